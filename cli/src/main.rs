@@ -1,0 +1,3 @@
+//! The front end: record, merge, replay, info, dump
+
+fn main() {}

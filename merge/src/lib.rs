@@ -1,0 +1,1 @@
+//! From recorded runs to a plan: align, match, connect, reduce, lower

@@ -1,0 +1,1 @@
+//! MPI as an application sees it: implementations, handles, statuses, entry points

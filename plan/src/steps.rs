@@ -1,0 +1,94 @@
+//! The steps of one program, encoded one after the other.
+//!
+//! Each step is a [`Packed`] value in postcard's wire format: its start as the difference from the end of the step
+//! before, so that a usual step takes about ten bytes.
+
+use crate::{Op, Step};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Packed {
+    gap_ns: i64,
+    took_ns: u64,
+    op: Op,
+}
+
+/// An encoded list of steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    count: u64,
+    end_ns: u64,
+    bytes: Vec<u8>,
+}
+
+impl Steps {
+    /// Appends a step.
+    pub fn push(&mut self, step: &Step) {
+        let packed = Packed {
+            gap_ns: step.start_ns.wrapping_sub(self.end_ns) as i64,
+            took_ns: step.took_ns,
+            op: step.op,
+        };
+        self.end_ns = step.start_ns.wrapping_add(step.took_ns);
+        self.count += 1;
+        // Writing to memory cannot fail; an allocation that does ends the program.
+        if let Err(error) = postcard::to_io(&packed, &mut self.bytes) {
+            unreachable!("encoding a step into memory: {error}");
+        }
+    }
+
+    /// How many steps there are.
+    pub fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The steps in order. Steps that came from a file were checked when it was loaded.
+    pub fn iter(&self) -> impl Iterator<Item = Step> + Clone + '_ {
+        Decoder { bytes: &self.bytes, end_ns: 0 }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Takes over encoded steps; `None` unless they are exactly `count` well-formed ones.
+    pub(crate) fn from_bytes(bytes: Vec<u8>, count: u64) -> Option<Steps> {
+        let mut decoder = Decoder { bytes: &bytes, end_ns: 0 };
+        let found = decoder.by_ref().count() as u64;
+        let (whole, end_ns) = (decoder.bytes.is_empty(), decoder.end_ns);
+        (whole && found == count).then_some(Steps { count, end_ns, bytes })
+    }
+}
+
+impl FromIterator<Step> for Steps {
+    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Steps {
+        let mut all = Steps::default();
+        for step in steps {
+            all.push(&step);
+        }
+        all
+    }
+}
+
+#[derive(Clone)]
+struct Decoder<'a> {
+    bytes: &'a [u8],
+    end_ns: u64,
+}
+
+impl Iterator for Decoder<'_> {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        let (packed, rest) = postcard::take_from_bytes::<Packed>(self.bytes).ok()?;
+        self.bytes = rest;
+        let start_ns = self.end_ns.wrapping_add(packed.gap_ns as u64);
+        self.end_ns = start_ns.wrapping_add(packed.took_ns);
+        Some(Step { start_ns, took_ns: packed.took_ns, op: packed.op })
+    }
+}

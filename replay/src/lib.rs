@@ -1,0 +1,1 @@
+//! Closed-model replay of a plan below a storage root

@@ -1,0 +1,1 @@
+//! The recorder that is preloaded into unmodified programs

@@ -1,0 +1,1 @@
+//! End-to-end tests: real programs with and without the shim, merged and replayed

@@ -1,0 +1,113 @@
+//! The header page at the front of every thread file.
+//!
+//! It stays mapped for as long as the thread lives, so that what changes while recording (the latest clock pair,
+//! the number of dropped records, the rank) is on record whatever ends the process. All fields are little endian.
+
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// The first eight bytes of a thread file.
+pub const MAGIC: [u8; 8] = *b"SYNTRACE";
+/// The format version this code writes, and the only one it reads.
+pub const VERSION: u32 = 1;
+/// Bytes of the header page; the records follow it.
+pub const HEADER_BYTES: usize = 4096;
+
+/// `clock`: ticks of the invariant time stamp counter.
+pub const CLOCK_TSC: u32 = 0;
+/// `clock`: nanoseconds of `CLOCK_MONOTONIC`.
+pub const CLOCK_MONOTONIC: u32 = 1;
+
+/// `state`: the thread was recording when the file was last touched.
+pub const STATE_RECORDING: u32 = 0;
+/// `state`: the thread ended in an orderly way.
+pub const STATE_THREAD_ENDED: u32 = 1;
+/// `state`: the process ended through `_exit`, or replaced its image through `execve`.
+pub const STATE_PROCESS_ENDED: u32 = 2;
+/// `state`: recording was given up (disk full, file unreachable); `dropped` counts what was lost.
+pub const STATE_STOPPED: u32 = 3;
+
+/// `capabilities`: libc's own calls are seen (entry detours are in place).
+pub const SEES_LIBC_INTERNAL: u64 = 1;
+/// `capabilities`: only process creation is recorded, because the program is a launcher or a shell.
+pub const PROCESS_ONLY: u64 = 2;
+/// `capabilities`: the MPI entry points are recorded.
+pub const SEES_MPI: u64 = 4;
+
+/// `mpi`: which implementation was found at `MPI_Init`.
+pub const MPI_NONE: u32 = 0;
+/// Open MPI.
+pub const MPI_OPEN_MPI: u32 = 1;
+/// MPICH and everything with its ABI.
+pub const MPI_MPICH: u32 = 2;
+
+/// The name of an `mpi` code.
+pub const fn mpi_name(code: u32) -> Option<&'static str> {
+    match code {
+        MPI_OPEN_MPI => Some("Open MPI"),
+        MPI_MPICH => Some("MPICH"),
+        _ => None,
+    }
+}
+
+/// One instant on both clocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ClockPair {
+    /// The thread's tick counter.
+    pub ticks: u64,
+    /// `CLOCK_MONOTONIC`, nanoseconds.
+    pub monotonic_ns: u64,
+}
+
+/// The header as it lies in the file. Atomic fields change while recording.
+#[repr(C)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: [u8; 8],
+    /// [`VERSION`].
+    pub version: u32,
+    /// [`HEADER_BYTES`].
+    pub header_bytes: u32,
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Parent process id when the process image started.
+    pub ppid: u32,
+    /// Times in records are in units of 2^`tick_shift` ticks.
+    pub tick_shift: u32,
+    /// Which counter the ticks are of: [`CLOCK_TSC`] or [`CLOCK_MONOTONIC`].
+    pub clock: u32,
+    /// One of the `STATE_` values.
+    pub state: AtomicU32,
+    /// Which of `latest` is valid.
+    pub latest_index: AtomicU32,
+    /// One of the `MPI_` values.
+    pub mpi: AtomicU32,
+    /// Rank in `MPI_COMM_WORLD`, -1 before `MPI_Init`.
+    pub rank: AtomicI32,
+    /// Size of `MPI_COMM_WORLD`, 0 before `MPI_Init`.
+    pub ranks: AtomicI32,
+    /// Ticks that recording adds to the time between two calls.
+    pub gap_cost_ticks: u32,
+    /// Ticks that recording adds to the duration of a call.
+    pub call_cost_ticks: u32,
+    /// Bits of what was observable.
+    pub capabilities: AtomicU64,
+    /// `CLOCK_MONOTONIC` when the process image started; with the pid and the boot it names the image.
+    pub process_start_ns: u64,
+    /// `CLOCK_REALTIME` at `start`, nanoseconds; aligns hosts before anything better is known.
+    pub start_realtime_ns: u64,
+    /// When the thread's recording started; record times count from its ticks.
+    pub start: ClockPair,
+    /// A later pair, written alternately so that one is always whole.
+    pub latest: [ClockPair; 2],
+    /// Records that were not written.
+    pub dropped: AtomicU64,
+    /// The kernel's boot id, which names the machine and its clocks.
+    pub boot_id: [u8; 16],
+    /// Host name, padded with zeros.
+    pub host: [u8; 64],
+}
+
+const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);

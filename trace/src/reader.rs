@@ -1,0 +1,278 @@
+//! Reads the events of one thread, in order.
+//!
+//! A reader never refuses what precedes a fault: [`Events`] yields everything up to it, and
+//! [`Events::ending`] says how the file ended.
+
+use crate::calls::{Call, MAX_NUMBERS, MAX_TEXTS};
+use crate::header::{self, ClockPair, Header};
+use crate::record::{self, Fault, List};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// Why a file cannot be read as a thread's trace.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The operating system said no.
+    #[error("cannot read the trace {}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The file is empty, or ends inside its header.
+    #[error(
+        "{}: cut off inside its header ({bytes} of {} bytes); the recording ended before its first event, or the copy is incomplete",
+        path.display(), header::HEADER_BYTES
+    )]
+    Short {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        bytes: u64,
+    },
+    /// The magic number is another one.
+    #[error("{}: not a syn trace (it begins with {found:?}, a trace with {:?})", path.display(), String::from_utf8_lossy(&header::MAGIC))]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes, as text.
+        found: String,
+    },
+    /// The file was written by an earlier version of the format.
+    #[error("{}: trace format {found} is older than {}, which this program reads; read it with the release that wrote it", path.display(), header::VERSION)]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// The file was written by a later version of the format.
+    #[error("{}: trace format {found} is newer than {}, which this program reads; update syn", path.display(), header::VERSION)]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+    },
+    /// The header holds values that cannot be.
+    #[error("{}: damaged header ({what})", path.display())]
+    BadHeader {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// The trace of one thread, mapped.
+#[derive(Debug)]
+pub struct ThreadTrace {
+    path: PathBuf,
+    map: memmap2::Mmap,
+}
+
+/// One call of one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// Which call.
+    pub call: Call,
+    /// See [`crate::record`] for the flags.
+    pub flags: u8,
+    /// Units from the header's start to the entry of the call.
+    pub start: u64,
+    /// Units from the header's start to the return of the call.
+    pub end: u64,
+    /// Thread CPU nanoseconds from the previous CPU reading to the entry, if one was taken there.
+    pub cpu_before: Option<u64>,
+    /// Thread CPU nanoseconds from the previous CPU reading to the return, if one was taken there.
+    pub cpu_after: Option<u64>,
+    /// The result, -1 on failure.
+    pub result: i64,
+    /// errno on failure, else 0.
+    pub errno: i32,
+    /// The integers, as the table says.
+    pub numbers: [i64; MAX_NUMBERS],
+    /// The texts, as the table says.
+    pub texts: [&'a [u8]; MAX_TEXTS],
+    /// The list, as the table says.
+    pub list: List<'a>,
+    /// Where the record begins in the file, bytes.
+    pub offset: u64,
+}
+
+impl Event<'_> {
+    /// True when `flag` of [`crate::record`] is set.
+    #[inline]
+    pub fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+    /// The integer argument `name`, if the call has one.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        let position = self.call.args().iter().position(|arg| arg.name == name)?;
+        self.call.args()[position].kind.is_number().then(|| self.numbers[position])
+    }
+    /// 0 for a call of the application itself, 1 for one by a library inside another call.
+    pub fn depth(&self) -> u32 {
+        u32::from(self.has(record::INNER))
+    }
+}
+
+/// How the records of a file ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// After a whole record.
+    Whole,
+    /// Inside a record; everything before it was read.
+    CutOff {
+        /// Where the record begins, bytes.
+        offset: u64,
+    },
+    /// Before bytes that are no record; everything before them was read.
+    Damaged {
+        /// Where they begin, bytes.
+        offset: u64,
+        /// What is wrong with them.
+        fault: Fault,
+    },
+}
+
+impl ThreadTrace {
+    /// Maps the trace at `path` and checks its header.
+    ///
+    /// # Errors
+    /// [`TraceError`] when the file is missing, foreign, of another version or shorter than a header.
+    pub fn open(path: impl Into<PathBuf>) -> Result<ThreadTrace, TraceError> {
+        let path = path.into();
+        let io = |source| TraceError::Io { path: path.clone(), source };
+        let file = File::open(&path).map_err(io)?;
+        let bytes = file.metadata().map_err(io)?.len();
+        if bytes == 0 {
+            return Err(TraceError::Short { path, bytes });
+        }
+        // SAFETY: the mapping is read-only. Trace files only ever grow while they are recorded; a user who cuts
+        // one short under a running reader gets SIGBUS, as with any mapped file.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+        let front = map.len().min(header::MAGIC.len());
+        if map[..front] != header::MAGIC[..front] {
+            let found = String::from_utf8_lossy(&map[..front]).into_owned();
+            return Err(TraceError::NotOurs { path, found });
+        }
+        if map.len() < header::HEADER_BYTES {
+            return Err(TraceError::Short { path, bytes });
+        }
+        let trace = ThreadTrace { path, map };
+        let header = trace.header();
+        match header.version {
+            header::VERSION => {}
+            0 => return Err(TraceError::Short { path: trace.path, bytes: 0 }),
+            found if found < header::VERSION => return Err(TraceError::Older { path: trace.path, found }),
+            found => return Err(TraceError::Newer { path: trace.path, found }),
+        }
+        let fault = if header.header_bytes as usize != header::HEADER_BYTES {
+            Some("header length")
+        } else if header.tick_shift > 20 {
+            Some("tick shift")
+        } else if header.clock > header::CLOCK_MONOTONIC {
+            Some("clock")
+        } else {
+            None
+        };
+        match fault {
+            Some(what) => Err(TraceError::BadHeader { path: trace.path, what }),
+            None => Ok(trace),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The header; its atomic fields may still change while the program runs.
+    pub fn header(&self) -> &Header {
+        // SAFETY: the mapping is page-aligned and at least HEADER_BYTES long; every bit pattern is a valid Header.
+        unsafe { &*self.map.as_ptr().cast::<Header>() }
+    }
+
+    /// The latest clock pair.
+    pub fn latest(&self) -> ClockPair {
+        let header = self.header();
+        header.latest[(header.latest_index.load(Ordering::Acquire) & 1) as usize]
+    }
+
+    /// The host name.
+    pub fn host(&self) -> String {
+        let bytes = &self.header().host;
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// The events in the order in which their calls returned.
+    pub fn events(&self) -> Events<'_> {
+        Events { all: &self.map, rest: &self.map[header::HEADER_BYTES..], end: 0, ending: None }
+    }
+}
+
+/// Iterator over the events of a thread.
+#[derive(Clone, Debug)]
+pub struct Events<'a> {
+    all: &'a [u8],
+    rest: &'a [u8],
+    end: u64,
+    ending: Option<Ending>,
+}
+
+impl Events<'_> {
+    /// How the records ended; `None` before the iterator has.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+    /// Bytes of the file up to here, the header included.
+    pub fn bytes_read(&self) -> u64 {
+        (self.all.len() - self.rest.len()) as u64
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Event<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event<'a>> {
+        if self.ending.is_some() {
+            return None;
+        }
+        let offset = self.bytes_read();
+        match record::decode(&mut self.rest) {
+            Ok(Some(record)) => {
+                self.end = self.end.saturating_add(record.times.end);
+                Some(Event {
+                    call: record.call,
+                    flags: record.flags,
+                    start: self.end.saturating_sub(record.times.took),
+                    end: self.end,
+                    cpu_before: (record.flags & record::CPU_BEFORE != 0).then_some(record.times.cpu_before),
+                    cpu_after: (record.flags & record::CPU_AFTER != 0).then_some(record.times.cpu_after),
+                    result: record.result,
+                    errno: record.errno,
+                    numbers: record.numbers,
+                    texts: record.texts,
+                    list: record.list,
+                    offset,
+                })
+            }
+            Ok(None) => {
+                self.ending = Some(Ending::Whole);
+                None
+            }
+            Err(fault) => {
+                self.ending = Some(match fault {
+                    Fault::CutOff => Ending::CutOff { offset },
+                    fault => Ending::Damaged { offset, fault },
+                });
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! A run folder: every thread of every process of one job, on one time axis.
+
+use crate::calls::Call;
+use crate::header;
+use crate::reader::{Event, Events, ThreadTrace, TraceError};
+use crate::record;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+/// How the file of a thread is called: `<pid>-<tid>-<start, hexadecimal>.trace`.
+pub const EXTENSION: &str = "trace";
+
+/// Turns a thread's units into nanoseconds since the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// The header's start, nanoseconds since the start of the run.
+    pub start_ns: f64,
+    /// Nanoseconds in one unit.
+    pub ns_per_unit: f64,
+}
+
+impl Clock {
+    /// Nanoseconds since the start of the run.
+    #[inline]
+    pub fn ns(&self, units: u64) -> u64 {
+        (self.start_ns + units as f64 * self.ns_per_unit) as u64
+    }
+}
+
+/// One thread of a run.
+#[derive(Debug)]
+pub struct Thread {
+    /// Its records.
+    pub trace: ThreadTrace,
+    /// Its time axis.
+    pub clock: Clock,
+    /// Which of [`Run::processes`] it belongs to.
+    pub process: usize,
+    /// Nanoseconds that recording adds between two calls; readers take it off every gap.
+    pub gap_cost_ns: u64,
+    /// Nanoseconds that recording adds to a call; readers take it off every duration.
+    pub call_cost_ns: u64,
+}
+
+impl Thread {
+    /// The kernel's thread id.
+    pub fn tid(&self) -> u32 {
+        self.trace.header().tid
+    }
+    /// The events in the order in which their calls returned.
+    pub fn events(&self) -> Events<'_> {
+        self.trace.events()
+    }
+    /// When the call was entered, nanoseconds since the start of the run.
+    #[inline]
+    pub fn start_ns(&self, event: &Event<'_>) -> u64 {
+        self.clock.ns(event.start)
+    }
+    /// When the call returned, nanoseconds since the start of the run, the cost of recording taken off.
+    #[inline]
+    pub fn end_ns(&self, event: &Event<'_>) -> u64 {
+        let start = self.clock.ns(event.start);
+        self.clock.ns(event.end).saturating_sub(self.call_cost_ns).max(start)
+    }
+}
+
+/// One process image of a run: from start or `execve` to exit or the next `execve`.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Parent process id at the start of the image.
+    pub ppid: u32,
+    /// Host name.
+    pub host: String,
+    /// Which machine and boot: processes that share it share their clocks.
+    pub boot_id: [u8; 16],
+    /// When the image started, nanoseconds of the host's monotonic clock.
+    pub start_monotonic_ns: u64,
+    /// Rank in `MPI_COMM_WORLD`.
+    pub rank: Option<u32>,
+    /// Size of `MPI_COMM_WORLD`, 0 without MPI.
+    pub ranks: u32,
+    /// Which MPI implementation.
+    pub mpi: Option<&'static str>,
+    /// The program file.
+    pub exe: String,
+    /// The current folder at the start.
+    pub cwd: String,
+    /// The command, its words separated by spaces.
+    pub command: String,
+    /// True for launchers and shells, of which only process creation is recorded.
+    pub process_only: bool,
+    /// True when libc's own calls were seen too.
+    pub sees_libc_internal: bool,
+    /// Its threads, by their start; indices into [`Run::threads`].
+    pub threads: Vec<usize>,
+}
+
+/// A run folder, opened.
+#[derive(Debug)]
+pub struct Run {
+    /// The folder.
+    pub path: PathBuf,
+    /// Every process image, by start.
+    pub processes: Vec<Process>,
+    /// Every thread.
+    pub threads: Vec<Thread>,
+    /// Files in the folder that cannot be read as traces.
+    pub unreadable: Vec<TraceError>,
+}
+
+impl Run {
+    /// Opens every trace in the folder at `path`, puts threads into processes, and all on one time axis.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] when the folder cannot be listed. A file that cannot be read is not an error: it stands
+    /// in [`Run::unreadable`].
+    pub fn open(path: impl Into<PathBuf>) -> Result<Run, TraceError> {
+        let path = path.into();
+        let io = |source| TraceError::Io { path: path.clone(), source };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&path).map_err(io)? {
+            let file = entry.map_err(io)?.path();
+            if file.extension().is_some_and(|extension| extension == EXTENSION) {
+                files.push(file);
+            }
+        }
+        files.sort();
+        let (mut traces, mut unreadable) = (Vec::new(), Vec::new());
+        for file in files {
+            match ThreadTrace::open(file) {
+                Ok(trace) => traces.push(trace),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        let mut run = Run { path, processes: Vec::new(), threads: Vec::new(), unreadable };
+        run.arrange(traces);
+        Ok(run)
+    }
+
+    /// True when `path` looks like a run folder: a folder with at least one file named like a trace.
+    pub fn is_run(path: &Path) -> bool {
+        std::fs::read_dir(path).is_ok_and(|entries| {
+            entries.flatten().any(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION))
+        })
+    }
+
+    fn arrange(&mut self, mut traces: Vec<ThreadTrace>) {
+        traces.sort_by_key(|trace| (trace.header().start.monotonic_ns, trace.header().tid));
+        let rates = TickRates::of(&traces);
+        let origin = Origins::of(&traces);
+        let mut by_image: HashMap<([u8; 16], u32, u64), usize> = HashMap::new();
+        for trace in traces {
+            let header = trace.header();
+            let image = (header.boot_id, header.pid, header.process_start_ns);
+            let process = *by_image.entry(image).or_insert_with(|| {
+                self.processes.push(describe(&trace));
+                self.processes.len() - 1
+            });
+            let ns_per_tick = rates.ns_per_tick(&trace);
+            let clock = Clock {
+                start_ns: origin.since(&trace),
+                ns_per_unit: ns_per_tick * (1u64 << header.tick_shift) as f64,
+            };
+            let cost = |ticks: u32| (f64::from(ticks) * ns_per_tick) as u64;
+            let (gap_cost_ns, call_cost_ns) = (cost(header.gap_cost_ticks), cost(header.call_cost_ticks));
+            self.processes[process].threads.push(self.threads.len());
+            self.complete(process, &trace);
+            self.threads.push(Thread { trace, clock, process, gap_cost_ns, call_cost_ns });
+        }
+    }
+
+    /// Takes from a further thread what the first one of its process did not know.
+    fn complete(&mut self, process: usize, trace: &ThreadTrace) {
+        let process = &mut self.processes[process];
+        let rank = trace.header().rank.load(Ordering::Relaxed);
+        if rank >= 0 {
+            process.rank = Some(rank as u32);
+            process.ranks = trace.header().ranks.load(Ordering::Relaxed).max(0) as u32;
+            process.mpi = header::mpi_name(trace.header().mpi.load(Ordering::Relaxed));
+        }
+        for event in trace.events().take(8) {
+            if event.call == Call::ProcessStart {
+                let text = |index: usize| String::from_utf8_lossy(event.texts[index]).into_owned();
+                (process.exe, process.cwd, process.command) = (text(0), text(1), text(2));
+            }
+        }
+    }
+
+    /// Records that the shim could not write, all threads together.
+    pub fn dropped(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.trace.header().dropped.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What could not be observed, as the shim noted it: process id and reason.
+    pub fn unobserved(&self) -> Vec<(u32, String)> {
+        let mut found = Vec::new();
+        for thread in &self.threads {
+            for event in thread.events().filter(|event| event.call == Call::Unobserved) {
+                let what = String::from_utf8_lossy(event.texts[0]).into_owned();
+                found.push((self.processes[thread.process].pid, what));
+            }
+        }
+        found
+    }
+
+    /// From the first process's start to the last event of a process that is not a launcher, nanoseconds: the
+    /// application's own time, without the launcher's before and after it. `None` for a run without any event.
+    pub fn application_span_ns(&self) -> Option<(u64, u64)> {
+        let mut span: Option<(u64, u64)> = None;
+        for process in self.processes.iter().filter(|process| !process.process_only) {
+            for &index in &process.threads {
+                let thread = &self.threads[index];
+                let first = thread.clock.start_ns as u64;
+                let last = thread.events().last().map_or(first, |event| thread.end_ns(&event));
+                let (start, end) = span.unwrap_or((first, last));
+                span = Some((start.min(first), end.max(last)));
+            }
+        }
+        span
+    }
+}
+
+fn describe(trace: &ThreadTrace) -> Process {
+    let header = trace.header();
+    let capabilities = header.capabilities.load(Ordering::Relaxed);
+    Process {
+        pid: header.pid,
+        ppid: header.ppid,
+        host: trace.host(),
+        boot_id: header.boot_id,
+        start_monotonic_ns: header.process_start_ns,
+        rank: None,
+        ranks: 0,
+        mpi: None,
+        exe: String::new(),
+        cwd: String::new(),
+        command: String::new(),
+        process_only: capabilities & header::PROCESS_ONLY != 0,
+        sees_libc_internal: capabilities & header::SEES_LIBC_INTERNAL != 0,
+        threads: Vec::new(),
+    }
+}
+
+/// Nanoseconds per tick of every machine in the run, from the longest pair of clock readings made there.
+struct TickRates(HashMap<([u8; 16], u32), (u64, f64)>);
+
+impl TickRates {
+    fn of(traces: &[ThreadTrace]) -> TickRates {
+        let mut rates = HashMap::new();
+        for trace in traces {
+            let (start, latest) = (trace.header().start, trace.latest());
+            let ticks = latest.ticks.saturating_sub(start.ticks);
+            let ns = latest.monotonic_ns.saturating_sub(start.monotonic_ns);
+            if ticks == 0 || ns == 0 {
+                continue;
+            }
+            let best = rates.entry((trace.header().boot_id, trace.header().clock)).or_insert((0, 1.0));
+            if ns > best.0 {
+                *best = (ns, ns as f64 / ticks as f64);
+            }
+        }
+        TickRates(rates)
+    }
+
+    fn ns_per_tick(&self, trace: &ThreadTrace) -> f64 {
+        let header = trace.header();
+        if header.clock == header::CLOCK_MONOTONIC {
+            return 1.0;
+        }
+        self.0.get(&(header.boot_id, header.clock)).map_or(1.0, |&(_, rate)| rate)
+    }
+}
+
+/// The start of the run on each machine's monotonic clock. Machines are aligned by their real-time clocks here;
+/// whoever knows more (messages between them) corrects the difference later.
+struct Origins {
+    start_realtime_ns: i128,
+    realtime_minus_monotonic: HashMap<[u8; 16], i128>,
+}
+
+impl Origins {
+    fn of(traces: &[ThreadTrace]) -> Origins {
+        let mut realtime_minus_monotonic = HashMap::new();
+        let mut start_realtime_ns = i128::MAX;
+        for trace in traces {
+            let header = trace.header();
+            let difference = *realtime_minus_monotonic.entry(header.boot_id).or_insert(
+                i128::from(header.start_realtime_ns) - i128::from(header.start.monotonic_ns),
+            );
+            let started = i128::from(header.process_start_ns.min(header.start.monotonic_ns));
+            start_realtime_ns = start_realtime_ns.min(started + difference);
+        }
+        Origins { start_realtime_ns, realtime_minus_monotonic }
+    }
+
+    fn since(&self, trace: &ThreadTrace) -> f64 {
+        let header = trace.header();
+        let difference = self.realtime_minus_monotonic.get(&header.boot_id).copied().unwrap_or(0);
+        (i128::from(header.start.monotonic_ns) + difference - self.start_realtime_ns) as f64
+    }
+}
+
+/// What lay between two calls of one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gap {
+    /// When it began, nanoseconds since the start of the run.
+    pub start_ns: u64,
+    /// Its length, nanoseconds, the cost of recording taken off.
+    pub wall_ns: u64,
+    /// Work in it: thread CPU time, nanoseconds; equal to `wall_ns` where no reading was taken.
+    pub cpu_ns: u64,
+    /// Waiting that nobody observed, nanoseconds: wall time without CPU time in which the thread gave up its
+    /// processor of its own accord. What remains (`wall - cpu - waited`) is preemption.
+    pub waited_ns: u64,
+}
+
+/// Follows one thread's events and measures the gaps between them.
+///
+/// The shim reads the thread's CPU clock only around long stretches. A reading covers everything since the one
+/// before: what lay between, calls and short gaps, is taken at its wall time, and the rest is this stretch's.
+#[derive(Clone, Debug)]
+pub struct GapMeter {
+    behind_ns: u64,
+    since_reading_ns: u64,
+}
+
+impl GapMeter {
+    /// For a thread that started at `start_ns`, nanoseconds since the start of the run.
+    pub fn new(start_ns: u64) -> GapMeter {
+        GapMeter { behind_ns: start_ns, since_reading_ns: 0 }
+    }
+
+    /// The gap before `event`. Call it for every event of the thread, in order; an event that encloses earlier
+    /// ones (depth 0 around depth 1) has no gap before it.
+    pub fn before(&mut self, thread: &Thread, event: &Event<'_>) -> Gap {
+        let (start, end) = (thread.start_ns(event), thread.end_ns(event));
+        let mut gap = Gap { start_ns: self.behind_ns, ..Gap::default() };
+        let raw = start.saturating_sub(self.behind_ns);
+        gap.wall_ns = raw.saturating_sub(thread.gap_cost_ns);
+        gap.cpu_ns = gap.wall_ns;
+        if let Some(cpu) = event.cpu_before {
+            gap.cpu_ns = cpu.saturating_sub(self.since_reading_ns).min(gap.wall_ns);
+            if event.has(record::WAITED) {
+                gap.waited_ns = gap.wall_ns - gap.cpu_ns;
+            }
+            self.since_reading_ns = 0;
+        } else {
+            self.since_reading_ns += raw;
+        }
+        match event.cpu_after {
+            Some(_) => self.since_reading_ns = 0,
+            None => self.since_reading_ns += end.saturating_sub(start.max(self.behind_ns)),
+        }
+        self.behind_ns = self.behind_ns.max(thread.clock.ns(event.end));
+        gap
+    }
+}

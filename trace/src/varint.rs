@@ -1,0 +1,103 @@
+//! LEB128 variable-length integers, and zigzag for signed ones.
+//!
+//! Source: DWARF Debugging Information Format, version 5, section 7.6 (unsigned LEB128).
+
+/// The most bytes one 64-bit integer takes.
+pub const MAX_BYTES: usize = 10;
+
+/// Maps a signed integer to an unsigned one so that small magnitudes stay small: 0, -1, 1, -2 → 0, 1, 2, 3.
+#[inline(always)]
+pub const fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+/// The inverse of [`zigzag`].
+#[inline(always)]
+pub const fn unzigzag(value: u64) -> i64 {
+    ((value >> 1) as i64) ^ -((value & 1) as i64)
+}
+
+/// Writes `value` at `at` and returns the address behind it.
+///
+/// # Safety
+/// `at` must be valid for writing [`MAX_BYTES`] bytes.
+#[inline(always)]
+pub unsafe fn write(at: *mut u8, mut value: u64) -> *mut u8 {
+    let mut at = at;
+    while value >= 0x80 {
+        // SAFETY: a 64-bit integer needs at most MAX_BYTES bytes, which the caller vouches for.
+        unsafe {
+            at.write(value as u8 | 0x80);
+            at = at.add(1);
+        }
+        value >>= 7;
+    }
+    // SAFETY: as above.
+    unsafe {
+        at.write(value as u8);
+        at.add(1)
+    }
+}
+
+/// Reads one integer from the front of `bytes` and advances it. `None`: cut off, or longer than 64 bits.
+#[inline(always)]
+pub fn read(bytes: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
+    if first < 0x80 {
+        *bytes = rest;
+        return Some(u64::from(first));
+    }
+    read_long(bytes)
+}
+
+fn read_long(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for (index, &byte) in bytes.iter().enumerate().take(MAX_BYTES) {
+        let bits = u64::from(byte & 0x7f);
+        if index == MAX_BYTES - 1 && bits > 1 {
+            return None;
+        }
+        value |= bits << (7 * index);
+        if byte < 0x80 {
+            *bytes = &bytes[index + 1..];
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip_at_every_width() {
+        for shift in 0..64 {
+            for value in [1u64 << shift, (1u64 << shift) - 1, u64::MAX >> shift] {
+                let mut buffer = [0u8; MAX_BYTES];
+                // SAFETY: the buffer has MAX_BYTES bytes.
+                let end = unsafe { write(buffer.as_mut_ptr(), value) };
+                let used = end as usize - buffer.as_ptr() as usize;
+                let mut bytes = &buffer[..used];
+                assert_eq!(read(&mut bytes), Some(value));
+                assert!(bytes.is_empty());
+                let mut cut = &buffer[..used - 1];
+                assert_eq!(read(&mut cut), None, "a cut-off integer is refused");
+            }
+        }
+    }
+
+    #[test]
+    fn zigzag_round_trip() {
+        for value in [0, -1, 1, i64::MIN, i64::MAX, 4096, -4096] {
+            assert_eq!(unzigzag(zigzag(value)), value);
+        }
+        assert_eq!(zigzag(-1), 1);
+    }
+
+    #[test]
+    fn more_than_64_bits_are_refused() {
+        assert_eq!(read(&mut &[0xff; 11][..]), None);
+        assert_eq!(read(&mut &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02][..]), None);
+    }
+}
