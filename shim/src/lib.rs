@@ -1,1 +1,68 @@
-//! The recorder that is preloaded into unmodified programs
+//! `libsynshim.so`: the recorder that is preloaded into unmodified programs.
+//!
+//! Rules of this library, which runs inside other people's programs:
+//!
+//! 1. A result is never changed, errno is never changed, no descriptor of ours stays open.
+//! 2. Between entry and return of a hook there is no lock, no allocation, and no system call on the usual path.
+//! 3. No libc function that we hook is called from here: system calls are made directly ([`sys`]).
+//! 4. No panic, no thread-local with a destructor, nothing on a hook's frame that needs dropping.
+//! 5. User pointers are read only after the real call has read them.
+//! 6. What cannot be recorded is counted, in the trace.
+//!
+//! The life of one call:
+//!
+//! ```text
+//! hook            hooks/*     C arguments                      one line per call
+//!  │ enter        span        this thread's state, start ticks, CPU reading after a long gap
+//!  │ real call    real        the next library's function, or a trampoline into libc (detour)
+//!  │ returned     span        end ticks
+//!  └ leave        span        record at the cursor, committed by one store        (syn_trace::record)
+//!                 thread      … more room in the thread's mapped file, now and then
+//! ```
+
+#![allow(clippy::missing_safety_doc)]
+
+mod clock;
+mod detour;
+mod elf;
+mod hooks;
+mod process;
+mod real;
+mod settings;
+mod span;
+mod sys;
+mod thread;
+mod tls;
+
+/// The constructor. Calls that other libraries' constructors make before it are recorded as well: the first hook
+/// starts what is not started yet.
+extern "C" fn begin() {
+    if !process::is_recording() {
+        return;
+    }
+    hooks::threads::prepare();
+    for real in real::all() {
+        real.address();
+    }
+    if settings::wants_detours() {
+        detour::install();
+    }
+    // The trace begins here, also for a program that makes no call of its own.
+    let _ = thread::obtain(span::frame_address());
+    if !detour::in_place() {
+        process::note_missing_detours();
+    }
+}
+
+/// The destructor, for the orderly end of a process whose `_exit` could not be detoured.
+extern "C" fn finish() {
+    hooks::processes::end_at_unload();
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn() = begin;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static FINISH: extern "C" fn() = finish;

@@ -238,7 +238,7 @@ calls! {
     71 Pclose "pclose" Stdio (fd: Fd);
 
     /// Not a call: the first record of a process image.
-    80 ProcessStart "process-start" Process (ppid: Pid, umask: Mode, exe: Path, cwd: Path, command: Text);
+    80 ProcessStart "process-start" Process (ppid: Pid, exe: Path, cwd: Path, command: Text);
     /// Not a call: a descriptor that was open when the process image started.
     81 InheritedFd "inherited-fd" Process (fd: Fd, flags: OpenFlags, offset: Offset, st_mode: Mode, st_size: Bytes, st_ino: Int, path: Path);
     /// Not a call: the first record of a further thread. `creator` is the thread that made it, 0 when unknown.

@@ -127,6 +127,32 @@ pub unsafe fn encode<const N: usize>(
     }
 }
 
+/// Writes a copy of a record that was encoded with zero times and without CPU readings, with `times` in their
+/// place; returns its length.
+///
+/// # Safety
+/// `encoded.len() + 32` bytes at `at` must be writable and zero, and `encoded` must come from [`encode`].
+pub unsafe fn copy_with_times(at: *mut u8, encoded: &[u8], times: Times) -> usize {
+    let mut rest = encoded;
+    let parsed = varint::read(&mut rest).and_then(|_| {
+        let before = rest.len();
+        varint::read(&mut rest)?;
+        Some(before - rest.len())
+    });
+    // The call number, the flags, then one byte each for the two zero times.
+    let Some((call, behind)) = parsed.and_then(|call| Some((call, rest.get(3..)?))) else { return 0 };
+    // SAFETY: two times take at most 20 bytes where there were two, and the length at most two more.
+    unsafe {
+        let body = at.add(1);
+        let front = encoded.len() - rest.len() - call;
+        core::ptr::copy_nonoverlapping(encoded.as_ptr().add(front), body, call + 1);
+        let mut to = varint::write(body.add(call + 1), times.end);
+        to = varint::write(to, times.took);
+        core::ptr::copy_nonoverlapping(behind.as_ptr(), to, behind.len());
+        commit(at, body, to.add(behind.len()))
+    }
+}
+
 /// Stores the length in front of the body, its first byte last.
 ///
 /// # Safety
@@ -263,7 +289,8 @@ fn decode_body<'a>(body: &mut &'a [u8]) -> Result<Record<'a>, Fault> {
     let mut texts: [&[u8]; MAX_TEXTS] = [&[]; MAX_TEXTS];
     for text in &mut texts[..text_count] {
         let length = varint::read(body).ok_or(short)?;
-        let (front, behind) = usize::try_from(length).ok().and_then(|n| body.split_at_checked(n)).ok_or(short)?;
+        let (front, behind) =
+            usize::try_from(length).ok().and_then(|n| body.split_at_checked(n)).ok_or(short)?;
         (*text, *body) = (front, behind);
     }
     let mut list = List::default();
@@ -287,11 +314,19 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    fn write<const N: usize>(call: Call, flags: u8, outcome: i64, numbers: &[i64; N], texts: &[&[u8]], list: &[i64]) -> Vec<u8> {
+    fn write<const N: usize>(
+        call: Call,
+        flags: u8,
+        outcome: i64,
+        numbers: &[i64; N],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) -> Vec<u8> {
         let mut buffer = vec![0u8; room(texts, list)];
         let times = Times { end: 1000, took: 40, cpu_before: 7, cpu_after: 9 };
         // SAFETY: the buffer has the room and is zero.
-        let length = unsafe { encode(buffer.as_mut_ptr(), call, flags, times, outcome, numbers, texts, list) };
+        let length =
+            unsafe { encode(buffer.as_mut_ptr(), call, flags, times, outcome, numbers, texts, list) };
         buffer.truncate(length);
         buffer
     }
@@ -310,7 +345,8 @@ mod tests {
     fn long_records_take_a_longer_length() {
         let long = [b'x'; 5000];
         for length in [1usize, 100, 110, 127, 128, 129, 4096, 5000] {
-            let bytes = write(Call::Rename, FAILED | CPU_BEFORE | CPU_AFTER, 2, &[], &[&long[..length], b"b"], &[]);
+            let bytes =
+                write(Call::Rename, FAILED | CPU_BEFORE | CPU_AFTER, 2, &[], &[&long[..length], b"b"], &[]);
             let mut rest = &bytes[..];
             let record = decode(&mut rest).unwrap().unwrap();
             assert!(rest.is_empty());
@@ -329,6 +365,25 @@ mod tests {
         let record = decode(&mut &bytes[..]).unwrap().unwrap();
         assert_eq!(record.list.len(), MAX_LIST);
         assert!(record.list.iter().eq(list[..MAX_LIST].iter().copied()));
+    }
+
+    #[test]
+    fn times_can_be_put_in_later() {
+        for texts in [&[&b"/a"[..], b"/b"][..], &[&[b'p'; 200][..], b"q"][..]] {
+            let mut encoded = vec![0u8; room(texts, &[])];
+            let mut copy = vec![0u8; encoded.len() + 32];
+            let times = Times { end: 123_456_789, took: 77_777, ..Times::default() };
+            // SAFETY: the buffers have the room and are zero.
+            let bytes = unsafe {
+                let length =
+                    encode(encoded.as_mut_ptr(), Call::Rename, SIGNAL, Times::default(), 0, &[], texts, &[]);
+                copy_with_times(copy.as_mut_ptr(), &encoded[..length], times)
+            };
+            let record = decode(&mut &copy[..bytes]).unwrap().unwrap();
+            assert_eq!((record.call, record.flags, record.result), (Call::Rename, SIGNAL, 0));
+            assert_eq!((record.times.end, record.times.took), (times.end, times.took));
+            assert_eq!(record.texts[..2], [texts[0], texts[1]]);
+        }
     }
 
     #[test]

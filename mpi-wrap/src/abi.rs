@@ -1,0 +1,347 @@
+//! What differs between implementations once they are compiled: constants, handles, statuses. A further one (the
+//! standard ABI of MPI 5, for example) is a further [`Abi`] here and a line in `session::recognise`.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use syn_trace::calls::{ANY, COMM_NULL, COMM_SELF, COMM_WORLD, NOBODY, ROOT, UNDEFINED};
+use syn_trace::header::{MPI_MPICH, MPI_OPEN_MPI};
+
+use crate::symbol::variable;
+
+/// One implementation, or several with the same binary interface.
+pub struct Abi {
+    /// Its code in a trace header.
+    pub implementation: u32,
+    /// Bytes of a handle in C: a pointer or an `int`.
+    pub handle_bytes: usize,
+    /// Fortran handles are numbers of their own, to be converted by the library (`MPI_Comm_f2c` …). Otherwise they
+    /// are the C handles.
+    pub converts_fortran_handles: bool,
+    /// Where things are in an `MPI_Status`, which is the same array of integers in Fortran.
+    pub status: StatusLayout,
+    /// `MPI_ANY_SOURCE`
+    pub any_source: c_int,
+    /// `MPI_PROC_NULL`
+    pub proc_null: c_int,
+    /// `MPI_ROOT`
+    pub root: c_int,
+    /// `MPI_ANY_TAG`
+    pub any_tag: c_int,
+    /// `MPI_UNDEFINED`
+    pub undefined: c_int,
+    /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE` in C.
+    pub status_ignore: usize,
+    /// `MPI_IN_PLACE` in C.
+    pub in_place: usize,
+    /// The handles that exist from the start.
+    predefined: Constants,
+}
+
+/// Byte offsets of a status.
+pub struct StatusLayout {
+    /// Of the whole, and from one to the next in an array.
+    pub bytes: usize,
+    source: usize,
+    tag: usize,
+    count: CountField,
+}
+
+/// How a status says how many bytes arrived.
+enum CountField {
+    /// A `size_t` at this offset.
+    Size(usize),
+    /// Low half here; the `int` at the second offset has the high bits above its lowest bit, which says "cancelled".
+    Halves(usize, usize),
+}
+
+/// How the predefined handles are made known.
+enum Constants {
+    /// As the addresses of variables of these names.
+    Variables {
+        comm_null: &'static CStr,
+        comm_world: &'static CStr,
+        comm_self: &'static CStr,
+        request_null: &'static CStr,
+        type_null: &'static CStr,
+    },
+    /// As numbers in `mpi.h`.
+    Numbers(Predefined),
+}
+
+/// Open MPI 1.3 to 5.
+pub static OPEN_MPI: Abi = Abi {
+    implementation: MPI_OPEN_MPI,
+    handle_bytes: 8,
+    converts_fortran_handles: true,
+    status: StatusLayout { bytes: 24, source: 0, tag: 4, count: CountField::Size(16) },
+    any_source: -1,
+    proc_null: -2,
+    root: -4,
+    any_tag: -1,
+    undefined: -32766,
+    status_ignore: 0,
+    in_place: 1,
+    predefined: Constants::Variables {
+        comm_null: c"ompi_mpi_comm_null",
+        comm_world: OPEN_MPI_MARK,
+        comm_self: c"ompi_mpi_comm_self",
+        request_null: c"ompi_request_null",
+        type_null: c"ompi_mpi_datatype_null",
+    },
+};
+
+/// The variable that tells Open MPI.
+pub const OPEN_MPI_MARK: &CStr = c"ompi_mpi_comm_world";
+
+/// MPICH 3.1 to 5 and what has its ABI: Intel MPI, MVAPICH, Cray MPICH, ParaStation MPI.
+pub static MPICH: Abi = Abi {
+    implementation: MPI_MPICH,
+    handle_bytes: 4,
+    converts_fortran_handles: false,
+    status: StatusLayout { bytes: 20, source: 8, tag: 12, count: CountField::Halves(0, 4) },
+    any_source: -2,
+    proc_null: -1,
+    root: -3,
+    any_tag: -1,
+    undefined: -32766,
+    status_ignore: 1,
+    in_place: usize::MAX,
+    predefined: Constants::Numbers(Predefined {
+        comm_null: 0x0400_0000,
+        comm_world: 0x4400_0000,
+        comm_self: 0x4400_0001,
+        request_null: 0x2c00_0000,
+        type_null: 0x0c00_0000,
+    }),
+};
+
+/// Handles that exist from the start.
+#[derive(Clone, Copy)]
+pub struct Predefined {
+    /// `MPI_COMM_NULL`
+    pub comm_null: usize,
+    /// `MPI_COMM_WORLD`
+    pub comm_world: usize,
+    /// `MPI_COMM_SELF`
+    pub comm_self: usize,
+    /// `MPI_REQUEST_NULL`
+    pub request_null: usize,
+    /// `MPI_DATATYPE_NULL`
+    pub type_null: usize,
+}
+
+impl Abi {
+    /// The predefined handles of the loaded library.
+    pub fn predefined(&self) -> Predefined {
+        match &self.predefined {
+            Constants::Numbers(numbers) => *numbers,
+            Constants::Variables { comm_null, comm_world, comm_self, request_null, type_null } => {
+                Predefined {
+                    comm_null: variable(comm_null) as usize,
+                    comm_world: variable(comm_world) as usize,
+                    comm_self: variable(comm_self) as usize,
+                    request_null: variable(request_null) as usize,
+                    type_null: variable(type_null) as usize,
+                }
+            }
+        }
+    }
+}
+
+/// The MPI of this process: values in, canonical values of the trace out.
+#[derive(Clone, Copy)]
+pub struct Mpi {
+    /// Its binary interface.
+    pub abi: &'static Abi,
+    /// Its predefined handles.
+    pub predefined: Predefined,
+}
+
+/// What a status says, in canonical form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// Rank of the sender.
+    pub source: i64,
+    /// Tag of the message.
+    pub tag: i64,
+    /// Bytes that arrived.
+    pub bytes: i64,
+}
+
+impl Status {
+    /// Where nothing is known about a message, or there was none.
+    pub const UNKNOWN: Status = Status { source: UNDEFINED, tag: UNDEFINED, bytes: 0 };
+}
+
+impl Mpi {
+    /// A handle as it was passed: `int` handles leave the upper half of a register undefined.
+    #[inline]
+    pub fn handle(self, raw: usize) -> usize {
+        if self.abi.handle_bytes == 4 { raw & 0xffff_ffff } else { raw }
+    }
+
+    /// The handle at `index` of an array of handles in C.
+    ///
+    /// # Safety
+    /// The array must be that long.
+    #[inline]
+    pub unsafe fn handle_at(self, array: *const c_void, index: usize) -> usize {
+        // SAFETY: inside the array, which holds handles of this size.
+        unsafe {
+            if self.abi.handle_bytes == 4 {
+                array.cast::<u32>().add(index).read_unaligned() as usize
+            } else {
+                array.cast::<usize>().add(index).read_unaligned()
+            }
+        }
+    }
+
+    /// A communicator.
+    #[inline]
+    pub fn comm(self, handle: usize) -> i64 {
+        if handle == self.predefined.comm_world {
+            COMM_WORLD
+        } else if handle == self.predefined.comm_self {
+            COMM_SELF
+        } else if handle == self.predefined.comm_null {
+            COMM_NULL
+        } else {
+            handle as i64
+        }
+    }
+
+    /// A rank, source or root.
+    #[inline]
+    pub fn rank(self, rank: c_int) -> i64 {
+        if rank >= 0 {
+            i64::from(rank)
+        } else if rank == self.abi.any_source {
+            ANY
+        } else if rank == self.abi.proc_null {
+            NOBODY
+        } else if rank == self.abi.root {
+            ROOT
+        } else {
+            UNDEFINED
+        }
+    }
+
+    /// A tag.
+    #[inline]
+    pub fn tag(self, tag: c_int) -> i64 {
+        if tag == self.abi.any_tag { ANY } else { i64::from(tag) }
+    }
+
+    /// The status at `index` of an array.
+    ///
+    /// # Safety
+    /// The array must be that long and the call that fills it must have succeeded.
+    #[inline]
+    pub unsafe fn status_at(self, array: *const c_void, index: usize) -> Status {
+        let layout = &self.abi.status;
+        // SAFETY: the fields lie inside this status, whose layout is the implementation's.
+        unsafe {
+            let status = array.cast::<u8>().add(index * layout.bytes);
+            let int = |offset: usize| status.add(offset).cast::<c_int>().read_unaligned();
+            Status {
+                source: self.rank(int(layout.source)),
+                tag: self.tag(int(layout.tag)),
+                bytes: match layout.count {
+                    CountField::Size(offset) => status.add(offset).cast::<i64>().read_unaligned(),
+                    CountField::Halves(low, high) => {
+                        i64::from(int(low) as u32) | (i64::from(int(high) as u32 >> 1) << 32)
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// The predefined handles once MPI runs; in the order of the fields of [`Predefined`].
+static PREDEFINED: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
+
+impl Predefined {
+    /// Keeps them for the calls to come. The caller publishes them by a release store of its own.
+    pub fn keep(self) {
+        let values = [self.comm_null, self.comm_world, self.comm_self, self.request_null, self.type_null];
+        for (place, value) in PREDEFINED.iter().zip(values) {
+            place.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Those that were kept.
+    #[inline]
+    pub fn kept() -> Predefined {
+        let [comm_null, comm_world, comm_self, request_null, type_null] =
+            [0, 1, 2, 3, 4].map(|index: usize| PREDEFINED[index].load(Ordering::Relaxed));
+        Predefined { comm_null, comm_world, comm_self, request_null, type_null }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open_mpi() -> Mpi {
+        let predefined = Predefined {
+            comm_null: 0x10,
+            comm_world: 0x20,
+            comm_self: 0x30,
+            request_null: 0x40,
+            type_null: 0x50,
+        };
+        Mpi { abi: &OPEN_MPI, predefined }
+    }
+
+    fn mpich() -> Mpi {
+        Mpi { abi: &MPICH, predefined: MPICH.predefined() }
+    }
+
+    #[test]
+    fn constants_become_canonical() {
+        let ranks = |mpi: Mpi| [0, 7, -1, -2, -3, -4, -32766].map(|rank| mpi.rank(rank));
+        assert_eq!(ranks(open_mpi()), [0, 7, ANY, NOBODY, UNDEFINED, ROOT, UNDEFINED]);
+        assert_eq!(ranks(mpich()), [0, 7, NOBODY, ANY, ROOT, UNDEFINED, UNDEFINED]);
+        for mpi in [open_mpi(), mpich()] {
+            assert_eq!([mpi.tag(-1), mpi.tag(0), mpi.tag(99)], [ANY, 0, 99]);
+        }
+    }
+
+    #[test]
+    fn communicators_become_canonical() {
+        assert_eq!([0x10, 0x20, 0x30, 0x1234].map(|comm| open_mpi().comm(comm)), [0, 1, 2, 0x1234]);
+        let passed = [0x0400_0000, 0x4400_0000, 0xdead_beef_4400_0001, 0xffff_ffff_8400_0002usize];
+        assert_eq!(passed.map(|comm| mpich().comm(mpich().handle(comm))), [0, 1, 2, 0x8400_0002]);
+    }
+
+    #[test]
+    fn handles_have_the_size_of_the_implementation() {
+        let pointers = [5usize, 1 << 40];
+        let ints = [0x2c00_0000u32, 0x9800_0001];
+        // SAFETY: both arrays have two elements of the handle's size.
+        unsafe {
+            assert_eq!(open_mpi().handle_at(pointers.as_ptr().cast(), 1), 1 << 40);
+            assert_eq!(mpich().handle_at(ints.as_ptr().cast(), 1), 0x9800_0001);
+        }
+    }
+
+    #[test]
+    fn statuses_are_decoded() {
+        let second = Status { source: 3, tag: 42, bytes: 5 << 32 | 0xffff_fff0 };
+        let mut open = [0i32; 12];
+        open[6..8].copy_from_slice(&[3, 42]);
+        open[10..12].copy_from_slice(&[0xffff_fff0u32 as i32, 5]);
+        // SAFETY: two statuses of 24 bytes.
+        unsafe {
+            assert_eq!(open_mpi().status_at(open.as_ptr().cast(), 1), second);
+        }
+        // A count above 4 GiB with the cancelled bit set, which is not part of it.
+        let mpich_statuses = [0, 0, -1, -1, 0, 0xffff_fff0u32 as i32, 5 << 1 | 1, 3, 42, 0];
+        // SAFETY: two statuses of 20 bytes.
+        unsafe {
+            assert_eq!(mpich().status_at(mpich_statuses.as_ptr().cast(), 1), second);
+            let nobody = Status { source: NOBODY, tag: ANY, bytes: 0 };
+            assert_eq!(mpich().status_at(mpich_statuses.as_ptr().cast(), 0), nobody);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Collective calls: what this process contributes and what it receives, in bytes.
+//!
+//! Arguments that the standard calls "not significant" at this process may be anything and are not read. With
+//! `MPI_IN_PLACE` a contribution lies in the other buffer; it counts all the same. In an intercommunicator data goes
+//! to and comes from the other group.
+//!
+//! This file has what all of them share and the calls without a root.
+
+use core::ffi::c_int;
+use syn_trace::Call;
+use syn_trace::calls::NOBODY;
+
+use super::{Ptr, SUCCESS, int_at};
+use crate::abi::Mpi;
+use crate::language::{Handle, Language};
+use crate::recorder::Recorder;
+use crate::session;
+
+/// Bytes contributed, bytes received.
+type Traffic = (i64, i64);
+
+/// Makes a collective call; `traffic` is asked after it has succeeded.
+#[inline]
+pub(super) unsafe fn collective<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    root: Option<L::Int>,
+    comm: L::Handle,
+    traffic: impl FnOnce(Mpi, usize) -> Traffic,
+) -> c_int {
+    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let result = real();
+    R::returned(&mut open);
+    // SAFETY: inputs of the call.
+    let (comm, root) = unsafe {
+        let root = root.map_or(NOBODY, |root| mpi.rank(L::int(root)));
+        (L::handle(mpi, Handle::Comm, comm), root)
+    };
+    let (sent, received) = if result == SUCCESS { traffic(mpi, comm) } else { (0, 0) };
+    R::leave(open, call, result.into(), &[sent, received, root, mpi.comm(comm)], &[], &[]);
+    result
+}
+
+/// Bytes of `count` elements.
+pub(super) unsafe fn size<L: Language>(mpi: Mpi, count: L::Int, datatype: L::Handle) -> i64 {
+    // SAFETY: significant inputs of a call that succeeded.
+    unsafe { mpi.bytes(L::int(count).into(), L::handle(mpi, Handle::Datatype, datatype)) }
+}
+
+/// Bytes of the elements that an array counts, one entry per peer.
+pub(super) unsafe fn total<L: Language>(mpi: Mpi, counts: Ptr, entries: c_int, datatype: L::Handle) -> i64 {
+    // SAFETY: significant inputs of a call that succeeded; the array has an entry per peer.
+    unsafe {
+        let count = (0..entries.max(0) as usize).map(|index| i64::from(int_at(counts, index))).sum();
+        mpi.bytes(count, L::handle(mpi, Handle::Datatype, datatype))
+    }
+}
+
+/// Bytes of the elements that an array counts for this process.
+pub(super) unsafe fn own<L: Language>(mpi: Mpi, counts: Ptr, comm: usize, datatype: L::Handle) -> i64 {
+    match mpi.rank_in(comm) {
+        // SAFETY: as above; a rank is never negative.
+        Some(rank) => unsafe {
+            mpi.bytes(int_at(counts, rank as usize).into(), L::handle(mpi, Handle::Datatype, datatype))
+        },
+        None => 0,
+    }
+}
+
+/// `MPI_Barrier`
+pub unsafe fn barrier<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe { collective::<R, L>(call, real, None, comm, |_, _| (0, 0)) }
+}
+
+/// `MPI_Allreduce` and `MPI_Scan`: as much comes back as goes in.
+pub unsafe fn reduce_to_all<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    count: L::Int,
+    datatype: L::Handle,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        collective::<R, L>(call, real, None, comm, |mpi, _| {
+            let bytes = size::<L>(mpi, count, datatype);
+            (bytes, bytes)
+        })
+    }
+}
+
+/// `MPI_Exscan`: nothing comes back to rank 0.
+pub unsafe fn exclusive_scan<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    count: L::Int,
+    datatype: L::Handle,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        collective::<R, L>(call, real, None, comm, |mpi, comm| {
+            let bytes = size::<L>(mpi, count, datatype);
+            (bytes, if mpi.rank_in(comm) == Some(0) { 0 } else { bytes })
+        })
+    }
+}
+
+/// `MPI_Allgather`
+pub unsafe fn gather_to_all<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    send: Ptr,
+    send_count: L::Int,
+    send_type: L::Handle,
+    receive_count: L::Int,
+    receive_type: L::Handle,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    let traffic = |mpi: Mpi, comm| unsafe {
+        let each = size::<L>(mpi, receive_count, receive_type);
+        let sent = if L::is_in_place(mpi, send) { each } else { size::<L>(mpi, send_count, send_type) };
+        (sent, each * i64::from(mpi.peers_in(comm)))
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+}
+
+/// `MPI_Allgatherv`
+pub unsafe fn gather_varying_to_all<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    send: Ptr,
+    send_count: L::Int,
+    send_type: L::Handle,
+    receive_counts: Ptr,
+    receive_type: L::Handle,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    let traffic = |mpi: Mpi, comm| unsafe {
+        let sent = if L::is_in_place(mpi, send) {
+            own::<L>(mpi, receive_counts, comm, receive_type)
+        } else {
+            size::<L>(mpi, send_count, send_type)
+        };
+        (sent, total::<L>(mpi, receive_counts, mpi.peers_in(comm), receive_type))
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+}
+
+/// `MPI_Alltoall`
+pub unsafe fn all_to_all<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    send: Ptr,
+    send_count: L::Int,
+    send_type: L::Handle,
+    receive_count: L::Int,
+    receive_type: L::Handle,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    let traffic = |mpi: Mpi, comm| unsafe {
+        let each = size::<L>(mpi, receive_count, receive_type);
+        let to_each = if L::is_in_place(mpi, send) { each } else { size::<L>(mpi, send_count, send_type) };
+        let peers = i64::from(mpi.peers_in(comm));
+        (to_each * peers, each * peers)
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+}
+
+/// `MPI_Alltoallv`
+pub unsafe fn all_to_all_varying<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    send: Ptr,
+    send_counts: Ptr,
+    send_type: L::Handle,
+    receive_counts: Ptr,
+    receive_type: L::Handle,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    let traffic = |mpi: Mpi, comm| unsafe {
+        let peers = mpi.peers_in(comm);
+        let received = total::<L>(mpi, receive_counts, peers, receive_type);
+        let in_place = L::is_in_place(mpi, send);
+        (if in_place { received } else { total::<L>(mpi, send_counts, peers, send_type) }, received)
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+}
+
+/// `MPI_Alltoallw`
+pub unsafe fn all_to_all_typed<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    send: Ptr,
+    send_counts: Ptr,
+    send_types: Ptr,
+    receive_counts: Ptr,
+    receive_types: Ptr,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches; each array has an entry per peer.
+    let typed = |mpi: Mpi, counts, types, peers: c_int| unsafe {
+        let of = |index| {
+            let count = i64::from(int_at(counts, index));
+            // A type without elements need not be a valid one.
+            if count > 0 { mpi.bytes(count, L::handle_at(mpi, Handle::Datatype, types, index)) } else { 0 }
+        };
+        (0..peers.max(0) as usize).map(of).sum::<i64>()
+    };
+    let traffic = |mpi: Mpi, comm| {
+        let peers = mpi.peers_in(comm);
+        let received = typed(mpi, receive_counts, receive_types, peers);
+        let in_place = L::is_in_place(mpi, send);
+        (if in_place { received } else { typed(mpi, send_counts, send_types, peers) }, received)
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+}
+
+/// `MPI_Reduce_scatter`
+pub unsafe fn reduce_scatter<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    receive_counts: Ptr,
+    datatype: L::Handle,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches; the array has an entry for each process of the local group.
+    let traffic = |mpi: Mpi, comm| unsafe {
+        let sent = total::<L>(mpi, receive_counts, mpi.size_of(comm), datatype);
+        (sent, own::<L>(mpi, receive_counts, comm, datatype))
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+}
+
+/// `MPI_Reduce_scatter_block`
+pub unsafe fn reduce_scatter_block<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    receive_count: L::Int,
+    datatype: L::Handle,
+    comm: L::Handle,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    let traffic = |mpi: Mpi, comm| unsafe {
+        let each = size::<L>(mpi, receive_count, datatype);
+        (each * i64::from(mpi.size_of(comm)), each)
+    };
+    // SAFETY: as the caller vouches.
+    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+}

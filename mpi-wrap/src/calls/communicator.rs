@@ -1,0 +1,94 @@
+//! Making and freeing communicators.
+
+use core::ffi::c_int;
+use syn_trace::Call;
+use syn_trace::calls::COMM_NULL;
+use syn_trace::record::MAX_LIST;
+
+use super::{Ptr, SUCCESS, comm};
+use crate::abi::Mpi;
+use crate::language::{Handle, Language};
+use crate::recorder::Recorder;
+use crate::runs::Run;
+use crate::scratch::Scratch;
+use crate::session;
+
+/// Ranks that are translated at a time.
+const PIECE: usize = 1024;
+/// The longest list of members in one record: whole runs.
+const MAX_MEMBERS: usize = MAX_LIST / 3 * 3;
+/// Scratch memory for two pieces and a list.
+const SCRATCH: usize = 2 * PIECE * size_of::<c_int>() + MAX_MEMBERS * size_of::<i64>();
+
+/// Calls that make a communicator from another one. A group of more runs than fit into one record is continued in
+/// further records of the same call.
+pub unsafe fn create<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    from: L::Handle,
+    place: Ptr,
+) -> c_int {
+    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let result = real();
+    R::returned(&mut open);
+    // SAFETY: an input of the call.
+    let from = unsafe { comm::<L>(mpi, from) };
+    let new = match result {
+        // SAFETY: the call succeeded, so the place is valid and holds the handle.
+        SUCCESS => unsafe { L::handle_at(mpi, Handle::Comm, place, 0) },
+        _ => mpi.predefined.comm_null,
+    };
+    let numbers = [from, mpi.comm(new)];
+    if numbers[1] == COMM_NULL {
+        R::leave(open, call, result.into(), &numbers, &[], &[]);
+        return result;
+    }
+    let mut scratch = Scratch::of::<R>(&open, SCRATCH);
+    let last = list_members(mpi, new, &mut scratch, |full| {
+        R::part(&mut open, call, result.into(), &numbers, full);
+    });
+    R::leave(open, call, result.into(), &numbers, &[], last);
+    result
+}
+
+/// Hands over each list of members that is full and returns the last one.
+fn list_members<'a>(mpi: Mpi, comm: usize, scratch: &mut Scratch, mut full: impl FnMut(&[i64])) -> &'a [i64] {
+    let ranks = scratch.take_up_to(PIECE);
+    let translated = scratch.take_up_to(PIECE);
+    let list: &mut [i64] = scratch.take_up_to(MAX_MEMBERS);
+    let mut used = 0;
+    let mut run = Run::default();
+    mpi.world_ranks(comm, ranks, translated, |piece| {
+        for &rank in piece {
+            if let Some(finished) = run.push(mpi.rank(rank)) {
+                // Here and below: one more run always fits after this one.
+                list[used..used + 3].copy_from_slice(&finished);
+                used += 3;
+                if used + 3 > list.len() {
+                    full(&list[..used]);
+                    used = 0;
+                }
+            }
+        }
+    });
+    if let Some(finished) = run.finish() {
+        list[used..used + 3].copy_from_slice(&finished);
+        used += 3;
+    }
+    &list[..used]
+}
+
+/// Calls that end the life of the communicator at `place`: `MPI_Comm_free`, `MPI_Comm_disconnect`.
+pub unsafe fn release<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    place: Ptr,
+) -> c_int {
+    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    // SAFETY: an input of the call, which sets it to null.
+    let comm = mpi.comm(unsafe { L::handle_at(mpi, Handle::Comm, place, 0) });
+    let result = real();
+    R::returned(&mut open);
+    R::leave(open, call, result.into(), &[comm], &[], &[]);
+    result
+}

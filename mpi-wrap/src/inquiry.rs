@@ -1,0 +1,161 @@
+//! What is asked of MPI itself, after the call that is being recorded has succeeded, so that every handle is valid:
+//! an inquiry with a bad handle would run the application's error handler, which ends the program by default.
+//! Asked through the `PMPI_` names: other tools in the process do not see it.
+
+use core::ffi::{c_char, c_int};
+use core::mem::transmute;
+
+use crate::abi::Mpi;
+use crate::symbol::Symbol;
+
+const SUCCESS: c_int = 0;
+
+macro_rules! inquiries {
+    ($( fn $function:ident = $name:literal ($($argument:ident: $type:ty),*); )*) => { $(
+        /// What the MPI function returns, or an error when there is no such function.
+        fn $function($($argument: $type),*) -> c_int {
+            static SYMBOL: Symbol = Symbol::new(&[$name]);
+            type Function = unsafe extern "C-unwind" fn($($type),*) -> c_int;
+            match SYMBOL.find() {
+                // SAFETY: the function of this name has this signature (handles as wide as a register), and the
+                // callers below pass valid handles and places for the results.
+                Some(found) => unsafe { transmute::<*mut core::ffi::c_void, Function>(found.address)($($argument),*) },
+                None => crate::symbol::NO_SUCH_FUNCTION,
+            }
+        }
+    )* };
+}
+
+inquiries! {
+    fn initialized = c"PMPI_Initialized" (flag: *mut c_int);
+    fn finalized = c"PMPI_Finalized" (flag: *mut c_int);
+    fn get_library_version = c"PMPI_Get_library_version" (version: *mut c_char, length: *mut c_int);
+    fn type_size = c"PMPI_Type_size" (datatype: usize, size: *mut c_int);
+    fn comm_size = c"PMPI_Comm_size" (comm: usize, size: *mut c_int);
+    fn comm_rank = c"PMPI_Comm_rank" (comm: usize, rank: *mut c_int);
+    fn comm_remote_size = c"PMPI_Comm_remote_size" (comm: usize, size: *mut c_int);
+    fn comm_test_inter = c"PMPI_Comm_test_inter" (comm: usize, flag: *mut c_int);
+    fn comm_group = c"PMPI_Comm_group" (comm: usize, group: *mut usize);
+    fn group_size = c"PMPI_Group_size" (group: usize, size: *mut c_int);
+    fn group_translate_ranks = c"PMPI_Group_translate_ranks"
+        (group: usize, count: c_int, ranks: *const c_int, other: usize, translated: *mut c_int);
+    fn group_free = c"PMPI_Group_free" (group: *mut usize);
+}
+
+/// The one number that an inquiry gives; `None` when it fails.
+fn number(inquiry: impl FnOnce(*mut c_int) -> c_int) -> Option<c_int> {
+    let mut number = 0;
+    (inquiry(&mut number) == SUCCESS).then_some(number)
+}
+
+/// Has MPI been initialised and not finalized? May be asked at any time.
+pub fn is_running() -> bool {
+    number(initialized).unwrap_or(0) != 0 && number(finalized).unwrap_or(1) == 0
+}
+
+/// The longest `MPI_MAX_LIBRARY_VERSION_STRING`, that of MPICH.
+pub const VERSION_BYTES: usize = 8192;
+
+/// What the library says about itself: the first line of it.
+pub fn library_version(buffer: &mut [u8]) -> &[u8] {
+    if buffer.len() < VERSION_BYTES
+        || number(|length| get_library_version(buffer.as_mut_ptr().cast(), length)).is_none()
+    {
+        return b"";
+    }
+    first_line(buffer)
+}
+
+fn first_line(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(|&byte| byte == 0 || byte == b'\n').unwrap_or(text.len());
+    text[..end.min(256)].trim_ascii()
+}
+
+impl Mpi {
+    /// Bytes of `count` elements of a datatype.
+    #[inline]
+    pub fn bytes(self, count: i64, datatype: usize) -> i64 {
+        if count <= 0 || datatype == self.predefined.type_null {
+            return 0;
+        }
+        let size = number(|size| type_size(datatype, size)).unwrap_or(0);
+        // A size that an int cannot hold is negative: MPI_UNDEFINED.
+        count * i64::from(size.max(0))
+    }
+
+    /// This process's rank in a communicator.
+    pub fn rank_in(self, comm: usize) -> Option<c_int> {
+        number(|rank| comm_rank(comm, rank))
+    }
+
+    /// Number of processes in a communicator, of the local group if it has two.
+    pub fn size_of(self, comm: usize) -> c_int {
+        number(|size| comm_size(comm, size)).unwrap_or(0)
+    }
+
+    /// Is it an intercommunicator?
+    pub fn is_inter(self, comm: usize) -> bool {
+        comm != self.predefined.comm_world && number(|flag| comm_test_inter(comm, flag)).unwrap_or(0) != 0
+    }
+
+    /// Number of processes this one exchanges data with in a collective: the remote group if there is one.
+    pub fn peers_in(self, comm: usize) -> c_int {
+        if self.is_inter(comm) {
+            number(|size| comm_remote_size(comm, size)).unwrap_or(0)
+        } else {
+            self.size_of(comm)
+        }
+    }
+
+    /// The ranks in `MPI_COMM_WORLD` of a communicator's members (of the local group), in rank order, a piece of
+    /// `ranks.len()` at a time.
+    pub fn world_ranks(
+        self,
+        comm: usize,
+        ranks: &mut [c_int],
+        translated: &mut [c_int],
+        mut piece: impl FnMut(&[c_int]),
+    ) {
+        let (mut group, mut world) = (0, 0);
+        if comm_group(comm, &mut group) != SUCCESS {
+            return;
+        }
+        if comm_group(self.predefined.comm_world, &mut world) == SUCCESS {
+            let size = number(|size| group_size(group, size)).unwrap_or(0);
+            let mut first = 0;
+            while first < size {
+                let count = (size - first).min(ranks.len().min(translated.len()) as c_int);
+                for (rank, place) in (first..first + count).zip(ranks.iter_mut()) {
+                    *place = rank;
+                }
+                let done =
+                    group_translate_ranks(group, count, ranks.as_ptr(), world, translated.as_mut_ptr());
+                if count == 0 || done != SUCCESS {
+                    break;
+                }
+                piece(&translated[..count as usize]);
+                first += count;
+            }
+            group_free(&mut world);
+        }
+        group_free(&mut group);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_line_of_the_version_is_kept() {
+        assert_eq!(
+            first_line(b"MPICH Version:      4.0.2\nMPICH Release date: x\0zz"),
+            b"MPICH Version:      4.0.2"
+        );
+        assert_eq!(
+            first_line(b"Open MPI v4.1.4, package: Debian\0\0\0"),
+            b"Open MPI v4.1.4, package: Debian"
+        );
+        assert_eq!(first_line(&[b'x'; 300]).len(), 256);
+    }
+}

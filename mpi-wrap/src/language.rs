@@ -1,0 +1,193 @@
+//! What an argument is in C and in Fortran.
+//!
+//! Fortran passes everything by reference. Handles are integers there; statuses are arrays of integers with the
+//! layout of the C structure; indices count from 1; constants such as `MPI_STATUS_IGNORE` are variables known by
+//! their address. The `mpi_f08` module passes its types, which hold just such an integer or array, in the same way.
+
+use core::ffi::{c_int, c_void};
+use core::mem::transmute;
+
+use crate::abi::Mpi;
+use crate::symbol::{Symbol, c_name};
+
+/// Kinds of handles that records hold.
+#[derive(Clone, Copy)]
+pub enum Handle {
+    /// `MPI_Comm`
+    Comm,
+    /// `MPI_Datatype`
+    Datatype,
+    /// `MPI_Request`
+    Request,
+    /// `MPI_Message`
+    Message,
+}
+
+/// How a language passes arguments.
+///
+/// # Safety
+/// The functions read what the application passed: each must only be called with an argument of its kind, and where
+/// the argument is a result, only after the call has succeeded.
+pub trait Language {
+    /// An integer that the call takes.
+    type Int: Copy;
+    /// A handle that the call takes.
+    type Handle: Copy;
+    /// A buffer, an array, or the place of a result.
+    type Ptr: Copy;
+    /// Where array indices start.
+    const FIRST_INDEX: c_int;
+
+    /// The integer.
+    unsafe fn int(value: Self::Int) -> c_int;
+    /// The handle as it is in C.
+    unsafe fn handle(mpi: Mpi, kind: Handle, value: Self::Handle) -> usize;
+    /// The handle at `index` of an array, as it is in C.
+    unsafe fn handle_at(mpi: Mpi, kind: Handle, array: *mut c_void, index: usize) -> usize;
+    /// Is this the constant for "no status wanted"?
+    fn ignores_status(mpi: Mpi, status: *mut c_void) -> bool;
+    /// Is this the constant for "no statuses wanted"?
+    fn ignores_statuses(mpi: Mpi, statuses: *mut c_void) -> bool;
+    /// Is this `MPI_IN_PLACE`?
+    fn is_in_place(mpi: Mpi, buffer: *mut c_void) -> bool;
+}
+
+/// The C binding.
+pub struct C;
+
+impl Language for C {
+    type Int = c_int;
+    type Handle = usize;
+    type Ptr = *mut c_void;
+    const FIRST_INDEX: c_int = 0;
+
+    #[inline(always)]
+    unsafe fn int(value: c_int) -> c_int {
+        value
+    }
+    #[inline(always)]
+    unsafe fn handle(mpi: Mpi, _: Handle, value: usize) -> usize {
+        mpi.handle(value)
+    }
+    #[inline(always)]
+    unsafe fn handle_at(mpi: Mpi, _: Handle, array: *mut c_void, index: usize) -> usize {
+        // SAFETY: the caller vouches for the array.
+        unsafe { mpi.handle_at(array, index) }
+    }
+    #[inline(always)]
+    fn ignores_status(mpi: Mpi, status: *mut c_void) -> bool {
+        status as usize == mpi.abi.status_ignore
+    }
+    #[inline(always)]
+    fn ignores_statuses(mpi: Mpi, statuses: *mut c_void) -> bool {
+        statuses as usize == mpi.abi.status_ignore
+    }
+    #[inline(always)]
+    fn is_in_place(mpi: Mpi, buffer: *mut c_void) -> bool {
+        buffer as usize == mpi.abi.in_place
+    }
+}
+
+macro_rules! special {
+    (variables: $lower:literal $upper:literal, pointers: $($pointer:literal)+) => {
+        Special {
+            variables: [
+                Symbol::variable(&[c_name(concat!($lower, "_\0"))]),
+                Symbol::variable(&[c_name(concat!($lower, "__\0"))]),
+                Symbol::variable(&[c_name(concat!($lower, "\0"))]),
+                Symbol::variable(&[c_name(concat!($upper, "\0"))]),
+            ],
+            pointers: [$(Symbol::variable(&[$pointer])),+],
+        }
+    };
+}
+
+/// The Fortran bindings: `mpif.h`, `use mpi`, `use mpi_f08`.
+pub struct Fortran;
+
+impl Language for Fortran {
+    type Int = *const c_int;
+    type Handle = *const c_int;
+    type Ptr = *mut c_void;
+    const FIRST_INDEX: c_int = 1;
+
+    unsafe fn int(value: *const c_int) -> c_int {
+        // SAFETY: Fortran passes integers by reference.
+        unsafe { value.read_unaligned() }
+    }
+    unsafe fn handle(mpi: Mpi, kind: Handle, value: *const c_int) -> usize {
+        // SAFETY: Fortran passes handles, which are integers, by reference.
+        to_c(mpi, kind, unsafe { value.read_unaligned() })
+    }
+    unsafe fn handle_at(mpi: Mpi, kind: Handle, array: *mut c_void, index: usize) -> usize {
+        // SAFETY: the caller vouches for the array; Fortran's handles are integers.
+        to_c(mpi, kind, unsafe { array.cast::<c_int>().add(index).read_unaligned() })
+    }
+    fn ignores_status(_: Mpi, status: *mut c_void) -> bool {
+        static STATUS_IGNORE: Special<2> = special! {
+            variables: "mpi_fortran_status_ignore" "MPI_FORTRAN_STATUS_IGNORE",
+            pointers: c"MPI_F_STATUS_IGNORE" c"MPI_F08_STATUS_IGNORE"
+        };
+        STATUS_IGNORE.is(status)
+    }
+    fn ignores_statuses(_: Mpi, statuses: *mut c_void) -> bool {
+        static STATUSES_IGNORE: Special<2> = special! {
+            variables: "mpi_fortran_statuses_ignore" "MPI_FORTRAN_STATUSES_IGNORE",
+            pointers: c"MPI_F_STATUSES_IGNORE" c"MPI_F08_STATUSES_IGNORE"
+        };
+        STATUSES_IGNORE.is(statuses)
+    }
+    fn is_in_place(_: Mpi, buffer: *mut c_void) -> bool {
+        static IN_PLACE: Special<1> = special! {
+            variables: "mpi_fortran_in_place" "MPI_FORTRAN_IN_PLACE",
+            pointers: c"MPIR_F_MPI_IN_PLACE"
+        };
+        IN_PLACE.is(buffer)
+    }
+}
+
+/// A constant of Fortran that is known by its address.
+struct Special<const N: usize> {
+    /// It is the address of one of these: Open MPI has a common block for each spelling of Fortran names.
+    variables: [Symbol; 4],
+    /// One of these holds its address, once Fortran's part of MPI is initialised: MPICH, and in part the standard.
+    pointers: [Symbol; N],
+}
+
+impl<const N: usize> Special<N> {
+    fn is(&self, argument: *mut c_void) -> bool {
+        if argument.is_null() {
+            return false;
+        }
+        self.variables.iter().any(|variable| variable.address() == argument)
+            || self.pointers.iter().any(|pointer| {
+                let place = pointer.address().cast::<*mut c_void>();
+                // SAFETY: MPI's variables of these names are pointers, set when MPI is initialised.
+                !place.is_null() && unsafe { place.read() } == argument
+            })
+    }
+}
+
+/// The C handle of a Fortran handle. The library looks it up in a table; an unknown number becomes a null handle.
+fn to_c(mpi: Mpi, kind: Handle, handle: c_int) -> usize {
+    static COMM: Symbol = Symbol::new(&[c"PMPI_Comm_f2c"]);
+    static DATATYPE: Symbol = Symbol::new(&[c"PMPI_Type_f2c"]);
+    static REQUEST: Symbol = Symbol::new(&[c"PMPI_Request_f2c"]);
+    static MESSAGE: Symbol = Symbol::new(&[c"PMPI_Message_f2c"]);
+    if !mpi.abi.converts_fortran_handles {
+        return handle as u32 as usize;
+    }
+    let symbol = match kind {
+        Handle::Comm => &COMM,
+        Handle::Datatype => &DATATYPE,
+        Handle::Request => &REQUEST,
+        Handle::Message => &MESSAGE,
+    };
+    match symbol.find() {
+        // SAFETY: these functions take a Fortran integer and return a handle, here a pointer.
+        Some(found) => unsafe {
+            transmute::<*mut c_void, unsafe extern "C-unwind" fn(c_int) -> usize>(found.address)(handle)
+        },
+        None => 0,
+    }
+}

@@ -1,0 +1,139 @@
+//! Is MPI running in this process, and which implementation is it?
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use crate::abi::{Abi, MPICH, Mpi, OPEN_MPI, OPEN_MPI_MARK, Predefined};
+use crate::inquiry;
+use crate::recorder::Recorder;
+use crate::scratch::Scratch;
+use crate::symbol::{Symbol, object_name, variable};
+
+/// MPI is not known to run.
+const IDLE: u8 = 0;
+/// A thread is initialising it.
+const STARTING: u8 = 1;
+/// It runs and is Open MPI.
+const RUNS_OPEN_MPI: u8 = 2;
+/// It runs and is MPICH.
+const RUNS_MPICH: u8 = 3;
+/// It is finalized, or not one that we understand: calls only pass through.
+const CLOSED: u8 = 4;
+
+static STATE: AtomicU8 = AtomicU8::new(IDLE);
+
+fn current(abi: &'static Abi) -> Mpi {
+    Mpi { abi, predefined: Predefined::kept() }
+}
+
+/// Opens a call; `None` when it is only to be made.
+#[inline]
+pub fn open<R: Recorder>() -> Option<(R::Open, Mpi)> {
+    let abi = match STATE.load(Ordering::Acquire) {
+        RUNS_OPEN_MPI => &OPEN_MPI,
+        RUNS_MPICH => &MPICH,
+        IDLE => return join::<R>(),
+        _ => return None,
+    };
+    Some((R::enter()?, current(abi)))
+}
+
+/// The first call that we see: MPI may have been initialised where we could not see it (by a library that looked
+/// `MPI_Init` up by itself).
+#[cold]
+#[inline(never)]
+fn join<R: Recorder>() -> Option<(R::Open, Mpi)> {
+    if !inquiry::is_running() {
+        return None;
+    }
+    let open = R::enter()?;
+    if !begin() {
+        R::abandon(open);
+        return None;
+    }
+    let started = start::<R>(&mut Scratch::of::<R>(&open, inquiry::VERSION_BYTES));
+    R::abandon(open);
+    Some((R::enter()?, started?.mpi))
+}
+
+/// This thread is about to initialise MPI; false when it has been, or is being.
+pub fn begin() -> bool {
+    STATE.compare_exchange(IDLE, STARTING, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+}
+
+/// The initialisation that began did not succeed, or was not observed.
+pub fn give_up() {
+    STATE.store(IDLE, Ordering::Relaxed);
+}
+
+/// MPI is finalized.
+pub fn close() {
+    STATE.store(CLOSED, Ordering::Relaxed);
+}
+
+/// What is known after the start.
+pub struct Started {
+    /// The implementation.
+    pub mpi: Mpi,
+    /// Rank in `MPI_COMM_WORLD`.
+    pub rank: i32,
+    /// Size of `MPI_COMM_WORLD`.
+    pub size: i32,
+    /// What the library says about itself.
+    pub version: &'static [u8],
+}
+
+/// MPI has been initialised: from here on calls are recorded. `None` when the implementation is not known.
+pub fn start<R: Recorder>(scratch: &mut Scratch) -> Option<Started> {
+    let version = inquiry::library_version(scratch.take(inquiry::VERSION_BYTES).unwrap_or_default());
+    let Some(abi) = recognise(version) else {
+        R::unsupported(version);
+        close();
+        return None;
+    };
+    let predefined = abi.predefined();
+    predefined.keep();
+    let mpi = Mpi { abi, predefined };
+    let (rank, size) = (mpi.rank_in(predefined.comm_world).unwrap_or(-1), mpi.size_of(predefined.comm_world));
+    R::world(rank, size, abi.implementation);
+    let state = if abi.handle_bytes == OPEN_MPI.handle_bytes { RUNS_OPEN_MPI } else { RUNS_MPICH };
+    STATE.store(state, Ordering::Release);
+    Some(Started { mpi, rank, size, version })
+}
+
+/// Which implementation is loaded, by its symbols and by what it says about itself.
+fn recognise(version: &[u8]) -> Option<&'static Abi> {
+    static INIT: Symbol = Symbol::new(&[c"PMPI_Init"]);
+    // The libraries of the standard ABI of MPI 5 have other constants and layouts than the implementation's own.
+    if object_name(INIT.address()).starts_with(b"libmpi_abi") {
+        None
+    } else if !variable(OPEN_MPI_MARK).is_null() {
+        Some(&OPEN_MPI)
+    } else if is_mpich_family(version) {
+        Some(&MPICH)
+    } else {
+        None
+    }
+}
+
+fn is_mpich_family(version: &[u8]) -> bool {
+    let names: [&[u8]; 5] = [b"MPICH", b"MVAPICH", b"Intel(R) MPI", b"ParaStation MPI", b"CRAY MPI"];
+    names.iter().any(|name| version.windows(name.len()).any(|part| part == *name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relatives_of_mpich_are_told_by_their_version() {
+        let relatives: [&[u8]; 4] = [
+            b"MPICH Version:      4.0.2",
+            b"Intel(R) MPI Library 2021.8 for Linux* OS",
+            b"MVAPICH2 Version      :\t2.3.7",
+            b"MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)",
+        ];
+        assert!(relatives.iter().all(|version| is_mpich_family(version)));
+        assert!(!is_mpich_family(b"HPE MPT 2.25"));
+        assert!(!is_mpich_family(b""));
+    }
+}

@@ -1,0 +1,80 @@
+//! Ticks: the time stamp counter where it is invariant, `CLOCK_MONOTONIC` elsewhere.
+
+use crate::sys;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use syn_trace::header::{self, ClockPair};
+
+/// Stretches at least this long get a reading of the thread's CPU clock (a system call of about 0.6 µs).
+pub const LONG_NS: u64 = 64_000;
+/// Record times are in units of 2^3 ticks: about 3 ns at 2.5 GHz.
+const TSC_SHIFT: u32 = 3;
+
+static USE_TSC: AtomicBool = AtomicBool::new(false);
+static LONG_TICKS: AtomicU64 = AtomicU64::new(LONG_NS);
+
+/// Decides which clock to use, once per process.
+pub fn choose() {
+    let invariant = tsc_is_invariant();
+    USE_TSC.store(invariant, Ordering::Relaxed);
+    if invariant {
+        // The rate is measured by the readers from clock pairs; here 2 ticks per ns are near enough for a threshold.
+        LONG_TICKS.store(2 * LONG_NS, Ordering::Relaxed);
+    }
+}
+
+/// CPUID 8000_0007h, EDX bit 8 (AMD64 manual, volume 3, appendix E.4.6): the counter's rate never changes.
+fn tsc_is_invariant() -> bool {
+    use core::arch::x86_64::__cpuid;
+    __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0
+}
+
+/// The counter.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    if USE_TSC.load(Ordering::Relaxed) {
+        // SAFETY: every x86-64 processor has the instruction; a process that disabled it (PR_SET_TSC) has
+        // asked for the signal it gets.
+        unsafe { core::arch::x86_64::_rdtsc() }
+    } else {
+        sys::clock_ns(libc::CLOCK_MONOTONIC)
+    }
+}
+
+/// [`LONG_NS`] in ticks.
+#[inline(always)]
+pub fn long_ticks() -> u64 {
+    LONG_TICKS.load(Ordering::Relaxed)
+}
+
+/// The header's `clock` and `tick_shift`.
+pub fn description() -> (u32, u32) {
+    if USE_TSC.load(Ordering::Relaxed) { (header::CLOCK_TSC, TSC_SHIFT) } else { (header::CLOCK_MONOTONIC, TSC_SHIFT) }
+}
+
+/// From ticks to the units of a record.
+#[inline(always)]
+pub fn units(ticks: u64) -> u64 {
+    ticks >> TSC_SHIFT
+}
+
+/// Both clocks at one instant: the counter is read on both sides and the middle taken.
+pub fn pair() -> ClockPair {
+    let before = ticks();
+    let monotonic_ns = sys::clock_ns(libc::CLOCK_MONOTONIC);
+    ClockPair { ticks: before + (ticks().saturating_sub(before)) / 2, monotonic_ns }
+}
+
+/// CPU time of this thread, nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// How often this thread gave up its processor of its own accord.
+pub fn voluntary_switches() -> u64 {
+    // SAFETY: a zeroed rusage is valid, and the call fills it in.
+    unsafe {
+        let mut usage: libc::rusage = core::mem::zeroed();
+        sys::getrusage(libc::RUSAGE_THREAD, &mut usage);
+        usage.ru_nvcsw as u64
+    }
+}

@@ -1,0 +1,186 @@
+//! Finds the functions behind ours, without `dlsym`.
+//!
+//! `dlsym` allocates when a name is missing, takes the loader's lock, and may itself be interposed; an allocator
+//! that is only just initialising must not be entered from below. So the loaded objects are walked as the loader
+//! linked them, and their GNU hash tables read directly.
+//!
+//! Source: System V gABI, chapter 5 (dynamic linking); `<link.h>`; the GNU hash section as binutils writes it.
+
+use core::ffi::{CStr, c_char, c_int};
+
+#[repr(C)]
+struct LinkMap {
+    base: usize,
+    name: *const c_char,
+    dynamic: *const Dynamic,
+    next: *const LinkMap,
+    previous: *const LinkMap,
+}
+
+#[repr(C)]
+struct DebugInfo {
+    version: c_int,
+    map: *const LinkMap,
+}
+
+#[repr(C)]
+struct Dynamic {
+    tag: i64,
+    value: usize,
+}
+
+#[repr(C)]
+struct Symbol {
+    name: u32,
+    info: u8,
+    other: u8,
+    section: u16,
+    value: usize,
+    size: usize,
+}
+
+unsafe extern "C" {
+    /// The loader's list of objects, kept for debuggers; its first entry is the program.
+    #[link_name = "_r_debug"]
+    static LOADER: DebugInfo;
+}
+
+const DT_NULL: i64 = 0;
+const DT_STRTAB: i64 = 5;
+const DT_SYMTAB: i64 = 6;
+const DT_GNU_HASH: i64 = 0x6fff_fef5;
+const DT_VERSYM: i64 = 0x6fff_fff0;
+const STT_FUNC: u8 = 2;
+const HIDDEN_VERSION: u16 = 0x8000;
+
+/// The tables of one loaded object.
+struct Object {
+    base: usize,
+    strings: *const u8,
+    symbols: *const Symbol,
+    versions: *const u16,
+    hash: *const u32,
+}
+
+impl Object {
+    /// # Safety
+    /// `map` must be an entry of the loader's list.
+    unsafe fn of(map: &LinkMap) -> Option<Object> {
+        let mut object = Object {
+            base: map.base,
+            strings: core::ptr::null(),
+            symbols: core::ptr::null(),
+            versions: core::ptr::null(),
+            hash: core::ptr::null(),
+        };
+        let mut entry = map.dynamic;
+        // SAFETY: the dynamic section ends with DT_NULL; the loader has relocated its addresses, except in
+        // objects it leaves alone (the vDSO), whose addresses lie below their base.
+        unsafe {
+            while !entry.is_null() && (*entry).tag != DT_NULL {
+                let value = (*entry).value;
+                let address = if value < map.base { value + map.base } else { value };
+                match (*entry).tag {
+                    DT_STRTAB => object.strings = address as *const u8,
+                    DT_SYMTAB => object.symbols = address as *const Symbol,
+                    DT_VERSYM => object.versions = address as *const u16,
+                    DT_GNU_HASH => object.hash = address as *const u32,
+                    _ => {}
+                }
+                entry = entry.add(1);
+            }
+        }
+        let usable = !object.hash.is_null() && !object.symbols.is_null() && !object.strings.is_null();
+        usable.then_some(object)
+    }
+
+    /// The address of the function `name` in its default version.
+    ///
+    /// # Safety
+    /// The object must stay loaded.
+    unsafe fn function(&self, name: &CStr, hash: u32) -> Option<usize> {
+        // SAFETY: the layout of a GNU hash section: four words, a bloom filter of 64-bit words, the buckets, and
+        // the chains for symbols from `offset` on.
+        unsafe {
+            let [buckets, offset, bloom_words, shift] = *self.hash.cast::<[u32; 4]>();
+            if buckets == 0 || bloom_words == 0 {
+                return None;
+            }
+            let bloom = self.hash.add(4).cast::<u64>();
+            let word = bloom.add((hash / 64 % bloom_words) as usize).read_unaligned();
+            let mask = 1u64 << (hash % 64) | 1u64 << ((hash >> shift) % 64);
+            if word & mask != mask {
+                return None;
+            }
+            let table = bloom.add(bloom_words as usize).cast::<u32>();
+            let chain = table.add(buckets as usize);
+            let mut index = *table.add((hash % buckets) as usize);
+            if index < offset {
+                return None;
+            }
+            loop {
+                let link = *chain.add((index - offset) as usize);
+                if (link ^ hash) >> 1 == 0 && self.is_default_function(index as usize, name) {
+                    return Some(self.base + (*self.symbols.add(index as usize)).value);
+                }
+                if link & 1 != 0 {
+                    return None;
+                }
+                index += 1;
+            }
+        }
+    }
+
+    unsafe fn is_default_function(&self, index: usize, name: &CStr) -> bool {
+        // SAFETY: the index comes from the hash table of the same object.
+        unsafe {
+            let symbol = &*self.symbols.add(index);
+            let hidden = !self.versions.is_null() && *self.versions.add(index) & HIDDEN_VERSION != 0;
+            symbol.section != 0
+                && !hidden
+                && symbol.info & 15 == STT_FUNC
+                && CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) == name
+        }
+    }
+}
+
+fn gnu_hash(name: &CStr) -> u32 {
+    name.to_bytes().iter().fold(5381u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)))
+}
+
+/// The objects loaded behind this library, in search order.
+fn behind_us() -> impl Iterator<Item = &'static LinkMap> {
+    let here = gnu_hash as *const () as usize;
+    // SAFETY: the loader keeps the list whole while it calls constructors, and only ever appends to it; entries of
+    // libraries that the process was started with are never removed.
+    let all = core::iter::successors(unsafe { LOADER.map.as_ref() }, |map| unsafe { map.next.as_ref() });
+    let mut passed = false;
+    let base = object_base(here);
+    all.filter(move |map| {
+        let was = passed;
+        passed |= map.base == base;
+        was
+    })
+}
+
+/// The load address of the object that holds `address`: the nearest base below it.
+pub fn object_base(address: usize) -> usize {
+    let mut best = 0;
+    // SAFETY: as in `behind_us`.
+    let mut map = unsafe { LOADER.map.as_ref() };
+    while let Some(entry) = map {
+        if entry.base <= address && entry.base > best {
+            best = entry.base;
+        }
+        // SAFETY: as in `behind_us`.
+        map = unsafe { entry.next.as_ref() };
+    }
+    best
+}
+
+/// The function `name` in the first object behind this library that has it (what `RTLD_NEXT` means).
+pub fn next_function(name: &CStr) -> Option<usize> {
+    let hash = gnu_hash(name);
+    // SAFETY: objects the process was started with stay loaded.
+    behind_us().find_map(|map| unsafe { Object::of(map)?.function(name, hash) })
+}

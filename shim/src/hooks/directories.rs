@@ -1,0 +1,71 @@
+//! Reading directories through libc.
+
+use super::hooks;
+use super::metadata::Opaque;
+use core::ffi::{c_char, c_int, c_void};
+
+unsafe extern "C" {
+    fn dirfd(directory: Opaque) -> c_int;
+}
+
+/// The descriptor of a directory stream.
+///
+/// # Safety
+/// `directory` is null or an open stream.
+unsafe fn descriptor(directory: Opaque) -> i64 {
+    // SAFETY: as the caller vouches.
+    if directory.is_null() { -1 } else { unsafe { i64::from(dirfd(directory)) } }
+}
+
+
+/// What `readdir` returns: a null pointer at the end is no failure, and libc leaves errno as it was.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Entry(*mut c_void);
+
+impl crate::real::Outcome for Entry {
+    const MISSING: Entry = Entry(core::ptr::null_mut());
+    fn failed(self) -> bool {
+        false
+    }
+    fn number(self) -> i64 {
+        i64::from(!self.0.is_null())
+    }
+}
+
+hooks! {
+    Opendir: opendir (path: *const c_char) -> directory: Opaque, [descriptor(directory)], [path];
+    Fdopendir: fdopendir (fd: c_int) -> directory: Opaque, [fd as i64], [];
+    Readdir: readdir | readdir64 (directory: Opaque) -> entry: Entry, [descriptor(directory)], [];
+    Rewinddir: rewinddir (directory: Opaque) -> result: (), [descriptor(directory)], [];
+}
+
+/// The stream is gone after the call: its descriptor is read before.
+macro_rules! closes_stream {
+    ($name:ident, $call:ident, $descriptor:path) => {
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name(stream: $crate::hooks::metadata::Opaque) -> core::ffi::c_int {
+            type Function = unsafe extern "C-unwind" fn($crate::hooks::metadata::Opaque) -> core::ffi::c_int;
+            let Some(address) = $crate::hooks::real!($name).address() else {
+                return $crate::hooks::missing();
+            };
+            // SAFETY: the function behind this name has this type.
+            let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
+            let Some(mut span) = $crate::span::enter(syn_trace::calls::Call::$call, 0) else {
+                // SAFETY: the caller's own argument.
+                return unsafe { real(stream) };
+            };
+            // SAFETY: the stream is still open; the real call gets the caller's own argument.
+            let (fd, result) = unsafe { ($descriptor(stream), real(stream)) };
+            span.returned(syn_trace::calls::Call::$call);
+            let failed = result == -1;
+            let outcome = if failed { $crate::span::errno() } else { i64::from(result) };
+            span.leave(syn_trace::calls::Call::$call, failed, outcome, &[fd], &[], &[]);
+            result
+        }
+    };
+}
+pub(crate) use closes_stream;
+
+closes_stream!(closedir, Closedir, descriptor);

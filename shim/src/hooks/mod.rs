@@ -1,0 +1,160 @@
+//! The hooks, one line per call, one file per family.
+//!
+//! A line of [`hooks!`] reads
+//!
+//! ```text
+//! Call: exported | names + libc_internal | names (arg: type, …) -> result: type, [integers], [texts];
+//! ```
+//!
+//! The integers are evaluated after the real call; a block may stand in place of the list. Texts are pointers to C
+//! strings, read only when the kernel has read them before. The names behind `+` are entries of libc that get a
+//! detour: calls that libc makes itself are recorded with the flag `INNER`. There is no second list: the names,
+//! with the addresses behind them, stand in two linker sections that [`crate::real`] walks.
+
+pub mod directories;
+pub mod files;
+pub mod metadata;
+pub mod mpi;
+pub mod processes;
+pub mod sleeps;
+pub mod stdio;
+pub mod threads;
+
+use core::ffi::{c_char, c_int};
+use syn_trace::record::MAX_TEXT_BYTES;
+
+/// Declares a function's place behind ours, and registers it.
+macro_rules! real {
+    ($name:ident) => {{
+        const NAME: &core::ffi::CStr =
+            match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a function's name holds no zero byte"),
+            };
+        static REAL: $crate::real::Real = $crate::real::Real::new(NAME);
+        #[used]
+        #[unsafe(link_section = "syn_reals")]
+        static ENTRY: &$crate::real::Real = &REAL;
+        &REAL
+    }};
+}
+pub(crate) use real;
+
+macro_rules! hooks {
+    (@outer $call:ident $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt [$($name:ident)+]) => {
+        $( $crate::hooks::hooks!(@exported $name $call $sig ($result: $ret) $numbers $texts); )+
+    };
+    (@exported $name:ident $call:ident ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt) => {
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
+            type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
+            let Some(address) = $crate::hooks::real!($name).address() else {
+                return $crate::hooks::missing();
+            };
+            // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
+            let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
+            $crate::hooks::hooks!(@body real 0, $call ($($arg),*) ($result: $ret) $numbers $texts)
+        }
+    };
+    (@inner $call:ident $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt [$($name:ident)*]) => {
+        $( $crate::hooks::hooks!(@detoured $name $call $sig ($result: $ret) $numbers $texts); )*
+    };
+    (@detoured $name:ident $call:ident ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt) => {
+        const _: () = {
+            const NAME: &core::ffi::CStr =
+                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a function's name holds no zero byte"),
+                };
+            type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
+            unsafe extern "C-unwind" fn hook($($arg: $ty),*) -> $ret {
+                let Some(address) = INNER.real.address() else {
+                    return $crate::hooks::missing();
+                };
+                // SAFETY: the trampoline does what the function of this name does.
+                let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
+                $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call ($($arg),*) ($result: $ret) $numbers $texts)
+            }
+            static INNER: $crate::real::Inner = $crate::real::Inner {
+                real: $crate::real::Real::new(NAME),
+                // SAFETY: only the address is used, as the target of a jump from the function with this type.
+                hook: unsafe { core::mem::transmute::<Function, $crate::real::usize_fn>(hook) },
+            };
+            #[used]
+            #[unsafe(link_section = "syn_inners")]
+            static ENTRY: &$crate::real::Inner = &INNER;
+        };
+    };
+    (@body $real:ident $flags:expr, $call:ident ($($arg:ident),*) ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*]) => {{
+        let Some(mut span) = $crate::span::enter(syn_trace::calls::Call::$call, $flags) else {
+            // SAFETY: the caller's own arguments.
+            return unsafe { $real($($arg),*) };
+        };
+        span.about_to_call(syn_trace::calls::Call::$call);
+        // SAFETY: the caller's own arguments.
+        let $result = unsafe { $real($($arg),*) };
+        span.returned(syn_trace::calls::Call::$call);
+        let failed = $crate::real::Outcome::failed($result);
+        let outcome = if failed { $crate::span::errno() } else { $crate::real::Outcome::number($result) };
+        // SAFETY: pointers are read only where the real call has read or written them.
+        #[allow(unused_unsafe)]
+        unsafe {
+            span.leave(syn_trace::calls::Call::$call, failed, outcome, &$numbers,
+                &[$($crate::hooks::text($text, failed, outcome)),*], &[]);
+        }
+        $result
+    }};
+    ($( $call:ident : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) -> $result:ident : $ret:ty, $numbers:tt, $texts:tt; )*) => { $(
+        $crate::hooks::hooks!(@outer $call ($($sig)*) ($result: $ret) $numbers $texts [$($name)+]);
+        $crate::hooks::hooks!(@inner $call ($($sig)*) ($result: $ret) $numbers $texts [$($($inner)+)?]);
+    )* };
+}
+pub(crate) use hooks;
+
+/// A hooked function that no library has: the program cannot have been linked against it either.
+#[cold]
+pub fn missing<T: crate::real::Outcome>() -> T {
+    // SAFETY: libc gives every thread an errno.
+    unsafe { *libc::__errno_location() = libc::ENOSYS };
+    T::MISSING
+}
+
+/// The text at `pointer`, empty when the kernel may not have read it: on errors that come before it looks at the
+/// path (a bad flag, a bad address, no memory) the pointer may be anything.
+///
+/// # Safety
+/// If the call did not fail in one of those ways, `pointer` must point to a C string or be null.
+#[inline]
+pub unsafe fn text<'a>(pointer: *const c_char, failed: bool, errno: i64) -> &'a [u8] {
+    if pointer.is_null() || (failed && !path_was_read(errno)) {
+        return &[];
+    }
+    // SAFETY: the kernel has just read the string.
+    unsafe {
+        let length = libc::strnlen(pointer, MAX_TEXT_BYTES);
+        core::slice::from_raw_parts(pointer.cast(), length)
+    }
+}
+
+fn path_was_read(errno: i64) -> bool {
+    const AFTER_THE_PATH: [c_int; 20] = [
+        libc::ENOENT, libc::EACCES, libc::EEXIST, libc::ENOTDIR, libc::EISDIR, libc::ELOOP, libc::EROFS, libc::ENXIO,
+        libc::ETXTBSY, libc::EBUSY, libc::ENOTEMPTY, libc::EXDEV, libc::ENODEV, libc::EMLINK, libc::EDQUOT,
+        libc::ENOSPC, libc::EOVERFLOW, libc::EPERM, libc::ESTALE, libc::EIO,
+    ];
+    AFTER_THE_PATH.iter().any(|&known| i64::from(known) == errno)
+}
+
+/// What an open file is: `st_mode`, `st_size`, `st_ino`; zeros if the descriptor is not valid.
+pub fn status_of(fd: c_int) -> [i64; 3] {
+    if fd < 0 {
+        return [0; 3];
+    }
+    // SAFETY: a zeroed status is valid, and the call fills it in.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        crate::sys::fstat(fd, &mut status);
+        [i64::from(status.st_mode), status.st_size, status.st_ino as i64]
+    }
+}

@@ -1,0 +1,366 @@
+//! Processes: creation, replacement, end, and waiting for it.
+//!
+//! Not hooked: `clone(2)` and `_Fork`, whose children are noticed at their first call ([`crate::thread`]).
+
+use super::hooks;
+use crate::process;
+use crate::span;
+use crate::thread;
+use crate::tls;
+use core::arch::global_asm;
+use core::ffi::{c_char, c_int, c_uint, c_void};
+use libc::pid_t;
+use syn_trace::calls::Call;
+use syn_trace::header;
+use syn_trace::record;
+
+macro_rules! real_function {
+    ($name:ident as $function:ty) => {
+        // SAFETY: the function behind this name has this type.
+        super::real!($name).address().map(|address| unsafe { core::mem::transmute::<usize, $function>(address) })
+    };
+}
+
+/// In the child of a fork: cut loose from the parent's records, then begin a trace of our own.
+#[cold]
+fn in_child(window: (usize, usize)) {
+    thread::wipe_in_forked_child(window);
+    // Not only at its first call: a child that does nothing is to be known as well.
+    let _ = thread::obtain(span::frame_address());
+}
+
+macro_rules! forks {
+    ($($name:ident),*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name() -> pid_t {
+            let Some(real) = real_function!($name as unsafe extern "C-unwind" fn() -> pid_t) else {
+                return super::missing();
+            };
+            let Some(mut span) = span::enter(Call::Fork, 0) else {
+                // SAFETY: no arguments.
+                return unsafe { real() };
+            };
+            // SAFETY: the state lives while the hook runs; the real call has no arguments.
+            let (window, child) = unsafe { ((*span.state()).window(), real()) };
+            if child == 0 {
+                in_child(window);
+                return 0;
+            }
+            span.returned(Call::Fork);
+            let failed = child < 0;
+            span.leave(Call::Fork, failed, if failed { span::errno() } else { child.into() }, &[], &[], &[]);
+            child
+        }
+    )* };
+}
+forks!(fork, __fork);
+
+// vfork(2) returns twice on one stack, and the child overwrites the frames of whatever it returned from: the return
+// address has to be kept in a register across the system call, as libc itself does it. The child shares all memory
+// with its parent, which stands still until the child has called exec or _exit.
+global_asm!(
+    ".pushsection .text",
+    ".globl vfork",
+    ".type vfork, @function",
+    "vfork:",
+    "push rax",
+    "call {before}",
+    "pop rax",
+    "pop rdi",
+    "mov eax, 58",
+    "syscall",
+    "push rdi",
+    "test eax, eax",
+    "jz 2f",
+    "mov edi, eax",
+    "push rax",
+    "call {after}",
+    "pop rcx",
+    "2: ret",
+    ".size vfork, . - vfork",
+    ".popsection",
+    before = sym before_vfork,
+    after = sym after_vfork,
+);
+
+unsafe extern "C" fn before_vfork() {
+    if let Some(span) = span::enter(Call::Vfork, 0) {
+        // SAFETY: this thread's state; the span ends here, the record is written when the parent goes on.
+        unsafe { (*span.state()).suppressed = true };
+        span.forget();
+    }
+}
+
+/// In the parent only: records the call, and turns an error into errno.
+unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
+    let state = tls::get();
+    // SAFETY: this thread's state, if it has one.
+    unsafe {
+        if tls::is_state(state) && (*state).suppressed {
+            (*state).suppressed = false;
+            if let Some(span) = span::enter(Call::Vfork, 0) {
+                let failed = result < 0;
+                span.leave(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
+            }
+        }
+        if result < 0 {
+            *libc::__errno_location() = -result;
+            return -1;
+        }
+    }
+    result
+}
+
+/// Runs `real`, which replaces the process image if it succeeds: the record stands before it, and a second one
+/// follows if it comes back.
+fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
+    let Some(mut span) = span::enter(Call::Execve, 0) else { return real() };
+    // SAFETY: this thread's state, while the hook runs.
+    unsafe {
+        span::note(&mut *span.state(), Call::Execve, record::BEGAN, &[], &[path]);
+        (*span.state()).stop(header::STATE_PROCESS_ENDED);
+    }
+    let result = real();
+    span.returned(Call::Execve);
+    span.leave(Call::Execve, true, span::errno(), &[], &[path], &[]);
+    result
+}
+
+/// The path of an exec call, which is read before it: a bad pointer must fail in the kernel, not here.
+fn readable_path<'a>(path: *const c_char) -> &'a [u8] {
+    // SAFETY: asks the kernel whether the address can be read, by way of a system call that only looks at the path.
+    let probe = unsafe { crate::sys::call(libc::SYS_access, [path as usize, libc::F_OK as usize, 0, 0, 0, 0]) };
+    if probe == -(libc::EFAULT as isize) || probe == -(libc::ENAMETOOLONG as isize) {
+        return &[];
+    }
+    // SAFETY: the kernel has just read it.
+    unsafe { super::text(path, false, 0) }
+}
+
+type Strings = *const *const c_char;
+
+macro_rules! replaces_image {
+    ($($name:ident [$($before:ident : $before_ty:ty)?] path [$($arg:ident : $ty:ty),*];)*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name($($before: $before_ty,)? path: *const c_char, $($arg: $ty),*) -> c_int {
+            type Function = unsafe extern "C-unwind" fn($($before_ty,)? *const c_char, $($ty),*) -> c_int;
+            let Some(real) = real_function!($name as Function) else { return super::missing() };
+            // SAFETY: the caller's own arguments.
+            replace(readable_path(path), || unsafe { real($($before,)? path, $($arg),*) })
+        }
+    )* };
+}
+
+replaces_image! {
+    execve [] path [argv: Strings, envp: Strings];
+    execv [] path [argv: Strings];
+    execvp [] path [argv: Strings];
+    execvpe [] path [argv: Strings, envp: Strings];
+    execveat [dirfd: c_int] path [argv: Strings, envp: Strings, flags: c_int];
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub unsafe extern "C-unwind" fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
+    let Some(real) = real_function!(fexecve as unsafe extern "C-unwind" fn(c_int, Strings, Strings) -> c_int) else {
+        return super::missing();
+    };
+    // SAFETY: the caller's own arguments.
+    replace(b"", || unsafe { real(fd, argv, envp) })
+}
+
+// execl, execlp and execle take their arguments one by one: they are gathered on the stack in assembly, which is
+// the only way to walk a C argument list without C-variadic functions, and go on to execv, execvp and execve.
+global_asm!(
+    ".pushsection .text",
+    ".macro syn_execl name, target, environment",
+    ".globl \\name",
+    ".type \\name, @function",
+    "\\name:",
+    "push rbp",
+    "mov rbp, rsp",
+    // The register arguments in front of those on the caller's stack, which begin 16 bytes above rbp.
+    "sub rsp, 48",
+    "mov [rsp], rsi",
+    "mov [rsp + 8], rdx",
+    "mov [rsp + 16], rcx",
+    "mov [rsp + 24], r8",
+    "mov [rsp + 32], r9",
+    // Count them: r10 is the number of words up to and with the null pointer.
+    "xor r10d, r10d",
+    "lea r11, [rbp + 16]",
+    "10: cmp r10, 5",
+    "jae 11f",
+    "mov rax, [rsp + r10*8]",
+    "jmp 12f",
+    "11: mov rax, [r11 + r10*8 - 40]",
+    "12: inc r10",
+    "test rax, rax",
+    "jnz 10b",
+    // The environment of execle is the next word.
+    "cmp r10, 5",
+    "jae 13f",
+    "mov r9, [rsp + r10*8]",
+    "jmp 14f",
+    "13: mov r9, [r11 + r10*8 - 40]",
+    "14:",
+    // One array of r10 words below.
+    "mov rsi, rsp",
+    "lea rax, [r10*8 + 15]",
+    "and rax, -16",
+    "sub rsp, rax",
+    "xor ecx, ecx",
+    "15: cmp rcx, 5",
+    "jae 16f",
+    "mov rax, [rsi + rcx*8]",
+    "jmp 17f",
+    "16: mov rax, [r11 + rcx*8 - 40]",
+    "17: mov [rsp + rcx*8], rax",
+    "inc rcx",
+    "cmp rcx, r10",
+    "jb 15b",
+    "mov rsi, rsp",
+    ".if \\environment",
+    "mov rdx, r9",
+    ".endif",
+    "call \\target",
+    "leave",
+    "ret",
+    ".size \\name, . - \\name",
+    ".endm",
+    "syn_execl execl, {execv}, 0",
+    "syn_execl execlp, {execvp}, 0",
+    "syn_execl execle, {execve}, 1",
+    ".popsection",
+    execv = sym execv,
+    execvp = sym execvp,
+    execve = sym execve,
+);
+
+/// Keeps the assembly functions, which nothing in Rust refers to, in the library and among its exports.
+#[used]
+static ASSEMBLY: [unsafe extern "C" fn(); 4] = {
+    unsafe extern "C" {
+        fn vfork();
+        fn execl();
+        fn execlp();
+        fn execle();
+    }
+    [vfork, execl, execlp, execle]
+};
+
+/// # Safety
+/// After a call that returned 0, `pid` is null or points to the child's id.
+unsafe fn spawned(pid: *const pid_t, result: c_int) -> i64 {
+    // SAFETY: as the caller vouches.
+    if result == 0 && !pid.is_null() { unsafe { i64::from(*pid) } } else { 0 }
+}
+
+macro_rules! spawns {
+    ($($name:ident),*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name(
+            pid: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings,
+        ) -> c_int {
+            type Function = unsafe extern "C-unwind" fn(
+                *mut pid_t, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
+            let Some(real) = real_function!($name as Function) else { return libc::ENOSYS };
+            let Some(mut span) = span::enter(Call::PosixSpawn, 0) else {
+                // SAFETY: the caller's own arguments.
+                return unsafe { real(pid, path, actions, attributes, argv, envp) };
+            };
+            span.about_to_call(Call::PosixSpawn);
+            // SAFETY: the caller's own arguments.
+            let result = unsafe { real(pid, path, actions, attributes, argv, envp) };
+            span.returned(Call::PosixSpawn);
+            // SAFETY: the call has filled in the child's id and read the path.
+            unsafe {
+                let text = super::text(path, result != 0, i64::from(result));
+                span.leave(Call::PosixSpawn, false, i64::from(result), &[spawned(pid, result)], &[text], &[]);
+            }
+            result
+        }
+    )* };
+}
+spawns!(posix_spawn, posix_spawnp);
+
+/// # Safety
+/// `status` is null or what the call has filled in.
+unsafe fn status(status: *const c_int, result: pid_t) -> i64 {
+    // SAFETY: as the caller vouches.
+    if result > 0 && !status.is_null() { unsafe { i64::from(*status) } } else { 0 }
+}
+
+hooks! {
+    Waitpid: wait | __wait (child_status: *mut c_int) -> result: pid_t, [-1, status(child_status, result), 0], [];
+    Waitpid: waitpid | __waitpid (pid: pid_t, child_status: *mut c_int, options: c_int) -> result: pid_t,
+        [i64::from(pid), status(child_status, result), options as i64], [];
+    Waitpid: wait3 (child_status: *mut c_int, options: c_int, usage: *mut c_void) -> result: pid_t,
+        [-1, status(child_status, result), options as i64], [];
+    Waitpid: wait4 (pid: pid_t, child_status: *mut c_int, options: c_int, usage: *mut c_void) -> result: pid_t,
+        [i64::from(pid), status(child_status, result), options as i64], [];
+    Waitid: waitid (kind: c_uint, id: c_uint, info: *mut c_void, options: c_int) -> result: c_int,
+        [i64::from(kind), i64::from(id), options as i64], [];
+    System: system (command: *const c_char) -> result: c_int, [], [command];
+}
+
+/// The end of the process: its record stands before it, and the header says that the end was orderly.
+fn end(code: c_int) {
+    let Some(span) = span::enter(Call::Exit, 0) else { return };
+    // SAFETY: this thread's state.
+    unsafe {
+        span::note(&mut *span.state(), Call::Exit, record::BEGAN, &[i64::from(code)], &[]);
+        (*span.state()).stop(header::STATE_PROCESS_ENDED);
+    }
+    span.forget();
+}
+
+macro_rules! ends_process {
+    ($($name:ident),*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name(code: c_int) -> ! {
+            end(code);
+            if let Some(real) = real_function!($name as unsafe extern "C-unwind" fn(c_int)) {
+                // SAFETY: does not return.
+                unsafe { real(code) };
+            }
+            loop {
+                // SAFETY: ends the process.
+                unsafe { crate::sys::call(libc::SYS_exit_group, [code as usize, 0, 0, 0, 0, 0]) };
+            }
+        }
+    )* };
+}
+ends_process!(_exit, _Exit);
+
+/// The entry of libc's own `_exit`, which `exit` ends in.
+unsafe extern "C-unwind" fn inner_exit(code: c_int) {
+    end(code);
+    if let Some(address) = INNER_EXIT.real.address() {
+        // SAFETY: the trampoline does what `_exit` does.
+        unsafe { core::mem::transmute::<usize, unsafe extern "C-unwind" fn(c_int)>(address)(code) };
+    }
+}
+
+static INNER_EXIT: crate::real::Inner = crate::real::Inner {
+    real: crate::real::Real::new(c"_exit"),
+    // SAFETY: only the address is used, as the target of a jump from a function of this type.
+    hook: unsafe {
+        core::mem::transmute::<unsafe extern "C-unwind" fn(c_int), crate::real::usize_fn>(inner_exit)
+    },
+};
+
+#[used]
+#[unsafe(link_section = "syn_inners")]
+static INNER_EXIT_ENTRY: &crate::real::Inner = &INNER_EXIT;
+
+/// Ends this process's trace when the program returns from `main` and libc's `_exit` could not be detoured.
+pub fn end_at_unload() {
+    if !crate::detour::in_place() && process::is_recording() {
+        end(0);
+    }
+}

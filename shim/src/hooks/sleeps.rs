@@ -1,0 +1,28 @@
+//! Sleeps, with the time that was asked for.
+
+use super::hooks;
+use core::ffi::{c_int, c_uint};
+use libc::timespec;
+
+/// Nanoseconds of a time the kernel has just read.
+///
+/// # Safety
+/// If the call did not fail with EFAULT or EINVAL, `time` is valid.
+unsafe fn nanoseconds(time: *const timespec, readable: bool) -> i64 {
+    if !readable || time.is_null() {
+        return 0;
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { (*time).tv_sec.saturating_mul(1_000_000_000).saturating_add((*time).tv_nsec) }
+}
+
+hooks! {
+    Nanosleep: nanosleep | __nanosleep (request: *const timespec, remaining: *mut timespec) -> result: c_int,
+        [nanoseconds(request, result == 0 || crate::span::errno() == i64::from(libc::EINTR))], [];
+    ClockNanosleep: clock_nanosleep
+        (clock: c_int, flags: c_int, request: *const timespec, remaining: *mut timespec) -> error: super::files::ErrorNumber,
+        [clock as i64, flags as i64, nanoseconds(request, error.is(0) || error.is(libc::EINTR))], [];
+    Usleep: usleep (microseconds: c_uint) -> result: c_int, [i64::from(microseconds) * 1000], [];
+    // The result is what was left of it, in seconds, when a signal came.
+    Sleep: sleep (seconds: c_uint) -> result: c_uint, [i64::from(seconds) * 1_000_000_000], [];
+}

@@ -1,0 +1,81 @@
+//! C streams, at the level of opening, flushing and closing.
+//!
+//! What the streams read and write is seen where libc does it: the entry detours record the `read`, `write`,
+//! `open`, `lseek` and `close` that libc itself makes. Where the detours could not be placed, `fread` and
+//! `fwrite` are recorded in their stead, and the trace says so ([`syn_trace::header::SEES_LIBC_INTERNAL`] is unset).
+
+use super::directories::closes_stream;
+use super::metadata::Opaque;
+use super::{hooks, status_of};
+use core::ffi::{c_char, c_int, c_void};
+
+unsafe extern "C" {
+    fn fileno(stream: Opaque) -> c_int;
+}
+
+/// The descriptor of a stream, -1 for a null pointer or a stream without one.
+///
+/// # Safety
+/// `stream` is null or an open stream.
+unsafe fn descriptor(stream: Opaque) -> i64 {
+    if stream.is_null() {
+        return -1;
+    }
+    // SAFETY: as the caller vouches; errno is put back because `fileno` sets it for a stream without a descriptor.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        let fd = fileno(stream);
+        *errno = before;
+        i64::from(fd)
+    }
+}
+
+/// # Safety
+/// `stream` is null or an open stream.
+unsafe fn opened(stream: Opaque) -> [i64; 4] {
+    // SAFETY: as the caller vouches.
+    let fd = unsafe { descriptor(stream) };
+    let [kind, size, inode] = status_of(fd as c_int);
+    [fd, kind, size, inode]
+}
+
+hooks! {
+    Fopen: fopen | fopen64 (path: *const c_char, mode: *const c_char) -> stream: Opaque, { opened(stream) }, [path, mode];
+    Freopen: freopen | freopen64 (path: *const c_char, mode: *const c_char, old: Opaque) -> stream: Opaque,
+        { opened(stream) }, [path, mode];
+    Fflush: fflush (stream: Opaque) -> result: c_int, [descriptor(stream)], [];
+    Popen: popen (command: *const c_char, kind: *const c_char) -> stream: Opaque, [descriptor(stream)], [command, kind];
+}
+
+closes_stream!(fclose, Fclose, descriptor);
+closes_stream!(pclose, Pclose, descriptor);
+
+/// Streams as a whole, recorded only where libc's own calls cannot be seen.
+macro_rules! without_detours {
+    ($($name:ident $call:ident ($buffer:ty);)*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name(buffer: $buffer, size: usize, count: usize, stream: Opaque) -> usize {
+            type Function = unsafe extern "C-unwind" fn($buffer, usize, usize, Opaque) -> usize;
+            let Some(address) = super::real!($name).address() else { return 0 };
+            // SAFETY: the function behind this name has this type.
+            let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
+            let span = if crate::detour::in_place() { None } else { crate::span::enter(syn_trace::calls::Call::$call, 0) };
+            // SAFETY: the caller's own arguments.
+            let moved = unsafe { real(buffer, size, count, stream) };
+            if let Some(mut span) = span {
+                span.returned(syn_trace::calls::Call::$call);
+                // SAFETY: the real call has used the stream.
+                let fd = unsafe { descriptor(stream) };
+                span.leave(syn_trace::calls::Call::$call, false, moved as i64, &[fd, size as i64, count as i64], &[], &[]);
+            }
+            moved
+        }
+    )* };
+}
+
+without_detours! {
+    fread Fread (*mut c_void);
+    fwrite Fwrite (*const c_void);
+}

@@ -1,0 +1,158 @@
+//! Threads: who made them, when they ended, who waited for that.
+
+use super::files::ErrorNumber;
+use super::hooks;
+use crate::process;
+use crate::span;
+use crate::sys;
+use crate::thread;
+use crate::tls;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use libc::{pthread_attr_t, pthread_key_t, pthread_t};
+use syn_trace::calls::Call;
+use syn_trace::header;
+
+type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// What a new thread needs to know; taken from a fixed supply, so that no allocator is entered.
+struct Birth {
+    taken: AtomicU32,
+    routine: AtomicUsize,
+    argument: AtomicUsize,
+    creator: AtomicU32,
+    stack_bytes: AtomicUsize,
+}
+
+/// As many threads as can be on their way from `pthread_create` to their first instruction; beyond that a thread
+/// starts without a note of its creator.
+const BIRTHS: usize = 256;
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+static SUPPLY: [Birth; BIRTHS] = [const {
+    Birth {
+        taken: AtomicU32::new(0),
+        routine: AtomicUsize::new(0),
+        argument: AtomicUsize::new(0),
+        creator: AtomicU32::new(0),
+        stack_bytes: AtomicUsize::new(0),
+    }
+}; BIRTHS];
+
+/// The key whose destructor ends a thread's recording; 0 when there is none, so that it is stored plus one.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Makes the key. It must be among the first 32 of the process: libc keeps those without allocating.
+pub fn prepare() {
+    let mut key: pthread_key_t = 0;
+    // SAFETY: `key` is valid for writing, the destructor is a function of this library, which is never unloaded.
+    if unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0 && key < 32 {
+        KEY.store(key + 1, Ordering::Relaxed);
+    }
+}
+
+fn take(routine: Routine, argument: *mut c_void, attributes: *const pthread_attr_t) -> Option<&'static Birth> {
+    let first = NEXT.fetch_add(1, Ordering::Relaxed);
+    let birth = (0..BIRTHS).map(|step| &SUPPLY[(first + step) % BIRTHS]).find(|birth| {
+        birth.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    })?;
+    let mut stack_bytes = 8 << 20;
+    if !attributes.is_null() {
+        // SAFETY: the program passes initialised attributes.
+        unsafe { libc::pthread_attr_getstacksize(attributes, &mut stack_bytes) };
+    }
+    birth.routine.store(routine as usize, Ordering::Relaxed);
+    birth.argument.store(argument as usize, Ordering::Relaxed);
+    // SAFETY: no arguments.
+    birth.creator.store(unsafe { sys::gettid() } as u32, Ordering::Relaxed);
+    birth.stack_bytes.store(stack_bytes, Ordering::Relaxed);
+    Some(birth)
+}
+
+/// The first function of every thread that the program makes.
+unsafe extern "C-unwind" fn born(birth: *mut c_void) -> *mut c_void {
+    // SAFETY: the pointer comes from `take`.
+    let birth = unsafe { &*birth.cast::<Birth>() };
+    let argument = birth.argument.load(Ordering::Relaxed) as *mut c_void;
+    // SAFETY: the address was stored by `take` from a function of this type.
+    let routine = unsafe { core::mem::transmute::<usize, Routine>(birth.routine.load(Ordering::Relaxed)) };
+    let (creator, stack_bytes) = (birth.creator.load(Ordering::Relaxed), birth.stack_bytes.load(Ordering::Relaxed));
+    birth.taken.store(0, Ordering::Release);
+    thread::begin(span::frame_address(), stack_bytes, creator);
+    arm();
+    // SAFETY: the program's own function and argument.
+    unsafe { routine(argument) }
+}
+
+/// Has `end` called when this thread ends.
+fn arm() {
+    let key = KEY.load(Ordering::Relaxed);
+    if key != 0 {
+        // SAFETY: the key exists; the value counts the rounds of destructors.
+        unsafe { libc::pthread_setspecific(key - 1, 1 as *const c_void) };
+    }
+}
+
+/// Ends the thread's recording, in the third of the (at least four) rounds of destructors, so that what other
+/// libraries do in theirs is still recorded.
+unsafe extern "C" fn end(round: *mut c_void) {
+    if (round as usize) < 3 {
+        // SAFETY: as in `arm`.
+        unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed) - 1, (round as usize + 1) as *const c_void) };
+        return;
+    }
+    let state = tls::get();
+    if !tls::is_state(state) {
+        return;
+    }
+    // SAFETY: this thread's state; nothing of it is used after `release`.
+    unsafe {
+        if !(*state).cursor.is_null() {
+            span::note(&mut *state, Call::ThreadEnd, 0, &[], &[]);
+            (*state).stop(header::STATE_THREAD_ENDED);
+            tls::set(tls::ENDED);
+            (*state).release();
+        }
+    }
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub unsafe extern "C-unwind" fn pthread_create(
+    thread: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> c_int {
+    type Function = unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t, Routine, *mut c_void) -> c_int;
+    let Some(address) = super::real!(pthread_create).address() else { return libc::ENOSYS };
+    // SAFETY: the function behind this name has this type.
+    let real = unsafe { core::mem::transmute::<usize, Function>(address) };
+    let Some(mut span) = span::enter(Call::PthreadCreate, 0) else {
+        // SAFETY: the caller's own arguments.
+        return unsafe { real(thread, attributes, routine, argument) };
+    };
+    let birth = process::is_recording().then(|| take(routine, argument, attributes)).flatten();
+    // SAFETY: the caller's own arguments, but for the routine, which `born` calls in its turn.
+    let result = unsafe {
+        match birth {
+            Some(birth) => real(thread, attributes, born, (&raw const *birth).cast_mut().cast()),
+            None => real(thread, attributes, routine, argument),
+        }
+    };
+    span.returned(Call::PthreadCreate);
+    if result != 0 && let Some(birth) = birth {
+        birth.taken.store(0, Ordering::Release);
+    }
+    // SAFETY: the call has succeeded, so the pointer is valid.
+    let handle = if result == 0 { unsafe { *thread as i64 } } else { 0 };
+    span.leave(Call::PthreadCreate, false, i64::from(result), &[handle], &[], &[]);
+    result
+}
+
+hooks! {
+    PthreadJoin: pthread_join (thread: pthread_t, value: *mut *mut c_void) -> error: ErrorNumber, [thread as i64], [];
+    PthreadJoin: pthread_tryjoin_np (thread: pthread_t, value: *mut *mut c_void) -> error: ErrorNumber, [thread as i64], [];
+    PthreadJoin: pthread_timedjoin_np
+        (thread: pthread_t, value: *mut *mut c_void, until: *const libc::timespec) -> error: ErrorNumber, [thread as i64], [];
+    PthreadDetach: pthread_detach (thread: pthread_t) -> error: ErrorNumber, [thread as i64], [];
+}

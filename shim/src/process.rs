@@ -1,0 +1,327 @@
+//! What a process knows of itself: whether and where it records, and what stands in the header of its threads.
+//!
+//! Everything here is set once, at start (and again in a forked child), before any thread of the process records.
+
+use crate::clock;
+use crate::settings;
+use crate::span;
+use crate::sys;
+use crate::thread::{self, State};
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use syn_trace::calls::{Call, Layer};
+use syn_trace::header::{self, ClockPair, HEADER_BYTES, Header};
+use syn_trace::record::{self, Times};
+
+/// The longest path of a run folder.
+pub const FOLDER_BYTES: usize = 4096;
+/// The most open descriptors that are noted when a process starts.
+const MAX_INHERITED: u32 = 4096;
+
+const UNKNOWN: u8 = 0;
+const STARTING: u8 = 1;
+const RECORDING: u8 = 2;
+const OFF: u8 = 3;
+
+static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
+static PROCESS_ONLY: AtomicBool = AtomicBool::new(false);
+static CAPABILITIES: AtomicU64 = AtomicU64::new(0);
+static PID: AtomicU32 = AtomicU32::new(0);
+static START_NS: AtomicU64 = AtomicU64::new(0);
+static RANK: AtomicI32 = AtomicI32::new(-1);
+static RANKS: AtomicI32 = AtomicI32::new(0);
+static MPI: AtomicU32 = AtomicU32::new(0);
+static GAP_COST: AtomicU32 = AtomicU32::new(0);
+static CALL_COST: AtomicU32 = AtomicU32::new(0);
+static FOLDER_LENGTH: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that are written once, before `MODE` says that they may be read.
+struct Once<const N: usize>(core::cell::UnsafeCell<[u8; N]>);
+// SAFETY: written only while MODE is STARTING, by the one thread that made it so; read only after that.
+unsafe impl<const N: usize> Sync for Once<N> {}
+impl<const N: usize> Once<N> {
+    fn get(&self) -> &[u8; N] {
+        // SAFETY: see above.
+        unsafe { &*self.0.get() }
+    }
+    /// # Safety
+    /// Only while `MODE` is `STARTING`.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn get_mut(&self) -> &mut [u8; N] {
+        // SAFETY: as the caller vouches.
+        unsafe { &mut *self.0.get() }
+    }
+}
+static FOLDER: Once<FOLDER_BYTES> = Once(core::cell::UnsafeCell::new([0; FOLDER_BYTES]));
+static BOOT_ID: Once<16> = Once(core::cell::UnsafeCell::new([0; 16]));
+static HOST: Once<64> = Once(core::cell::UnsafeCell::new([0; 64]));
+
+/// True when calls of this process are recorded; starts recording at the first call.
+#[cold]
+pub fn is_recording() -> bool {
+    if MODE.load(Ordering::Acquire) == UNKNOWN {
+        start();
+    }
+    MODE.load(Ordering::Acquire) == RECORDING
+}
+
+/// True for calls that this process does not record: launchers and shells record process creation only.
+#[inline(always)]
+pub fn leaves_out(call: Call) -> bool {
+    !matches!(call.layer(), Layer::Process) && PROCESS_ONLY.load(Ordering::Relaxed)
+}
+
+/// The process id, as noted at start.
+pub fn pid() -> u32 {
+    PID.load(Ordering::Relaxed)
+}
+
+/// Finds out whether and where to record. Runs once, in the constructor or at the first hooked call before it.
+fn start() {
+    if MODE.compare_exchange(UNKNOWN, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        return;
+    }
+    note_identity();
+    // SAFETY: MODE is STARTING.
+    let folder = unsafe { FOLDER.get_mut() };
+    let decision = settings::decide(folder);
+    FOLDER_LENGTH.store(decision.folder_length, Ordering::Relaxed);
+    if decision.process_only {
+        PROCESS_ONLY.store(true, Ordering::Relaxed);
+        CAPABILITIES.fetch_or(header::PROCESS_ONLY, Ordering::Relaxed);
+    }
+    clock::choose();
+    // SAFETY: MODE is STARTING.
+    unsafe { note_machine(BOOT_ID.get_mut(), HOST.get_mut()) };
+    measure_cost();
+    MODE.store(if decision.record { RECORDING } else { OFF }, Ordering::Release);
+}
+
+fn note_identity() {
+    // SAFETY: no arguments.
+    PID.store(unsafe { sys::getpid() } as u32, Ordering::Relaxed);
+    START_NS.store(sys::clock_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
+}
+
+/// In a forked child: another process, of the same run.
+pub fn start_in_forked_child() {
+    note_identity();
+}
+
+fn note_machine(boot_id: &mut [u8; 16], host: &mut [u8; 64]) {
+    let mut text = [0u8; 40];
+    let text = sys::read_file(c"/proc/sys/kernel/random/boot_id", &mut text).unwrap_or(b"");
+    let digits = text.iter().filter_map(|byte| char::from(*byte).to_digit(16));
+    for (index, digit) in digits.take(32).enumerate() {
+        boot_id[index / 2] |= (digit as u8) << (4 * (1 - index % 2));
+    }
+    // SAFETY: a zeroed utsname is valid, and the call fills it in.
+    unsafe {
+        let mut name: libc::utsname = core::mem::zeroed();
+        sys::uname(&mut name);
+        for (to, from) in host[..63].iter_mut().zip(name.nodename) {
+            *to = from as u8;
+        }
+    }
+}
+
+/// Measures what recording one call costs: outside the call, and inside its duration. The smallest of a few
+/// batches is taken, since whatever disturbs the measurement makes it longer.
+fn measure_cost() {
+    let mut bytes = [0u8; 256];
+    let (mut gap, mut call) = (u64::MAX, u64::MAX);
+    for _ in 0..8 {
+        let began = clock::ticks();
+        let mut inside = 0;
+        for _ in 0..4 {
+            let before = clock::ticks();
+            let after = clock::ticks();
+            inside += after - before;
+            let times = Times { end: 1000, took: clock::units(inside), ..Times::default() };
+            let numbers = core::hint::black_box([5, 4096, 1 << 20]);
+            // SAFETY: a record of integers alone fits into 192 bytes.
+            unsafe { record::encode(bytes.as_mut_ptr(), Call::Pread, 0, times, 4096, &numbers, &[], &[]) };
+        }
+        let all = clock::ticks() - began;
+        call = call.min(inside / 4);
+        gap = gap.min(all.saturating_sub(inside) / 4);
+    }
+    GAP_COST.store(gap.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
+    CALL_COST.store(call.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
+}
+
+/// Calls `then` with the path of the file `name` in the run folder, ending with a zero byte.
+pub fn with_path<T>(buffer: &mut [u8], name: &[u8], then: impl FnOnce(*const u8) -> Option<T>) -> Option<T> {
+    let folder = &FOLDER.get()[..FOLDER_LENGTH.load(Ordering::Relaxed)];
+    let name = &name[..name.iter().position(|&byte| byte == 0).unwrap_or(name.len())];
+    if folder.len() + name.len() + 2 > buffer.len() {
+        return None;
+    }
+    buffer[..folder.len()].copy_from_slice(folder);
+    buffer[folder.len()] = b'/';
+    buffer[folder.len() + 1..][..name.len()].copy_from_slice(name);
+    buffer[folder.len() + 1 + name.len()] = 0;
+    then(buffer.as_ptr())
+}
+
+/// Fills in the header of a new thread file.
+pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair) {
+    let (clock, tick_shift) = clock::description();
+    to.version = header::VERSION;
+    to.header_bytes = HEADER_BYTES as u32;
+    to.pid = pid();
+    to.tid = tid;
+    // SAFETY: no arguments.
+    to.ppid = unsafe { sys::getppid() } as u32;
+    (to.clock, to.tick_shift) = (clock, tick_shift);
+    to.rank.store(RANK.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.ranks.store(RANKS.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.mpi.store(MPI.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.gap_cost_ticks = GAP_COST.load(Ordering::Relaxed);
+    to.call_cost_ticks = CALL_COST.load(Ordering::Relaxed);
+    to.capabilities.store(CAPABILITIES.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.process_start_ns = START_NS.load(Ordering::Relaxed);
+    to.start = began;
+    to.latest = [began; 2];
+    to.start_realtime_ns = (sys::clock_ns(libc::CLOCK_REALTIME) as i64
+        - (sys::clock_ns(libc::CLOCK_MONOTONIC) as i64 - began.monotonic_ns as i64)) as u64;
+    to.boot_id = *BOOT_ID.get();
+    to.host = *HOST.get();
+    // The magic comes last: a file without it is one whose header was never finished.
+    to.magic = header::MAGIC;
+}
+
+/// Notes what has turned out to be observable, in the headers to come and in that of this thread.
+pub fn add_capability(bit: u64) {
+    CAPABILITIES.fetch_or(bit, Ordering::Relaxed);
+    let state = crate::tls::get();
+    if crate::tls::is_state(state) {
+        // SAFETY: this thread's state.
+        unsafe { (*state).header().capabilities.fetch_or(bit, Ordering::Relaxed) };
+    }
+}
+
+/// Says in the trace that libc's own calls are not seen.
+pub fn note_missing_detours() {
+    let state = crate::tls::get();
+    if crate::tls::is_state(state) && !PROCESS_ONLY.load(Ordering::Relaxed) {
+        let what: &[u8] = b"libc's own calls: its entries could not be detoured; streams are recorded at fread and fwrite";
+        // SAFETY: this thread's state.
+        span::note(unsafe { &mut *state }, Call::Unobserved, 0, &[], &[what]);
+    }
+}
+
+/// `MPI_Init` has told who we are.
+pub fn set_world(state: &mut State, rank: i32, ranks: i32, mpi: u32) {
+    RANK.store(rank, Ordering::Relaxed);
+    RANKS.store(ranks, Ordering::Relaxed);
+    MPI.store(mpi, Ordering::Relaxed);
+    let header = state.header();
+    header.rank.store(rank, Ordering::Relaxed);
+    header.ranks.store(ranks, Ordering::Relaxed);
+    header.mpi.store(mpi, Ordering::Relaxed);
+    header.capabilities.fetch_or(header::SEES_MPI, Ordering::Relaxed);
+}
+
+/// Writes what every thread's trace begins with: the process's start and its open descriptors on the first thread,
+/// who made it on every other.
+pub fn first_records(state: &mut State, tid: u32, creator: u32, frame: usize) {
+    state.frame = frame;
+    if tid == pid() {
+        process_start(state);
+        inherited_descriptors(state);
+    } else {
+        // SAFETY: no arguments.
+        let thread = unsafe { libc::pthread_self() } as i64;
+        span::note(state, Call::ThreadStart, 0, &[thread, i64::from(creator)], &[]);
+    }
+    state.frame = 0;
+}
+
+fn process_start(state: &mut State) {
+    let scratch = state.scratch();
+    let (exe, rest) = scratch.split_at_mut(4096);
+    let (cwd, rest) = rest.split_at_mut(4096);
+    let (command, _) = rest.split_at_mut(4096);
+    // SAFETY: the buffers are as long as said.
+    let (exe_length, cwd_length) = unsafe {
+        let exe_length = sys::readlink(c"/proc/self/exe".as_ptr().cast(), exe.as_mut_ptr(), exe.len());
+        (exe_length.max(0) as usize, sys::getcwd(cwd.as_mut_ptr(), cwd.len()).max(1) as usize - 1)
+    };
+    let command_length = sys::read_file(c"/proc/self/cmdline", command).map_or(0, <[u8]>::len);
+    let command = &mut command[..command_length];
+    for byte in command.iter_mut().filter(|byte| **byte == 0) {
+        *byte = b' ';
+    }
+    // SAFETY: no arguments.
+    let ppid = unsafe { sys::getppid() } as i64;
+    let texts: [&[u8]; 3] = [&exe[..exe_length], &cwd[..cwd_length], command.trim_ascii_end()];
+    span::note(state, Call::ProcessStart, 0, &[ppid], &texts);
+}
+
+/// One record for every descriptor that is open, from the kernel's own list.
+fn inherited_descriptors(state: &mut State) {
+    let (entries, rest) = state.scratch().split_at_mut(32 << 10);
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero byte.
+    let folder = unsafe { sys::openat(libc::AT_FDCWD, c"/proc/self/fd".as_ptr().cast(), flags, 0) } as i32;
+    if folder < 0 {
+        return span::note(state, Call::Unobserved, 0, &[], &[b"open descriptors at start: /proc is not readable"]);
+    }
+    let mut noted = 0;
+    loop {
+        // SAFETY: the buffer is as long as said.
+        let filled = unsafe { sys::getdents64(folder, entries.as_mut_ptr(), entries.len()) };
+        if filled <= 0 || noted > MAX_INHERITED {
+            break;
+        }
+        for fd in directory_entries(&entries[..filled as usize]).filter_map(parse_number) {
+            if fd != folder {
+                noted += 1;
+                inherited_descriptor(state, fd, rest);
+            }
+        }
+    }
+    // SAFETY: the descriptor is ours.
+    unsafe { sys::close(folder) };
+    if noted > MAX_INHERITED {
+        span::note(state, Call::Unobserved, 0, &[], &[b"open descriptors at start: more than 4096, the rest not listed"]);
+    }
+}
+
+fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
+    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
+    let mut digits = [0; 20];
+    let number = thread::decimal(fd as u64, &mut digits);
+    link[14..14 + number.len()].copy_from_slice(number);
+    // SAFETY: the buffer is as long as said, the status is valid for writing.
+    let (length, status, flags, offset) = unsafe {
+        let length = sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(4096));
+        let mut status: libc::stat = core::mem::zeroed();
+        sys::fstat(fd, &mut status);
+        let regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
+        let offset = if regular { sys::lseek(fd, 0, libc::SEEK_CUR).max(0) } else { 0 };
+        (length, status, sys::fcntl(fd, libc::F_GETFL, 0).max(0), offset)
+    };
+    // A pipe or socket is listed as "pipe:[number]": not a path.
+    let path = &buffer[..length.max(0) as usize];
+    let path = if path.starts_with(b"/") { path } else { b"" };
+    let numbers = [fd as i64, flags as i64, offset as i64, i64::from(status.st_mode), status.st_size, status.st_ino as i64];
+    span::note(state, Call::InheritedFd, 0, &numbers, &[path]);
+}
+
+/// The names in a buffer that getdents64(2) has filled.
+pub fn directory_entries(entries: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = entries;
+    core::iter::from_fn(move || {
+        // struct linux_dirent64: inode 8, offset 8, length of the entry 2, type 1, name.
+        let length = usize::from(u16::from_ne_bytes(rest.get(16..18)?.try_into().ok()?));
+        let (entry, behind) = rest.split_at_checked(length)?;
+        rest = behind;
+        CStr::from_bytes_until_nul(entry.get(19..)?).ok().map(CStr::to_bytes)
+    })
+}
+
+fn parse_number(name: &[u8]) -> Option<i32> {
+    core::str::from_utf8(name).ok()?.parse().ok()
+}

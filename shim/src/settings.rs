@@ -1,0 +1,253 @@
+//! The environment, read once at start: whether to record, and into which folder.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `SYN_OFF` | set to anything but `0` or nothing: do not record |
+//! | `SYN_RUN` | the run folder; made if it is missing; if an earlier run is in it, `-2`, `-3`, … is appended |
+//! | `SYN_DETOURS` | `0`: leave libc's code as it is; streams are then recorded at `fread`, `fwrite` |
+//! | `SYN_JOB` | set by the first process of a job for its children: the absolute run folder |
+
+use crate::process::{FOLDER_BYTES, directory_entries};
+use crate::sys;
+use crate::thread::decimal;
+use core::ffi::{CStr, c_char};
+
+/// What the environment says.
+pub struct Decision {
+    /// Record at all.
+    pub record: bool,
+    /// Record process creation only.
+    pub process_only: bool,
+    /// Bytes of the run folder's absolute path.
+    pub folder_length: usize,
+}
+
+unsafe extern "C" {
+    static mut environ: *const *const c_char;
+}
+
+/// Programs that start others and have no I/O of their own worth replaying.
+const LAUNCHERS: &[&[u8]] = &[
+    b"mpirun", b"mpiexec", b"mpirun.openmpi", b"mpiexec.openmpi", b"mpiexec.hydra", b"orterun", b"orted", b"prterun",
+    b"prte", b"prted", b"hydra_pmi_proxy", b"srun", b"slurmstepd", b"sh", b"bash", b"dash", b"ash", b"zsh", b"ksh",
+    b"csh", b"tcsh", b"fish", b"env", b"nice", b"nohup", b"setsid", b"stdbuf", b"taskset", b"numactl", b"time",
+    b"timeout", b"strace", b"ltrace", b"gdb", b"perf",
+];
+
+/// Variables that name the job where a batch system starts processes without a common parent on the node.
+const JOB_IDS: &[&[u8]] = &[b"PMIX_NAMESPACE", b"SLURM_JOB_ID", b"PMI_JOBID", b"PMI_ID", b"PBS_JOBID", b"LSB_JOBID"];
+
+/// False when the user does not want libc's code to be touched.
+pub fn wants_detours() -> bool {
+    variable(b"SYN_DETOURS") != Some(b"0")
+}
+
+/// Decides, and leaves the absolute path of the run folder in `folder`.
+pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
+    let mut decision = Decision { record: false, process_only: is_launcher(), folder_length: 0 };
+    let off = variable(b"SYN_OFF").is_some_and(|value| !value.is_empty() && value != b"0");
+    if off {
+        return decision;
+    }
+    if let Some(job) = variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80) {
+        folder[..job.len()].copy_from_slice(job);
+        decision.folder_length = job.len();
+        decision.record = true;
+        return decision;
+    }
+    let mut path = Folder { bytes: folder, length: 0 };
+    match make_folder(&mut path) {
+        Ok(()) => {
+            decision.folder_length = path.length;
+            decision.record = true;
+            export(&[b"SYN_JOB=", &folder[..decision.folder_length]]);
+        }
+        Err(error) => {
+            let mut digits = [0; 20];
+            let length = path.length;
+            let number = decimal(error.unsigned_abs() as u64, &mut digits);
+            sys::complain(&[b"syn: cannot make the run folder ", &folder[..length], b" (errno ", number,
+                b"); the program runs unrecorded. Set SYN_RUN to a writable folder.\n"]);
+            // The children would only say the same again.
+            export(&[b"SYN_OFF=1"]);
+        }
+    }
+    decision
+}
+
+/// A path that is being put together.
+struct Folder<'a> {
+    bytes: &'a mut [u8; FOLDER_BYTES],
+    length: usize,
+}
+
+impl Folder<'_> {
+    /// Appends; leaves room for a file name.
+    fn push(&mut self, part: &[u8]) -> Result<(), isize> {
+        if self.length + part.len() + 80 > FOLDER_BYTES {
+            return Err(-(libc::ENAMETOOLONG as isize));
+        }
+        self.bytes[self.length..][..part.len()].copy_from_slice(part);
+        self.length += part.len();
+        Ok(())
+    }
+
+    /// Makes the folder: 0, or a negated errno.
+    fn make(&mut self) -> isize {
+        self.bytes[self.length] = 0;
+        // SAFETY: the path ends with a zero byte.
+        unsafe { sys::mkdir(self.bytes.as_ptr(), 0o777) }
+    }
+
+    /// Makes the folder and those above it.
+    fn make_all(&mut self) -> Result<Made, isize> {
+        for index in 1..self.length {
+            if self.bytes[index] == b'/' {
+                self.bytes[index] = 0;
+                // SAFETY: the path ends with the zero byte just put in. Whether it worked shows below.
+                unsafe { sys::mkdir(self.bytes.as_ptr(), 0o777) };
+                self.bytes[index] = b'/';
+            }
+        }
+        match self.make() {
+            0 => Ok(Made::New),
+            error if error == -(libc::EEXIST as isize) => Ok(Made::WasThere),
+            error => Err(error),
+        }
+    }
+
+    /// True when nothing is in the folder.
+    fn is_empty(&mut self) -> bool {
+        self.bytes[self.length] = 0;
+        let mut entries = [0u8; 1024];
+        // SAFETY: the path ends with a zero byte, the buffer is as long as said.
+        unsafe {
+            let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+            let fd = sys::openat(libc::AT_FDCWD, self.bytes.as_ptr(), flags, 0) as i32;
+            if fd < 0 {
+                return false;
+            }
+            let filled = sys::getdents64(fd, entries.as_mut_ptr(), entries.len());
+            sys::close(fd);
+            let filled = filled.max(0) as usize;
+            directory_entries(&entries[..filled]).all(|name| name == b"." || name == b"..")
+        }
+    }
+}
+
+enum Made {
+    New,
+    WasThere,
+}
+
+fn make_folder(path: &mut Folder<'_>) -> Result<(), isize> {
+    let job = JOB_IDS.iter().find_map(|name| variable(name).filter(|id| !id.is_empty()));
+    let chosen = variable(b"SYN_RUN").filter(|run| !run.is_empty());
+    if !chosen.is_some_and(|run| run.starts_with(b"/")) {
+        push_current_folder(path)?;
+    }
+    match (chosen, job) {
+        (Some(run), job) => {
+            path.push(run)?;
+            match path.make_all()? {
+                Made::New => Ok(()),
+                // All processes of a job that a batch system started come here: the folder is theirs together.
+                Made::WasThere if job.is_some() || path.is_empty() => Ok(()),
+                Made::WasThere => make_numbered(path, b"-", 2),
+            }
+        }
+        (None, Some(job)) => {
+            path.push(b"runs/")?;
+            for &byte in job.iter().take(200) {
+                path.push(&[if byte.is_ascii_alphanumeric() { byte } else { b'-' }])?;
+            }
+            path.make_all().map(|_| ())
+        }
+        (None, None) => {
+            path.push(b"runs")?;
+            path.make_all()?;
+            make_numbered(path, b"/", 1)
+        }
+    }
+}
+
+fn push_current_folder(path: &mut Folder<'_>) -> Result<(), isize> {
+    // SAFETY: the buffer is as long as said.
+    let length = unsafe { sys::getcwd(path.bytes.as_mut_ptr(), FOLDER_BYTES) };
+    if length <= 0 {
+        return Err(length);
+    }
+    path.length = length as usize - 1;
+    if path.bytes[..path.length] != *b"/" { path.push(b"/") } else { Ok(()) }
+}
+
+/// Appends the first number from `first` on with which the folder is new. Making a folder is atomic: two jobs that
+/// start at once get two numbers.
+fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<(), isize> {
+    let length = path.length;
+    for number in first..first + 1_000_000 {
+        let mut digits = [0; 20];
+        path.length = length;
+        path.push(separator)?;
+        path.push(decimal(number, &mut digits))?;
+        match path.make() {
+            0 => return Ok(()),
+            error if error == -(libc::EEXIST as isize) => {}
+            error => return Err(error),
+        }
+    }
+    Err(-(libc::EEXIST as isize))
+}
+
+fn is_launcher() -> bool {
+    let mut path = [0u8; 4096];
+    // SAFETY: the buffer is as long as said.
+    let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), path.as_mut_ptr(), path.len()) };
+    let path = &path[..length.max(0) as usize];
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    LAUNCHERS.contains(&name)
+}
+
+/// The value of an environment variable.
+fn variable(name: &[u8]) -> Option<&'static [u8]> {
+    entries().find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))
+}
+
+fn entries() -> impl Iterator<Item = &'static [u8]> {
+    // SAFETY: `environ` is null or an array of strings that ends with null; nobody changes it while we start.
+    unsafe {
+        let mut at = environ;
+        core::iter::from_fn(move || {
+            if at.is_null() || (*at).is_null() {
+                return None;
+            }
+            let entry = CStr::from_ptr(*at).to_bytes();
+            at = at.add(1);
+            Some(entry)
+        })
+    }
+}
+
+/// Puts an entry into the environment without the allocator: a copy of the array, in memory of our own.
+fn export(parts: &[&[u8]]) {
+    let count = entries().count();
+    let array_bytes = (count + 2) * size_of::<*const c_char>();
+    let text_bytes: usize = parts.iter().map(|part| part.len()).sum::<usize>() + 1;
+    let Some(memory) = sys::map_anonymous(array_bytes + text_bytes) else { return };
+    // SAFETY: the mapping holds the array and the text behind it; libc copes with any array (its own functions
+    // copy one that they did not make).
+    unsafe {
+        let text = memory.add(array_bytes);
+        let mut at = text;
+        for part in parts {
+            core::ptr::copy_nonoverlapping(part.as_ptr(), at, part.len());
+            at = at.add(part.len());
+        }
+        let array: *mut *const c_char = memory.cast();
+        if count > 0 {
+            core::ptr::copy_nonoverlapping(environ, array, count);
+        }
+        *array.add(count) = text.cast();
+        environ = array;
+    }
+}

@@ -1,0 +1,309 @@
+//! One call under way: from the entry of a hook to its record.
+
+use crate::clock;
+use crate::process;
+use crate::sys;
+use crate::thread::{self, SIDE_SLOTS, SideSlot, State};
+use crate::tls;
+use core::sync::atomic::{Ordering, compiler_fence};
+use syn_trace::calls::Call;
+use syn_trace::record::{self, Times};
+
+/// A call that is to be recorded. It holds nothing that needs dropping: a cancelled thread or a C++ exception may
+/// unwind past it, a signal handler may jump over it.
+#[derive(Clone, Copy)]
+pub struct Span {
+    state: *mut State,
+    start: u64,
+    end: u64,
+    outer_frame: usize,
+    cpu_before: u64,
+    flags: u8,
+}
+
+/// The stack address of the caller's frame, near enough.
+#[inline(always)]
+pub fn frame_address() -> usize {
+    let address: usize;
+    // SAFETY: reads a register.
+    unsafe { core::arch::asm!("mov {}, rsp", out(reg) address, options(nomem, nostack, preserves_flags)) };
+    address
+}
+
+/// Enters a call. `flags` is [`record::INNER`] where libc itself is the caller. `None`: only make the real call.
+#[inline(always)]
+pub fn enter(call: Call, flags: u8) -> Option<Span> {
+    if process::leaves_out(call) {
+        return None;
+    }
+    let frame = frame_address();
+    let mut state = tls::get();
+    // SAFETY: a pointer that is none of the marks points to this thread's state.
+    if !tls::is_state(state) || unsafe { (*state).cursor.is_null() } {
+        state = thread::obtain(frame)?;
+        if process::leaves_out(call) {
+            return None; // The process has only just found out what it is.
+        }
+    }
+    // SAFETY: as above; only this thread and its signal handlers use the state.
+    unsafe { open(&mut *state, frame, flags) }
+}
+
+#[inline(always)]
+fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
+    if state.suppressed {
+        return None;
+    }
+    let outer_frame = if state.frame == 0 { 0 } else { outer_frame(state, frame) };
+    if outer_frame != 0 {
+        flags |= record::INNER;
+    }
+    state.frame = frame;
+    let mut start = clock::ticks();
+    let mut cpu_before = 0;
+    if start.wrapping_sub(state.last_end) > clock::long_ticks() && !state.encoding.load(Ordering::Relaxed) {
+        cpu_before = read_cpu(state, start, &mut flags);
+        flags |= record::CPU_BEFORE;
+        start = clock::ticks();
+    }
+    Some(Span { state, start, end: 0, outer_frame, cpu_before, flags })
+}
+
+/// The frame of the hook that encloses this one, 0 if it is only a leftover.
+#[cold]
+fn outer_frame(state: &mut State, frame: usize) -> usize {
+    if state.is_stale(frame) {
+        state.frame = 0;
+        state.encoding.store(false, Ordering::Relaxed);
+    }
+    state.frame
+}
+
+/// CPU nanoseconds since the reading before. Sets `WAITED` when there was clearly less CPU time than wall time and
+/// the thread gave up its processor of its own accord.
+#[cold]
+#[inline(never)]
+fn read_cpu(state: &mut State, now: u64, flags: &mut u8) -> u64 {
+    let cpu = clock::thread_cpu_ns();
+    let used = cpu.saturating_sub(state.cpu_ns);
+    let elapsed = now.saturating_sub(state.cpu_ticks);
+    // The rate of the counter is not known here: "clearly less" is judged with a rate of 1.5 to 6 ticks per ns.
+    if used.saturating_mul(3) / 2 < elapsed {
+        let switches = clock::voluntary_switches();
+        if switches != state.switches {
+            *flags |= record::WAITED;
+        }
+        state.switches = switches;
+    }
+    (state.cpu_ns, state.cpu_ticks) = (cpu, clock::ticks());
+    used
+}
+
+impl Span {
+    /// Writes the record and leaves the call. `outcome` is the result, or errno when `failed`.
+    #[inline(always)]
+    pub fn leave<const N: usize>(
+        mut self,
+        call: Call,
+        failed: bool,
+        outcome: i64,
+        numbers: &[i64; N],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) {
+        self.record(call, failed, outcome, numbers, texts, list);
+        self.forget();
+    }
+
+    /// Writes a record and stays in the call: a further one of the same call takes no time.
+    #[inline(always)]
+    pub fn record<const N: usize>(
+        &mut self,
+        call: Call,
+        failed: bool,
+        outcome: i64,
+        numbers: &[i64; N],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) {
+        // SAFETY: the state lives as long as the thread records.
+        let state = unsafe { &mut *self.state };
+        if state.cursor.is_null() {
+            return; // A forked child came back through a hook that its parent had entered.
+        }
+        let mut flags = self.flags;
+        let mut times = Times { took: clock::units(self.end - self.start), cpu_before: self.cpu_before, ..Times::default() };
+        if self.end - self.start > clock::long_ticks() && !state.encoding.load(Ordering::Relaxed) {
+            times.cpu_after = read_cpu_after(state, self.end, self.flags, &mut flags);
+        }
+        if failed {
+            flags |= record::FAILED;
+        } else if let Some(position) = call.requested()
+            && position < N
+            && numbers[position] == outcome
+        {
+            flags |= record::COMPLETE;
+        }
+        write(state, call, flags, times, self.end, outcome, numbers, texts, list);
+        self.start = self.end;
+        self.flags &= record::INNER;
+    }
+
+    /// Before the real call: `system` and `popen` have libc run a child in our memory.
+    #[inline(always)]
+    pub fn about_to_call(&self, call: Call) {
+        if matches!(call, Call::System | Call::Popen | Call::PosixSpawn) {
+            // SAFETY: as in `leave`.
+            unsafe { (*self.state).suppressed = true };
+        }
+    }
+
+    /// Notes the end of the real call; what follows (reading arguments) is not part of it.
+    #[inline(always)]
+    pub fn returned(&mut self, call: Call) {
+        self.end = clock::ticks();
+        if matches!(call, Call::System | Call::Popen | Call::PosixSpawn) {
+            // SAFETY: as in `leave`.
+            unsafe { (*self.state).suppressed = false };
+        }
+    }
+
+    /// Leaves the call without a record.
+    #[inline(always)]
+    pub fn forget(self) {
+        // SAFETY: as in `leave`.
+        unsafe { (*self.state).frame = self.outer_frame };
+    }
+
+    /// The thread's scratch memory, for this call.
+    pub fn scratch(&self) -> &'static mut [u8] {
+        // SAFETY: as in `leave`.
+        unsafe { (*self.state).scratch() }
+    }
+
+    /// The thread's state.
+    pub fn state(&self) -> *mut State {
+        self.state
+    }
+}
+
+/// A reading at the end of a long call. The flag `WAITED` stays what it says of the gap before the call.
+#[cold]
+#[inline(never)]
+fn read_cpu_after(state: &mut State, now: u64, entry_flags: u8, flags: &mut u8) -> u64 {
+    let cpu = read_cpu(state, now, flags);
+    *flags = (*flags & !record::WAITED) | (entry_flags & record::WAITED) | record::CPU_AFTER;
+    cpu
+}
+
+/// Appends a record to the thread's file, or keeps it aside if this is a handler that interrupted another append.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn write<const N: usize>(
+    state: &mut State,
+    call: Call,
+    flags: u8,
+    mut times: Times,
+    end: u64,
+    outcome: i64,
+    numbers: &[i64; N],
+    texts: &[&[u8]],
+    list: &[i64],
+) {
+    if state.encoding.load(Ordering::Relaxed) {
+        return set_aside(state, call, flags, times, end, outcome, numbers, texts, list);
+    }
+    state.encoding.store(true, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    let room = record::room(texts, list);
+    if state.cursor as usize + room > state.limit as usize && !state.make_room(room) {
+        state.drop_one();
+    } else {
+        times.end = clock::units(end).saturating_sub(clock::units(state.last_end));
+        // SAFETY: there is room, the area behind the cursor is zero, and the macros that call this give as many
+        // numbers, texts and lists as the table says (checked by the tests on every call).
+        let bytes = unsafe { record::encode(state.cursor, call, flags, times, outcome, numbers, texts, list) };
+        state.cursor = state.cursor.wrapping_add(bytes);
+        state.last_end = state.last_end.max(end);
+    }
+    compiler_fence(Ordering::SeqCst);
+    state.encoding.store(false, Ordering::Relaxed);
+    if end > state.next_pair {
+        state.take_pair();
+    }
+    if state.side_used.load(Ordering::Relaxed) != 0 {
+        append_side_slots(state);
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+fn set_aside<const N: usize>(
+    state: &mut State,
+    call: Call,
+    flags: u8,
+    times: Times,
+    end: u64,
+    outcome: i64,
+    numbers: &[i64; N],
+    texts: &[&[u8]],
+    list: &[i64],
+) {
+    let index = state.side_used.load(Ordering::Relaxed);
+    // CPU readings belong to the thread's sequence of them, which a handler does not take part in.
+    let flags = (flags & !(record::CPU_BEFORE | record::CPU_AFTER | record::WAITED)) | record::SIGNAL;
+    if index >= SIDE_SLOTS || record::room(texts, list) > size_of_val(&state.side[0].record) {
+        return state.drop_one();
+    }
+    state.side_used.store(index + 1, Ordering::Relaxed);
+    let slot = &mut state.side[index];
+    let timeless = Times { end: 0, took: 0, ..times };
+    // SAFETY: the slot has the room, and appending has zeroed it.
+    let bytes = unsafe { record::encode(slot.record.as_mut_ptr(), call, flags, timeless, outcome, numbers, texts, list) };
+    (slot.end, slot.took, slot.bytes) = (end, times.took, bytes);
+}
+
+/// Appends what handlers set aside. Runs with `encoding` set, so that a further handler uses the remaining slots.
+#[cold]
+#[inline(never)]
+fn append_side_slots(state: &mut State) {
+    state.encoding.store(true, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    let mut index = 0;
+    while index < state.side_used.load(Ordering::Relaxed) {
+        let (end, took, bytes) = (state.side[index].end, state.side[index].took, state.side[index].bytes);
+        if bytes != 0 {
+            append_one(state, index, end, took, bytes);
+        }
+        state.side[index] = SideSlot { end: 0, took: 0, bytes: 0, record: [0; _] };
+        index += 1;
+    }
+    state.side_used.store(0, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    state.encoding.store(false, Ordering::Relaxed);
+}
+
+fn append_one(state: &mut State, index: usize, end: u64, took: u64, bytes: usize) {
+    let room = bytes + 32;
+    if state.cursor as usize + room > state.limit as usize && !state.make_room(room) {
+        return state.drop_one();
+    }
+    let times = Times { end: clock::units(end).saturating_sub(clock::units(state.last_end)), took, ..Times::default() };
+    // SAFETY: there is room, and the slot holds a record that `encode` wrote.
+    let written = unsafe { record::copy_with_times(state.cursor, &state.side[index].record[..bytes], times) };
+    state.cursor = state.cursor.wrapping_add(written);
+    state.last_end = state.last_end.max(end);
+}
+
+/// Writes a record that belongs to no real call, or that stands before a call which may not return.
+pub fn note<const N: usize>(state: &mut State, call: Call, flags: u8, numbers: &[i64; N], texts: &[&[u8]]) {
+    let now = clock::ticks();
+    write(state, call, flags, Times::default(), now, 0, numbers, texts, &[]);
+}
+
+/// errno as it is now, for a record of a failure.
+#[inline(always)]
+pub fn errno() -> i64 {
+    i64::from(sys::errno())
+}

@@ -1,0 +1,147 @@
+//! System calls without libc: they touch no errno, take no lock, allocate nothing and cannot be interposed.
+//!
+//! Source: System V ABI, AMD64 supplement, section A.2.1 (Linux conventions); each call as in section 2 of the
+//! manual. Results below zero are negated errno values.
+
+use core::arch::asm;
+use core::ffi::{c_int, c_long, c_void};
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64 only");
+
+/// Any system call.
+///
+/// # Safety
+/// As the call itself demands.
+#[inline(always)]
+pub unsafe fn call(number: c_long, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the kernel keeps all registers but rax, rcx and r11; what the call does is the caller's business.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result,
+            in("rdi") args[0], in("rsi") args[1], in("rdx") args[2],
+            in("r10") args[3], in("r8") args[4], in("r9") args[5],
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result
+}
+
+macro_rules! syscalls {
+    ($( $(#[$doc:meta])* $name:ident = $number:ident ( $($arg:ident : $ty:ty),* ); )*) => { $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Pointers must be valid as the manual page demands.
+        #[inline]
+        pub unsafe fn $name($($arg: $ty),*) -> isize {
+            let given = [$($arg as usize),*];
+            let mut args = [0usize; 6];
+            args[..given.len()].copy_from_slice(&given);
+            // SAFETY: as the caller vouches.
+            unsafe { call(libc::$number, args) }
+        }
+    )* };
+}
+
+syscalls! {
+    /// openat(2)
+    openat = SYS_openat(dirfd: c_int, path: *const u8, flags: c_int, mode: u32);
+    /// close(2)
+    close = SYS_close(fd: c_int);
+    /// read(2)
+    read = SYS_read(fd: c_int, buffer: *mut u8, bytes: usize);
+    /// write(2)
+    write = SYS_write(fd: c_int, buffer: *const u8, bytes: usize);
+    /// pwrite(2)
+    pwrite = SYS_pwrite64(fd: c_int, buffer: *const u8, bytes: usize, offset: u64);
+    /// lseek(2)
+    lseek = SYS_lseek(fd: c_int, offset: i64, whence: c_int);
+    /// fallocate(2)
+    fallocate = SYS_fallocate(fd: c_int, mode: c_int, offset: u64, bytes: u64);
+    /// truncate(2)
+    truncate = SYS_truncate(path: *const u8, bytes: u64);
+    /// mkdir(2)
+    mkdir = SYS_mkdir(path: *const u8, mode: u32);
+    /// fstat(2)
+    fstat = SYS_fstat(fd: c_int, stat: *mut libc::stat);
+    /// fcntl(2)
+    fcntl = SYS_fcntl(fd: c_int, command: c_int, argument: usize);
+    /// getdents64(2)
+    getdents64 = SYS_getdents64(fd: c_int, buffer: *mut u8, bytes: usize);
+    /// readlink(2)
+    readlink = SYS_readlink(path: *const u8, buffer: *mut u8, bytes: usize);
+    /// getcwd(2)
+    getcwd = SYS_getcwd(buffer: *mut u8, bytes: usize);
+    /// uname(2)
+    uname = SYS_uname(name: *mut libc::utsname);
+    /// mmap(2)
+    mmap = SYS_mmap(address: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: u64);
+    /// munmap(2)
+    munmap = SYS_munmap(address: usize, bytes: usize);
+    /// mprotect(2)
+    mprotect = SYS_mprotect(address: usize, bytes: usize, protection: c_int);
+    /// madvise(2)
+    madvise = SYS_madvise(address: usize, bytes: usize, advice: c_int);
+    /// getpid(2)
+    getpid = SYS_getpid();
+    /// getppid(2)
+    getppid = SYS_getppid();
+    /// gettid(2)
+    gettid = SYS_gettid();
+    /// clock_gettime(2)
+    clock_gettime = SYS_clock_gettime(clock: c_int, time: *mut libc::timespec);
+    /// getrusage(2)
+    getrusage = SYS_getrusage(who: c_int, usage: *mut libc::rusage);
+}
+
+/// Nanoseconds of `clock`; 0 if the clock does not exist.
+pub fn clock_ns(clock: c_int) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing.
+    unsafe { clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Anonymous private memory, zeroed; `None` when there is none.
+pub fn map_anonymous(bytes: usize) -> Option<*mut u8> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping disturbs nothing.
+    let address = unsafe { mmap(0, bytes, protection, flags, -1, 0) };
+    (address > 0).then_some(address as *mut u8)
+}
+
+/// Reads all of a small file into `buffer`; what does not fit is left out. `None` if it cannot be opened.
+pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    // SAFETY: the path ends with a zero byte, the buffer is as long as said.
+    unsafe {
+        let fd = openat(libc::AT_FDCWD, path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC, 0) as c_int;
+        if fd < 0 {
+            return None;
+        }
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let got = read(fd, buffer.as_mut_ptr().add(filled), buffer.len() - filled);
+            if got <= 0 {
+                break;
+            }
+            filled += got as usize;
+        }
+        close(fd);
+        Some(&buffer[..filled])
+    }
+}
+
+/// The address of this thread's errno.
+#[inline(always)]
+pub fn errno() -> c_int {
+    // SAFETY: libc gives every thread an errno.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Writes one line to standard error; used only at start, when nothing can be recorded.
+pub fn complain(parts: &[&[u8]]) {
+    for part in parts {
+        // SAFETY: the slice is valid for reading.
+        unsafe { write(2, part.as_ptr().cast::<c_void>().cast(), part.len()) };
+    }
+}

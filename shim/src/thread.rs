@@ -1,0 +1,409 @@
+//! A thread's state: where its next record goes, and what it needs to write one.
+//!
+//! The state lies in private memory of its own that the kernel wipes in a forked child (`MADV_WIPEONFORK`): the
+//! child finds `cursor == limit == 0`, takes the slow path, sees that the mark is gone, and starts a trace of its
+//! own. That holds for every kind of fork, also those that never passed a hook.
+
+use crate::clock;
+use crate::process;
+use crate::sys;
+use crate::tls;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use syn_trace::header::{self, HEADER_BYTES, Header};
+use syn_trace::record;
+
+/// Bytes of a new trace file: the header page and the first records.
+const FIRST_BYTES: usize = 64 << 10;
+/// Bytes by which a file grows.
+const GROW_BYTES: usize = 1 << 20;
+/// Records that a signal handler could not append because it interrupted the writing of another one.
+pub const SIDE_SLOTS: usize = 8;
+/// Bytes of one of them.
+pub const SIDE_BYTES: usize = 512;
+/// Bytes of scratch memory for lists and statuses.
+pub const SCRATCH_BYTES: usize = 256 << 10;
+/// The longest file name of a trace, its final zero included.
+const NAME_BYTES: usize = 64;
+
+/// Bytes for the path of the thread's file, apart from the scratch memory, which may hold what is being recorded.
+const PATH_BYTES: usize = 8 << 10;
+
+const MARK: u64 = u64::from_le_bytes(*b"synstate");
+const PAGE: usize = 4096;
+
+/// One record of a signal handler, kept until the interrupted one is written.
+#[repr(C)]
+pub struct SideSlot {
+    /// Ticks at the end of the call.
+    pub end: u64,
+    /// Ticks it took.
+    pub took: u64,
+    /// Bytes in `record`.
+    pub bytes: usize,
+    /// An encoded record with zero times.
+    pub record: [u8; SIDE_BYTES - 24],
+}
+
+/// What a thread keeps; lies at the front of its private mapping.
+#[repr(C)]
+pub struct State {
+    /// Where the next record goes; null in a forked child.
+    pub cursor: *mut u8,
+    /// The end of the mapped area.
+    pub limit: *mut u8,
+    /// Ticks at the end of the latest record.
+    pub last_end: u64,
+    /// The stack address of the outermost hook under way, 0 when there is none.
+    pub frame: usize,
+    /// The stack address of the MPI call under way, 0 when there is none.
+    pub mpi_frame: usize,
+    /// True while a record is being written.
+    pub encoding: AtomicBool,
+    /// Side slots in use.
+    pub side_used: AtomicUsize,
+    /// CPU time at the latest reading, nanoseconds.
+    pub cpu_ns: u64,
+    /// Ticks at the latest reading.
+    pub cpu_ticks: u64,
+    /// Voluntary context switches at the latest reading of them.
+    pub switches: u64,
+    /// When to take the next clock pair, ticks.
+    pub next_pair: u64,
+    /// The header page.
+    pub header: *mut Header,
+    /// [`MARK`], or 0 in a forked child.
+    mark: u64,
+    /// Start of the mapped records, and its length.
+    window: *mut u8,
+    window_bytes: usize,
+    /// Offset in the file of `window`.
+    window_offset: u64,
+    /// Where the thread's stack lies, as far as known.
+    stack: (usize, usize),
+    /// True once recording has been given up for this thread.
+    stopped: bool,
+    /// True while what happens on this thread is not its own doing: the child of a `vfork` (or of libc's own, in
+    /// `posix_spawn`, `system` and `popen`) runs in its parent's memory until it calls exec.
+    pub suppressed: bool,
+    name: [u8; NAME_BYTES],
+    /// Set while the state is in use; see [`SideSlot`].
+    pub side: [SideSlot; SIDE_SLOTS],
+}
+
+const STATE_BYTES: usize = size_of::<State>().next_multiple_of(PAGE);
+/// The whole private mapping: the state, the scratch memory, room for a path.
+const ALL_BYTES: usize = STATE_BYTES + SCRATCH_BYTES + PATH_BYTES;
+
+/// Events lost before a thread had a header to count them in.
+pub static LOST: AtomicU64 = AtomicU64::new(0);
+
+impl State {
+    /// The thread's scratch memory.
+    pub fn scratch(&mut self) -> &'static mut [u8] {
+        // SAFETY: the mapping made in `map_state` has ALL_BYTES bytes and lives as long as the thread records; only
+        // the hook under way uses the scratch.
+        unsafe { core::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>().add(STATE_BYTES), SCRATCH_BYTES) }
+    }
+
+    fn path_room(&mut self) -> &'static mut [u8] {
+        let at = (&raw mut *self).cast::<u8>().wrapping_add(STATE_BYTES + SCRATCH_BYTES);
+        // SAFETY: as above; used only by the functions below, which do not nest.
+        unsafe { core::slice::from_raw_parts_mut(at, PATH_BYTES) }
+    }
+
+    /// The header page.
+    #[inline(always)]
+    pub fn header(&mut self) -> &mut Header {
+        // SAFETY: mapped for as long as the state is.
+        unsafe { &mut *self.header }
+    }
+
+    /// True when a hook that is noted as under way cannot be: a handler left it by `siglongjmp`. A frame that was
+    /// left lies below the present one on the same stack, or on a signal stack while we are back on the thread's.
+    #[inline(always)]
+    pub fn is_stale(&self, frame: usize) -> bool {
+        let on_stack = |address: usize| address >= self.stack.0 && address < self.stack.1;
+        match (on_stack(self.frame), on_stack(frame)) {
+            (true, true) => self.frame < frame,
+            (false, true) => true,
+            (true, false) => false,
+            (false, false) => self.frame < frame && frame - self.frame < PAGE << 4,
+        }
+    }
+
+    /// Counts a record that could not be written.
+    #[cold]
+    pub fn drop_one(&mut self) {
+        self.header().dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes a later clock pair; the wait for the next one doubles up to about 16 ms.
+    #[cold]
+    pub fn take_pair(&mut self) {
+        let pair = clock::pair();
+        let header = self.header();
+        let index = header.latest_index.load(Ordering::Relaxed) ^ 1;
+        header.latest[(index & 1) as usize] = pair;
+        header.latest_index.store(index, Ordering::Release);
+        let age = pair.ticks.saturating_sub(header.start.ticks);
+        self.next_pair = pair.ticks + age.clamp(100_000, 1 << 25);
+    }
+
+    /// Makes room for a record of `bytes`; false when there is none to be had.
+    #[cold]
+    #[inline(never)]
+    pub fn make_room(&mut self, bytes: usize) -> bool {
+        if self.stopped {
+            return false;
+        }
+        let used = self.window_offset + (self.cursor as u64 - self.window as u64);
+        let offset = used & !(PAGE as u64 - 1);
+        let length = GROW_BYTES.max((bytes + PAGE).next_multiple_of(PAGE));
+        let Some(window) = self.map_further(offset, length) else {
+            self.stop(header::STATE_STOPPED);
+            return false;
+        };
+        self.header().state.store(header::STATE_RECORDING, Ordering::Relaxed);
+        let (old, old_bytes) = (self.window, self.window_bytes);
+        // The header page of the first mapping stays.
+        let keep = if self.window_offset == 0 { HEADER_BYTES } else { 0 };
+        self.window = window;
+        self.window_bytes = length;
+        self.window_offset = offset;
+        self.limit = window.wrapping_add(length);
+        self.cursor = window.wrapping_add((used - offset) as usize);
+        // SAFETY: nothing points into the old records any more.
+        unsafe { sys::munmap(old as usize + keep, old_bytes - keep) };
+        true
+    }
+
+    fn map_further(&mut self, offset: u64, length: usize) -> Option<*mut u8> {
+        let name = self.name;
+        process::with_path(self.path_room(), &name, |path| {
+            // SAFETY: the path ends with a zero byte.
+            let fd = unsafe { sys::openat(libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW, 0) };
+            (fd >= 0).then(|| allocate_and_map(fd as c_int, offset, length)).flatten()
+        })
+    }
+
+    /// Ends recording on this thread; what was written stays, the file is cut behind it.
+    pub fn stop(&mut self, state: u32) {
+        if self.stopped {
+            return;
+        }
+        self.take_pair();
+        self.header().state.store(state, Ordering::Release);
+        self.stopped = state != header::STATE_PROCESS_ENDED;
+        let used = self.window_offset + (self.cursor as u64 - self.window as u64);
+        let name = self.name;
+        process::with_path(self.path_room(), &name, |path| {
+            // SAFETY: the path ends with a zero byte. A failure leaves zeros behind the records, which mean the same.
+            Some(unsafe { sys::truncate(path, used) })
+        });
+        // The next record, if there is one after all (an `execve` that failed), has to map the file again.
+        self.limit = self.cursor;
+    }
+
+    /// Unmaps everything. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
+    pub fn release(&mut self) {
+        let keep = if self.window_offset == 0 { 0 } else { HEADER_BYTES };
+        let (window, window_bytes, header) = (self.window as usize, self.window_bytes, self.header as usize);
+        let this = (&raw mut *self) as usize;
+        // SAFETY: nobody uses the state after this; the addresses were copied out of it first.
+        unsafe {
+            sys::munmap(window, window_bytes);
+            if keep != 0 {
+                sys::munmap(header, keep);
+            }
+            sys::munmap(this, ALL_BYTES);
+        }
+    }
+
+    /// The parent's records as the child of a fork sees them: to be replaced by private memory, so that a record
+    /// which the fork interrupted is finished into nothing.
+    pub fn window(&self) -> (usize, usize) {
+        (self.window as usize, self.window_bytes)
+    }
+}
+
+/// Reserves the blocks (a file that merely is long enough raises SIGBUS when the disk turns out to be full), maps
+/// them and closes the descriptor.
+fn allocate_and_map(fd: c_int, offset: u64, length: usize) -> Option<*mut u8> {
+    // SAFETY: the descriptor is ours; a new shared mapping disturbs nothing.
+    unsafe {
+        let mut reserved = sys::fallocate(fd, 0, offset, length as u64);
+        if reserved == -(libc::EOPNOTSUPP as isize) || reserved == -(libc::ENOSYS as isize) {
+            reserved = write_zeros(fd, offset, length);
+        }
+        let mut address = -1;
+        if reserved == 0 {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            address = sys::mmap(0, length, protection, libc::MAP_SHARED, fd, offset);
+        }
+        sys::close(fd);
+        (address > 0).then_some(address as *mut u8)
+    }
+}
+
+/// For file systems without fallocate(2): bytes behind what is already there are written.
+unsafe fn write_zeros(fd: c_int, offset: u64, length: usize) -> isize {
+    static ZEROS: [u8; PAGE] = [0; PAGE];
+    // SAFETY: the descriptor is ours and ZEROS is a page long.
+    unsafe {
+        let have = sys::lseek(fd, 0, libc::SEEK_END).max(0) as u64;
+        let mut at = have.max(offset);
+        while at < offset + length as u64 {
+            let wrote = sys::pwrite(fd, ZEROS.as_ptr(), PAGE.min((offset + length as u64 - at) as usize), at);
+            if wrote <= 0 {
+                return wrote.min(-1);
+            }
+            at += wrote as u64;
+        }
+    }
+    0
+}
+
+/// This thread's state, made if it has none yet. `None`: calls of this thread are not recorded (now).
+#[cold]
+#[inline(never)]
+pub fn obtain(frame: usize) -> Option<*mut State> {
+    let state = tls::get();
+    if tls::is_state(state) {
+        // SAFETY: a pointer that is none of the marks points to this thread's mapping.
+        return if unsafe { (*state).mark } == MARK { Some(state) } else { after_fork(state, frame) };
+    }
+    if !state.is_null() || !process::is_recording() {
+        if !state.is_null() {
+            LOST.fetch_add(1, Ordering::Relaxed);
+        }
+        return None;
+    }
+    tls::set(tls::MAKING);
+    let made = map_state().and_then(|state| start(state, frame, (frame.saturating_sub(8 << 20), frame + (64 << 10)), 0));
+    tls::set(made.unwrap_or(tls::ENDED));
+    made
+}
+
+/// Makes the state of a thread that one of our hooks has started: its stack and its creator are known.
+pub fn begin(frame: usize, stack_bytes: usize, creator: u32) {
+    if !tls::get().is_null() || !process::is_recording() {
+        return;
+    }
+    tls::set(tls::MAKING);
+    let stack = (frame.saturating_sub(stack_bytes), frame + PAGE);
+    let made = map_state().and_then(|state| start(state, frame, stack, creator));
+    tls::set(made.unwrap_or(tls::ENDED));
+}
+
+fn map_state() -> Option<*mut State> {
+    let memory = sys::map_anonymous(ALL_BYTES)?;
+    // SAFETY: the mapping was just made. On kernels before 4.14 the advice fails and only hooked forks are noticed.
+    unsafe { sys::madvise(memory as usize, STATE_BYTES + SCRATCH_BYTES, libc::MADV_WIPEONFORK) };
+    Some(memory.cast())
+}
+
+/// The child of a fork: its state is wiped, and so is what the process knew of itself.
+fn after_fork(state: *mut State, frame: usize) -> Option<*mut State> {
+    tls::set(tls::MAKING);
+    process::start_in_forked_child();
+    let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));
+    let made = start(state, frame, stack, 0);
+    tls::set(made.unwrap_or(tls::ENDED));
+    made
+}
+
+/// Called by the fork hook in the child, for kernels that did not wipe the state.
+pub fn wipe_in_forked_child(window: (usize, usize)) {
+    let state = tls::get();
+    if !tls::is_state(state) {
+        return;
+    }
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: replaces our own mapping of the parent's records, which this process must not write to.
+    unsafe {
+        sys::mmap(window.0, window.1, protection, flags, -1, 0);
+        if sys::getpid() as u32 == process::pid() {
+            return; // A fork handler has made calls, and so the child's trace has begun already.
+        }
+        (*state).mark = 0;
+        (*state).cursor = core::ptr::null_mut();
+        (*state).limit = core::ptr::null_mut();
+    }
+}
+
+fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
+    // SAFETY: the mapping is ours, zeroed or wiped, and every field is valid as zero.
+    let this = unsafe { &mut *state };
+    this.side_used.store(0, Ordering::Relaxed);
+    this.encoding.store(false, Ordering::Relaxed);
+    (this.frame, this.mpi_frame, this.stopped, this.suppressed) = (0, 0, false, false);
+    // SAFETY: no arguments.
+    let tid = unsafe { sys::gettid() } as u32;
+    let began = clock::pair();
+    write_name(&mut this.name, process::pid(), tid, began.monotonic_ns);
+    let name = this.name;
+    let window = process::with_path(this.path_room(), &name, |path| {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: the path ends with a zero byte.
+        let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) };
+        (fd >= 0).then(|| allocate_and_map(fd as c_int, 0, FIRST_BYTES)).flatten()
+    });
+    let Some(window) = window else {
+        LOST.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: nobody knows the mapping yet.
+        unsafe { sys::munmap(state as usize, ALL_BYTES) };
+        return None;
+    };
+    this.header = window.cast();
+    process::fill_header(this.header(), tid, began);
+    (this.window, this.window_bytes, this.window_offset) = (window, FIRST_BYTES, 0);
+    this.cursor = window.wrapping_add(HEADER_BYTES);
+    this.limit = window.wrapping_add(FIRST_BYTES);
+    this.stack = stack;
+    this.last_end = began.ticks;
+    (this.cpu_ns, this.cpu_ticks, this.switches) = (clock::thread_cpu_ns(), clock::ticks(), clock::voluntary_switches());
+    this.next_pair = began.ticks + 100_000;
+    compiler_fence(Ordering::Release);
+    this.mark = MARK;
+    process::first_records(this, tid, creator, frame);
+    Some(state)
+}
+
+/// `<pid>-<tid>-<start, hexadecimal>.trace` and a final zero.
+fn write_name(name: &mut [u8; NAME_BYTES], pid: u32, tid: u32, start: u64) {
+    *name = [0; NAME_BYTES];
+    let mut at = 0;
+    let mut put = |text: &[u8]| {
+        name[at..at + text.len()].copy_from_slice(text);
+        at += text.len();
+    };
+    let mut digits = [0; 20];
+    put(decimal(pid.into(), &mut digits));
+    put(b"-");
+    put(decimal(tid.into(), &mut digits));
+    put(b"-");
+    let mut hexadecimal = [0; 16];
+    for (index, digit) in hexadecimal.iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[(start >> (60 - 4 * index)) as usize & 15];
+    }
+    put(&hexadecimal);
+    put(b".trace");
+}
+
+/// `number` in decimal.
+pub fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
+    let (mut rest, mut at) = (number, digits.len());
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &digits[at..];
+        }
+    }
+}
+
+const _: () = assert!(FIRST_BYTES - HEADER_BYTES > record::MAX_RECORD_BYTES);
+const _: () = assert!(size_of::<SideSlot>() == SIDE_BYTES);
