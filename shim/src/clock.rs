@@ -48,7 +48,11 @@ pub fn long_ticks() -> u64 {
 
 /// The header's `clock` and `tick_shift`.
 pub fn description() -> (u32, u32) {
-    if USE_TSC.load(Ordering::Relaxed) { (header::CLOCK_TSC, TSC_SHIFT) } else { (header::CLOCK_MONOTONIC, TSC_SHIFT) }
+    if USE_TSC.load(Ordering::Relaxed) {
+        (header::CLOCK_TSC, TSC_SHIFT)
+    } else {
+        (header::CLOCK_MONOTONIC, TSC_SHIFT)
+    }
 }
 
 /// From ticks to the units of a record.

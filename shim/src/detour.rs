@@ -15,7 +15,10 @@ use crate::process;
 use crate::real;
 use crate::sys;
 use core::sync::atomic::{AtomicBool, Ordering};
-use iced_x86::{BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock};
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
+    InstructionBlock,
+};
 use syn_trace::header;
 
 /// Bytes of a near jump.
@@ -60,7 +63,10 @@ pub fn install() {
     // stdio writes, reads and opens through these: without all of them the trace would claim more than it saw.
     let essential = [c"write", c"read", c"open64", c"lseek64"];
     let complete = essential.iter().all(|name| {
-        patches.iter().zip(&trampolines).any(|(patch, trampoline)| patch.inner.real.name() == *name && trampoline.is_some())
+        patches
+            .iter()
+            .zip(&trampolines)
+            .any(|(patch, trampoline)| patch.inner.real.name() == *name && trampoline.is_some())
     });
     if !complete || !area.make_executable() {
         return;
@@ -189,8 +195,7 @@ fn relocate(from: usize, to: usize) -> Option<Vec<u8>> {
 
 /// Straight-line code, and system calls, which go on behind themselves.
 fn can_move(instruction: &Instruction) -> bool {
-    instruction.flow_control() == FlowControl::Next
-        || matches!(instruction.code(), Code::Syscall)
+    instruction.flow_control() == FlowControl::Next || matches!(instruction.code(), Code::Syscall)
 }
 
 /// True when a branch that can be seen in the window goes back into the bytes that a jump overwrites.
@@ -229,7 +234,9 @@ fn write_jump(address: usize, target: usize) -> bool {
             return true;
         }
         // A system that forbids text to become executable again: there is no way on from here.
-        sys::complain(&[b"syn: this system does not let a page of libc become executable again; set SYN_DETOURS=0\n"]);
+        sys::complain(&[
+            b"syn: this system does not let a page of libc become executable again; set SYN_DETOURS=0\n",
+        ]);
         sys::call(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]);
     }
     false

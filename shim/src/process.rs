@@ -184,7 +184,8 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair) {
     to.start = began;
     to.latest = [began; 2];
     to.start_realtime_ns = (sys::clock_ns(libc::CLOCK_REALTIME) as i64
-        - (sys::clock_ns(libc::CLOCK_MONOTONIC) as i64 - began.monotonic_ns as i64)) as u64;
+        - (sys::clock_ns(libc::CLOCK_MONOTONIC) as i64 - began.monotonic_ns as i64))
+        as u64;
     to.boot_id = *BOOT_ID.get();
     to.host = *HOST.get();
     // The magic comes last: a file without it is one whose header was never finished.
@@ -205,7 +206,8 @@ pub fn add_capability(bit: u64) {
 pub fn note_missing_detours() {
     let state = crate::tls::get();
     if crate::tls::is_state(state) && !PROCESS_ONLY.load(Ordering::Relaxed) {
-        let what: &[u8] = b"libc's own calls: its entries could not be detoured; streams are recorded at fread and fwrite";
+        let what: &[u8] =
+            b"libc's own calls: its entries could not be detoured; streams are recorded at fread and fwrite";
         // SAFETY: this thread's state.
         span::note(unsafe { &mut *state }, Call::Unobserved, 0, &[], &[what]);
     }
@@ -266,7 +268,13 @@ fn inherited_descriptors(state: &mut State) {
     // SAFETY: the path ends with a zero byte.
     let folder = unsafe { sys::openat(libc::AT_FDCWD, c"/proc/self/fd".as_ptr().cast(), flags, 0) } as i32;
     if folder < 0 {
-        return span::note(state, Call::Unobserved, 0, &[], &[b"open descriptors at start: /proc is not readable"]);
+        return span::note(
+            state,
+            Call::Unobserved,
+            0,
+            &[],
+            &[b"open descriptors at start: /proc is not readable"],
+        );
     }
     let mut noted = 0;
     loop {
@@ -285,7 +293,13 @@ fn inherited_descriptors(state: &mut State) {
     // SAFETY: the descriptor is ours.
     unsafe { sys::close(folder) };
     if noted > MAX_INHERITED {
-        span::note(state, Call::Unobserved, 0, &[], &[b"open descriptors at start: more than 4096, the rest not listed"]);
+        span::note(
+            state,
+            Call::Unobserved,
+            0,
+            &[],
+            &[b"open descriptors at start: more than 4096, the rest not listed"],
+        );
     }
 }
 
@@ -306,7 +320,14 @@ fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
     // A pipe or socket is listed as "pipe:[number]": not a path.
     let path = &buffer[..length.max(0) as usize];
     let path = if path.starts_with(b"/") { path } else { b"" };
-    let numbers = [fd as i64, flags as i64, offset as i64, i64::from(status.st_mode), status.st_size, status.st_ino as i64];
+    let numbers = [
+        fd as i64,
+        flags as i64,
+        offset as i64,
+        i64::from(status.st_mode),
+        status.st_size,
+        status.st_ino as i64,
+    ];
     span::note(state, Call::InheritedFd, 0, &numbers, &[path]);
 }
 

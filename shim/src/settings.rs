@@ -11,6 +11,7 @@ use crate::process::{FOLDER_BYTES, directory_entries};
 use crate::sys;
 use crate::thread::decimal;
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// What the environment says.
 pub struct Decision {
@@ -22,20 +23,62 @@ pub struct Decision {
     pub folder_length: usize,
 }
 
+/// The environment as the constructor was given it.
+static GIVEN: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
+/// The entry for the children that [`export`] is to put into the environment once libc has one.
+static TO_EXPORT: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Called by the constructor, which runs before libc's.
+pub fn set_environment(environment: *const *const c_char) {
+    GIVEN.store(environment.cast_mut(), Ordering::Relaxed);
+}
+
 unsafe extern "C" {
     static mut environ: *const *const c_char;
 }
 
 /// Programs that start others and have no I/O of their own worth replaying.
 const LAUNCHERS: &[&[u8]] = &[
-    b"mpirun", b"mpiexec", b"mpirun.openmpi", b"mpiexec.openmpi", b"mpiexec.hydra", b"orterun", b"orted", b"prterun",
-    b"prte", b"prted", b"hydra_pmi_proxy", b"srun", b"slurmstepd", b"sh", b"bash", b"dash", b"ash", b"zsh", b"ksh",
-    b"csh", b"tcsh", b"fish", b"env", b"nice", b"nohup", b"setsid", b"stdbuf", b"taskset", b"numactl", b"time",
-    b"timeout", b"strace", b"ltrace", b"gdb", b"perf",
+    b"mpirun",
+    b"mpiexec",
+    b"mpirun.openmpi",
+    b"mpiexec.openmpi",
+    b"mpiexec.hydra",
+    b"orterun",
+    b"orted",
+    b"prterun",
+    b"prte",
+    b"prted",
+    b"hydra_pmi_proxy",
+    b"srun",
+    b"slurmstepd",
+    b"sh",
+    b"bash",
+    b"dash",
+    b"ash",
+    b"zsh",
+    b"ksh",
+    b"csh",
+    b"tcsh",
+    b"fish",
+    b"env",
+    b"nice",
+    b"nohup",
+    b"setsid",
+    b"stdbuf",
+    b"taskset",
+    b"numactl",
+    b"time",
+    b"timeout",
+    b"strace",
+    b"ltrace",
+    b"gdb",
+    b"perf",
 ];
 
 /// Variables that name the job where a batch system starts processes without a common parent on the node.
-const JOB_IDS: &[&[u8]] = &[b"PMIX_NAMESPACE", b"SLURM_JOB_ID", b"PMI_JOBID", b"PMI_ID", b"PBS_JOBID", b"LSB_JOBID"];
+const JOB_IDS: &[&[u8]] =
+    &[b"PMIX_NAMESPACE", b"SLURM_JOB_ID", b"PMI_JOBID", b"PMI_ID", b"PBS_JOBID", b"LSB_JOBID"];
 
 /// False when the user does not want libc's code to be touched.
 pub fn wants_detours() -> bool {
@@ -49,7 +92,9 @@ pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
     if off {
         return decision;
     }
-    if let Some(job) = variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80) {
+    if let Some(job) =
+        variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
+    {
         folder[..job.len()].copy_from_slice(job);
         decision.folder_length = job.len();
         decision.record = true;
@@ -60,16 +105,21 @@ pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
         Ok(()) => {
             decision.folder_length = path.length;
             decision.record = true;
-            export(&[b"SYN_JOB=", &folder[..decision.folder_length]]);
+            keep_for_export(&[b"SYN_JOB=", &folder[..decision.folder_length]]);
         }
         Err(error) => {
             let mut digits = [0; 20];
             let length = path.length;
             let number = decimal(error.unsigned_abs() as u64, &mut digits);
-            sys::complain(&[b"syn: cannot make the run folder ", &folder[..length], b" (errno ", number,
-                b"); the program runs unrecorded. Set SYN_RUN to a writable folder.\n"]);
+            sys::complain(&[
+                b"syn: cannot make the run folder ",
+                &folder[..length],
+                b" (errno ",
+                number,
+                b"); the program runs unrecorded. Set SYN_RUN to a writable folder.\n",
+            ]);
             // The children would only say the same again.
-            export(&[b"SYN_OFF=1"]);
+            keep_for_export(&[b"SYN_OFF=1"]);
         }
     }
     decision
@@ -214,9 +264,9 @@ fn variable(name: &[u8]) -> Option<&'static [u8]> {
 }
 
 fn entries() -> impl Iterator<Item = &'static [u8]> {
-    // SAFETY: `environ` is null or an array of strings that ends with null; nobody changes it while we start.
+    // SAFETY: both are null or an array of strings that ends with null; nobody changes it while we start.
     unsafe {
-        let mut at = environ;
+        let mut at = if environ.is_null() { GIVEN.load(Ordering::Relaxed).cast_const() } else { environ };
         core::iter::from_fn(move || {
             if at.is_null() || (*at).is_null() {
                 return None;
@@ -228,26 +278,38 @@ fn entries() -> impl Iterator<Item = &'static [u8]> {
     }
 }
 
-/// Puts an entry into the environment without the allocator: a copy of the array, in memory of our own.
-fn export(parts: &[&[u8]]) {
-    let count = entries().count();
-    let array_bytes = (count + 2) * size_of::<*const c_char>();
-    let text_bytes: usize = parts.iter().map(|part| part.len()).sum::<usize>() + 1;
-    let Some(memory) = sys::map_anonymous(array_bytes + text_bytes) else { return };
-    // SAFETY: the mapping holds the array and the text behind it; libc copes with any array (its own functions
-    // copy one that they did not make).
-    unsafe {
-        let text = memory.add(array_bytes);
-        let mut at = text;
-        for part in parts {
+/// Prepares an entry for the environment of this process and so of its children.
+fn keep_for_export(parts: &[&[u8]]) {
+    let bytes: usize = parts.iter().map(|part| part.len()).sum::<usize>() + 1;
+    let Some(text) = sys::map_anonymous(bytes) else { return };
+    let mut at = text;
+    for part in parts {
+        // SAFETY: the mapping is as long as all parts and a final zero.
+        unsafe {
             core::ptr::copy_nonoverlapping(part.as_ptr(), at, part.len());
             at = at.add(part.len());
         }
+    }
+    TO_EXPORT.store(text.cast(), Ordering::Relaxed);
+}
+
+/// Puts the prepared entry into the environment, without the allocator: a copy of the array, in memory of our own.
+/// Called when libc has set its environment up, and before `main`.
+pub fn export() {
+    let entry = TO_EXPORT.swap(core::ptr::null_mut(), Ordering::Relaxed);
+    if entry.is_null() {
+        return;
+    }
+    let count = entries().count();
+    let Some(memory) = sys::map_anonymous((count + 2) * size_of::<*const c_char>()) else { return };
+    // SAFETY: the mapping holds the array, the new entry and a final null; libc copes with any array (its own
+    // functions copy one that they did not make).
+    unsafe {
         let array: *mut *const c_char = memory.cast();
         if count > 0 {
             core::ptr::copy_nonoverlapping(environ, array, count);
         }
-        *array.add(count) = text.cast();
+        *array.add(count) = entry;
         environ = array;
     }
 }

@@ -19,6 +19,7 @@ pub struct Span {
     outer_frame: usize,
     cpu_before: u64,
     flags: u8,
+    quiet: bool,
 }
 
 /// The stack address of the caller's frame, near enough.
@@ -51,7 +52,7 @@ pub fn enter(call: Call, flags: u8) -> Option<Span> {
 
 #[inline(always)]
 fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
-    if state.suppressed {
+    if state.suppressed_by != 0 && state.is_suppressed(frame) {
         return None;
     }
     let outer_frame = if state.frame == 0 { 0 } else { outer_frame(state, frame) };
@@ -66,13 +67,13 @@ fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
         flags |= record::CPU_BEFORE;
         start = clock::ticks();
     }
-    Some(Span { state, start, end: 0, outer_frame, cpu_before, flags })
+    Some(Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false })
 }
 
 /// The frame of the hook that encloses this one, 0 if it is only a leftover.
 #[cold]
 fn outer_frame(state: &mut State, frame: usize) -> usize {
-    if state.is_stale(frame) {
+    if state.is_stale(state.frame, frame) {
         state.frame = 0;
         state.encoding.store(false, Ordering::Relaxed);
     }
@@ -132,7 +133,11 @@ impl Span {
             return; // A forked child came back through a hook that its parent had entered.
         }
         let mut flags = self.flags;
-        let mut times = Times { took: clock::units(self.end - self.start), cpu_before: self.cpu_before, ..Times::default() };
+        let mut times = Times {
+            took: clock::units(self.end - self.start),
+            cpu_before: self.cpu_before,
+            ..Times::default()
+        };
         if self.end - self.start > clock::long_ticks() && !state.encoding.load(Ordering::Relaxed) {
             times.cpu_after = read_cpu_after(state, self.end, self.flags, &mut flags);
         }
@@ -149,22 +154,22 @@ impl Span {
         self.flags &= record::INNER;
     }
 
-    /// Before the real call: `system` and `popen` have libc run a child in our memory.
+    /// Before a real call in which nothing else is to be recorded: it makes its system calls through functions that
+    /// are hooked themselves, or runs a child in our memory. Ends with the call.
     #[inline(always)]
-    pub fn about_to_call(&self, call: Call) {
-        if matches!(call, Call::System | Call::Popen | Call::PosixSpawn) {
-            // SAFETY: as in `leave`.
-            unsafe { (*self.state).suppressed = true };
-        }
+    pub fn quiet(&mut self) {
+        // SAFETY: as in `leave`.
+        unsafe { (*self.state).suppressed_by = (*self.state).frame };
+        self.quiet = true;
     }
 
     /// Notes the end of the real call; what follows (reading arguments) is not part of it.
     #[inline(always)]
-    pub fn returned(&mut self, call: Call) {
+    pub fn returned(&mut self) {
         self.end = clock::ticks();
-        if matches!(call, Call::System | Call::Popen | Call::PosixSpawn) {
+        if self.quiet {
             // SAFETY: as in `leave`.
-            unsafe { (*self.state).suppressed = false };
+            unsafe { (*self.state).suppressed_by = 0 };
         }
     }
 
@@ -222,7 +227,8 @@ fn write<const N: usize>(
         times.end = clock::units(end).saturating_sub(clock::units(state.last_end));
         // SAFETY: there is room, the area behind the cursor is zero, and the macros that call this give as many
         // numbers, texts and lists as the table says (checked by the tests on every call).
-        let bytes = unsafe { record::encode(state.cursor, call, flags, times, outcome, numbers, texts, list) };
+        let bytes =
+            unsafe { record::encode(state.cursor, call, flags, times, outcome, numbers, texts, list) };
         state.cursor = state.cursor.wrapping_add(bytes);
         state.last_end = state.last_end.max(end);
     }
@@ -260,7 +266,9 @@ fn set_aside<const N: usize>(
     let slot = &mut state.side[index];
     let timeless = Times { end: 0, took: 0, ..times };
     // SAFETY: the slot has the room, and appending has zeroed it.
-    let bytes = unsafe { record::encode(slot.record.as_mut_ptr(), call, flags, timeless, outcome, numbers, texts, list) };
+    let bytes = unsafe {
+        record::encode(slot.record.as_mut_ptr(), call, flags, timeless, outcome, numbers, texts, list)
+    };
     (slot.end, slot.took, slot.bytes) = (end, times.took, bytes);
 }
 
@@ -289,7 +297,11 @@ fn append_one(state: &mut State, index: usize, end: u64, took: u64, bytes: usize
     if state.cursor as usize + room > state.limit as usize && !state.make_room(room) {
         return state.drop_one();
     }
-    let times = Times { end: clock::units(end).saturating_sub(clock::units(state.last_end)), took, ..Times::default() };
+    let times = Times {
+        end: clock::units(end).saturating_sub(clock::units(state.last_end)),
+        took,
+        ..Times::default()
+    };
     // SAFETY: there is room, and the slot holds a record that `encode` wrote.
     let written = unsafe { record::copy_with_times(state.cursor, &state.side[index].record[..bytes], times) };
     state.cursor = state.cursor.wrapping_add(written);

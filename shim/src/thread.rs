@@ -29,6 +29,9 @@ const NAME_BYTES: usize = 64;
 /// Bytes for the path of the thread's file, apart from the scratch memory, which may hold what is being recorded.
 const PATH_BYTES: usize = 8 << 10;
 
+/// In the child of a `vfork`; see [`State::suppressed_by`].
+pub const VFORK_CHILD: usize = usize::MAX;
+
 const MARK: u64 = u64::from_le_bytes(*b"synstate");
 const PAGE: usize = 4096;
 
@@ -83,9 +86,9 @@ pub struct State {
     stack: (usize, usize),
     /// True once recording has been given up for this thread.
     stopped: bool,
-    /// True while what happens on this thread is not its own doing: the child of a `vfork` (or of libc's own, in
-    /// `posix_spawn`, `system` and `popen`) runs in its parent's memory until it calls exec.
-    pub suppressed: bool,
+    /// The stack address of the call in which nothing else is recorded, 0 when there is none, [`VFORK_CHILD`] in the
+    /// child of a `vfork`, which runs in its parent's memory until it calls exec.
+    pub suppressed_by: usize,
     name: [u8; NAME_BYTES],
     /// Set while the state is in use; see [`SideSlot`].
     pub side: [SideSlot; SIDE_SLOTS],
@@ -103,7 +106,9 @@ impl State {
     pub fn scratch(&mut self) -> &'static mut [u8] {
         // SAFETY: the mapping made in `map_state` has ALL_BYTES bytes and lives as long as the thread records; only
         // the hook under way uses the scratch.
-        unsafe { core::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>().add(STATE_BYTES), SCRATCH_BYTES) }
+        unsafe {
+            core::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>().add(STATE_BYTES), SCRATCH_BYTES)
+        }
     }
 
     fn path_room(&mut self) -> &'static mut [u8] {
@@ -119,17 +124,27 @@ impl State {
         unsafe { &mut *self.header }
     }
 
-    /// True when a hook that is noted as under way cannot be: a handler left it by `siglongjmp`. A frame that was
-    /// left lies below the present one on the same stack, or on a signal stack while we are back on the thread's.
+    /// True when the hook whose stack address is `earlier` cannot be under way any more, seen from one at `frame`: a
+    /// handler left it by `siglongjmp`. A frame that was left lies below the present one on the same stack, or on a
+    /// signal stack while we are back on the thread's.
     #[inline(always)]
-    pub fn is_stale(&self, frame: usize) -> bool {
+    pub fn is_stale(&self, earlier: usize, frame: usize) -> bool {
         let on_stack = |address: usize| address >= self.stack.0 && address < self.stack.1;
-        match (on_stack(self.frame), on_stack(frame)) {
-            (true, true) => self.frame < frame,
+        match (on_stack(earlier), on_stack(frame)) {
+            (true, true) => earlier < frame,
             (false, true) => true,
             (true, false) => false,
-            (false, false) => self.frame < frame && frame - self.frame < PAGE << 4,
+            (false, false) => earlier < frame && frame - earlier < PAGE << 4,
         }
+    }
+
+    /// True when calls are not recorded because of the call around them.
+    #[cold]
+    pub fn is_suppressed(&mut self, frame: usize) -> bool {
+        if self.suppressed_by != VFORK_CHILD && self.is_stale(self.suppressed_by, frame) {
+            self.suppressed_by = 0;
+        }
+        self.suppressed_by != 0
     }
 
     /// Counts a record that could not be written.
@@ -182,7 +197,9 @@ impl State {
         let name = self.name;
         process::with_path(self.path_room(), &name, |path| {
             // SAFETY: the path ends with a zero byte.
-            let fd = unsafe { sys::openat(libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW, 0) };
+            let fd = unsafe {
+                sys::openat(libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW, 0)
+            };
             (fd >= 0).then(|| allocate_and_map(fd as c_int, offset, length)).flatten()
         })
     }
@@ -280,7 +297,8 @@ pub fn obtain(frame: usize) -> Option<*mut State> {
         return None;
     }
     tls::set(tls::MAKING);
-    let made = map_state().and_then(|state| start(state, frame, (frame.saturating_sub(8 << 20), frame + (64 << 10)), 0));
+    let made = map_state()
+        .and_then(|state| start(state, frame, (frame.saturating_sub(8 << 20), frame + (64 << 10)), 0));
     tls::set(made.unwrap_or(tls::ENDED));
     made
 }
@@ -338,7 +356,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     let this = unsafe { &mut *state };
     this.side_used.store(0, Ordering::Relaxed);
     this.encoding.store(false, Ordering::Relaxed);
-    (this.frame, this.mpi_frame, this.stopped, this.suppressed) = (0, 0, false, false);
+    (this.frame, this.mpi_frame, this.suppressed_by, this.stopped) = (0, 0, 0, false);
     // SAFETY: no arguments.
     let tid = unsafe { sys::gettid() } as u32;
     let began = clock::pair();
@@ -363,7 +381,8 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     this.limit = window.wrapping_add(FIRST_BYTES);
     this.stack = stack;
     this.last_end = began.ticks;
-    (this.cpu_ns, this.cpu_ticks, this.switches) = (clock::thread_cpu_ns(), clock::ticks(), clock::voluntary_switches());
+    (this.cpu_ns, this.cpu_ticks, this.switches) =
+        (clock::thread_cpu_ns(), clock::ticks(), clock::voluntary_switches());
     this.next_pair = began.ticks + 100_000;
     compiler_fence(Ordering::Release);
     this.mark = MARK;

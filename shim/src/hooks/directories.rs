@@ -17,7 +17,6 @@ unsafe fn descriptor(directory: Opaque) -> i64 {
     if directory.is_null() { -1 } else { unsafe { i64::from(dirfd(directory)) } }
 }
 
-
 /// What `readdir` returns: a null pointer at the end is no failure, and libc leaves errno as it was.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -58,7 +57,7 @@ macro_rules! closes_stream {
             };
             // SAFETY: the stream is still open; the real call gets the caller's own argument.
             let (fd, result) = unsafe { ($descriptor(stream), real(stream)) };
-            span.returned(syn_trace::calls::Call::$call);
+            span.returned();
             let failed = result == -1;
             let outcome = if failed { $crate::span::errno() } else { i64::from(result) };
             span.leave(syn_trace::calls::Call::$call, failed, outcome, &[fd], &[], &[]);

@@ -39,12 +39,12 @@ hooks! {
     // The mode is a variadic argument; as a fixed one it arrives in the same register, and goes on unread.
     Open: open | open64 | __open | __open64 + open64 | __open_nocancel | __open64_nocancel
         (path: *const c_char, flags: c_int, mode: c_uint) -> fd: c_int, { opened(flags, mode, fd) }, [path];
-    Open: __open_2 | __open64_2 (path: *const c_char, flags: c_int) -> fd: c_int, { opened(flags, 0, fd) }, [path];
+    Open quiet: __open_2 | __open64_2 (path: *const c_char, flags: c_int) -> fd: c_int, { opened(flags, 0, fd) }, [path];
     Openat: openat | openat64 | __openat64 + openat64
         (dirfd: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> fd: c_int, { opened_at(dirfd, flags, mode, fd) }, [path];
-    Openat: __openat_2 | __openat64_2
+    Openat quiet: __openat_2 | __openat64_2
         (dirfd: c_int, path: *const c_char, flags: c_int) -> fd: c_int, { opened_at(dirfd, flags, 0, fd) }, [path];
-    Creat: creat | creat64 (path: *const c_char, mode: mode_t) -> fd: c_int,
+    Creat quiet: creat | creat64 (path: *const c_char, mode: mode_t) -> fd: c_int,
         { let [kind, size, inode] = status_of(fd); [i64::from(mode), kind, size, inode] }, [path];
     Close: close | __close + close | __close_nocancel (fd: c_int) -> result: c_int, [fd as i64], [];
     CloseRange: close_range (first: c_uint, last: c_uint, flags: c_int) -> result: c_int,
@@ -53,13 +53,13 @@ hooks! {
 
     Read: read | __read + read | __read_nocancel (fd: c_int, buffer: *mut c_void, count: usize) -> result: isize,
         [fd as i64, count as i64], [];
-    Read: __read_chk (fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> result: isize,
+    Read quiet: __read_chk (fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> result: isize,
         [fd as i64, count as i64], [];
     Write: write | __write + write | __write_nocancel (fd: c_int, buffer: *const c_void, count: usize) -> result: isize,
         [fd as i64, count as i64], [];
     Pread: pread | pread64 | __pread64 + pread64 | __pread64_nocancel
         (fd: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> result: isize, [fd as i64, count as i64, offset], [];
-    Pread: __pread_chk | __pread64_chk
+    Pread quiet: __pread_chk | __pread64_chk
         (fd: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize) -> result: isize, [fd as i64, count as i64, offset], [];
     Pwrite: pwrite | pwrite64 | __pwrite64 + pwrite64
         (fd: c_int, buffer: *const c_void, count: usize, offset: off_t) -> result: isize, [fd as i64, count as i64, offset], [];
@@ -71,10 +71,10 @@ hooks! {
         [fd as i64, total(vector, count, result), offset, count as i64, 0], [];
     Pwritev: pwritev | pwritev64 (fd: c_int, vector: *const iovec, count: c_int, offset: off_t) -> result: isize,
         [fd as i64, total(vector, count, result), offset, count as i64, 0], [];
-    Preadv: preadv2 | preadv64v2
+    Preadv quiet: preadv2 | preadv64v2
         (fd: c_int, vector: *const iovec, count: c_int, offset: off_t, flags: c_int) -> result: isize,
         [fd as i64, total(vector, count, result), offset, count as i64, flags as i64], [];
-    Pwritev: pwritev2 | pwritev64v2
+    Pwritev quiet: pwritev2 | pwritev64v2
         (fd: c_int, vector: *const iovec, count: c_int, offset: off_t, flags: c_int) -> result: isize,
         [fd as i64, total(vector, count, result), offset, count as i64, flags as i64], [];
 
@@ -105,8 +105,15 @@ hooks! {
 /// The argument where it is a number; pointers are not recorded.
 fn fcntl_argument(command: c_int, argument: usize) -> i64 {
     const NUMBERS: [c_int; 9] = [
-        libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_SETFD, libc::F_SETFL, libc::F_SETOWN, libc::F_SETLEASE,
-        libc::F_NOTIFY, libc::F_SETPIPE_SZ, libc::F_ADD_SEALS,
+        libc::F_DUPFD,
+        libc::F_DUPFD_CLOEXEC,
+        libc::F_SETFD,
+        libc::F_SETFL,
+        libc::F_SETOWN,
+        libc::F_SETLEASE,
+        libc::F_NOTIFY,
+        libc::F_SETPIPE_SZ,
+        libc::F_ADD_SEALS,
     ];
     if NUMBERS.contains(&command) { i64::from(argument as c_int) } else { 0 }
 }

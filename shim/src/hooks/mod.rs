@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The integers are evaluated after the real call; a block may stand in place of the list. Texts are pointers to C
-//! strings, read only when the kernel has read them before. The names behind `+` are entries of libc that get a
+//! strings, read only when the kernel has read them before. `Call quiet:` marks functions that do their work through
+//! others of this list, which are not to be recorded a second time. The names behind `+` are entries of libc that get a
 //! detour: calls that libc makes itself are recorded with the flag `INNER`. There is no second list: the names,
 //! with the addresses behind them, stand in two linker sections that [`crate::real`] walks.
 
@@ -41,10 +42,10 @@ macro_rules! real {
 pub(crate) use real;
 
 macro_rules! hooks {
-    (@outer $call:ident $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt [$($name:ident)+]) => {
-        $( $crate::hooks::hooks!(@exported $name $call $sig ($result: $ret) $numbers $texts); )+
+    (@outer $call:ident $quiet:tt $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt [$($name:ident)+]) => {
+        $( $crate::hooks::hooks!(@exported $name $call $quiet $sig ($result: $ret) $numbers $texts); )+
     };
-    (@exported $name:ident $call:ident ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt) => {
+    (@exported $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt) => {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
@@ -54,13 +55,13 @@ macro_rules! hooks {
             };
             // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
             let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-            $crate::hooks::hooks!(@body real 0, $call ($($arg),*) ($result: $ret) $numbers $texts)
+            $crate::hooks::hooks!(@body real 0, $call $quiet ($($arg),*) ($result: $ret) $numbers $texts)
         }
     };
-    (@inner $call:ident $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt [$($name:ident)*]) => {
-        $( $crate::hooks::hooks!(@detoured $name $call $sig ($result: $ret) $numbers $texts); )*
+    (@inner $call:ident $quiet:tt $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt [$($name:ident)*]) => {
+        $( $crate::hooks::hooks!(@detoured $name $call $quiet $sig ($result: $ret) $numbers $texts); )*
     };
-    (@detoured $name:ident $call:ident ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt) => {
+    (@detoured $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt) => {
         const _: () = {
             const NAME: &core::ffi::CStr =
                 match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -74,7 +75,7 @@ macro_rules! hooks {
                 };
                 // SAFETY: the trampoline does what the function of this name does.
                 let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-                $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call ($($arg),*) ($result: $ret) $numbers $texts)
+                $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call $quiet ($($arg),*) ($result: $ret) $numbers $texts)
             }
             static INNER: $crate::real::Inner = $crate::real::Inner {
                 real: $crate::real::Real::new(NAME),
@@ -86,15 +87,15 @@ macro_rules! hooks {
             static ENTRY: &$crate::real::Inner = &INNER;
         };
     };
-    (@body $real:ident $flags:expr, $call:ident ($($arg:ident),*) ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*]) => {{
+    (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*]) => {{
         let Some(mut span) = $crate::span::enter(syn_trace::calls::Call::$call, $flags) else {
             // SAFETY: the caller's own arguments.
             return unsafe { $real($($arg),*) };
         };
-        span.about_to_call(syn_trace::calls::Call::$call);
+        $( span.$quiet(); )?
         // SAFETY: the caller's own arguments.
         let $result = unsafe { $real($($arg),*) };
-        span.returned(syn_trace::calls::Call::$call);
+        span.returned();
         let failed = $crate::real::Outcome::failed($result);
         let outcome = if failed { $crate::span::errno() } else { $crate::real::Outcome::number($result) };
         // SAFETY: pointers are read only where the real call has read or written them.
@@ -105,9 +106,9 @@ macro_rules! hooks {
         }
         $result
     }};
-    ($( $call:ident : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) -> $result:ident : $ret:ty, $numbers:tt, $texts:tt; )*) => { $(
-        $crate::hooks::hooks!(@outer $call ($($sig)*) ($result: $ret) $numbers $texts [$($name)+]);
-        $crate::hooks::hooks!(@inner $call ($($sig)*) ($result: $ret) $numbers $texts [$($($inner)+)?]);
+    ($( $call:ident $($quiet:ident)? : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) -> $result:ident : $ret:ty, $numbers:tt, $texts:tt; )*) => { $(
+        $crate::hooks::hooks!(@outer $call [$($quiet)?] ($($sig)*) ($result: $ret) $numbers $texts [$($name)+]);
+        $crate::hooks::hooks!(@inner $call [$($quiet)?] ($($sig)*) ($result: $ret) $numbers $texts [$($($inner)+)?]);
     )* };
 }
 pub(crate) use hooks;
@@ -139,9 +140,26 @@ pub unsafe fn text<'a>(pointer: *const c_char, failed: bool, errno: i64) -> &'a 
 
 fn path_was_read(errno: i64) -> bool {
     const AFTER_THE_PATH: [c_int; 20] = [
-        libc::ENOENT, libc::EACCES, libc::EEXIST, libc::ENOTDIR, libc::EISDIR, libc::ELOOP, libc::EROFS, libc::ENXIO,
-        libc::ETXTBSY, libc::EBUSY, libc::ENOTEMPTY, libc::EXDEV, libc::ENODEV, libc::EMLINK, libc::EDQUOT,
-        libc::ENOSPC, libc::EOVERFLOW, libc::EPERM, libc::ESTALE, libc::EIO,
+        libc::ENOENT,
+        libc::EACCES,
+        libc::EEXIST,
+        libc::ENOTDIR,
+        libc::EISDIR,
+        libc::ELOOP,
+        libc::EROFS,
+        libc::ENXIO,
+        libc::ETXTBSY,
+        libc::EBUSY,
+        libc::ENOTEMPTY,
+        libc::EXDEV,
+        libc::ENODEV,
+        libc::EMLINK,
+        libc::EDQUOT,
+        libc::ENOSPC,
+        libc::EOVERFLOW,
+        libc::EPERM,
+        libc::ESTALE,
+        libc::EIO,
     ];
     AFTER_THE_PATH.iter().any(|&known| i64::from(known) == errno)
 }

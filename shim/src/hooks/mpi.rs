@@ -34,7 +34,7 @@ unsafe impl Recorder for Shim {
 
     #[inline(always)]
     fn returned(open: &mut Open) {
-        open.0.returned(Call::MpiInit);
+        open.0.returned();
     }
 
     #[inline(always)]

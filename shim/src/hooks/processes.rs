@@ -17,7 +17,9 @@ use syn_trace::record;
 macro_rules! real_function {
     ($name:ident as $function:ty) => {
         // SAFETY: the function behind this name has this type.
-        super::real!($name).address().map(|address| unsafe { core::mem::transmute::<usize, $function>(address) })
+        super::real!($name)
+            .address()
+            .map(|address| unsafe { core::mem::transmute::<usize, $function>(address) })
     };
 }
 
@@ -47,7 +49,7 @@ macro_rules! forks {
                 in_child(window);
                 return 0;
             }
-            span.returned(Call::Fork);
+            span.returned();
             let failed = child < 0;
             span.leave(Call::Fork, failed, if failed { span::errno() } else { child.into() }, &[], &[], &[]);
             child
@@ -87,7 +89,7 @@ global_asm!(
 unsafe extern "C" fn before_vfork() {
     if let Some(span) = span::enter(Call::Vfork, 0) {
         // SAFETY: this thread's state; the span ends here, the record is written when the parent goes on.
-        unsafe { (*span.state()).suppressed = true };
+        unsafe { (*span.state()).suppressed_by = thread::VFORK_CHILD };
         span.forget();
     }
 }
@@ -97,8 +99,8 @@ unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
     let state = tls::get();
     // SAFETY: this thread's state, if it has one.
     unsafe {
-        if tls::is_state(state) && (*state).suppressed {
-            (*state).suppressed = false;
+        if tls::is_state(state) && (*state).suppressed_by == thread::VFORK_CHILD {
+            (*state).suppressed_by = 0;
             if let Some(span) = span::enter(Call::Vfork, 0) {
                 let failed = result < 0;
                 span.leave(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
@@ -122,7 +124,7 @@ fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
         (*span.state()).stop(header::STATE_PROCESS_ENDED);
     }
     let result = real();
-    span.returned(Call::Execve);
+    span.returned();
     span.leave(Call::Execve, true, span::errno(), &[], &[path], &[]);
     result
 }
@@ -130,7 +132,8 @@ fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
 /// The path of an exec call, which is read before it: a bad pointer must fail in the kernel, not here.
 fn readable_path<'a>(path: *const c_char) -> &'a [u8] {
     // SAFETY: asks the kernel whether the address can be read, by way of a system call that only looks at the path.
-    let probe = unsafe { crate::sys::call(libc::SYS_access, [path as usize, libc::F_OK as usize, 0, 0, 0, 0]) };
+    let probe =
+        unsafe { crate::sys::call(libc::SYS_access, [path as usize, libc::F_OK as usize, 0, 0, 0, 0]) };
     if probe == -(libc::EFAULT as isize) || probe == -(libc::ENAMETOOLONG as isize) {
         return &[];
     }
@@ -164,7 +167,8 @@ replaces_image! {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub unsafe extern "C-unwind" fn fexecve(fd: c_int, argv: Strings, envp: Strings) -> c_int {
-    let Some(real) = real_function!(fexecve as unsafe extern "C-unwind" fn(c_int, Strings, Strings) -> c_int) else {
+    let Some(real) = real_function!(fexecve as unsafe extern "C-unwind" fn(c_int, Strings, Strings) -> c_int)
+    else {
         return super::missing();
     };
     // SAFETY: the caller's own arguments.
@@ -272,10 +276,11 @@ macro_rules! spawns {
                 // SAFETY: the caller's own arguments.
                 return unsafe { real(pid, path, actions, attributes, argv, envp) };
             };
-            span.about_to_call(Call::PosixSpawn);
+            // libc's child runs in our memory until it has called exec: what it does there is not this thread's doing.
+            span.quiet();
             // SAFETY: the caller's own arguments.
             let result = unsafe { real(pid, path, actions, attributes, argv, envp) };
-            span.returned(Call::PosixSpawn);
+            span.returned();
             // SAFETY: the call has filled in the child's id and read the path.
             unsafe {
                 let text = super::text(path, result != 0, i64::from(result));
@@ -304,7 +309,7 @@ hooks! {
         [i64::from(pid), status(child_status, result), options as i64], [];
     Waitid: waitid (kind: c_uint, id: c_uint, info: *mut c_void, options: c_int) -> result: c_int,
         [i64::from(kind), i64::from(id), options as i64], [];
-    System: system (command: *const c_char) -> result: c_int, [], [command];
+    System quiet: system (command: *const c_char) -> result: c_int, [], [command];
 }
 
 /// The end of the process: its record stands before it, and the header says that the end was orderly.
@@ -363,4 +368,32 @@ pub fn end_at_unload() {
     if !crate::detour::in_place() && process::is_recording() {
         end(0);
     }
+}
+
+/// The main function's caller in libc, the last one before the program's own code: by now libc has an environment,
+/// and the children's entry can be put into it.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub unsafe extern "C-unwind" fn __libc_start_main(
+    main: *const c_void,
+    argc: c_int,
+    argv: *const *const c_char,
+    init: *const c_void,
+    fini: *const c_void,
+    rtld_fini: *const c_void,
+    stack_end: *const c_void,
+) -> c_int {
+    type Function = unsafe extern "C-unwind" fn(
+        *const c_void,
+        c_int,
+        *const *const c_char,
+        *const c_void,
+        *const c_void,
+        *const c_void,
+        *const c_void,
+    ) -> c_int;
+    crate::settings::export();
+    let Some(real) = real_function!(__libc_start_main as Function) else { return super::missing() };
+    // SAFETY: the caller's own arguments.
+    unsafe { real(main, argc, argv, init, fini, rtld_fini, stack_end) }
 }

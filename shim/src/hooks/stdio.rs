@@ -45,7 +45,7 @@ hooks! {
     Freopen: freopen | freopen64 (path: *const c_char, mode: *const c_char, old: Opaque) -> stream: Opaque,
         { opened(stream) }, [path, mode];
     Fflush: fflush (stream: Opaque) -> result: c_int, [descriptor(stream)], [];
-    Popen: popen (command: *const c_char, kind: *const c_char) -> stream: Opaque, [descriptor(stream)], [command, kind];
+    Popen quiet: popen (command: *const c_char, kind: *const c_char) -> stream: Opaque, [descriptor(stream)], [command, kind];
 }
 
 closes_stream!(fclose, Fclose, descriptor);
@@ -65,7 +65,7 @@ macro_rules! without_detours {
             // SAFETY: the caller's own arguments.
             let moved = unsafe { real(buffer, size, count, stream) };
             if let Some(mut span) = span {
-                span.returned(syn_trace::calls::Call::$call);
+                span.returned();
                 // SAFETY: the real call has used the stream.
                 let fd = unsafe { descriptor(stream) };
                 span.leave(syn_trace::calls::Call::$call, false, moved as i64, &[fd, size as i64, count as i64], &[], &[]);

@@ -50,11 +50,15 @@ pub fn prepare() {
     }
 }
 
-fn take(routine: Routine, argument: *mut c_void, attributes: *const pthread_attr_t) -> Option<&'static Birth> {
+fn take(
+    routine: Routine,
+    argument: *mut c_void,
+    attributes: *const pthread_attr_t,
+) -> Option<&'static Birth> {
     let first = NEXT.fetch_add(1, Ordering::Relaxed);
-    let birth = (0..BIRTHS).map(|step| &SUPPLY[(first + step) % BIRTHS]).find(|birth| {
-        birth.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    })?;
+    let birth = (0..BIRTHS)
+        .map(|step| &SUPPLY[(first + step) % BIRTHS])
+        .find(|birth| birth.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok())?;
     let mut stack_bytes = 8 << 20;
     if !attributes.is_null() {
         // SAFETY: the program passes initialised attributes.
@@ -75,7 +79,8 @@ unsafe extern "C-unwind" fn born(birth: *mut c_void) -> *mut c_void {
     let argument = birth.argument.load(Ordering::Relaxed) as *mut c_void;
     // SAFETY: the address was stored by `take` from a function of this type.
     let routine = unsafe { core::mem::transmute::<usize, Routine>(birth.routine.load(Ordering::Relaxed)) };
-    let (creator, stack_bytes) = (birth.creator.load(Ordering::Relaxed), birth.stack_bytes.load(Ordering::Relaxed));
+    let (creator, stack_bytes) =
+        (birth.creator.load(Ordering::Relaxed), birth.stack_bytes.load(Ordering::Relaxed));
     birth.taken.store(0, Ordering::Release);
     thread::begin(span::frame_address(), stack_bytes, creator);
     arm();
@@ -97,7 +102,9 @@ fn arm() {
 unsafe extern "C" fn end(round: *mut c_void) {
     if (round as usize) < 3 {
         // SAFETY: as in `arm`.
-        unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed) - 1, (round as usize + 1) as *const c_void) };
+        unsafe {
+            libc::pthread_setspecific(KEY.load(Ordering::Relaxed) - 1, (round as usize + 1) as *const c_void)
+        };
         return;
     }
     let state = tls::get();
@@ -123,7 +130,8 @@ pub unsafe extern "C-unwind" fn pthread_create(
     routine: Routine,
     argument: *mut c_void,
 ) -> c_int {
-    type Function = unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t, Routine, *mut c_void) -> c_int;
+    type Function =
+        unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t, Routine, *mut c_void) -> c_int;
     let Some(address) = super::real!(pthread_create).address() else { return libc::ENOSYS };
     // SAFETY: the function behind this name has this type.
     let real = unsafe { core::mem::transmute::<usize, Function>(address) };
@@ -139,8 +147,10 @@ pub unsafe extern "C-unwind" fn pthread_create(
             None => real(thread, attributes, routine, argument),
         }
     };
-    span.returned(Call::PthreadCreate);
-    if result != 0 && let Some(birth) = birth {
+    span.returned();
+    if result != 0
+        && let Some(birth) = birth
+    {
         birth.taken.store(0, Ordering::Release);
     }
     // SAFETY: the call has succeeded, so the pointer is valid.
