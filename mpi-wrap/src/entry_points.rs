@@ -229,30 +229,25 @@ macro_rules! mpi_entry_point {
 
         type Real = unsafe extern "C-unwind" fn(
             $(<Binding as $crate::language::Language>::$kind,)* *mut ::core::ffi::c_int
-        ) -> usize;
+        );
 
-        /// What all spellings of the Fortran name do. A function that is not MPI's gets the registers as they are,
-        /// and its result is passed on; MPI's own are subroutines.
+        /// What all spellings of the Fortran name do; they are subroutines and return nothing.
         #[allow(dead_code, clippy::too_many_arguments)]
         #[inline(never)]
         unsafe fn call(
             symbol: &'static Symbol,
             $($argument: <Binding as $crate::language::Language>::$kind,)*
             error: *mut ::core::ffi::c_int,
-        ) -> usize {
+        ) {
             let Some(found) = symbol.find() else {
                 if !error.is_null() {
                     // SAFETY: the place for the error code, which is absent (null) at most in mpi_f08.
                     unsafe { error.write(NO_SUCH_FUNCTION) };
                 }
-                return 0;
+                return;
             };
             // SAFETY: the function of this name has this signature.
             let real = unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, Real>(found.address) };
-            if found.foreign {
-                // SAFETY: the caller's own arguments.
-                return unsafe { real($($argument,)* error) };
-            }
             let mut own = 0;
             let error = if error.is_null() { &raw mut own } else { error };
             // SAFETY: the application's own arguments; the real call sets the error code.
@@ -266,7 +261,6 @@ macro_rules! mpi_entry_point {
                     $($used),*
                 );
             }
-            0
         }
 
         // gfortran and most others; with a second underscore (g77, -fsecond-underscore).
@@ -276,35 +270,25 @@ macro_rules! mpi_entry_point {
             c_name(concat!("p", stringify!([<$name:lower _>]), "\0")),
             c_name(concat!("p", stringify!([<$name:lower __>]), "\0")),
         ]);
-        // IBM XL; old Cray compilers. Names that a C library might use for something of its own.
-        static PLAIN: Symbol = Symbol::confirmed(
-            &[
-                c_name(concat!(stringify!([<$name:lower>]), "\0")),
-                c_name(concat!(stringify!([<$name:upper>]), "\0")),
-            ],
-            &[
-                c_name(concat!("p", stringify!([<$name:lower>]), "\0")),
-                c_name(concat!("P", stringify!([<$name:upper>]), "\0")),
-            ],
-        );
         // The mpi_f08 module, where it does not call one of the above.
         static F08: Symbol = Symbol::new(&[
             c_name(concat!(stringify!([<$name:lower _f08_>]), "\0")),
             c_name(concat!("p", stringify!([<$name:lower _f08_>]), "\0")),
         ]);
 
-        $crate::mpi_fortran_spelling! { [<$name:lower _>] UNDERSCORED ( $($argument : $kind),* ) }
-        $crate::mpi_fortran_spelling! { [<$name:lower __>] UNDERSCORED ( $($argument : $kind),* ) }
-        $crate::mpi_fortran_spelling! { [<$name:lower>] PLAIN ( $($argument : $kind),* ) }
-        $crate::mpi_fortran_spelling! { [<$name:upper>] PLAIN ( $($argument : $kind),* ) }
-        $crate::mpi_fortran_spelling! { [<$name:lower _f08_>] F08 ( $($argument : $kind),* ) }
+        $crate::mpi_spelling! { [<$name:lower _>] UNDERSCORED ( $($argument : $kind),* ) }
+        $crate::mpi_spelling! { [<$name:lower __>] UNDERSCORED ( $($argument : $kind),* ) }
+        $crate::mpi_spelling! { [<$name:lower _f08_>] F08 ( $($argument : $kind),* ) }
+        // IBM XL; old Cray compilers.
+        $crate::mpi_plain_spelling! { [<$name:lower>] "p" ( $($argument : $kind),* ) }
+        $crate::mpi_plain_spelling! { [<$name:upper>] "P" ( $($argument : $kind),* ) }
     }; } };
 }
 
-/// One spelling of a Fortran name.
+/// A spelling of a Fortran name that nobody else uses.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! mpi_fortran_spelling {
+macro_rules! mpi_spelling {
     ($spelling:ident $symbol:ident ( $($argument:ident : $kind:ident),* )) => {
         /// The Fortran binding in one of its spellings.
         ///
@@ -315,9 +299,54 @@ macro_rules! mpi_fortran_spelling {
         pub unsafe extern "C-unwind" fn $spelling(
             $($argument: <Binding as $crate::language::Language>::$kind,)*
             error: *mut ::core::ffi::c_int,
-        ) -> usize {
+        ) {
             // SAFETY: the caller's own arguments.
             unsafe { call(&$symbol, $($argument,)* error) }
+        }
+    };
+}
+
+/// A spelling of a Fortran name that is a good name for a C function, too: a library may have an `mpi_init` of its
+/// own. That one gets what the caller passed, six words at least, as many as there are registers for them.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! mpi_plain_spelling {
+    ($spelling:ident $profiling:literal ( $($argument:ident : $kind:ident),* )) => {
+        /// The Fortran binding in one of its spellings.
+        ///
+        /// # Safety
+        /// As the function of this name.
+        #[allow(non_snake_case, dead_code, clippy::too_many_arguments)]
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C-unwind" fn $spelling(
+            $($argument: <Binding as $crate::language::Language>::$kind,)*
+            error: *mut ::core::ffi::c_int,
+            more1: usize, more2: usize, more3: usize, more4: usize, more5: usize,
+        ) -> usize {
+            static REAL: Symbol = Symbol::confirmed(
+                &[c_name(concat!(stringify!($spelling), "\0"))],
+                &[c_name(concat!($profiling, stringify!($spelling), "\0"))],
+            );
+            type Foreign = unsafe extern "C-unwind" fn(
+                $(<Binding as $crate::language::Language>::$kind,)* *mut ::core::ffi::c_int,
+                usize, usize, usize, usize, usize
+            ) -> usize;
+            match REAL.find() {
+                Some(found) if found.foreign => {
+                    // SAFETY: any function, called with what its caller passed and the words behind it.
+                    unsafe {
+                        ::core::mem::transmute::<*mut ::core::ffi::c_void, Foreign>(found.address)(
+                            $($argument,)* error, more1, more2, more3, more4, more5
+                        )
+                    }
+                }
+                Some(_) => {
+                    // SAFETY: the caller's own arguments.
+                    unsafe { call(&REAL, $($argument,)* error) };
+                    0
+                }
+                None => NO_SUCH_FUNCTION as usize,
+            }
         }
     };
 }

@@ -80,7 +80,7 @@ impl Mpi {
         }
         let size = number(|size| type_size(datatype, size)).unwrap_or(0);
         // A size that an int cannot hold is negative: MPI_UNDEFINED.
-        count * i64::from(size.max(0))
+        count.saturating_mul(size.max(0).into())
     }
 
     /// This process's rank in a communicator.

@@ -66,8 +66,8 @@ pub unsafe trait Recorder {
     fn unsupported(library: &[u8]);
 
     /// Memory of the calling thread for handles, statuses and lists: 8-aligned, at least [`MIN_SCRATCH_BYTES`], and
-    /// `wanted` if that is more and can be had (more requests than fit are recorded without their handles). Asked
-    /// for at most once between `enter` and `leave`, `abandon`; nobody else may use it until then. Its contents
-    /// need not be preserved or cleared between calls.
+    /// `wanted` if that is more and can be had. (A call on more requests than fit is recorded without its statuses,
+    /// and on more still without some handles, which are listed as 0.) Asked for at most once between `enter` and
+    /// `leave` or `abandon`; nobody else may use it until then. Its contents need not be kept between calls.
     fn scratch(open: &Self::Open, wanted: usize) -> (NonNull<u8>, usize);
 }

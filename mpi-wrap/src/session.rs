@@ -1,5 +1,6 @@
 //! Is MPI running in this process, and which implementation is it?
 
+use core::ptr;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use crate::abi::{Abi, MPICH, Mpi, OPEN_MPI, OPEN_MPI_MARK, Predefined};
@@ -8,33 +9,29 @@ use crate::recorder::Recorder;
 use crate::scratch::Scratch;
 use crate::symbol::{Symbol, object_name, variable};
 
+/// The implementations that are understood.
+static KNOWN: [&Abi; 2] = [&OPEN_MPI, &MPICH];
+
 /// MPI is not known to run.
 const IDLE: u8 = 0;
 /// A thread is initialising it.
 const STARTING: u8 = 1;
-/// It runs and is Open MPI.
-const RUNS_OPEN_MPI: u8 = 2;
-/// It runs and is MPICH.
-const RUNS_MPICH: u8 = 3;
 /// It is finalized, or not one that we understand: calls only pass through.
-const CLOSED: u8 = 4;
+const CLOSED: u8 = 2;
+/// It runs and is the first of those in [`KNOWN`]; the next number stands for the next one.
+const RUNNING: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
-
-fn current(abi: &'static Abi) -> Mpi {
-    Mpi { abi, predefined: Predefined::kept() }
-}
 
 /// Opens a call; `None` when it is only to be made.
 #[inline]
 pub fn open<R: Recorder>() -> Option<(R::Open, Mpi)> {
-    let abi = match STATE.load(Ordering::Acquire) {
-        RUNS_OPEN_MPI => &OPEN_MPI,
-        RUNS_MPICH => &MPICH,
-        IDLE => return join::<R>(),
-        _ => return None,
-    };
-    Some((R::enter()?, current(abi)))
+    let state = STATE.load(Ordering::Acquire);
+    if state < RUNNING {
+        return if state == IDLE { join::<R>() } else { None };
+    }
+    let abi = KNOWN.get(usize::from(state - RUNNING))?;
+    Some((R::enter()?, Mpi { abi, predefined: Predefined::kept() }))
 }
 
 /// The first call that we see: MPI may have been initialised where we could not see it (by a library that looked
@@ -90,14 +87,27 @@ pub fn start<R: Recorder>(scratch: &mut Scratch) -> Option<Started> {
         close();
         return None;
     };
-    let predefined = abi.predefined();
-    predefined.keep();
-    let mpi = Mpi { abi, predefined };
-    let (rank, size) = (mpi.rank_in(predefined.comm_world).unwrap_or(-1), mpi.size_of(predefined.comm_world));
+    let mpi = Mpi { abi, predefined: abi.predefined() };
+    let world = mpi.predefined.comm_world;
+    let (rank, size) = (mpi.rank_in(world).unwrap_or(-1), mpi.size_of(world));
     R::world(rank, size, abi.implementation);
-    let state = if abi.handle_bytes == OPEN_MPI.handle_bytes { RUNS_OPEN_MPI } else { RUNS_MPICH };
-    STATE.store(state, Ordering::Release);
+    run(mpi);
     Some(Started { mpi, rank, size, version })
+}
+
+/// From here on calls are recorded.
+fn run(mpi: Mpi) {
+    mpi.predefined.keep();
+    let position = KNOWN.iter().take_while(|abi| !ptr::eq(**abi, mpi.abi)).count();
+    STATE.store(RUNNING + position as u8, Ordering::Release);
+}
+
+/// For tests of the call forms: as if MPICH had been initialised. One implementation only, as in any process.
+#[cfg(test)]
+pub fn pretend_mpich() -> Mpi {
+    let mpi = Mpi { abi: &MPICH, predefined: MPICH.predefined() };
+    run(mpi);
+    mpi
 }
 
 /// Which implementation is loaded, by its symbols and by what it says about itself.

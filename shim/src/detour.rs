@@ -15,12 +15,11 @@ use crate::process;
 use crate::real;
 use crate::sys;
 use core::sync::atomic::{AtomicBool, Ordering};
-use iced_x86::{
-    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction,
-    InstructionBlock,
-};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction};
 use syn_trace::header;
 
+/// The operation code of a near jump, which its distance follows.
+const NEAR_JUMP: u8 = 0xe9;
 /// Bytes of a near jump.
 const JUMP_BYTES: usize = 5;
 /// Bytes of the jump to a hook: `jmp [rip]` and the address.
@@ -172,25 +171,27 @@ fn relocate(from: usize, to: usize) -> Option<Vec<u8>> {
     // SAFETY: the entry of a function in libc's text, which is mapped readable and longer than this in all.
     let bytes = unsafe { core::slice::from_raw_parts(from as *const u8, WINDOW_BYTES) };
     let mut decoder = Decoder::with_ip(64, bytes, from as u64, DecoderOptions::NONE);
-    let mut instructions = Vec::new();
-    let mut taken = 0;
-    while taken < JUMP_BYTES {
+    let mut code = Vec::with_capacity(SLOT_BYTES);
+    while code.len() < JUMP_BYTES {
+        let at = code.len();
         let instruction = decoder.decode();
         if instruction.is_invalid() || !can_move(&instruction) {
             return None;
         }
-        taken += instruction.len();
-        instructions.push(instruction);
+        code.extend_from_slice(&bytes[at..at + instruction.len()]);
+        if instruction.is_ip_rel_memory_operand() {
+            let place = at + decoder.get_constant_offsets(&instruction).displacement_offset();
+            let distance = instruction.ip_rel_memory_address() as i64 - (to + code.len()) as i64;
+            code.get_mut(place..place + 4)?.copy_from_slice(&i32::try_from(distance).ok()?.to_le_bytes());
+        }
     }
-    if jumps_into(from, bytes, taken) {
+    if jumps_into(from, bytes, code.len()) {
         return None;
     }
-    let mut back = Instruction::with_branch(Code::Jmp_rel32_64, (from + taken) as u64).ok()?;
-    back.set_len(JUMP_BYTES);
-    instructions.push(back);
-    let block = InstructionBlock::new(&instructions, to as u64);
-    let options = BlockEncoderOptions::DONT_FIX_BRANCHES;
-    BlockEncoder::encode(64, block, options).ok().map(|encoded| encoded.code_buffer)
+    let back = (from + code.len()) as i64 - (to + code.len() + JUMP_BYTES) as i64;
+    code.push(NEAR_JUMP);
+    code.extend_from_slice(&i32::try_from(back).ok()?.to_le_bytes());
+    Some(code)
 }
 
 /// Straight-line code, and system calls, which go on behind themselves.
@@ -218,7 +219,7 @@ fn jumps_into(from: usize, bytes: &[u8], taken: usize) -> bool {
 /// libc's own `mprotect` lies in may be the one that is not executable for a moment.
 fn write_jump(address: usize, target: usize) -> bool {
     let Ok(distance) = i32::try_from(target as i64 - (address + JUMP_BYTES) as i64) else { return false };
-    let mut jump = [0xe9, 0, 0, 0, 0];
+    let mut jump = [NEAR_JUMP, 0, 0, 0, 0];
     jump[1..].copy_from_slice(&distance.to_le_bytes());
     let first = address & !(PAGE - 1);
     let bytes = (address + JUMP_BYTES).next_multiple_of(PAGE) - first;

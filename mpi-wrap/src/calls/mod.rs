@@ -9,19 +9,25 @@
 
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
+mod batch;
 pub mod collective;
 pub mod communicator;
 pub mod completion;
 pub mod matching;
 pub mod point_to_point;
+pub mod requests;
 pub mod rooted;
 pub mod world;
+
+#[cfg(test)]
+mod tests;
 
 pub use collective::*;
 pub use communicator::*;
 pub use completion::*;
 pub use matching::*;
 pub use point_to_point::*;
+pub use requests::*;
 pub use rooted::*;
 pub use world::*;
 
