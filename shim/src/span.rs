@@ -75,7 +75,10 @@ fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
 fn outer_frame(state: &mut State, frame: usize) -> usize {
     if state.is_stale(state.frame, frame) {
         state.frame = 0;
-        state.encoding.store(false, Ordering::Relaxed);
+        if state.encoding.load(Ordering::Relaxed) {
+            state.clear_abandoned();
+            state.encoding.store(false, Ordering::Relaxed);
+        }
     }
     state.frame
 }

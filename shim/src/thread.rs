@@ -125,16 +125,16 @@ impl State {
     }
 
     /// True when the hook whose stack address is `earlier` cannot be under way any more, seen from one at `frame`: a
-    /// handler left it by `siglongjmp`. A frame that was left lies below the present one on the same stack, or on a
-    /// signal stack while we are back on the thread's.
+    /// handler left it by `siglongjmp`. A frame that was left lies below the present one on the same stack or is where
+    /// it is (what a hook calls always lies below it), or on a signal stack while we are back on the thread's.
     #[inline(always)]
     pub fn is_stale(&self, earlier: usize, frame: usize) -> bool {
         let on_stack = |address: usize| address >= self.stack.0 && address < self.stack.1;
         match (on_stack(earlier), on_stack(frame)) {
-            (true, true) => earlier < frame,
+            (true, true) => earlier <= frame,
             (false, true) => true,
             (true, false) => false,
-            (false, false) => earlier < frame && frame - earlier < PAGE << 4,
+            (false, false) => earlier <= frame && frame - earlier < PAGE << 4,
         }
     }
 
@@ -145,6 +145,13 @@ impl State {
             self.suppressed_by = 0;
         }
         self.suppressed_by != 0
+    }
+
+    /// Clears what an abandoned record has left: behind the last record there are zeros.
+    pub fn clear_abandoned(&mut self) {
+        let left = (self.limit as usize).saturating_sub(self.cursor as usize).min(record::MAX_RECORD_BYTES);
+        // SAFETY: the bytes between the cursor and the limit are this thread's, and hold no record.
+        unsafe { core::ptr::write_bytes(self.cursor, 0, left) };
     }
 
     /// Counts a record that could not be written.
