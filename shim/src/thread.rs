@@ -9,7 +9,7 @@ use crate::process;
 use crate::sys;
 use crate::tls;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::record;
 
@@ -98,8 +98,18 @@ const STATE_BYTES: usize = size_of::<State>().next_multiple_of(PAGE);
 /// The whole private mapping: the state, the scratch memory, room for a path.
 const ALL_BYTES: usize = STATE_BYTES + SCRATCH_BYTES + PATH_BYTES;
 
-/// Events lost before a thread had a header to count them in.
-pub static LOST: AtomicU64 = AtomicU64::new(0);
+/// The header of the process's first thread, which also counts what threads lose that have no file.
+static FIRST_HEADER: AtomicPtr<Header> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Counts a call of a thread that has no file of its own.
+#[cold]
+fn lose_one() {
+    let header = FIRST_HEADER.load(Ordering::Relaxed);
+    if !header.is_null() {
+        // SAFETY: set while the header is mapped; `release` takes it back first.
+        unsafe { (*header).dropped.fetch_add(1, Ordering::Relaxed) };
+    }
+}
 
 impl State {
     /// The thread's scratch memory.
@@ -232,6 +242,7 @@ impl State {
     /// Unmaps everything. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
     pub fn release(&mut self) {
         let keep = if self.window_offset == 0 { 0 } else { HEADER_BYTES };
+        let _ = FIRST_HEADER.compare_exchange(self.header, core::ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
         let (window, window_bytes, header) = (self.window as usize, self.window_bytes, self.header as usize);
         let this = (&raw mut *self) as usize;
         // SAFETY: nobody uses the state after this; the addresses were copied out of it first.
@@ -299,7 +310,7 @@ pub fn obtain(frame: usize) -> Option<*mut State> {
     }
     if !state.is_null() || !process::is_recording() {
         if !state.is_null() {
-            LOST.fetch_add(1, Ordering::Relaxed);
+            lose_one();
         }
         return None;
     }
@@ -376,7 +387,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
         (fd >= 0).then(|| allocate_and_map(fd as c_int, 0, FIRST_BYTES)).flatten()
     });
     let Some(window) = window else {
-        LOST.fetch_add(1, Ordering::Relaxed);
+        lose_one();
         // SAFETY: nobody knows the mapping yet.
         unsafe { sys::munmap(state as usize, ALL_BYTES) };
         return None;
@@ -393,6 +404,9 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     this.next_pair = began.ticks + 100_000;
     compiler_fence(Ordering::Release);
     this.mark = MARK;
+    if tid == process::pid() {
+        FIRST_HEADER.store(this.header, Ordering::Relaxed);
+    }
     process::first_records(this, tid, creator, frame);
     Some(state)
 }

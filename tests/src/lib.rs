@@ -1,1 +1,22 @@
-//! End-to-end tests: real programs with and without the shim, merged and replayed
+//! What the end-to-end tests share: real programs, built on demand, run with and without the shim.
+//!
+//! ```no_run
+//! let quake = tests::mpirun(4).arg(tests::program("quake")).arg("--fsync");
+//! let recorded = tests::record(&quake); // the same output, exit code and files, or a panic that says what differs
+//! assert!(recorded.run.processes.iter().any(|process| process.rank == Some(3)));
+//! ```
+//!
+//! The functions panic instead of returning errors: whatever goes wrong here is a failed test.
+
+#![forbid(unsafe_code)]
+
+mod job;
+mod programs;
+mod recording;
+
+#[cfg(test)]
+mod unrecorded;
+
+pub use job::{Job, Outcome, mpirun};
+pub use programs::{profile_folder, program, program_fortified};
+pub use recording::{Recorded, differences, record, run_recorded, shim};

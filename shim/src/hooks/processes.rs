@@ -7,7 +7,6 @@ use crate::process;
 use crate::span;
 use crate::thread;
 use crate::tls;
-use core::arch::global_asm;
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use libc::pid_t;
 use syn_trace::calls::Call;
@@ -58,33 +57,32 @@ macro_rules! forks {
 }
 forks!(fork, __fork);
 
-// vfork(2) returns twice on one stack, and the child overwrites the frames of whatever it returned from: the return
-// address has to be kept in a register across the system call, as libc itself does it. The child shares all memory
-// with its parent, which stands still until the child has called exec or _exit.
-global_asm!(
-    ".pushsection .text",
-    ".globl vfork",
-    ".type vfork, @function",
-    "vfork:",
-    "push rax",
-    "call {before}",
-    "pop rax",
-    "pop rdi",
-    "mov eax, 58",
-    "syscall",
-    "push rdi",
-    "test eax, eax",
-    "jz 2f",
-    "mov edi, eax",
-    "push rax",
-    "call {after}",
-    "pop rcx",
-    "2: ret",
-    ".size vfork, . - vfork",
-    ".popsection",
-    before = sym before_vfork,
-    after = sym after_vfork,
-);
+/// vfork(2) returns twice on one stack, and the child overwrites the frames of whatever it returned from: the return
+/// address has to be kept in a register across the system call, as libc itself does it. The child shares all memory
+/// with its parent, which stands still until the child has called exec or `_exit`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+pub unsafe extern "C" fn vfork() -> pid_t {
+    core::arch::naked_asm!(
+        "push rax",
+        "call {before}",
+        "pop rax",
+        "pop rdi",
+        "mov eax, {number}",
+        "syscall",
+        "push rdi",
+        "test eax, eax",
+        "jz 2f",
+        "mov edi, eax",
+        "push rax",
+        "call {after}",
+        "pop rcx",
+        "2: ret",
+        before = sym before_vfork,
+        after = sym after_vfork,
+        number = const libc::SYS_vfork,
+    )
+}
 
 unsafe extern "C" fn before_vfork() {
     if let Some(span) = span::enter(Call::Vfork, 0) {
@@ -175,85 +173,69 @@ pub unsafe extern "C-unwind" fn fexecve(fd: c_int, argv: Strings, envp: Strings)
     replace(b"", || unsafe { real(fd, argv, envp) })
 }
 
-// execl, execlp and execle take their arguments one by one: they are gathered on the stack in assembly, which is
-// the only way to walk a C argument list without C-variadic functions, and go on to execv, execvp and execve.
-global_asm!(
-    ".pushsection .text",
-    ".macro syn_execl name, target, environment",
-    ".globl \\name",
-    ".type \\name, @function",
-    "\\name:",
-    "push rbp",
-    "mov rbp, rsp",
-    // The register arguments in front of those on the caller's stack, which begin 16 bytes above rbp.
-    "sub rsp, 48",
-    "mov [rsp], rsi",
-    "mov [rsp + 8], rdx",
-    "mov [rsp + 16], rcx",
-    "mov [rsp + 24], r8",
-    "mov [rsp + 32], r9",
-    // Count them: r10 is the number of words up to and with the null pointer.
-    "xor r10d, r10d",
-    "lea r11, [rbp + 16]",
-    "10: cmp r10, 5",
-    "jae 11f",
-    "mov rax, [rsp + r10*8]",
-    "jmp 12f",
-    "11: mov rax, [r11 + r10*8 - 40]",
-    "12: inc r10",
-    "test rax, rax",
-    "jnz 10b",
-    // The environment of execle is the next word.
-    "cmp r10, 5",
-    "jae 13f",
-    "mov r9, [rsp + r10*8]",
-    "jmp 14f",
-    "13: mov r9, [r11 + r10*8 - 40]",
-    "14:",
-    // One array of r10 words below.
-    "mov rsi, rsp",
-    "lea rax, [r10*8 + 15]",
-    "and rax, -16",
-    "sub rsp, rax",
-    "xor ecx, ecx",
-    "15: cmp rcx, 5",
-    "jae 16f",
-    "mov rax, [rsi + rcx*8]",
-    "jmp 17f",
-    "16: mov rax, [r11 + rcx*8 - 40]",
-    "17: mov [rsp + rcx*8], rax",
-    "inc rcx",
-    "cmp rcx, r10",
-    "jb 15b",
-    "mov rsi, rsp",
-    ".if \\environment",
-    "mov rdx, r9",
-    ".endif",
-    "call \\target",
-    "leave",
-    "ret",
-    ".size \\name, . - \\name",
-    ".endm",
-    "syn_execl execl, {execv}, 0",
-    "syn_execl execlp, {execvp}, 0",
-    "syn_execl execle, {execve}, 1",
-    ".popsection",
-    execv = sym execv,
-    execvp = sym execvp,
-    execve = sym execve,
-);
-
-/// Keeps the assembly functions, which nothing in Rust refers to, in the library and among its exports.
-#[used]
-static ASSEMBLY: [unsafe extern "C" fn(); 4] = {
-    unsafe extern "C" {
-        fn vfork();
-        fn execl();
-        fn execlp();
-        fn execle();
-    }
-    [vfork, execl, execlp, execle]
-};
+/// execl, execlp and execle take their arguments one by one: they are gathered into an array on the stack, in
+/// assembly, since C-variadic functions cannot be defined in Rust, and go on to execv, execvp and execve.
+macro_rules! takes_list {
+    ($($name:ident => $target:ident;)*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name() -> c_int {
+            core::arch::naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                // The words of the list that came in registers; the others lie 16 bytes above rbp.
+                "sub rsp, 48",
+                "mov [rsp], rsi",
+                "mov [rsp + 8], rdx",
+                "mov [rsp + 16], rcx",
+                "mov [rsp + 24], r8",
+                "mov [rsp + 32], r9",
+                // r10: how many words, the final null pointer included.
+                "xor r10d, r10d",
+                "lea r11, [rbp + 16]",
+                "20: cmp r10, 5",
+                "jae 21f",
+                "mov rax, [rsp + r10*8]",
+                "jmp 22f",
+                "21: mov rax, [r11 + r10*8 - 40]",
+                "22: inc r10",
+                "test rax, rax",
+                "jnz 20b",
+                // The word behind it, which is execle's environment, goes into the third argument; the others have two.
+                "cmp r10, 5",
+                "jae 23f",
+                "mov rdx, [rsp + r10*8]",
+                "jmp 24f",
+                "23: mov rdx, [r11 + r10*8 - 40]",
+                "24: mov rsi, rsp",
+                "lea rax, [r10*8 + 15]",
+                "and rax, -16",
+                "sub rsp, rax",
+                "xor ecx, ecx",
+                "25: cmp rcx, 5",
+                "jae 26f",
+                "mov rax, [rsi + rcx*8]",
+                "jmp 27f",
+                "26: mov rax, [r11 + rcx*8 - 40]",
+                "27: mov [rsp + rcx*8], rax",
+                "inc rcx",
+                "cmp rcx, r10",
+                "jb 25b",
+                "mov rsi, rsp",
+                "call {target}",
+                "leave",
+                "ret",
+                target = sym $target,
+            )
+        }
+    )* };
+}
+takes_list! {
+    execl => execv;
+    execlp => execvp;
+    execle => execve;
+}
 
 /// # Safety
 /// After a call that returned 0, `pid` is null or points to the child's id.

@@ -1,0 +1,106 @@
+! mpi_surface_f77: the same calls as an old Fortran 77 program makes
+! them: fixed form, mpif.h, implicit interfaces.
+!
+! Verifies every result, and that MPI_WAITANY counts from 1. Runs with
+! any number of ranks; with one, messages go to the rank itself.
+!
+!   mpirun -np N mpi_surface_f77
+      PROGRAM SURF77
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER N
+      PARAMETER (N = 20)
+      INTEGER RANK, RANKS, LEFT, RIGHT, IERR, I, IDX, TOTAL, COMM
+      INTEGER OUT(N), IN(N), REQ(2), STAT(MPI_STATUS_SIZE)
+      INTEGER STATS(MPI_STATUS_SIZE, 2), GOT
+      LOGICAL FLAG
+
+      CALL MPI_INIT(IERR)
+      CALL MPI_COMM_RANK(MPI_COMM_WORLD, RANK, IERR)
+      CALL MPI_COMM_SIZE(MPI_COMM_WORLD, RANKS, IERR)
+      LEFT = MOD(RANK + RANKS - 1, RANKS)
+      RIGHT = MOD(RANK + 1, RANKS)
+      DO 10 I = 1, N
+        OUT(I) = 1000 * RANK + I
+        IN(I) = -1
+   10 CONTINUE
+
+      CALL MPI_SENDRECV(OUT, N, MPI_INTEGER, RIGHT, 1,
+     &    IN, N, MPI_INTEGER, LEFT, 1, MPI_COMM_WORLD, STAT, IERR)
+      CALL EXPECT(IN, N, LEFT, 'MPI_SENDRECV')
+      CALL SAME(STAT(MPI_SOURCE), LEFT, 'source of MPI_SENDRECV')
+      CALL SAME(STAT(MPI_TAG), 1, 'tag of MPI_SENDRECV')
+      CALL MPI_GET_COUNT(STAT, MPI_INTEGER, GOT, IERR)
+      CALL SAME(GOT, N, 'count of MPI_SENDRECV')
+
+      CALL MPI_IRECV(IN, N, MPI_INTEGER, LEFT, 2, MPI_COMM_WORLD,
+     &    REQ(1), IERR)
+      CALL MPI_ISEND(OUT, N, MPI_INTEGER, RIGHT, 2, MPI_COMM_WORLD,
+     &    REQ(2), IERR)
+      CALL MPI_WAITALL(2, REQ, MPI_STATUSES_IGNORE, IERR)
+      CALL EXPECT(IN, N, LEFT, 'MPI_WAITALL')
+
+      CALL MPI_IRECV(IN, N, MPI_INTEGER, LEFT, 3, MPI_COMM_WORLD,
+     &    REQ(1), IERR)
+      CALL MPI_ISEND(OUT, N, MPI_INTEGER, RIGHT, 3, MPI_COMM_WORLD,
+     &    REQ(2), IERR)
+      CALL MPI_WAITALL(2, REQ, STATS, IERR)
+      CALL EXPECT(IN, N, LEFT, 'MPI_WAITALL with statuses')
+      CALL SAME(STATS(MPI_SOURCE, 1), LEFT, 'source of MPI_WAITALL')
+
+      REQ(1) = MPI_REQUEST_NULL
+      CALL MPI_IRECV(IN, N, MPI_INTEGER, LEFT, 4, MPI_COMM_WORLD,
+     &    REQ(2), IERR)
+      CALL MPI_SEND(OUT, N, MPI_INTEGER, RIGHT, 4, MPI_COMM_WORLD,
+     &    IERR)
+      CALL MPI_WAITANY(2, REQ, IDX, MPI_STATUS_IGNORE, IERR)
+      CALL SAME(IDX, 2, 'index of MPI_WAITANY')
+      CALL EXPECT(IN, N, LEFT, 'MPI_WAITANY')
+
+      CALL MPI_IRECV(IN, N, MPI_INTEGER, LEFT, 5, MPI_COMM_WORLD,
+     &    REQ(1), IERR)
+      CALL MPI_SEND(OUT, N, MPI_INTEGER, RIGHT, 5, MPI_COMM_WORLD,
+     &    IERR)
+      FLAG = .FALSE.
+   20 IF (.NOT. FLAG) THEN
+        CALL MPI_TESTANY(1, REQ, IDX, FLAG, STAT, IERR)
+        GOTO 20
+      END IF
+      CALL SAME(IDX, 1, 'index of MPI_TESTANY')
+      CALL EXPECT(IN, N, LEFT, 'MPI_TESTANY')
+
+      TOTAL = RANK
+      CALL MPI_ALLREDUCE(MPI_IN_PLACE, TOTAL, 1, MPI_INTEGER, MPI_SUM,
+     &    MPI_COMM_WORLD, IERR)
+      CALL SAME(TOTAL, RANKS * (RANKS - 1) / 2, 'MPI_ALLREDUCE')
+      CALL MPI_COMM_DUP(MPI_COMM_WORLD, COMM, IERR)
+      CALL MPI_BCAST(OUT, N, MPI_INTEGER, RANKS - 1, COMM, IERR)
+      CALL EXPECT(OUT, N, RANKS - 1, 'MPI_BCAST')
+      CALL MPI_BARRIER(COMM, IERR)
+      CALL MPI_COMM_FREE(COMM, IERR)
+      CALL SAME(COMM, MPI_COMM_NULL, 'MPI_COMM_FREE')
+
+      IF (RANK .EQ. 0) PRINT '(A)', 'mpi_surface_f77: passed'
+      CALL MPI_FINALIZE(IERR)
+      END
+
+! All values are those that SENDER sends.
+      SUBROUTINE EXPECT(VALUES, N, SENDER, WHAT)
+      IMPLICIT NONE
+      INTEGER N, VALUES(N), SENDER, I
+      CHARACTER*(*) WHAT
+      DO 30 I = 1, N
+        CALL SAME(VALUES(I), 1000 * SENDER + I, WHAT)
+   30 CONTINUE
+      END
+
+      SUBROUTINE SAME(ACTUAL, EXPECTED, WHAT)
+      IMPLICIT NONE
+      INCLUDE 'mpif.h'
+      INTEGER ACTUAL, EXPECTED, IERR
+      CHARACTER*(*) WHAT
+      IF (ACTUAL .EQ. EXPECTED) RETURN
+      WRITE (0, '(3A,I0,A,I0)') 'mpi_surface_f77.f: ', WHAT, ' is ',
+     &    ACTUAL, ', expected ', EXPECTED
+      CALL MPI_ABORT(MPI_COMM_WORLD, 1, IERR)
+      END

@@ -1,0 +1,61 @@
+/* What the parts of posix_surface share. */
+#ifndef SURFACE_H
+#define SURFACE_H
+
+#include "../common.h"
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Tests: one function per family of calls. */
+void opening(void);
+void transfers(void);
+void vectors(void);
+void positions(void);
+void sizes(void);
+void syncing(void);
+void metadata(void);
+void links_and_names(void);
+void directories(void);
+void working_folder(void);
+void duplicates(void);
+void descriptor_flags(void);
+void locks(void);
+void pipes(void);
+void seals(void);
+void bad_descriptors(void);
+void bad_addresses(void);
+void long_paths(void);
+
+/* A new, empty file, open for reading and writing. */
+static inline int new_file(const char *name)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0644);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+static inline void close_and_remove(int fd, const char *name)
+{
+    CHECK_OK(close(fd));
+    CHECK_OK(unlink(name));
+}
+
+/* The size of an open file. */
+static inline long long size_of(int fd)
+{
+    struct stat status;
+    CHECK_OK(fstat(fd, &status));
+    return status.st_size;
+}
+
+/* The file holds exactly this text. */
+static inline void check_content(int fd, const char *text)
+{
+    char found[256] = "";
+    ssize_t bytes = pread(fd, found, opaque(sizeof found - 1), 0);
+    CHECK_EQ(bytes, strlen(text));
+    CHECK_TEXT(found, text);
+}
+
+#endif
