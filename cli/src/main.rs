@@ -1,3 +1,64 @@
-//! The front end: record, merge, replay, info, dump
+//! `syn`: record an application's I/O and communication, merge the recordings into a plan, replay the plan.
+//!
+//! Each subcommand is a module here or the library behind it; this file only chooses. Exit codes: 0 done, 1 failed,
+//! 2 wrong usage, 3 done but the result needs a look. `syn record` returns the exit code of the command.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod check;
+mod dump;
+mod info;
+mod input;
+mod output;
+mod record;
+mod survey;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Records what an application does to storage and network, and replays it on another storage system.
+#[derive(Parser)]
+#[command(name = "syn", version, arg_required_else_help = true)]
+struct Syn {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Record(record::Args),
+    /// Merges recorded runs of one application into a plan
+    Merge(syn_merge::Args),
+    /// Replays a plan below a storage folder and reports how close it came
+    Replay(syn_replay::Args),
+    Info(info::Args),
+    Dump(dump::Args),
+    Check(check::Args),
+}
+
+/// Done.
+const DONE: u8 = 0;
+/// Nothing could be done.
+const FAILED: u8 = 1;
+/// Done, but the result needs a look.
+const LOOK: u8 = 3;
+
+fn main() -> ExitCode {
+    let done = match Syn::parse().command {
+        Command::Record(args) => record::run(args),
+        Command::Merge(args) => syn_merge::run(args),
+        Command::Replay(args) => syn_replay::run(args),
+        Command::Info(args) => info::run(&args),
+        Command::Dump(args) => dump::run(&args),
+        Command::Check(args) => check::run(&args),
+    };
+    match done {
+        Ok(code) => code.into(),
+        // Whoever read the output has seen enough (`syn dump X | head`).
+        Err(error) if output::reader_is_gone(&error) => DONE.into(),
+        Err(error) => {
+            output::complain(&format!("{error:#}"));
+            FAILED.into()
+        }
+    }
+}

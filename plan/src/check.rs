@@ -1,6 +1,8 @@
 //! Whether a plan can be replayed. A plan is untrusted input: nothing is done with one that fails here.
 
 use crate::{HandleId, Io, Op, Plan, Step};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The most handles one process may use; a replay keeps a table of that size.
 pub const MAX_HANDLES: u32 = 1 << 22;
@@ -55,7 +57,9 @@ pub enum Fault {
         expected: u32,
     },
     /// Some threads would wait for ever.
-    #[error("would wait for ever: program {program} at step {step} waits for {count} signals on edge {edge}, and all that can run has run")]
+    #[error(
+        "would wait for ever: program {program} at step {step} waits for {count} signals on edge {edge}, and all that can run has run"
+    )]
     Deadlock {
         /// Index of the program.
         program: usize,
@@ -163,7 +167,8 @@ fn signals(plan: &Plan) -> Result<(), Fault> {
 /// Runs all programs in the abstract: each goes on until a wait that is not yet satisfied.
 fn progress(plan: &Plan) -> Result<(), Fault> {
     let mut counters = vec![0u32; plan.edges.len()];
-    let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); plan.edges.len()];
+    // By what they wait for, so that a signal looks at those only which it lets go on.
+    let mut waiting: Vec<BinaryHeap<Reverse<(u32, usize)>>> = vec![BinaryHeap::new(); plan.edges.len()];
     let mut places: Vec<_> = plan.programs.iter().map(|program| (program.steps.iter(), 0u64, None)).collect();
     let mut ready: Vec<usize> = (0..places.len()).rev().collect();
     while let Some(program) = ready.pop() {
@@ -171,7 +176,7 @@ fn progress(plan: &Plan) -> Result<(), Fault> {
         loop {
             if let Some((edge, count)) = *blocked {
                 if counters[edge as usize] < count {
-                    waiting[edge as usize].push(program);
+                    waiting[edge as usize].push(Reverse((count, program)));
                     break;
                 }
                 *blocked = None;
@@ -181,8 +186,11 @@ fn progress(plan: &Plan) -> Result<(), Fault> {
             match step.op {
                 Op::Wait { edge, count } => *blocked = Some((edge, count)),
                 Op::Signal { edge } => {
-                    counters[edge as usize] += 1;
-                    ready.append(&mut waiting[edge as usize]);
+                    let edge = edge as usize;
+                    counters[edge] += 1;
+                    while waiting[edge].peek().is_some_and(|&Reverse((count, _))| count <= counters[edge]) {
+                        ready.extend(waiting[edge].pop().map(|Reverse((_, program))| program));
+                    }
                     *at += 1;
                 }
                 _ => *at += 1,

@@ -116,7 +116,11 @@ impl Plan {
             about: self.about.clone(),
             files: self.files.clone(),
             edges: self.edges.clone(),
-            threads: self.programs.iter().map(|program| (program.thread.clone(), program.steps.len())).collect(),
+            threads: self
+                .programs
+                .iter()
+                .map(|program| (program.thread.clone(), program.steps.len()))
+                .collect(),
         };
         let head = postcard::to_stdvec(&head).map_err(io::Error::other)?;
         write_section(&mut out, &head)?;
@@ -136,16 +140,20 @@ impl Plan {
         let mut bytes = Vec::new();
         std::fs::File::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
         let mut reader = Sections { path, bytes: &bytes, at: 0 };
-        if bytes.len() < MAGIC.len() || bytes[..MAGIC.len()] != MAGIC {
-            return Err(PlanError::NotOurs(path.to_owned()));
+        if !bytes.starts_with(&MAGIC) {
+            let begun = !bytes.is_empty() && MAGIC.starts_with(&bytes);
+            return Err(if begun {
+                reader.cut_off("the magic number")
+            } else {
+                PlanError::NotOurs(path.to_owned())
+            });
         }
         reader.at = MAGIC.len();
         let version = u32::from_le_bytes(reader.fixed("the version")?);
-        let path_again = || path.to_owned();
         match version {
             VERSION => {}
-            found if found < VERSION => return Err(PlanError::Older { path: path_again(), found }),
-            found => return Err(PlanError::Newer { path: path_again(), found }),
+            found if found < VERSION => return Err(PlanError::Older { path: path.to_owned(), found }),
+            found => return Err(PlanError::Newer { path: path.to_owned(), found }),
         }
         let plan = reader.plan()?;
         check::check(&plan).map_err(|fault| PlanError::Wrong { path: path.to_owned(), fault })?;
@@ -182,8 +190,11 @@ struct Sections<'a> {
 impl<'a> Sections<'a> {
     fn plan(&mut self) -> Result<Plan, PlanError> {
         let offset = self.at as u64;
-        let head: Head = postcard::from_bytes(self.section("the head")?)
-            .map_err(|_| self.damaged(offset, "the head".into()))?;
+        let head = self.section("the head")?;
+        let head = match postcard::take_from_bytes::<Head>(head) {
+            Ok((head, [])) => head,
+            _ => return Err(self.damaged(offset, "the head".into())),
+        };
         let mut programs = Vec::new();
         for (index, (thread, count)) in head.threads.into_iter().enumerate() {
             let name = format!("the steps of program {index}");
@@ -218,7 +229,11 @@ impl<'a> Sections<'a> {
     }
 
     fn cut_off(&self, section: &str) -> PlanError {
-        PlanError::CutOff { path: self.path.to_owned(), offset: self.bytes.len() as u64, section: section.into() }
+        PlanError::CutOff {
+            path: self.path.to_owned(),
+            offset: self.bytes.len() as u64,
+            section: section.into(),
+        }
     }
 
     fn damaged(&self, offset: u64, section: String) -> PlanError {

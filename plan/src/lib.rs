@@ -13,9 +13,10 @@
 mod check;
 mod file;
 mod steps;
+mod text;
 
 pub use check::Fault;
-pub use file::{PlanError, MAGIC, VERSION};
+pub use file::{MAGIC, PlanError, VERSION};
 pub use steps::Steps;
 
 use serde::{Deserialize, Serialize};
@@ -218,7 +219,8 @@ pub enum Op {
         /// Bytes moved, 0, or the negated errno.
         result: i64,
     },
-    /// Do the next `steps` steps `count` times. They hold no `Signal`, `Wait` or further `Repeat`.
+    /// Do the next `steps` steps `count` times. They hold no `Signal`, `Wait` or further `Repeat`. The steps carry
+    /// the times of the first iteration, the repeat itself the time of all; see [`Steps::unrolled`].
     Repeat {
         /// How often.
         count: u32,

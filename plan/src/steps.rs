@@ -52,6 +52,13 @@ impl Steps {
         Decoder { bytes: &self.bytes, end_ns: 0 }
     }
 
+    /// The steps in the order in which they are done: repeats are followed, and do not appear themselves. The start
+    /// of a step in a later iteration is the recorded one of the first, moved by whole iterations; a repeat's own
+    /// `took_ns` is the time of all its iterations.
+    pub fn unrolled(&self) -> impl Iterator<Item = Step> + Clone + '_ {
+        Unrolled { steps: Decoder { bytes: &self.bytes, end_ns: 0 }, repeat: None }
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -72,6 +79,72 @@ impl FromIterator<Step> for Steps {
             all.push(&step);
         }
         all
+    }
+}
+
+#[derive(Clone)]
+struct Unrolled<'a> {
+    steps: Decoder<'a>,
+    repeat: Option<Iteration<'a>>,
+}
+
+/// Where an unrolled repeat stands.
+#[derive(Clone)]
+struct Iteration<'a> {
+    body: Decoder<'a>,
+    steps: u32,
+    steps_left: u32,
+    iterations_left: u32,
+    period_ns: u64,
+    moved_ns: u64,
+}
+
+impl Unrolled<'_> {
+    /// Goes back to the first step of the body at the end of an iteration, and on behind it after the last one.
+    fn turn(&mut self) {
+        let Some(repeat) = &mut self.repeat else { return };
+        if repeat.steps_left > 0 {
+            return;
+        }
+        repeat.iterations_left -= 1;
+        if repeat.iterations_left == 0 {
+            self.repeat = None;
+            return;
+        }
+        repeat.steps_left = repeat.steps;
+        repeat.moved_ns += repeat.period_ns;
+        self.steps = repeat.body.clone();
+    }
+}
+
+impl Iterator for Unrolled<'_> {
+    type Item = Step;
+
+    fn next(&mut self) -> Option<Step> {
+        loop {
+            self.turn();
+            let mut step = self.steps.next()?;
+            if let Some(repeat) = &mut self.repeat {
+                repeat.steps_left -= 1;
+                step.start_ns = step.start_ns.wrapping_add(repeat.moved_ns);
+                return Some(step);
+            }
+            let Op::Repeat { count, steps } = step.op else { return Some(step) };
+            if count == 0 || steps == 0 {
+                (0..steps).for_each(|_| {
+                    self.steps.next();
+                });
+                continue;
+            }
+            self.repeat = Some(Iteration {
+                body: self.steps.clone(),
+                steps,
+                steps_left: steps,
+                iterations_left: count,
+                period_ns: step.took_ns / u64::from(count),
+                moved_ns: 0,
+            });
+        }
     }
 }
 

@@ -1,1 +1,179 @@
-//! Closed-model replay of a plan below a storage root
+//! Closed-model replay of a plan below a storage root.
+//!
+//! ```text
+//! load ─► measure this machine ─► [ folder ─► prepare ─► replay ─► remove ] × repeat ─► report
+//!                                                          │
+//!              launch: local processes or MPI ranks ───────┤
+//!              program: one thread per program ────────────┼─► io (beneath the root), burn, transport
+//! ```
+//!
+//! A plan is untrusted input: it is checked when it is loaded, everything it names lies beneath one fresh folder
+//! (`storage`), and nothing in it is executed.
+//!
+//! `unsafe` is allowed where the operating system or MPI is met: in `sys`, `io` and the MPI transport.
+
+#![deny(unsafe_code)]
+
+pub mod args;
+mod burn;
+mod clock;
+mod io;
+mod job;
+mod launch;
+mod measure;
+mod program;
+mod progress;
+mod report;
+mod storage;
+mod sys;
+mod transport;
+
+pub use args::{Args, Mode, Waiting};
+
+use anyhow::Context;
+use job::{Job, Machine};
+use launch::{Crew, Local};
+use measure::Outcome;
+use progress::Progress;
+use report::Report;
+use std::io::Write;
+use storage::{BelowRoot, Folder};
+use syn_plan::Plan;
+
+/// Exit code: failed.
+const FAILED: u8 = 1;
+/// Exit code: wrong usage.
+const WRONG_USAGE: u8 = 2;
+/// Exit code: done, but the result needs a look.
+const NEEDS_A_LOOK: u8 = 3;
+
+/// The command line does not fit what it is about.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct WrongUsage(String);
+
+/// Another process of the job failed, and says why.
+#[derive(Debug, thiserror::Error)]
+#[error("failed in another rank")]
+struct FailedElsewhere(u8);
+
+/// Replays a plan and reports how it went. Returns the exit code: 0 done, 2 wrong usage (said on stderr), 3 done, but
+/// the result needs a look (divergences or warnings).
+///
+/// # Errors
+/// When the plan cannot be read, the storage is not usable, or a replaying process ended early.
+pub fn run(args: Args) -> anyhow::Result<u8> {
+    let outcome = with_crew(|crew| stages(&args, crew));
+    match &outcome {
+        Err(error) if error.is::<FailedElsewhere>() => Ok(exit_code(error)),
+        Err(error) if error.is::<WrongUsage>() => {
+            eprintln!("syn-replay: {error:#}");
+            Ok(WRONG_USAGE)
+        }
+        _ => outcome,
+    }
+}
+
+/// What a process that fails with `error` exits with.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<FailedElsewhere>() {
+        Some(&FailedElsewhere(code)) => code,
+        None if error.is::<WrongUsage>() => WRONG_USAGE,
+        None => FAILED,
+    }
+}
+
+#[cfg(feature = "mpi")]
+fn with_crew(stages: impl FnOnce(&dyn Crew) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
+    match started_by_mpi() {
+        Some(_) => stages(&launch::Ranks::new()?),
+        None => stages(&Local::new()?),
+    }
+}
+
+#[cfg(not(feature = "mpi"))]
+fn with_crew(stages: impl FnOnce(&dyn Crew) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
+    match started_by_mpi() {
+        Some(ranks) if ranks > 1 => Err(WrongUsage(format!(
+            "started as one of {ranks} MPI ranks, but this build replays with local processes only; start it without \
+             mpirun, or build it with `cargo build --release -p syn-replay --features mpi` (needs an MPI compiler and \
+             libclang)"
+        ))
+        .into()),
+        _ => stages(&Local::new()?),
+    }
+}
+
+/// The number of ranks, if a launcher of MPI programs started this process: Open MPI, or one that speaks PMI (MPICH,
+/// Intel MPI, Slurm).
+fn started_by_mpi() -> Option<u32> {
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+fn stages(args: &Args, crew: &dyn Crew) -> anyhow::Result<u8> {
+    let plan = agreed(crew, Plan::load(&args.plan).map_err(Into::into))?;
+    crew.agree(crew.fits(&plan))?;
+    let paths: Vec<BelowRoot> = plan.files.iter().map(|file| BelowRoot::new(&file.path)).collect();
+    let needed = if crew.leads() { storage::needed_bytes(&plan) } else { 0 };
+    let machine = agreed(crew, Machine::measure(crew.programs_here(&plan)))?;
+    let progress = Progress::new(args.repeat.get(), crew.leads());
+    let mut replays = Vec::new();
+    for number in 1..=args.repeat.get() {
+        let keep = args.keep && number == args.repeat.get();
+        let folder = folder(args, crew, &plan, needed, keep, &progress)?;
+        progress.replaying(number);
+        let job = Job::new(args, &plan, &paths, &folder.root, machine);
+        replays.push(agreed(crew, crew.replay(&job))?);
+        crew.agree(folder.remove())?;
+    }
+    progress.done();
+    let reported = if crew.leads() { tell(args, crew, &plan, machine, &replays) } else { Ok(0) };
+    Ok(crew.share_code(agreed(crew, reported)?))
+}
+
+/// A stage's value, when the stage went well everywhere.
+fn agreed<T>(crew: &dyn Crew, stage: anyhow::Result<T>) -> anyhow::Result<T> {
+    let (value, stage) = match stage {
+        Ok(value) => (Some(value), Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    crew.agree(stage)?;
+    value.context("a stage that failed was taken for one that went well")
+}
+
+/// The fresh folder, with the files that are there when the replay starts.
+fn folder(
+    args: &Args,
+    crew: &dyn Crew,
+    plan: &Plan,
+    needed: u64,
+    keep: bool,
+    progress: &Progress,
+) -> anyhow::Result<Folder> {
+    let made = crew.leads().then(|| -> anyhow::Result<Folder> {
+        let folder = Folder::create(&args.storage, needed, keep)?;
+        let bar = progress.preparing(plan);
+        storage::prepare(plan, &folder.root, args.cold, &bar, &|| crew.interrupted())?;
+        Ok(folder)
+    });
+    let made = agreed(crew, made.transpose())?;
+    let path = crew.share_folder(made.as_ref().map(|folder| folder.path.clone()));
+    agreed(crew, made.map_or_else(|| Folder::open(&path), Ok))
+}
+
+fn tell(
+    args: &Args,
+    crew: &dyn Crew,
+    plan: &Plan,
+    machine: Machine,
+    replays: &[Vec<Outcome>],
+) -> anyhow::Result<u8> {
+    let report = Report::new(args, crew.name(), plan, machine, replays);
+    std::io::stdout().write_all(report.text().as_bytes()).context("cannot write the report to stdout")?;
+    if let Some(path) = &args.report {
+        let text = serde_json::to_string_pretty(&report)?;
+        std::fs::write(path, text + "\n")
+            .with_context(|| format!("cannot write the report {}", path.display()))?;
+    }
+    Ok(if report.needs_a_look() { NEEDS_A_LOOK } else { 0 })
+}

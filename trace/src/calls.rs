@@ -165,7 +165,10 @@ macro_rules! calls {
 /// `r#type` is written `type` in a trace.
 const fn arg_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
-        [b'r', b'#', ..] => name.split_at(2).1,
+        [b'r', b'#', plain @ ..] => match core::str::from_utf8(plain) {
+            Ok(plain) => plain,
+            Err(_) => name,
+        },
         _ => name,
     }
 }

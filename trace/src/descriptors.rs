@@ -1,1 +1,200 @@
-//! Placeholder until the next commit.
+//! What the file descriptors of a process stand for while its events go by.
+//!
+//! A descriptor number is reused all the time; an *open file* (POSIX: open file description) is what has a path,
+//! flags and a position, and several descriptors may share one. [`Descriptors`] keeps both for one process image.
+//! Feed it every event of the image in time order ([`crate::Run::process_events`]).
+//!
+//! Two things in a trace are not what they seem, and are dealt with here:
+//! - `fopen`, `fclose`, `opendir` … are recorded after the `open` and `close` that libc made inside them, if
+//!   those were seen. The outer call then only touches; where the inner one was not seen, it opens or closes.
+//! - A descriptor is free before `close` has returned: another thread's `open` may get the same number and return
+//!   first. Such an `open` releases the old file, and the late `close` then concerns the old one.
+//!
+//! Paths are made absolute and freed of `.`, `..` and double slashes as texts, without regard to symbolic links,
+//! which a trace does not tell. Bytes that are not UTF-8 are written as [`crate::text`] says.
+
+pub mod flags;
+mod naming;
+mod open_file;
+mod opening;
+mod operands;
+mod paths;
+mod table;
+
+pub use open_file::OpenFile;
+
+use crate::calls::{Call, MAX_NUMBERS};
+use crate::reader::Event;
+use crate::record;
+use operands::Operands;
+use paths::Paths;
+use std::collections::HashMap;
+use std::rc::Rc;
+use table::Table;
+
+/// Names an open file of one process image, from 0 in the order of opening; never used again.
+pub type OpenId = u32;
+
+/// The directory descriptor that stands for the current folder.
+pub const AT_FDCWD: i64 = -100;
+
+const EBADF: i32 = 9;
+const F_DUPFD: i64 = 0;
+const F_SETFL: i64 = 4;
+const F_DUPFD_CLOEXEC: i64 = 1030;
+const CLOSE_RANGE_CLOEXEC: i64 = 4;
+/// `st_mode`, `st_size`, `st_ino` of a directory and of a pipe, where a record holds none.
+const DIRECTORY: [i64; 3] = [0o040_000, 0, 0];
+const PIPE: [i64; 3] = [0o010_600, 0, 0];
+
+/// What one event had to do with files.
+#[derive(Clone, Debug, Default)]
+pub struct Touched {
+    /// The open file that the call's descriptor stands for; of an open, the new one; of a close, the one closed.
+    pub file: Option<OpenId>,
+    /// Absolute path of the call's first path argument, else of the descriptor's file. Of `symlink`, the link.
+    pub path: Option<Rc<str>>,
+    /// Absolute path of the second path argument: of `rename` and `link` the new name, of `symlink` the target.
+    pub second_path: Option<Rc<str>>,
+    /// The open file that this call made. `pipe` makes two: this one to read from, the next number to write to.
+    pub opened: Option<OpenId>,
+    /// The call made a further descriptor for `file`.
+    pub duplicated: bool,
+    /// Open files that have no descriptor any more because of this call.
+    pub released: Vec<OpenId>,
+}
+
+/// The descriptors and open files of one process image.
+#[derive(Debug)]
+pub struct Descriptors {
+    table: Table,
+    files: Vec<OpenFile>,
+    paths: Paths,
+    /// Closed by a call inside an `fclose`, `closedir` or `pclose` whose own record is still to come.
+    closed_inside: HashMap<i32, OpenId>,
+    /// Replaced by an open although no `close` was seen; it may still come.
+    replaced: HashMap<i32, OpenId>,
+}
+
+impl Descriptors {
+    /// For a process image that starts in the folder `cwd`. Its `process-start` record says it again.
+    pub fn new(cwd: &str) -> Descriptors {
+        Descriptors {
+            table: Table::default(),
+            files: Vec::new(),
+            paths: Paths::new(cwd),
+            closed_inside: HashMap::new(),
+            replaced: HashMap::new(),
+        }
+    }
+
+    /// The open file `id`. It stays here when its last descriptor is closed.
+    ///
+    /// # Panics
+    /// When `id` is from another process image.
+    pub fn open_file(&self, id: OpenId) -> &OpenFile {
+        &self.files[id as usize]
+    }
+
+    /// The open file that descriptor `fd` stands for.
+    #[inline]
+    pub fn descriptor(&self, fd: i32) -> Option<OpenId> {
+        self.table.get(fd)
+    }
+
+    /// Follows one event. A failed call changes nothing, but its paths are told.
+    #[inline]
+    pub fn apply(&mut self, event: &Event<'_>) -> Touched {
+        let operands = Operands::of(event.call);
+        let mut touched = Touched::default();
+        if operands.has_path() {
+            self.find_paths(event, operands, &mut touched);
+        } else if let Some(file) = self.table.get(operands.fd(event)) {
+            self.touch(file, &mut touched);
+        } else if operands.none() {
+            return touched;
+        }
+        match (event.call, touched.file) {
+            _ if event.has(record::FAILED) => self.apply_failed(event, &mut touched),
+            (Call::Read | Call::Readv, Some(file)) => self.files[file as usize].transfer(event.result, false),
+            (Call::Write | Call::Writev, Some(file)) => {
+                self.files[file as usize].transfer(event.result, true)
+            }
+            _ => self.apply_rare(event, &mut touched),
+        }
+        touched
+    }
+
+    fn apply_rare(&mut self, event: &Event<'_>, touched: &mut Touched) {
+        let numbers = &event.numbers;
+        let (fd, result) = (descriptor(numbers[0]), descriptor(event.result));
+        match event.call {
+            Call::Pread | Call::Preadv | Call::Pwrite | Call::Pwritev | Call::Lseek | Call::Ftruncate => {
+                if let Some(file) = touched.file {
+                    self.files[file as usize].follow(event);
+                }
+            }
+            Call::Open => self.open(result, numbers[0] as i32, stat(numbers, 2), touched),
+            Call::Openat => self.open(result, numbers[1] as i32, stat(numbers, 3), touched),
+            Call::Creat => {
+                self.open(
+                    result,
+                    flags::O_CREAT | flags::O_WRONLY | flags::O_TRUNC,
+                    stat(numbers, 1),
+                    touched,
+                );
+            }
+            Call::Fopen => {
+                self.open_stream(fd, flags::of_stream_mode(event.texts[1]), stat(numbers, 1), touched)
+            }
+            Call::Freopen => self.reopen_stream(event, touched),
+            Call::Opendir => {
+                let flags = flags::O_DIRECTORY | flags::O_CLOEXEC | flags::O_NONBLOCK;
+                self.open_stream(fd, flags, DIRECTORY, touched);
+            }
+            Call::Popen => {
+                touched.path = None;
+                self.open_stream(fd, flags::of_stream_mode(event.texts[1]) & flags::O_ACCMODE, PIPE, touched);
+            }
+            Call::Pipe => self.pipe(event, touched),
+            Call::InheritedFd => self.inherit(event, touched),
+            Call::Close => self.close(event, touched),
+            Call::Fclose | Call::Closedir | Call::Pclose => self.close_stream(fd, touched),
+            Call::CloseRange if numbers[2] & CLOSE_RANGE_CLOEXEC == 0 => self.close_range(event, touched),
+            Call::Dup => self.duplicate(result, false, touched),
+            Call::Dup2 | Call::Dup3 if numbers[0] != numbers[1] => {
+                self.duplicate(descriptor(numbers[1]), true, touched)
+            }
+            Call::Fcntl => match (numbers[1], touched.file) {
+                (F_DUPFD | F_DUPFD_CLOEXEC, _) => self.duplicate(result, false, touched),
+                (F_SETFL, Some(file)) => self.files[file as usize].set_flags(numbers[2] as i32),
+                _ => {}
+            },
+            Call::Chdir | Call::Fchdir => self.paths.folder.clone_from(&touched.path),
+            Call::ProcessStart => self.paths.folder = self.paths.absolute(None, event.texts[1]),
+            _ => {}
+        }
+    }
+
+    /// Linux frees the descriptor whatever `close` says afterwards (close(2)), unless there was none.
+    fn apply_failed(&mut self, event: &Event<'_>, touched: &mut Touched) {
+        match event.call {
+            _ if event.errno == EBADF => {}
+            Call::Close => self.close(event, touched),
+            Call::Fclose | Call::Closedir | Call::Pclose => {
+                self.close_stream(descriptor(event.numbers[0]), touched)
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A descriptor as a record holds it; -1 for what cannot be one.
+fn descriptor(number: i64) -> i32 {
+    i32::try_from(number).unwrap_or(-1)
+}
+
+/// `st_mode`, `st_size` and `st_ino`, which stand next to each other in every record that has them.
+fn stat(numbers: &[i64; MAX_NUMBERS], at: usize) -> [i64; 3] {
+    [numbers[at], numbers[at + 1], numbers[at + 2]]
+}

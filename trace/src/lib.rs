@@ -6,8 +6,10 @@
 //!
 //! ```text
 //!   shim                                   everything that reads
-//!   call ─► record::encode ─► mapped file ─► reader::ThreadTrace ─► run::Run ─► descriptors::Process
+//!   call ─► record::encode ─► mapped file ─► reader::ThreadTrace ─► run::Run ─► descriptors::Descriptors
 //! ```
+//!
+//! Tests of readers make their traces with [`craft::Craft`] (feature `craft`), which writes with the shim's encoder.
 //!
 //! Without the `std` feature only what the shim needs is built: the table of calls, the header and the encoder.
 
@@ -18,12 +20,18 @@ pub mod header;
 pub mod record;
 pub mod varint;
 
+#[cfg(feature = "craft")]
+pub mod craft;
 #[cfg(feature = "std")]
 pub mod descriptors;
+#[cfg(feature = "std")]
+pub mod order;
 #[cfg(feature = "std")]
 pub mod reader;
 #[cfg(feature = "std")]
 pub mod run;
+#[cfg(feature = "std")]
+pub mod text;
 
 pub use calls::{Arg, Call, Layer};
 pub use header::Header;

@@ -1,5 +1,7 @@
 //! A run folder: every thread of every process of one job, on one time axis.
 
+mod events;
+
 use crate::calls::Call;
 use crate::header;
 use crate::reader::{Event, Events, ThreadTrace, TraceError};
@@ -128,6 +130,20 @@ impl Run {
             }
         }
         files.sort();
+        Ok(Run::of_files(path, files))
+    }
+
+    /// One thread file as a run of its own, for looking into it.
+    ///
+    /// # Errors
+    /// [`TraceError`] when it cannot be read as a trace.
+    pub fn open_thread(file: impl Into<PathBuf>) -> Result<Run, TraceError> {
+        let file = file.into();
+        let mut run = Run::of_files(file.clone(), vec![file]);
+        run.unreadable.pop().map_or(Ok(run), Err)
+    }
+
+    fn of_files(path: PathBuf, files: Vec<PathBuf>) -> Run {
         let (mut traces, mut unreadable) = (Vec::new(), Vec::new());
         for file in files {
             match ThreadTrace::open(file) {
@@ -137,13 +153,15 @@ impl Run {
         }
         let mut run = Run { path, processes: Vec::new(), threads: Vec::new(), unreadable };
         run.arrange(traces);
-        Ok(run)
+        run
     }
 
     /// True when `path` looks like a run folder: a folder with at least one file named like a trace.
     pub fn is_run(path: &Path) -> bool {
         std::fs::read_dir(path).is_ok_and(|entries| {
-            entries.flatten().any(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION))
+            entries
+                .flatten()
+                .any(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION))
         })
     }
 
@@ -287,9 +305,9 @@ impl Origins {
         let mut start_realtime_ns = i128::MAX;
         for trace in traces {
             let header = trace.header();
-            let difference = *realtime_minus_monotonic.entry(header.boot_id).or_insert(
-                i128::from(header.start_realtime_ns) - i128::from(header.start.monotonic_ns),
-            );
+            let difference = *realtime_minus_monotonic
+                .entry(header.boot_id)
+                .or_insert(i128::from(header.start_realtime_ns) - i128::from(header.start.monotonic_ns));
             let started = i128::from(header.process_start_ns.min(header.start.monotonic_ns));
             start_realtime_ns = start_realtime_ns.min(started + difference);
         }

@@ -1,0 +1,126 @@
+//! The steps of a plan, program after program, one a line.
+
+use crate::info::kind_of;
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::io::{self, Write};
+use syn_plan::{FileId, HandleId, Io, Op, Plan, Program, Step};
+
+/// Writes every step.
+pub fn write(out: &mut impl Write, plan: &Plan, json: bool) -> io::Result<()> {
+    let handles = Handles::of(plan);
+    for (number, program) in plan.programs.iter().enumerate() {
+        for (step_number, step) in program.steps.iter().enumerate() {
+            let paths = handles.paths(plan, program, &step.op);
+            if json {
+                let line = as_json(number, program, step_number, &step, paths);
+                serde_json::to_writer(&mut *out, &line)?;
+            } else {
+                as_text(out, number, program, &step, paths)?;
+            }
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(())
+}
+
+fn as_text(
+    out: &mut impl Write,
+    number: usize,
+    program: &Program,
+    step: &Step,
+    paths: [Option<&str>; 2],
+) -> io::Result<()> {
+    write!(out, "{:>5}.{:09} ", step.start_ns / 1_000_000_000, step.start_ns % 1_000_000_000)?;
+    if let Some(rank) = program.thread.rank {
+        write!(out, "[{rank}] ")?;
+    }
+    write!(out, "p{number} {:>11} ns  {}", step.took_ns, step.op)?;
+    for path in paths.into_iter().flatten() {
+        write!(out, " <{}>", path.escape_debug())?;
+    }
+    Ok(())
+}
+
+fn as_json(
+    number: usize,
+    program: &Program,
+    step_number: usize,
+    step: &Step,
+    paths: [Option<&str>; 2],
+) -> Value {
+    let thread = &program.thread;
+    let mut line = json!({
+        "program": number,
+        "step": step_number,
+        "process": thread.process,
+        "pid": thread.pid,
+        "tid": thread.tid,
+        "rank": thread.rank,
+        "start_ns": step.start_ns,
+        "end_ns": step.start_ns.saturating_add(step.took_ns),
+        "call": kind_of(&step.op),
+        "path": paths[0],
+        "args": arguments(&step.op),
+    });
+    if let Some(path) = paths[1] {
+        line["second_path"] = path.into();
+    }
+    if let Op::Io { result, .. } = step.op {
+        // Plans hold errno as a negative result; a dump shows results and errno as the caller saw them.
+        line["result"] = result.max(-1).into();
+        if result < 0 {
+            line["errno"] = result.saturating_neg().into();
+        }
+    }
+    line
+}
+
+/// The fields of an operation, by the names they have in the plan.
+fn arguments(op: &Op) -> Value {
+    let fields = match op {
+        Op::Io { call, .. } => serde_json::to_value(call),
+        other => serde_json::to_value(other),
+    };
+    // An enum is `{"Variant": {fields}}`, or `"Variant"` without fields.
+    match fields {
+        Ok(Value::Object(variant)) => variant.into_iter().next().map_or(Value::Null, |(_, fields)| fields),
+        _ => Value::Object(Map::new()),
+    }
+}
+
+/// Which file each handle of each process stands for; `None` where it stands for several in turn.
+struct Handles(HashMap<(u32, HandleId), Option<FileId>>);
+
+impl Handles {
+    fn of(plan: &Plan) -> Handles {
+        let mut handles = Handles(HashMap::new());
+        for program in &plan.programs {
+            for step in program.steps.iter() {
+                let (handle, file) = match step.op {
+                    Op::Io { call: Io::Open { file, handle, .. }, .. } => (handle, Some(file)),
+                    Op::Io { call: Io::Dup { handle, new }, .. } => (new, handles.file(program, handle)),
+                    _ => continue,
+                };
+                match handles.0.entry((program.thread.process, handle)) {
+                    Entry::Vacant(place) => drop(place.insert(file)),
+                    Entry::Occupied(mut place) if *place.get() != file => drop(place.insert(None)),
+                    Entry::Occupied(_) => {}
+                }
+            }
+        }
+        handles
+    }
+
+    fn file(&self, program: &Program, handle: HandleId) -> Option<FileId> {
+        self.0.get(&(program.thread.process, handle)).copied().flatten()
+    }
+
+    fn paths<'a>(&self, plan: &'a Plan, program: &Program, op: &Op) -> [Option<&'a str>; 2] {
+        let Op::Io { call, .. } = op else { return [None; 2] };
+        let (files, [handle, _]) = call.operands();
+        let first = files[0].or_else(|| self.file(program, handle?));
+        [first, files[1]].map(|file| plan.files.get(file? as usize).map(|file| file.path.as_str()))
+    }
+}

@@ -1,0 +1,154 @@
+//! What a run holds.
+
+use super::table::{self, row};
+use super::{Common, Counts};
+use crate::survey::{Survey, end_of_process};
+use serde::Serialize;
+use std::fmt::Write;
+use syn_trace::Run;
+use syn_trace::header::{HEADER_BYTES, VERSION};
+
+/// `syn info --json` for a run.
+#[derive(Serialize)]
+pub struct Info {
+    #[serde(flatten)]
+    pub common: Common,
+    /// Bytes in use per record, headers included.
+    bytes_per_event: f64,
+    /// Records per interface.
+    layers: Counts,
+    /// Records per call.
+    calls: Counts,
+    /// The process images, by start.
+    process_list: Vec<ProcessInfo>,
+}
+
+#[derive(Serialize)]
+struct ProcessInfo {
+    pid: u32,
+    ppid: u32,
+    host: String,
+    rank: Option<u32>,
+    threads: usize,
+    events: u64,
+    bytes: u64,
+    command: String,
+    /// Only process creation was recorded: a launcher or a shell.
+    launcher: bool,
+    end: &'static str,
+}
+
+impl Info {
+    pub fn of(run: &Run) -> Info {
+        let survey = Survey::of(run);
+        let application =
+            run.processes.iter().find(|process| !process.process_only).or(run.processes.first());
+        let mut hosts: Vec<String> = run.processes.iter().map(|process| process.host.clone()).collect();
+        hosts.sort();
+        hosts.dedup();
+        let (mut layers, mut calls) = (Counts::new(), Counts::new());
+        for &(call, count) in &survey.calls {
+            *layers.entry(call.layer().name()).or_default() += count;
+            calls.insert(call.name(), count);
+        }
+        let (events, bytes) = (survey.events(), survey.bytes());
+        Info {
+            process_list: process_list(run, &survey),
+            common: Common {
+                kind: "run",
+                format: VERSION,
+                command: application.map_or(String::new(), |process| process.command.clone()),
+                host: application.map_or(String::new(), |process| process.host.clone()),
+                hosts,
+                mpi: run.processes.iter().find_map(|process| process.mpi).map(str::to_owned),
+                processes: run.processes.len() as u64,
+                threads: run.threads.len() as u64,
+                ranks: run.processes.iter().map(|process| process.ranks).max().unwrap_or(0),
+                events,
+                bytes,
+                elapsed_s: run.application_span_ns().map_or(0.0, |(start, end)| (end - start) as f64 * 1e-9),
+                complete: survey.complete(),
+                dropped: survey.dropped,
+                not_entered: survey.not_entered,
+                unobserved: survey.unobserved,
+            },
+            bytes_per_event: bytes as f64 / events.max(1) as f64,
+            layers,
+            calls,
+        }
+    }
+}
+
+fn process_list(run: &Run, survey: &Survey) -> Vec<ProcessInfo> {
+    let describe = |process: &syn_trace::run::Process| {
+        let threads: Vec<_> = process.threads.iter().map(|&thread| &run.threads[thread]).collect();
+        let sum = |count: fn(&crate::survey::ThreadSurvey) -> u64| {
+            process.threads.iter().map(|&thread| count(&survey.threads[thread])).sum()
+        };
+        ProcessInfo {
+            pid: process.pid,
+            ppid: process.ppid,
+            host: process.host.clone(),
+            rank: process.rank,
+            threads: threads.len(),
+            events: sum(|thread| thread.events),
+            bytes: sum(|thread| thread.bytes),
+            command: process.command.clone(),
+            launcher: process.process_only,
+            end: end_of_process(&threads),
+        }
+    };
+    run.processes.iter().map(describe).collect()
+}
+
+/// One screen about a run.
+pub fn screen(run: &Run, info: &Info, rows: usize) -> String {
+    let mut out = String::new();
+    let common = &info.common;
+    row(&mut out, "run", format_args!("{} (format {})", run.path.display(), common.format));
+    table::heading(&mut out, common);
+    let headers = common.threads * HEADER_BYTES as u64;
+    let per_record = common.bytes.saturating_sub(headers) as f64 / common.events.max(1) as f64;
+    row(&mut out, "events", format_args!("{}, dropped {}", common.events, common.dropped));
+    row(
+        &mut out,
+        "bytes",
+        format_args!(
+            "{}: {:.1} an event, {per_record:.1} without the headers",
+            common.bytes, info.bytes_per_event
+        ),
+    );
+    table::counts(&mut out, "layers", &info.layers);
+    let mut lines = vec![format!(
+        "{:>8} {:>5} {:>7} {:>10}  {:<17}  {}",
+        "pid", "rank", "threads", "events", "end", "command"
+    )];
+    for process in &info.process_list {
+        let rank = process.rank.map_or("-".into(), |rank| rank.to_string());
+        let mut line = format!(
+            "{:>8} {rank:>5} {:>7} {:>10}  {:<17}  {}",
+            process.pid,
+            process.threads,
+            process.events,
+            process.end,
+            shorten(&process.command)
+        );
+        if process.launcher {
+            let _ = write!(line, " (launcher)");
+        }
+        lines.push(line);
+    }
+    table::list(&mut out, "process images", &lines, rows.saturating_add(1));
+    table::missing(&mut out, common, rows);
+    out
+}
+
+/// A command on one line of a table.
+fn shorten(command: &str) -> String {
+    const LONGEST: usize = 48;
+    let line: String = command.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.chars().count() <= LONGEST {
+        return line;
+    }
+    line.chars().take(LONGEST - 1).chain(['…']).collect()
+}

@@ -1,0 +1,79 @@
+//! The parts of a screen that runs and plans share.
+
+use super::{Common, Counts};
+use std::fmt::Write;
+
+/// Rows of a list before it is cut, so that everything fits one screen.
+pub const ROWS: usize = 16;
+
+/// Two columns: a name and its value.
+pub fn row(out: &mut String, name: &str, value: impl std::fmt::Display) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{name:<12} {value}");
+}
+
+/// What ran where.
+pub fn heading(out: &mut String, common: &Common) {
+    row(out, "command", if common.command.is_empty() { "unknown" } else { &common.command });
+    row(out, "host", common.hosts.join(", "));
+    if let Some(mpi) = &common.mpi {
+        row(out, "mpi", format_args!("{mpi}, {} ranks", common.ranks));
+    }
+    row(out, "processes", format_args!("{}, threads {}", common.processes, common.threads));
+    row(out, "elapsed", format_args!("{:.3} s", common.elapsed_s));
+}
+
+/// `name count, name count, …`, the largest first.
+pub fn counts(out: &mut String, name: &str, counts: &Counts) {
+    let mut sorted: Vec<_> = counts.iter().filter(|&(_, &count)| count > 0).collect();
+    sorted.sort_by_key(|&(name, &count)| (std::cmp::Reverse(count), *name));
+    let listed: Vec<String> = sorted.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    row(out, name, if listed.is_empty() { "none".into() } else { listed.join(", ") });
+}
+
+/// A list under a heading, cut after `rows` lines.
+pub fn list(out: &mut String, heading: &str, lines: &[String], rows: usize) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n{heading}");
+    for line in lines.iter().take(rows) {
+        let _ = writeln!(out, "  {line}");
+    }
+    if lines.len() > rows {
+        let _ = writeln!(out, "  … {} more; all of them with --all", lines.len() - rows);
+    }
+}
+
+/// What is missing; the last thing on the screen.
+pub fn missing(out: &mut String, common: &Common, rows: usize) {
+    let entered: Vec<String> = common.not_entered.iter().map(describe).collect();
+    list(out, "left no trace:", &entered, rows);
+    let unobserved: Vec<String> = common
+        .unobserved
+        .iter()
+        .map(|missed| match missed.pid {
+            Some(pid) => format!("process {pid}: {}", missed.reason),
+            None => missed.reason.clone(),
+        })
+        .collect();
+    list(out, "could not be seen:", &unobserved, rows);
+    let _ = writeln!(out);
+    let complete = if common.complete { "yes, nothing was missed" } else { "no, see above" };
+    row(out, "complete", complete);
+}
+
+fn describe(missing: &crate::survey::NotEntered) -> String {
+    let mut line = match (missing.pid, missing.rank) {
+        (_, Some(rank)) => return format!("rank {rank}: its trace is not in the folder"),
+        (Some(pid), _) => format!("process {pid}"),
+        (None, _) => "a process".into(),
+    };
+    if let (Some(by), Some(call)) = (missing.started_by, missing.call) {
+        let _ = write!(line, ", {call} by process {by}");
+    }
+    if let Some(program) = &missing.program {
+        let _ = write!(line, ": {program}");
+    }
+    line + " (statically linked, set-user-ID, or ended at once)"
+}

@@ -1,0 +1,71 @@
+//! Signals that are meant for the command while it is being recorded.
+//!
+//! Ctrl-C at a terminal reaches the command by itself, since it is in our process group; a signal that someone
+//! sends to us is passed on. Either way we stay until the command has ended, to tell about the run folder.
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
+use rustix::termios::tcgetpgrp;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::Signals;
+use std::fs::File;
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Passes signals on to the command that is running.
+pub struct Relay {
+    /// Set while there is a process that a signal can be sent to: a zombie still counts, a reaped one does not.
+    running: Arc<Mutex<Option<Pid>>>,
+}
+
+impl Relay {
+    /// Takes over the signals. Without a command running they end this program, as they would have.
+    pub fn start() -> io::Result<Relay> {
+        let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
+        let running = Arc::new(Mutex::new(None));
+        let relay = Relay { running: running.clone() };
+        std::thread::Builder::new().name("signals".into()).spawn(move || {
+            for number in signals.forever() {
+                match (*lock(&running), Signal::from_named_raw(number)) {
+                    (None, _) => std::process::exit(128 + number),
+                    (Some(child), Some(signal)) if !came_from_terminal(number) => {
+                        // It fails only for a set-user-ID command, which is not ours to stop.
+                        let _ = kill_process(child, signal);
+                    }
+                    _ => {}
+                }
+            }
+        })?;
+        Ok(relay)
+    }
+
+    /// Starts `command`; no signal gets lost in between.
+    pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        let mut running = lock(&self.running);
+        let child = command.spawn()?;
+        *running = Some(Pid::from_child(&child));
+        Ok(child)
+    }
+
+    /// Waits for the command. Its process id stays taken until no more signal can be sent to it.
+    pub fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(error) = waitid(WaitId::Pid(Pid::from_child(child)), ended) {
+            if error != rustix::io::Errno::INTR {
+                return Err(error.into());
+            }
+        }
+        *lock(&self.running) = None;
+        child.wait()
+    }
+}
+
+fn lock(running: &Mutex<Option<Pid>>) -> MutexGuard<'_, Option<Pid>> {
+    running.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The terminal sends SIGINT and SIGQUIT to its whole foreground process group, the command included.
+fn came_from_terminal(signal: i32) -> bool {
+    let in_foreground = || tcgetpgrp(File::open("/dev/tty").ok()?).ok().map(|group| group == getpgrp());
+    matches!(signal, SIGINT | SIGQUIT) && in_foreground() == Some(true)
+}

@@ -1,0 +1,178 @@
+//! One pass over everything in a run folder: how much there is, and what is missing.
+
+mod children;
+
+use children::Children;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
+use syn_trace::reader::Ending;
+use syn_trace::record::Fault;
+use syn_trace::run::Thread;
+use syn_trace::{Call, Run, header};
+
+/// What one pass over a run found.
+pub struct Survey {
+    /// Per thread, as in [`Run::threads`].
+    pub threads: Vec<ThreadSurvey>,
+    /// Events per call, by [`Call`] number.
+    pub calls: Vec<(Call, u64)>,
+    /// Processes that left no trace although something started them.
+    pub not_entered: Vec<NotEntered>,
+    /// What could not be seen.
+    pub unobserved: Vec<Unobserved>,
+    /// Records that could not be written.
+    pub dropped: u64,
+}
+
+/// How much one thread recorded, and how its file ends.
+pub struct ThreadSurvey {
+    /// Records.
+    pub events: u64,
+    /// Bytes of the file in use, its header included.
+    pub bytes: u64,
+    /// How its records end.
+    pub ending: Ending,
+}
+
+/// A process that the shim could not enter.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct NotEntered {
+    /// Its process id, when known.
+    pub pid: Option<u32>,
+    /// Its rank, when that is what is known.
+    pub rank: Option<u32>,
+    /// The program, when known.
+    pub program: Option<String>,
+    /// Which process started it.
+    pub started_by: Option<u32>,
+    /// Through which call.
+    pub call: Option<&'static str>,
+}
+
+/// Something that could not be seen.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Unobserved {
+    /// In which process; `None` when even that is unknown.
+    pub pid: Option<u32>,
+    /// What, and why.
+    pub reason: String,
+}
+
+impl Survey {
+    /// Reads every record of the run.
+    pub fn of(run: &Run) -> Survey {
+        let mut counts = vec![0u64; usize::from(u16::MAX) + 1];
+        let mut children = Children::default();
+        let mut survey = Survey {
+            threads: Vec::with_capacity(run.threads.len()),
+            calls: Vec::new(),
+            not_entered: Vec::new(),
+            unobserved: Vec::new(),
+            dropped: run.dropped(),
+        };
+        for thread in &run.threads {
+            let pid = run.processes[thread.process].pid;
+            let mut events = thread.events();
+            let mut count = 0;
+            for event in events.by_ref() {
+                count += 1;
+                counts[event.call as usize] += 1;
+                children.see(thread.process, &event);
+                if event.call == Call::Unobserved {
+                    let reason = String::from_utf8_lossy(event.texts[0]).into_owned();
+                    survey.unobserved.push(Unobserved { pid: Some(pid), reason });
+                }
+            }
+            children.thread_ends(thread.process);
+            let ending = events.ending().unwrap_or(Ending::Whole);
+            survey.threads.push(ThreadSurvey { events: count, bytes: events.bytes_read(), ending });
+        }
+        survey.calls = Call::ALL.iter().map(|&call| (call, counts[call as usize])).collect();
+        survey.calls.retain(|&(_, count)| count > 0);
+        survey.not_entered = children.without_trace(run);
+        survey.not_entered.extend(missing_ranks(run));
+        survey.look_for_faults(run);
+        survey
+    }
+
+    fn look_for_faults(&mut self, run: &Run) {
+        for (thread, survey) in run.threads.iter().zip(&self.threads) {
+            let pid = Some(run.processes[thread.process].pid);
+            if let Some(fault) = describe_ending(survey.ending) {
+                let reason = format!("{}: {fault}; what precedes was read", thread.trace.path().display());
+                self.unobserved.push(Unobserved { pid, reason });
+            }
+            let dropped = thread.trace.header().dropped.load(Relaxed);
+            if dropped > 0 {
+                let reason = format!("{dropped} records of thread {} could not be written", thread.tid());
+                self.unobserved.push(Unobserved { pid, reason });
+            }
+        }
+        for process in
+            run.processes.iter().filter(|process| !process.process_only && !process.sees_libc_internal)
+        {
+            let reason =
+                "reads and writes that libc makes for its streams: its entry points could not be detoured";
+            self.unobserved.push(Unobserved { pid: Some(process.pid), reason: reason.into() });
+        }
+        for error in &run.unreadable {
+            self.unobserved.push(Unobserved { pid: None, reason: error.to_string() });
+        }
+    }
+
+    /// True when nothing was missed.
+    pub fn complete(&self) -> bool {
+        self.dropped == 0 && self.not_entered.is_empty() && self.unobserved.is_empty()
+    }
+
+    /// Records in all.
+    pub fn events(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.events).sum()
+    }
+
+    /// Bytes in use in all.
+    pub fn bytes(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.bytes).sum()
+    }
+}
+
+/// What is wrong with the end of a file; `None` when nothing is.
+pub fn describe_ending(ending: Ending) -> Option<String> {
+    match ending {
+        Ending::Whole => None,
+        Ending::CutOff { offset } => Some(format!("cut off inside the record at byte {offset}")),
+        Ending::Damaged { offset, fault } => {
+            let what = match fault {
+                Fault::UnknownCall(number) => format!("call number {number} is not in the table"),
+                Fault::WrongLength => "its fields do not fill its length".into(),
+                Fault::CutOff => "it ends too early".into(),
+            };
+            Some(format!("damaged: no record at byte {offset} ({what})"))
+        }
+    }
+}
+
+/// How a process ended, from the states of its threads.
+pub fn end_of_process(threads: &[&Thread]) -> &'static str {
+    let has = |state| threads.iter().any(|thread| thread.trace.header().state.load(Relaxed) == state);
+    if has(header::STATE_STOPPED) {
+        "recording stopped"
+    } else if has(header::STATE_PROCESS_ENDED) {
+        "ended"
+    } else if has(header::STATE_RECORDING) {
+        "killed or running"
+    } else {
+        "ended"
+    }
+}
+
+fn missing_ranks(run: &Run) -> Vec<NotEntered> {
+    let ranks = run.processes.iter().map(|process| process.ranks).max().unwrap_or(0);
+    let seen: BTreeSet<u32> = run.processes.iter().filter_map(|process| process.rank).collect();
+    // A damaged header may claim billions of ranks.
+    (0..ranks.min(1 << 20))
+        .filter(|rank| !seen.contains(rank))
+        .map(|rank| NotEntered { pid: None, rank: Some(rank), program: None, started_by: None, call: None })
+        .collect()
+}

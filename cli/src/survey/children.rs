@@ -1,0 +1,134 @@
+//! Which processes were started, and which of them left no trace.
+
+use super::NotEntered;
+use std::collections::{HashMap, HashSet};
+use syn_trace::record::{BEGAN, FAILED};
+use syn_trace::{Call, Event, Run, text};
+
+/// A process that some call started.
+struct Started {
+    /// Index of the process that did it.
+    by: usize,
+    /// Its process id, when the call tells.
+    pid: Option<u32>,
+    call: Call,
+    program: Option<String>,
+}
+
+/// Collects what was started while the events go by, thread after thread.
+#[derive(Default)]
+pub struct Children {
+    started: Vec<Started>,
+    /// An `execve` that has begun; it succeeded if the thread does nothing after it.
+    exec: Option<String>,
+}
+
+impl Children {
+    /// Looks at one event of process `process`.
+    pub fn see(&mut self, process: usize, event: &Event<'_>) {
+        self.exec = None;
+        let began_exec = event.call == Call::Execve && event.has(BEGAN);
+        if event.has(FAILED) {
+            return;
+        }
+        let (pid, program) = match event.call {
+            Call::Execve if began_exec => {
+                self.exec = Some(text::escape(event.texts[0]).into_owned());
+                return;
+            }
+            Call::Fork | Call::Vfork if event.result > 0 => (event.result, None),
+            Call::PosixSpawn if event.result == 0 && event.numbers[0] > 0 => {
+                (event.numbers[0], Some(event.texts[0]))
+            }
+            // Whoever is waited for existed, however it was made (clone, a fork nobody saw).
+            Call::Waitpid if event.result > 0 => (event.result, None),
+            // What runs is a shell; the calls do not tell its process id.
+            Call::System if event.result != -1 => (0, Some(event.texts[0])),
+            Call::Popen => (0, Some(event.texts[0])),
+            _ => return,
+        };
+        let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0);
+        let program = program.map(|program| text::escape(program).into_owned());
+        self.started.push(Started { by: process, pid, call: event.call, program });
+    }
+
+    /// The events of a thread of `process` are over.
+    pub fn thread_ends(&mut self, process: usize) {
+        if let Some(program) = self.exec.take() {
+            self.started.push(Started { by: process, pid: None, call: Call::Execve, program: Some(program) });
+        }
+    }
+
+    /// What was started and has no trace in the run.
+    pub fn without_trace(self, run: &Run) -> Vec<NotEntered> {
+        let seen = Seen::of(run);
+        let mut known_children: HashSet<(usize, u32)> = HashSet::new();
+        for started in self.started.iter().filter(|started| started.call != Call::Waitpid) {
+            known_children.extend(started.pid.map(|pid| (started.by, pid)));
+        }
+        let mut shells: HashMap<usize, usize> = HashMap::new();
+        let mut missing = Vec::new();
+        let mut named = HashSet::new();
+        for started in self.started {
+            let process = &run.processes[started.by];
+            if started.pid.is_some_and(|pid| !named.insert((process.boot_id, pid))) {
+                continue;
+            }
+            let entered = match started.pid {
+                Some(pid) => seen.images.contains_key(&(process.boot_id, pid)),
+                None if started.call == Call::Execve => {
+                    let images = seen.images.get(&(process.boot_id, process.pid));
+                    images
+                        .is_some_and(|starts| starts.iter().any(|&start| start > process.start_monotonic_ns))
+                }
+                None => {
+                    let others = shells.entry(started.by).or_insert_with(|| {
+                        let children = seen.children.get(&(process.boot_id, process.pid));
+                        children.map_or(0, |children| {
+                            children
+                                .iter()
+                                .filter(|&&pid| !known_children.contains(&(started.by, pid)))
+                                .count()
+                        })
+                    });
+                    let entered = *others > 0;
+                    *others = others.saturating_sub(1);
+                    entered
+                }
+            };
+            if !entered {
+                missing.push(NotEntered {
+                    pid: started.pid.or_else(|| (started.call == Call::Execve).then_some(process.pid)),
+                    rank: None,
+                    program: started.program,
+                    started_by: Some(process.pid),
+                    call: Some(started.call.name()),
+                });
+            }
+        }
+        missing
+    }
+}
+
+/// A machine's boot, and a process id there.
+type OnMachine = ([u8; 16], u32);
+
+/// The processes of a run, by machine and process id.
+struct Seen {
+    /// When each image with the id started.
+    images: HashMap<OnMachine, Vec<u64>>,
+    /// Which processes have the id as their parent.
+    children: HashMap<OnMachine, HashSet<u32>>,
+}
+
+impl Seen {
+    fn of(run: &Run) -> Seen {
+        let mut seen = Seen { images: HashMap::new(), children: HashMap::new() };
+        for process in &run.processes {
+            let images = seen.images.entry((process.boot_id, process.pid)).or_default();
+            images.push(process.start_monotonic_ns);
+            seen.children.entry((process.boot_id, process.ppid)).or_default().insert(process.pid);
+        }
+        seen
+    }
+}

@@ -1,0 +1,118 @@
+//! `syn info`, `syn dump` and `syn check` on plans.
+
+mod support;
+
+use serde_json::json;
+use std::path::PathBuf;
+use support::{Folder, json_on, on};
+use syn_plan::{About, Edge, File, Initial, Io, Op, Plan, Program, Rule, Step, Steps, Thread};
+
+fn program(rank: u32, ops: &[Op]) -> Program {
+    let steps: Steps =
+        (0u64..).zip(ops).map(|(at, &op)| Step { start_ns: at * 1_000, took_ns: 10, op }).collect();
+    Program { thread: Thread { process: rank, rank: Some(rank), pid: 100 + rank, tid: 100 + rank }, steps }
+}
+
+fn plan() -> Plan {
+    let io = |call, result| Op::Io { call, result };
+    Plan {
+        about: About {
+            command: "app".into(),
+            hosts: vec!["node0".into(), "node1".into()],
+            mpi: Some("Open MPI".into()),
+            ranks: 2,
+            recorded_ns: 1_500_000_000,
+            runs_ns: vec![1_500_000_000, 1_600_000_000],
+            events: 40,
+            dropped: 0,
+            busy_waiting: 0.5,
+            remarks: Vec::new(),
+        },
+        files: vec![
+            File { path: "/data/in".into(), initial: Initial::Regular { bytes: 4096 } },
+            File { path: "/data/out".into(), initial: Initial::Absent },
+        ],
+        edges: vec![Edge { rule: Rule::Message, signals: 1 }],
+        programs: vec![
+            program(
+                0,
+                &[
+                    io(Io::Open { file: 0, handle: 0, flags: 0, mode: 0 }, 0),
+                    io(Io::Read { handle: 0, bytes: 512 }, 512),
+                    Op::Signal { edge: 0 },
+                    io(Io::Rename { from: 0, to: 1 }, -2),
+                ],
+            ),
+            program(
+                1,
+                &[Op::Compute { cpu_ns: 5, idle_ns: 1 }, Op::Wait { edge: 0, count: 1 }, io(Io::SyncFs, 0)],
+            ),
+        ],
+    }
+}
+
+fn saved(folder: &Folder, plan: &Plan) -> PathBuf {
+    let path = folder.path().join("app.syn");
+    plan.save(&path).unwrap();
+    path
+}
+
+#[test]
+fn info_counts_edges_by_rule() {
+    let folder = Folder::new();
+    let info = &json_on("info", &saved(&folder, &plan())).code(0).json()[0];
+    let expected = json!({
+        "kind": "plan", "format": syn_plan::VERSION, "command": "app", "host": "node0", "mpi": "Open MPI", "processes": 2,
+        "threads": 2, "ranks": 2, "events": 40, "elapsed_s": 1.5, "complete": true, "dropped": 0, "not_entered": [],
+        "unobserved": [], "steps": 7, "files": 2, "prepared_bytes": 4096, "runs_s": [1.5, 1.6],
+    });
+    for (name, value) in expected.as_object().unwrap() {
+        assert_eq!(&info[name], value, "{name}");
+    }
+    assert_eq!((&info["edges"]["message"], &info["edges"]["collective"]), (&json!(1), &json!(0)));
+    let mut remarked = plan();
+    remarked.about.remarks.push("io_uring was used".into());
+    let said = on("info", &saved(&folder, &remarked)).code(3);
+    assert!(said.out.contains("io_uring was used") && said.out.contains("message 1"), "{}", said.out);
+}
+
+#[test]
+fn dump_has_one_line_per_step() {
+    let folder = Folder::new();
+    let path = saved(&folder, &plan());
+    let steps = json_on("dump", &path).code(0).json();
+    assert_eq!(steps.len(), 7);
+    assert_eq!(
+        steps[1],
+        json!({
+            "program": 0, "step": 1, "process": 0, "pid": 100, "tid": 100, "rank": 0, "start_ns": 1000, "end_ns": 1010,
+            "call": "read", "path": "/data/in", "args": {"handle": 0, "bytes": 512}, "result": 512,
+        })
+    );
+    assert_eq!((&steps[3]["errno"], &steps[3]["result"]), (&json!(2), &json!(-1)));
+    assert_eq!((&steps[3]["path"], &steps[3]["second_path"]), (&json!("/data/in"), &json!("/data/out")));
+    assert_eq!(steps[6]["args"], json!({}));
+    let text = on("dump", &path).code(0).out;
+    assert_eq!(text.lines().count(), 7);
+    assert!(text.lines().nth(1).unwrap().ends_with("= 512 </data/in>"), "{text}");
+}
+
+#[test]
+fn a_plan_that_is_damaged_or_cut_off_is_refused_with_the_place() {
+    let folder = Folder::new();
+    let path = saved(&folder, &plan());
+    assert!(on("check", &path).code(0).out.contains("2 programs, 7 steps, 1 edges"));
+    let whole = std::fs::read(&path).unwrap();
+    let mut newer = whole.clone();
+    newer[8] = 99;
+    let mut damaged = whole.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    for (bytes, expected) in
+        [(&newer[..], "newer"), (&damaged, "damaged in"), (&whole[..whole.len() - 1], "cut off")]
+    {
+        std::fs::write(&path, bytes).unwrap();
+        for subcommand in ["info", "dump", "check"] {
+            on(subcommand, &path).code(1).err_has(&["app.syn", expected]);
+        }
+    }
+}

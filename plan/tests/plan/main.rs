@@ -1,0 +1,7 @@
+//! The plan as a file, the document that describes it, and the checker.
+
+mod checker;
+mod document;
+mod file;
+mod sample;
+mod text;

@@ -1,0 +1,92 @@
+//! The command line.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+/// What to replay, where and how.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The plan to replay, as `syn-merge` wrote it
+    #[arg(value_name = "FILE", default_value = "merged.syn")]
+    pub plan: PathBuf,
+
+    /// Folder on the storage to replay on; everything happens in a fresh folder below it
+    #[arg(long, value_name = "DIR")]
+    pub storage: PathBuf,
+
+    /// When to issue an I/O operation
+    #[arg(long, value_enum, default_value_t)]
+    pub mode: Mode,
+
+    /// Replay this often, each time from freshly prepared files
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub repeat: NonZeroU32,
+
+    /// Write the report to this file, as JSON
+    #[arg(long, value_name = "F.json")]
+    pub report: Option<PathBuf>,
+
+    /// Drop the prepared files from the page cache before the replay starts
+    #[arg(long)]
+    pub cold: bool,
+
+    /// Leave the replayed files where they are
+    #[arg(long)]
+    pub keep: bool,
+
+    /// Multiply all computation by this factor
+    #[arg(long, value_name = "F", default_value = "1", value_parser = scale)]
+    pub cpu_scale: f64,
+
+    /// How to wait for another rank; `auto` does as the recorded application did
+    #[arg(long, value_enum, default_value_t)]
+    pub wait: Waiting,
+}
+
+/// When an I/O operation is issued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// When the one before it, its computation and what it waits for are done (closed model)
+    #[default]
+    Closed,
+    /// As fast as possible: no computation, no waiting
+    Afap,
+    /// After the think time that was recorded, computation and waiting alike (think-limited)
+    Think,
+    /// At the time it was issued in the recording (open model)
+    Timed,
+}
+
+impl Mode {
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Closed => "closed",
+            Mode::Afap => "afap",
+            Mode::Think => "think",
+            Mode::Timed => "timed",
+        }
+    }
+}
+
+/// How a rank waits for another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Waiting {
+    /// As the recorded application did
+    #[default]
+    Auto,
+    /// Poll, and yield the processor between two polls
+    Spin,
+    /// Sleep until woken
+    Block,
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(factor) if factor.is_finite() && factor >= 0.0 => Ok(factor),
+        _ => Err("expected a number of at least 0, such as 1.5".into()),
+    }
+}

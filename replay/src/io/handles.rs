@@ -1,0 +1,86 @@
+//! The open files of one process of the plan.
+
+use rustix::io::{Errno, Result};
+use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use syn_plan::{FileId, HandleId, Op, Program};
+
+const CLOSED: RawFd = -1;
+
+/// From handles to descriptors, shared by the threads of a process as descriptors are.
+#[derive(Debug)]
+pub struct Handles {
+    slots: Box<[Slot]>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    descriptor: AtomicI32,
+    /// For messages; the file of the last open.
+    file: AtomicU32,
+}
+
+impl Handles {
+    /// Room for every handle that `programs` use.
+    pub fn for_programs<'a>(programs: impl IntoIterator<Item = &'a Program>) -> Handles {
+        let calls =
+            programs.into_iter().flat_map(|program| program.steps.iter()).filter_map(|step| match step.op {
+                Op::Io { call, .. } => Some(call),
+                _ => None,
+            });
+        let most = calls.flat_map(|call| call.operands().1).flatten().max();
+        Handles::with_room(most.map_or(0, |most| most as usize + 1))
+    }
+
+    /// Room for `count` handles.
+    pub fn with_room(count: usize) -> Handles {
+        let closed = || Slot { descriptor: AtomicI32::new(CLOSED), file: AtomicU32::new(0) };
+        Handles { slots: std::iter::repeat_with(closed).take(count).collect() }
+    }
+
+    fn slot(&self, handle: HandleId) -> Result<&Slot> {
+        self.slots.get(handle as usize).ok_or(Errno::BADF)
+    }
+
+    /// The open file; `EBADF` when it is closed.
+    pub fn get(&self, handle: HandleId) -> Result<BorrowedFd<'_>> {
+        match self.slot(handle)?.descriptor.load(Ordering::Relaxed) {
+            CLOSED => Err(Errno::BADF),
+            // SAFETY: the descriptor was open when it was put here. Another thread of the recorded application may
+            // have closed it in this moment, as it may in any program; then the kernel answers EBADF, or acts on
+            // another file beneath the root, since the descriptors that are not the plan's stay open all the time.
+            descriptor => Ok(unsafe { BorrowedFd::borrow_raw(descriptor) }),
+        }
+    }
+
+    /// The file that a handle was last opened on.
+    pub fn file(&self, handle: HandleId) -> Option<FileId> {
+        self.slot(handle).ok().map(|slot| slot.file.load(Ordering::Relaxed))
+    }
+
+    /// Puts an open file in place; what was there is closed.
+    pub fn put(&self, handle: HandleId, descriptor: OwnedFd, file: FileId) -> Result<()> {
+        let slot = self.slot(handle)?;
+        slot.file.store(file, Ordering::Relaxed);
+        drop(owned(slot.descriptor.swap(descriptor.into_raw_fd(), Ordering::AcqRel)));
+        Ok(())
+    }
+
+    /// Takes an open file out, to be closed.
+    pub fn take(&self, handle: HandleId) -> Result<OwnedFd> {
+        owned(self.slot(handle)?.descriptor.swap(CLOSED, Ordering::AcqRel)).ok_or(Errno::BADF)
+    }
+}
+
+impl Drop for Handles {
+    fn drop(&mut self) {
+        for slot in &mut self.slots {
+            drop(owned(std::mem::replace(slot.descriptor.get_mut(), CLOSED)));
+        }
+    }
+}
+
+fn owned(descriptor: RawFd) -> Option<OwnedFd> {
+    // SAFETY: a slot owns its descriptor, and it was swapped out of the slot.
+    (descriptor != CLOSED).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })
+}

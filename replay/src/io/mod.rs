@@ -1,0 +1,12 @@
+//! I/O operations of a plan as system calls beneath the root.
+
+#![allow(unsafe_code)]
+
+mod flags;
+mod handles;
+mod perform;
+mod transfer;
+
+pub use handles::Handles;
+pub use perform::Target;
+pub use transfer::{Buffers, fill};

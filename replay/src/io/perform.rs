@@ -1,0 +1,200 @@
+//! One I/O operation.
+
+use super::{Buffers, Handles, flags};
+use crate::storage::{BelowRoot, Root, relative};
+use rustix::fs::{self, AtFlags, FallocateFlags, Mode, OFlags, RawDir};
+use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
+use std::ffi::CString;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use syn_plan::{FileId, HandleId, Io};
+
+/// What `opendir(3)` of the GNU C library reads a folder with.
+const FOLDER_BUFFER: usize = 32 << 10;
+
+/// Where the operations of one process go.
+#[derive(Debug)]
+pub struct Target<'a> {
+    /// Everything lies beneath it.
+    pub root: &'a Root,
+    /// By [`FileId`].
+    pub files: &'a [syn_plan::File],
+    /// By [`FileId`].
+    pub paths: &'a [BelowRoot],
+    /// The open files.
+    pub handles: Handles,
+    /// Opens that were done without `O_DIRECT`, because the storage does not have it.
+    pub direct_refused: AtomicU64,
+}
+
+impl Target<'_> {
+    /// Does `call`. Returns bytes moved, 0, or the negated errno, as `expected` is in the plan.
+    pub fn perform(&self, buffers: &mut Buffers, call: &Io, expected: i64) -> i64 {
+        match self.attempt(buffers, call, expected) {
+            Ok(moved) => moved as i64,
+            Err(error) => -i64::from(error.raw_os_error()),
+        }
+    }
+
+    /// The path of the file that `call` is about, where it was recorded.
+    pub fn path_of(&self, call: &Io) -> Option<&str> {
+        let (files, handles) = call.operands();
+        let file = files[0].or_else(|| handles[0].and_then(|handle| self.handles.file(handle)))?;
+        self.files.get(file as usize).map(|file| file.path.as_str())
+    }
+
+    fn attempt(&self, buffers: &mut Buffers, call: &Io, expected: i64) -> Result<u64> {
+        let hoped = u64::try_from(expected).unwrap_or(0);
+        // What was written is known; asking for more could fill the storage behind the check of its room.
+        let written = |bytes: u64| if expected >= 0 { bytes.min(hoped) } else { bytes };
+        let open = |handle| self.handles.get(handle);
+        match *call {
+            Io::Read { handle, bytes } => return buffers.read(open(handle)?, bytes, None, hoped),
+            Io::Write { handle, bytes } => return buffers.write(open(handle)?, written(bytes), None, hoped),
+            Io::ReadAt { handle, bytes, offset } => {
+                return buffers.read(open(handle)?, bytes, Some(offset), hoped);
+            }
+            Io::WriteAt { handle, bytes, offset } => {
+                return buffers.write(open(handle)?, written(bytes), Some(offset), hoped);
+            }
+            Io::Open { file, handle, flags, mode } => self.open(file, handle, flags, mode, expected)?,
+            Io::Close { handle } => close(self.handles.take(handle)?)?,
+            Io::Dup { handle, new } => {
+                let file = self.handles.file(handle).unwrap_or(0);
+                self.handles.put(new, fcntl_dupfd_cloexec(open(handle)?, 0)?, file)?;
+            }
+            Io::Seek { handle, offset } => {
+                fs::seek(open(handle)?, fs::SeekFrom::Start(offset))?;
+            }
+            Io::Fsync { handle } => fs::fsync(open(handle)?)?,
+            Io::Fdatasync { handle } => fs::fdatasync(open(handle)?)?,
+            Io::SyncRange { handle, offset, bytes, flags } => {
+                sync_range(open(handle)?, offset, bytes, flags)?
+            }
+            Io::SyncFs => fs::syncfs(self.root)?,
+            Io::Ftruncate { handle, bytes } => fs::ftruncate(open(handle)?, bytes)?,
+            Io::Allocate { handle, mode, offset, bytes } => {
+                let mode = FallocateFlags::from_bits_retain(mode as u32);
+                fs::fallocate(open(handle)?, mode, offset, bytes)?;
+            }
+            Io::Fstat { handle } => drop(fs::fstat(open(handle)?)?),
+            Io::ReadDir { handle, entries } => read_folder(open(handle)?, entries)?,
+            ref on_a_path => self.on_path(on_a_path)?,
+        }
+        Ok(0)
+    }
+
+    fn on_path(&self, call: &Io) -> Result<()> {
+        match *call {
+            Io::Truncate { file, bytes } => {
+                let file = self.root.open(&self.path(file).whole, OFlags::WRONLY, Mode::empty())?;
+                fs::ftruncate(file, bytes)
+            }
+            Io::Stat { file, follow } => self.root.stat(self.path(file), follow).map(drop),
+            Io::Access { file, mode } => {
+                let file = self.root.open(&self.path(file).whole, OFlags::PATH, Mode::empty())?;
+                access(file.as_fd(), mode)
+            }
+            Io::Readlink { file } => {
+                let (parent, last) = self.root.parent(self.path(file))?;
+                fs::readlinkat(parent, last, Vec::new()).map(drop)
+            }
+            Io::Unlink { file } => {
+                let (parent, last) = self.root.parent(self.path(file))?;
+                fs::unlinkat(parent, last, AtFlags::empty())
+            }
+            Io::Rmdir { file } => {
+                let (parent, last) = self.root.parent(self.path(file))?;
+                fs::unlinkat(parent, last, AtFlags::REMOVEDIR)
+            }
+            Io::Mkdir { file, mode } => {
+                let (parent, last) = self.root.parent(self.path(file))?;
+                fs::mkdirat(parent, last, permissions(mode))
+            }
+            Io::Rename { from, to } => {
+                let ((from, old), (to, new)) = self.parents(from, to)?;
+                fs::renameat(from, old, to, new)
+            }
+            Io::Link { from, to } => {
+                let ((from, old), (to, new)) = self.parents(from, to)?;
+                fs::linkat(from, old, to, new, AtFlags::empty())
+            }
+            Io::Symlink { target, link } => {
+                let content: CString =
+                    relative(&self.files[target as usize].path, &self.files[link as usize].path);
+                let (parent, last) = self.root.parent(self.path(link))?;
+                fs::symlinkat(content.as_c_str(), parent, last)
+            }
+            _ => unreachable!("operations on open files are handled by the caller"),
+        }
+    }
+
+    fn path(&self, file: FileId) -> &BelowRoot {
+        &self.paths[file as usize]
+    }
+
+    fn parents(&self, from: FileId, to: FileId) -> Result<(Entry<'_>, Entry<'_>)> {
+        Ok((self.root.parent(self.path(from))?, self.root.parent(self.path(to))?))
+    }
+
+    fn open(&self, file: FileId, handle: HandleId, flags: i32, mode: u32, expected: i64) -> Result<()> {
+        let (path, flags, mode) = (&self.path(file).whole, flags::from_plan(flags), permissions(mode));
+        let descriptor = match self.root.open(path, flags, mode) {
+            Err(Errno::INVAL) if expected >= 0 && flags.contains(OFlags::DIRECT) => {
+                let descriptor = self.root.open(path, flags - OFlags::DIRECT, mode)?;
+                self.direct_refused.fetch_add(1, Ordering::Relaxed);
+                descriptor
+            }
+            outcome => outcome?,
+        };
+        // What failed when it was recorded is not used later: no handle stands for it.
+        if expected < 0 { close(descriptor) } else { self.handles.put(handle, descriptor, file) }
+    }
+}
+
+type Entry<'a> = (std::os::fd::OwnedFd, &'a std::ffi::CStr);
+
+/// Permission bits without set-user-id, set-group-id and sticky: the replay hands out no rights.
+fn permissions(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & 0o777)
+}
+
+fn close(descriptor: std::os::fd::OwnedFd) -> Result<()> {
+    // SAFETY: the descriptor is given up here, and nothing uses it afterwards.
+    unsafe { rustix::io::try_close(descriptor.into_raw_fd()) }
+}
+
+fn sync_range(file: std::os::fd::BorrowedFd<'_>, offset: u64, bytes: u64, flags: u32) -> Result<()> {
+    let (offset, bytes) = (offset as i64, bytes as i64);
+    // SAFETY: takes no pointers; negative numbers are refused by the kernel.
+    status(unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes, flags) }.into())
+}
+
+/// access(2) of an open file, so that no second lookup can lead elsewhere.
+fn access(file: std::os::fd::BorrowedFd<'_>, mode: i32) -> Result<()> {
+    let (descriptor, empty) = (file.as_raw_fd(), c"".as_ptr());
+    // SAFETY: the path is an empty C string, which with `AT_EMPTY_PATH` stands for the descriptor itself.
+    status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, empty, mode, libc::AT_EMPTY_PATH) })
+}
+
+fn status(result: i64) -> Result<()> {
+    if result == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+fn read_folder(folder: std::os::fd::BorrowedFd<'_>, entries: u32) -> Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); FOLDER_BUFFER];
+    let mut listing = RawDir::new(folder, &mut buffer);
+    for _ in 0..entries {
+        match listing.next() {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(error),
+            None => break,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,208 @@
+//! Reading and writing of any size from buffers of a bounded one.
+
+use rustix::io::{Errno, Result};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use syn_plan::{Io, Op, Program};
+
+/// The largest buffer of a thread; larger transfers repeat it.
+const MOST: usize = 16 << 20;
+/// Buffers begin and end at multiples of this, as direct I/O demands.
+const PAGE: usize = 4096;
+/// The most pieces of one vectored call (`IOV_MAX`).
+const PIECES: usize = 1024;
+
+/// What a thread reads into and writes from; two, so that it writes what no storage can leave out even after it has
+/// read zeros.
+#[derive(Debug)]
+pub struct Buffers {
+    read: Buffer,
+    write: Buffer,
+}
+
+impl Buffers {
+    /// Large enough for what `program` does; different `seed`s give different content.
+    pub fn for_program(program: &Program, seed: u64) -> Buffers {
+        let (mut read, mut write) = (0, 0);
+        for step in program.steps.iter() {
+            match step.op {
+                Op::Io { call: Io::Read { bytes, .. } | Io::ReadAt { bytes, .. }, .. } => {
+                    read = bytes.max(read)
+                }
+                Op::Io { call: Io::Write { bytes, .. } | Io::WriteAt { bytes, .. }, .. } => {
+                    write = bytes.max(write)
+                }
+                _ => {}
+            }
+        }
+        Buffers { read: Buffer::new(read, seed), write: Buffer::new(write, seed) }
+    }
+
+    /// For a program that moves no bytes.
+    pub fn none() -> Buffers {
+        Buffers { read: Buffer::new(0, 0), write: Buffer::new(0, 0) }
+    }
+
+    /// Reads up to `bytes` bytes, from the current position or from `offset`. After a short read it goes on only
+    /// while less than `expected` bytes, the recorded number, have come.
+    pub fn read(
+        &mut self,
+        from: BorrowedFd<'_>,
+        bytes: u64,
+        offset: Option<u64>,
+        expected: u64,
+    ) -> Result<u64> {
+        let (buffer, descriptor) = (&mut self.read, from.as_raw_fd());
+        whole(bytes, expected, |done, bytes| {
+            let at = position(offset, done)?;
+            let pieces = buffer.pieces(bytes);
+            let (list, count) = (pieces.as_ptr(), pieces.len() as i32);
+            let libc::iovec { iov_base: start, iov_len: length } = pieces[0];
+            // SAFETY: every piece lies in `buffer`, which is borrowed mutably; that pieces overlap is of no concern,
+            // since nobody looks at what was read.
+            moved(unsafe {
+                match (count, at) {
+                    (1, None) => libc::read(descriptor, start, length),
+                    (1, Some(at)) => libc::pread(descriptor, start, length, at),
+                    (_, None) => libc::readv(descriptor, list, count),
+                    (_, Some(at)) => libc::preadv(descriptor, list, count, at),
+                }
+            })
+        })
+    }
+
+    /// Writes `bytes` bytes, to the current position or to `offset`, going on as [`Buffers::read`] does.
+    pub fn write(
+        &mut self,
+        to: BorrowedFd<'_>,
+        bytes: u64,
+        offset: Option<u64>,
+        expected: u64,
+    ) -> Result<u64> {
+        let (buffer, descriptor) = (&mut self.write, to.as_raw_fd());
+        whole(bytes, expected, |done, bytes| {
+            let at = position(offset, done)?;
+            let pieces = buffer.pieces(bytes);
+            let (list, count) = (pieces.as_ptr(), pieces.len() as i32);
+            let libc::iovec { iov_base: start, iov_len: length } = pieces[0];
+            // SAFETY: every piece lies in `buffer`, which outlives the call; the kernel only reads from it.
+            moved(unsafe {
+                match (count, at) {
+                    (1, None) => libc::write(descriptor, start, length),
+                    (1, Some(at)) => libc::pwrite(descriptor, start, length, at),
+                    (_, None) => libc::writev(descriptor, list, count),
+                    (_, Some(at)) => libc::pwritev(descriptor, list, count, at),
+                }
+            })
+        })
+    }
+}
+
+/// Goes on with `transfer(done, left)` until it moves nothing more, or what was recorded has been moved.
+fn whole(bytes: u64, expected: u64, mut transfer: impl FnMut(u64, u64) -> Result<u64>) -> Result<u64> {
+    let mut done = 0;
+    loop {
+        match transfer(done, bytes - done) {
+            Ok(0) => return Ok(done),
+            Ok(now) => done += now,
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => return Ok(done),
+        }
+        if done >= expected.min(bytes) {
+            return Ok(done);
+        }
+    }
+}
+
+fn position(offset: Option<u64>, done: u64) -> Result<Option<i64>> {
+    let at = |offset: u64| offset.checked_add(done).and_then(|at| i64::try_from(at).ok()).ok_or(Errno::INVAL);
+    offset.map(at).transpose()
+}
+
+fn moved(result: isize) -> Result<u64> {
+    u64::try_from(result).map_err(|_| {
+        let error = std::io::Error::last_os_error();
+        Errno::from_io_error(&error).unwrap_or(Errno::IO)
+    })
+}
+
+/// Page-aligned memory, and a list of pieces of it that together have any size.
+#[derive(Debug)]
+struct Buffer {
+    memory: Vec<u8>,
+    start: usize,
+    bytes: usize,
+    pieces: Vec<libc::iovec>,
+}
+
+// SAFETY: the pieces point into the buffer's own memory.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    fn new(bytes: u64, seed: u64) -> Buffer {
+        let bytes = usize::try_from(bytes).unwrap_or(MOST).min(MOST).next_multiple_of(PAGE).max(PAGE);
+        let mut memory = vec![0; bytes + PAGE];
+        let start = memory.as_ptr().align_offset(PAGE);
+        fill(&mut memory[start..], seed);
+        Buffer { memory, start, bytes, pieces: Vec::new() }
+    }
+
+    /// Pieces of `bytes` bytes together, or of as many as one call takes; at least one.
+    fn pieces(&mut self, bytes: u64) -> &[libc::iovec] {
+        let start = self.memory[self.start..].as_mut_ptr().cast();
+        let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+        self.pieces.clear();
+        loop {
+            let iov_len = left.min(self.bytes);
+            self.pieces.push(libc::iovec { iov_base: start, iov_len });
+            left -= iov_len;
+            if left == 0 || self.pieces.len() == PIECES {
+                return &self.pieces;
+            }
+        }
+    }
+}
+
+/// Fills `bytes` with pseudo-random numbers (xorshift64*, Vigna 2016) that are hard to compress.
+pub fn fill(bytes: &mut [u8], seed: u64) {
+    let mut state = seed.wrapping_mul(2).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    for chunk in bytes.chunks_mut(8) {
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        let number = state.wrapping_mul(0x2545_f491_4f6c_dd1d).to_le_bytes();
+        chunk.copy_from_slice(&number[..chunk.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_have_the_size_asked_for_and_stay_in_the_buffer() {
+        let mut buffer = Buffer::new(u64::MAX, 1);
+        for bytes in [0, 1, MOST as u64, 3 * MOST as u64 + 5] {
+            let pieces = buffer.pieces(bytes);
+            assert_eq!(pieces.iter().map(|piece| piece.iov_len as u64).sum::<u64>(), bytes);
+            assert!(pieces.iter().all(|piece| piece.iov_len <= MOST && piece.iov_base.addr() % PAGE == 0));
+        }
+        assert_eq!(buffer.pieces(u64::MAX).len(), PIECES);
+    }
+
+    #[test]
+    fn a_transfer_ends_with_the_recorded_number_of_bytes() {
+        let parts = |bytes, expected| {
+            let mut calls = 0;
+            let done = whole(bytes, expected, |_, left| {
+                calls += 1;
+                Ok(left.min(10))
+            });
+            (done, calls)
+        };
+        assert_eq!(parts(30, 30), (Ok(30), 3));
+        assert_eq!(parts(30, 10), (Ok(10), 1));
+        assert_eq!(parts(30, 0), (Ok(10), 1));
+        assert_eq!(whole(5, 5, |_, _| Err(Errno::BADF)), Err(Errno::BADF));
+        assert_eq!(whole(5, 5, |done, _| if done == 0 { Ok(2) } else { Err(Errno::NOSPC) }), Ok(2));
+    }
+}

@@ -1,0 +1,119 @@
+//! What is replayed, on which machine, how.
+
+use crate::args::{Args, Mode};
+use crate::burn;
+use crate::clock::{now_ns, thread_cpu_ns};
+use crate::io::{Buffers, Handles, Target};
+use crate::program::Runner;
+use crate::storage::{BelowRoot, Root};
+use crate::transport::{Nobody, polls};
+use anyhow::Context;
+use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
+use std::num::NonZero;
+use std::sync::atomic::AtomicU64;
+use syn_plan::{Io, Op, Plan, Program, Step, Steps, Thread};
+
+/// Steps of the program that measures what a step costs.
+const PROBE_STEPS: u64 = 2000;
+/// The fastest of so many counts: what else runs on the machine only ever adds to it.
+const PROBE_ROUNDS: usize = 30;
+
+/// How fast this machine is.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    /// Iterations of [`burn::burn`] in a nanosecond of processor time.
+    pub iterations_per_ns: f64,
+    /// What the replay itself adds to a step, nanoseconds.
+    pub step_cost_ns: f64,
+}
+
+impl Machine {
+    /// Measures this machine with as many threads as will run at once.
+    ///
+    /// # Errors
+    /// When threads cannot be started.
+    pub fn measure(programs: usize) -> anyhow::Result<Machine> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let iterations_per_ns =
+            burn::calibrate(programs.clamp(1, cores)).context("cannot measure the speed of this machine")?;
+        let step_cost_ns = step_cost().context("cannot measure the cost of a step")?;
+        Ok(Machine { iterations_per_ns, step_cost_ns })
+    }
+}
+
+/// One replay of a plan.
+#[derive(Debug)]
+pub struct Job<'a> {
+    /// What is replayed.
+    pub plan: &'a Plan,
+    /// Its files below the root, by number.
+    pub paths: &'a [BelowRoot],
+    /// Where.
+    pub root: &'a Root,
+    /// When operations are issued.
+    pub mode: Mode,
+    /// How fast the machine is.
+    pub machine: Machine,
+    /// What computation is multiplied with.
+    pub cpu_scale: f64,
+    /// Whether messages are waited for by polling.
+    pub polls: bool,
+}
+
+impl<'a> Job<'a> {
+    /// As the command line says.
+    pub fn new(
+        args: &Args,
+        plan: &'a Plan,
+        paths: &'a [BelowRoot],
+        root: &'a Root,
+        machine: Machine,
+    ) -> Job<'a> {
+        let polls = polls(plan, args.wait);
+        Job { plan, paths, root, mode: args.mode, machine, cpu_scale: args.cpu_scale, polls }
+    }
+
+    /// The programs with these numbers, as one process with its own open files.
+    pub fn target(&self, programs: &[usize]) -> Target<'a> {
+        let handles = Handles::for_programs(programs.iter().map(|&index| &self.plan.programs[index]));
+        let (root, files, paths) = (self.root, &self.plan.files[..], self.paths);
+        Target { root, files, paths, handles, direct_refused: AtomicU64::new(0) }
+    }
+}
+
+/// What a step costs beyond its system call: a program of `lseek`s against a bare loop of them.
+fn step_cost() -> anyhow::Result<f64> {
+    let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
+    // No path is looked up by this program, so a file serves as the root.
+    let root = Root::new(file.try_clone()?);
+    let handles = Handles::with_room(1);
+    handles.put(0, file.try_clone()?, 0)?;
+    let target = Target { root: &root, files: &[], paths: &[], handles, direct_refused: AtomicU64::new(0) };
+    let call = Io::Seek { handle: 0, offset: 0 };
+    let step = |number| Step { start_ns: number * 1000, took_ns: 200, op: Op::Io { call, result: 0 } };
+    let thread = Thread { process: 0, rank: None, pid: 0, tid: 0 };
+    let program = Program { thread, steps: (0..PROBE_STEPS).map(step).collect::<Steps>() };
+    let plan = Plan::default();
+    let machine = Machine { iterations_per_ns: 0.0, step_cost_ns: 0.0 };
+    let job = Job {
+        plan: &plan,
+        paths: &[],
+        root: &root,
+        mode: Mode::Closed,
+        machine,
+        cpu_scale: 1.0,
+        polls: false,
+    };
+    let (mut with_replay, mut bare) = (u64::MAX, u64::MAX);
+    for _ in 0..PROBE_ROUNDS {
+        let place = AtomicU64::new(0);
+        let runner = Runner::new(&job, &target, &Nobody, 0, &place, Buffers::none());
+        with_replay = with_replay.min(runner.run(&program.steps, now_ns()).times.cpu_ns);
+        let before = thread_cpu_ns();
+        for _ in 0..PROBE_STEPS {
+            seek(&file, SeekFrom::Start(0))?;
+        }
+        bare = bare.min(thread_cpu_ns() - before);
+    }
+    Ok(with_replay.saturating_sub(bare) as f64 / PROBE_STEPS as f64)
+}

@@ -1,0 +1,237 @@
+//! Local processes: one child per process of the plan, its programs as threads.
+
+use super::{Crew, by_process, run_programs};
+use crate::clock::now_ns;
+use crate::job::Job;
+use crate::measure::Outcome;
+use crate::sys::child::{exit_now, fork, require_one_thread};
+use crate::sys::shared::SharedSlice;
+use crate::sys::signals::Signals;
+use crate::transport::shared::Counters;
+use anyhow::{Context, bail};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
+};
+use rustix::thread::futex::{self, Flags};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+use syn_plan::{Plan, Program};
+
+/// Numbers in a line of the processor's cache, so that programs do not disturb each other by telling where they are.
+const LINE: usize = 8;
+/// Between two looks at whether all children are ready.
+const READY_LOOK: Duration = Duration::from_micros(500);
+/// Children report their end by a signal; this is in case of one that came before the wait.
+const END_LOOK: Duration = Duration::from_secs(1);
+/// No program has begun.
+const NOT_BEGUN: u64 = u64::MAX;
+
+/// The calling process leads; the children do the work.
+pub struct Local {
+    signals: Signals,
+}
+
+impl Local {
+    /// Raises the limit of open files as far as allowed, and keeps interrupts until they are asked for.
+    ///
+    /// # Errors
+    /// When the calling process has more than one thread.
+    pub fn new() -> anyhow::Result<Local> {
+        require_one_thread()?;
+        let limit = getrlimit(Resource::Nofile);
+        // Where it is refused, the replay has as many as it had, and says so when they are used up.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+        Ok(Local { signals: Signals::block() })
+    }
+}
+
+impl Crew for Local {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+    fn leads(&self) -> bool {
+        true
+    }
+    fn programs_here(&self, plan: &Plan) -> usize {
+        plan.programs.len()
+    }
+    fn fits(&self, _plan: &Plan) -> anyhow::Result<()> {
+        Ok(())
+    }
+    fn agree(&self, stage: anyhow::Result<()>) -> anyhow::Result<()> {
+        stage
+    }
+    fn share_folder(&self, folder: Option<PathBuf>) -> PathBuf {
+        folder.unwrap_or_default()
+    }
+    fn share_code(&self, code: u8) -> u8 {
+        code
+    }
+    fn interrupted(&self) -> bool {
+        self.signals.interrupted()
+    }
+
+    fn replay(&self, job: &Job<'_>) -> anyhow::Result<Vec<Outcome>> {
+        let stage = Stage::new(job)?;
+        let mut children = Children { running: BTreeMap::new() };
+        for (process, programs) in &by_process(job.plan, 0..job.plan.programs.len()) {
+            let results = File::from(memfd_create("syn-replay results", MemfdFlags::CLOEXEC)?);
+            let pid = fork(|| stage.play(job, programs, &results))
+                .with_context(|| format!("cannot start process {process} of the plan"))?;
+            children.running.insert(pid.as_raw_nonzero().get(), (programs.clone(), results));
+        }
+        let mut outcomes = Vec::new();
+        while stage.control[READY].load(Ordering::Acquire) < job.plan.programs.len() as u32 {
+            self.signals.wait(READY_LOOK);
+            self.look_after(&mut children, &stage, job, &mut outcomes)?;
+        }
+        stage.start();
+        while !children.running.is_empty() {
+            self.signals.wait(END_LOOK);
+            self.look_after(&mut children, &stage, job, &mut outcomes)?;
+        }
+        outcomes.sort_by_key(|outcome| outcome.program);
+        Ok(outcomes)
+    }
+}
+
+impl Local {
+    /// Takes in the outcomes of children that have ended.
+    fn look_after(
+        &self,
+        children: &mut Children,
+        stage: &Stage,
+        job: &Job<'_>,
+        outcomes: &mut Vec<Outcome>,
+    ) -> anyhow::Result<()> {
+        if self.signals.interrupted() {
+            bail!("interrupted");
+        }
+        while !children.running.is_empty() {
+            let Some((pid, status)) =
+                waitpid(None, WaitOptions::NOHANG).context("lost sight of the children")?
+            else {
+                break;
+            };
+            let Some((programs, mut results)) = children.running.remove(&pid.as_raw_nonzero().get()) else {
+                continue;
+            };
+            if status.exit_status() != Some(0) {
+                let end = match (status.terminating_signal(), status.exit_status()) {
+                    (Some(signal), _) => format!("was ended by signal {signal}"),
+                    (_, code) => format!("ended with status {}", code.unwrap_or(-1)),
+                };
+                bail!("a replaying process {end}: {}", stage.describe(job.plan, &programs));
+            }
+            results.seek(SeekFrom::Start(0))?;
+            let found: Vec<Outcome> =
+                serde_json::from_reader(BufReader::new(results)).with_context(|| {
+                    format!("process {pid:?} left no results: {}", stage.describe(job.plan, &programs))
+                })?;
+            outcomes.extend(found);
+        }
+        Ok(())
+    }
+}
+
+/// The children that have not ended. Dropped early, none of them goes on.
+struct Children {
+    running: BTreeMap<i32, (Vec<usize>, File)>,
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        let pids: Vec<Pid> = self.running.keys().filter_map(|&pid| Pid::from_raw(pid)).collect();
+        for &pid in &pids {
+            // A child that has ended in the meantime is reaped all the same.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        for &pid in &pids {
+            let _ = waitpid(Some(pid), WaitOptions::empty());
+        }
+    }
+}
+
+/// What the children and their parent share.
+struct Stage {
+    edges: Counters,
+    places: SharedSlice<AtomicU64>,
+    start_ns: SharedSlice<AtomicU64>,
+    control: SharedSlice<AtomicU32>,
+}
+
+/// In [`Stage::control`]: how many programs are ready.
+const READY: usize = 0;
+/// In [`Stage::control`]: 1 once the programs may start.
+const GATE: usize = 1;
+
+impl Stage {
+    fn new(job: &Job<'_>) -> anyhow::Result<Stage> {
+        let places = SharedSlice::<AtomicU64>::new(job.plan.programs.len() * LINE)?;
+        places.iter().for_each(|place| place.store(NOT_BEGUN, Ordering::Relaxed));
+        let edges = Counters::new(job.plan, job.polls)?;
+        Ok(Stage { edges, places, start_ns: SharedSlice::new(1)?, control: SharedSlice::new(2)? })
+    }
+
+    /// In the child: runs its programs and leaves what they gave in `results`. Returns the exit status.
+    fn play(&self, job: &Job<'_>, programs: &[usize], mut results: &File) -> i32 {
+        let place = |index: usize| &self.places[index * LINE];
+        let died = |why: &str| {
+            eprintln!("syn-replay: {why}");
+            exit_now(1)
+        };
+        let processes = [programs.to_vec()];
+        let outcomes = run_programs(job, &processes, &self.edges, &place, &|| self.wait_for_start(), &died);
+        let mut out = BufWriter::new(&mut results);
+        let written = serde_json::to_writer(&mut out, &outcomes).map_err(anyhow::Error::from);
+        match written.and_then(|()| Ok(out.flush()?)) {
+            Ok(()) => 0,
+            Err(error) => {
+                eprintln!("syn-replay: cannot hand over the results of a replaying process: {error:#}");
+                1
+            }
+        }
+    }
+
+    fn wait_for_start(&self) -> u64 {
+        self.control[READY].fetch_add(1, Ordering::AcqRel);
+        let gate = &self.control[GATE];
+        while gate.load(Ordering::Acquire) == 0 {
+            // Returns at once when the gate is open.
+            let _ = futex::wait(gate, Flags::empty(), 0, None);
+        }
+        self.start_ns[0].load(Ordering::Relaxed)
+    }
+
+    fn start(&self) {
+        self.start_ns[0].store(now_ns(), Ordering::Relaxed);
+        self.control[GATE].store(1, Ordering::Release);
+        // Waking fails for addresses only that are not mapped.
+        let _ = futex::wake(&self.control[GATE], Flags::empty(), i32::MAX as u32);
+    }
+
+    /// Where programs stood, for a message.
+    fn describe(&self, plan: &Plan, programs: &[usize]) -> String {
+        let places = programs.iter().map(|&index| {
+            let Program { thread, steps } = &plan.programs[index];
+            let rank = thread.rank.map_or("no rank".into(), |rank| format!("rank {rank}"));
+            let who = format!(
+                "program {index} ({rank}, recorded as process {}, thread {})",
+                thread.pid, thread.tid
+            );
+            match self.places[index * LINE].load(Ordering::Relaxed) {
+                NOT_BEGUN => format!("{who} had not begun"),
+                at => match steps.unrolled().nth(at as usize) {
+                    Some(step) => format!("{who} was at step {at}: {}", step.op),
+                    None => format!("{who} was at step {at}"),
+                },
+            }
+        });
+        places.collect::<Vec<_>>().join("; ")
+    }
+}

@@ -1,0 +1,23 @@
+//! `syn-replay`: the same code as `syn replay`.
+
+#![forbid(unsafe_code)]
+
+use clap::Parser;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "syn-replay", version, about = "Replays a recorded application below a storage root")]
+struct Cli {
+    #[command(flatten)]
+    args: syn_replay::Args,
+}
+
+fn main() -> ExitCode {
+    match syn_replay::run(Cli::parse().args) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            eprintln!("syn-replay: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

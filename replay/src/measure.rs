@@ -1,0 +1,245 @@
+//! What a program's replay gave, in a form that travels between processes and adds up.
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::mem::{Discriminant, discriminant};
+use syn_plan::Io;
+
+/// Longer than this is counted as this long: one hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Digits of a duration that are kept: an error of at most 1 %.
+const DIGITS: u8 = 2;
+/// Divergences that a program tells in full; the others are counted.
+const EXAMPLES: usize = 5;
+
+/// How durations are distributed.
+#[derive(Clone, Debug)]
+pub struct Latencies(Histogram<u64>);
+
+impl Default for Latencies {
+    fn default() -> Self {
+        match Histogram::new_with_bounds(1, LONGEST_NS, DIGITS) {
+            Ok(histogram) => Latencies(histogram),
+            Err(error) => unreachable!("the bounds are constant and valid: {error}"),
+        }
+    }
+}
+
+impl Latencies {
+    /// Counts a duration.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.0.saturating_record(ns);
+    }
+
+    /// The duration that `percent` of all do not exceed, nanoseconds.
+    pub fn percentile(&self, percent: f64) -> u64 {
+        self.0.value_at_percentile(percent)
+    }
+
+    /// The longest, nanoseconds.
+    pub fn longest(&self) -> u64 {
+        self.0.max()
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Counts what `other` has counted.
+    pub fn add(&mut self, other: &Latencies) {
+        // Both have the same bounds.
+        let _ = self.0.add(&other.0);
+    }
+}
+
+/// Counts per value, so that only what occurred is sent.
+impl Serialize for Latencies {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(
+            self.0.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())),
+        )
+    }
+}
+
+impl<'de> Deserialize<'de> for Latencies {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut latencies = Latencies::default();
+        for (value, count) in Vec::<(u64, u64)>::deserialize(from)? {
+            latencies.0.saturating_record_n(value, count);
+        }
+        Ok(latencies)
+    }
+}
+
+/// The operations of one call class.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Class {
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Time in them, nanoseconds.
+    pub total_ns: u64,
+    /// How their times are distributed.
+    pub latencies: Latencies,
+    /// How many did not come out as recorded.
+    pub divergent: u64,
+}
+
+impl Class {
+    /// Counts an operation that took `took_ns` and had `result`: bytes moved, or a negated errno.
+    #[inline]
+    pub fn record(&mut self, took_ns: u64, result: i64, moves_bytes: bool) {
+        self.total_ns += took_ns;
+        self.latencies.record(took_ns);
+        if moves_bytes && result > 0 {
+            self.bytes += result as u64;
+        }
+    }
+
+    /// Counts what `other` has counted.
+    pub fn add(&mut self, other: &Class) {
+        self.bytes += other.bytes;
+        self.total_ns += other.total_ns;
+        self.latencies.add(&other.latencies);
+        self.divergent += other.divergent;
+    }
+}
+
+/// True for the operations whose result is a number of bytes.
+pub fn moves_bytes(call: &Io) -> bool {
+    matches!(call, Io::Read { .. } | Io::Write { .. } | Io::ReadAt { .. } | Io::WriteAt { .. })
+}
+
+/// The classes that one program uses: few, so that a list is searched faster than a tree.
+#[derive(Debug, Default)]
+pub struct Classes(Vec<(Discriminant<Io>, &'static str, Class)>);
+
+impl Classes {
+    /// The class of `call`.
+    #[inline]
+    pub fn of(&mut self, call: &Io) -> &mut Class {
+        let kind = discriminant(call);
+        let place = self.0.iter().position(|(other, ..)| *other == kind).unwrap_or_else(|| {
+            self.0.push((kind, call.name(), Class::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[place].2
+    }
+
+    /// By name.
+    pub fn into_map(self) -> BTreeMap<String, Class> {
+        self.0.into_iter().map(|(_, name, class)| (name.to_owned(), class)).collect()
+    }
+}
+
+/// An operation that did not come out as recorded.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Divergence {
+    /// Index of the program.
+    pub program: usize,
+    /// Which of its steps, repeats followed.
+    pub step: u64,
+    /// The operation.
+    pub call: String,
+    /// The file where it was recorded.
+    pub file: Option<String>,
+    /// Its result in the recording: bytes moved, 0, or the negated errno.
+    pub expected: i64,
+    /// Its result here.
+    pub found: i64,
+}
+
+/// Where a program's time went. All in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Times {
+    /// Computation, and going from step to step.
+    pub compute_ns: u64,
+    /// Sleeps and recorded idle time.
+    pub sleep_ns: u64,
+    /// I/O operations.
+    pub io_ns: u64,
+    /// Waiting for other programs, and signalling to them.
+    pub waiting_ns: u64,
+    /// Processor time that the thread got.
+    pub cpu_ns: u64,
+}
+
+impl Times {
+    /// Adds the times of another program.
+    pub fn add(&mut self, other: &Times) {
+        self.compute_ns += other.compute_ns;
+        self.sleep_ns += other.sleep_ns;
+        self.io_ns += other.io_ns;
+        self.waiting_ns += other.waiting_ns;
+        self.cpu_ns += other.cpu_ns;
+    }
+}
+
+/// What one program's replay gave.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Index of the program.
+    pub program: usize,
+    /// When it ended, nanoseconds since the common start.
+    pub end_ns: u64,
+    /// Where its time went.
+    pub times: Times,
+    /// Its I/O by class.
+    pub classes: BTreeMap<String, Class>,
+    /// The first operations that did not come out as recorded.
+    pub divergences: Vec<Divergence>,
+    /// How late operations were issued in the open model.
+    pub lateness: Latencies,
+    /// Opens that were done without `O_DIRECT`.
+    pub direct_refused: u64,
+}
+
+/// Collects divergences.
+#[derive(Debug, Default)]
+pub struct Examples(Vec<Divergence>);
+
+impl Examples {
+    /// Keeps a divergence if it is among the first.
+    pub fn keep(&mut self, divergence: impl FnOnce() -> Divergence) {
+        if self.0.len() < EXAMPLES {
+            self.0.push(divergence());
+        }
+    }
+
+    /// What was kept.
+    pub fn into_list(self) -> Vec<Divergence> {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_travel_without_loss() {
+        let mut latencies = Latencies::default();
+        for ns in [0, 1, 250, 1_000, 1_000_000, LONGEST_NS, u64::MAX] {
+            latencies.record(ns);
+        }
+        let text = serde_json::to_string(&latencies).expect("serialised");
+        let back: Latencies = serde_json::from_str(&text).expect("deserialised");
+        assert_eq!(back.0, latencies.0);
+        assert_eq!(back.count(), 7);
+        assert_eq!(back.percentile(50.0), latencies.percentile(50.0));
+    }
+
+    #[test]
+    fn a_class_counts_bytes_of_transfers_only() {
+        let mut classes = Classes::default();
+        let (write, seek) = (Io::Write { handle: 0, bytes: 9 }, Io::Seek { handle: 0, offset: 9 });
+        for (call, result) in [(&write, 9), (&write, -28), (&seek, 9)] {
+            classes.of(call).record(5, result, moves_bytes(call));
+        }
+        let map = classes.into_map();
+        assert_eq!((map["write"].bytes, map["write"].total_ns, map["write"].latencies.count()), (9, 10, 2));
+        assert_eq!(map["lseek"].bytes, 0);
+    }
+}

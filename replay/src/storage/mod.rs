@@ -1,0 +1,13 @@
+//! The folder on the storage in which a replay happens, and how it is before the replay starts.
+
+mod folder;
+mod path;
+mod prepare;
+mod root;
+mod space;
+
+pub use folder::Folder;
+pub use path::{BelowRoot, relative};
+pub use prepare::prepare;
+pub use root::Root;
+pub use space::needed_bytes;

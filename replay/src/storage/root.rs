@@ -1,0 +1,62 @@
+//! The one way from a recorded path to a file: beneath the root, or not at all.
+
+use super::BelowRoot;
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, openat2};
+use rustix::io::{Errno, Result};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// How often a lookup is tried again when a rename elsewhere made its result uncertain (EAGAIN, openat2(2)).
+const RACES: u32 = 1000;
+
+/// An open folder beneath which all recorded paths are looked up. No name below it, no symbolic link and no rename
+/// while a lookup is under way leads out of it.
+#[derive(Debug)]
+pub struct Root {
+    dir: OwnedFd,
+}
+
+impl Root {
+    /// Takes the folder that `dir` stands for.
+    pub fn new(dir: OwnedFd) -> Root {
+        Root { dir }
+    }
+
+    /// Opens what lies at `path`. `mode` counts only where the flags create something.
+    pub fn open(&self, path: &CStr, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+        let creates = flags.intersects(OFlags::CREATE) || flags.contains(OFlags::TMPFILE);
+        let mode = if creates { mode } else { Mode::empty() };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        for _ in 0..RACES {
+            match openat2(&self.dir, path, flags | OFlags::CLOEXEC, mode, resolve) {
+                Err(Errno::AGAIN) => continue,
+                outcome => return outcome,
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    /// Opens the folder that holds the last name of `path`, to act on that name; `EBUSY` for the root itself, which
+    /// is the kernel's answer when `/` is to be removed or replaced.
+    pub fn parent<'a>(&self, path: &'a BelowRoot) -> Result<(OwnedFd, &'a CStr)> {
+        let last = path.last.as_deref().ok_or(Errno::BUSY)?;
+        let parent = self.open(&path.parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
+        Ok((parent, last))
+    }
+
+    /// The metadata of what lies at `path`.
+    pub fn stat(&self, path: &BelowRoot, follow: bool) -> Result<Stat> {
+        if follow || path.last.is_none() {
+            let file = self.open(&path.whole, OFlags::PATH, Mode::empty())?;
+            return rustix::fs::fstat(file);
+        }
+        let (parent, last) = self.parent(path)?;
+        rustix::fs::statat(parent, last, AtFlags::SYMLINK_NOFOLLOW)
+    }
+}
+
+impl AsFd for Root {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}

@@ -1,0 +1,40 @@
+//! `SIGNAL` and `WAIT` between programs, wherever they run.
+
+#[cfg(feature = "mpi")]
+pub mod messages;
+pub mod shared;
+
+use crate::args::Waiting;
+use syn_plan::{EdgeId, Plan, Rule};
+
+/// The plan's edges, as counters that all programs see.
+pub trait Transport: Sync {
+    /// Adds one to an edge.
+    fn signal(&self, edge: EdgeId);
+    /// Returns when an edge has had `count` signals.
+    fn wait(&self, edge: EdgeId, count: u32);
+}
+
+/// A transport without edges, for programs that wait for nobody.
+#[derive(Debug)]
+pub struct Nobody;
+
+impl Transport for Nobody {
+    fn signal(&self, _edge: EdgeId) {}
+    fn wait(&self, _edge: EdgeId, _count: u32) {}
+}
+
+/// Whether messages are waited for by polling: it takes processor time from other ranks, and so is a part of how
+/// fast the application is.
+pub fn polls(plan: &Plan, waiting: Waiting) -> bool {
+    match waiting {
+        Waiting::Auto => plan.about.busy_waiting > 0.5,
+        Waiting::Spin => true,
+        Waiting::Block => false,
+    }
+}
+
+/// True for what the message library waits for; the rest waits in the kernel.
+pub fn is_message(rule: Rule) -> bool {
+    matches!(rule, Rule::Message | Rule::Rendezvous | Rule::Collective)
+}

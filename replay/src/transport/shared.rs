@@ -1,0 +1,71 @@
+//! Edges as counters in memory that local processes share.
+
+use super::{Transport, is_message};
+use crate::sys::shared::SharedSlice;
+use rustix::thread::futex::{self, Flags};
+use rustix::thread::sched_yield;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use syn_plan::{EdgeId, Plan};
+
+/// Looks at the counter before a waiter goes to sleep: a few microseconds, about what going to sleep and being woken
+/// costs.
+const LOOKS: u32 = 100;
+
+/// One counter per edge, and for each the smallest count that somebody sleeps for.
+pub struct Counters {
+    counts: SharedSlice<AtomicU32>,
+    /// `u32::MAX` less the smallest count slept for; 0 for nobody. It is never taken back: edges are used once.
+    sleepers: SharedSlice<AtomicU32>,
+    polled: Vec<bool>,
+}
+
+impl Counters {
+    /// For the edges of `plan`; with `polls`, messages are waited for by polling.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn new(plan: &Plan, polls: bool) -> anyhow::Result<Counters> {
+        let polled = plan.edges.iter().map(|edge| polls && is_message(edge.rule)).collect();
+        let edges = plan.edges.len();
+        Ok(Counters { counts: SharedSlice::new(edges)?, sleepers: SharedSlice::new(edges)?, polled })
+    }
+}
+
+impl Transport for Counters {
+    fn signal(&self, edge: EdgeId) {
+        let edge = edge as usize;
+        let count = self.counts[edge].fetch_add(1, SeqCst) + 1;
+        // Whoever announces itself after this load sees the new count before it sleeps.
+        let sleeper = self.sleepers[edge].load(SeqCst);
+        if sleeper != 0 && count >= u32::MAX - sleeper {
+            // Waking fails for addresses only that are not mapped.
+            let _ = futex::wake(&self.counts[edge], Flags::empty(), i32::MAX as u32);
+        }
+    }
+
+    fn wait(&self, edge: EdgeId, count: u32) {
+        let edge = edge as usize;
+        let counter = &self.counts[edge];
+        if self.polled[edge] {
+            while counter.load(SeqCst) < count {
+                sched_yield();
+            }
+            return;
+        }
+        for _ in 0..LOOKS {
+            if counter.load(SeqCst) >= count {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        self.sleepers[edge].fetch_max(u32::MAX - count, SeqCst);
+        loop {
+            let now = counter.load(SeqCst);
+            if now >= count {
+                return;
+            }
+            // Returns at once when the counter has changed; any other return is looked into above.
+            let _ = futex::wait(counter, Flags::empty(), now, None);
+        }
+    }
+}

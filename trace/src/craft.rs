@@ -1,0 +1,268 @@
+//! Makes the traces of given events, for tests of whatever reads traces.
+//!
+//! One [`Craft`] is one thread. Times are nanoseconds since the start of the run, and one unit of the file is one
+//! nanosecond, so that a reader gives back exactly the times put in (the run starts at 0 if some craft does).
+//!
+//! ```
+//! use syn_trace::{Call, Run, craft::Craft};
+//!
+//! let folder = tempfile::tempdir()?;
+//! Craft::new(100, 100)
+//!     .rank(0, 1)
+//!     .process_start("/bin/app", "/home/u", "app input")
+//!     .call(Call::Open, 1_000, 50, 3, &[0, 0, 0o100_644, 4096, 7], &[b"data"], &[])
+//!     .call(Call::Read, 2_000, 80, 512, &[3, 512], &[], &[])
+//!     .fail(Call::Fsync, 3_000, 10, 5, &[3], &[])
+//!     .write(folder.path())?;
+//! let run = Run::open(folder.path())?;
+//! assert_eq!(run.process_events(0).count(), 7);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::calls::{Call, MAX_NUMBERS};
+use crate::header::{self, ClockPair, Header};
+use crate::record::{self, Times};
+use crate::run::EXTENSION;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// `CLOCK_MONOTONIC` at the start of a crafted run, nanoseconds.
+pub const MONOTONIC_START_NS: u64 = 1_000_000_000;
+/// `CLOCK_REALTIME` at the start of a crafted run, nanoseconds.
+pub const REALTIME_START_NS: u64 = 1_700_000_000_000_000_000;
+
+/// A thread's trace in the making. Calls are given in the order of their returns.
+pub struct Craft {
+    header: Header,
+    records: Vec<u8>,
+    end_ns: u64,
+    flags: u8,
+    cpu: (Option<u64>, Option<u64>),
+}
+
+impl Craft {
+    /// A thread of process `pid` on the host `node0`, which starts at 0 and has ended in an orderly way.
+    pub fn new(pid: u32, tid: u32) -> Craft {
+        let start = ClockPair { ticks: MONOTONIC_START_NS, monotonic_ns: MONOTONIC_START_NS };
+        let header = Header {
+            magic: header::MAGIC,
+            version: header::VERSION,
+            header_bytes: header::HEADER_BYTES as u32,
+            pid,
+            tid,
+            ppid: 1,
+            tick_shift: 0,
+            clock: header::CLOCK_MONOTONIC,
+            state: header::STATE_THREAD_ENDED.into(),
+            latest_index: 0.into(),
+            mpi: header::MPI_NONE.into(),
+            rank: (-1).into(),
+            ranks: 0.into(),
+            gap_cost_ticks: 0,
+            call_cost_ticks: 0,
+            capabilities: (header::SEES_LIBC_INTERNAL | header::SEES_MPI).into(),
+            process_start_ns: MONOTONIC_START_NS,
+            start_realtime_ns: REALTIME_START_NS,
+            start,
+            latest: [start; 2],
+            dropped: 0.into(),
+            boot_id: *b"crafted-boot-id.",
+            host: [0; 64],
+        };
+        let craft = Craft { header, records: Vec::new(), end_ns: 0, flags: 0, cpu: (None, None) };
+        craft.host("node0")
+    }
+
+    /// Its rank, in an Open MPI job of `ranks`.
+    pub fn rank(self, rank: i32, ranks: i32) -> Craft {
+        self.header.mpi.store(header::MPI_OPEN_MPI, Relaxed);
+        self.header.rank.store(rank, Relaxed);
+        self.header.ranks.store(ranks, Relaxed);
+        self
+    }
+
+    /// The host it runs on; another host is another machine with its own boot id.
+    pub fn host(mut self, name: &str) -> Craft {
+        let bytes = &name.as_bytes()[..name.len().min(self.header.host.len())];
+        self.header.host = [0; 64];
+        self.header.host[..bytes.len()].copy_from_slice(bytes);
+        let id = &bytes[..bytes.len().min(self.header.boot_id.len())];
+        self.header.boot_id = *b"crafted-boot-id.";
+        self.header.boot_id[..id.len()].copy_from_slice(id);
+        self
+    }
+
+    /// When its process image started. Threads with the same pid and time are of one image; say it before any call.
+    pub fn image(mut self, start_ns: u64) -> Craft {
+        self.header.process_start_ns = MONOTONIC_START_NS + start_ns;
+        self.starts(start_ns)
+    }
+
+    /// When the thread started; say it before any call.
+    pub fn starts(mut self, start_ns: u64) -> Craft {
+        assert!(self.records.is_empty(), "the start comes before the calls");
+        let start =
+            ClockPair { ticks: MONOTONIC_START_NS + start_ns, monotonic_ns: MONOTONIC_START_NS + start_ns };
+        self.header.start_realtime_ns = REALTIME_START_NS + start_ns;
+        (self.header.start, self.header.latest, self.end_ns) = (start, [start; 2], start_ns);
+        self
+    }
+
+    /// Changes any other field of the header.
+    pub fn header(mut self, change: impl FnOnce(&mut Header)) -> Craft {
+        change(&mut self.header);
+        self
+    }
+
+    /// The next call gets these further flags of [`crate::record`]: `INNER`, `WAITED`, `SIGNAL`, `BEGAN`.
+    pub fn flags(mut self, flags: u8) -> Craft {
+        self.flags = flags;
+        self
+    }
+
+    /// The next call gets CPU readings: nanoseconds from the reading before to its entry, and to its return.
+    pub fn cpu(mut self, before: Option<u64>, after: Option<u64>) -> Craft {
+        self.cpu = (before, after);
+        self
+    }
+
+    /// The records with which a process image starts: who it is, and its descriptors 0, 1 and 2 on a terminal.
+    pub fn process_start(self, exe: &str, cwd: &str, command: &str) -> Craft {
+        let at = self.end_ns;
+        let texts = [exe.as_bytes(), cwd.as_bytes(), command.as_bytes()];
+        let mut craft = self.call(Call::ProcessStart, at, 0, 0, &[1], &texts, &[]);
+        for fd in 0..3 {
+            let numbers = [fd, 0o2, 0, 0o020_620, 0, 3];
+            craft = craft.call(Call::InheritedFd, at, 0, 0, &numbers, &[b"/dev/pts/0"], &[]);
+        }
+        craft
+    }
+
+    /// A call that succeeded. Where the result is the byte count asked for, it is written so.
+    ///
+    /// # Panics
+    /// When the arguments are not as the table of calls says, or the call returns before the one before it.
+    #[allow(clippy::too_many_arguments)]
+    pub fn call(
+        self,
+        call: Call,
+        start_ns: u64,
+        took_ns: u64,
+        result: i64,
+        numbers: &[i64],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) -> Craft {
+        let complete = call.requested().is_some_and(|position| numbers.get(position) == Some(&result));
+        let flag = if complete { record::COMPLETE } else { 0 };
+        self.record(call, flag, (start_ns, took_ns), result, numbers, texts, list)
+    }
+
+    /// A call that failed with `errno`.
+    ///
+    /// # Panics
+    /// As [`Craft::call`].
+    pub fn fail(
+        self,
+        call: Call,
+        start_ns: u64,
+        took_ns: u64,
+        errno: i32,
+        numbers: &[i64],
+        texts: &[&[u8]],
+    ) -> Craft {
+        self.record(call, record::FAILED, (start_ns, took_ns), errno.into(), numbers, texts, &[])
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn record(
+        mut self,
+        call: Call,
+        flag: u8,
+        (start_ns, took_ns): (u64, u64),
+        outcome: i64,
+        numbers: &[i64],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) -> Craft {
+        let (number_count, text_count, list_count) = call.shape();
+        assert_eq!((numbers.len(), texts.len()), (number_count, text_count), "arguments of {call:?}");
+        assert!(list.is_empty() || list_count == 1, "{call:?} has no list");
+        let end_ns = start_ns + took_ns;
+        assert!(
+            end_ns >= self.end_ns,
+            "{call:?} returns at {end_ns}, before the call before it at {}",
+            self.end_ns
+        );
+        let (before, after) = std::mem::take(&mut self.cpu);
+        let cpu_flag = |reading: Option<u64>, flag| reading.map_or(0, |_| flag);
+        let flags = flag
+            | std::mem::take(&mut self.flags)
+            | cpu_flag(before, record::CPU_BEFORE)
+            | cpu_flag(after, record::CPU_AFTER);
+        let times = Times {
+            end: end_ns - self.end_ns,
+            took: took_ns,
+            cpu_before: before.unwrap_or(0),
+            cpu_after: after.unwrap_or(0),
+        };
+        self.end_ns = end_ns;
+        append(&mut self.records, call, flags, times, outcome, numbers, texts, list);
+        self
+    }
+
+    /// The file: header, records, and the zeros behind them.
+    pub fn bytes(&self) -> Vec<u8> {
+        let header = &raw const self.header;
+        // SAFETY: the header is plain data without padding (its fields fill each other's alignment), borrowed here.
+        let header = unsafe { std::slice::from_raw_parts(header.cast::<u8>(), size_of::<Header>()) };
+        let mut bytes = header.to_vec();
+        bytes.resize(header::HEADER_BYTES, 0);
+        bytes.extend_from_slice(&self.records);
+        bytes.resize(bytes.len() + 64, 0);
+        bytes
+    }
+
+    /// Writes the file into `folder` under the name that the shim would give it, and returns its path.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, folder: &Path) -> std::io::Result<PathBuf> {
+        let Header { pid, tid, start, .. } = &self.header;
+        let path = folder.join(format!("{pid}-{tid}-{:x}.{EXTENSION}", start.monotonic_ns));
+        std::fs::write(&path, self.bytes())?;
+        Ok(path)
+    }
+}
+
+/// Encodes a record whose number of integers is known only now.
+#[allow(clippy::too_many_arguments)]
+fn append(
+    records: &mut Vec<u8>,
+    call: Call,
+    flags: u8,
+    times: Times,
+    outcome: i64,
+    numbers: &[i64],
+    texts: &[&[u8]],
+    list: &[i64],
+) {
+    let start = records.len();
+    records.resize(start + record::room(texts, list), 0);
+    let at = records[start..].as_mut_ptr();
+    macro_rules! encode_with {
+        ($($count:literal)*) => {
+            match numbers.len() {
+                $($count => {
+                    let mut fixed = [0i64; $count];
+                    fixed.copy_from_slice(numbers);
+                    // SAFETY: there is room, it is zero, and the caller has compared the counts with the table.
+                    unsafe { record::encode(at, call, flags, times, outcome, &fixed, texts, list) }
+                })*
+                count => unreachable!("{count} integers, the most is {MAX_NUMBERS}"),
+            }
+        };
+    }
+    let length = encode_with!(0 1 2 3 4 5 6 7 8 9 10 11 12);
+    records.truncate(start + length);
+}

@@ -1,0 +1,73 @@
+//! How the paths of a call are found.
+
+use super::operands::Operands;
+use super::{AT_FDCWD, Descriptors, OpenId, Touched, descriptor};
+use crate::calls::Call;
+use crate::reader::Event;
+use std::rc::Rc;
+
+impl Descriptors {
+    pub(super) fn find_paths(&mut self, event: &Event<'_>, operands: &Operands, touched: &mut Touched) {
+        let Some(path) = operands.path(0, event) else { return };
+        match event.call {
+            Call::InheritedFd => {
+                // The kernel's names for what has no path look like `pipe:[1]` and `/memfd:name (deleted)`.
+                if path.starts_with(b"/") && !path.starts_with(b"/memfd:") {
+                    touched.path = self.paths.absolute(None, path);
+                }
+                return;
+            }
+            // Names without a slash are searched for in PATH.
+            Call::Execve | Call::PosixSpawn if !path.contains(&b'/') => return,
+            Call::Freopen if path.is_empty() => {
+                if let Some(file) = self.table.get(operands.fd(event)) {
+                    self.touch(file, touched);
+                }
+                return;
+            }
+            _ => {}
+        }
+        let directory = operands.directory(0, event);
+        if path.is_empty() {
+            // AT_EMPTY_PATH: the call is about the descriptor itself.
+            if let Some(file) = directory.and_then(|fd| self.table.get(descriptor(fd))) {
+                self.touch(file, touched);
+            }
+            return;
+        }
+        touched.path = self.absolute(directory, path);
+        match event.call {
+            Call::Rename | Call::Renameat | Call::Link | Call::Linkat => {
+                if let Some(second) = operands.path(1, event) {
+                    touched.second_path = self.absolute(operands.directory(1, event), second);
+                }
+            }
+            Call::Symlink | Call::Symlinkat => {
+                // A symbolic link's target counts from the folder that the link is in.
+                let folder =
+                    touched.path.as_deref().and_then(|link| link.rsplit_once('/')).map(|(folder, _)| folder);
+                touched.second_path = self.paths.absolute(folder, event.texts[0]);
+            }
+            _ => {}
+        }
+    }
+
+    fn absolute(&mut self, directory: Option<i64>, path: &[u8]) -> Option<Rc<str>> {
+        if path.starts_with(b"/") {
+            return self.paths.absolute(None, path);
+        }
+        let base = match directory {
+            None | Some(AT_FDCWD) => self.paths.folder.clone(),
+            Some(fd) => {
+                self.table.get(descriptor(fd)).and_then(|file| self.files[file as usize].path.clone())
+            }
+        };
+        self.paths.absolute(base.as_deref(), path)
+    }
+
+    #[inline(always)]
+    pub(super) fn touch(&self, file: OpenId, touched: &mut Touched) {
+        touched.file = Some(file);
+        touched.path.clone_from(&self.files[file as usize].path);
+    }
+}

@@ -1,0 +1,65 @@
+//! One open file, and how calls move its position.
+
+use super::flags::{O_APPEND, SETTABLE};
+use crate::calls::Call;
+use crate::reader::Event;
+use std::rc::Rc;
+
+/// An open file: what POSIX calls an open file description.
+#[derive(Clone, Debug)]
+pub struct OpenFile {
+    /// Absolute path, normalised as text; `None` for a pipe, socket or anonymous file, and where it is not known.
+    pub path: Option<Rc<str>>,
+    /// Flags of `open(2)`, with later changes by `fcntl(F_SETFL)`; see [`super::flags`].
+    pub flags: i32,
+    /// `st_mode` right after the open; 0 when unknown.
+    pub st_mode: u32,
+    /// `st_size` right after the open, bytes.
+    pub size: u64,
+    /// `st_ino` right after the open.
+    pub inode: u64,
+    /// The position as far as the process's own calls tell, bytes.
+    pub offset: u64,
+    /// It was open when the process image started.
+    pub inherited: bool,
+    /// Where the file ends as far as this open file's own calls tell, bytes.
+    pub(super) end: u64,
+    /// How many descriptors stand for it.
+    pub(super) descriptors: u32,
+}
+
+impl OpenFile {
+    /// `read`, `write` and their vector forms moved `result` bytes at the position.
+    #[inline(always)]
+    pub(super) fn transfer(&mut self, result: i64, writes: bool) {
+        let moved = result.max(0) as u64;
+        if writes && self.flags & O_APPEND != 0 {
+            self.offset = self.end;
+        }
+        self.offset = self.offset.saturating_add(moved);
+        if writes {
+            self.end = self.end.max(self.offset);
+        }
+    }
+
+    /// Follows a successful call that names a place in the file.
+    pub(super) fn follow(&mut self, event: &Event<'_>) {
+        let (writes, place) = (matches!(event.call, Call::Pwrite | Call::Pwritev), event.numbers[2]);
+        match event.call {
+            Call::Lseek => self.offset = event.result.max(0) as u64,
+            Call::Ftruncate => self.end = event.numbers[1].max(0) as u64,
+            // preadv2(2): with the offset -1 the position is used and moved.
+            Call::Preadv | Call::Pwritev if place == -1 => self.transfer(event.result, writes),
+            Call::Pwrite | Call::Pwritev => {
+                let behind = (place.max(0) as u64).saturating_add(event.result.max(0) as u64);
+                self.end = self.end.max(behind);
+            }
+            _ => {}
+        }
+    }
+
+    /// `fcntl(F_SETFL)`.
+    pub(super) fn set_flags(&mut self, flags: i32) {
+        self.flags = self.flags & !SETTABLE | flags & SETTABLE;
+    }
+}

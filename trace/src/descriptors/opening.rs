@@ -1,0 +1,142 @@
+//! How open files come and go.
+
+use super::{Descriptors, OpenFile, OpenId, PIPE, Touched, descriptor, flags, stat};
+use crate::reader::Event;
+
+impl Descriptors {
+    pub(super) fn open(&mut self, fd: i32, flags: i32, stat: [i64; 3], touched: &mut Touched) {
+        if fd < 0 {
+            return;
+        }
+        let id = self.files.len() as OpenId;
+        let anonymous = flags & flags::O_TMPFILE == flags::O_TMPFILE;
+        let size = stat[1].max(0) as u64;
+        self.files.push(OpenFile {
+            path: if anonymous { None } else { touched.path.clone() },
+            flags,
+            st_mode: stat[0] as u32,
+            size,
+            inode: stat[2] as u64,
+            offset: 0,
+            inherited: false,
+            end: size,
+            descriptors: 1,
+        });
+        if let Some(old) = self.table.put(fd, id) {
+            self.replaced.insert(fd, old);
+            self.release(old, touched);
+        }
+        (touched.file, touched.opened) = (Some(id), Some(id));
+    }
+
+    /// `fopen` and its kind: the file may have been opened by a call inside this one.
+    pub(super) fn open_stream(&mut self, fd: i32, flags: i32, stat: [i64; 3], touched: &mut Touched) {
+        match self.table.get(fd) {
+            Some(file) if self.files[file as usize].path == touched.path => touched.file = Some(file),
+            _ => {
+                self.closed_inside.remove(&fd);
+                self.open(fd, flags, stat, touched);
+            }
+        }
+    }
+
+    pub(super) fn reopen_stream(&mut self, event: &Event<'_>, touched: &mut Touched) {
+        let fd = descriptor(event.numbers[0]);
+        // It has closed the stream's file by itself: no close is to come.
+        self.closed_inside.remove(&fd);
+        if !event.texts[0].is_empty() {
+            self.open_stream(fd, flags::of_stream_mode(event.texts[1]), stat(&event.numbers, 1), touched);
+            self.replaced.remove(&fd);
+        }
+    }
+
+    pub(super) fn pipe(&mut self, event: &Event<'_>, touched: &mut Touched) {
+        let [reader, writer, flags, ..] = event.numbers;
+        let (reader, writer, flags) = (descriptor(reader), descriptor(writer), flags as i32);
+        if reader < 0 || writer < 0 || reader == writer {
+            return;
+        }
+        touched.path = None;
+        self.open(reader, flags, PIPE, touched);
+        let opened = touched.opened;
+        self.open(writer, flags | flags::O_WRONLY, PIPE, touched);
+        (touched.file, touched.opened) = (opened, opened);
+    }
+
+    pub(super) fn inherit(&mut self, event: &Event<'_>, touched: &mut Touched) {
+        let [fd, flags, offset, ..] = event.numbers;
+        self.open(descriptor(fd), flags as i32, stat(&event.numbers, 3), touched);
+        if let Some(file) = touched.opened {
+            let file = &mut self.files[file as usize];
+            (file.offset, file.inherited) = (offset.max(0) as u64, true);
+        }
+    }
+
+    pub(super) fn close(&mut self, event: &Event<'_>, touched: &mut Touched) {
+        let fd = descriptor(event.numbers[0]);
+        self.close_descriptor(fd, touched);
+        if let (1, Some(file)) = (event.depth(), touched.file) {
+            self.closed_inside.insert(fd, file);
+        }
+    }
+
+    /// `fclose` and its kind: the file may have been closed by a call inside this one.
+    pub(super) fn close_stream(&mut self, fd: i32, touched: &mut Touched) {
+        match self.closed_inside.remove(&fd) {
+            Some(file) => self.touch(file, touched),
+            None => self.close_descriptor(fd, touched),
+        }
+    }
+
+    fn close_descriptor(&mut self, fd: i32, touched: &mut Touched) {
+        if let Some(old) = self.take_replaced(fd) {
+            self.touch(old, touched);
+        } else if let Some(file) = self.table.take(fd) {
+            self.release(file, touched);
+        }
+    }
+
+    fn take_replaced(&mut self, fd: i32) -> Option<OpenId> {
+        // Nearly always empty, and then not worth a hash.
+        if self.replaced.is_empty() { None } else { self.replaced.remove(&fd) }
+    }
+
+    pub(super) fn close_range(&mut self, event: &Event<'_>, touched: &mut Touched) {
+        let bound = |number: i64| i32::try_from(number.max(0)).unwrap_or(i32::MAX);
+        for fd in self.table.used(bound(event.numbers[0]), bound(event.numbers[1])) {
+            if let Some(file) = self.table.take(fd) {
+                self.release(file, touched);
+            }
+        }
+    }
+
+    /// `closes`: the call itself closes `new` first (dup2).
+    pub(super) fn duplicate(&mut self, new: i32, closes: bool, touched: &mut Touched) {
+        if new < 0 {
+            return;
+        }
+        let old = match touched.file {
+            Some(file) => {
+                self.files[file as usize].descriptors += 1;
+                touched.duplicated = true;
+                self.table.put(new, file)
+            }
+            // A further descriptor for something unknown is unknown too.
+            None => self.table.take(new),
+        };
+        if let Some(old) = old {
+            if !closes {
+                self.replaced.insert(new, old);
+            }
+            self.release(old, touched);
+        }
+    }
+
+    fn release(&mut self, file: OpenId, touched: &mut Touched) {
+        let descriptors = &mut self.files[file as usize].descriptors;
+        *descriptors -= 1;
+        if *descriptors == 0 {
+            touched.released.push(file);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! A reader tells apart what is foreign, older, newer, cut off and damaged, gives everything in front of a fault,
+//! and survives any bytes whatever.
+
+use std::path::{Path, PathBuf};
+use syn_trace::craft::Craft;
+use syn_trace::descriptors::Descriptors;
+use syn_trace::header::{HEADER_BYTES, Header, MAGIC, VERSION};
+use syn_trace::reader::Ending;
+use syn_trace::record::{self, MAX_RECORD_BYTES};
+use syn_trace::run::GapMeter;
+use syn_trace::{Call, Event, Run, ThreadTrace, TraceError};
+
+fn craft() -> Craft {
+    let requests: Vec<i64> = (0..40).map(|number| 0x5500_0000 + 96 * number).collect();
+    Craft::new(11, 11)
+        .process_start("/bin/app", "/home/u", "app")
+        .call(Call::Open, 1_000, 50, 3, &[0o102, 0o600, 0o100_600, 0, 9], &[b"data"], &[])
+        .call(Call::Write, 2_000, 70, 4096, &[3, 4096], &[], &[])
+        .fail(Call::Rename, 3_000, 20, 2, &[], &[&[b'n'; 200], b"/new"])
+        .call(Call::MpiStartall, 4_000, 20, 0, &[40], &[], &requests)
+        .call(Call::Close, 5_000, 10, 0, &[3], &[], &[])
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+    fn file(&self, bytes: &[u8]) -> PathBuf {
+        let path = self.path().join("1-1-0.trace");
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+    fn open(&self, bytes: &[u8]) -> Result<ThreadTrace, TraceError> {
+        ThreadTrace::open(self.file(bytes))
+    }
+}
+
+/// Offset and length of every record of a whole file, and the file up to the end of the last.
+fn records(bytes: &[u8]) -> (Vec<(usize, usize)>, usize) {
+    let mut rest = &bytes[HEADER_BYTES..];
+    let mut found = Vec::new();
+    loop {
+        let offset = bytes.len() - rest.len();
+        match record::decode(&mut rest).unwrap() {
+            Some(_) => found.push((offset, bytes.len() - rest.len() - offset)),
+            None => return (found, offset),
+        }
+    }
+}
+
+#[test]
+fn foreign_older_newer_and_short_files_are_told_apart() {
+    let folder = Folder::new();
+    let whole = craft().bytes();
+    let with = |at: usize, value: u32| {
+        let mut bytes = whole.clone();
+        bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        bytes
+    };
+    assert!(matches!(folder.open(b"#!/bin/sh\n"), Err(TraceError::NotOurs { .. })));
+    assert!(matches!(folder.open(&[0; 5000]), Err(TraceError::NotOurs { .. })));
+    assert!(
+        matches!(folder.open(&with(8, VERSION + 1)), Err(TraceError::Newer { found, .. }) if found == VERSION + 1)
+    );
+    assert!(matches!(folder.open(&with(8, u32::MAX)), Err(TraceError::Newer { .. })));
+    // Version 0 is a header whose writer was killed before it could finish.
+    assert!(matches!(folder.open(&with(8, 0)), Err(TraceError::Short { .. })));
+    assert!(matches!(folder.open(&with(12, 512)), Err(TraceError::BadHeader { what: "header length", .. })));
+    assert!(matches!(folder.open(&with(28, 64)), Err(TraceError::BadHeader { what: "tick shift", .. })));
+    assert!(matches!(folder.open(&with(32, 2)), Err(TraceError::BadHeader { what: "clock", .. })));
+    for length in [0, 1, MAGIC.len() - 1, MAGIC.len(), MAGIC.len() + 3, 200, HEADER_BYTES - 1] {
+        let error = folder.open(&whole[..length]).unwrap_err();
+        assert!(
+            matches!(error, TraceError::Short { bytes, .. } if bytes == length as u64),
+            "{length}: {error}"
+        );
+    }
+    assert_eq!(folder.open(&whole[..HEADER_BYTES]).unwrap().events().count(), 0);
+    let missing = ThreadTrace::open(folder.path().join("missing.trace")).unwrap_err();
+    assert!(matches!(missing, TraceError::Io { .. }) && missing.to_string().contains("missing.trace"));
+}
+
+#[test]
+fn errors_name_the_file_and_both_versions() {
+    let folder = Folder::new();
+    let mut bytes = craft().bytes();
+    bytes[8] = 9;
+    let message = folder.open(&bytes).unwrap_err().to_string();
+    for part in ["1-1-0.trace", "format 9", "newer than 1", "update"] {
+        assert!(message.contains(part), "{part:?} in {message:?}");
+    }
+}
+
+#[test]
+fn cut_at_every_byte_everything_before_is_still_read() {
+    let folder = Folder::new();
+    let whole = craft().bytes();
+    let (records, end) = records(&whole);
+    for cut in HEADER_BYTES..=end {
+        let trace = folder.open(&whole[..cut]).unwrap();
+        let mut events = trace.events();
+        let read = events.by_ref().count();
+        let complete = records.iter().filter(|(offset, length)| offset + length <= cut).count();
+        assert_eq!(read, complete, "cut at {cut}");
+        let boundary = records.get(complete).map_or(end, |&(offset, _)| offset);
+        let expected =
+            if cut == boundary { Ending::Whole } else { Ending::CutOff { offset: boundary as u64 } };
+        assert_eq!(events.ending(), Some(expected), "cut at {cut}");
+    }
+}
+
+#[test]
+fn damage_to_any_byte_leaves_what_precedes_it() {
+    let folder = Folder::new();
+    let whole = craft().bytes();
+    let (records, end) = records(&whole);
+    for at in HEADER_BYTES..end {
+        for change in [0x01, 0x80, 0xff] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= change;
+            let trace = folder.open(&bytes).unwrap();
+            let intact = records.iter().filter(|(offset, length)| offset + length <= at).count();
+            let read: Vec<u64> = trace.events().map(|event| event.offset).collect();
+            assert!(read.len() >= intact, "damage at {at}");
+            assert!(
+                read.iter().zip(&records).take(intact).all(|(found, (offset, _))| *found == *offset as u64)
+            );
+        }
+    }
+    for at in 0..size_of::<Header>() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0xff;
+        // Whatever the header now claims, opening the run and asking it everything must not panic.
+        folder.file(&bytes);
+        let run = Run::open(folder.path()).unwrap();
+        assert_eq!(run.threads.len() + run.unreadable.len(), 1);
+        run.application_span_ns();
+        run.unobserved();
+    }
+}
+
+/// A generator with a fixed seed, so that a failure comes back.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        // Marsaglia, "Xorshift RNGs" (2003), with the multiplication of Vigna's xorshift64*.
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+}
+
+fn event_of<'a>(record: &record::Record<'a>) -> Event<'a> {
+    Event {
+        call: record.call,
+        flags: record.flags,
+        start: 0,
+        end: record.times.end,
+        cpu_before: None,
+        cpu_after: None,
+        result: record.result,
+        errno: record.errno,
+        numbers: record.numbers,
+        texts: record.texts,
+        list: record.list,
+        offset: 0,
+    }
+}
+
+#[test]
+fn random_bytes_never_panic() {
+    let mut random = Random(0x5eed_0001);
+    let mut bytes = vec![0u8; 600];
+    let mut descriptors = Descriptors::new("/");
+    let mut decoded = 0;
+    for _ in 0..200_000 {
+        let length = random.below(bytes.len());
+        for byte in &mut bytes[..length] {
+            *byte = random.next() as u8;
+        }
+        // Mostly a length that fits and a call that exists, so that the fields behind them are reached too.
+        if length > 8 && random.below(4) > 0 {
+            let call = Call::ALL[random.below(Call::ALL.len())] as u64;
+            let front = [random.below(127) as u8 + 1, call as u8 | 0x80, (call >> 7) as u8];
+            bytes[..3].copy_from_slice(&front);
+        }
+        let mut rest = &bytes[..length];
+        while let Ok(Some(record)) = record::decode(&mut rest) {
+            decoded += 1;
+            assert!(record.list.iter().count() == record.list.len() && record.list.len() <= MAX_RECORD_BYTES);
+            descriptors.apply(&event_of(&record));
+        }
+    }
+    assert!(decoded > 100, "{decoded} records decoded");
+}
+
+#[test]
+fn damaged_records_never_panic() {
+    let whole = craft().bytes();
+    let (_, end) = records(&whole);
+    let mut random = Random(0x5eed_0002);
+    for _ in 0..50_000 {
+        let mut bytes = whole[HEADER_BYTES..end].to_vec();
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len());
+            bytes[at] = random.next() as u8;
+        }
+        let mut descriptors = Descriptors::new("/");
+        let mut rest = &bytes[..];
+        while let Ok(Some(record)) = record::decode(&mut rest) {
+            descriptors.apply(&event_of(&record));
+        }
+    }
+}
+
+#[test]
+fn random_calls_keep_descriptors_consistent() {
+    const TEXTS: [&[u8]; 10] =
+        [b"", b"a", b"../b", b"/c/d", b"/", b".", b"pipe:[3]", b"r", b"w+", b"\xff\\x41"];
+    const NUMBERS: [i64; 12] = [-100, -1, 0, 1, 2, 3, 4, 1030, 0o20200000, 70_000, i64::MAX, i64::MIN];
+    let mut random = Random(0x5eed_0003);
+    let mut descriptors = Descriptors::new("/home");
+    let mut alive = std::collections::HashSet::new();
+    for _ in 0..200_000 {
+        let call = Call::ALL[random.below(Call::ALL.len())];
+        let (numbers, texts, _) = call.shape();
+        let numbers: Vec<i64> = (0..numbers).map(|_| NUMBERS[random.below(NUMBERS.len())]).collect();
+        let texts: Vec<&[u8]> = (0..texts).map(|_| TEXTS[random.below(TEXTS.len())]).collect();
+        let result = NUMBERS[random.below(NUMBERS.len())];
+        let thread = Craft::new(1, 1).flags(random.next() as u8 & record::INNER);
+        let bytes = match random.below(5) {
+            0 => thread.fail(call, 1, 1, random.below(12) as i32, &numbers, &texts),
+            _ => thread.call(call, 1, 1, result, &numbers, &texts, &[]),
+        }
+        .bytes();
+        let record = record::decode(&mut &bytes[HEADER_BYTES..]).unwrap().unwrap();
+        let touched = descriptors.apply(&event_of(&record));
+        alive.extend(touched.opened);
+        if call == Call::Pipe && touched.opened.is_some() {
+            alive.extend(touched.opened.map(|reader| reader + 1));
+        }
+        for released in &touched.released {
+            alive.remove(released);
+        }
+        for path in touched.path.iter().chain(&touched.second_path) {
+            assert!(path.starts_with('/') && !path.split('/').any(|part| part == ".."), "{call:?}: {path}");
+        }
+    }
+    let found: std::collections::HashSet<_> =
+        (-1..70_001).filter_map(|fd| descriptors.descriptor(fd)).collect();
+    assert!(found.iter().all(|id| alive.contains(id)), "what a descriptor stands for was never released");
+}
+
+#[test]
+fn random_headers_never_panic() {
+    let folder = Folder::new();
+    let whole = craft().bytes();
+    let mut random = Random(0x5eed_0004);
+    for _ in 0..1_000 {
+        let mut bytes = whole.clone();
+        // Everything behind the fields that decide whether the file is read at all.
+        for byte in &mut bytes[36..320] {
+            *byte = if random.below(3) == 0 { 0xff } else { random.next() as u8 };
+        }
+        bytes[28] = random.below(21) as u8;
+        bytes[32] = random.below(2) as u8;
+        folder.file(&bytes);
+        let run = Run::open(folder.path()).unwrap();
+        let [thread] = &run.threads[..] else { panic!("one readable thread") };
+        let mut meter = GapMeter::new(thread.clock.start_ns as u64);
+        for (_, event) in run.process_events(0) {
+            let gap = meter.before(thread, &event);
+            assert!(gap.cpu_ns + gap.waited_ns <= gap.wall_ns);
+            assert!(thread.start_ns(&event) <= thread.end_ns(&event));
+        }
+        if let Some((start, end)) = run.application_span_ns() {
+            assert!(start <= end);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Open files, paths and positions are followed as the kernel would.
+
+use std::path::Path;
+use syn_trace::craft::Craft;
+use syn_trace::descriptors::{Descriptors, OpenId, Touched, flags};
+use syn_trace::record::INNER;
+use syn_trace::{Call, Run};
+
+const REGULAR: i64 = 0o100_644;
+
+/// Applies all events of the only process in a folder of the given threads.
+fn follow(threads: &[Craft]) -> (Descriptors, Vec<(Call, Touched)>) {
+    let folder = tempfile::tempdir().unwrap();
+    for thread in threads {
+        thread.write(folder.path()).unwrap();
+    }
+    let run = Run::open(folder.path()).unwrap();
+    assert_eq!(run.processes.len(), 1);
+    let mut descriptors = Descriptors::new("/");
+    let touched = run.process_events(0).map(|(_, event)| (event.call, descriptors.apply(&event))).collect();
+    (descriptors, touched)
+}
+
+fn app() -> Craft {
+    Craft::new(7, 7).process_start("/bin/app", "/home/u", "app")
+}
+
+trait Calls {
+    fn open(self, at: u64, path: &str, fd: i64) -> Self;
+    fn close(self, at: u64, fd: i64) -> Self;
+}
+
+impl Calls for Craft {
+    fn open(self, at: u64, path: &str, fd: i64) -> Craft {
+        self.call(Call::Open, at, 5, fd, &[2, 0, REGULAR, 1000, 42], &[path.as_bytes()], &[])
+    }
+    fn close(self, at: u64, fd: i64) -> Craft {
+        self.call(Call::Close, at, 5, 0, &[fd], &[], &[])
+    }
+}
+
+fn path_of(descriptors: &Descriptors, fd: i32) -> Option<&str> {
+    descriptors.open_file(descriptors.descriptor(fd)?).path.as_deref()
+}
+
+fn of(all: &[(Call, Touched)], call: Call) -> Vec<&Touched> {
+    all.iter().filter(|(found, _)| *found == call).map(|(_, touched)| touched).collect()
+}
+
+#[test]
+fn a_file_from_open_to_close() {
+    let thread = app()
+        .open(100, "data/../in.txt", 3)
+        .call(Call::Read, 200, 5, 100, &[3, 512], &[], &[])
+        .call(Call::Write, 300, 5, 24, &[3, 24], &[], &[])
+        .fail(Call::Read, 400, 5, 4, &[3, 512], &[])
+        .close(500, 3);
+    let (descriptors, all) = follow(&[thread]);
+    let open = of(&all, Call::Open)[0];
+    let id = open.opened.unwrap();
+    let file = descriptors.open_file(id);
+    assert_eq!(file.path.as_deref(), Some("/home/u/in.txt"));
+    assert_eq!((file.size, file.inode, file.st_mode, file.offset), (1000, 42, REGULAR as u32, 124));
+    assert!(of(&all, Call::Read).iter().all(|touched| touched.file == Some(id)));
+    let close = of(&all, Call::Close)[0];
+    assert_eq!((close.file, close.released.as_slice()), (Some(id), &[id][..]));
+    assert_eq!(close.path.as_deref(), Some("/home/u/in.txt"));
+    assert_eq!(descriptors.descriptor(3), None);
+}
+
+#[test]
+fn failed_calls_change_nothing_but_tell_their_paths() {
+    let thread = app()
+        .fail(Call::Open, 100, 5, 2, &[0, 0, 0, 0, 0], &[b"missing"])
+        .fail(Call::Chdir, 200, 5, 2, &[], &[b"/nowhere"])
+        .open(300, "f", 3)
+        .fail(Call::Close, 400, 5, 9, &[3], &[]);
+    let (descriptors, all) = follow(&[thread]);
+    assert_eq!(all[4].1.path.as_deref(), Some("/home/u/missing"));
+    assert_eq!(all[4].1.opened, None);
+    assert_eq!(path_of(&descriptors, 3), Some("/home/u/f"));
+}
+
+#[test]
+fn a_failed_close_still_frees_the_descriptor() {
+    let thread = app().open(100, "f", 3).fail(Call::Close, 200, 5, 5, &[3], &[]);
+    let (descriptors, all) = follow(&[thread]);
+    assert_eq!(of(&all, Call::Close)[0].released.len(), 1);
+    assert_eq!(descriptors.descriptor(3), None);
+}
+
+#[test]
+fn duplicates_share_a_position_and_live_until_the_last() {
+    let thread = app()
+        .open(100, "f", 3)
+        .call(Call::Dup, 200, 5, 4, &[3], &[], &[])
+        .call(Call::Fcntl, 300, 5, 10, &[3, 1030, 10], &[], &[])
+        .call(Call::Dup2, 400, 5, 0, &[3, 0], &[], &[])
+        .call(Call::Dup2, 500, 5, 3, &[3, 3], &[], &[])
+        .call(Call::Read, 600, 5, 10, &[4, 10], &[], &[])
+        .call(Call::Lseek, 700, 5, 25, &[10, 15, 1], &[], &[])
+        .close(800, 3)
+        .close(900, 4)
+        .call(Call::CloseRange, 1000, 5, 0, &[0, 20, 4], &[], &[])
+        .call(Call::CloseRange, 1100, 5, 0, &[3, i64::from(u32::MAX), 0], &[], &[])
+        .close(1200, 0);
+    let (descriptors, all) = follow(&[thread]);
+    let id = of(&all, Call::Open)[0].opened.unwrap();
+    let terminal = of(&all, Call::InheritedFd)[0].opened.unwrap();
+    assert!(descriptors.open_file(terminal).inherited);
+    assert!(of(&all, Call::Dup)[0].duplicated && of(&all, Call::Fcntl)[0].duplicated);
+    assert_eq!(of(&all, Call::Dup2)[0].released, [terminal], "dup2 closes what it replaces");
+    assert!(!of(&all, Call::Dup2)[1].duplicated);
+    assert_eq!(descriptors.open_file(id).offset, 25);
+    assert!(of(&all, Call::CloseRange).iter().all(|touched| touched.released.is_empty()));
+    let closes: Vec<&[OpenId]> = of(&all, Call::Close).iter().map(|touched| &touched.released[..]).collect();
+    assert_eq!(closes, [&[][..], &[], &[id]]);
+    assert_eq!(descriptors.descriptor(10), None);
+    assert!(descriptors.descriptor(1).is_some());
+}
+
+#[test]
+fn appending_goes_to_the_end() {
+    let append = i64::from(flags::O_WRONLY | flags::O_APPEND);
+    let thread = app()
+        .call(Call::Open, 100, 5, 3, &[append, 0, REGULAR, 1000, 1], &[b"log"], &[])
+        .call(Call::Write, 200, 5, 10, &[3, 10], &[], &[])
+        .call(Call::Lseek, 300, 5, 0, &[3, 0, 0], &[], &[])
+        .call(Call::Write, 400, 5, 10, &[3, 10], &[], &[])
+        .call(Call::Ftruncate, 500, 5, 0, &[3, 100], &[], &[])
+        .call(Call::Write, 600, 5, 1, &[3, 1], &[], &[])
+        .call(Call::Pwritev, 700, 5, 4, &[3, 4, -1, 1, 0], &[], &[])
+        .call(Call::Fcntl, 800, 5, 0, &[3, 4, 0], &[], &[])
+        .call(Call::Write, 900, 5, 1, &[3, 1], &[], &[]);
+    let (descriptors, all) = follow(&[thread]);
+    let file = descriptors.open_file(of(&all, Call::Open)[0].opened.unwrap());
+    assert_eq!((file.size, file.offset), (1000, 106));
+    assert_eq!(file.flags & flags::O_APPEND, 0, "F_SETFL took it away");
+}
+
+#[test]
+fn streams_open_only_what_was_not_seen_inside() {
+    let fopen: &[i64] = &[3, REGULAR, 0, 9];
+    let seen = app()
+        .flags(INNER)
+        .open(100, "out", 3)
+        .call(Call::Fopen, 95, 15, 0, fopen, &[b"out", b"w"], &[])
+        .flags(INNER)
+        .close(200, 3)
+        .call(Call::Fclose, 195, 15, 0, &[3], &[], &[]);
+    let (descriptors, all) = follow(&[seen]);
+    let id = of(&all, Call::Open)[0].opened.unwrap();
+    let (fopen_touched, fclose) = (of(&all, Call::Fopen)[0], of(&all, Call::Fclose)[0]);
+    assert_eq!((fopen_touched.file, fopen_touched.opened), (Some(id), None));
+    assert_eq!(of(&all, Call::Close)[0].released, [id]);
+    assert_eq!((fclose.file, fclose.path.as_deref()), (Some(id), Some("/home/u/out")));
+    assert!(fclose.released.is_empty());
+    assert_eq!(descriptors.descriptor(3), None);
+
+    let unseen = app()
+        .call(Call::Fopen, 100, 15, 0, fopen, &[b"out", b"a+"], &[])
+        .call(Call::Freopen, 200, 15, 0, fopen, &[b"other", b"r"], &[])
+        .call(Call::Fclose, 300, 15, 0, &[3], &[], &[]);
+    let (descriptors, all) = follow(&[unseen]);
+    let opened = of(&all, Call::Fopen)[0].opened.unwrap();
+    assert_eq!(descriptors.open_file(opened).flags, flags::O_RDWR | flags::O_CREAT | flags::O_APPEND);
+    assert_eq!(of(&all, Call::Freopen)[0].released, [opened]);
+    assert_eq!(of(&all, Call::Fclose)[0].released, [of(&all, Call::Freopen)[0].opened.unwrap()]);
+    assert_eq!(descriptors.descriptor(3), None);
+}
+
+#[test]
+fn another_thread_gets_the_number_before_close_returns() {
+    // Descriptor 3 is closed by the first thread from 200 to 400; the second thread's open gets it at 300.
+    let closing = app().open(100, "a", 3).call(Call::Close, 200, 200, 0, &[3], &[], &[]).call(
+        Call::Sync,
+        500,
+        5,
+        0,
+        &[],
+        &[],
+        &[],
+    );
+    let opening =
+        Craft::new(7, 8).starts(10).open(290, "b", 3).call(Call::Read, 600, 5, 8, &[3, 8], &[], &[]);
+    let (descriptors, all) = follow(&[closing, opening]);
+    let [a, b] = of(&all, Call::Open)[..] else { panic!("two opens") };
+    assert_eq!(b.released, [a.opened.unwrap()]);
+    let close = of(&all, Call::Close)[0];
+    assert_eq!((close.file, close.released.len()), (a.opened, 0));
+    assert_eq!(of(&all, Call::Read)[0].file, b.opened);
+    assert_eq!(path_of(&descriptors, 3), Some("/home/u/b"));
+}
+
+#[test]
+fn another_thread_gets_the_number_inside_fclose() {
+    let closing =
+        app().open(100, "a", 3).flags(INNER).close(200, 3).call(Call::Fclose, 190, 310, 0, &[3], &[], &[]);
+    let opening = Craft::new(7, 8).starts(10).open(290, "b", 3);
+    let (descriptors, all) = follow(&[closing, opening]);
+    assert_eq!(of(&all, Call::Fclose)[0].path.as_deref(), Some("/home/u/a"));
+    assert_eq!(path_of(&descriptors, 3), Some("/home/u/b"));
+}
+
+#[test]
+fn relative_paths_start_from_the_folder_or_a_directory() {
+    let directory = i64::from(flags::O_DIRECTORY);
+    let thread = app()
+        .call(Call::Chdir, 100, 5, 0, &[], &[b"../v"], &[])
+        .call(Call::Open, 200, 5, 3, &[directory, 0, 0o040_755, 0, 1], &[b"/srv/data"], &[])
+        .call(Call::Openat, 300, 5, 4, &[3, 0, 0, REGULAR, 0, 2], &[b"x"], &[])
+        .call(Call::Renameat, 400, 5, 0, &[3, -100, 0], &[b"x", b"y"], &[])
+        .call(Call::Fstatat, 500, 5, 0, &[4, 0x1000, REGULAR, 0], &[b""], &[])
+        .call(Call::Symlink, 600, 5, 0, &[], &[b"../t", b"/a/b/link"], &[])
+        .call(Call::Fchdir, 700, 5, 0, &[3], &[], &[])
+        .call(Call::Unlink, 800, 5, 0, &[], &[b"z\xff"], &[])
+        .call(Call::Faccessat, 900, 5, 0, &[99, 0, 0], &[b"of an unknown folder"], &[])
+        .call(Call::PosixSpawn, 1000, 5, 0, &[50], &[b"gzip"], &[]);
+    let (_, all) = follow(&[thread]);
+    let paths = |call| {
+        let touched = of(&all, call)[0];
+        (touched.path.as_deref(), touched.second_path.as_deref())
+    };
+    assert_eq!(paths(Call::Openat), (Some("/srv/data/x"), None));
+    assert_eq!(paths(Call::Renameat), (Some("/srv/data/x"), Some("/home/v/y")));
+    assert_eq!(paths(Call::Fstatat), (Some("/srv/data/x"), None));
+    assert_eq!(paths(Call::Symlink), (Some("/a/b/link"), Some("/a/t")));
+    assert_eq!(paths(Call::Unlink), (Some(r"/srv/data/z\xff"), None));
+    assert_eq!(paths(Call::Faccessat), (None, None));
+    assert_eq!(paths(Call::PosixSpawn), (None, None));
+}
+
+#[test]
+fn what_has_no_path() {
+    let unnamed = i64::from(flags::O_TMPFILE | flags::O_RDWR);
+    let thread = app()
+        .call(Call::Pipe, 100, 5, 0, &[3, 4, 0], &[], &[])
+        .call(Call::Open, 200, 5, 5, &[unnamed, 0, REGULAR, 0, 1], &[b"/tmp"], &[])
+        .call(Call::Popen, 300, 5, 0, &[6], &[b"ls", b"r"], &[])
+        .call(Call::InheritedFd, 400, 0, 0, &[70_000, 0, 0, 0o140_777, 0, 5], &[b"socket:[5]"], &[])
+        .call(Call::Pclose, 500, 5, 0, &[6], &[], &[])
+        .close(600, 70_000);
+    let (descriptors, all) = follow(&[thread]);
+    let pipe = of(&all, Call::Pipe)[0].opened.unwrap();
+    assert_eq!((descriptors.descriptor(3), descriptors.descriptor(4)), (Some(pipe), Some(pipe + 1)));
+    assert_eq!((path_of(&descriptors, 3), path_of(&descriptors, 5)), (None, None));
+    assert_eq!(of(&all, Call::Open)[0].path.as_deref(), Some("/tmp"));
+    assert_eq!(of(&all, Call::Pclose)[0].released.len(), 1);
+    assert_eq!(of(&all, Call::Close)[0].released.len(), 1, "high descriptors are followed too");
+}
+
+#[test]
+fn events_of_a_process_come_in_time_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let thread = |tid, times: [u64; 3]| {
+        let craft = Craft::new(7, tid);
+        times.into_iter().fold(craft, |craft, at| craft.call(Call::Sync, at, 10, 0, &[], &[], &[]))
+    };
+    thread(7, [100, 400, 500]).write(folder.path()).unwrap();
+    thread(8, [50, 200, 600]).write(folder.path()).unwrap();
+    Craft::new(9, 9).call(Call::Sync, 5, 1, 0, &[], &[], &[]).write(Path::new(folder.path())).unwrap();
+    let run = Run::open(folder.path()).unwrap();
+    let process = run.processes.iter().position(|process| process.pid == 7).unwrap();
+    let events: Vec<(u32, u64)> = run
+        .process_events(process)
+        .map(|(thread, event)| (run.threads[thread].tid(), run.threads[thread].start_ns(&event)))
+        .collect();
+    assert_eq!(events, [(8, 50), (7, 100), (8, 200), (7, 400), (7, 500), (8, 600)]);
+}

@@ -1,0 +1,114 @@
+//! The format does not change by accident: the golden file of each version is read as it always was, and what the
+//! encoder writes today is the golden file of today's version, byte for byte.
+//!
+//! `SYN_BLESS=1 cargo test -p syn-trace --test golden` writes both anew, before the first release of a version.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use syn_trace::craft::Craft;
+use syn_trace::record::{BEGAN, INNER, SIGNAL, WAITED};
+use syn_trace::{Call, ThreadTrace, header};
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name)
+}
+
+/// One record of each form: every flag, every argument group, every length of a length field.
+fn craft() -> Craft {
+    let long = [b'p'; 300];
+    let requests: Vec<i64> = (0..3000).map(|number| 0x5500_0000_0000 + 96 * number).collect();
+    Craft::new(4242, 4243)
+        .rank(3, 8)
+        .host("golden-host")
+        .image(1_000)
+        .header(|header| {
+            header.ppid = 4200;
+            header.gap_cost_ticks = 21;
+            header.call_cost_ticks = 13;
+            header.latest[1].ticks += 5_000_000_000;
+            header.latest[1].monotonic_ns += 5_000_000_000;
+            header.latest_index.store(1, Relaxed);
+            header.dropped.store(2, Relaxed);
+        })
+        .process_start("/usr/bin/app", "/home/u", "app -i in.txt")
+        .call(Call::Openat, 10_000, 2_000, 3, &[-100, 0o101, 0o644, 0o100_644, 0, 77], &[b"out\xff"], &[])
+        .cpu(Some(123_456), None)
+        .call(Call::Write, 500_000, 900, 4096, &[3, 4096], &[], &[])
+        .cpu(Some(1), Some(99))
+        .flags(WAITED)
+        .call(Call::Pread, 900_000, 70_000, 100, &[3, 4096, 1 << 40], &[], &[])
+        .fail(Call::Rename, 1_000_000, 10, 2, &[], &[&long, b"/b"])
+        .flags(INNER)
+        .call(Call::Lseek, 1_000_100, 10, 0, &[3, -5, 1], &[], &[])
+        .flags(SIGNAL)
+        .call(Call::Sync, 1_000_200, 0, 0, &[], &[], &[])
+        .call(Call::MpiStartall, 2_000_000, 400, 0, &[3000], &[], &requests)
+        .call(Call::MpiWaitany, 3_000_000, 1 << 33, 0, &[2, 1], &[], &[0x5500_0000_0000, -2, -1, i64::MIN])
+        .flags(BEGAN)
+        .call(Call::Exit, 9_000_000_000, 0, 0, &[1], &[], &[])
+}
+
+/// Everything a reader gets from the file.
+fn describe(trace: &ThreadTrace) -> String {
+    let head = trace.header();
+    let mut out = String::new();
+    let mut line = |text: std::fmt::Arguments<'_>| writeln!(out, "{text}").unwrap();
+    line(format_args!("version {} pid {} tid {} ppid {}", head.version, head.pid, head.tid, head.ppid));
+    line(format_args!(
+        "clock {} tick_shift {} state {}",
+        head.clock,
+        head.tick_shift,
+        head.state.load(Relaxed)
+    ));
+    line(format_args!(
+        "rank {} of {} mpi {:?}",
+        head.rank.load(Relaxed),
+        head.ranks.load(Relaxed),
+        header::mpi_name(head.mpi.load(Relaxed))
+    ));
+    line(format_args!("costs {} {}", head.gap_cost_ticks, head.call_cost_ticks));
+    line(format_args!("capabilities {:#x}", head.capabilities.load(Relaxed)));
+    line(format_args!("process start {} real time {}", head.process_start_ns, head.start_realtime_ns));
+    line(format_args!("start {:?}", head.start));
+    line(format_args!("latest {:?}", trace.latest()));
+    line(format_args!("dropped {}", head.dropped.load(Relaxed)));
+    line(format_args!("boot {} host {}", head.boot_id.escape_ascii(), trace.host()));
+    let mut events = trace.events();
+    for event in events.by_ref() {
+        let (numbers, texts, _) = event.call.shape();
+        let texts: Vec<String> =
+            event.texts[..texts].iter().map(|text| text.escape_ascii().to_string()).collect();
+        let list: Vec<i64> = event.list.iter().collect();
+        line(format_args!(
+            "{:>6} {} flags {:#04x} {}..{} cpu {:?} {:?} = {} errno {} {:?} {texts:?} {} {:?}",
+            event.offset,
+            event.call.name(),
+            event.flags,
+            event.start,
+            event.end,
+            event.cpu_before,
+            event.cpu_after,
+            event.result,
+            event.errno,
+            &event.numbers[..numbers],
+            list.len(),
+            &list[list.len().saturating_sub(4)..],
+        ));
+    }
+    line(format_args!("{:?} after {} bytes", events.ending(), events.bytes_read()));
+    out
+}
+
+#[test]
+fn the_golden_file_is_read_as_ever_and_written_as_ever() {
+    let (file, text) = (golden("v1.trace"), golden("v1.txt"));
+    if std::env::var_os("SYN_BLESS").is_some() {
+        std::fs::write(&file, craft().bytes()).unwrap();
+        std::fs::write(&text, describe(&ThreadTrace::open(&file).unwrap())).unwrap();
+    }
+    let found = describe(&ThreadTrace::open(&file).unwrap());
+    assert_eq!(found, std::fs::read_to_string(&text).unwrap(), "what the golden file reads as");
+    assert_eq!(header::VERSION, 1, "a new version has a golden file of its own");
+    assert!(craft().bytes() == std::fs::read(&file).unwrap(), "the encoder writes other bytes than it did");
+}
