@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_
 use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::record;
 
-/// Bytes of a new trace file: the header page and the first records.
+/// Bytes of a new trace file: the header and the first records.
 const FIRST_BYTES: usize = 64 << 10;
 /// Bytes by which a file grows.
 const GROW_BYTES: usize = 1 << 20;
@@ -199,7 +199,7 @@ impl State {
         self.header().state.store(header::STATE_RECORDING, Ordering::Relaxed);
         let (old, old_bytes) = (self.window, self.window_bytes);
         // The header page of the first mapping stays.
-        let keep = if self.window_offset == 0 { HEADER_BYTES } else { 0 };
+        let keep = if self.window_offset == 0 { PAGE } else { 0 };
         self.window = window;
         self.window_bytes = length;
         self.window_offset = offset;
@@ -241,7 +241,7 @@ impl State {
 
     /// Unmaps everything. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
     pub fn release(&mut self) {
-        let keep = if self.window_offset == 0 { 0 } else { HEADER_BYTES };
+        let keep = if self.window_offset == 0 { 0 } else { PAGE };
         let _ = FIRST_HEADER.compare_exchange(self.header, core::ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
         let (window, window_bytes, header) = (self.window as usize, self.window_bytes, self.header as usize);
         let this = (&raw mut *self) as usize;
@@ -445,5 +445,5 @@ pub fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
     }
 }
 
-const _: () = assert!(FIRST_BYTES - HEADER_BYTES > record::MAX_RECORD_BYTES);
+const _: () = assert!(FIRST_BYTES - HEADER_BYTES > record::MAX_RECORD_BYTES && HEADER_BYTES <= PAGE);
 const _: () = assert!(size_of::<SideSlot>() == SIDE_BYTES);

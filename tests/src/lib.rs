@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod dump;
 mod job;
 mod programs;
 mod recording;
@@ -17,6 +18,7 @@ mod recording;
 #[cfg(test)]
 mod unrecorded;
 
+pub use dump::{Direction, Dump, Seen, Tally, syn};
 pub use job::{Job, Outcome, mpirun};
 pub use programs::{profile_folder, program, program_fortified};
 pub use recording::{Recorded, differences, record, run_recorded, shim};

@@ -1,6 +1,6 @@
-//! The header page at the front of every thread file.
+//! The header at the front of every thread file.
 //!
-//! It stays mapped for as long as the thread lives, so that what changes while recording (the latest clock pair,
+//! Its page stays mapped for as long as the thread lives, so that what changes while recording (the latest clock pair,
 //! the number of dropped records, the rank) is on record whatever ends the process. All fields are little endian.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
@@ -9,8 +9,8 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 pub const MAGIC: [u8; 8] = *b"SYNTRACE";
 /// The format version this code writes, and the only one it reads.
 pub const VERSION: u32 = 1;
-/// Bytes of the header page; the records follow it.
-pub const HEADER_BYTES: usize = 4096;
+/// Bytes of the header; the records follow it.
+pub const HEADER_BYTES: usize = 512;
 
 /// `clock`: ticks of the invariant time stamp counter.
 pub const CLOCK_TSC: u32 = 0;

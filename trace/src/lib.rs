@@ -1,6 +1,6 @@
 //! The event format of syn, from both sides.
 //!
-//! A *run folder* holds one file per thread (`<pid>-<tid>-<start>.trace`). Each file is a header page
+//! A *run folder* holds one file per thread (`<pid>-<tid>-<start>.trace`). Each file is a header
 //! ([`header::Header`]) and then records ([`record`]), appended by the thread that owns the file and by nobody
 //! else. `FORMAT.md` beside this crate has the byte tables; `tests/format_document.rs` keeps the two together.
 //!

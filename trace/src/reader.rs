@@ -155,6 +155,9 @@ impl ThreadTrace {
         // one short under a running reader gets SIGBUS, as with any mapped file.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
         let front = map.len().min(header::MAGIC.len());
+        if map.iter().take(header::HEADER_BYTES).all(|&byte| byte == 0) {
+            return Err(TraceError::Short { path, bytes: 0 });
+        }
         if map[..front] != header::MAGIC[..front] {
             let found = String::from_utf8_lossy(&map[..front]).into_owned();
             return Err(TraceError::NotOurs { path, found });

@@ -44,7 +44,7 @@ fn header_fields_stand_where_the_document_says() {
     assert_eq!(found, expected);
     assert_eq!((offset_of!(ClockPair, ticks), offset_of!(ClockPair, monotonic_ns)), (0, 8));
     assert!(document.contains(&format!("# The trace format, version {}\n", header::VERSION)));
-    assert!(document.contains(&format!("| 0 … {} | header page |", HEADER_BYTES - 1)));
+    assert!(document.contains(&format!("| 0 … {} | header |", HEADER_BYTES - 1)));
     assert!(document.contains(&format!("`magic` | `{}` |", std::str::from_utf8(&header::MAGIC).unwrap())));
 }
 
