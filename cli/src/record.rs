@@ -18,7 +18,7 @@ use syn_trace::{Run, TraceError};
 /// Runs a command and records it. Returns the command's exit code; 128 + N when signal N ended it.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The folder in which run folders are made, numbered from 0.
+    /// The folder in which run folders are made, numbered from 1.
     #[arg(short, long, value_name = "DIR", default_value = "runs")]
     output: PathBuf,
     /// The library to preload. Without it: $SYN_SHIM, then libsynshim.so beside this program or in ../lib/syn.

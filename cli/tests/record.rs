@@ -33,11 +33,11 @@ fn the_command_sees_the_shim_and_its_run_folder() {
     let (folder, shim) = folder_with_shim();
     let mut command = record(&folder, &["--", "sh", "-c", "echo $SYN_RUN; echo $LD_PRELOAD"]);
     command.env("LD_PRELOAD", "/other.so");
-    let said = said(command).code(0).err_has(&["nothing was recorded", "runs/0"]);
+    let said = said(command).code(0).err_has(&["nothing was recorded", "runs/1"]);
     let root = folder.path().canonicalize().unwrap();
     let shim = shim.canonicalize().unwrap();
-    assert_eq!(said.out, format!("{}\n{}:/other.so\n", root.join("runs/0").display(), shim.display()));
-    assert!(root.join("runs/0").is_dir());
+    assert_eq!(said.out, format!("{}\n{}:/other.so\n", root.join("runs/1").display(), shim.display()));
+    assert!(root.join("runs/1").is_dir());
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn the_exit_code_is_the_commands() {
         .code(127)
         .err_has(&["cannot run no-such-command-anywhere"]);
     said(record(&folder, &["/etc/passwd"])).code(126).err_has(&["Permission denied"]);
-    assert!(!folder.path().join("runs/2").exists(), "a command that did not start leaves no folder");
+    assert!(!folder.path().join("runs/3").exists(), "a command that did not start leaves no folder");
 }
 
 #[test]

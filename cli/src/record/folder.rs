@@ -23,7 +23,7 @@ pub fn make(runs: &Path) -> anyhow::Result<PathBuf> {
 
 /// One more than the highest number in use, so that runs sort by age.
 fn next_number(runs: &Path) -> std::io::Result<u64> {
-    let mut next = 0;
+    let mut next = 1;
     for entry in std::fs::read_dir(runs)? {
         if let Some(number) = entry?.file_name().to_str().and_then(|name| name.parse::<u64>().ok()) {
             next = next.max(number.saturating_add(1));
