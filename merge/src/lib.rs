@@ -1,1 +1,83 @@
-//! From recorded runs to a plan: align, match, connect, reduce, lower
+//! From recorded runs to a plan.
+//!
+//! ```text
+//! run folders ─► load ─► connect ───────────────────────► graph ─► reduce ─► schedule ─► lower ─► plan
+//!                        sweep: mpi, lineage, accesses                        costs
+//!                        clocks, rules/*
+//! ```
+//!
+//! A run is read three times, each time in one pass over all its threads in time order ([`sweep`]): once to count and
+//! check, once to find what depends on what, once to write the steps. No pass holds events; what is held between
+//! them is the dependencies (24 bytes each and 24 for every moment that takes part: 72 for a message), 24 bytes for
+//! each MPI call, 4 bytes for every pair of threads that depend on others, and in the end the plan itself, about ten
+//! bytes a step.
+
+#![forbid(unsafe_code)]
+
+mod accesses;
+mod agree;
+mod clocks;
+mod connect;
+mod costs;
+mod dependency;
+mod graph;
+mod lineage;
+mod load;
+mod lower;
+mod merge;
+mod mpi;
+mod notes;
+mod progress;
+mod reduce;
+mod report;
+mod rules;
+mod schedule;
+mod scope;
+mod sweep;
+
+pub use agree::Agreement;
+pub use merge::{Merged, Options, merge};
+pub use notes::Notes;
+pub use schedule::Count;
+
+use anyhow::{Context, Result};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Makes a plan of one run, or of several runs of the same application.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Run folders. Of several, the one that took the median time becomes the plan; the others give the spread.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// Where to write the plan.
+    #[arg(short, long, default_value = "merged.syn", value_name = "FILE")]
+    pub output: PathBuf,
+    /// Also replay what was done to files of the system: /usr, /etc, libraries, what MPI keeps for itself.
+    #[arg(long)]
+    pub all_files: bool,
+    /// Go on when there is no trace of some ranks.
+    #[arg(long)]
+    pub partial: bool,
+    /// Write what was found as JSON as well.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// Merges, writes the plan, and prints what was found. Returns the exit code: 0, or 3 when the plan needs a look.
+///
+/// # Errors
+/// When a run cannot be used or the plan not be written.
+pub fn run(args: Args) -> Result<u8> {
+    let Args { runs, output, all_files, partial, json } = args;
+    let merged = merge(&Options { runs, all_files, partial })?;
+    merged.plan.save(&output)?;
+    let bytes = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
+    let screen = report::screen(&merged, &output, bytes);
+    std::io::stdout().write_all(screen.as_bytes()).context("cannot write to standard output")?;
+    if let Some(path) = json {
+        let text = format!("{:#}\n", report::json(&merged, &output, bytes));
+        std::fs::write(&path, text).with_context(|| format!("cannot write the report {}", path.display()))?;
+    }
+    Ok(if merged.notes.warnings.is_empty() { 0 } else { 3 })
+}

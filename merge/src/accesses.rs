@@ -1,0 +1,248 @@
+//! Follows what all processes do to the files in scope, for the rules on files.
+
+use crate::dependency::{Dependencies, Moment};
+use crate::rules::file_create::{Existence, HandedOver};
+use crate::rules::file_data::{Contents, Informed};
+use crate::scope::Scope;
+use crate::sweep::{Observer, Seen};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
+use syn_trace::descriptors::{Descriptors, OpenId, Touched};
+use syn_trace::{Call, Run, record};
+
+/// One path.
+#[derive(Debug, Default)]
+struct File {
+    existence: Existence,
+    contents: Contents,
+}
+
+/// In place of the index of a file that is not in scope.
+const OUTSIDE: u32 = u32::MAX;
+
+/// The files of a run and who did what to them.
+#[derive(Debug)]
+pub struct Accesses {
+    scope: Scope,
+    files: Vec<File>,
+    by_path: HashMap<Rc<str>, u32>,
+    /// By process and open file: which file it is.
+    by_open: Vec<Vec<u32>>,
+    /// Open files of processes with several threads.
+    handed_over: HashMap<(u32, OpenId), HandedOver>,
+    several_threads: Vec<bool>,
+    informed: Informed,
+    found: Dependencies,
+}
+
+impl Accesses {
+    /// For a run, with nothing seen yet.
+    pub fn new(run: &Run, scope: Scope) -> Accesses {
+        Accesses {
+            scope,
+            files: Vec::new(),
+            by_path: HashMap::new(),
+            by_open: vec![Vec::new(); run.processes.len()],
+            handed_over: HashMap::new(),
+            several_threads: run.processes.iter().map(|process| process.threads.len() > 1).collect(),
+            informed: Informed::default(),
+            found: Dependencies::default(),
+        }
+    }
+
+    /// What was found.
+    pub fn finish(self) -> Dependencies {
+        self.found
+    }
+
+    fn at_path(&mut self, path: Option<&Rc<str>>) -> Option<u32> {
+        let path = path?;
+        if let Some(&file) = self.by_path.get(path) {
+            return (file != OUTSIDE).then_some(file);
+        }
+        let file = if self.scope.contains(path) { self.files.len() as u32 } else { OUTSIDE };
+        self.by_path.insert(path.clone(), file);
+        if file == OUTSIDE {
+            return None;
+        }
+        self.files.push(File::default());
+        Some(file)
+    }
+
+    #[inline]
+    fn behind(&self, process: u32, open: Option<OpenId>) -> Option<usize> {
+        let file = *self.by_open[process as usize].get(open? as usize)?;
+        (file != OUTSIDE).then_some(file as usize)
+    }
+
+    fn open(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors, open: OpenId) {
+        let opened = descriptors.open_file(open);
+        let path = opened.path.as_ref().filter(|_| Scope::contains_type(opened.st_mode));
+        let file = self.at_path(path);
+        let table = &mut self.by_open[seen.process as usize];
+        table.resize((open as usize).max(table.len()), OUTSIDE);
+        table.push(file.unwrap_or(OUTSIDE));
+        if self.several_threads[seen.process as usize] && file.is_some() {
+            self.handed_over.insert((seen.process, open), HandedOver::new(seen.leave()));
+        }
+        let (Some(file), false) = (file, opened.inherited) else { return };
+        let flags = opened.flags;
+        let file = &mut self.files[file as usize];
+        let made = flags & libc::O_CREAT != 0
+            && (flags & libc::O_EXCL != 0 || opened.size == 0 && file.existence.exists() != Some(true));
+        if made {
+            file.existence.change(seen.process, seen.leave(), true);
+        } else {
+            file.existence.find(seen.process, seen.enter(), true, &mut self.found);
+        }
+        file.contents.open(seen.process, opened.size, flags & libc::O_TRUNC != 0);
+        if made {
+            self.find_folder(seen, touched);
+        }
+    }
+
+    /// What is made in a folder comes after the folder was.
+    fn find_folder(&mut self, seen: &Seen<'_>, touched: &Touched) {
+        let folder = touched.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
+        let Some(&file) = folder.and_then(|folder| self.by_path.get(folder)).filter(|&&file| file != OUTSIDE)
+        else {
+            return;
+        };
+        self.files[file as usize].existence.find(seen.process, seen.enter(), true, &mut self.found);
+    }
+
+    fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
+        if let Some(file) = self.at_path(path) {
+            self.files[file as usize].existence.find(seen.process, seen.enter(), exists, &mut self.found);
+        }
+    }
+
+    fn change(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
+        if let Some(file) = self.at_path(path) {
+            self.files[file as usize].existence.change(seen.process, seen.leave(), exists);
+        }
+    }
+
+    /// The old name's file has the new name from now on.
+    fn rename(&mut self, seen: &Seen<'_>, touched: &Touched) {
+        self.find(seen, touched.path.as_ref(), true);
+        let (old, new) = (self.at_path(touched.path.as_ref()), self.at_path(touched.second_path.as_ref()));
+        if let (Some(old), Some(new)) = (old, new) {
+            self.files[new as usize].contents = std::mem::take(&mut self.files[old as usize].contents);
+        }
+        self.change(seen, touched.path.as_ref(), false);
+        self.change(seen, touched.second_path.as_ref(), true);
+    }
+
+    /// A call on an open file; what it did to the bytes.
+    fn use_open(&mut self, seen: &Seen<'_>, file: usize, open: OpenId, descriptors: &Descriptors) {
+        if self.several_threads[seen.process as usize]
+            && let Some(handed) = self.handed_over.get_mut(&(seen.process, open))
+        {
+            handed.use_it(seen.enter(), seen.leave(), &mut self.found);
+        }
+        let contents = &mut self.files[file].contents;
+        match seen.event.call {
+            Call::Write | Call::Writev | Call::Pwrite | Call::Pwritev => {
+                let mut bytes = moved(seen, descriptors, open);
+                if descriptors.open_file(open).flags & libc::O_APPEND != 0 {
+                    bytes = contents.size()..contents.size().saturating_add(bytes.end - bytes.start);
+                }
+                if !bytes.is_empty() {
+                    contents.write(bytes, seen.leave());
+                }
+            }
+            Call::Read | Call::Readv | Call::Pread | Call::Preadv => {
+                let bytes = moved(seen, descriptors, open);
+                if !bytes.is_empty() {
+                    contents.read(bytes, seen.enter(), &mut self.informed, &mut self.found);
+                }
+            }
+            Call::Ftruncate => contents.cut(seen.event.numbers[1].max(0) as u64),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, enter: Moment, process: u32, released: &[OpenId]) {
+        if !self.several_threads[process as usize] {
+            return;
+        }
+        for &open in released {
+            if let Some(handed) = self.handed_over.remove(&(process, open)) {
+                handed.close(enter, &mut self.found);
+            }
+        }
+    }
+
+    fn follow_path(&mut self, seen: &Seen<'_>, touched: &Touched) {
+        let (path, second) = (touched.path.as_ref(), touched.second_path.as_ref());
+        match seen.event.call {
+            Call::Unlink | Call::Unlinkat | Call::Rmdir => {
+                self.find(seen, path, true);
+                self.change(seen, path, false);
+            }
+            Call::Mkdir | Call::Mkdirat | Call::Symlink | Call::Symlinkat => {
+                self.change(seen, path, true);
+                self.find_folder(seen, touched);
+            }
+            Call::Rename | Call::Renameat => self.rename(seen, touched),
+            Call::Link | Call::Linkat => {
+                self.find(seen, path, true);
+                self.change(seen, second, true);
+            }
+            Call::Truncate => {
+                self.find(seen, path, true);
+                if let Some(file) = self.at_path(path) {
+                    self.files[file as usize].contents.cut(seen.event.numbers[0].max(0) as u64);
+                }
+            }
+            Call::Stat
+            | Call::Lstat
+            | Call::Fstatat
+            | Call::Statx
+            | Call::Access
+            | Call::Faccessat
+            | Call::Readlink
+            | Call::Readlinkat
+            | Call::Chdir => self.find(seen, path, true),
+            _ => {}
+        }
+    }
+}
+
+/// The bytes that a successful transfer moved.
+fn moved(seen: &Seen<'_>, descriptors: &Descriptors, open: OpenId) -> Range<u64> {
+    let event = seen.event;
+    let count = event.result.max(0) as u64;
+    let at_position = matches!(event.call, Call::Read | Call::Readv | Call::Write | Call::Writev);
+    let start = match event.numbers[2] {
+        place if !at_position && place >= 0 => place as u64,
+        _ => descriptors.open_file(open).offset.saturating_sub(count),
+    };
+    start..start.saturating_add(count)
+}
+
+impl Observer for Accesses {
+    #[inline]
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        if let Some(opened) = touched.opened {
+            self.open(seen, touched, descriptors, opened);
+        } else if touched.path.is_none() {
+            return;
+        } else if seen.event.has(record::FAILED) {
+            match seen.event.errno {
+                libc::ENOENT => self.find(seen, touched.path.as_ref(), false),
+                libc::EEXIST if touched.second_path.is_none() => self.find(seen, touched.path.as_ref(), true),
+                _ => {}
+            }
+        } else if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {
+            self.use_open(seen, file, open, descriptors);
+        } else {
+            self.follow_path(seen, touched);
+        }
+        if !touched.released.is_empty() {
+            self.close(seen.enter(), seen.process, &touched.released);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Places in threads, and which of them wait for which.
+
+use syn_plan::Rule;
+
+/// Where in the handling of a record a [`Point`] lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// A call that encloses this record, the first one inside it, is entered.
+    Around,
+    /// The record's own call is entered.
+    Enter,
+    /// The call returns; of one that waits, the moment at which what it waited for has happened.
+    Leave,
+}
+
+/// A place in a thread. Points of one thread compare in program order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Point {
+    /// Index into the run's threads.
+    pub thread: u32,
+    /// How many records of the thread precede.
+    pub record: u32,
+    /// Before or after that record's call.
+    pub stage: Stage,
+}
+
+/// A point, and when it was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The place.
+    pub point: Point,
+    /// Nanoseconds on the time axis of the merge.
+    pub ns: u64,
+}
+
+/// "Every target waits for every source": one counter of the plan.
+#[derive(Clone, Copy, Debug)]
+struct Dependency {
+    first: usize,
+    sources: u32,
+    targets: u32,
+    rule: Rule,
+}
+
+/// All dependencies of a run, in the order in which they were found. One takes 24 bytes and 24 for each of its
+/// moments.
+#[derive(Debug, Default)]
+pub struct Dependencies {
+    list: Vec<Dependency>,
+    moments: Vec<Moment>,
+}
+
+impl Dependencies {
+    /// Adds one, unless program order alone demands it.
+    pub fn add(&mut self, rule: Rule, sources: &[Moment], targets: &[Moment]) {
+        let by_program_order = |target: &Moment| {
+            sources
+                .iter()
+                .all(|source| source.point.thread == target.point.thread && source.point <= target.point)
+        };
+        if targets.iter().all(by_program_order) {
+            return;
+        }
+        let first = self.moments.len();
+        self.moments.extend_from_slice(sources);
+        self.moments.extend_from_slice(targets);
+        self.list.push(Dependency {
+            first,
+            sources: sources.len() as u32,
+            targets: targets.len() as u32,
+            rule,
+        });
+    }
+
+    /// `target` waits for `source`.
+    pub fn add_one(&mut self, rule: Rule, source: Moment, target: Moment) {
+        self.add(rule, &[source], &[target]);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The rule that found dependency `index`.
+    pub fn rule(&self, index: usize) -> Rule {
+        self.list[index].rule
+    }
+
+    /// The positions of its sources in [`Dependencies::moments`].
+    pub fn source_range(&self, index: usize) -> std::ops::Range<usize> {
+        let Dependency { first, sources, .. } = self.list[index];
+        first..first + sources as usize
+    }
+
+    /// The positions of its targets in [`Dependencies::moments`].
+    pub fn target_range(&self, index: usize) -> std::ops::Range<usize> {
+        let Dependency { first, sources, targets, .. } = self.list[index];
+        first + sources as usize..first + (sources + targets) as usize
+    }
+
+    /// What it waits for.
+    pub fn sources(&self, index: usize) -> &[Moment] {
+        &self.moments[self.source_range(index)]
+    }
+
+    /// What waits.
+    pub fn targets(&self, index: usize) -> &[Moment] {
+        &self.moments[self.target_range(index)]
+    }
+
+    /// Every moment, those of one dependency next to each other.
+    pub fn moments(&self) -> &[Moment] {
+        &self.moments
+    }
+
+    /// Moves every moment on the time axis: `ns` says where a thread's time goes.
+    pub fn retime(&mut self, ns: impl Fn(u32, u64) -> u64) {
+        for moment in &mut self.moments {
+            moment.ns = ns(moment.point.thread, moment.ns);
+        }
+    }
+
+    /// Forgets those for which `keep(rule, sources, targets)` is false.
+    pub fn retain(&mut self, keep: impl Fn(Rule, &[Moment], &[Moment]) -> bool) {
+        let moments = &self.moments;
+        self.list.retain(|dependency| {
+            let (sources, targets) = moments[dependency.first..]
+                [..(dependency.sources + dependency.targets) as usize]
+                .split_at(dependency.sources as usize);
+            keep(dependency.rule, sources, targets)
+        });
+    }
+
+    /// Takes out the moments of threads for which `keep` is false, and what is left without a source or a target.
+    pub fn retain_threads(&mut self, keep: impl Fn(u32) -> bool) {
+        let moments = &mut self.moments;
+        self.list.retain_mut(|dependency| {
+            let range =
+                dependency.first..dependency.first + (dependency.sources + dependency.targets) as usize;
+            let last_source = dependency.first + dependency.sources as usize;
+            let (mut free, mut sources) = (range.start, 0);
+            for place in range.clone() {
+                if keep(moments[place].point.thread) {
+                    moments[free] = moments[place];
+                    free += 1;
+                    sources += u32::from(place < last_source);
+                }
+            }
+            dependency.sources = sources;
+            dependency.targets = (free - range.start) as u32 - sources;
+            dependency.sources > 0 && dependency.targets > 0
+        });
+    }
+
+    /// Appends all of `others`.
+    pub fn append(&mut self, others: Dependencies) {
+        let offset = self.moments.len();
+        self.moments.extend(others.moments);
+        self.list.extend(
+            others
+                .list
+                .into_iter()
+                .map(|dependency| Dependency { first: dependency.first + offset, ..dependency }),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(thread: u32, record: u32, ns: u64) -> Moment {
+        Moment { point: Point { thread, record, stage: Stage::Enter }, ns }
+    }
+
+    #[test]
+    fn program_order_needs_no_dependency() {
+        let mut all = Dependencies::default();
+        all.add_one(Rule::Message, moment(0, 1, 10), moment(0, 2, 20));
+        assert_eq!(all.len(), 0);
+        all.add_one(Rule::Message, moment(0, 1, 10), moment(1, 2, 20));
+        assert_eq!(
+            (all.len(), all.sources(0), all.targets(0)),
+            (1, &[moment(0, 1, 10)][..], &[moment(1, 2, 20)][..])
+        );
+    }
+
+    #[test]
+    fn threads_can_be_taken_out() {
+        let mut all = Dependencies::default();
+        let (sources, targets) =
+            ([moment(0, 1, 1), moment(1, 1, 2)], [moment(0, 2, 3), moment(1, 2, 4), moment(2, 2, 5)]);
+        all.add(Rule::Collective, &sources, &targets);
+        all.add_one(Rule::Message, moment(0, 3, 6), moment(2, 3, 7));
+        all.retain_threads(|thread| thread != 0);
+        assert_eq!((all.len(), all.sources(0), all.targets(0)), (1, &sources[1..], &targets[1..]));
+    }
+
+    #[test]
+    fn appended_ones_keep_their_moments() {
+        let (mut first, mut second) = (Dependencies::default(), Dependencies::default());
+        first.add_one(Rule::Message, moment(0, 1, 10), moment(1, 1, 20));
+        second.add(Rule::Collective, &[moment(0, 2, 30), moment(1, 2, 31)], &[moment(2, 2, 40)]);
+        first.append(second);
+        first.retain(|rule, _, _| rule == Rule::Collective);
+        assert_eq!((first.len(), first.sources(0).len(), first.targets(0)), (1, 2, &[moment(2, 2, 40)][..]));
+    }
+}

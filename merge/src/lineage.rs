@@ -1,0 +1,260 @@
+//! Who made which process and thread, and who waited for their ends: the facts, as they go by.
+
+use crate::clocks::Clocks;
+use crate::dependency::{Moment, Point, Stage};
+use crate::sweep::{Observer, Seen};
+use std::collections::HashMap;
+use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::{Call, Run, record};
+
+/// A process image that has at least one event.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Its start.
+    pub first: Moment,
+    /// Its last event.
+    pub last: Moment,
+    /// Its call of `execve`, if that did not fail.
+    pub exec: Option<Moment>,
+    /// The last event of its parent before its own first one: which process, when.
+    pub parent_before: Option<(u32, Moment)>,
+}
+
+/// How a process was created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// By a call that tells the new process's id.
+    Returned(u32),
+    /// By `system`, which returned then.
+    System(u64),
+    /// By `popen`, whose stream has this descriptor.
+    Popen(i64),
+}
+
+/// A call that created a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Creation {
+    /// How.
+    pub how: How,
+    /// Index of the process that made the call.
+    pub process: u32,
+    /// When.
+    pub enter: Moment,
+}
+
+/// Whose end a call waited for.
+#[derive(Clone, Copy, Debug)]
+pub enum Whom {
+    /// This process id.
+    Process(u32),
+    /// Every child that started since then.
+    ChildrenSince(u64),
+    /// The child at the other end of this stream of `popen`.
+    Stream(i64),
+}
+
+/// A call that saw processes end.
+#[derive(Clone, Copy, Debug)]
+pub struct Join {
+    /// Whose end.
+    pub whom: Whom,
+    /// Index of the process that made the call.
+    pub process: u32,
+    /// When it returned.
+    pub leave: Moment,
+}
+
+/// A thread other than the first of its process.
+#[derive(Clone, Copy, Debug)]
+pub struct FurtherThread {
+    /// Index of its process.
+    pub process: u32,
+    /// Its `pthread_t`, if its first record said.
+    pub handle: Option<i64>,
+    /// Its start.
+    pub first: Moment,
+    /// Its last event.
+    pub last: Moment,
+    /// The last event of its process before its own first one.
+    pub process_before: Option<Moment>,
+}
+
+/// A call that names a thread: `pthread_create` when entered, `pthread_join` when returned.
+#[derive(Clone, Copy, Debug)]
+pub struct ThreadCall {
+    /// A library made it inside another call of the application.
+    pub inner: bool,
+    /// Index of the process.
+    pub process: u32,
+    /// The `pthread_t`.
+    pub handle: i64,
+    /// When.
+    pub at: Moment,
+}
+
+/// The facts of a run. Memory: about 100 bytes for each process, thread, and call that creates or joins one.
+#[derive(Debug)]
+pub struct Lineage {
+    /// By index of the process; `None` for one without events.
+    pub images: Vec<Option<Image>>,
+    /// Process creations by time of return.
+    pub creations: Vec<Creation>,
+    /// Waits by time of return.
+    pub joins: Vec<Join>,
+    /// By index of the thread.
+    pub threads: Vec<Option<FurtherThread>>,
+    /// Thread creations by time of return.
+    pub thread_creations: Vec<ThreadCall>,
+    /// Joins by time of return.
+    pub thread_joins: Vec<ThreadCall>,
+    /// Host, pid and parent's pid of every process.
+    identity: Vec<(usize, u32, u32)>,
+    launchers: Vec<bool>,
+    thread_start_ns: Vec<u64>,
+    latest_image: HashMap<(usize, u32), u32>,
+}
+
+impl Lineage {
+    /// For a run, with nothing seen yet.
+    pub fn new(run: &Run, clocks: &Clocks) -> Lineage {
+        let start_ns = |(index, thread): (usize, &syn_trace::run::Thread)| {
+            clocks.ns(index, thread.clock.start_ns.max(0.0) as u64)
+        };
+        Lineage {
+            images: vec![None; run.processes.len()],
+            creations: Vec::new(),
+            joins: Vec::new(),
+            threads: vec![None; run.threads.len()],
+            thread_creations: Vec::new(),
+            thread_joins: Vec::new(),
+            identity: run
+                .processes
+                .iter()
+                .map(|process| (clocks.host_of(&process.boot_id), process.pid, process.ppid))
+                .collect(),
+            launchers: run.processes.iter().map(|process| process.process_only).collect(),
+            thread_start_ns: run.threads.iter().enumerate().map(start_ns).collect(),
+            latest_image: HashMap::new(),
+        }
+    }
+
+    /// Host and id of a process.
+    pub fn host_and_pid(&self, process: u32) -> (usize, u32) {
+        let (host, pid, _) = self.identity[process as usize];
+        (host, pid)
+    }
+
+    /// Host of a process and id of its parent.
+    pub fn host_and_parent(&self, process: u32) -> (usize, u32) {
+        let (host, _, ppid) = self.identity[process as usize];
+        (host, ppid)
+    }
+
+    /// True for launchers and shells, which are not part of a plan.
+    pub fn is_launcher(&self, process: u32) -> bool {
+        self.launchers[process as usize]
+    }
+
+    /// Every thread with events that is not the first of its process.
+    pub fn further_threads(&self) -> impl Iterator<Item = &FurtherThread> {
+        self.threads.iter().flatten()
+    }
+
+    /// Keeps the books on who was there first and last.
+    fn live(&mut self, seen: &Seen<'_>) {
+        let point = Point { thread: seen.thread, record: 0, stage: Stage::Around };
+        let first = Moment { point, ns: self.thread_start_ns[seen.thread as usize] };
+        let last = seen.leave();
+        let process_before = match &mut self.images[seen.process as usize] {
+            Some(image) => Some(std::mem::replace(&mut image.last, last)),
+            None => {
+                self.arrive(seen, first, last);
+                None
+            }
+        };
+        match &mut self.threads[seen.thread as usize] {
+            Some(thread) => thread.last = last,
+            // The first thread of a process has nothing of its process before it.
+            none if seen.record == 0 && process_before.is_some() => {
+                let handle = (seen.event.call == Call::ThreadStart).then_some(seen.event.numbers[0]);
+                *none = Some(FurtherThread { process: seen.process, handle, first, last, process_before });
+            }
+            None => {}
+        }
+    }
+
+    fn arrive(&mut self, seen: &Seen<'_>, first: Moment, last: Moment) {
+        let (host, pid, ppid) = self.identity[seen.process as usize];
+        let parent = self.latest_image.get(&(host, ppid)).copied();
+        let parent_before = parent.and_then(|parent| {
+            let image = self.images[parent as usize].as_ref()?;
+            Some((parent, image.last))
+        });
+        self.latest_image.insert((host, pid), seen.process);
+        self.images[seen.process as usize] = Some(Image { first, last, exec: None, parent_before });
+    }
+
+    fn create(&mut self, seen: &Seen<'_>, how: How) {
+        self.creations.push(Creation { how, process: seen.process, enter: seen.enter() });
+    }
+
+    /// In the child `fork` returns 0: nothing was created there.
+    fn create_by_pid(&mut self, seen: &Seen<'_>, pid: i64) {
+        if let Some(pid) = u32::try_from(pid).ok().filter(|&pid| pid > 0) {
+            self.create(seen, How::Returned(pid));
+        }
+    }
+
+    fn join_by_pid(&mut self, seen: &Seen<'_>, pid: i64) {
+        if let Some(pid) = u32::try_from(pid).ok().filter(|&pid| pid > 0) {
+            self.join(seen, Whom::Process(pid));
+        }
+    }
+
+    fn join(&mut self, seen: &Seen<'_>, whom: Whom) {
+        self.joins.push(Join { whom, process: seen.process, leave: seen.leave() });
+    }
+}
+
+/// `wait(2)`: neither stopped nor continued.
+fn has_ended(status: i64) -> bool {
+    status & 0x7f != 0x7f
+}
+
+impl Observer for Lineage {
+    #[inline]
+    fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
+        self.live(seen);
+        let event = seen.event;
+        if event.has(record::FAILED) && event.call != Call::Execve {
+            return;
+        }
+        let inner = event.has(record::INNER);
+        let thread = |at| ThreadCall { inner, process: seen.process, handle: event.numbers[0], at };
+        match event.call {
+            Call::Fork | Call::Vfork => self.create_by_pid(seen, event.result),
+            Call::PosixSpawn if event.result == 0 => self.create_by_pid(seen, event.numbers[0]),
+            Call::Popen => self.create(seen, How::Popen(event.numbers[0])),
+            Call::System => {
+                self.create(seen, How::System(seen.end_ns));
+                self.join(seen, Whom::ChildrenSince(seen.start_ns));
+            }
+            Call::Pclose => self.join(seen, Whom::Stream(event.numbers[0])),
+            Call::Waitpid if has_ended(event.numbers[1]) => self.join_by_pid(seen, event.result),
+            Call::Waitid => {
+                let ends = event.numbers[2] & i64::from(libc::WEXITED) != 0;
+                if ends && event.numbers[0] == i64::from(libc::P_PID) {
+                    self.join_by_pid(seen, event.numbers[1]);
+                }
+            }
+            Call::Execve => {
+                if let Some(image) = &mut self.images[seen.process as usize] {
+                    image.exec = event.has(record::BEGAN).then(|| seen.enter());
+                }
+            }
+            Call::PthreadCreate if event.result == 0 => self.thread_creations.push(thread(seen.enter())),
+            Call::PthreadJoin if event.result == 0 => self.thread_joins.push(thread(seen.leave())),
+            _ => {}
+        }
+    }
+}

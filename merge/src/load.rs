@@ -1,0 +1,257 @@
+//! Opens the runs, looks through every file once, and says what is wrong with them.
+
+use crate::mpi::Worlds;
+use crate::notes::Notes;
+use anyhow::{Context, Result, bail, ensure};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+use syn_trace::reader::Ending;
+use syn_trace::run::Process;
+use syn_trace::{Call, Run, TraceError};
+
+/// A run and what a first look at it showed.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The run.
+    pub run: Run,
+    /// Its ranks.
+    pub worlds: Worlds,
+    /// Events of all threads.
+    pub events: u64,
+    /// Bytes of all traces.
+    pub bytes: u64,
+    /// Elapsed time of the application, nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+impl Recorded {
+    /// The processes that are not launchers.
+    pub fn application(&self) -> impl Iterator<Item = &Process> {
+        self.run.processes.iter().filter(|process| !process.process_only)
+    }
+
+    /// The command of the first of them that has one.
+    pub fn command(&self) -> &str {
+        self.application().map(|process| &*process.command).find(|command| !command.is_empty()).unwrap_or("")
+    }
+
+    /// For messages.
+    pub fn name(&self) -> String {
+        self.run.path.display().to_string()
+    }
+}
+
+/// Opens every run in `paths`, and puts the one that took the median time first: the base of the merge.
+///
+/// # Errors
+/// When one is no run, has files of another version, lacks ranks (and `partial` is not set), or is of another
+/// application than the others.
+pub fn load(paths: &[std::path::PathBuf], partial: bool, notes: &mut Notes) -> Result<Vec<Recorded>> {
+    let mut runs = Vec::new();
+    for path in paths {
+        runs.push(open(path, partial, notes)?);
+    }
+    let Some(first) = runs.first() else { bail!("no run was named; try: syn-merge runs/*") };
+    for other in &runs[1..] {
+        same_application(first, other)?;
+    }
+    runs.sort_by_key(|run| run.elapsed_ns);
+    let median = (runs.len() - 1) / 2;
+    let base = runs.remove(median);
+    runs.insert(0, base);
+    Ok(runs)
+}
+
+fn open(path: &Path, partial: bool, notes: &mut Notes) -> Result<Recorded> {
+    let metadata =
+        std::fs::metadata(path).with_context(|| format!("cannot open the run {}", path.display()))?;
+    ensure!(
+        metadata.is_dir(),
+        "{} is a file; a run is a folder, as `syn record` leaves it: name the folder",
+        path.display()
+    );
+    let run = Run::open(path)?;
+    let name = path.display();
+    for error in &run.unreadable {
+        match error {
+            TraceError::Older { .. } | TraceError::Newer { .. } => bail!("{error}"),
+            error => notes.warn(format!("left out: {error}")),
+        }
+    }
+    if run.threads.is_empty() {
+        let hint = match run.unreadable.is_empty() {
+            true => format!("no *.trace file is in it{}", runs_inside(path)),
+            false => format!(
+                "none of its {} *.trace files can be read; the first: {}",
+                run.unreadable.len(),
+                run.unreadable[0]
+            ),
+        };
+        bail!("{name} is not a run folder: {hint}");
+    }
+    let worlds = Worlds::of(&run);
+    missing_ranks(&run, &worlds, partial, notes)?;
+    let mut recorded = Recorded { run, worlds, events: 0, bytes: 0, elapsed_ns: 0 };
+    survey(&mut recorded, notes)?;
+    ensure!(
+        recorded.application().next().is_some(),
+        "{name} holds launchers and shells only: the application itself was not recorded (a static binary, or one that clears LD_PRELOAD?)"
+    );
+    Ok(recorded)
+}
+
+fn runs_inside(path: &Path) -> String {
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    match entries.map(|entry| entry.path()).find(|entry| Run::is_run(entry)) {
+        Some(_) => format!(", but runs are: name them, as in syn-merge {}/*", path.display()),
+        None => String::new(),
+    }
+}
+
+fn missing_ranks(run: &Run, worlds: &Worlds, partial: bool, notes: &mut Notes) -> Result<()> {
+    for &index in &worlds.impossible {
+        let process = &run.processes[index as usize];
+        notes.warn(format!(
+            "{}: process {} says that it is rank {} of {}, which cannot be: its header is damaged, and it is taken as one without a rank",
+            run.path.display(),
+            process.pid,
+            process.rank.unwrap_or_default(),
+            process.ranks
+        ));
+    }
+    for world in &worlds.worlds {
+        let missing = world.missing();
+        if missing.is_empty() {
+            continue;
+        }
+        let unreadable = match run.unreadable.len() {
+            0 => String::new(),
+            _ => {
+                let files: Vec<String> = run.unreadable.iter().map(file_of).collect();
+                format!(" (files that could not be read: {})", files.join(", "))
+            }
+        };
+        let what = format!(
+            "{}: no trace of {} of {} ranks: {}{unreadable}",
+            run.path.display(),
+            missing.len(),
+            world.members.len(),
+            list(&missing)
+        );
+        ensure!(partial, "{what}; record the run again, or go on without them: --partial");
+        notes.warn(what);
+    }
+    Ok(())
+}
+
+fn file_of(error: &TraceError) -> String {
+    let (TraceError::Io { path, .. }
+    | TraceError::Short { path, .. }
+    | TraceError::NotOurs { path, .. }
+    | TraceError::Older { path, .. }
+    | TraceError::Newer { path, .. }
+    | TraceError::BadHeader { path, .. }) = error;
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Numbers for a message, at most twenty.
+fn list(numbers: &[usize]) -> String {
+    let shown: Vec<String> = numbers.iter().take(20).map(usize::to_string).collect();
+    let more = if numbers.len() > shown.len() {
+        format!(" and {} more", numbers.len() - shown.len())
+    } else {
+        String::new()
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// What one look at all events of a thread showed.
+struct Look {
+    events: u64,
+    first_ns: u64,
+    last_ns: u64,
+    ending: Option<Ending>,
+    unobserved: Vec<String>,
+}
+
+/// Reads every trace once, on all processors.
+fn survey(recorded: &mut Recorded, notes: &mut Notes) -> Result<()> {
+    let run = &recorded.run;
+    let looks: Vec<Look> = run.threads.par_iter().map(look).collect();
+    let (mut start_ns, mut end_ns) = (u64::MAX, 0);
+    let mut unobserved: BTreeMap<&str, u64> = BTreeMap::new();
+    for (thread, look) in run.threads.iter().zip(&looks) {
+        ensure!(
+            look.events < u64::from(u32::MAX),
+            "{}: more than 4 294 967 294 events",
+            thread.trace.path().display()
+        );
+        recorded.events += look.events;
+        recorded.bytes += std::fs::metadata(thread.trace.path()).map_or(0, |metadata| metadata.len());
+        if !run.processes[thread.process].process_only {
+            (start_ns, end_ns) = (start_ns.min(look.first_ns), end_ns.max(look.last_ns));
+        }
+        for what in &look.unobserved {
+            *unobserved.entry(what).or_default() += 1;
+        }
+        let path = thread.trace.path().display();
+        match look.ending {
+            Some(Ending::CutOff { offset }) => notes
+                .warn(format!("{path}: cut off inside the record at byte {offset}; what precedes was used")),
+            Some(Ending::Damaged { offset, fault }) => {
+                notes.warn(format!("{path}: damaged at byte {offset} ({fault:?}); what precedes was used"));
+            }
+            _ => {}
+        }
+    }
+    for (what, count) in unobserved {
+        notes.remark(format!("not observed: {what} ({count} times)"));
+    }
+    if run.dropped() > 0 {
+        notes.warn(format!(
+            "{}: {} records could not be written while recording",
+            run.path.display(),
+            run.dropped()
+        ));
+    }
+    recorded.elapsed_ns = end_ns.saturating_sub(start_ns);
+    Ok(())
+}
+
+fn look(thread: &syn_trace::run::Thread) -> Look {
+    let first_ns = thread.clock.start_ns.max(0.0) as u64;
+    let mut look = Look { events: 0, first_ns, last_ns: first_ns, ending: None, unobserved: Vec::new() };
+    let mut events = thread.events();
+    for event in events.by_ref() {
+        look.events += 1;
+        look.last_ns = look.last_ns.max(thread.end_ns(&event));
+        if event.call == Call::Unobserved {
+            look.unobserved.push(String::from_utf8_lossy(event.texts[0]).into_owned());
+        }
+    }
+    look.ending = events.ending();
+    look
+}
+
+fn same_application(first: &Recorded, other: &Recorded) -> Result<()> {
+    let sizes =
+        |run: &Recorded| run.worlds.worlds.iter().map(|world| world.members.len()).collect::<Vec<_>>();
+    ensure!(
+        sizes(first) == sizes(other),
+        "{} has {} ranks, {} has {}: merge runs of one application of one size",
+        first.name(),
+        first.worlds.ranks(),
+        other.name(),
+        other.worlds.ranks()
+    );
+    ensure!(
+        first.command() == other.command(),
+        "{} ran `{}`, {} ran `{}`: merge runs of one application",
+        first.name(),
+        first.command(),
+        other.name(),
+        other.command()
+    );
+    Ok(())
+}

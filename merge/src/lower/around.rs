@@ -1,0 +1,92 @@
+//! What happens before and after a call: the gap, the signals, the waits.
+
+use super::program::Stretch;
+use super::{Lowering, Visit};
+use crate::dependency::Stage;
+use crate::sweep::Seen;
+use syn_plan::Op;
+use syn_trace::run::Gap;
+
+impl Lowering<'_> {
+    /// The thread's start: what it waits for, and the time until it started nevertheless.
+    pub(super) fn begin(&mut self, visit: &Visit<'_>) {
+        let thread = &mut self.threads[visit.seen.thread as usize];
+        let started_ns = thread.behind_ns;
+        let points = self.from.schedule.points(visit.seen.thread as usize);
+        let created =
+            points.first().filter(|point| point.point.record == 0 && point.point.stage == Stage::Around);
+        let since_ns =
+            created.and_then(|point| point.awaited_ns).unwrap_or(self.from.origin_ns).min(started_ns);
+        if created.is_some() {
+            self.synchronize(visit.seen.thread, 0, Stage::Around, since_ns, since_ns);
+        }
+        let idle_ns = started_ns - since_ns;
+        let thread = &mut self.threads[visit.seen.thread as usize];
+        thread.program.compute(Stretch { start_ns: since_ns, end_ns: started_ns, cpu_ns: 0, idle_ns });
+    }
+
+    /// The gap before the event, and what is to be done where it is entered.
+    pub(super) fn enter(&mut self, visit: &Visit<'_>) {
+        let seen = visit.seen;
+        let gap = self.enter_around(visit);
+        self.threads[seen.thread as usize].program.compute(gap);
+        self.synchronize(seen.thread, seen.record, Stage::Enter, seen.start_ns, seen.start_ns);
+    }
+
+    /// A call that encloses this one was entered during the gap before it: returns what is left of the gap after.
+    pub(super) fn enter_around(&mut self, visit: &Visit<'_>) -> Stretch {
+        let seen = visit.seen;
+        let Gap { wall_ns, cpu_ns, waited_ns, .. } = visit.gap;
+        let start_ns = seen.start_ns.saturating_sub(wall_ns);
+        let mut gap = Stretch { start_ns, end_ns: seen.start_ns, cpu_ns, idle_ns: waited_ns };
+        while let Some(at_ns) = self.next_point(seen.thread, seen.record, Stage::Around) {
+            let before = gap.split_at(at_ns);
+            self.threads[seen.thread as usize].program.compute(before);
+            self.synchronize(seen.thread, seen.record, Stage::Around, before.end_ns, before.end_ns);
+        }
+        gap
+    }
+
+    /// When the thread's next point is reached, if it is this one or was passed.
+    pub(super) fn next_point(&self, thread: u32, record: u32, stage: Stage) -> Option<u64> {
+        let point =
+            self.from.schedule.points(thread as usize).get(self.threads[thread as usize].next_point)?;
+        ((point.point.record, point.point.stage) <= (record, stage)).then_some(point.ns)
+    }
+
+    /// Whether anything is to be waited for or signalled at this record.
+    pub(super) fn has_point(&self, seen: &Seen<'_>) -> bool {
+        self.next_point(seen.thread, seen.record, Stage::Leave).is_some()
+    }
+
+    /// Appends the waits and signals of the thread's points up to this one. The waits began at `since_ns` and were
+    /// over at `until_ns`.
+    pub(super) fn synchronize(
+        &mut self,
+        thread: u32,
+        record: u32,
+        stage: Stage,
+        mut since_ns: u64,
+        until_ns: u64,
+    ) {
+        while self.next_point(thread, record, stage).is_some() {
+            let state = &mut self.threads[thread as usize];
+            let point = &self.from.schedule.points(thread as usize)[state.next_point];
+            state.next_point += 1;
+            for &op in self.from.schedule.ops(point) {
+                let start_ns = if matches!(op, Op::Wait { .. }) { since_ns } else { until_ns };
+                state.program.step(start_ns, until_ns, op);
+                since_ns = until_ns;
+            }
+        }
+    }
+
+    /// Until when the call waited, by the rules, if it did and its waits have not been passed.
+    pub(super) fn awaited(&self, thread: u32, record: u32) -> Option<u64> {
+        let points = self.from.schedule.points(thread as usize);
+        let ahead = points.get(self.threads[thread as usize].next_point..)?;
+        let point =
+            ahead.iter().find(|point| (point.point.record, point.point.stage) >= (record, Stage::Leave))?;
+        point.awaited_ns.filter(|_| point.point.record == record)
+    }
+}

@@ -1,0 +1,139 @@
+//! Calls by kind: I/O, MPI, sleeps, what MPI does inside its own calls, and all the rest.
+
+use super::program::Stretch;
+use super::{Lowering, Visit};
+use crate::dependency::Stage;
+use crate::sweep::Seen;
+use syn_plan::Op;
+use syn_trace::{Call, Layer, record};
+
+/// Shorter waits say nothing about how the library waits.
+const LEAST_WAIT_NS: u64 = 100_000;
+
+/// What MPI does inside its own calls.
+impl Lowering<'_> {
+    /// The position of the MPI call that this one was made inside of.
+    pub(super) fn around(&mut self, seen: &Seen<'_>) -> Option<u32> {
+        let calls = &self.from.log.around[seen.thread as usize];
+        let thread = &mut self.threads[seen.thread as usize];
+        while calls.get(thread.next_around).is_some_and(|&(_, call)| call < seen.record) {
+            thread.next_around += 1;
+        }
+        let &(first, call) = calls.get(thread.next_around)?;
+        (first..call).contains(&seen.record).then_some(call)
+    }
+
+    /// A call that MPI made inside one of its own: not the application's I/O, but time. Work is work. Waiting, and
+    /// the sleeps in which MPI looks again from time to time, are explained until what the MPI call waited for has
+    /// happened; only what comes later is not.
+    pub(super) fn inside(&mut self, visit: &Visit<'_>, around: u32) {
+        let seen = visit.seen;
+        self.interrupt_polling(seen.thread);
+        let awaited_ns = self.awaited(seen.thread, around).unwrap_or(0);
+        let gap = self.enter_around(visit);
+        let took_ns = visit.end_ns - visit.begin_ns;
+        let sleeps = seen.event.call.layer() == Layer::Time;
+        let cpu_ns = if sleeps { 0 } else { visit.cpu_ns.unwrap_or(took_ns) };
+        let idle_ns = if sleeps || seen.event.has(record::WAITED) { took_ns - cpu_ns } else { 0 };
+        let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
+        for mut later in [gap, own] {
+            let before = later.split_at(awaited_ns);
+            self.threads[seen.thread as usize].program.compute(Stretch { idle_ns: 0, ..before });
+            if later.end_ns > awaited_ns {
+                self.synchronize(seen.thread, around, Stage::Leave, before.end_ns, before.end_ns);
+                self.threads[seen.thread as usize].program.compute(later);
+            }
+        }
+    }
+}
+
+/// Calls by kind.
+impl Lowering<'_> {
+    /// I/O, or a call that is not replayed.
+    pub(super) fn perform(&mut self, visit: &Visit<'_>) {
+        let seen = visit.seen;
+        let program = &mut self.threads[seen.thread as usize].program;
+        if self.operations.is_empty() {
+            return self.pass(visit);
+        }
+        let last = self.operations.len() - 1;
+        for (position, (call, result)) in self.operations.drain(..).enumerate() {
+            let end_ns = if position == last { visit.end_ns } else { visit.begin_ns };
+            program.step(visit.begin_ns, end_ns, Op::Io { call, result });
+        }
+        self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
+    }
+
+    /// A call that is not replayed: its processor time is work, what it waited for is a wait, and the rest is
+    /// waiting that no rule explains.
+    pub(super) fn pass(&mut self, visit: &Visit<'_>) {
+        let seen = visit.seen;
+        let awaited_ns =
+            self.awaited(seen.thread, seen.record).unwrap_or(0).clamp(visit.begin_ns, visit.end_ns);
+        self.synchronize(seen.thread, seen.record, Stage::Leave, visit.begin_ns, awaited_ns);
+        let rest_ns = visit.end_ns.saturating_sub(awaited_ns);
+        let cpu_ns = visit.cpu_ns.map_or(rest_ns, |cpu| cpu.min(rest_ns));
+        let idle_ns = if seen.event.has(record::WAITED) { rest_ns - cpu_ns } else { 0 };
+        let stretch = Stretch { start_ns: awaited_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
+        self.threads[seen.thread as usize].program.compute(stretch);
+    }
+
+    pub(super) fn sleep(&mut self, visit: &Visit<'_>) {
+        let seen = visit.seen;
+        let requested = match seen.event.call {
+            Call::ClockNanosleep => seen.event.numbers[2],
+            _ => seen.event.numbers[0],
+        };
+        let took_ns = visit.end_ns - visit.begin_ns;
+        // An interrupted sleep, and one until a point in time, lasted as long as it did.
+        let relative = seen.event.call != Call::ClockNanosleep || seen.event.numbers[1] == 0;
+        let whole = relative && seen.event.result == 0;
+        let ns = if whole { requested.max(0) as u64 } else { took_ns };
+        if let Some(polling) = self.polling_goes_on(visit) {
+            return polling.sleep(visit.begin_ns, visit.end_ns, ns);
+        }
+        self.interrupt_polling(seen.thread);
+        self.enter(visit);
+        let program = &mut self.threads[seen.thread as usize].program;
+        program.step(visit.begin_ns, visit.end_ns, Op::Sleep { ns });
+        self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
+    }
+
+    pub(super) fn mpi(&mut self, visit: &Visit<'_>) {
+        let seen = visit.seen;
+        let thread = &mut self.threads[seen.thread as usize];
+        let call = self.from.log.threads[seen.thread as usize][thread.next_call];
+        thread.next_call += 1;
+        if call.class.is_failed_poll() && !self.has_point(seen) {
+            return self.failed_poll(visit, &call);
+        }
+        let awaited_ns = self.awaited(seen.thread, seen.record);
+        let mut since_ns = visit.begin_ns;
+        match self.polling_since(visit) {
+            Some(polled_ns) if awaited_ns.is_some_and(|awaited_ns| awaited_ns > polled_ns) => {
+                self.threads[seen.thread as usize].polling = None;
+                since_ns = polled_ns;
+                self.synchronize(seen.thread, seen.record, Stage::Enter, since_ns, since_ns);
+            }
+            _ => {
+                self.interrupt_polling(seen.thread);
+                self.enter(visit);
+            }
+        }
+        let until_ns = awaited_ns.unwrap_or(0).clamp(since_ns, visit.end_ns);
+        self.count_waiting(visit, until_ns);
+        self.synchronize(seen.thread, seen.record, Stage::Leave, since_ns, until_ns);
+        let cpu_ns = self.from.costs.of_call(&call, awaited_ns);
+        let stretch = Stretch { start_ns: until_ns, end_ns: visit.end_ns, cpu_ns, idle_ns: 0 };
+        self.threads[seen.thread as usize].program.compute(stretch);
+    }
+
+    /// How the library waits shows in calls that waited for long: with the processor, or without.
+    pub(super) fn count_waiting(&mut self, visit: &Visit<'_>, until_ns: u64) {
+        let Some(cpu_ns) = visit.cpu_ns else { return };
+        if until_ns.saturating_sub(visit.begin_ns) >= LEAST_WAIT_NS {
+            self.waiting_cpu_ns += cpu_ns;
+            self.waiting_ns += visit.end_ns - visit.begin_ns;
+        }
+    }
+}

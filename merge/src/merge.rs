@@ -1,0 +1,199 @@
+//! The stages of a merge, in order.
+
+use crate::agree::{Agreement, Outline};
+use crate::clocks::Clocks;
+use crate::connect::{Connected, connect};
+use crate::costs::Costs;
+use crate::graph::Graph;
+use crate::load::{Recorded, load};
+use crate::lower::{Lowered, Lowering, Sources};
+use crate::notes::Notes;
+use crate::progress::Progress;
+use crate::reduce::reduce;
+use crate::schedule::{Count, Schedule};
+use crate::scope::Scope;
+use crate::sweep::sweep;
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use syn_plan::{About, Plan, Program, Rule, Steps, Thread};
+
+/// What to merge, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The run folders.
+    pub runs: Vec<PathBuf>,
+    /// Put files of the system into the plan too.
+    pub all_files: bool,
+    /// Go on without ranks of which there is no trace.
+    pub partial: bool,
+}
+
+/// A plan, and what there is to tell about how it was made.
+#[derive(Debug)]
+pub struct Merged {
+    /// The plan.
+    pub plan: Plan,
+    /// Processes in it.
+    pub processes: usize,
+    /// Waits of every rule.
+    pub counts: BTreeMap<Rule, Count>,
+    /// Computation in all programs, nanoseconds.
+    pub compute_ns: u64,
+    /// Waiting that nobody observed, in all programs, nanoseconds.
+    pub unobserved_ns: u64,
+    /// Other runs' threads that did not do quite the same as the base's: the run, the thread.
+    pub agreement: Vec<(String, Agreement)>,
+    /// What else there is to tell.
+    pub notes: Notes,
+}
+
+/// Makes a plan of one run or several runs of the same application.
+///
+/// # Errors
+/// When a run cannot be used; see [`crate::load::load`].
+pub fn merge(options: &Options) -> Result<Merged> {
+    let mut notes = Notes::default();
+    let scope = Scope { all_files: options.all_files };
+    let runs = load(&options.runs, options.partial, &mut notes)?;
+    let progress = Progress::new(bytes_to_read(&runs));
+    let connected = connect(&runs[0], scope, &progress, &mut notes);
+    let schedule = schedule(&connected, runs[0].run.threads.len(), &mut notes);
+    let agreement = agree(&runs, &progress, &mut notes);
+    let lowered = lower(&runs[0], &connected, &schedule, scope, &progress);
+    progress.finish();
+    let (compute_ns, unobserved_ns) = (lowered.compute_ns, lowered.unobserved_ns);
+    let counts = schedule.counts.clone();
+    let (plan, processes) = assemble(&runs, &connected, schedule, lowered, &notes);
+    Ok(Merged { plan, processes, counts, compute_ns, unobserved_ns, agreement, notes })
+}
+
+/// Every sweep reads a run once: two of the base, one more if its hosts need aligning, one of each when they are
+/// compared.
+fn bytes_to_read(runs: &[Recorded]) -> u64 {
+    let compared = if runs.len() > 1 { runs.iter().map(|run| run.bytes).sum() } else { 0 };
+    let sweeps = if Clocks::recorded(&runs[0].run).shared() { 2 } else { 3 };
+    runs[0].bytes * sweeps + compared
+}
+
+fn schedule(connected: &Connected, threads: usize, notes: &mut Notes) -> Schedule {
+    let graph = Graph::build(&connected.dependencies);
+    if !graph.dropped.is_empty() {
+        notes.warn(format!(
+            "{} dependencies contradicted the others and were left out: clocks that do not fit, or files that were changed from outside",
+            graph.dropped.len()
+        ));
+    }
+    let reduced = reduce(&graph, &connected.dependencies);
+    Schedule::new(&connected.dependencies, &graph, &reduced, threads)
+}
+
+fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(String, Agreement)> {
+    let mut found = Vec::new();
+    let [base, others @ ..] = runs else { return found };
+    if others.is_empty() {
+        return found;
+    }
+    progress.stage("comparing");
+    let outline = Outline::of(base, progress);
+    for other in others {
+        for agreement in outline.compare(&Outline::of(other, progress)) {
+            if agreement.alike == agreement.of {
+                continue;
+            }
+            notes.remark(format!(
+                "{}: {} agrees with {} in {:.2} % of its events; the plan follows the latter",
+                other.name(),
+                agreement.thread,
+                base.name(),
+                agreement.rate() * 100.0
+            ));
+            found.push((other.name(), agreement));
+        }
+    }
+    found
+}
+
+fn lower(
+    base: &Recorded,
+    connected: &Connected,
+    schedule: &Schedule,
+    scope: Scope,
+    progress: &Progress,
+) -> Lowered {
+    let run = &base.run;
+    let costs = Costs::of(&connected.log, schedule);
+    let start_ns =
+        |thread: usize| connected.clocks.ns(thread, run.threads[thread].clock.start_ns.max(0.0) as u64);
+    let threads = base.application().flat_map(|process| &process.threads);
+    let origin_ns = threads.map(|&thread| start_ns(thread)).min().unwrap_or(0);
+    let mut lowering = Lowering::new(Sources {
+        run,
+        clocks: &connected.clocks,
+        scope,
+        schedule,
+        log: &connected.log,
+        costs: &costs,
+        in_plan: &connected.in_plan,
+        origin_ns,
+    });
+    progress.stage("lowering");
+    sweep(run, &connected.clocks, progress, &mut [&mut lowering]);
+    lowering.finish()
+}
+
+fn assemble(
+    runs: &[Recorded],
+    connected: &Connected,
+    schedule: Schedule,
+    lowered: Lowered,
+    notes: &Notes,
+) -> (Plan, usize) {
+    let base = &runs[0];
+    let mut plan = Plan {
+        about: About {
+            command: base.command().to_owned(),
+            hosts: connected.clocks.hosts().iter().map(|host| host.name.clone()).collect(),
+            mpi: base.application().find_map(|process| process.mpi).map(str::to_owned),
+            ranks: base.worlds.ranks() as u32,
+            recorded_ns: base.elapsed_ns,
+            runs_ns: runs.iter().map(|run| run.elapsed_ns).collect(),
+            events: base.events,
+            dropped: runs.iter().map(|run| run.run.dropped()).sum(),
+            busy_waiting: lowered.busy_waiting,
+            remarks: notes.warnings.iter().chain(&notes.remarks).cloned().collect(),
+        },
+        files: lowered.files,
+        edges: schedule.edges,
+        programs: Vec::new(),
+    };
+    let mut programs = lowered.programs;
+    let processes = processes_by_rank(base, connected);
+    for (number, &(rank, process)) in (0u32..).zip(&processes) {
+        let owner = &base.run.processes[process];
+        for &thread in owner.threads.iter().filter(|&&thread| connected.in_plan[thread]) {
+            let steps: Steps = std::mem::take(&mut programs[thread]);
+            let thread =
+                Thread { process: number, rank, pid: owner.pid, tid: base.run.threads[thread].tid() };
+            plan.programs.push(Program { thread, steps });
+        }
+    }
+    (plan, processes.len())
+}
+
+/// The processes of the plan, by the rank they belong to, then by start.
+fn processes_by_rank(base: &Recorded, connected: &Connected) -> Vec<(Option<u32>, usize)> {
+    let rank = |process: usize| {
+        // A process starts after its creator, but a damaged trace may say anything: no more steps than processes.
+        let line = std::iter::successors(Some(process), |&process| {
+            connected.creators[process].map(|(creator, _)| creator as usize)
+        });
+        line.take(base.run.processes.len()).find_map(|process| base.run.processes[process].rank)
+    };
+    let mut processes: Vec<(Option<u32>, usize)> = (0..base.run.processes.len())
+        .filter(|&process| !base.run.processes[process].process_only)
+        .map(|process| (rank(process), process))
+        .collect();
+    processes.sort_by_key(|&(rank, process)| (rank.is_none(), rank, process));
+    processes
+}

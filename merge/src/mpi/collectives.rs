@@ -1,0 +1,81 @@
+//! Brings together the calls that are one collective operation: the k-th one that every member makes on a
+//! communicator.
+
+use super::communicators::CommId;
+use crate::dependency::{Dependencies, Moment};
+use crate::rules::collective;
+use std::collections::VecDeque;
+use syn_trace::Call;
+
+/// One member's part in a collective operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Its rank in the communicator.
+    pub rank: u32,
+    /// What it called.
+    pub call: Call,
+    /// The root it named, as a rank in the communicator.
+    pub root: i64,
+    /// When it came.
+    pub enter: Moment,
+    /// When it left.
+    pub leave: Moment,
+}
+
+/// Operations that some members have not reached yet.
+#[derive(Debug, Default)]
+struct Pending {
+    /// The number of the first one in `queue`.
+    first: u64,
+    queue: VecDeque<Vec<Arrival>>,
+}
+
+/// The collective operations of a run. Memory: those that are under way.
+#[derive(Debug, Default)]
+pub struct Collectives {
+    pending: Vec<Pending>,
+    spare: Vec<Vec<Arrival>>,
+    /// Operations whose members called different functions.
+    pub mixed: u64,
+    /// Operations that some members never reached.
+    pub incomplete: u64,
+}
+
+impl Collectives {
+    /// A member reaches the operation number `nth` of `comm`, which `present` members of the recording take part in.
+    pub fn arrive(
+        &mut self,
+        comm: CommId,
+        nth: u64,
+        present: u32,
+        arrival: Arrival,
+        found: &mut Dependencies,
+    ) {
+        if self.pending.len() <= comm as usize {
+            self.pending.resize_with(comm as usize + 1, Pending::default);
+        }
+        let pending = &mut self.pending[comm as usize];
+        let Some(index) = nth.checked_sub(pending.first) else { return };
+        while pending.queue.len() as u64 <= index {
+            pending.queue.push_back(self.spare.pop().unwrap_or_default());
+        }
+        pending.queue[index as usize].push(arrival);
+        while pending.queue.front().is_some_and(|arrivals| arrivals.len() >= present as usize) {
+            let Some(mut arrivals) = pending.queue.pop_front() else { break };
+            pending.first += 1;
+            self.mixed += u64::from(!collective::connect(&mut arrivals, found));
+            arrivals.clear();
+            self.spare.push(arrivals);
+        }
+    }
+
+    /// Connects what is left: the operations that not all members came to, among those who did.
+    pub fn finish(&mut self, found: &mut Dependencies) {
+        for pending in &mut self.pending {
+            for mut arrivals in pending.queue.drain(..) {
+                self.incomplete += 1;
+                self.mixed += u64::from(!collective::connect(&mut arrivals, found));
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Which communicator of one process is the same as which of another.
+//!
+//! A handle is a number in one process and may be used again after `MPI_Comm_free`. What all members agree on is:
+//! made from which communicator, with which members, as the how-manieth such one. Every member of a group takes
+//! part in all creations of that group, in one order (MPI-4.0, 7.4.2), so that their counts agree.
+
+use super::world::Worlds;
+use std::collections::HashMap;
+use syn_trace::calls::{COMM_NULL, COMM_SELF, COMM_WORLD};
+
+/// Names a communicator of the run; the first ones are the worlds.
+pub type CommId = u32;
+
+/// The parents of communicators that have none which all members know.
+const FROM_SELF: CommId = u32::MAX;
+const FROM_MERGE: CommId = u32::MAX - 1;
+
+/// Names a list of members.
+type ListId = u32;
+
+/// A communicator as one of its members sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Joined {
+    /// Which one.
+    pub comm: CommId,
+    /// This process's rank in it.
+    pub rank: u32,
+    /// How many collective calls this process has made on it.
+    pub collectives: u64,
+}
+
+/// What a handle stands for.
+#[derive(Clone, Copy, Debug)]
+pub enum Meaning {
+    /// A communicator among the ranks of one world.
+    Within(Joined),
+    /// `MPI_COMM_SELF` or a copy of it: nobody to wait for.
+    Alone,
+    /// An inter-communicator: the recording does not hold the remote group.
+    Between,
+}
+
+/// How a new communicator came about.
+#[derive(Clone, Copy, Debug)]
+pub struct Creation<'a> {
+    /// The communicator it was made from.
+    pub parent: i64,
+    /// The handle of the new one.
+    pub handle: i64,
+    /// Its members as (first world rank, stride, count), in rank order.
+    pub members: &'a [i64],
+    /// It is an inter-communicator.
+    pub between: bool,
+    /// It merges the two groups of an inter-communicator.
+    pub merges: bool,
+}
+
+/// One communicator of the run.
+#[derive(Debug)]
+pub struct Communicator {
+    /// World rank of every member.
+    pub members: Vec<u32>,
+    /// How many of them are in the recording.
+    pub present: u32,
+}
+
+/// All communicators of a run, and what every process calls them.
+#[derive(Debug)]
+pub struct Communicators {
+    list: Vec<Communicator>,
+    member_lists: HashMap<(u32, Vec<u32>), ListId>,
+    by_identity: HashMap<(CommId, ListId, u32), CommId>,
+    created: HashMap<(u32, CommId, ListId), u32>,
+    handles: Vec<HashMap<i64, Meaning>>,
+}
+
+impl Communicators {
+    /// The worlds, and nothing else yet.
+    pub fn new(worlds: &Worlds) -> Communicators {
+        let list = worlds
+            .worlds
+            .iter()
+            .map(|world| Communicator {
+                members: (0..world.members.len() as u32).collect(),
+                present: world.members.iter().flatten().count() as u32,
+            })
+            .collect();
+        let handles = worlds.of_process.iter().map(|place| {
+            let world = place.map(|(comm, rank)| Meaning::Within(Joined { comm, rank, collectives: 0 }));
+            let world = world.map(|world| (COMM_WORLD, world));
+            world.into_iter().chain([(COMM_SELF, Meaning::Alone)]).collect()
+        });
+        let handles = handles.collect();
+        Communicators {
+            list,
+            member_lists: HashMap::new(),
+            by_identity: HashMap::new(),
+            created: HashMap::new(),
+            handles,
+        }
+    }
+
+    /// What `handle` stands for in `process`.
+    #[inline]
+    pub fn meaning(&mut self, process: u32, handle: i64) -> Option<&mut Meaning> {
+        self.handles[process as usize].get_mut(&handle)
+    }
+
+    /// The communicator.
+    pub fn get(&self, comm: CommId) -> &Communicator {
+        &self.list[comm as usize]
+    }
+
+    /// Enters a new communicator into the books of `process`. False when its members cannot be.
+    pub fn create(&mut self, worlds: &Worlds, process: u32, creation: &Creation<'_>) -> bool {
+        if creation.handle == COMM_NULL {
+            return true;
+        }
+        let meaning = match self.handles[process as usize].get(&creation.parent) {
+            _ if creation.between => Some(Meaning::Between),
+            Some(Meaning::Between) if !creation.merges => Some(Meaning::Between),
+            parent => {
+                let parent = match parent {
+                    Some(Meaning::Within(joined)) => joined.comm,
+                    Some(Meaning::Between) => FROM_MERGE,
+                    _ => FROM_SELF,
+                };
+                self.identify(worlds, process, parent, creation.members)
+            }
+        };
+        match meaning {
+            Some(meaning) => self.handles[process as usize].insert(creation.handle, meaning),
+            None => self.handles[process as usize].remove(&creation.handle),
+        };
+        meaning.is_some()
+    }
+
+    fn identify(&mut self, worlds: &Worlds, process: u32, parent: CommId, runs: &[i64]) -> Option<Meaning> {
+        let (world, world_rank) = worlds.of_process[process as usize]?;
+        let world_members = &worlds.worlds[world as usize].members;
+        let members = expand(runs, world_members.len())?;
+        let rank = members.iter().position(|&member| member == world_rank)? as u32;
+        let lists = self.member_lists.len() as ListId;
+        let list = *self.member_lists.entry((world, members.clone())).or_insert(lists);
+        let nth = self.created.entry((process, parent, list)).or_insert(0);
+        *nth += 1;
+        let comm = *self.by_identity.entry((parent, list, *nth)).or_insert_with(|| {
+            let present = members.iter().filter(|&&member| world_members[member as usize].is_some()).count();
+            self.list.push(Communicator { members, present: present as u32 });
+            self.list.len() as CommId - 1
+        });
+        Some(Meaning::Within(Joined { comm, rank, collectives: 0 }))
+    }
+
+    /// `handle` is free to be used again.
+    pub fn free(&mut self, process: u32, handle: i64) {
+        if handle != COMM_WORLD && handle != COMM_SELF {
+            self.handles[process as usize].remove(&handle);
+        }
+    }
+}
+
+/// Members from their (first, stride, count) runs; `None` when they are not ranks of a world of `size`.
+fn expand(runs: &[i64], size: usize) -> Option<Vec<u32>> {
+    let mut members = Vec::new();
+    for run in runs.chunks(3) {
+        let &[first, stride, count] = run else { return None };
+        for index in 0..count {
+            let member = stride.checked_mul(index).and_then(|distance| first.checked_add(distance))?;
+            if member < 0 || member >= size as i64 || members.len() == size {
+                return None;
+            }
+            members.push(member as u32);
+        }
+    }
+    (!members.is_empty()).then_some(members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+
+    #[test]
+    fn members_are_expanded_and_checked() {
+        assert_eq!(expand(&[0, 2, 3, 1, 0, 1], 5), Some(vec![0, 2, 4, 1]));
+        assert_eq!(expand(&[0, 2, 4], 5), None, "behind the last rank");
+        assert_eq!(expand(&[0, 0, i64::MAX], 5), None, "more members than ranks");
+        assert_eq!(expand(&[0, 1], 5), None, "half a run");
+        assert_eq!(expand(&[], 5), None);
+    }
+}

@@ -1,0 +1,277 @@
+//! Follows the MPI calls of all processes and hands what belongs together to the rules.
+
+use super::calls::{CallLog, Class, TimedCall};
+use super::collectives::{Arrival, Collectives};
+use super::communicators::{CommId, Communicators, Creation, Meaning};
+use super::messages::{Channel, Channels, PostedReceives};
+use super::requests::{Incoming, Mode, Outgoing, Persistent, Requests};
+use super::world::Worlds;
+use crate::dependency::{Dependencies, Moment};
+use crate::sweep::{Observer, Seen};
+use std::collections::{BTreeMap, HashMap};
+use syn_trace::calls::{COMM_WORLD, NOBODY};
+use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::{Call, record};
+
+/// What one process has under way.
+#[derive(Debug, Default)]
+pub(super) struct Local {
+    pub(super) requests: Requests,
+    pub(super) posted: BTreeMap<CommId, PostedReceives>,
+    pub(super) probes: HashMap<Channel, Vec<Moment>>,
+}
+
+/// What could not be matched, counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trouble {
+    /// Calls on a communicator whose creation was not seen.
+    pub unknown_communicators: u64,
+    /// Calls on inter-communicators.
+    pub between_groups: u64,
+    /// Ranks outside their communicator, and members outside their world.
+    pub impossible_ranks: u64,
+}
+
+/// The matching of a run.
+#[derive(Debug)]
+pub struct Matcher<'a> {
+    pub(super) worlds: &'a Worlds,
+    pub(super) communicators: Communicators,
+    collectives: Collectives,
+    pub(super) channels: Channels,
+    pub(super) locals: Vec<Local>,
+    behind_ns: Vec<u64>,
+    log: CallLog,
+    pub(super) found: Dependencies,
+    trouble: Trouble,
+}
+
+impl<'a> Matcher<'a> {
+    /// For a run with these worlds and so many threads.
+    pub fn new(worlds: &'a Worlds, threads: usize) -> Matcher<'a> {
+        Matcher {
+            worlds,
+            communicators: Communicators::new(worlds),
+            collectives: Collectives::default(),
+            channels: Channels::default(),
+            locals: worlds.of_process.iter().map(|_| Local::default()).collect(),
+            behind_ns: vec![0; threads],
+            log: CallLog { threads: vec![Vec::new(); threads], around: vec![Vec::new(); threads] },
+            found: Dependencies::default(),
+            trouble: Trouble::default(),
+        }
+    }
+
+    /// What was found: the dependencies, the calls, and what to remark.
+    pub fn finish(mut self) -> (Dependencies, CallLog, Vec<String>) {
+        for process in 0..self.locals.len() {
+            let comms: Vec<CommId> = self.locals[process].posted.keys().copied().collect();
+            for comm in comms {
+                if let Some(posted) = self.locals[process].posted.get_mut(&comm) {
+                    posted.forget_all();
+                }
+                self.pass_on(process as u32, comm);
+            }
+        }
+        self.collectives.finish(&mut self.found);
+        let remarks = self.remarks();
+        (self.found, self.log, remarks)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let (sends, receives) = self.channels.unmatched();
+        let counted = [
+            (sends, "messages were sent that no recorded receive got"),
+            (receives, "messages were received that no recorded send sent"),
+            (self.collectives.incomplete, "collective operations were not reached by all their members"),
+            (
+                self.collectives.mixed,
+                "collective operations were called by different names on different ranks",
+            ),
+            (
+                self.trouble.unknown_communicators,
+                "MPI calls on communicators whose creation was not seen were not matched",
+            ),
+            (
+                self.trouble.between_groups,
+                "MPI calls on inter-communicators were not matched: the remote group is not recorded",
+            ),
+            (self.trouble.impossible_ranks, "MPI calls named ranks that their communicator does not have"),
+        ];
+        counted
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect()
+    }
+
+    /// The communicator `handle` and this process's rank in it.
+    pub(super) fn joined(&mut self, process: u32, handle: i64) -> Option<(CommId, u32)> {
+        match self.communicators.meaning(process, handle) {
+            Some(Meaning::Within(joined)) => Some((joined.comm, joined.rank)),
+            Some(Meaning::Alone) => None,
+            Some(Meaning::Between) => {
+                self.trouble.between_groups += 1;
+                None
+            }
+            None => {
+                self.trouble.unknown_communicators += 1;
+                None
+            }
+        }
+    }
+
+    pub(super) fn channel(
+        &mut self,
+        comm: CommId,
+        source: i64,
+        destination: i64,
+        tag: i64,
+    ) -> Option<Channel> {
+        let size = self.communicators.get(comm).members.len() as i64;
+        if !(0..size).contains(&source) || !(0..size).contains(&destination) {
+            self.trouble.impossible_ranks += 1;
+            return None;
+        }
+        Some(Channel { comm, source: source as i32, destination: destination as i32, tag: tag as i32 })
+    }
+}
+
+/// Collectives and communicators.
+impl Matcher<'_> {
+    fn arrive(&mut self, seen: &Seen<'_>, comm: i64, root: i64) {
+        if self.joined(seen.process, comm).is_none() {
+            return;
+        }
+        let Some(Meaning::Within(joined)) = self.communicators.meaning(seen.process, comm) else { return };
+        let (comm, rank, nth) = (joined.comm, joined.rank, joined.collectives);
+        joined.collectives += 1;
+        let present = self.communicators.get(comm).present;
+        let arrival = Arrival { rank, call: seen.event.call, root, enter: seen.enter(), leave: seen.leave() };
+        self.collectives.arrive(comm, nth, present, arrival, &mut self.found);
+    }
+
+    fn create(&mut self, seen: &Seen<'_>) {
+        let [parent, handle, ..] = seen.event.numbers;
+        let call = seen.event.call;
+        let members: Vec<i64> = seen.event.list.iter().collect();
+        let creation = Creation {
+            parent,
+            handle,
+            members: &members,
+            between: call == Call::MpiIntercommCreate,
+            merges: call == Call::MpiIntercommMerge,
+        };
+        // All members of the old communicator take part, except where the call names a group.
+        let collective_over_old = !matches!(call, Call::MpiCommCreateGroup | Call::MpiIntercommMerge);
+        if collective_over_old {
+            self.arrive(seen, parent, NOBODY);
+        }
+        if !self.communicators.create(self.worlds, seen.process, &creation) {
+            self.trouble.impossible_ranks += 1;
+        } else if !collective_over_old && handle != syn_trace::calls::COMM_NULL {
+            self.arrive(seen, handle, NOBODY);
+        }
+    }
+}
+
+impl Matcher<'_> {
+    /// Follows one MPI call; returns its class.
+    fn follow(&mut self, seen: &Seen<'_>) -> Class {
+        let (call, n) = (seen.event.call, &seen.event.numbers);
+        let outgoing = |mode| Outgoing { mode, bytes: n[0], destination: n[1], tag: n[2], comm: n[3] };
+        let incoming = || Incoming { source: n[1], tag: n[2], comm: n[3] };
+        let mut bytes = 0;
+        match call {
+            Call::MpiSend | Call::MpiRsend | Call::MpiBsend | Call::MpiSsend => {
+                bytes = n[0];
+                self.blocking_send(seen, outgoing(mode_of(call)));
+            }
+            Call::MpiIsend | Call::MpiIrsend | Call::MpiIbsend | Call::MpiIssend => {
+                bytes = n[0];
+                self.begin(seen, n[4], Persistent::Send(outgoing(mode_of(call))));
+            }
+            Call::MpiSendInit | Call::MpiRsendInit | Call::MpiBsendInit | Call::MpiSsendInit => {
+                self.prepare(seen, n[4], Persistent::Send(outgoing(mode_of(call))));
+            }
+            Call::MpiRecv => {
+                bytes = n[6];
+                self.receive(seen, incoming(), n[4], n[5]);
+            }
+            Call::MpiIrecv => self.begin(seen, n[4], Persistent::Receive(incoming())),
+            Call::MpiRecvInit => self.prepare(seen, n[4], Persistent::Receive(incoming())),
+            Call::MpiSendrecv | Call::MpiSendrecvReplace => {
+                bytes = n[0].saturating_add(n[9].max(0));
+                let mode = Mode::Standard;
+                let what = Outgoing { mode, bytes: n[0], destination: n[1], tag: n[2], comm: n[6] };
+                let long = self.send(seen, what);
+                self.receive(seen, Incoming { source: n[4], tag: n[5], comm: n[6] }, n[7], n[8]);
+                if let Some(long) = long {
+                    self.channels.complete(long, seen.leave(), &mut self.found);
+                }
+            }
+            Call::MpiProbe | Call::MpiIprobe if n[3] != 0 => self.probe(seen, n[2], n[4], n[5]),
+            // The message is taken here; what `MPI_Mrecv` does later is to copy it.
+            Call::MpiMprobe | Call::MpiImprobe if n[3] != 0 => {
+                let what = Incoming { source: n[0], tag: n[1], comm: n[2] };
+                self.receive(seen, what, n[4], n[5]);
+            }
+            Call::MpiIprobe | Call::MpiImprobe => return Class::failed_poll(call),
+            Call::MpiMrecv => bytes = n[4],
+            Call::MpiStart | Call::MpiStartall => self.start_all(seen),
+            Call::MpiRequestFree => self.free(seen, n[0]),
+            Call::MpiCancel => {
+                if let Some(request) = self.locals[seen.process as usize].requests.get(n[0]) {
+                    request.cancelled = true;
+                }
+            }
+            Call::MpiTest | Call::MpiTestall | Call::MpiTestany | Call::MpiTestsome if n[1] == 0 => {
+                return Class::failed_poll(call);
+            }
+            Call::MpiWait | Call::MpiWaitall | Call::MpiWaitany | Call::MpiWaitsome => {
+                bytes = self.complete_all(seen);
+            }
+            Call::MpiTest | Call::MpiTestall | Call::MpiTestany | Call::MpiTestsome => {
+                bytes = self.complete_all(seen);
+            }
+            Call::MpiInit | Call::MpiInitThread | Call::MpiFinalize => self.arrive(seen, COMM_WORLD, NOBODY),
+            Call::MpiCommFree | Call::MpiCommDisconnect => self.communicators.free(seen.process, n[0]),
+            Call::MpiAbort | Call::MpiImrecv => {}
+            _ if call >= Call::MpiCommDup => self.create(seen),
+            _ if call >= Call::MpiBarrier => {
+                bytes = n[0].max(0).saturating_add(n[1].max(0));
+                self.arrive(seen, n[3], n[2]);
+            }
+            _ => {}
+        }
+        Class::new(call, bytes)
+    }
+}
+
+fn mode_of(call: Call) -> Mode {
+    match call {
+        Call::MpiBsend | Call::MpiIbsend | Call::MpiBsendInit => Mode::Buffered,
+        Call::MpiSsend | Call::MpiIssend | Call::MpiSsendInit => Mode::Synchronous,
+        _ => Mode::Standard,
+    }
+}
+
+impl Observer for Matcher<'_> {
+    fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
+        let behind_ns = std::mem::replace(&mut self.behind_ns[seen.thread as usize], seen.end_ns);
+        if seen.event.call < Call::MpiInit {
+            return;
+        }
+        if seen.first_inside < seen.record {
+            self.log.around[seen.thread as usize].push((seen.first_inside, seen.record));
+        }
+        let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);
+        let class = if succeeded { self.follow(seen) } else { Class::new(seen.event.call, 0) };
+        self.log.threads[seen.thread as usize].push(TimedCall {
+            start_ns: seen.start_ns.max(behind_ns),
+            end_ns: seen.end_ns,
+            record: seen.record,
+            class,
+        });
+    }
+}

@@ -1,0 +1,17 @@
+//! MPI matching: which calls of different processes belong together.
+
+mod calls;
+mod collectives;
+mod communicators;
+mod matcher;
+mod messages;
+mod point_to_point;
+mod requests;
+mod world;
+
+pub use calls::{CallLog, Class, TimedCall};
+pub use collectives::Arrival;
+pub use matcher::Matcher;
+pub use messages::{Receive, Send};
+pub use requests::Mode;
+pub use world::Worlds;

@@ -1,0 +1,69 @@
+//! A collective operation completes as its kind demands (MPI-4.0, chapter 6): who needs whose data waits for them.
+
+use crate::dependency::{Dependencies, Moment};
+use crate::mpi::Arrival;
+use syn_plan::Rule;
+use syn_trace::Call;
+
+/// Who waits for whom.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    AllForAll,
+    AllForRoot,
+    RootForAll,
+    LaterForEarlier,
+}
+
+fn kind(call: Call) -> Kind {
+    match call {
+        Call::MpiBcast | Call::MpiScatter | Call::MpiScatterv => Kind::AllForRoot,
+        Call::MpiReduce | Call::MpiGather | Call::MpiGatherv => Kind::RootForAll,
+        Call::MpiScan | Call::MpiExscan => Kind::LaterForEarlier,
+        _ => Kind::AllForAll,
+    }
+}
+
+/// Connects the parts of one operation. False when the members called different kinds; then all wait for all.
+pub fn connect(arrivals: &mut [Arrival], found: &mut Dependencies) -> bool {
+    arrivals.sort_unstable_by_key(|arrival| arrival.rank);
+    let [first, ..] = arrivals else { return true };
+    let (call, root) = (name_of(first.call), first.root);
+    let agree = arrivals.iter().all(|arrival| name_of(arrival.call) == call);
+    let all = |moment: fn(&Arrival) -> Moment| arrivals.iter().map(moment).collect::<Vec<_>>();
+    let others = |moment: fn(&Arrival) -> Moment| {
+        arrivals.iter().filter(|arrival| i64::from(arrival.rank) != root).map(moment).collect::<Vec<_>>()
+    };
+    let at_root = arrivals.iter().find(|arrival| i64::from(arrival.rank) == root);
+    match if agree { kind(call) } else { Kind::AllForAll } {
+        Kind::AllForAll if arrivals.len() > 1 => {
+            found.add(Rule::Collective, &all(|a| a.enter), &all(|a| a.leave))
+        }
+        Kind::AllForAll => {}
+        Kind::AllForRoot => {
+            if let Some(root) = at_root {
+                found.add(Rule::Collective, &[root.enter], &others(|a| a.leave));
+            }
+        }
+        Kind::RootForAll => {
+            if let Some(root) = at_root {
+                found.add(Rule::Collective, &others(|a| a.enter), &[root.leave]);
+            }
+        }
+        Kind::LaterForEarlier => chain(arrivals, found),
+    }
+    agree
+}
+
+/// `MPI_Init` and `MPI_Init_thread` meet each other.
+fn name_of(call: Call) -> Call {
+    if call == Call::MpiInitThread { Call::MpiInit } else { call }
+}
+
+/// Rank r has what it needs when rank r - 1 has and has come itself: a chain of m - 1 dependencies says the same as
+/// one from every rank to every later one. A link starts where rank r - 1 is done waiting, not where it returned.
+fn chain(arrivals: &[Arrival], found: &mut Dependencies) {
+    for pair in arrivals.windows(2) {
+        let ready = Moment { point: pair[0].leave.point, ns: pair[0].enter.ns };
+        found.add_one(Rule::Collective, ready, pair[1].leave);
+    }
+}

@@ -1,0 +1,187 @@
+//! Bytes are read after another thread wrote them.
+//!
+//! For every file the last writer of each byte is kept, so that a read depends on the writes it saw and on no
+//! earlier ones. A write that ended after the read began is not taken: the recording does not show their order.
+
+use crate::dependency::{Dependencies, Moment};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use syn_plan::Rule;
+
+/// Bytes up to `end` that one call wrote.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    end: u64,
+    written: Moment,
+}
+
+/// Who wrote which bytes of one file. Memory: about 64 bytes for each range with a writer of its own. As long as one
+/// process alone has opened the file, what a thread writes next to its own earlier bytes joins them, so that the
+/// usual file, written from front to back, takes one entry.
+#[derive(Debug, Default)]
+pub struct Contents {
+    pieces: BTreeMap<u64, Piece>,
+    /// Where the file ends as far as is known; where appended bytes go.
+    size: u64,
+    first_process: Option<u32>,
+    shared: bool,
+}
+
+/// The latest write of one thread that another thread is known to come after, by (reader, writer).
+#[derive(Debug, Default)]
+pub struct Informed(HashMap<(u32, u32), u32>);
+
+impl Contents {
+    /// `process` opens the file and finds it `size` bytes long.
+    pub fn open(&mut self, process: u32, size: u64, truncated: bool) {
+        let first = *self.first_process.get_or_insert(process);
+        self.shared |= first != process;
+        if truncated {
+            self.cut(0);
+        }
+        self.size = self.size.max(size);
+    }
+
+    /// The file has been cut to `size` bytes.
+    pub fn cut(&mut self, size: u64) {
+        self.size = size;
+        let behind = self.pieces.split_off(&size);
+        drop(behind);
+        if let Some((_, piece)) = self.pieces.iter_mut().next_back() {
+            piece.end = piece.end.min(size);
+        }
+    }
+
+    /// Where appended bytes go.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// These bytes were written by a call that returned at `written`.
+    pub fn write(&mut self, bytes: Range<u64>, written: Moment) {
+        let Range { start, end } = bytes;
+        self.size = self.size.max(end);
+        if let Some(piece) = self.pieces.get_mut(&start).filter(|piece| piece.end == end) {
+            piece.written = written;
+            return;
+        }
+        self.clear(start, end);
+        if !self.shared {
+            let before = self.pieces.range_mut(..start).next_back();
+            if let Some((_, piece)) = before
+                .filter(|(_, piece)| piece.end == start && piece.written.point.thread == written.point.thread)
+            {
+                *piece = Piece { end, written };
+                return;
+            }
+        }
+        self.pieces.insert(start, Piece { end, written });
+    }
+
+    /// Takes the bytes from `start` to `end` from whoever wrote them.
+    fn clear(&mut self, start: u64, end: u64) {
+        let mut rest = None;
+        if let Some((_, piece)) = self.pieces.range_mut(..start).next_back() {
+            if piece.end > end {
+                rest = Some(*piece);
+            }
+            piece.end = piece.end.min(start);
+        }
+        while let Some((&inside, &piece)) = self.pieces.range(start..end).next() {
+            self.pieces.remove(&inside);
+            if piece.end > end {
+                rest = Some(piece);
+            }
+        }
+        if let Some(piece) = rest {
+            self.pieces.insert(end, piece);
+        }
+    }
+
+    /// These bytes were read by a call that began at `enter`.
+    pub fn read(&self, bytes: Range<u64>, enter: Moment, informed: &mut Informed, found: &mut Dependencies) {
+        let reader = enter.point.thread;
+        let mut latest: Vec<Moment> = Vec::new();
+        for (_, piece) in
+            self.pieces.range(..bytes.end).rev().take_while(|(_, piece)| piece.end > bytes.start)
+        {
+            let written = piece.written;
+            if written.point.thread == reader || written.ns > enter.ns {
+                continue;
+            }
+            match latest.iter_mut().find(|other| other.point.thread == written.point.thread) {
+                Some(other) if other.point >= written.point => {}
+                Some(other) => *other = written,
+                None => latest.push(written),
+            }
+        }
+        latest.sort_unstable_by_key(|written| written.point);
+        for written in latest {
+            let known = informed.0.entry((reader, written.point.thread)).or_insert(0);
+            if written.point.record >= *known {
+                *known = written.point.record + 1;
+                found.add_one(Rule::FileData, written, enter);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dependency::{Point, Stage};
+
+    fn moment(thread: u32, record: u32) -> Moment {
+        Moment { point: Point { thread, record, stage: Stage::Leave }, ns: u64::from(record) * 10 }
+    }
+
+    fn writers(contents: &Contents, bytes: Range<u64>) -> Vec<(u32, u32)> {
+        let mut found = Dependencies::default();
+        contents.read(bytes, moment(9, 99), &mut Informed::default(), &mut found);
+        (0..found.len())
+            .map(|index| found.sources(index)[0].point)
+            .map(|point| (point.thread, point.record))
+            .collect()
+    }
+
+    #[test]
+    fn the_last_writer_of_every_byte_counts() {
+        let mut contents = Contents { shared: true, ..Contents::default() };
+        contents.write(0..100, moment(0, 1));
+        contents.write(40..60, moment(1, 2));
+        assert_eq!(writers(&contents, 0..100), [(0, 1), (1, 2)]);
+        assert_eq!(writers(&contents, 40..60), [(1, 2)]);
+        assert_eq!(writers(&contents, 60..61), [(0, 1)]);
+        contents.write(30..70, moment(2, 3));
+        assert_eq!(writers(&contents, 35..65), [(2, 3)]);
+        contents.write(0..200, moment(3, 4));
+        assert_eq!(writers(&contents, 0..1000), [(3, 4)]);
+        contents.cut(50);
+        assert_eq!(writers(&contents, 50..200), []);
+        assert_eq!(writers(&contents, 0..50), [(3, 4)]);
+    }
+
+    #[test]
+    fn a_file_of_one_process_takes_one_entry() {
+        let mut contents = Contents::default();
+        contents.open(0, 0, false);
+        (0..1000u64).for_each(|block| contents.write(block * 10..block * 10 + 10, moment(0, block as u32)));
+        assert_eq!(contents.pieces.len(), 1);
+        contents.open(1, 10_000, false);
+        contents.write(10_000..10_010, moment(0, 1000));
+        assert_eq!(contents.pieces.len(), 2, "from now on it matters which write it was");
+    }
+
+    #[test]
+    fn a_reader_is_told_once() {
+        let mut contents = Contents::default();
+        contents.write(0..10, moment(0, 1));
+        let (mut informed, mut found) = (Informed::default(), Dependencies::default());
+        contents.read(0..10, moment(1, 5), &mut informed, &mut found);
+        contents.read(0..10, moment(1, 6), &mut informed, &mut found);
+        assert_eq!(found.len(), 1);
+        contents.write(0..10, moment(0, 7));
+        contents.read(0..10, moment(1, 8), &mut informed, &mut found);
+        assert_eq!(found.len(), 2);
+    }
+}

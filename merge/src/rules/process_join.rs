@@ -1,0 +1,44 @@
+//! A wait for a process returns after the process ended.
+
+use super::process_create::Creator;
+use crate::lineage::{How, Lineage, Whom};
+use std::collections::HashMap;
+
+/// The images whose end every join saw, by position of the join.
+pub fn ended(lineage: &Lineage, creators: &[Option<Creator>]) -> Vec<Vec<u32>> {
+    let mut by_pid: HashMap<(usize, u32), Vec<u32>> = HashMap::new();
+    let mut by_parent: HashMap<(usize, u32), Vec<u32>> = HashMap::new();
+    for (process, _) in (0u32..).zip(&lineage.images).filter(|(_, image)| image.is_some()) {
+        by_pid.entry(lineage.host_and_pid(process)).or_default().push(process);
+        by_parent.entry(lineage.host_and_parent(process)).or_default().push(process);
+    }
+    let first_ns = |process: u32| lineage.images[process as usize].as_ref().map_or(0, |image| image.first.ns);
+    let of_join = |join: &crate::lineage::Join| {
+        let (host, pid) = lineage.host_and_pid(join.process);
+        let started = |&process: &u32| first_ns(process) <= join.leave.ns;
+        let children = || by_parent.get(&(host, pid)).into_iter().flatten().copied().filter(started);
+        match join.whom {
+            Whom::Process(pid) => {
+                let mut images = by_pid.get(&(host, pid)).into_iter().flatten().copied();
+                images.rfind(started).into_iter().collect()
+            }
+            Whom::ChildrenSince(start_ns) => {
+                children().filter(|&process| first_ns(process) >= start_ns).collect()
+            }
+            Whom::Stream(fd) => {
+                let popen = lineage
+                    .creations
+                    .iter()
+                    .filter(|creation| creation.how == How::Popen(fd) && creation.process == join.process)
+                    .filter(|creation| creation.enter.ns <= join.leave.ns)
+                    .max_by_key(|creation| creation.enter.ns);
+                let by_popen = |process: &u32| {
+                    let creator = creators[*process as usize].map(|(_, created)| created.point);
+                    creator.is_some() && creator == popen.map(|popen| popen.enter.point)
+                };
+                children().filter(by_popen).collect()
+            }
+        }
+    };
+    lineage.joins.iter().map(of_join).collect()
+}

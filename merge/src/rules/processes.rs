@@ -1,0 +1,98 @@
+//! Applies the two rules on processes, and looks through launchers.
+//!
+//! Launchers and shells are not part of a plan, but what they pass on is: in `sh -c "a; b"` the program b starts
+//! after a has ended. So a launcher carries a *frontier*, the moments that whatever it does next comes after.
+
+use super::process_create::{self, Creator};
+use super::process_join;
+use crate::dependency::{Dependencies, Moment};
+use crate::lineage::Lineage;
+use syn_plan::Rule;
+
+/// Something that happened between two processes; by time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fact {
+    /// (creator, created, when)
+    Create(u32, u32),
+    /// Position among the joins, the process that ended.
+    Join(usize, u32),
+}
+
+/// Connects the processes of a run. Returns the creator of every process.
+pub fn connect(lineage: &Lineage, found: &mut Dependencies) -> Vec<Option<Creator>> {
+    let creators = process_create::creators(lineage);
+    let mut facts = Vec::new();
+    for (process, creator) in (0u32..).zip(&creators) {
+        if let &Some((parent, enter)) = creator {
+            facts.push((enter.ns, Fact::Create(parent, process)));
+        }
+    }
+    for (position, ended) in process_join::ended(lineage, &creators).into_iter().enumerate() {
+        let leave_ns = lineage.joins[position].leave.ns;
+        facts.extend(ended.into_iter().map(|process| (leave_ns, Fact::Join(position, process))));
+    }
+    facts.sort_unstable();
+    let mut frontiers = vec![Frontier::default(); lineage.images.len()];
+    for (_, fact) in facts {
+        match fact {
+            Fact::Create(parent, child) => {
+                let Some((_, enter)) = creators[child as usize] else { continue };
+                let sources = frontiers[parent as usize].or_own(lineage, parent, enter);
+                start(lineage, child, sources, &mut frontiers, found);
+            }
+            Fact::Join(position, child) => {
+                let join = lineage.joins[position];
+                let Some(last) = lineage.images[child as usize].as_ref().map(|image| image.last) else {
+                    continue;
+                };
+                let ends = frontiers[child as usize].or_own(lineage, child, last);
+                if lineage.is_launcher(join.process) {
+                    let known = frontiers[child as usize].at_start.clone();
+                    frontiers[join.process as usize].advance(&known, ends);
+                } else {
+                    ends.iter().for_each(|&end| found.add_one(Rule::ProcessJoin, end, join.leave));
+                }
+            }
+        }
+    }
+    creators
+}
+
+/// What a launcher's next act comes after.
+#[derive(Clone, Default)]
+struct Frontier {
+    moments: Vec<Moment>,
+    at_start: Vec<Moment>,
+}
+
+impl Frontier {
+    /// The moments that a process passes on: its own, or those behind it when it is a launcher.
+    fn or_own(&self, lineage: &Lineage, process: u32, own: Moment) -> Vec<Moment> {
+        if lineage.is_launcher(process) { self.moments.clone() } else { vec![own] }
+    }
+
+    /// A child that started when `known` was all there was has ended, and left `ends`.
+    fn advance(&mut self, known: &[Moment], ends: Vec<Moment>) {
+        self.moments.retain(|moment| ends.is_empty() || !known.contains(moment));
+        for end in ends {
+            if !self.moments.contains(&end) {
+                self.moments.push(end);
+            }
+        }
+    }
+}
+
+fn start(
+    lineage: &Lineage,
+    child: u32,
+    sources: Vec<Moment>,
+    frontiers: &mut [Frontier],
+    found: &mut Dependencies,
+) {
+    if !lineage.is_launcher(child)
+        && let Some(image) = &lineage.images[child as usize]
+    {
+        sources.iter().for_each(|&source| found.add_one(Rule::ProcessCreate, source, image.first));
+    }
+    frontiers[child as usize] = Frontier { moments: sources.clone(), at_start: sources };
+}

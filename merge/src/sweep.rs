@@ -1,0 +1,126 @@
+//! One pass over all events of a run, in the order in which their calls returned.
+
+use crate::clocks::Clocks;
+use crate::dependency::{Moment, Point, Stage};
+use crate::progress::Progress;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::reader::{Event, Events};
+use syn_trace::{Run, record};
+
+/// An event in its place.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// Index into the run's threads.
+    pub thread: u32,
+    /// Index into the run's processes.
+    pub process: u32,
+    /// How many records of the thread precede.
+    pub record: u32,
+    /// The first record inside this call, itself when there is none.
+    pub first_inside: u32,
+    /// The event.
+    pub event: &'a Event<'a>,
+    /// When the call was entered, nanoseconds on the time axis of the merge.
+    pub start_ns: u64,
+    /// When the call returned.
+    pub end_ns: u64,
+}
+
+impl Seen<'_> {
+    /// When the call was entered.
+    pub fn enter(&self) -> Moment {
+        let (record, stage) = match self.first_inside {
+            inside if inside < self.record => (inside, Stage::Around),
+            _ => (self.record, Stage::Enter),
+        };
+        Moment { point: Point { thread: self.thread, record, stage }, ns: self.start_ns }
+    }
+
+    /// When the call returned.
+    pub fn leave(&self) -> Moment {
+        let point = Point { thread: self.thread, record: self.record, stage: Stage::Leave };
+        Moment { point, ns: self.end_ns }
+    }
+}
+
+/// Takes part in a sweep.
+pub trait Observer {
+    /// Sees one event: what it touched, and the descriptors of its process after it.
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors);
+}
+
+/// A thread on its way through the sweep. Memory: one event, whatever the thread's length, and 16 bytes for each
+/// record of libc or MPI since the application's last own call.
+struct Source<'a> {
+    events: Events<'a>,
+    event: Event<'a>,
+    record: u32,
+    inside: Vec<(u64, u32)>,
+}
+
+impl Source<'_> {
+    /// The first record inside the present one. A call is recorded after those that were made inside it.
+    fn first_inside(&mut self) -> u32 {
+        if self.event.has(record::INNER) {
+            self.inside.push((self.event.start, self.record));
+            return self.record;
+        }
+        let outside = self.inside.partition_point(|&(start, _)| start < self.event.start);
+        let first = self.inside.get(outside).map_or(self.record, |&(_, record)| record);
+        self.inside.clear();
+        first
+    }
+}
+
+/// Shows every event of `run` to every one of `observers`, threads merged by the time of return.
+pub fn sweep(run: &Run, clocks: &Clocks, progress: &Progress, observers: &mut [&mut dyn Observer]) {
+    let mut descriptors: Vec<Descriptors> =
+        run.processes.iter().map(|process| Descriptors::new(&process.cwd)).collect();
+    let mut sources = Vec::with_capacity(run.threads.len());
+    let mut turns = BinaryHeap::with_capacity(run.threads.len());
+    let returns =
+        |thread: usize, event: &Event<'_>| clocks.ns(thread, run.threads[thread].clock.ns(event.end));
+    for (thread, trace) in run.threads.iter().enumerate() {
+        let mut events = trace.events();
+        let first = events.next();
+        if let Some(event) = &first {
+            turns.push(Reverse((returns(thread, event), thread)));
+        }
+        sources.push(first.map(|event| Source { events, event, record: 0, inside: Vec::new() }));
+    }
+    while let Some(mut turn) = turns.peek_mut() {
+        let Reverse((time, thread)) = &mut *turn;
+        let thread = *thread;
+        let Some(source) = &mut sources[thread] else { unreachable!("a turn has a source") };
+        let trace = &run.threads[thread];
+        let first_inside = source.first_inside();
+        let seen = Seen {
+            thread: thread as u32,
+            process: trace.process as u32,
+            record: source.record,
+            first_inside,
+            event: &source.event,
+            start_ns: clocks.ns(thread, trace.start_ns(&source.event)),
+            end_ns: clocks.ns(thread, trace.end_ns(&source.event)),
+        };
+        let files = &mut descriptors[trace.process];
+        let touched = files.apply(&source.event);
+        for observer in &mut *observers {
+            observer.see(&seen, &touched, files);
+        }
+        let before = source.event.offset;
+        match source.events.next() {
+            Some(event) => {
+                progress.read(event.offset - before);
+                *time = returns(thread, &event);
+                source.event = event;
+                source.record += 1;
+            }
+            None => {
+                std::collections::binary_heap::PeekMut::pop(turn);
+            }
+        }
+    }
+}

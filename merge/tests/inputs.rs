@@ -1,0 +1,232 @@
+//! What the program says about runs that are not as they should be, and with which exit code it ends.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use syn_trace::craft::Craft;
+use syn_trace::header::HEADER_BYTES;
+
+const TWO_RANKS: &str = "
+thread rank=0/2 pid=10
+  1000 +100 MPI_Send bytes=8 dest=1 tag=5 comm=1
+  2000 +500 MPI_Barrier root=-2 comm=1
+thread rank=1/2 pid=11
+  500 +1000 MPI_Recv bytes=8 source=0 tag=5 comm=1 matched_source=0 matched_tag=5 matched_bytes=8
+  1900 +600 MPI_Barrier root=-2 comm=1
+";
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn run(&self, name: &str, text: &str) -> PathBuf {
+        let folder = self.0.path().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        common::write_run(text, &folder);
+        folder
+    }
+
+    /// The trace of a process in a run.
+    fn trace(&self, run: &Path, pid: u32) -> PathBuf {
+        let of_process =
+            |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(&format!("{pid}-"));
+        fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path()).find(of_process).unwrap()
+    }
+
+    fn plan(&self) -> PathBuf {
+        self.0.path().join("merged.syn")
+    }
+
+    /// Merges; returns the exit code, standard output and standard error.
+    fn merge(&self, args: &[&Path]) -> (i32, String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_syn-merge"))
+            .args(args)
+            .arg("-o")
+            .arg(self.plan())
+            .current_dir(self.0.path())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+
+    /// Merges what cannot be merged.
+    fn refuse(&self, args: &[&Path]) -> String {
+        let (code, _, error) = self.merge(args);
+        assert_eq!(code, 1, "{error}");
+        assert!(!self.plan().exists(), "no plan is left behind");
+        error
+    }
+}
+
+fn assert_says(text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{word:?} is missing in:\n{text}");
+    }
+}
+
+#[test]
+fn a_run_that_is_as_it_should_be() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    let (code, screen, error) = place.merge(&[&run, Path::new("--json"), Path::new("report.json")]);
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert_says(
+        &screen,
+        &["1 runs, 2 ranks (Open MPI), 2 processes, 2 threads, 6 events", "message", "collective"],
+    );
+    let report = fs::read_to_string(place.0.path().join("report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["ranks"], 2);
+    assert_eq!(report["edges"]["message"], serde_json::json!({ "found": 1, "kept": 1 }));
+    assert_eq!(report["edges"]["file-data"], serde_json::json!({ "found": 0, "kept": 0 }));
+    let plan = syn_plan::Plan::load(&place.plan()).unwrap();
+    assert_eq!((plan.about.recorded_ns, plan.programs.len()), (2500, 2));
+}
+
+#[test]
+fn what_is_no_run_is_refused() {
+    let place = Place::new();
+    assert_says(&place.refuse(&[&place.0.path().join("nowhere")]), &["nowhere", "No such file"]);
+    let file = place.0.path().join("file");
+    fs::write(&file, "text").unwrap();
+    assert_says(&place.refuse(&[&file]), &["is a file; a run is a folder"]);
+    let empty = place.0.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    assert_says(&place.refuse(&[&empty]), &["empty is not a run folder", "no *.trace file"]);
+    place.run("several/1", TWO_RANKS);
+    assert_says(&place.refuse(&[&place.0.path().join("several")]), &["but runs are", "several/*"]);
+    let foreign = place.0.path().join("foreign");
+    fs::create_dir(&foreign).unwrap();
+    fs::write(foreign.join("1-1-1.trace"), "something else entirely").unwrap();
+    assert_says(&place.refuse(&[&foreign]), &["none of its 1 *.trace files can be read", "not a syn trace"]);
+}
+
+#[test]
+fn no_run_at_all_is_wrong_usage() {
+    let output = Command::new(env!("CARGO_BIN_EXE_syn-merge")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_missing_rank_is_named() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    fs::remove_file(place.trace(&run, 11)).unwrap();
+    let error = place.refuse(&[&run]);
+    assert_says(&error, &["no trace of 1 of 2 ranks: 1", "--partial"]);
+    let (code, screen, _) = place.merge(&[&run, Path::new("--partial")]);
+    assert_eq!(code, 3);
+    assert_says(
+        &screen,
+        &["warning", "no trace of 1 of 2 ranks: 1", "1 messages were sent that no recorded receive got"],
+    );
+    syn_plan::Plan::load(&place.plan()).expect("nothing waits for the rank that is not there");
+}
+
+#[test]
+fn a_rank_whose_file_is_empty_is_named_with_the_file() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    let trace = place.trace(&run, 11);
+    fs::write(&trace, "").unwrap();
+    let name = trace.file_name().unwrap().to_str().unwrap();
+    assert_says(&place.refuse(&[&run]), &["no trace of 1 of 2 ranks: 1", "could not be read", name]);
+    let (code, screen, _) = place.merge(&[&run, Path::new("--partial")]);
+    assert_eq!(code, 3);
+    assert_says(&screen, &["left out", "cut off inside its header (0 of"]);
+}
+
+#[test]
+fn an_empty_file_of_no_rank_is_a_warning() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    fs::write(run.join("99-99-1.trace"), "").unwrap();
+    let (code, screen, _) = place.merge(&[&run]);
+    assert_eq!(code, 3);
+    assert_says(&screen, &["warning", "99-99-1.trace", "cut off inside its header"]);
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    Craft::new(12, 12).header(|header| header.version += 1).write(&run).unwrap();
+    assert_says(&place.refuse(&[&run]), &["newer", "update syn"]);
+}
+
+#[test]
+fn what_precedes_a_cut_is_used() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    let trace = place.trace(&run, 11);
+    let bytes = fs::read(&trace).unwrap();
+    let records = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+    fs::write(&trace, &bytes[..records]).unwrap();
+    let (code, screen, _) = place.merge(&[&run]);
+    assert_eq!(code, 3);
+    assert_says(&screen, &["cut off inside the record at byte", "what precedes was used", "message"]);
+    assert_says(&screen, &["1 collective operations were not reached by all their members"]);
+    syn_plan::Plan::load(&place.plan()).expect("nothing waits for what was cut off");
+}
+
+#[test]
+fn what_precedes_damage_is_used_and_the_place_is_told() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    let trace = place.trace(&run, 11);
+    let mut bytes = fs::read(&trace).unwrap();
+    // The length of the first record, then the call number of the second one, which becomes 63: no call.
+    let second = HEADER_BYTES + 1 + usize::from(bytes[HEADER_BYTES]);
+    bytes[second + 1] = 63;
+    fs::write(&trace, &bytes).unwrap();
+    let (code, screen, _) = place.merge(&[&run]);
+    assert_eq!(code, 3);
+    assert_says(&screen, &[&format!("damaged at byte {second} (UnknownCall(63))"), trace.to_str().unwrap()]);
+}
+
+#[test]
+fn a_rank_that_cannot_be_is_a_warning() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    Craft::new(12, 12).rank(7, i32::MAX).process_start("/bin/app", "/w", "app").write(&run).unwrap();
+    let (code, screen, _) = place.merge(&[&run]);
+    assert_eq!(code, 3);
+    assert_says(&screen, &["process 12 says that it is rank 7 of 2147483647, which cannot be", "2 ranks"]);
+}
+
+#[test]
+fn lost_records_are_a_warning() {
+    let place = Place::new();
+    let run = place.run("run", "thread pid=10 dropped=7\n  1000 +10 unlink pathname=/w/a\n");
+    let (code, screen, _) = place.merge(&[&run]);
+    assert_eq!(code, 3);
+    assert_says(&screen, &["7 records could not be written"]);
+    assert_eq!(syn_plan::Plan::load(&place.plan()).unwrap().about.dropped, 7);
+}
+
+#[test]
+fn launchers_alone_are_no_application() {
+    let place = Place::new();
+    let run = place.run("run", "thread pid=10 launcher\n  1000 +10 fork = 11\n");
+    assert_says(&place.refuse(&[&run]), &["launchers and shells only"]);
+}
+
+#[test]
+fn a_plan_that_cannot_be_written_says_where() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    let output = Command::new(env!("CARGO_BIN_EXE_syn-merge"))
+        .arg(&run)
+        .args(["-o", "nowhere/merged.syn"])
+        .current_dir(place.0.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_says(&String::from_utf8(output.stderr).unwrap(), &["cannot write the plan nowhere/merged.syn"]);
+}

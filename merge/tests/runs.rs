@@ -1,0 +1,177 @@
+//! Several runs of one application, and hosts whose clocks differ.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use syn_merge::{Merged, Options, merge};
+use syn_plan::Op;
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir().unwrap())
+    }
+
+    fn run(&self, name: &str, text: &str) -> PathBuf {
+        let folder = self.0.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        common::write_run(text, &folder);
+        folder
+    }
+}
+
+fn merged(runs: &[&Path]) -> anyhow::Result<Merged> {
+    merge(&Options { runs: runs.iter().map(|&run| run.to_owned()).collect(), ..Options::default() })
+}
+
+/// One process that writes a file block by block, `pace` nanoseconds each; `blocks` of these sizes.
+fn writer(pace: u64, blocks: &[u64]) -> String {
+    let mut text = "thread pid=10\n  10 +5 open flags=0o101 st_mode=0o100644 pathname=/w/a = 3\n".to_owned();
+    for (nth, bytes) in (1u64..).zip(blocks) {
+        text += &format!("  {} +5 write fd=3 count={bytes}\n", nth * pace);
+    }
+    text
+}
+
+#[test]
+fn the_run_with_the_median_time_is_the_base() {
+    let place = Place::new();
+    let blocks = [100; 10];
+    let slow = place.run("slow", &writer(300, &blocks));
+    let fast = place.run("fast", &writer(100, &blocks));
+    let middle = place.run("middle", &writer(200, &blocks));
+    let all = merged(&[&slow, &fast, &middle]).unwrap();
+    assert_eq!(all.plan.about.recorded_ns, 2005);
+    assert_eq!(all.plan.about.runs_ns, [2005, 1005, 3005]);
+    assert!(all.agreement.is_empty(), "the runs did the same");
+    assert_eq!(all.plan.programs, merged(&[&middle]).unwrap().plan.programs);
+    let other_order = merged(&[&middle, &slow, &fast]).unwrap();
+    assert_eq!(all.plan, other_order.plan, "the order of the arguments does not matter");
+}
+
+#[test]
+fn what_differs_is_reported_and_not_rejected() {
+    let place = Place::new();
+    let base = place.run("base", &writer(100, &[100; 10]));
+    let mut blocks = [100; 10];
+    blocks[4] = 70;
+    let other = place.run("other", &writer(110, &blocks));
+    let both = merged(&[&base, &other]).unwrap();
+    let [(run, thread)] = &both.agreement[..] else { panic!("{:?}", both.agreement) };
+    assert!(run.ends_with("other"));
+    // A process start, an open, ten writes: one of twelve events differs.
+    assert_eq!((thread.alike, thread.of), (11, 12));
+    assert!(
+        both.plan.about.remarks.iter().any(|remark| remark.contains("91.67 %")),
+        "{:?}",
+        both.plan.about.remarks
+    );
+    assert!(both.notes.warnings.is_empty());
+}
+
+#[test]
+fn runs_of_different_sizes_or_commands_are_refused() {
+    let place = Place::new();
+    let rank = |rank, ranks, pid| {
+        format!("thread rank={rank}/{ranks} pid={pid}\n  100 +10 MPI_Barrier root=-2 comm=1\n")
+    };
+    let one = place.run("one", &rank(0, 1, 10));
+    let two = place.run("two", &(rank(0, 2, 10) + &rank(1, 2, 11)));
+    let error = merged(&[&one, &two]).unwrap_err().to_string();
+    assert!(error.contains("has 1 ranks") && error.contains("has 2"), "{error}");
+    let app = place.run("app", "thread pid=10\n  100 +10 sync\n");
+    let tool = place.run("tool", "thread pid=10 command=tool\n  100 +10 sync\n");
+    let error = merged(&[&app, &tool]).unwrap_err().to_string();
+    assert!(error.contains("`app`") && error.contains("`tool`"), "{error}");
+}
+
+/// Ranks on three hosts send to each other in a ring, both ways; the clocks are off by `skew` nanoseconds and the
+/// messages take 20 microseconds.
+fn ring(skew: [i64; 3], drift: i64) -> String {
+    let mut text = String::new();
+    for rank in 0..3i64 {
+        text += &format!("thread rank={rank}/3 pid={} host=h{rank}\n", 10 + rank);
+        for round in 0..20i64 {
+            let at = 20_000_000
+                + round * 1_000_000
+                + skew[rank as usize]
+                + if rank == 1 { drift * round } else { 0 };
+            let (right, left) = ((rank + 1) % 3, (rank + 2) % 3);
+            text += &format!("  {at} +1000 MPI_Isend bytes=8 dest={right} tag=1 comm=1 request=1\n");
+            text += &format!("  {} +1000 MPI_Isend bytes=8 dest={left} tag=2 comm=1 request=2\n", at + 2000);
+            for (peer, tag, end) in [(left, 1, at + 21_000), (right, 2, at + 23_000)] {
+                text += &format!(
+                    "  {} +{} MPI_Recv bytes=8 source={peer} tag={tag} comm=1 matched_source={peer} matched_tag={tag} matched_bytes=8\n",
+                    at + 5000,
+                    end - at - 5000
+                );
+            }
+        }
+    }
+    text
+}
+
+/// The length of every wait, thread by thread.
+fn waits(merged: &Merged) -> Vec<Vec<u64>> {
+    let of = |program: &syn_plan::Program| {
+        let waits = program.steps.iter().filter(|step| matches!(step.op, Op::Wait { .. }));
+        waits.map(|step| step.took_ns).collect()
+    };
+    merged.plan.programs.iter().map(of).collect()
+}
+
+#[test]
+fn skewed_clocks_are_aligned_by_messages() {
+    let place = Place::new();
+    let straight = merged(&[&place.run("straight", &ring([0; 3], 0))]).unwrap();
+    let skewed = merged(&[&place.run("skewed", &ring([0, 7_000_000, -3_000_000], 0))]).unwrap();
+    assert_eq!(waits(&straight), waits(&skewed));
+    assert_eq!(straight.counts, skewed.counts);
+    let facts = skewed.notes.facts.join("\n");
+    assert!(facts.contains("host h1 moved by -7000 us (+- 21.000 us"), "{facts}");
+    assert!(facts.contains("host h2 moved by 3000 us (+- 21.000 us"), "{facts}");
+    assert!(skewed.notes.warnings.is_empty() && skewed.notes.remarks.is_empty());
+}
+
+#[test]
+fn drifting_clocks_are_said_to_drift_and_give_a_plan_all_the_same() {
+    let place = Place::new();
+    let drifting = merged(&[&place.run("drifting", &ring([0; 3], 10_000))]).unwrap();
+    assert!(
+        drifting.plan.about.remarks.iter().any(|remark| remark.contains("h1") && remark.contains("drifted"))
+    );
+    drifting.plan.check().unwrap();
+}
+
+#[test]
+fn messages_one_way_give_a_bound_only() {
+    let place = Place::new();
+    let one_way = "
+thread rank=0/2 pid=10 host=a
+  5000 +100 MPI_Send bytes=8 dest=1 tag=5 comm=1
+thread rank=1/2 pid=11 host=b
+  1000 +1000 MPI_Recv bytes=8 source=0 tag=5 comm=1 matched_source=0 matched_tag=5 matched_bytes=8
+";
+    let merged = merged(&[&place.run("run", one_way)]).unwrap();
+    assert!(
+        merged
+            .plan
+            .about
+            .remarks
+            .iter()
+            .any(|remark| remark.contains("moved by 3 us (messages went one way"))
+    );
+}
+
+#[test]
+fn files_of_the_system_are_taken_when_asked_for() {
+    let place = Place::new();
+    let text = "thread pid=10\n  10 +5 open st_mode=0o100644 st_size=9 pathname=/usr/share/x = 3\n  20 +5 read fd=3 count=9\n";
+    let run = place.run("run", text);
+    let files = |all_files| {
+        let options = Options { runs: vec![run.clone()], all_files, ..Options::default() };
+        merge(&options).unwrap().plan.files.len()
+    };
+    assert_eq!((files(false), files(true)), (0, 1));
+}
