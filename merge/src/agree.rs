@@ -46,13 +46,13 @@ impl Outline {
         let run = &recorded.run;
         let mut classes = Classes { threads: vec![Vec::new(); run.threads.len()] };
         sweep(run, &Clocks::recorded(run), progress, &mut [&mut classes]);
+        let rank = |process: usize| recorded.worlds.of_process[process].map(|(_, rank)| rank);
         let mut processes: Vec<usize> =
             (0..run.processes.len()).filter(|&process| !run.processes[process].process_only).collect();
-        processes
-            .sort_by_key(|&process| (run.processes[process].rank.is_none(), run.processes[process].rank));
+        processes.sort_by_key(|&process| (rank(process).is_none(), rank(process)));
         let mut threads = Vec::new();
         for (number, &process) in processes.iter().enumerate() {
-            let owner = match run.processes[process].rank {
+            let owner = match rank(process) {
                 Some(rank) => format!("rank {rank}"),
                 None => format!("process {number}"),
             };

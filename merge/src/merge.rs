@@ -188,7 +188,7 @@ fn processes_by_rank(base: &Recorded, connected: &Connected) -> Vec<(Option<u32>
         let line = std::iter::successors(Some(process), |&process| {
             connected.creators[process].map(|(creator, _)| creator as usize)
         });
-        line.take(base.run.processes.len()).find_map(|process| base.run.processes[process].rank)
+        line.take(base.run.processes.len()).find_map(|process| Some(base.worlds.of_process[process]?.1))
     };
     let mut processes: Vec<(Option<u32>, usize)> = (0..base.run.processes.len())
         .filter(|&process| !base.run.processes[process].process_only)

@@ -33,7 +33,7 @@ fn lines(text: &mut String, merged: &Merged, output: &Path, bytes: u64) -> std::
     for (rule, count) in &merged.counts {
         writeln!(text, "{:<18} {:>12} {:>12}", rule.name(), count.found, count.kept)?;
     }
-    let all_ns = merged.compute_ns + merged.unobserved_ns;
+    let all_ns = merged.compute_ns.saturating_add(merged.unobserved_ns);
     let share = if all_ns == 0 { 0.0 } else { merged.unobserved_ns as f64 / all_ns as f64 };
     writeln!(
         text,

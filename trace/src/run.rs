@@ -366,11 +366,14 @@ impl GapMeter {
             }
             self.since_reading_ns = 0;
         } else {
-            self.since_reading_ns += raw;
+            self.since_reading_ns = self.since_reading_ns.saturating_add(raw);
         }
         match event.cpu_after {
             Some(_) => self.since_reading_ns = 0,
-            None => self.since_reading_ns += end.saturating_sub(start.max(self.behind_ns)),
+            None => {
+                let inside = end.saturating_sub(start.max(self.behind_ns));
+                self.since_reading_ns = self.since_reading_ns.saturating_add(inside);
+            }
         }
         self.behind_ns = self.behind_ns.max(thread.clock.ns(event.end));
         gap

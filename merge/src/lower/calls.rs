@@ -132,8 +132,8 @@ impl Lowering<'_> {
     pub(super) fn count_waiting(&mut self, visit: &Visit<'_>, until_ns: u64) {
         let Some(cpu_ns) = visit.cpu_ns else { return };
         if until_ns.saturating_sub(visit.begin_ns) >= LEAST_WAIT_NS {
-            self.waiting_cpu_ns += cpu_ns;
-            self.waiting_ns += visit.end_ns - visit.begin_ns;
+            self.waiting_cpu_ns = self.waiting_cpu_ns.saturating_add(cpu_ns);
+            self.waiting_ns = self.waiting_ns.saturating_add(visit.end_ns - visit.begin_ns);
         }
     }
 }

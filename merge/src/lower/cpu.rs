@@ -15,7 +15,7 @@ impl CpuReadings {
     pub fn of_call(&mut self, event: &Event<'_>, gap_ns: u64, took_ns: u64) -> Option<u64> {
         match event.cpu_before {
             Some(_) => self.since_reading_ns = 0,
-            None => self.since_reading_ns += gap_ns,
+            None => self.since_reading_ns = self.since_reading_ns.saturating_add(gap_ns),
         }
         match event.cpu_after {
             Some(cpu) => {
@@ -23,7 +23,7 @@ impl CpuReadings {
                 Some(cpu.saturating_sub(before).min(took_ns))
             }
             None => {
-                self.since_reading_ns += took_ns;
+                self.since_reading_ns = self.since_reading_ns.saturating_add(took_ns);
                 None
             }
         }

@@ -131,13 +131,13 @@ impl<'a> Lowering<'a> {
 
     /// The steps of every thread, and what else there is to tell.
     pub fn finish(mut self) -> Lowered {
-        let (mut compute_ns, mut unobserved_ns, mut programs) = (0, 0, Vec::new());
+        let (mut compute_ns, mut unobserved_ns, mut programs) = (0u64, 0u64, Vec::new());
         for mut thread in self.threads.drain(..) {
             if let Some(polling) = thread.polling.take() {
                 polling.give_up(&mut thread.program);
             }
-            compute_ns += thread.program.cpu_ns;
-            unobserved_ns += thread.program.idle_ns;
+            compute_ns = compute_ns.saturating_add(thread.program.cpu_ns);
+            unobserved_ns = unobserved_ns.saturating_add(thread.program.idle_ns);
             programs.push(thread.program.finish());
         }
         let busy_waiting = match self.waiting_ns {

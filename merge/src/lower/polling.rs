@@ -38,8 +38,8 @@ impl Polling {
         match self.held.last_mut() {
             Some(Held::Compute(before)) => {
                 before.end_ns = stretch.end_ns;
-                before.cpu_ns += stretch.cpu_ns;
-                before.idle_ns += stretch.idle_ns;
+                before.cpu_ns = before.cpu_ns.saturating_add(stretch.cpu_ns);
+                before.idle_ns = before.idle_ns.saturating_add(stretch.idle_ns);
             }
             _ => self.held.push(Held::Compute(stretch)),
         }

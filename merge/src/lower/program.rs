@@ -66,13 +66,13 @@ impl Program {
         if stretch.cpu_ns == 0 && stretch.idle_ns == 0 {
             return;
         }
-        self.cpu_ns += stretch.cpu_ns;
-        self.idle_ns += stretch.idle_ns;
+        self.cpu_ns = self.cpu_ns.saturating_add(stretch.cpu_ns);
+        self.idle_ns = self.idle_ns.saturating_add(stretch.idle_ns);
         match &mut self.stretch {
             Some(before) => {
                 before.end_ns = before.end_ns.max(stretch.end_ns);
-                before.cpu_ns += stretch.cpu_ns;
-                before.idle_ns += stretch.idle_ns;
+                before.cpu_ns = before.cpu_ns.saturating_add(stretch.cpu_ns);
+                before.idle_ns = before.idle_ns.saturating_add(stretch.idle_ns);
             }
             None => self.stretch = Some(stretch),
         }
