@@ -1,10 +1,10 @@
 /* Runs one command under several environments in turn and prints how long each run took.
  *
- *   interleave -n ROUNDS -p PREFIX VARIANT[:NAME=VALUE]... -- COMMAND [ARGUMENT]...
+ *   interleave -n ROUNDS -p PREFIX [-b BEFORE] VARIANT[:NAME=VALUE]... -- COMMAND [ARGUMENT]...
  *
- * A VARIANT is a name and what is put into its environment, separated by blanks: "shim:LD_PRELOAD=x.so SYN_RUN=/r/%d".
- * "%d" in a value is the number of the run, so that every run can have a folder of its own. The order of the variants
- * turns around in every other round, so that a drift of the machine falls on all alike. For each run two lines,
+ * A VARIANT is a name and what is put into its environment, separated by blanks: "shim:LD_PRELOAD=x.so SYN_RUN=/r".
+ * BEFORE is a shell command that runs before every run and is not timed. The order of the variants turns around in
+ * every other round, so that a drift of the machine falls on all alike. For each run two lines,
  *
  *   PREFIX,VARIANT,ROUND,elapsed_ns,NUMBER      from before posix_spawn(3) to after wait4(2)
  *   PREFIX,VARIANT,ROUND,cpu_ns,NUMBER          of the process and of the descendants that were waited for
@@ -23,7 +23,7 @@
 
 extern char **environ;
 
-enum { MAX_VARIANTS = 16, MAX_SETTINGS = 16, MAX_ENVIRONMENT = 4096, VALUE_BYTES = 8192 };
+enum { MAX_VARIANTS = 16, MAX_SETTINGS = 16, MAX_ENVIRONMENT = 4096 };
 
 struct variant {
     const char *name;
@@ -33,7 +33,8 @@ struct variant {
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: interleave -n ROUNDS -p PREFIX VARIANT[:NAME=VALUE...]... -- COMMAND [ARGUMENT]...\n");
+    fprintf(stderr, "usage: interleave -n ROUNDS -p PREFIX [-b BEFORE] VARIANT[:NAME=VALUE...]... -- "
+                    "COMMAND [ARGUMENT]...\n");
     exit(2);
 }
 
@@ -61,28 +62,15 @@ static int is_set_by(const struct variant *variant, const char *entry)
     return 0;
 }
 
-/* "%d" in the setting becomes the number of the run. */
-static void expand(const char *setting, int run, char *to)
-{
-    const char *mark = strstr(setting, "%d");
-    if (mark == NULL)
-        snprintf(to, VALUE_BYTES, "%s", setting);
-    else
-        snprintf(to, VALUE_BYTES, "%.*s%d%s", (int)(mark - setting), setting, run, mark + 2);
-}
-
-static char **environment_of(const struct variant *variant, int run)
+static char **environment_of(const struct variant *variant)
 {
     static char *all[MAX_ENVIRONMENT + MAX_SETTINGS + 1];
-    static char values[MAX_SETTINGS][VALUE_BYTES];
     int count = 0;
     for (char **entry = environ; *entry != NULL && count < MAX_ENVIRONMENT; entry++)
         if (!is_set_by(variant, *entry))
             all[count++] = *entry;
-    for (int i = 0; i < variant->count; i++) {
-        expand(variant->settings[i], run, values[i]);
-        all[count++] = values[i];
-    }
+    for (int i = 0; i < variant->count; i++)
+        all[count++] = variant->settings[i];
     all[count] = NULL;
     return all;
 }
@@ -103,7 +91,7 @@ static long long used(const struct rusage *usage)
 static void run(const char *prefix, const struct variant *variant, int round, char **command,
                 const posix_spawn_file_actions_t *actions)
 {
-    char **environment = environment_of(variant, round);
+    char **environment = environment_of(variant);
     struct rusage usage;
     int status;
     pid_t pid;
@@ -127,12 +115,13 @@ static void run(const char *prefix, const struct variant *variant, int round, ch
 int main(int argc, char **argv)
 {
     struct variant variants[MAX_VARIANTS];
-    const char *prefix = NULL;
+    const char *prefix = NULL, *before = "";
     int rounds = 0, count = 0, option;
-    while ((option = getopt(argc, argv, "+n:p:")) != -1) {
+    while ((option = getopt(argc, argv, "+n:p:b:")) != -1) {
         switch (option) {
         case 'n': rounds = atoi(optarg); break;
         case 'p': prefix = optarg; break;
+        case 'b': before = optarg; break;
         default: usage();
         }
     }
@@ -145,7 +134,12 @@ int main(int argc, char **argv)
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
     for (int round = 1; round <= rounds; round++)
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
+            if (*before != 0 && system(before) != 0) {
+                fprintf(stderr, "interleave: \"%s\", to be run before every run, failed\n", before);
+                return 1;
+            }
             run(prefix, &variants[round % 2 ? i : count - 1 - i], round, argv + at + 1, &actions);
+        }
     return 0;
 }

@@ -144,8 +144,8 @@ static const struct class {
 static struct worker workers[MAX_THREADS];
 static pthread_barrier_t barrier;
 static const struct class *current;
-static long calls = 5000;
-static int batches = 41, threads = 1;
+static long calls = 2000;
+static int batches = 101, threads = 1;
 
 static double ns(clockid_t clock)
 {

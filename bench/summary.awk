@@ -8,7 +8,7 @@ BEGIN { FS = "," }
 
 NR > 1 {
     key = $1 SUBSEP $2 SUBSEP $5
-    value[key, $3, $4] = $6
+    cell[key, $3, $4] = $6
     if (!((key, $3) in rounds)) rounds[key, $3] = 0
     if ($4 > rounds[key, $3]) rounds[key, $3] = $4
     if (!(($1, $2) in known)) { known[$1, $2] = 1; whats[$1, ++count[$1]] = $2 }
@@ -16,7 +16,7 @@ NR > 1 {
 }
 
 END {
-    calls(); cpu_of_calls(); threads(); start(); applications(); size(); seen()
+    calls_table(); cpu_table(); threads_table(); start_table(); applications_table(); size_table(); seen_table()
 }
 
 # --- numbers -----------------------------------------------------------------------------------------------------
@@ -36,11 +36,11 @@ function gather(part, what, measure, variant, how, base,    key, round, n, a, b)
     n = 0
     if (!((key, variant) in rounds)) return 0
     for (round = 1; round <= rounds[key, variant]; round++) {
-        if (!((key, variant, round) in value)) continue
-        a = value[key, variant, round]
+        if (!((key, variant, round) in cell)) continue
+        a = cell[key, variant, round]
         if (how != "") {
-            if (!((key, base, round) in value)) continue
-            b = value[key, base, round]
+            if (!((key, base, round) in cell)) continue
+            b = cell[key, base, round]
             a = how == "-" ? a - b : a / b
         }
         sample[++n] = a
@@ -95,11 +95,14 @@ function table_head(columns,    n, i, cells) {
     print "|"
 }
 
+# A traced program waits while the tracing one works: its own CPU time says nothing of the cost.
+function is_shown(variant, measure) { return variant != "bare" && (measure != "cpu_ns" || variant !~ /trace /) }
+
 # One row for each class of call: bare, then what each other variant adds.
-function added_table(part, measure, title,    i, j, columns, what, n) {
+function added_table(part, measure,    i, j, columns, what, n) {
     columns = "call|bare, ns"
     for (j = 1; j <= variant_count[part]; j++)
-        if (variants[part, j] != "bare" && title !~ "CPU" || variants[part, j] ~ /^(shim|off|dftracer)/)
+        if (is_shown(variants[part, j], measure))
             columns = columns "|" variants[part, j] " adds, ns"
     table_head(columns)
     for (i = 1; i <= count[part]; i++) {
@@ -107,7 +110,7 @@ function added_table(part, measure, title,    i, j, columns, what, n) {
         n = gather(part, what, measure, "bare", "")
         printf "| %s | %s ", what, plain(n, "%.0f")
         for (j = 1; j <= variant_count[part]; j++)
-            if (variants[part, j] != "bare" && title !~ "CPU" || variants[part, j] ~ /^(shim|off|dftracer)/) {
+            if (is_shown(variants[part, j], measure)) {
                 n = gather(part, what, measure, variants[part, j], "-", "bare")
                 printf "| %s ", spread(n, "%.0f")
             }
@@ -116,36 +119,38 @@ function added_table(part, measure, title,    i, j, columns, what, n) {
     print ""
 }
 
-function calls() {
+function calls_table() {
     if (!heading("call", "Cost per call, elapsed")) return
     print "Median over the rounds (p5 … p95). `two-clock-reads` is what any recorder that times calls pays at least; its cost"
     print "stands under *bare*. `fprintf+fflush` puts two calls on record (`fflush` and the `write` inside), `mpi-self` is the"
     print "mean of an `MPI_Irecv`, an `MPI_Send` and an `MPI_Wait`.\n"
-    added_table("call", "elapsed_ns", "elapsed")
+    added_table("call", "elapsed_ns")
 }
 
-function cpu_of_calls() {
+function cpu_table() {
     if (!heading("call", "Cost per call, CPU time")) return
     print "The calling thread's CPU time over all calls, growth of the trace file included.\n"
-    added_table("call", "cpu_ns", "CPU")
+    added_table("call", "cpu_ns")
 }
 
-function threads(    i, what, n, one) {
+function threads_table(    i, what, class, n, one) {
     if (!heading("threads", "Cost per call with several threads, each on a file of its own (CPU time)")) return
-    table_head("call, threads|bare, ns|with shim, ns|shim adds, ns|added / added with 1 thread")
+    table_head("call and threads|bare, ns|with shim, ns|shim adds, ns|added / added with 1 thread")
     for (i = 1; i <= count["threads"]; i++) {
         what = whats["threads", i]
+        class = what
+        sub(/ .*/, "", class)
         printf "| %s ", what
         n = gather("threads", what, "cpu_ns", "bare", ""); printf "| %s ", plain(n, "%.0f")
         n = gather("threads", what, "cpu_ns", "shim", ""); printf "| %s ", plain(n, "%.0f")
         n = gather("threads", what, "cpu_ns", "shim", "-", "bare"); printf "| %s ", spread(n, "%.0f")
-        if (what ~ / 1$/) one = quantile(n, 0.5)
-        printf "| %.2f |\n", one ? quantile(n, 0.5) / one : 0
+        if (what ~ / 1$/) one[class] = quantile(n, 0.5)
+        printf "| %.2f |\n", one[class] ? quantile(n, 0.5) / one[class] : 0
     }
     print ""
 }
 
-function start(    j, variant, n) {
+function start_table(    j, variant, n) {
     if (!heading("start", "Start and stop: `/bin/true`")) return
     table_head("variant|µs|adds, µs|CPU added, µs")
     for (j = 1; j <= variant_count["start"]; j++) {
@@ -161,7 +166,8 @@ function start(    j, variant, n) {
 
 # Adds microseconds beside nanoseconds, for this variant and for bare.
 function scale(part, what, variant,    unit, from, to, round, v, i, names) {
-    split("bare " variant, names, " ")
+    names[1] = "bare"
+    names[2] = variant
     for (unit = 1; unit <= 2; unit++) {
         from = part SUBSEP what SUBSEP (unit == 1 ? "elapsed_ns" : "cpu_ns")
         to = part SUBSEP what SUBSEP (unit == 1 ? "elapsed_us" : "cpu_us")
@@ -169,12 +175,12 @@ function scale(part, what, variant,    unit, from, to, round, v, i, names) {
             v = names[i]
             rounds[to, v] = rounds[from, v]
             for (round = 1; round <= rounds[from, v]; round++)
-                value[to, v, round] = value[from, v, round] / 1000
+                cell[to, v, round] = cell[from, v, round] / 1000
         }
     }
 }
 
-function applications(    i, what, n) {
+function applications_table(    i, what, n) {
     if (!heading("application", "Whole applications")) return
     print "Ratio with shim / bare, median and the 95 % confidence interval of the median (all ratios where the rounds are too"
     print "few for one).\n"
@@ -189,23 +195,22 @@ function applications(    i, what, n) {
     print ""
 }
 
-function number(part, what, variant, measure) { return value[part, what, measure, variant, 1] }
+function number(part, what, variant, measure) { return cell[part, what, measure, variant, 1] }
 
-function size(    i, what, events, bytes, threads) {
+function size_table(    i, what, events, bytes, files) {
     if (!heading("size", "Size of the trace, raw")) return
-    table_head("run|events|threads|bytes|bytes per event|without the header page of each thread")
+    table_head("run|events|threads|bytes|bytes per event")
     for (i = 1; i <= count["size"]; i++) {
         what = whats["size", i]
         events = number("size", what, "shim", "events")
         bytes = number("size", what, "shim", "bytes")
-        threads = number("size", what, "shim", "threads")
-        printf "| %s | %d | %d | %d | %.1f | %.1f |\n", what, events, threads, bytes, bytes / events,
-            (bytes - 4096 * threads) / events
+        files = number("size", what, "shim", "threads")
+        printf "| %s | %d | %d | %d | %.1f |\n", what, events, files, bytes, bytes / events
     }
     print ""
 }
 
-function seen(    i, j, what) {
+function seen_table(    i, j, what) {
     if (!heading("seen", "What each recorder had on record")) return
     print "Calls found in its output; `made` is how many the program made.\n"
     printf "| call | made "

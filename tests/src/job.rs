@@ -60,6 +60,14 @@ impl Job {
         self
     }
 
+    /// This job's words as the last ones of the command line, and its environment: for programs that start others.
+    #[must_use]
+    pub fn followed_by(mut self, job: &Job) -> Job {
+        self.words.extend(job.words.iter().cloned());
+        self.variables.extend(job.variables.iter().cloned());
+        self
+    }
+
     /// Another bound of its wall time than two minutes.
     #[must_use]
     pub fn limit(mut self, limit: Duration) -> Job {
@@ -74,16 +82,8 @@ impl Job {
     /// When it cannot be started, or has not ended within its limit; it is ended then.
     pub fn run_in(&self, folder: &Path) -> Outcome {
         let started = Instant::now();
-        let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]).current_dir(folder).process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let inherited = std::env::vars_os().map(|(name, _)| name);
-        for name in
-            inherited.filter(|name| name == "LD_PRELOAD" || name.as_encoded_bytes().starts_with(b"SYN_"))
-        {
-            command.env_remove(name);
-        }
-        command.envs(self.variables.iter().cloned());
+        let mut command = self.command_in(folder);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
             command.spawn().unwrap_or_else(|error| panic!("cannot start {:?}: {error}", self.words));
         let group = child.id();
@@ -103,6 +103,21 @@ impl Job {
             self.too_long("has ended, but a process it left behind has not", &stdout, &stderr);
         }
         Outcome { status, stdout: stdout.text(), stderr: stderr.text() }
+    }
+
+    /// The job as a command to be started in `folder`, in a process group of its own, with nothing on its standard input and
+    /// no variable of the recorder but the job's own.
+    pub fn command_in(&self, folder: &Path) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).current_dir(folder).process_group(0).stdin(Stdio::null());
+        let inherited = std::env::vars_os().map(|(name, _)| name);
+        for name in
+            inherited.filter(|name| name == "LD_PRELOAD" || name.as_encoded_bytes().starts_with(b"SYN_"))
+        {
+            command.env_remove(name);
+        }
+        command.envs(self.variables.iter().cloned());
+        command
     }
 
     fn too_long(&self, what: &str, stdout: &Printed, stderr: &Printed) -> ! {

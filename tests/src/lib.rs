@@ -14,6 +14,7 @@ mod dump;
 mod job;
 mod programs;
 mod recording;
+pub mod workloads;
 
 #[cfg(test)]
 mod unrecorded;
@@ -21,4 +22,4 @@ mod unrecorded;
 pub use dump::{Direction, Dump, Seen, Tally, syn};
 pub use job::{Job, Outcome, mpirun};
 pub use programs::{profile_folder, program, program_fortified};
-pub use recording::{Recorded, differences, record, run_recorded, shim};
+pub use recording::{Recorded, differences, record, record_but, run_recorded, shim};

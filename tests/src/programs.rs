@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 /// Programs in C that know nothing of MPI.
-const WITHOUT_MPI: [&str; 3] = ["posix_surface", "stdio_surface", "process_surface"];
+const WITHOUT_MPI: [&str; 5] = ["posix_surface", "stdio_surface", "process_surface", "survivor", "failures"];
 
 /// One builder at a time in this process. Builders in other processes do no harm: each has a file of its own
 /// and moves it into place when it is whole.

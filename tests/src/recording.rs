@@ -38,6 +38,10 @@ impl Recorded {
     pub fn plain_folder(&self) -> PathBuf {
         self.scratch.path().join("plain")
     }
+    /// The run folder.
+    pub fn run_folder(&self) -> PathBuf {
+        self.scratch.path().join("run")
+    }
     /// The current folder of the run with the shim.
     pub fn recorded_folder(&self) -> PathBuf {
         self.scratch.path().join("recorded")
@@ -51,6 +55,15 @@ impl Recorded {
 /// cannot be read; and as [`Job::run_in`].
 #[track_caller]
 pub fn record(job: &Job) -> Recorded {
+    record_but(job, &[])
+}
+
+/// The same for a job whose files of these names are different each time.
+///
+/// # Panics
+/// As [`record`].
+#[track_caller]
+pub fn record_but(job: &Job, different: &[&str]) -> Recorded {
     let scratch = tempfile::tempdir().expect("a folder for temporary files");
     let [plain_folder, recorded_folder] = ["plain", "recorded"].map(|name| {
         let folder = scratch.path().join(name);
@@ -62,7 +75,8 @@ pub fn record(job: &Job) -> Recorded {
     assert_eq!(recorded.stderr, plain.stderr, "stderr with the shim (left) and without");
     assert_eq!(recorded.stdout, plain.stdout, "stdout with the shim (left) and without");
     assert_eq!(recorded.status, plain.status, "exit status with the shim (left) and without");
-    let differences = differences(&plain_folder, &recorded_folder);
+    let mut differences = differences(&plain_folder, &recorded_folder);
+    differences.retain(|found| !different.iter().any(|name| *found == is_not_the_same(Path::new(name))));
     assert!(differences.is_empty(), "the files left without and with the shim differ: {differences:#?}");
     Recorded { plain, recorded, run, scratch }
 }
@@ -91,11 +105,15 @@ pub fn differences(one: &Path, other: &Path) -> Vec<String> {
         match right.remove(&path) {
             None => found.push(format!("{} is only in {}", path.display(), one.display())),
             Some(same) if same == entry => {}
-            Some(_) => found.push(format!("{} is not the same in both", path.display())),
+            Some(_) => found.push(is_not_the_same(&path)),
         }
     }
     found.extend(right.keys().map(|path| format!("{} is only in {}", path.display(), other.display())));
     found
+}
+
+fn is_not_the_same(path: &Path) -> String {
+    format!("{} is not the same in both", path.display())
 }
 
 #[derive(PartialEq, Eq)]

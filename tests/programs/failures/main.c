@@ -1,0 +1,54 @@
+/* failures: what real programs do and tracers have failed at, beyond the surfaces.
+ *
+ * Each part verifies itself and comes to an end: an alarm ends the program after a minute. The parts work in a folder
+ * of their own, which is empty again at the end of each. Where a test is to count in the trace what a part has done,
+ * the numbers stand in the part's comment, or the part ends with a call whose result is the number.
+ *
+ *   failures [--dir PATH] [part ...]
+ */
+#include "cases.h"
+#include "../parts.h"
+
+enum { SECONDS_ALLOWED = 60 };
+
+char self[4096];
+
+static const struct part parts[] = {
+    {"handler-streams", handler_amid_streams},
+    {"handler-stack", handler_on_small_stack},
+    {"forks", forks_while_writing},
+    {"threads", thousands_of_threads},
+    {"stacks", smallest_stacks},
+    {"last-words", last_words_of_thread},
+    {"exec", writes_then_exec},
+    {"clearenv", environment_cleared},
+    {"chroot", root_changed},
+    {"daemon", daemon_with_parent},
+    {"vfork", vfork_dup2_exec},
+    {"closed-streams", standard_streams_closed},
+    {"descriptors", descriptors_listed},
+    {"reads", many_reads},
+    {NULL, NULL},
+};
+
+static int child_main(const char *what, char **words)
+{
+    if (strcmp(what, "closed-streams") == 0)
+        return under_closed_streams();
+    if (strcmp(what, "descriptors") == 0)
+        return list_descriptors();
+    if (strcmp(what, "print") == 0 && words[0])
+        return puts(words[0]) < 0;
+    fprintf(stderr, "failures: no child does this\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    CHECK(length > 0);
+    if (argc > 2 && strcmp(argv[1], "--child") == 0)
+        return child_main(argv[2], argv + 3);
+    alarm(SECONDS_ALLOWED);
+    return parts_main(argc, argv, "failures", parts);
+}

@@ -1,0 +1,214 @@
+//! The main job, from the outside: record a parallel application, merge, replay on another storage.
+//!
+//! Every application goes through the front end: the exit codes are 0, nothing diverges, what was read and written in
+//! the application's folder is read and written again, call by call and byte by byte, the dependencies come from the
+//! expected rules, and the same run gives the same plan twice.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+use tests::{Dump, Job, Outcome, Tally, mpirun, program, shim, syn, workloads};
+
+/// A recorded application, and a folder for what becomes of it.
+struct Recording {
+    folder: TempDir,
+    run: PathBuf,
+}
+
+impl Recording {
+    fn of(job: &Job) -> Recording {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        for name in ["work", "storage"] {
+            std::fs::create_dir(folder.path().join(name)).expect("a folder in an empty one");
+        }
+        let runs = folder.path().join("runs");
+        let record =
+            syn().arg("record").arg("--shim").arg(shim()).arg("-o").arg(&runs).arg("--").followed_by(job);
+        let _ = record.run_in(&folder.path().join("work")).succeeded();
+        let mut made = runs.read_dir().expect("a folder of runs").map(|entry| entry.expect("a run").path());
+        let run = made.next().expect("a run folder");
+        Recording { folder, run }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Merges into this file; what `--json` tells.
+    fn merge(&self, plan: &str) -> Value {
+        let (plan, report) = (self.file(plan), self.file("merged.json"));
+        let merge = syn().arg("merge").arg(&self.run).arg("-o").arg(plan).arg("--json").arg(&report);
+        let _ = merge.run_in(Path::new("/")).succeeded();
+        json(&report)
+    }
+
+    /// The words of a replay of `app.syn`.
+    fn replay(&self) -> Job {
+        let replay = syn().arg("replay").arg(self.file("app.syn")).arg("--storage").arg(self.file("storage"));
+        replay.arg("--report").arg(self.file("report.json"))
+    }
+
+    /// The calls on the application's own files, by the class in which they are replayed.
+    fn recorded(&self) -> BTreeMap<&'static str, Tally> {
+        let work = self.file("work").display().to_string();
+        let mut classes: BTreeMap<&'static str, Tally> = BTreeMap::new();
+        for seen in Dump::of(&self.run).0 {
+            let is_its_own = |path: &String| path.starts_with(&work) || path.ends_with("/in.melt");
+            if seen.path.as_ref().is_some_and(is_its_own)
+                && let Some(class) = class_of(&seen.call)
+            {
+                // Only what moves bytes returns their number.
+                let moves = ["read", "write", "pread", "pwrite"].contains(&class);
+                classes.entry(class).or_default().add(if moves { seen.result } else { 0 });
+            }
+        }
+        classes
+    }
+}
+
+/// The class in which a recorded call is replayed. A descriptor that a process has from its parent is opened there.
+fn class_of(call: &str) -> Option<&'static str> {
+    Some(match call {
+        "read" | "readv" => "read",
+        "write" | "writev" => "write",
+        "pread" | "preadv" => "pread",
+        "pwrite" | "pwritev" => "pwrite",
+        "open" | "openat" | "creat" | "inherited-fd" => "open",
+        "close" => "close",
+        "fsync" => "fsync",
+        "ftruncate" => "ftruncate",
+        "unlink" | "unlinkat" => "unlink",
+        _ => return None,
+    })
+}
+
+fn json(file: &Path) -> Value {
+    let text = std::fs::read(file).unwrap_or_else(|e| panic!("cannot read {}: {e}", file.display()));
+    serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// What the replay did, as its report tells it.
+fn replayed(report: &Value) -> BTreeMap<&'static str, Tally> {
+    let calls = report["calls"].as_object().expect("calls by class");
+    let tally = |call: &Value| Tally {
+        calls: call["count"].as_u64().expect("a number"),
+        bytes: call["bytes"].as_u64().expect("a number"),
+    };
+    calls.iter().filter_map(|(name, call)| Some((class_of(name)?, tally(call)))).collect()
+}
+
+#[track_caller]
+fn check_replay(recording: &Recording, outcome: &Outcome) -> Value {
+    let report = json(&recording.file("report.json"));
+    assert_eq!(report["divergences"]["total"], 0, "{report:#}");
+    assert_eq!(replayed(&report), recording.recorded(), "replayed (left) and recorded");
+    let left: Vec<_> = recording.file("storage").read_dir().expect("the storage").collect();
+    assert!(left.is_empty(), "left on the storage: {left:?}");
+    assert!(outcome.stdout.contains("all operations came out as recorded"), "{}", outcome.stdout);
+    report
+}
+
+/// The whole way. `edges`: rules, each with the least number of dependencies that it must find.
+#[track_caller]
+fn whole_way(job: &Job, ranks: u64, edges: &[(&str, u64)]) -> Recording {
+    let recording = Recording::of(job);
+    let merged = recording.merge("app.syn");
+    assert_eq!((&merged["ranks"], &merged["dropped"]), (&ranks.into(), &0.into()), "{merged:#}");
+    assert_eq!(merged["warnings"], Value::Array(Vec::new()));
+    for (rule, least) in edges {
+        let found = merged["edges"][rule]["found"].as_u64().expect("a number per rule");
+        assert!(
+            found >= *least,
+            "{rule}: {found} dependencies, expected at least {least}: {:#}",
+            merged["edges"]
+        );
+    }
+    recording.merge("again.syn");
+    let [first, second] =
+        ["app.syn", "again.syn"].map(|plan| std::fs::read(recording.file(plan)).expect("a plan"));
+    assert!(first == second, "merging the same run twice gives two plans");
+
+    let outcome = recording.replay().run_in(Path::new("/")).succeeded();
+    let report = check_replay(&recording, &outcome);
+    assert_eq!((&report["mode"], &report["transport"]), (&"closed".into(), &"local".into()));
+    // Processes without a rank are told of together.
+    assert_eq!(report["ranks"].as_array().map(Vec::len), Some(ranks.max(1) as usize));
+    recording
+}
+
+#[test]
+fn pseudo() {
+    whole_way(&mpirun(4).arg(program("pseudo")).arg("--fsync"), 4, &[("collective", 4), ("file-create", 3)]);
+}
+
+/// A barrier after each of 16 blocks, written and read.
+#[test]
+fn pseudosync() {
+    whole_way(&mpirun(4).arg(program("pseudosync")), 4, &[("collective", 32)]);
+}
+
+/// Through one collective that is no barrier, and with computation.
+#[test]
+fn pseudosyncdat() {
+    let job = mpirun(3).arg(program("pseudosyncdat")).args([
+        "--collective-sync",
+        "--compute",
+        "100",
+        "--steps",
+        "2",
+    ]);
+    whole_way(&job, 3, &[("collective", 64)]);
+}
+
+/// Each rank but the first waits for the one before it.
+#[test]
+fn fitness() {
+    let recording = whole_way(&mpirun(4).arg(program("fitness")), 4, &[("message", 3), ("collective", 1)]);
+    assert_eq!(recording.merge("once-more.syn")["edges"]["message"]["found"], 3);
+}
+
+#[test]
+fn quake() {
+    let edges = [("message", 24 * 6), ("collective", 4), ("file-create", 3)];
+    whole_way(&mpirun(4).arg(program("quake")).arg("--fsync"), 4, &edges);
+    whole_way(&mpirun(2).arg(program("quake")).arg("--per-rank"), 2, &[("message", 24 * 2)]);
+}
+
+#[test]
+fn lammps() {
+    whole_way(&workloads::lammps(2, 6, 40), 2, &[("message", 40), ("collective", 4)]);
+}
+
+/// A shell starts programs that read what the ones before them wrote.
+#[test]
+fn programs_without_mpi() {
+    let script = "seq 1 5000 > numbers && sort -r numbers -o sorted && gzip -n sorted && gzip -t sorted.gz";
+    whole_way(&Job::new("sh").args(["-c", script]), 0, &[("process-create", 3)]);
+}
+
+/// One MPI rank per recorded rank; a build without that says so, and how to get one.
+#[test]
+fn replay_by_mpi_ranks() {
+    let recording = Recording::of(&mpirun(4).arg(program("fitness")));
+    recording.merge("app.syn");
+    let outcome = mpirun(4).followed_by(&recording.replay()).run_in(Path::new("/"));
+    if outcome.stderr.contains("--features mpi") {
+        assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
+        eprintln!("not tested: replay by MPI ranks; run the tests with --features syn-replay/mpi");
+    } else {
+        let report = check_replay(&recording, &outcome.succeeded());
+        assert_eq!(report["transport"], "mpi");
+    }
+}
+
+#[test]
+fn a_wrong_number_of_mpi_ranks() {
+    let recording = Recording::of(&mpirun(4).arg(program("pseudo")));
+    recording.merge("app.syn");
+    let outcome = mpirun(3).followed_by(&recording.replay()).run_in(Path::new("/"));
+    assert_eq!(outcome.status.code(), Some(2), "{}{}", outcome.stdout, outcome.stderr);
+    let says = ["the plan is for 4 ranks, but there are 3", "started as one of 3 MPI ranks"];
+    assert!(says.iter().any(|words| outcome.stderr.contains(words)), "{}", outcome.stderr);
+    assert!(!recording.file("report.json").exists());
+}
