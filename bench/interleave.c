@@ -9,9 +9,11 @@
  *   PREFIX,VARIANT,ROUND,elapsed_ns,NUMBER      from before posix_spawn(3) to after wait4(2)
  *   PREFIX,VARIANT,ROUND,cpu_ns,NUMBER          of the process and of the descendants that were waited for
  *
- * and the command's own output goes to /dev/null. A run that does not exit with 0 ends everything. */
+ * and the command's own output goes to /dev/null. A run that does not exit with 0 ends everything; SIGINT and SIGTERM
+ * end the run under way too. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +77,20 @@ static char **environment_of(const struct variant *variant)
     return all;
 }
 
+static volatile pid_t running;
+
+static void stop(int signal, siginfo_t *from, void *context)
+{
+    char text[96];
+    (void)context;
+    int length = snprintf(text, sizeof text, "interleave: ended by signal %d of process %ld\n", signal, (long)from->si_pid);
+    if (running > 0)
+        kill(running, SIGTERM);
+    if (write(STDERR_FILENO, text, length) == length)
+        _exit(128 + signal);
+    _exit(1);
+}
+
 static long long now(void)
 {
     struct timespec time;
@@ -97,11 +113,13 @@ static void run(const char *prefix, const struct variant *variant, int round, ch
     pid_t pid;
     long long began = now();
     int error = posix_spawnp(&pid, command[0], actions, NULL, command, environment);
+    running = error == 0 ? pid : 0;
     if (error != 0 || wait4(pid, &status, 0, &usage) != pid) {
         fprintf(stderr, "interleave: cannot run %s: %s\n", command[0], strerror(error));
         exit(1);
     }
     long long elapsed = now() - began;
+    running = 0;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         fprintf(stderr, "interleave: %s (variant %s, round %d) ended with wait status %#x\n", command[0], variant->name,
                 round, status);
@@ -130,6 +148,9 @@ int main(int argc, char **argv)
         variants[count++] = parse(argv[at]);
     if (rounds < 1 || prefix == NULL || count == 0 || at + 1 >= argc || strcmp(argv[at], "--") != 0)
         usage();
+    struct sigaction action = {.sa_sigaction = stop, .sa_flags = SA_SIGINFO};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);

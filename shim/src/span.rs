@@ -74,11 +74,12 @@ fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
 #[cold]
 fn outer_frame(state: &mut State, frame: usize) -> usize {
     if state.is_stale(state.frame, frame) {
-        state.frame = 0;
         if state.encoding.load(Ordering::Relaxed) {
             state.clear_abandoned();
             state.encoding.store(false, Ordering::Relaxed);
         }
+        compiler_fence(Ordering::SeqCst);
+        state.frame = 0;
     }
     state.frame
 }

@@ -242,7 +242,12 @@ impl State {
     /// Unmaps everything. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
     pub fn release(&mut self) {
         let keep = if self.window_offset == 0 { 0 } else { PAGE };
-        let _ = FIRST_HEADER.compare_exchange(self.header, core::ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
+        let _ = FIRST_HEADER.compare_exchange(
+            self.header,
+            core::ptr::null_mut(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         let (window, window_bytes, header) = (self.window as usize, self.window_bytes, self.header as usize);
         let this = (&raw mut *self) as usize;
         // SAFETY: nobody uses the state after this; the addresses were copied out of it first.
@@ -380,7 +385,10 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     let began = clock::pair();
     write_name(&mut this.name, process::pid(), tid, began.monotonic_ns);
     let name = this.name;
-    let window = process::with_path(this.path_room(), &name, |path| {
+    // Readers look for whole extensions: the file gets its own when its header is whole, so that a thread which is
+    // killed in between leaves nothing that looks like a trace.
+    let whole = name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
+    let window = process::with_path(this.path_room(), &name[..whole - 1], |path| {
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: the path ends with a zero byte.
         let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) };
@@ -394,6 +402,13 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     };
     this.header = window.cast();
     process::fill_header(this.header(), tid, began);
+    let (from, to) = this.path_room().split_at_mut(PATH_BYTES / 2);
+    let _ = process::with_path(from, &name[..whole - 1], |from| {
+        process::with_path(to, &name, |to| {
+            // SAFETY: both paths end with a zero byte.
+            Some(unsafe { sys::call(libc::SYS_rename, [from as usize, to as usize, 0, 0, 0, 0]) })
+        })
+    });
     (this.window, this.window_bytes, this.window_offset) = (window, FIRST_BYTES, 0);
     this.cursor = window.wrapping_add(HEADER_BYTES);
     this.limit = window.wrapping_add(FIRST_BYTES);

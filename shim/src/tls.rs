@@ -18,9 +18,9 @@ global_asm!(
 );
 
 /// The value while the thread's state is being made: calls in between are not recorded.
-pub const MAKING: *mut State = 1 as *mut State;
+pub const MAKING: *mut State = core::ptr::without_provenance_mut(1);
 /// The value once the thread has ended for us.
-pub const ENDED: *mut State = 2 as *mut State;
+pub const ENDED: *mut State = core::ptr::without_provenance_mut(2);
 
 /// Null before the first use, one of the constants above, or this thread's state.
 #[inline(always)]

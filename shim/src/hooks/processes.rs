@@ -15,10 +15,10 @@ use syn_trace::record;
 
 macro_rules! real_function {
     ($name:ident as $function:ty) => {
-        // SAFETY: the function behind this name has this type.
-        super::real!($name)
-            .address()
-            .map(|address| unsafe { core::mem::transmute::<usize, $function>(address) })
+        super::real!($name).address().map(|address| {
+            // SAFETY: the function behind this name has this type.
+            unsafe { core::mem::transmute::<usize, $function>(address) }
+        })
     };
 }
 
@@ -84,6 +84,13 @@ pub unsafe extern "C" fn vfork() -> pid_t {
     )
 }
 
+/// libc's other name for [`vfork`].
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+pub unsafe extern "C" fn __vfork() -> pid_t {
+    core::arch::naked_asm!("jmp {vfork}", vfork = sym vfork)
+}
+
 unsafe extern "C" fn before_vfork() {
     if let Some(span) = span::enter(Call::Vfork, 0) {
         // SAFETY: this thread's state; the span ends here, the record is written when the parent goes on.
@@ -99,7 +106,8 @@ unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
     unsafe {
         if tls::is_state(state) && (*state).suppressed_by == thread::VFORK_CHILD {
             (*state).suppressed_by = 0;
-            if let Some(span) = span::enter(Call::Vfork, 0) {
+            if let Some(mut span) = span::enter(Call::Vfork, 0) {
+                span.returned();
                 let failed = result < 0;
                 span.leave(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
             }

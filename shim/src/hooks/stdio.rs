@@ -53,22 +53,27 @@ closes_stream!(pclose, Pclose, descriptor);
 
 /// Streams as a whole, recorded only where libc's own calls cannot be seen.
 macro_rules! without_detours {
-    ($($name:ident $call:ident ($buffer:ty);)*) => { $(
+    ($($name:ident $call:ident ($($arg:ident : $ty:ty),*) $size:ident $count:ident $stream:ident;)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
-        pub unsafe extern "C-unwind" fn $name(buffer: $buffer, size: usize, count: usize, stream: Opaque) -> usize {
-            type Function = unsafe extern "C-unwind" fn($buffer, usize, usize, Opaque) -> usize;
+        pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> usize {
+            type Function = unsafe extern "C-unwind" fn($($ty),*) -> usize;
             let Some(address) = super::real!($name).address() else { return 0 };
             // SAFETY: the function behind this name has this type.
             let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-            let span = if crate::detour::in_place() { None } else { crate::span::enter(syn_trace::calls::Call::$call, 0) };
+            let span = if crate::detour::in_place() {
+                None
+            } else {
+                crate::span::enter(syn_trace::calls::Call::$call, 0)
+            };
             // SAFETY: the caller's own arguments.
-            let moved = unsafe { real(buffer, size, count, stream) };
+            let moved = unsafe { real($($arg),*) };
             if let Some(mut span) = span {
                 span.returned();
                 // SAFETY: the real call has used the stream.
-                let fd = unsafe { descriptor(stream) };
-                span.leave(syn_trace::calls::Call::$call, false, moved as i64, &[fd, size as i64, count as i64], &[], &[]);
+                let fd = unsafe { descriptor($stream) };
+                let numbers = [fd, $size as i64, $count as i64];
+                span.leave(syn_trace::calls::Call::$call, false, moved as i64, &numbers, &[], &[]);
             }
             moved
         }
@@ -76,6 +81,7 @@ macro_rules! without_detours {
 }
 
 without_detours! {
-    fread Fread (*mut c_void);
-    fwrite Fwrite (*const c_void);
+    fread Fread (buffer: *mut c_void, size: usize, count: usize, stream: Opaque) size count stream;
+    __fread_chk Fread (buffer: *mut c_void, room: usize, size: usize, count: usize, stream: Opaque) size count stream;
+    fwrite Fwrite (buffer: *const c_void, size: usize, count: usize, stream: Opaque) size count stream;
 }

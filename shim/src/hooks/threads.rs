@@ -93,7 +93,7 @@ fn arm() {
     let key = KEY.load(Ordering::Relaxed);
     if key != 0 {
         // SAFETY: the key exists; the value counts the rounds of destructors.
-        unsafe { libc::pthread_setspecific(key - 1, 1 as *const c_void) };
+        unsafe { libc::pthread_setspecific(key - 1, core::ptr::without_provenance::<c_void>(1)) };
     }
 }
 
