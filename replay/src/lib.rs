@@ -52,9 +52,9 @@ const NEEDS_A_LOOK: u8 = 3;
 #[error("{0}")]
 struct WrongUsage(String);
 
-/// Another process of the job failed, and says why.
+/// A rank of the job failed, and has said why.
 #[derive(Debug, thiserror::Error)]
-#[error("failed in another rank")]
+#[error("a rank has failed")]
 struct FailedElsewhere(u8);
 
 /// Replays a plan and reports how it went. Returns the exit code: 0 done, 2 wrong usage (said on stderr), 3 done, but

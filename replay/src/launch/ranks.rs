@@ -141,11 +141,17 @@ impl Crew for Ranks {
             .map_or(u64::MAX, |error| u64::from(self.rank) << 8 | u64::from(exit_code(error)));
         let mut first = u64::MAX;
         self.world.lock().all_reduce_into(&mine, &mut first, SystemOperation::min());
-        match first {
-            u64::MAX => Ok(()),
-            first if first == mine => stage,
-            first => Err(FailedElsewhere(first as u8).into()),
+        if first == u64::MAX {
+            return Ok(());
         }
+        // The launcher ends all ranks as soon as one has failed: the reason is told before any of them leaves.
+        if let Err(error) = stage
+            && first == mine
+        {
+            eprintln!("syn-replay: {error:#}");
+        }
+        self.world.lock().barrier();
+        Err(FailedElsewhere(first as u8).into())
     }
 
     fn share_folder(&self, folder: Option<PathBuf>) -> PathBuf {
