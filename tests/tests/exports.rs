@@ -49,7 +49,8 @@ const NOT_RECORDED: [(&str, &str); 1] = [(
 const SKIPPED: [(&str, &str); 0] = [];
 
 /// Hooked functions that code in the library calls by name, and why that does no harm.
-const CALLED: [(&str, &[&str]); 2] = [
+const CALLED: [(&str, &[&str]); 3] = [
+    ("__vfork is another name of this one, and goes on to it", &["vfork"]),
     ("execl, execlp and execle gather their list and go on to these", &["execv", "execvp", "execve"]),
     (
         "Rust's standard library prints panics and backtraces with these; the shim does not panic",
