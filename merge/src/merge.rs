@@ -97,19 +97,23 @@ fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(Stri
     progress.stage("comparing");
     let outline = Outline::of(base, progress);
     for other in others {
-        for agreement in outline.compare(&Outline::of(other, progress)) {
-            if agreement.alike == agreement.of {
-                continue;
-            }
+        let threads = outline.compare(&Outline::of(other, progress));
+        let (alike, of) =
+            threads.iter().fold((0, 0), |sum, thread| (sum.0 + thread.alike, sum.1 + thread.of));
+        let least = threads.iter().min_by(|one, other| one.rate().total_cmp(&other.rate()));
+        if let Some(least) = least.filter(|_| alike < of) {
+            let percent = |rate: f64| format!("{:.2} %", rate * 100.0);
             notes.remark(format!(
-                "{}: {} agrees with {} in {:.2} % of its events; the plan follows the latter",
+                "{} agrees with {} in {} of its events ({} in {}); the plan follows the latter",
                 other.name(),
-                agreement.thread,
                 base.name(),
-                agreement.rate() * 100.0
+                percent(alike as f64 / of as f64),
+                least.thread,
+                percent(least.rate()),
             ));
-            found.push((other.name(), agreement));
         }
+        let differing = threads.into_iter().filter(|thread| thread.alike < thread.of);
+        found.extend(differing.map(|thread| (other.name(), thread)));
     }
     found
 }

@@ -146,6 +146,7 @@ macro_rules! calls {
             pub const ALL: &'static [Call] = &[ $( Call::$variant, )* ];
 
             /// What the table says about this call.
+            #[inline(always)]
             pub const fn info(self) -> &'static CallInfo {
                 match self { $( Call::$variant => &CallInfo {
                     name: $name,
@@ -367,6 +368,7 @@ impl Call {
         self.info().name
     }
     /// The interface the call belongs to.
+    #[inline(always)]
     pub const fn layer(self) -> Layer {
         self.info().layer
     }
