@@ -14,6 +14,7 @@ mod dump;
 mod job;
 mod programs;
 mod recording;
+pub mod strace;
 pub mod workloads;
 
 #[cfg(test)]

@@ -13,9 +13,15 @@ pub enum Layer {
     Posix,
     /// C streams (`FILE *`).
     Stdio,
+    /// Files mapped into memory.
+    Mmap,
+    /// Asynchronous I/O: POSIX, libaio, io_uring.
+    Aio,
+    /// Sockets, and waiting for descriptors to become ready.
+    Socket,
     /// Process creation, replacement, end, and the threads of a process.
     Process,
-    /// Synchronization between threads.
+    /// Synchronization between threads and between processes, signals.
     Sync,
     /// Sleeps.
     Time,
@@ -29,6 +35,9 @@ impl Layer {
         match self {
             Layer::Posix => "posix",
             Layer::Stdio => "stdio",
+            Layer::Mmap => "mmap",
+            Layer::Aio => "aio",
+            Layer::Socket => "socket",
             Layer::Process => "process",
             Layer::Sync => "sync",
             Layer::Time => "time",
@@ -76,6 +85,8 @@ pub enum Kind {
     Completions,
     /// Ranks in `MPI_COMM_WORLD` of a communicator's members, in rank order.
     Members,
+    /// Numbers whose meaning the call's comment tells.
+    List,
 }
 
 impl Kind {
@@ -89,7 +100,7 @@ impl Kind {
     }
     /// True for the kinds that are stored as a list of integers.
     pub const fn is_list(self) -> bool {
-        matches!(self, Kind::Requests | Kind::Completions | Kind::Members)
+        matches!(self, Kind::Requests | Kind::Completions | Kind::Members | Kind::List)
     }
 }
 
@@ -226,11 +237,25 @@ calls! {
     48 Dup "dup" Posix (oldfd: Fd);
     49 Dup2 "dup2" Posix (oldfd: Fd, newfd: Fd);
     50 Dup3 "dup3" Posix (oldfd: Fd, newfd: Fd, flags: OpenFlags);
-    51 Fcntl "fcntl" Posix (fd: Fd, cmd: Int, arg: Int);
+    /// Of the commands that take a `struct flock`, the list holds `l_type`, `l_whence`, `l_start`, `l_len`.
+    51 Fcntl "fcntl" Posix (fd: Fd, cmd: Int, arg: Int, lock: List);
     52 Chdir "chdir" Posix (path: Path);
     53 Fchdir "fchdir" Posix (fd: Fd);
-    54 Pipe "pipe" Posix (read_fd: Fd, write_fd: Fd, flags: OpenFlags);
+    54 Pipe "pipe" Posix (read_fd: Fd, write_fd: Fd, flags: OpenFlags, st_ino: Int);
     55 Rewinddir "rewinddir" Posix (fd: Fd);
+    /// An offset of -1 stands for a null pointer: the position of the open file is used and moved.
+    56 CopyFileRange "copy_file_range" Posix (fd_in: Fd, fd_out: Fd, off_in: Offset, off_out: Offset, count: Bytes, flags: Int);
+    /// An offset of -1 stands for a null pointer, as above.
+    57 Sendfile "sendfile" Posix (in_fd: Fd, out_fd: Fd, offset: Offset, count: Bytes);
+    /// An offset of -1 stands for a null pointer, as above.
+    58 Splice "splice" Posix (fd_in: Fd, fd_out: Fd, off_in: Offset, off_out: Offset, count: Bytes, flags: Int);
+    59 Getdents "getdents64" Posix (fd: Fd, count: Bytes);
+    /// Of a file: anonymous memory is no I/O and has no record. The result is the address.
+    60 Mmap "mmap" Mmap (fd: Fd, length: Bytes, prot: Int, flags: Int, offset: Offset);
+    /// Of memory in which a file was mapped.
+    61 Munmap "munmap" Mmap (addr: Handle, length: Bytes);
+    62 Msync "msync" Mmap (addr: Handle, length: Bytes, flags: Int);
+    63 Madvise "madvise" Mmap (addr: Handle, length: Bytes, advice: Int);
 
     64 Fopen "fopen" Stdio (fd: Fd, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path, mode: Text);
     65 Freopen "freopen" Stdio (fd: Fd, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path, mode: Text);
@@ -240,6 +265,15 @@ calls! {
     69 Fwrite "fwrite" Stdio (fd: Fd, size: Int, nmemb: Int);
     70 Popen "popen" Stdio (fd: Fd, command: Text, r#type: Text);
     71 Pclose "pclose" Stdio (fd: Fd);
+    72 Ioctl "ioctl" Posix (fd: Fd, request: Int);
+    73 Flock "flock" Posix (fd: Fd, operation: Int);
+    /// The end of a write-back or unmapping: how much of a mapping of a file had been touched since it was made.
+    /// Not a call. The list holds pairs: page number from the start of `addr`, and how many from there on.
+    74 PagesTouched "pages-touched" Mmap (addr: Handle, length: Bytes, offset: Offset, present: Bytes, dirty: Bytes, pages: List);
+    /// Not a call: what the call of the record before did again, `count` times, with the same arguments and result.
+    75 Repeats "repeats" Time (count: Int);
+    /// Not a call: a signal arrived; its handler begins.
+    76 SignalDelivered "signal-delivered" Sync (signum: Int);
 
     /// Not a call: the first record of a process image.
     80 ProcessStart "process-start" Process (ppid: Pid, exe: Path, cwd: Path, command: Text);
@@ -264,11 +298,44 @@ calls! {
     93 PthreadCreate "pthread_create" Process (thread: Handle);
     94 PthreadJoin "pthread_join" Process (thread: Handle);
     95 PthreadDetach "pthread_detach" Process (thread: Handle);
+    96 Send "send" Socket (fd: Fd, count: Bytes, flags: Int);
+    97 Recv "recv" Socket (fd: Fd, count: Bytes, flags: Int);
+    98 Sendto "sendto" Socket (fd: Fd, count: Bytes, flags: Int, dest_addr: Text);
+    99 Recvfrom "recvfrom" Socket (fd: Fd, count: Bytes, flags: Int, src_addr: Text);
+    /// The list holds the descriptors that go with the message (`SCM_RIGHTS`).
+    100 Sendmsg "sendmsg" Socket (fd: Fd, count: Bytes, flags: Int, dest_addr: Text, fds: List);
+    /// As above; each descriptor that came has an `inherited-fd` record behind this one.
+    101 Recvmsg "recvmsg" Socket (fd: Fd, count: Bytes, flags: Int, src_addr: Text, fds: List);
+    /// The list holds a pair for every ready descriptor: `fd`, `revents`. A timeout of -1 is none.
+    102 Poll "poll" Socket (nfds: Int, timeout: Nanos, ready: List);
+    /// The list holds a pair for every event: `data`, `events`. A timeout of -1 is none.
+    103 EpollWait "epoll_wait" Socket (epfd: Fd, maxevents: Int, timeout: Nanos, ready: List);
+    /// The list holds a pair for every ready descriptor: `fd`, and 1 to read, 2 to write, 4 exceptional.
+    104 Select "select" Socket (nfds: Int, timeout: Nanos, ready: List);
+    105 EpollCtl "epoll_ctl" Socket (epfd: Fd, op: Int, fd: Fd, events: Int, data: Handle);
+    106 MutexLock "pthread_mutex_lock" Sync (mutex: Handle);
+    107 MutexUnlock "pthread_mutex_unlock" Sync (mutex: Handle);
+    108 CondWait "pthread_cond_wait" Sync (cond: Handle, mutex: Handle);
+    109 CondSignal "pthread_cond_signal" Sync (cond: Handle);
 
     110 Nanosleep "nanosleep" Time (rqtp: Nanos);
     111 ClockNanosleep "clock_nanosleep" Time (clockid: Int, flags: Int, request: Nanos);
     112 Usleep "usleep" Time (usec: Nanos);
     113 Sleep "sleep" Time (seconds: Nanos);
+    114 CondBroadcast "pthread_cond_broadcast" Sync (cond: Handle);
+    115 CondTimedwait "pthread_cond_timedwait" Sync (cond: Handle, mutex: Handle, clockid: Int, abstime: Nanos);
+    116 SemWait "sem_wait" Sync (sem: Handle);
+    117 SemPost "sem_post" Sync (sem: Handle);
+    118 RwlockRdlock "pthread_rwlock_rdlock" Sync (rwlock: Handle);
+    119 RwlockWrlock "pthread_rwlock_wrlock" Sync (rwlock: Handle);
+    120 RwlockUnlock "pthread_rwlock_unlock" Sync (rwlock: Handle);
+    121 BarrierWait "pthread_barrier_wait" Sync (barrier: Handle);
+    122 SpinLock "pthread_spin_lock" Sync (lock: Handle);
+    123 Futex "futex" Sync (uaddr: Handle, op: Int, val: Int);
+    124 MutexTimedlock "pthread_mutex_timedlock" Sync (mutex: Handle, abstime: Nanos);
+    125 SemTimedwait "sem_timedwait" Sync (sem: Handle, abstime: Nanos);
+    /// A system call made by number that is not in this table.
+    126 Syscall "syscall" Posix (number: Int);
 
     128 MpiInit "MPI_Init" Mpi (rank: Rank, size: Int, required: Int, library: Text);
     129 MpiInitThread "MPI_Init_thread" Mpi (rank: Rank, size: Int, required: Int, library: Text);
@@ -349,11 +416,143 @@ calls! {
     222 MpiCommDupWithInfo "MPI_Comm_dup_with_info" Mpi (comm: Comm, newcomm: Comm, members: Members);
     223 MpiCommFree "MPI_Comm_free" Mpi (comm: Comm);
     224 MpiCommDisconnect "MPI_Comm_disconnect" Mpi (comm: Comm);
+
+    256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: Int);
+    257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: Int);
+    258 Openat2 "openat2" Posix (dirfd: DirFd, flags: OpenFlags, mode: Mode, resolve: Int, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path);
+    259 MemfdCreate "memfd_create" Posix (flags: Int, st_ino: Int, name: Text);
+    260 PosixFadvise "posix_fadvise" Posix (fd: Fd, offset: Offset, len: Bytes, advice: Int);
+    261 Readahead "readahead" Posix (fd: Fd, offset: Offset, count: Bytes);
+    262 Statfs "statfs" Posix (path: Path);
+    263 Fstatfs "fstatfs" Posix (fd: Fd);
+    264 Chmod "chmod" Posix (mode: Mode, pathname: Path);
+    265 Fchmod "fchmod" Posix (fd: Fd, mode: Mode);
+    266 Fchmodat "fchmodat" Posix (dirfd: DirFd, mode: Mode, flags: Int, pathname: Path);
+    267 Chown "chown" Posix (owner: Int, group: Int, pathname: Path);
+    268 Lchown "lchown" Posix (owner: Int, group: Int, pathname: Path);
+    269 Fchown "fchown" Posix (fd: Fd, owner: Int, group: Int);
+    270 Fchownat "fchownat" Posix (dirfd: DirFd, owner: Int, group: Int, flags: Int, pathname: Path);
+    271 Utimensat "utimensat" Posix (dirfd: DirFd, flags: Int, pathname: Path);
+    272 Futimens "futimens" Posix (fd: Fd);
+    273 Mknod "mknod" Posix (mode: Mode, dev: Int, pathname: Path);
+    274 Mknodat "mknodat" Posix (dirfd: DirFd, mode: Mode, dev: Int, pathname: Path);
+    275 Chroot "chroot" Posix (path: Path);
+    276 Lockf "lockf" Posix (fd: Fd, cmd: Int, len: Offset);
+    280 Getxattr "getxattr" Posix (size: Bytes, path: Path, name: Text);
+    281 Lgetxattr "lgetxattr" Posix (size: Bytes, path: Path, name: Text);
+    282 Fgetxattr "fgetxattr" Posix (fd: Fd, size: Bytes, name: Text);
+    283 Setxattr "setxattr" Posix (size: Bytes, flags: Int, path: Path, name: Text);
+    284 Lsetxattr "lsetxattr" Posix (size: Bytes, flags: Int, path: Path, name: Text);
+    285 Fsetxattr "fsetxattr" Posix (fd: Fd, size: Bytes, flags: Int, name: Text);
+    286 Listxattr "listxattr" Posix (size: Bytes, path: Path);
+    287 Llistxattr "llistxattr" Posix (size: Bytes, path: Path);
+    288 Flistxattr "flistxattr" Posix (fd: Fd, size: Bytes);
+    289 Removexattr "removexattr" Posix (path: Path, name: Text);
+    290 Lremovexattr "lremovexattr" Posix (path: Path, name: Text);
+    291 Fremovexattr "fremovexattr" Posix (fd: Fd, name: Text);
+
+    300 Mremap "mremap" Mmap (old_address: Handle, old_size: Bytes, new_size: Bytes, flags: Int);
+    301 Mincore "mincore" Mmap (addr: Handle, length: Bytes);
+    302 Mlock "mlock" Mmap (addr: Handle, len: Bytes, flags: Int);
+    303 Mlockall "mlockall" Mmap (flags: Int);
+
+    310 AioRead "aio_read" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle);
+    311 AioWrite "aio_write" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle);
+    312 AioFsync "aio_fsync" Aio (fd: Fd, op: Int, aiocbp: Handle);
+    313 AioError "aio_error" Aio (fd: Fd, aiocbp: Handle);
+    314 AioReturn "aio_return" Aio (fd: Fd, aiocbp: Handle);
+    /// The list holds the control blocks that were waited for.
+    315 AioSuspend "aio_suspend" Aio (nitems: Int, timeout: Nanos, aiocbs: List);
+    316 AioCancel "aio_cancel" Aio (fd: Fd, aiocbp: Handle);
+    /// Each transfer has a record of `aio_read` or `aio_write` of its own behind this one.
+    317 LioListio "lio_listio" Aio (mode: Int, nitems: Int);
+    320 IoSetup "io_setup" Aio (nr_events: Int, ctx: Handle);
+    321 IoDestroy "io_destroy" Aio (ctx: Handle);
+    /// Each block that was taken has an `iocb` record behind this one.
+    322 IoSubmit "io_submit" Aio (ctx: Handle, nr: Int);
+    /// Not a call: a control block of `io_submit`; `iocb` is its address.
+    323 Iocb "iocb" Aio (fd: Fd, opcode: Int, count: Bytes, offset: Offset, iocb: Handle);
+    /// The list holds a pair for every completion: the address of the control block, and the result.
+    324 IoGetevents "io_getevents" Aio (ctx: Handle, min_nr: Int, nr: Int, timeout: Nanos, completed: List);
+    325 IoCancel "io_cancel" Aio (ctx: Handle, iocb: Handle);
+    330 IoUringSetup "io_uring_setup" Aio (entries: Int, flags: Int);
+    331 IoUringEnter "io_uring_enter" Aio (fd: Fd, to_submit: Int, min_complete: Int, flags: Int);
+    332 IoUringRegister "io_uring_register" Aio (fd: Fd, opcode: Int, nr_args: Int);
+    /// Not a call: an entry of a submission queue, taken by the `io_uring_enter` before. `fd` is the file's, or its
+    /// place among the registered ones when the entry's flags say so.
+    333 Sqe "sqe" Aio (ring_fd: Fd, opcode: Int, flags: Int, fd: Fd, count: Bytes, offset: Offset, user_data: Handle);
+    /// Not a call: an entry of a completion queue, seen at the return of the call before. The result is the entry's.
+    334 Cqe "cqe" Aio (ring_fd: Fd, res: Int, user_data: Handle);
+
+    340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: Int);
+    341 Recvmmsg "recvmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: Int);
+    342 Socket "socket" Socket (domain: Int, r#type: Int, protocol: Int, st_ino: Int);
+    343 Socketpair "socketpair" Socket (first: Fd, second: Fd, domain: Int, r#type: Int, protocol: Int, first_ino: Int, second_ino: Int);
+    /// Addresses are written `inet:127.0.0.1:80`, `inet6:[::1]:80`, `unix:/path`, `unix:@abstract`, `unix:` (unnamed).
+    344 Bind "bind" Socket (fd: Fd, addr: Text);
+    345 Listen "listen" Socket (fd: Fd, backlog: Int);
+    /// `pid` is the peer's, of a Unix socket.
+    346 Accept "accept" Socket (fd: Fd, flags: Int, st_ino: Int, pid: Pid, local: Text, peer: Text);
+    347 Connect "connect" Socket (fd: Fd, local: Text, addr: Text);
+    348 Shutdown "shutdown" Socket (fd: Fd, how: Int);
+    349 Setsockopt "setsockopt" Socket (fd: Fd, level: Int, optname: Int, optlen: Bytes);
+    350 Getsockopt "getsockopt" Socket (fd: Fd, level: Int, optname: Int);
+    351 Getsockname "getsockname" Socket (fd: Fd, addr: Text);
+    352 Getpeername "getpeername" Socket (fd: Fd, addr: Text);
+    360 EpollCreate "epoll_create" Socket (flags: Int);
+    361 Eventfd "eventfd" Socket (initval: Int, flags: Int);
+    362 Signalfd "signalfd" Socket (fd: Fd, mask: Handle, flags: Int);
+    363 TimerfdCreate "timerfd_create" Time (clockid: Int, flags: Int);
+    364 TimerfdSettime "timerfd_settime" Time (fd: Fd, flags: Int, value: Nanos, interval: Nanos);
+    365 TimerfdGettime "timerfd_gettime" Time (fd: Fd);
+    366 InotifyInit "inotify_init" Posix (flags: Int);
+    367 InotifyAddWatch "inotify_add_watch" Posix (fd: Fd, mask: Int, pathname: Path);
+    368 InotifyRmWatch "inotify_rm_watch" Posix (fd: Fd, wd: Int);
+    369 PidfdOpen "pidfd_open" Process (pid: Pid, flags: Int);
+
+    380 Semget "semget" Sync (key: Int, nsems: Int, semflg: Int);
+    381 Semctl "semctl" Sync (semid: Int, semnum: Int, cmd: Int);
+    /// The list holds three numbers for every operation: `sem_num`, `sem_op`, `sem_flg`. A timeout of -1 is none.
+    382 Semop "semop" Sync (semid: Int, timeout: Nanos, sops: List);
+    383 Shmget "shmget" Sync (key: Int, size: Bytes, shmflg: Int);
+    384 Shmat "shmat" Sync (shmid: Int, shmflg: Int);
+    385 Shmdt "shmdt" Sync (shmaddr: Handle);
+    386 Shmctl "shmctl" Sync (shmid: Int, cmd: Int);
+    387 Msgget "msgget" Sync (key: Int, msgflg: Int);
+    388 Msgsnd "msgsnd" Sync (msqid: Int, msgsz: Bytes, msgflg: Int);
+    389 Msgrcv "msgrcv" Sync (msqid: Int, msgsz: Bytes, msgtyp: Int, msgflg: Int);
+    390 Msgctl "msgctl" Sync (msqid: Int, cmd: Int);
+    391 MqOpen "mq_open" Sync (oflag: OpenFlags, mode: Mode, st_ino: Int, name: Text);
+    392 MqSend "mq_send" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos);
+    393 MqReceive "mq_receive" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos);
+    394 MqUnlink "mq_unlink" Sync (name: Text);
+    395 SemOpen "sem_open" Sync (oflag: OpenFlags, sem: Handle, name: Text);
+    396 SemClose "sem_close" Sync (sem: Handle);
+    397 SemUnlink "sem_unlink" Sync (name: Text);
+    /// `handler` is 0 for the default action, 1 to ignore the signal, 2 for a function.
+    410 Sigaction "sigaction" Sync (signum: Int, handler: Int, flags: Int);
+    411 Kill "kill" Sync (pid: Pid, sig: Int);
+    412 PthreadKill "pthread_kill" Sync (thread: Handle, sig: Int);
+    413 Raise "raise" Sync (sig: Int);
+    414 Sigqueue "sigqueue" Sync (pid: Pid, sig: Int);
+    415 Pause "pause" Sync ();
+    416 Sigsuspend "sigsuspend" Sync (mask: Handle);
+    /// The result is the signal. A timeout of -1 is none.
+    417 Sigwait "sigwait" Sync (set: Handle, timeout: Nanos);
+    418 Alarm "alarm" Time (seconds: Nanos);
+    419 Setitimer "setitimer" Time (which: Int, value: Nanos, interval: Nanos);
+    420 TimerCreate "timer_create" Time (clockid: Int, sig: Int, timerid: Handle);
+    421 TimerSettime "timer_settime" Time (timerid: Handle, flags: Int, value: Nanos, interval: Nanos);
+    422 TimerDelete "timer_delete" Time (timerid: Handle);
+    430 Clone "clone" Process (flags: Handle);
 }
 
+/// One more than the largest number that a call has, or may come to have.
+pub const NUMBERS: usize = 512;
+
 /// The shape of every call by its number, so that decoding looks it up; numbers without a call have none.
-static SHAPES: [[u8; 3]; 256] = {
-    let mut shapes = [[0; 3]; 256];
+static SHAPES: [[u8; 3]; NUMBERS] = {
+    let mut shapes = [[0; 3]; NUMBERS];
     let mut index = 0;
     while index < Call::ALL.len() {
         shapes[Call::ALL[index] as usize] = Call::ALL[index].count_shape();
@@ -415,7 +614,15 @@ impl Call {
             | Call::Readv
             | Call::Writev
             | Call::Preadv
-            | Call::Pwritev => Some(1),
+            | Call::Pwritev
+            | Call::Send
+            | Call::Recv
+            | Call::Sendto
+            | Call::Recvfrom
+            | Call::Sendmsg
+            | Call::Recvmsg => Some(1),
+            Call::Sendfile => Some(3),
+            Call::CopyFileRange | Call::Splice => Some(4),
             _ => None,
         }
     }

@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn damage_is_told_apart() {
-        assert_eq!(decode(&mut &[3, 63, 0, 0][..]).unwrap_err(), Fault::UnknownCall(63));
+        assert_eq!(decode(&mut &[3, 79, 0, 0][..]).unwrap_err(), Fault::UnknownCall(79));
         let mut bytes = write(Call::Fsync, 0, 0, &[3], &[], &[]);
         bytes[0] += 1;
         bytes.push(1);

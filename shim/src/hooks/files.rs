@@ -97,9 +97,9 @@ hooks! {
     // Every third argument of fcntl(2) is an int or a pointer; as a machine word it goes on untouched.
     Fcntl: fcntl | fcntl64 | __fcntl (fd: c_int, command: c_int, argument: usize) -> result: c_int,
         [fd as i64, command as i64, fcntl_argument(command, argument)], [];
-    Pipe: pipe | __pipe (ends: *mut c_int) -> result: c_int, { let [read, write] = pipe_ends(ends, result); [read, write, 0] }, [];
+    Pipe: pipe | __pipe (ends: *mut c_int) -> result: c_int, { let [read, write, inode] = pipe_ends(ends, result); [read, write, 0, inode] }, [];
     Pipe: pipe2 (ends: *mut c_int, flags: c_int) -> result: c_int,
-        { let [read, write] = pipe_ends(ends, result); [read, write, flags as i64] }, [];
+        { let [read, write, inode] = pipe_ends(ends, result); [read, write, flags as i64, inode] }, [];
 }
 
 /// The argument where it is a number; pointers are not recorded.
@@ -120,9 +120,14 @@ fn fcntl_argument(command: c_int, argument: usize) -> i64 {
 
 /// # Safety
 /// After a call that did not fail, `ends` points to two descriptors.
-unsafe fn pipe_ends(ends: *mut c_int, result: c_int) -> [i64; 2] {
+unsafe fn pipe_ends(ends: *mut c_int, result: c_int) -> [i64; 3] {
+    if result != 0 {
+        return [-1, -1, 0];
+    }
     // SAFETY: as the caller vouches.
-    if result == 0 { unsafe { [i64::from(*ends), i64::from(*ends.add(1))] } } else { [-1; 2] }
+    let [read, write] = unsafe { [*ends, *ends.add(1)] };
+    let [_, _, inode] = status_of(read);
+    [i64::from(read), i64::from(write), inode]
 }
 
 hooks! {

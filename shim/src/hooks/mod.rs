@@ -3,23 +3,38 @@
 //! A line of [`hooks!`] reads
 //!
 //! ```text
-//! Call: exported | names + libc_internal | names (arg: type, …) -> result: type, [integers], [texts];
+//! Call: exported | names + libc_internal | names (arg: type, …) -> result: type, [integers], [texts], list;
 //! ```
 //!
-//! The integers are evaluated after the real call; a block may stand in place of the list. Texts are pointers to C
+//! The list may be left out. The integers are evaluated after the real call; a block may stand in place of the list. Texts are pointers to C
 //! strings, read only when the kernel has read them before. `Call quiet:` marks functions that do their work through
 //! others of this list, which are not to be recorded a second time. The names behind `+` are entries of libc that get a
 //! detour: calls that libc makes itself are recorded with the flag `INNER`. There is no second list: the names,
 //! with the addresses behind them, stand in two linker sections that [`crate::real`] walks.
 
+pub mod aio;
+pub mod attributes;
 pub mod directories;
 pub mod files;
+pub mod handlers;
+pub mod ipc;
+pub mod libaio;
+pub mod locks;
+pub mod mappings;
 pub mod metadata;
 pub mod mpi;
+pub mod notices;
+pub mod polling;
 pub mod processes;
+pub mod raw;
+pub mod rings;
+pub mod signals;
 pub mod sleeps;
+pub mod sockets;
 pub mod stdio;
+pub mod sync;
 pub mod threads;
+pub mod transfers;
 
 use core::ffi::{c_char, c_int};
 use syn_trace::record::MAX_TEXT_BYTES;
@@ -42,10 +57,10 @@ macro_rules! real {
 pub(crate) use real;
 
 macro_rules! hooks {
-    (@outer $call:ident $quiet:tt $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt [$($name:ident)+]) => {
-        $( $crate::hooks::hooks!(@exported $name $call $quiet $sig ($result: $ret) $numbers $texts); )+
+    (@outer $call:ident $quiet:tt $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)+]) => {
+        $( $crate::hooks::hooks!(@exported $name $call $quiet $sig ($result: $ret) $numbers $texts $list); )+
     };
-    (@exported $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt) => {
+    (@exported $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt) => {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
@@ -55,13 +70,13 @@ macro_rules! hooks {
             };
             // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
             let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-            $crate::hooks::hooks!(@body real 0, $call $quiet ($($arg),*) ($result: $ret) $numbers $texts)
+            $crate::hooks::hooks!(@body real 0, $call $quiet ($($arg),*) ($result: $ret) $numbers $texts $list)
         }
     };
-    (@inner $call:ident $quiet:tt $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt [$($name:ident)*]) => {
-        $( $crate::hooks::hooks!(@detoured $name $call $quiet $sig ($result: $ret) $numbers $texts); )*
+    (@inner $call:ident $quiet:tt $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)*]) => {
+        $( $crate::hooks::hooks!(@detoured $name $call $quiet $sig ($result: $ret) $numbers $texts $list); )*
     };
-    (@detoured $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt) => {
+    (@detoured $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt) => {
         const _: () = {
             const NAME: &core::ffi::CStr =
                 match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -75,7 +90,7 @@ macro_rules! hooks {
                 };
                 // SAFETY: the trampoline does what the function of this name does.
                 let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-                $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call $quiet ($($arg),*) ($result: $ret) $numbers $texts)
+                $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call $quiet ($($arg),*) ($result: $ret) $numbers $texts $list)
             }
             static INNER: $crate::real::Inner = $crate::real::Inner {
                 real: $crate::real::Real::new(NAME),
@@ -87,7 +102,7 @@ macro_rules! hooks {
             static ENTRY: &$crate::real::Inner = &INNER;
         };
     };
-    (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*]) => {{
+    (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*] [$($list:expr)?]) => {{
         let Some(mut span) = $crate::span::enter(syn_trace::calls::Call::$call, $flags) else {
             // SAFETY: the caller's own arguments.
             return unsafe { $real($($arg),*) };
@@ -102,13 +117,15 @@ macro_rules! hooks {
         #[allow(unused_unsafe)]
         unsafe {
             span.leave(syn_trace::calls::Call::$call, failed, outcome, &$numbers,
-                &[$($crate::hooks::text($text, failed, outcome)),*], &[]);
+                &[$($crate::hooks::text($text, failed, outcome)),*], $crate::hooks::hooks!(@list $($list)?));
         }
         $result
     }};
-    ($( $call:ident $($quiet:ident)? : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) -> $result:ident : $ret:ty, $numbers:tt, $texts:tt; )*) => { $(
-        $crate::hooks::hooks!(@outer $call [$($quiet)?] ($($sig)*) ($result: $ret) $numbers $texts [$($name)+]);
-        $crate::hooks::hooks!(@inner $call [$($quiet)?] ($($sig)*) ($result: $ret) $numbers $texts [$($($inner)+)?]);
+    (@list) => { &[] };
+    (@list $list:expr) => { $list };
+    ($( $call:ident $($quiet:ident)? : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr)?; )*) => { $(
+        $crate::hooks::hooks!(@outer $call [$($quiet)?] ($($sig)*) ($result: $ret) $numbers $texts [$($list)?] [$($name)+]);
+        $crate::hooks::hooks!(@inner $call [$($quiet)?] ($($sig)*) ($result: $ret) $numbers $texts [$($list)?] [$($($inner)+)?]);
     )* };
 }
 pub(crate) use hooks;

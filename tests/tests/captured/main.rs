@@ -5,12 +5,10 @@
 //! process creation is recorded. So are programs that move bytes in other ways than by read and write (`cat` and `cp`
 //! use copy_file_range(2)), and what has no path: pipes, sockets, nameless files.
 
-mod strace;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use strace::{Transfer, same_name};
 use syn_trace::Run;
+use tests::strace::{self, Transfer, same_name};
 use tests::workloads::{self, LAUNCHERS};
 use tests::{Direction, Dump, Job, Tally, mpirun, program, program_fortified};
 

@@ -1,6 +1,6 @@
 //! Where, among the arguments of a call, its descriptor and its paths stand; taken from the table of calls.
 
-use crate::calls::{Call, Kind};
+use crate::calls::{Call, Kind, NUMBERS};
 use crate::reader::Event;
 
 /// Positions among the integers and texts of a record; [`NONE`] where the call has no such argument.
@@ -13,8 +13,8 @@ pub(super) struct Operands {
 
 const NONE: u8 = u8::MAX;
 
-static OPERANDS: [Operands; 256] = {
-    let mut table = [Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2] }; 256];
+static OPERANDS: [Operands; NUMBERS] = {
+    let mut table = [Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2] }; NUMBERS];
     let mut index = 0;
     while index < Call::ALL.len() {
         let call = Call::ALL[index];

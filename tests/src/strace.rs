@@ -1,8 +1,8 @@
 //! strace: how it is asked, and what it answers.
 
+use crate::{Job, shim};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tests::{Job, shim};
 
 /// Everything that reads or writes through a descriptor, and what tells who does it in which program.
 const CALLS: &str = "trace=read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,\

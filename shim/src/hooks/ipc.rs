@@ -1,0 +1,1 @@
+//! System V and POSIX interprocess communication.

@@ -1,0 +1,1 @@
+//! The kernel's asynchronous I/O, through libaio.

@@ -1,0 +1,1 @@
+//! Descriptors that tell of events: eventfd, signalfd, timerfd, inotify.

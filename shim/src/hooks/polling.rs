@@ -1,0 +1,1 @@
+//! Waiting for descriptors: poll, select, epoll.

@@ -1,0 +1,1 @@
+//! System calls made by number.

@@ -1,0 +1,1 @@
+//! Sending signals, and waiting for them.

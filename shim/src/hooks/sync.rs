@@ -1,0 +1,1 @@
+//! Locks, conditions, semaphores and barriers.

@@ -1,0 +1,1 @@
+//! Copies inside the kernel: copy_file_range, sendfile, splice.
