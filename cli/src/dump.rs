@@ -1,5 +1,6 @@
 //! `syn dump`: every event of a run in time order, or every step of a plan, one a line.
 
+mod constants;
 mod errno;
 mod json;
 mod plan;

@@ -2,6 +2,7 @@
 
 mod plan;
 mod run;
+pub mod statement;
 mod table;
 
 pub use plan::kind_of;

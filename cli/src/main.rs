@@ -10,6 +10,7 @@ mod dump;
 mod info;
 mod input;
 mod output;
+mod pack;
 mod record;
 mod survey;
 
@@ -34,6 +35,7 @@ enum Command {
     Info(info::Args),
     Dump(dump::Args),
     Check(check::Args),
+    Pack(pack::Args),
 }
 
 /// Done.
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Pack(args) => pack::run(&args),
     };
     match done {
         Ok(code) => code.into(),

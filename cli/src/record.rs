@@ -1,11 +1,13 @@
-//! `syn record`: runs a command with the shim preloaded, and leaves a run folder.
+//! `syn record`: runs a command with the shim preloaded, or traced from outside, and leaves a run folder.
 
 mod folder;
 mod shim;
 mod signals;
 
 use crate::FAILED;
+use crate::info::statement;
 use crate::output::complain;
+use crate::survey::{Reason, Survey};
 use anyhow::Context;
 use signals::Relay;
 use std::ffi::OsString;
@@ -14,6 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use syn_trace::{Run, TraceError};
+use syn_tracer::Ended;
 
 /// Runs a command and records it. Returns the command's exit code; 128 + N when signal N ended it.
 #[derive(clap::Args)]
@@ -21,6 +24,11 @@ pub struct Args {
     /// The folder in which run folders are made, numbered from 1.
     #[arg(short, long, value_name = "DIR", default_value = "runs")]
     output: PathBuf,
+    /// How calls are seen. `shim`: by a library that is preloaded into every program. `ptrace`: from outside, as system
+    /// calls, with two stops for each; also in statically linked, Go and set-user-ID programs (those only as root).
+    /// Returns when the last process of the command has ended.
+    #[arg(long, value_enum, default_value_t = Backend::Shim)]
+    backend: Backend,
     /// The library to preload. Without it: $SYN_SHIM, then libsynshim.so beside this program or in ../lib/syn.
     #[arg(long, value_name = "FILE")]
     shim: Option<PathBuf>,
@@ -32,17 +40,30 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+/// How calls are seen.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Backend {
+    Shim,
+    Ptrace,
+}
+
 /// As shells have it: the command was not found, or could not be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> anyhow::Result<u8> {
-    let shim = shim::find(args.shim.as_deref())?;
+    let shim = match args.backend {
+        Backend::Shim => Some(shim::find(args.shim.as_deref())?),
+        Backend::Ptrace => None,
+    };
     let relay = Relay::start().context("cannot prepare for signals")?;
     for _ in 0..args.repeat {
         let folder = folder::make(&args.output)?;
-        let code = record(&args.command, &shim, &folder, &relay)?;
+        let code = match &shim {
+            Some(shim) => record(&args.command, shim, &folder, &relay)?,
+            None => trace(&args.command, &folder, &relay)?,
+        };
         if code != 0 {
             return Ok(code);
         }
@@ -50,22 +71,46 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
     Ok(0)
 }
 
+/// Records with the shim.
 fn record(words: &[OsString], shim: &Path, folder: &Path, relay: &Relay) -> anyhow::Result<u8> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env("LD_PRELOAD", shim::preload(shim)).env("SYN_RUN", folder);
     let mut child = match relay.spawn(&mut command) {
         Ok(child) => child,
-        Err(error) => {
-            // An empty run folder would only be in the way.
-            let _ = std::fs::remove_dir(folder);
-            complain(&format!("cannot run {}: {error}", words[0].to_string_lossy()));
-            return Ok(if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUNNABLE });
-        }
+        Err(error) => return Ok(not_run(folder, &words[0].to_string_lossy(), &error)),
     };
     let status =
         relay.wait(&mut child).with_context(|| format!("cannot wait for {}", words[0].to_string_lossy()))?;
     tell(folder, words)?;
     Ok(exit_code(status))
+}
+
+/// Records through ptrace.
+fn trace(words: &[OsString], folder: &Path, relay: &Relay) -> anyhow::Result<u8> {
+    let ended = syn_tracer::run(words, folder, |pid| relay.begin(pid), || relay.end());
+    relay.end();
+    match ended {
+        Ok(ended) => {
+            tell(folder, words)?;
+            Ok(match ended {
+                Ended::Code(code) => code as u8,
+                Ended::Signal(signal) => 128u8.saturating_add(signal as u8),
+            })
+        }
+        Err(syn_tracer::Error::Command { program, source }) => Ok(not_run(folder, &program, &source)),
+        Err(error) => {
+            // It stays when something was recorded.
+            let _ = std::fs::remove_dir(folder);
+            Err(error.into())
+        }
+    }
+}
+
+/// Says that the command could not be started. An empty run folder would only be in the way.
+fn not_run(folder: &Path, program: &str, error: &std::io::Error) -> u8 {
+    let _ = std::fs::remove_dir(folder);
+    complain(&format!("cannot run {program}: {error}"));
+    if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUNNABLE }
 }
 
 fn exit_code(status: ExitStatus) -> u8 {
@@ -76,14 +121,16 @@ fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// One line about what was recorded.
+/// One line about what was recorded, and what was not.
 fn tell(folder: &Path, words: &[OsString]) -> Result<(), TraceError> {
     let run = Run::open(folder)?;
     if run.threads.is_empty() && run.unreadable.is_empty() {
         let name = words[0].to_string_lossy();
+        let why = Reason::of(&name, ".");
+        let hint = if why.ptrace_helps() { HINT } else { "" };
         complain(&format!(
-            "warning: nothing was recorded: {name} is statically linked, set-user-ID, a script for such an interpreter, \
-             or clears its environment; {} is empty",
+            "warning: nothing was recorded: {name} is {}; {} is empty{hint}",
+            why.text(),
             folder.display()
         ));
         return Ok(());
@@ -100,5 +147,31 @@ fn tell(folder: &Path, words: &[OsString]) -> Result<(), TraceError> {
         line += &format!("; warning: {dropped} records dropped, {unreadable} files unreadable");
     }
     complain(&line);
+    let statement = folder.join(statement::FILE);
+    if let Err(error) = std::fs::write(&statement, statement::text(&run)) {
+        complain(&format!("warning: cannot write {}: {error}", statement.display()));
+    }
+    tell_not_entered(&run);
     Ok(())
+}
+
+const HINT: &str = ". `syn record --backend=ptrace` records such programs too";
+
+/// Which processes left no trace, and why.
+fn tell_not_entered(run: &Run) {
+    const LISTED: usize = 8;
+    let missing = Survey::of(run).not_entered;
+    for process in missing.iter().take(LISTED) {
+        complain(&format!("warning: not recorded: {}", process.describe()));
+    }
+    if missing.len() > LISTED {
+        let more = missing.len() - LISTED;
+        complain(&format!(
+            "warning: not recorded: {more} more; `syn info --all {}` lists them",
+            run.path.display()
+        ));
+    }
+    if missing.iter().any(|process| process.ptrace_helps) {
+        complain("`syn record --backend=ptrace` records programs that the shim cannot enter");
+    }
 }

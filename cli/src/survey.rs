@@ -1,8 +1,10 @@
 //! One pass over everything in a run folder: how much there is, and what is missing.
 
 mod children;
+mod reason;
 
 use children::Children;
+pub use reason::Reason;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -27,7 +29,7 @@ pub struct Survey {
 
 /// How much one thread recorded, and how its file ends.
 pub struct ThreadSurvey {
-    /// Records.
+    /// Calls.
     pub events: u64,
     /// Bytes of the file in use, its header included.
     pub bytes: u64,
@@ -36,7 +38,7 @@ pub struct ThreadSurvey {
 }
 
 /// A process that the shim could not enter.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NotEntered {
     /// Its process id, when known.
     pub pid: Option<u32>,
@@ -48,6 +50,30 @@ pub struct NotEntered {
     pub started_by: Option<u32>,
     /// Through which call.
     pub call: Option<&'static str>,
+    /// Why the shim is not in it, when the program is known.
+    pub why: Option<String>,
+    /// Whether it can be recorded by way of ptrace.
+    #[serde(skip)]
+    pub ptrace_helps: bool,
+}
+
+impl NotEntered {
+    /// In one line.
+    pub fn describe(&self) -> String {
+        let mut line = match (self.pid, self.rank) {
+            (_, Some(rank)) => return format!("rank {rank}: its trace is not in the folder"),
+            (Some(pid), _) => format!("process {pid}"),
+            (None, _) => "a process".into(),
+        };
+        if let (Some(by), Some(call)) = (self.started_by, self.call) {
+            line += &format!(", {call} by process {by}");
+        }
+        if let Some(program) = &self.program {
+            line += &format!(": {program}");
+        }
+        let why = self.why.as_deref().unwrap_or("its program is not known; perhaps it ended at once");
+        format!("{line} ({why})")
+    }
 }
 
 /// Something that could not be seen.
@@ -74,13 +100,17 @@ impl Survey {
         for thread in &run.threads {
             let pid = run.processes[thread.process].pid;
             let mut events = thread.events();
-            let mut count = 0;
+            let (mut count, mut latest) = (0, Call::Repeats);
             for event in events.by_ref() {
-                count += 1;
-                counts[event.call as usize] += 1;
+                // What came again is a call of the same kind as the one before.
+                let again = event.call == Call::Repeats;
+                let times = if again { event.numbers[0].max(0) as u64 } else { 1 };
+                latest = if again { latest } else { event.call };
+                count += times;
+                counts[latest as usize] += times;
                 children.see(thread.process, &event);
                 if event.call == Call::Unobserved {
-                    let reason = String::from_utf8_lossy(event.texts[0]).into_owned();
+                    let reason = String::from_utf8_lossy(&event.texts[0].bytes()).into_owned();
                     survey.unobserved.push(Unobserved { pid: Some(pid), reason });
                 }
             }
@@ -145,6 +175,7 @@ pub fn describe_ending(ending: Ending) -> Option<String> {
         Ending::Damaged { offset, fault } => {
             let what = match fault {
                 Fault::UnknownCall(number) => format!("call number {number} is not in the table"),
+                Fault::UnknownPlace(place) => format!("it refers to place {place}, at which nothing is"),
                 Fault::WrongLength => "its fields do not fill its length".into(),
                 Fault::CutOff => "it ends too early".into(),
             };
@@ -173,6 +204,6 @@ fn missing_ranks(run: &Run) -> Vec<NotEntered> {
     // A damaged header may claim billions of ranks.
     (0..ranks.min(1 << 20))
         .filter(|rank| !seen.contains(rank))
-        .map(|rank| NotEntered { pid: None, rank: Some(rank), program: None, started_by: None, call: None })
+        .map(|rank| NotEntered { rank: Some(rank), ..NotEntered::default() })
         .collect()
 }

@@ -132,6 +132,7 @@ impl Observer for Classes {
         let in_vain = match event.call {
             Call::MpiTest | Call::MpiTestall | Call::MpiTestany | Call::MpiTestsome => event.numbers[1] == 0,
             Call::MpiIprobe | Call::MpiImprobe => event.numbers[3] == 0,
+            Call::Repeats => true,
             _ => false,
         };
         if in_vain {

@@ -233,6 +233,12 @@ impl Observer for Lineage {
         let thread = |at| ThreadCall { inner, process: seen.process, handle: event.numbers[0], at };
         match event.call {
             Call::Fork | Call::Vfork => self.create_by_pid(seen, event.result),
+            // What a recorder from outside sees of `pthread_create`: there, a thread's id is its handle.
+            Call::Clone if event.numbers[0] & i64::from(libc::CLONE_THREAD) != 0 => {
+                let created = ThreadCall { handle: event.result, ..thread(seen.enter()) };
+                self.thread_creations.push(created);
+            }
+            Call::Clone => self.create_by_pid(seen, event.result),
             Call::PosixSpawn if event.result == 0 => self.create_by_pid(seen, event.numbers[0]),
             Call::Popen => self.create(seen, How::Popen(event.numbers[0])),
             Call::System => {

@@ -150,6 +150,7 @@ fn file_of(error: &TraceError) -> String {
     | TraceError::Short { path, .. }
     | TraceError::NotOurs { path, .. }
     | TraceError::Older { path, .. }
+    | TraceError::Packed { path, .. }
     | TraceError::Newer { path, .. }
     | TraceError::BadHeader { path, .. }) = error;
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
@@ -227,7 +228,7 @@ fn look(thread: &syn_trace::run::Thread) -> Look {
         look.events += 1;
         look.last_ns = look.last_ns.max(thread.end_ns(&event));
         if event.call == Call::Unobserved {
-            look.unobserved.push(String::from_utf8_lossy(event.texts[0]).into_owned());
+            look.unobserved.push(String::from_utf8_lossy(&event.texts[0].bytes()).into_owned());
         }
     }
     look.ending = events.ending();

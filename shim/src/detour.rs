@@ -12,10 +12,12 @@
 //! check fails nothing is patched, and the trace says that libc's own calls were not seen.
 
 use crate::process;
+use crate::prologue;
 use crate::real;
+use crate::settings;
 use crate::sys;
 use core::sync::atomic::{AtomicBool, Ordering};
-use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction};
+use iced_x86::{Code as Code64, Decoder, DecoderOptions, FlowControl};
 use syn_trace::header;
 
 /// The operation code of a near jump, which its distance follows.
@@ -37,52 +39,99 @@ pub fn in_place() -> bool {
     IN_PLACE.load(Ordering::Relaxed)
 }
 
+/// The most functions that can be detoured.
+const MAX_PATCHES: usize = 128;
+
 /// One function to be detoured.
+#[derive(Clone, Copy)]
 struct Patch {
     inner: &'static real::Inner,
     address: usize,
+    /// Where the function goes on; 0 where its entry cannot be moved.
+    trampoline: usize,
+    /// What its entry is to be overwritten with.
+    jump: [u8; JUMP_BYTES],
+}
+
+/// What a trace says when there are no detours; each reason goes on from here.
+macro_rules! unseen {
+    ($reason:literal) => {
+        Err(concat!("libc's own calls: ", $reason, "; streams are recorded at fread and fwrite").as_bytes())
+    };
 }
 
 /// Places all detours, or none. Called from the constructor.
-pub fn install() {
-    if thread_count() != 1 {
-        return;
+///
+/// # Errors
+/// What the trace is to say of it.
+pub fn install() -> Result<(), &'static [u8]> {
+    if !settings::wants_detours() {
+        return unseen!("SYN_DETOURS=0 leaves its entries alone");
     }
-    let mut patches: Vec<Patch> = Vec::new();
+    if thread_count() != 1 {
+        return unseen!("the process had several threads, or no /proc, when it was entered");
+    }
+    // Memory of our own: the program's allocator may not be ready for us yet.
+    const BYTES: usize = MAX_PATCHES * size_of::<Patch>();
+    let Some(memory) = sys::map_anonymous(BYTES) else { return unseen!("no memory for detours") };
+    let patches: *mut Patch = memory.cast();
+    let count = find(patches);
+    // SAFETY: the first `count` have been written; nothing points into them after this.
+    unsafe {
+        let placed = place(core::slice::from_raw_parts_mut(patches, count));
+        sys::munmap(memory as usize, BYTES);
+        placed
+    }
+}
+
+/// Writes down the functions of libc that are to be detoured, each once; returns how many. `patches` is room for
+/// `MAX_PATCHES`.
+fn find(patches: *mut Patch) -> usize {
+    let mut count = 0;
     for &inner in real::inners() {
         let Some(address) = crate::elf::next_function(inner.real.name()) else { continue };
-        if in_libc(address) && patches.iter().all(|patch| patch.address != address) {
-            patches.push(Patch { inner, address });
+        // SAFETY: the first `count` have been written.
+        let so_far = unsafe { core::slice::from_raw_parts(patches, count) };
+        if count < MAX_PATCHES && in_libc(address) && so_far.iter().all(|patch| patch.address != address) {
+            let patch = Patch { inner, address, trampoline: 0, jump: [NEAR_JUMP, 0, 0, 0, 0] };
+            // SAFETY: there is room for one more.
+            unsafe { patches.add(count).write(patch) };
+            count += 1;
         }
     }
-    let Some(lowest) = patches.iter().map(|patch| patch.address).min() else { return };
-    let Some(area) = Area::near(lowest, patches.len()) else { return };
-    let trampolines: Vec<Option<usize>> =
-        patches.iter().enumerate().map(|(index, patch)| area.fill(index, patch)).collect();
+    count
+}
+
+fn place(patches: &mut [Patch]) -> Result<(), &'static [u8]> {
+    let Some(lowest) = patches.iter().map(|patch| patch.address).min() else {
+        return unseen!("the process's libc is not one that is known here");
+    };
+    let Some(area) = Area::near(lowest, patches.len()) else {
+        return unseen!("no free memory within reach of its entries");
+    };
+    for (index, patch) in patches.iter_mut().enumerate() {
+        patch.trampoline = area.fill(index, patch).unwrap_or(0);
+    }
     // stdio writes, reads and opens through these: without all of them the trace would claim more than it saw.
     let essential = [c"write", c"read", c"open64", c"lseek64"];
     let complete = essential.iter().all(|name| {
-        patches
-            .iter()
-            .zip(&trampolines)
-            .any(|(patch, trampoline)| patch.inner.real.name() == *name && trampoline.is_some())
+        patches.iter().any(|patch| patch.inner.real.name() == *name && patch.trampoline != 0)
     });
-    if !complete || !area.make_executable() {
-        return;
+    if !complete {
+        return unseen!("its entries begin with instructions that cannot be moved");
     }
-    for (index, (patch, trampoline)) in patches.iter().zip(trampolines).enumerate() {
-        let Some(trampoline) = trampoline else { continue };
-        patch.inner.real.set(trampoline);
-        if write_jump(patch.address, area.slot(index)) {
-            for real in real::all() {
-                real.redirect(patch.address, trampoline);
-            }
-        } else {
-            patch.inner.real.set(patch.address);
+    if !area.make_executable() || !write_jumps(patches) {
+        return unseen!("this system does not let code be changed");
+    }
+    for patch in patches.iter().filter(|patch| patch.trampoline != 0) {
+        patch.inner.real.set(patch.trampoline);
+        for real in real::all() {
+            real.redirect(patch.address, patch.trampoline);
         }
     }
     IN_PLACE.store(true, Ordering::Relaxed);
     process::add_capability(header::SEES_LIBC_INTERNAL);
+    Ok(())
 }
 
 /// True when `address` lies in the library that has `gnu_get_libc_version`: another preloaded library may stand in
@@ -141,20 +190,19 @@ impl Area {
     }
 
     /// Writes the stub and the trampoline for one function; returns the trampoline's address.
-    fn fill(&self, index: usize, patch: &Patch) -> Option<usize> {
+    fn fill(&self, index: usize, patch: &mut Patch) -> Option<usize> {
         let slot = self.slot(index);
         let trampoline = slot + STUB_BYTES;
         let code = relocate(patch.address, trampoline)?;
-        if code.len() > SLOT_BYTES - STUB_BYTES {
-            return None;
-        }
+        let distance = i32::try_from(slot as i64 - (patch.address + JUMP_BYTES) as i64).ok()?;
+        patch.jump[1..].copy_from_slice(&distance.to_le_bytes());
         // jmp [rip + 0]; then the address of the hook.
         let mut stub = [0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xcc, 0xcc];
         stub[6..14].copy_from_slice(&(patch.inner.hook as usize).to_le_bytes());
         // SAFETY: the slot lies in our own writable mapping.
         unsafe {
             core::ptr::copy_nonoverlapping(stub.as_ptr(), slot as *mut u8, STUB_BYTES);
-            core::ptr::copy_nonoverlapping(code.as_ptr(), trampoline as *mut u8, code.len());
+            core::ptr::copy_nonoverlapping(code.bytes.as_ptr(), trampoline as *mut u8, code.length);
         }
         Some(trampoline)
     }
@@ -165,78 +213,105 @@ impl Area {
     }
 }
 
+/// Code in the making.
+struct Code {
+    bytes: [u8; SLOT_BYTES - STUB_BYTES],
+    length: usize,
+}
+
+impl Code {
+    fn push(&mut self, bytes: &[u8]) -> Option<()> {
+        self.bytes.get_mut(self.length..self.length + bytes.len())?.copy_from_slice(bytes);
+        self.length += bytes.len();
+        Some(())
+    }
+}
+
 /// The first instructions at `from`, at least as many as a jump overwrites, for execution at `to`, and a jump to
 /// what follows them. `None` where they cannot be moved.
-fn relocate(from: usize, to: usize) -> Option<Vec<u8>> {
+fn relocate(from: usize, to: usize) -> Option<Code> {
     // SAFETY: the entry of a function in libc's text, which is mapped readable and longer than this in all.
     let bytes = unsafe { core::slice::from_raw_parts(from as *const u8, WINDOW_BYTES) };
-    let mut decoder = Decoder::with_ip(64, bytes, from as u64, DecoderOptions::NONE);
-    let mut code = Vec::with_capacity(SLOT_BYTES);
-    while code.len() < JUMP_BYTES {
-        let at = code.len();
-        let instruction = decoder.decode();
-        if instruction.is_invalid() || !can_move(&instruction) {
-            return None;
-        }
-        code.extend_from_slice(&bytes[at..at + instruction.len()]);
-        if instruction.is_ip_rel_memory_operand() {
-            let place = at + decoder.get_constant_offsets(&instruction).displacement_offset();
-            let distance = instruction.ip_rel_memory_address() as i64 - (to + code.len()) as i64;
-            code.get_mut(place..place + 4)?.copy_from_slice(&i32::try_from(distance).ok()?.to_le_bytes());
+    let mut code = Code { bytes: [0xcc; _], length: 0 };
+    while code.length < JUMP_BYTES {
+        let at = code.length;
+        let step = prologue::first(&bytes[at..]).or_else(|| decode(&bytes[at..]))?;
+        code.push(&bytes[at..at + step.length])?;
+        if let Some(place) = step.distance_at {
+            let place = at + place..at + place + 4;
+            let distance = i32::from_le_bytes(code.bytes[place.clone()].try_into().ok()?);
+            let moved = i64::from(distance) + from as i64 - to as i64;
+            code.bytes[place].copy_from_slice(&i32::try_from(moved).ok()?.to_le_bytes());
         }
     }
-    if jumps_into(from, bytes, code.len()) {
+    if !prologue::is_left_alone(bytes, code.length) && jumps_into(bytes, code.length) {
         return None;
     }
-    let back = (from + code.len()) as i64 - (to + code.len() + JUMP_BYTES) as i64;
-    code.push(NEAR_JUMP);
-    code.extend_from_slice(&i32::try_from(back).ok()?.to_le_bytes());
+    let back = (from + code.length) as i64 - (to + code.length + JUMP_BYTES) as i64;
+    code.push(&[NEAR_JUMP])?;
+    code.push(&i32::try_from(back).ok()?.to_le_bytes())?;
     Some(code)
 }
 
-/// Straight-line code, and system calls, which go on behind themselves.
-fn can_move(instruction: &Instruction) -> bool {
-    instruction.flow_control() == FlowControl::Next || matches!(instruction.code(), Code::Syscall)
+/// The instruction at the front of `bytes`, if it can be moved: straight-line code, and system calls, which go on
+/// behind themselves.
+#[cold]
+fn decode(bytes: &[u8]) -> Option<prologue::Step> {
+    let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
+    let instruction = decoder.decode();
+    let moves = instruction.flow_control() == FlowControl::Next || matches!(instruction.code(), Code64::Syscall);
+    if instruction.is_invalid() || !moves {
+        return None;
+    }
+    let place = decoder.get_constant_offsets(&instruction).displacement_offset();
+    Some(prologue::Step {
+        length: instruction.len(),
+        distance_at: instruction.is_ip_rel_memory_operand().then_some(place),
+    })
 }
 
 /// True when a branch that can be seen in the window goes back into the bytes that a jump overwrites.
-fn jumps_into(from: usize, bytes: &[u8], taken: usize) -> bool {
-    let mut decoder = Decoder::with_ip(64, bytes, from as u64, DecoderOptions::NONE);
+#[cold]
+fn jumps_into(bytes: &[u8], taken: usize) -> bool {
+    // An address that leaves room for branches to before the function.
+    const FROM: u64 = 1 << 32;
+    let mut decoder = Decoder::with_ip(64, bytes, FROM, DecoderOptions::NONE);
     while decoder.can_decode() {
         let instruction = decoder.decode();
         if instruction.is_invalid() {
             break;
         }
         let target = instruction.near_branch_target();
-        if target > from as u64 && target < (from + taken) as u64 {
+        if target > FROM && target < FROM + taken as u64 {
             return true;
         }
     }
     false
 }
 
-/// Overwrites the entry at `address` by a jump to `target`. System calls are made directly here: the page that
-/// libc's own `mprotect` lies in may be the one that is not executable for a moment.
-fn write_jump(address: usize, target: usize) -> bool {
-    let Ok(distance) = i32::try_from(target as i64 - (address + JUMP_BYTES) as i64) else { return false };
-    let mut jump = [NEAR_JUMP, 0, 0, 0, 0];
-    jump[1..].copy_from_slice(&distance.to_le_bytes());
-    let first = address & !(PAGE - 1);
-    let bytes = (address + JUMP_BYTES).next_multiple_of(PAGE) - first;
-    // SAFETY: the page holds libc's text; the process has one thread, which executes this function meanwhile.
+/// Overwrites the entries by their jumps. All pages from the first to the last are writable meanwhile and not
+/// executable: in between nothing of libc may be called, not even its `memcpy`, and so system calls are made directly
+/// and bytes are stored one by one.
+fn write_jumps(patches: &[Patch]) -> bool {
+    let moved = || patches.iter().filter(|patch| patch.trampoline != 0);
+    let first = moved().map(|patch| patch.address).min().unwrap_or(0) & !(PAGE - 1);
+    let end = moved().map(|patch| patch.address + JUMP_BYTES).max().unwrap_or(0).next_multiple_of(PAGE);
+    // SAFETY: the pages hold libc's text; the process has one thread, which executes this function meanwhile.
     unsafe {
-        if sys::mprotect(first, bytes, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+        if sys::mprotect(first, end - first, libc::PROT_READ | libc::PROT_WRITE) != 0 {
             return false;
         }
-        for (index, byte) in jump.iter().enumerate() {
-            core::ptr::write_volatile((address + index) as *mut u8, *byte);
+        for patch in moved() {
+            for (index, byte) in patch.jump.iter().enumerate() {
+                core::ptr::write_volatile((patch.address + index) as *mut u8, *byte);
+            }
         }
-        if sys::mprotect(first, bytes, libc::PROT_READ | libc::PROT_EXEC) == 0 {
+        if sys::mprotect(first, end - first, libc::PROT_READ | libc::PROT_EXEC) == 0 {
             return true;
         }
         // A system that forbids text to become executable again: there is no way on from here.
         sys::complain(&[
-            b"syn: this system does not let a page of libc become executable again; set SYN_DETOURS=0\n",
+            b"syn: this system does not let libc's pages become executable again; set SYN_DETOURS=0\n",
         ]);
         sys::call(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]);
     }

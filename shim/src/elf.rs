@@ -94,11 +94,11 @@ impl Object {
         usable.then_some(object)
     }
 
-    /// The address of the function `name` in its default version.
+    /// The function `name`, in its default version if it has one here.
     ///
     /// # Safety
     /// The object must stay loaded.
-    unsafe fn function(&self, name: &CStr, hash: u32) -> Option<usize> {
+    unsafe fn function(&self, name: &CStr, hash: u32) -> Option<Found> {
         // SAFETY: the layout of a GNU hash section: four words, a bloom filter of 64-bit words, the buckets, and
         // the chains for symbols from `offset` on.
         unsafe {
@@ -118,30 +118,44 @@ impl Object {
             if index < offset {
                 return None;
             }
+            let mut old = None;
             loop {
                 let link = *chain.add((index - offset) as usize);
-                if (link ^ hash) >> 1 == 0 && self.is_default_function(index as usize, name) {
-                    return Some(self.base + (*self.symbols.add(index as usize)).value);
+                if (link ^ hash) >> 1 == 0 {
+                    match self.function_at(index as usize, name) {
+                        Some(Found::Default(address)) => return Some(Found::Default(address)),
+                        found => old = old.or(found),
+                    }
                 }
                 if link & 1 != 0 {
-                    return None;
+                    return old;
                 }
                 index += 1;
             }
         }
     }
 
-    unsafe fn is_default_function(&self, index: usize, name: &CStr) -> bool {
+    unsafe fn function_at(&self, index: usize, name: &CStr) -> Option<Found> {
         // SAFETY: the index comes from the hash table of the same object.
         unsafe {
             let symbol = &*self.symbols.add(index);
-            let hidden = !self.versions.is_null() && *self.versions.add(index) & HIDDEN_VERSION != 0;
-            symbol.section != 0
-                && !hidden
+            let is_it = symbol.section != 0
                 && symbol.info & 15 == STT_FUNC
-                && CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) == name
+                && CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) == name;
+            let hidden = !self.versions.is_null() && *self.versions.add(index) & HIDDEN_VERSION != 0;
+            let address = self.base + symbol.value;
+            is_it.then_some(if hidden { Found::Old(address) } else { Found::Default(address) })
         }
     }
+}
+
+/// A function, by the version of its symbol.
+#[derive(Clone, Copy)]
+enum Found {
+    /// The version that programs are linked against today, or the only one.
+    Default(usize),
+    /// A version kept for programs that were linked against an older library.
+    Old(usize),
 }
 
 fn gnu_hash(name: &CStr) -> u32 {
@@ -163,6 +177,16 @@ fn behind_us() -> impl Iterator<Item = &'static LinkMap> {
     })
 }
 
+/// The path under which this library was loaded.
+pub fn own_path() -> Option<&'static CStr> {
+    let base = object_base(gnu_hash as *const () as usize);
+    // SAFETY: as in `behind_us`; names are strings that stay.
+    unsafe {
+        let mut all = core::iter::successors(LOADER.map.as_ref(), |map| map.next.as_ref());
+        all.find(|map| map.base == base).map(|map| CStr::from_ptr(map.name))
+    }
+}
+
 /// The load address of the object that holds `address`: the nearest base below it.
 pub fn object_base(address: usize) -> usize {
     let mut best = 0;
@@ -178,9 +202,19 @@ pub fn object_base(address: usize) -> usize {
     best
 }
 
-/// The function `name` in the first object behind this library that has it (what `RTLD_NEXT` means).
+/// The function `name` in the first object behind this library that has it (what `RTLD_NEXT` means), in its default
+/// version. A name that has none, such as `__pthread_mutex_lock` since glibc 2.34, can only be asked for by programs
+/// that were linked before: they get the version that is left.
 pub fn next_function(name: &CStr) -> Option<usize> {
     let hash = gnu_hash(name);
-    // SAFETY: objects the process was started with stay loaded.
-    behind_us().find_map(|map| unsafe { Object::of(map)?.function(name, hash) })
+    let mut old = None;
+    for map in behind_us() {
+        // SAFETY: objects the process was started with stay loaded.
+        match unsafe { Object::of(map).and_then(|object| object.function(name, hash)) } {
+            Some(Found::Default(address)) => return Some(address),
+            Some(Found::Old(address)) => old = old.or(Some(address)),
+            None => {}
+        }
+    }
+    old
 }

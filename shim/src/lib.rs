@@ -29,6 +29,7 @@ mod detour;
 mod elf;
 mod hooks;
 mod process;
+mod prologue;
 mod real;
 mod settings;
 mod span;
@@ -47,13 +48,11 @@ extern "C" fn begin(_argc: c_int, _argv: *const *const c_char, environment: *con
     for real in real::all() {
         real.address();
     }
-    if settings::wants_detours() {
-        detour::install();
-    }
+    let detoured = if process::records_everything() { detour::install() } else { Ok(()) };
     // The trace begins here, also for a program that makes no call of its own.
     let _ = thread::obtain(span::frame_address());
-    if !detour::in_place() {
-        process::note_missing_detours();
+    if let Err(reason) = detoured {
+        process::note_unobserved(reason);
     }
 }
 

@@ -20,11 +20,15 @@ const MAX_INHERITED: u32 = 4096;
 
 const UNKNOWN: u8 = 0;
 const STARTING: u8 = 1;
+/// Every call is recorded.
 const RECORDING: u8 = 2;
-const OFF: u8 = 3;
+/// Of launchers, and of programs that the user leaves out, process creation alone is recorded.
+const PROCESS_ONLY: u8 = 3;
+const OFF: u8 = 4;
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
-static PROCESS_ONLY: AtomicBool = AtomicBool::new(false);
+static CONFINED: AtomicBool = AtomicBool::new(false);
+static FILTERED: AtomicBool = AtomicBool::new(false);
 static CAPABILITIES: AtomicU64 = AtomicU64::new(0);
 static PID: AtomicU32 = AtomicU32::new(0);
 static START_NS: AtomicU64 = AtomicU64::new(0);
@@ -62,13 +66,30 @@ pub fn is_recording() -> bool {
     if MODE.load(Ordering::Acquire) == UNKNOWN {
         start();
     }
-    MODE.load(Ordering::Acquire) == RECORDING
+    matches!(MODE.load(Ordering::Acquire), RECORDING | PROCESS_ONLY)
 }
 
-/// True for calls that this process does not record: launchers and shells record process creation only.
+/// True for calls that this process does not record. (One that does not know yet what it records leaves out none.)
 #[inline(always)]
 pub fn leaves_out(call: Call) -> bool {
-    !matches!(call.layer(), Layer::Process) && PROCESS_ONLY.load(Ordering::Relaxed)
+    let mode = MODE.load(Ordering::Relaxed);
+    mode != RECORDING && (mode == OFF || mode == PROCESS_ONLY && !matches!(call.layer(), Layer::Process))
+}
+
+/// True when the process's entries in libc are worth detouring.
+pub fn records_everything() -> bool {
+    MODE.load(Ordering::Relaxed) == RECORDING
+}
+
+/// From now on the kernel may end the process for a system call that the program does not make itself (seccomp(2)): no
+/// clock pairs, no CPU readings, no growth.
+pub fn confine() {
+    CONFINED.store(true, Ordering::Relaxed);
+}
+
+/// See [`confine`].
+pub fn is_confined() -> bool {
+    CONFINED.load(Ordering::Relaxed)
 }
 
 /// The process id, as noted at start.
@@ -87,14 +108,19 @@ fn start() {
     let decision = settings::decide(folder);
     FOLDER_LENGTH.store(decision.folder_length, Ordering::Relaxed);
     if decision.process_only {
-        PROCESS_ONLY.store(true, Ordering::Relaxed);
         CAPABILITIES.fetch_or(header::PROCESS_ONLY, Ordering::Relaxed);
     }
+    FILTERED.store(decision.filtered, Ordering::Relaxed);
     clock::choose();
     // SAFETY: MODE is STARTING.
     unsafe { note_machine(BOOT_ID.get_mut(), HOST.get_mut()) };
     measure_cost();
-    MODE.store(if decision.record { RECORDING } else { OFF }, Ordering::Release);
+    let mode = match (decision.record, decision.process_only) {
+        (false, _) => OFF,
+        (true, true) => PROCESS_ONLY,
+        (true, false) => RECORDING,
+    };
+    MODE.store(mode, Ordering::Release);
 }
 
 fn note_identity() {
@@ -140,7 +166,7 @@ fn measure_cost() {
             let times = Times { end: 1000, took: clock::units(inside), ..Times::default() };
             let numbers = core::hint::black_box([5, 4096, 1 << 20]);
             // SAFETY: a record of integers alone fits into 192 bytes.
-            unsafe { record::encode(bytes.as_mut_ptr(), Call::Pread, 0, times, 4096, &numbers, &[], &[]) };
+            unsafe { record::encode(None, bytes.as_mut_ptr(), Call::Pread, 0, times, 4096, &numbers, &[], &[]) };
         }
         let all = clock::ticks() - began;
         call = call.min(inside / 4);
@@ -148,6 +174,11 @@ fn measure_cost() {
     }
     GAP_COST.store(gap.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
     CALL_COST.store(call.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
+}
+
+/// Calls `then` with the path of the run folder.
+pub fn with_folder<T>(then: impl FnOnce(&[u8]) -> T) -> T {
+    then(&FOLDER.get()[..FOLDER_LENGTH.load(Ordering::Relaxed)])
 }
 
 /// Calls `then` with the path of the file `name` in the run folder, ending with a zero byte.
@@ -202,12 +233,10 @@ pub fn add_capability(bit: u64) {
     }
 }
 
-/// Says in the trace that libc's own calls are not seen.
-pub fn note_missing_detours() {
+/// Says in this thread's trace what cannot be observed.
+pub fn note_unobserved(what: &[u8]) {
     let state = crate::tls::get();
-    if crate::tls::is_state(state) && !PROCESS_ONLY.load(Ordering::Relaxed) {
-        let what: &[u8] =
-            b"libc's own calls: its entries could not be detoured; streams are recorded at fread and fwrite";
+    if crate::tls::is_state(state) {
         // SAFETY: this thread's state.
         span::note(unsafe { &mut *state }, Call::Unobserved, 0, &[], &[what]);
     }
@@ -232,6 +261,10 @@ pub fn first_records(state: &mut State, tid: u32, creator: u32, frame: usize) {
     if tid == pid() {
         process_start(state);
         inherited_descriptors(state);
+        if FILTERED.load(Ordering::Relaxed) {
+            let what = b"calls other than process creation: SYN_ONLY or SYN_EXCEPT leaves this program out";
+            span::note(state, Call::Unobserved, 0, &[], &[what]);
+        }
     } else {
         // SAFETY: no arguments.
         let thread = unsafe { libc::pthread_self() } as i64;
@@ -303,7 +336,8 @@ fn inherited_descriptors(state: &mut State) {
     }
 }
 
-fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
+/// Notes what a descriptor is that came from somewhere else; `buffer` is room for its path.
+pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
     let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut digits = [0; 20];
     let number = thread::decimal(fd as u64, &mut digits);

@@ -24,6 +24,13 @@ impl Real {
         self.name
     }
 
+    /// Its address, if it has been looked up and is there.
+    #[inline(always)]
+    pub fn known(&self) -> Option<usize> {
+        let address = self.address.load(Ordering::Relaxed);
+        (address > MISSING).then_some(address)
+    }
+
     /// Its address; `None` if no loaded library has it.
     #[inline(always)]
     pub fn address(&self) -> Option<usize> {

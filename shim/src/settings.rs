@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `SYN_OFF` | set to anything but `0` or nothing: do not record |
 //! | `SYN_RUN` | the run folder; made if it is missing; if an earlier run is in it, `-2`, `-3`, … is appended |
+//! | `SYN_ONLY` | programs to record, separated by colons: file names, absolute paths, or folders ending in `/`; of others process creation alone |
+//! | `SYN_EXCEPT` | programs of which process creation alone is recorded, in the same form |
 //! | `SYN_DETOURS` | `0`: leave libc's code as it is; streams are then recorded at `fread`, `fwrite` |
 //! | `SYN_JOB` | set by the first process of a job for its children: the absolute run folder |
 
@@ -19,6 +21,8 @@ pub struct Decision {
     pub record: bool,
     /// Record process creation only.
     pub process_only: bool,
+    /// The user has left this program out.
+    pub filtered: bool,
     /// Bytes of the run folder's absolute path.
     pub folder_length: usize,
 }
@@ -37,45 +41,6 @@ unsafe extern "C" {
     static mut environ: *const *const c_char;
 }
 
-/// Programs that start others and have no I/O of their own worth replaying.
-const LAUNCHERS: &[&[u8]] = &[
-    b"mpirun",
-    b"mpiexec",
-    b"mpirun.openmpi",
-    b"mpiexec.openmpi",
-    b"mpiexec.hydra",
-    b"orterun",
-    b"orted",
-    b"prterun",
-    b"prte",
-    b"prted",
-    b"hydra_pmi_proxy",
-    b"srun",
-    b"slurmstepd",
-    b"sh",
-    b"bash",
-    b"dash",
-    b"ash",
-    b"zsh",
-    b"ksh",
-    b"csh",
-    b"tcsh",
-    b"fish",
-    b"env",
-    b"nice",
-    b"nohup",
-    b"setsid",
-    b"stdbuf",
-    b"taskset",
-    b"numactl",
-    b"time",
-    b"timeout",
-    b"strace",
-    b"ltrace",
-    b"gdb",
-    b"perf",
-];
-
 /// Variables that name the job where a batch system starts processes without a common parent on the node.
 const JOB_IDS: &[&[u8]] =
     &[b"PMIX_NAMESPACE", b"SLURM_JOB_ID", b"PMI_JOBID", b"PMI_ID", b"PBS_JOBID", b"LSB_JOBID"];
@@ -87,11 +52,13 @@ pub fn wants_detours() -> bool {
 
 /// Decides, and leaves the absolute path of the run folder in `folder`.
 pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
-    let mut decision = Decision { record: false, process_only: is_launcher(), folder_length: 0 };
+    let mut decision = Decision { record: false, process_only: false, filtered: false, folder_length: 0 };
     let off = variable(b"SYN_OFF").is_some_and(|value| !value.is_empty() && value != b"0");
     if off {
         return decision;
     }
+    let mut path = [0u8; 4096];
+    (decision.process_only, decision.filtered) = how_much(program(&mut path));
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {
@@ -249,13 +216,32 @@ fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<
     Err(-(libc::EEXIST as isize))
 }
 
-fn is_launcher() -> bool {
-    let mut path = [0u8; 4096];
+/// The path of the program's file.
+fn program(path: &mut [u8; 4096]) -> &[u8] {
     // SAFETY: the buffer is as long as said.
     let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), path.as_mut_ptr(), path.len()) };
-    let path = &path[..length.max(0) as usize];
-    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-    LAUNCHERS.contains(&name)
+    &path[..length.max(0) as usize]
+}
+
+/// Whether to record process creation only, and whether that is the user's wish.
+fn how_much(program: &[u8]) -> (bool, bool) {
+    let named_in = |variable_name: &[u8]| variable(variable_name).map(|list| is_listed(list, program));
+    let filtered = named_in(b"SYN_ONLY") == Some(false) || named_in(b"SYN_EXCEPT") == Some(true);
+    let is_launcher = syn_trace::launchers::is_launcher(program) && named_in(b"SYN_ONLY") != Some(true);
+    (filtered || is_launcher, filtered)
+}
+
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
+}
+
+/// True when one of the entries of `list` is the program's path, its file name, or a folder that it is in.
+fn is_listed(list: &[u8], program: &[u8]) -> bool {
+    list.split(|&byte| byte == b':').filter(|entry| !entry.is_empty()).any(|entry| match entry.ends_with(b"/") {
+        true => program.starts_with(entry),
+        false if entry.contains(&b'/') => program == entry,
+        false => file_name(program) == entry,
+    })
 }
 
 /// The value of an environment variable.
@@ -293,23 +279,39 @@ fn keep_for_export(parts: &[&[u8]]) {
     TO_EXPORT.store(text.cast(), Ordering::Relaxed);
 }
 
-/// Puts the prepared entry into the environment, without the allocator: a copy of the array, in memory of our own.
-/// Called when libc has set its environment up, and before `main`.
+/// In the environment of a process, the mark that [`crate::hooks::environment`] has added to it; what follows is the entry
+/// of `LD_PRELOAD` that was there, if there was one.
+pub const ADDED: &[u8] = b"SYN_ADDED=";
+
+/// Puts the prepared entry into the environment, or takes out what a parent has added to it, without the allocator: into
+/// a copy of the array, in memory of our own. Called when libc has set its environment up, and before `main`.
 pub fn export() {
-    let entry = TO_EXPORT.swap(core::ptr::null_mut(), Ordering::Relaxed);
-    if entry.is_null() {
+    let new = TO_EXPORT.swap(core::ptr::null_mut(), Ordering::Relaxed);
+    let added = entries().find_map(|entry| entry.strip_prefix(ADDED));
+    if new.is_null() && added.is_none() {
         return;
     }
     let count = entries().count();
     let Some(memory) = sys::map_anonymous((count + 2) * size_of::<*const c_char>()) else { return };
-    // SAFETY: the mapping holds the array, the new entry and a final null; libc copes with any array (its own
-    // functions copy one that they did not make).
-    unsafe {
-        let array: *mut *const c_char = memory.cast();
-        if count > 0 {
-            core::ptr::copy_nonoverlapping(environ, array, count);
-        }
-        *array.add(count) = entry;
-        environ = array;
+    let array: *mut *const c_char = memory.cast();
+    let mut kept = 0;
+    let mut put = |entry: *const c_char| {
+        // SAFETY: the mapping holds the array, one new entry and a final null.
+        unsafe { array.add(kept).write(entry) };
+        kept += 1;
+    };
+    let of_ours = |entry: &[u8]| {
+        [&b"LD_PRELOAD="[..], b"SYN_JOB=", ADDED].iter().any(|name| entry.starts_with(name))
+    };
+    for entry in entries().filter(|entry| added.is_none() || !of_ours(entry)) {
+        put(entry.as_ptr().cast());
     }
+    match added {
+        Some(preload) if !preload.is_empty() => put(preload.as_ptr().cast()),
+        Some(_) => {}
+        None => put(new),
+    }
+    // SAFETY: the rest of the array is zero, and so it ends with null; libc copes with any array (its own functions
+    // copy one that they did not make).
+    unsafe { environ = array };
 }

@@ -62,12 +62,19 @@ fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
     state.frame = frame;
     let mut start = clock::ticks();
     let mut cpu_before = 0;
-    if start.wrapping_sub(state.last_end) > clock::long_ticks() && !state.encoding.load(Ordering::Relaxed) {
+    if start.wrapping_sub(state.last_end) > clock::long_ticks() && may_read_clocks(state) {
         cpu_before = read_cpu(state, start, &mut flags);
         flags |= record::CPU_BEFORE;
         start = clock::ticks();
     }
     Some(Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false })
+}
+
+/// False in a handler that has interrupted the writing of a record, whose readings belong to that record's sequence, and
+/// where system calls of our own could end the process.
+#[cold]
+fn may_read_clocks(state: &State) -> bool {
+    !state.encoding.load(Ordering::Relaxed) && !process::is_confined()
 }
 
 /// The frame of the hook that encloses this one, 0 if it is only a leftover.
@@ -142,7 +149,7 @@ impl Span {
             cpu_before: self.cpu_before,
             ..Times::default()
         };
-        if self.end - self.start > clock::long_ticks() && !state.encoding.load(Ordering::Relaxed) {
+        if self.end - self.start > clock::long_ticks() && may_read_clocks(state) {
             times.cpu_after = read_cpu_after(state, self.end, self.flags, &mut flags);
         }
         if failed {
@@ -232,7 +239,7 @@ fn write<const N: usize>(
         // SAFETY: there is room, the area behind the cursor is zero, and the macros that call this give as many
         // numbers, texts and lists as the table says (checked by the tests on every call).
         let bytes =
-            unsafe { record::encode(state.cursor, call, flags, times, outcome, numbers, texts, list) };
+            unsafe { record::encode(Some(&mut state.memory), state.cursor, call, flags, times, outcome, numbers, texts, list) };
         state.cursor = state.cursor.wrapping_add(bytes);
         state.last_end = state.last_end.max(end);
     }
@@ -271,7 +278,7 @@ fn set_aside<const N: usize>(
     let timeless = Times { end: 0, took: 0, ..times };
     // SAFETY: the slot has the room, and appending has zeroed it.
     let bytes = unsafe {
-        record::encode(slot.record.as_mut_ptr(), call, flags, timeless, outcome, numbers, texts, list)
+        record::encode(None, slot.record.as_mut_ptr(), call, flags, timeless, outcome, numbers, texts, list)
     };
     (slot.end, slot.took, slot.bytes) = (end, times.took, bytes);
 }

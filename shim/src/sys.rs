@@ -52,6 +52,8 @@ syscalls! {
     read = SYS_read(fd: c_int, buffer: *mut u8, bytes: usize);
     /// write(2)
     write = SYS_write(fd: c_int, buffer: *const u8, bytes: usize);
+    /// pread(2)
+    pread = SYS_pread64(fd: c_int, buffer: *mut u8, bytes: usize, offset: u64);
     /// pwrite(2)
     pwrite = SYS_pwrite64(fd: c_int, buffer: *const u8, bytes: usize, offset: u64);
     /// lseek(2)
@@ -92,6 +94,25 @@ syscalls! {
     clock_gettime = SYS_clock_gettime(clock: c_int, time: *mut libc::timespec);
     /// getrusage(2)
     getrusage = SYS_getrusage(who: c_int, usage: *mut libc::rusage);
+    /// getsockname(2)
+    getsockname = SYS_getsockname(fd: c_int, address: *mut u8, length: *mut libc::socklen_t);
+    /// getpeername(2)
+    getpeername = SYS_getpeername(fd: c_int, address: *mut u8, length: *mut libc::socklen_t);
+    /// getsockopt(2)
+    getsockopt = SYS_getsockopt(fd: c_int, level: c_int, option: c_int, value: *mut u8, length: *mut libc::socklen_t);
+}
+
+/// The word at an address that the program gave, before the kernel has looked there: for what a call overwrites. `None`
+/// where it cannot be read, or is not aligned. The kernel is asked by a futex(2) call that compares the word, and, with
+/// nobody to wake or to move, does no more.
+pub fn word_at(address: *const u32) -> Option<u32> {
+    const OTHERWISE: usize = 0;
+    let (at, operation) = (address as usize, libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG);
+    // SAFETY: the kernel reads the word if it can; nothing is written.
+    let answer = unsafe { call(libc::SYS_futex, [at, operation as usize, 0, 0, at, OTHERWISE]) };
+    let readable = answer == 0 || answer == -(libc::EAGAIN as isize);
+    // SAFETY: the kernel has just read it.
+    readable.then(|| unsafe { address.read() })
 }
 
 /// Nanoseconds of `clock`; 0 if the clock does not exist.

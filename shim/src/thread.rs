@@ -11,6 +11,7 @@ use crate::tls;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 use syn_trace::header::{self, HEADER_BYTES, Header};
+use syn_trace::memory::Writer;
 use syn_trace::record;
 
 /// Bytes of a new trace file: the header and the first records.
@@ -90,6 +91,8 @@ pub struct State {
     /// child of a `vfork`, which runs in its parent's memory until it calls exec.
     pub suppressed_by: usize,
     name: [u8; NAME_BYTES],
+    /// What the trace says already.
+    pub memory: Writer,
     /// Set while the state is in use; see [`SideSlot`].
     pub side: [SideSlot; SIDE_SLOTS],
 }
@@ -103,7 +106,7 @@ static FIRST_HEADER: AtomicPtr<Header> = AtomicPtr::new(core::ptr::null_mut());
 
 /// Counts a call of a thread that has no file of its own.
 #[cold]
-fn lose_one() {
+pub fn lose_one() {
     let header = FIRST_HEADER.load(Ordering::Relaxed);
     if !header.is_null() {
         // SAFETY: set while the header is mapped; `release` takes it back first.
@@ -134,13 +137,18 @@ impl State {
         unsafe { &mut *self.header }
     }
 
+    /// True for an address on the thread's own stack, as far as that is known.
+    #[inline(always)]
+    pub fn is_on_stack(&self, address: usize) -> bool {
+        address >= self.stack.0 && address < self.stack.1
+    }
+
     /// True when the hook whose stack address is `earlier` cannot be under way any more, seen from one at `frame`: a
     /// handler left it by `siglongjmp`. A frame that was left lies below the present one on the same stack or is where
     /// it is (what a hook calls always lies below it), or on a signal stack while we are back on the thread's.
     #[inline(always)]
     pub fn is_stale(&self, earlier: usize, frame: usize) -> bool {
-        let on_stack = |address: usize| address >= self.stack.0 && address < self.stack.1;
-        match (on_stack(earlier), on_stack(frame)) {
+        match (self.is_on_stack(earlier), self.is_on_stack(frame)) {
             (true, true) => earlier <= frame,
             (false, true) => true,
             (true, false) => false,
@@ -162,6 +170,7 @@ impl State {
         let left = (self.limit as usize).saturating_sub(self.cursor as usize).min(record::MAX_RECORD_BYTES);
         // SAFETY: the bytes between the cursor and the limit are this thread's, and hold no record.
         unsafe { core::ptr::write_bytes(self.cursor, 0, left) };
+        self.memory.forget();
     }
 
     /// Counts a record that could not be written.
@@ -173,6 +182,9 @@ impl State {
     /// Notes a later clock pair; the wait for the next one doubles up to about 16 ms.
     #[cold]
     pub fn take_pair(&mut self) {
+        if process::is_confined() {
+            return;
+        }
         let pair = clock::pair();
         let header = self.header();
         let index = header.latest_index.load(Ordering::Relaxed) ^ 1;
@@ -186,7 +198,7 @@ impl State {
     #[cold]
     #[inline(never)]
     pub fn make_room(&mut self, bytes: usize) -> bool {
-        if self.stopped {
+        if self.stopped || process::is_confined() {
             return false;
         }
         let used = self.window_offset + (self.cursor as u64 - self.window as u64);
@@ -205,9 +217,19 @@ impl State {
         self.window_offset = offset;
         self.limit = window.wrapping_add(length);
         self.cursor = window.wrapping_add((used - offset) as usize);
+        self.memory.moved();
         // SAFETY: nothing points into the old records any more.
         unsafe { sys::munmap(old as usize + keep, old_bytes - keep) };
         true
+    }
+
+    /// Makes sure of room for `bytes` more, whole files at a time as long as that can be had.
+    fn grow_by(&mut self, bytes: usize) {
+        if self.limit as usize - (self.cursor as usize) < bytes && !self.encoding.load(Ordering::Relaxed) {
+            let stopped = self.stopped;
+            self.make_room(bytes);
+            self.stopped = stopped;
+        }
     }
 
     fn map_further(&mut self, offset: u64, length: usize) -> Option<*mut u8> {
@@ -264,6 +286,18 @@ impl State {
     /// which the fork interrupted is finished into nothing.
     pub fn window(&self) -> (usize, usize) {
         (self.window as usize, self.window_bytes)
+    }
+}
+
+/// Before a call after which this thread's file cannot be opened any more: room for what may come.
+pub fn grow_ahead() {
+    const AHEAD_BYTES: usize = 4 << 20;
+    let state = tls::get();
+    // SAFETY: this thread's state.
+    unsafe {
+        if tls::is_state(state) && !(*state).cursor.is_null() {
+            (*state).grow_by(AHEAD_BYTES);
+        }
     }
 }
 
@@ -369,6 +403,7 @@ pub fn wipe_in_forked_child(window: (usize, usize)) {
             return; // A fork handler has made calls, and so the child's trace has begun already.
         }
         (*state).mark = 0;
+        (*state).memory.forget();
         (*state).cursor = core::ptr::null_mut();
         (*state).limit = core::ptr::null_mut();
     }

@@ -25,13 +25,22 @@ pub struct Seen {
     pub tid: u32,
     /// Rank in `MPI_COMM_WORLD`.
     pub rank: Option<u32>,
+    /// When it began, nanoseconds since the run's start.
+    pub start_ns: u64,
+    /// When it returned.
+    pub end_ns: u64,
     /// The libc or MPI name.
     pub call: String,
+    /// `posix`, `stdio`, `mmap` and the like.
+    pub layer: String,
     /// 0 when the application made the call, 1 when a library did inside another call.
     pub depth: u32,
     /// Absolute path of the file it is about.
     #[serde(default)]
     pub path: Option<String>,
+    /// Absolute path of the second file, of calls that are about two.
+    #[serde(default)]
+    pub second_path: Option<String>,
     /// Named as in the manual page.
     #[serde(default)]
     pub args: BTreeMap<String, serde_json::Value>,

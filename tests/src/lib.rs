@@ -22,5 +22,7 @@ mod unrecorded;
 
 pub use dump::{Direction, Dump, Seen, Tally, syn};
 pub use job::{Job, Outcome, mpirun};
-pub use programs::{profile_folder, program, program_fortified};
-pub use recording::{Recorded, differences, record, record_but, run_recorded, shim};
+pub use programs::{
+    has_go, library, profile_folder, program, program_fortified, program_sanitized, program_static,
+};
+pub use recording::{Comparison, Recorded, differences, record, record_but, run_recorded, shim};

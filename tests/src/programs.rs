@@ -1,4 +1,4 @@
-//! Builds the C and Fortran programs of `tests/programs`, once per target folder and whenever a source is newer.
+//! Builds the programs and libraries of `tests/programs`, once per target folder and whenever a source is newer.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,25 @@ use std::sync::Mutex;
 use std::time::SystemTime;
 
 /// Programs in C that know nothing of MPI.
-const WITHOUT_MPI: [&str; 5] = ["posix_surface", "stdio_surface", "process_surface", "survivor", "failures"];
+const WITHOUT_MPI: &[&str] = &[
+    "posix_surface",
+    "stdio_surface",
+    "process_surface",
+    "sync_surface",
+    "mmap_surface",
+    "socket_surface",
+    "aio_surface",
+    "survivor",
+    "failures",
+    "surroundings",
+    "early",
+    "loader",
+    "raw_surface",
+    "privileged",
+];
+
+/// What a program is linked with besides libc.
+const LIBRARIES: &[(&str, &[&str])] = &[("aio_surface", &["-laio", "-luring"])];
 
 /// One builder at a time in this process. Builders in other processes do no harm: each has a file of its own
 /// and moves it into place when it is whole.
@@ -17,9 +35,12 @@ static BUILDING: Mutex<()> = Mutex::new(());
 enum Variant {
     Plain,
     Fortified,
+    Sanitized,
+    Static,
+    Library,
 }
 
-/// The program `tests/programs/<name>.c`, `.f90` or `.f`, or made of all C files in the folder `<name>`.
+/// The program `tests/programs/<name>.c`, `.cpp`, `.f90`, `.f` or `.go`, or made of all C files in the folder `<name>`.
 ///
 /// # Panics
 /// When there is no such program, its compiler is missing, or it does not compile.
@@ -35,6 +56,35 @@ pub fn program_fortified(name: &str) -> PathBuf {
     built(name, Variant::Fortified)
 }
 
+/// The same with `-fsanitize=address`: another library that interposes on libc is part of it.
+///
+/// # Panics
+/// As [`program`].
+pub fn program_sanitized(name: &str) -> PathBuf {
+    built(name, Variant::Sanitized)
+}
+
+/// The same linked statically: no library can be preloaded into it.
+///
+/// # Panics
+/// As [`program`].
+pub fn program_static(name: &str) -> PathBuf {
+    built(name, Variant::Static)
+}
+
+/// True when this machine has a compiler for Go.
+pub fn has_go() -> bool {
+    Command::new("go").arg("version").output().is_ok_and(|output| output.status.success())
+}
+
+/// The shared library made of `tests/programs/libraries/<name>.c`.
+///
+/// # Panics
+/// As [`program`].
+pub fn library(name: &str) -> PathBuf {
+    built(name, Variant::Library)
+}
+
 /// `target/<profile>` of the running test.
 ///
 /// # Panics
@@ -48,11 +98,16 @@ pub fn profile_folder() -> PathBuf {
 
 fn built(name: &str, variant: Variant) -> PathBuf {
     let _alone = BUILDING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let sources = Sources::of(name);
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let folder = profile_folder().join("programs");
-    let binary = match variant {
-        Variant::Plain => folder.join(name),
-        Variant::Fortified => folder.join(format!("{name}.fortified")),
+    let (sources, binary) = match variant {
+        Variant::Plain => (Sources::of(&programs, name), folder.join(name)),
+        Variant::Fortified => (Sources::of(&programs, name), folder.join(format!("{name}.fortified"))),
+        Variant::Sanitized => (Sources::of(&programs, name), folder.join(format!("{name}.sanitized"))),
+        Variant::Static => (Sources::of(&programs, name), folder.join(format!("{name}.static"))),
+        Variant::Library => {
+            (Sources::of(&programs.join("libraries"), name), folder.join(format!("lib{name}.so")))
+        }
     };
     if modified(&binary).is_none_or(|built| built <= sources.newest) {
         std::fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
@@ -68,16 +123,16 @@ struct Sources {
 }
 
 impl Sources {
-    fn of(name: &str) -> Sources {
-        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
+    fn of(programs: &Path, name: &str) -> Sources {
         let own_folder = programs.join(name);
-        let single = ["c", "f90", "f"].map(|extension| programs.join(format!("{name}.{extension}")));
+        let single =
+            ["c", "cpp", "f90", "f", "go"].map(|extension| programs.join(format!("{name}.{extension}")));
         let compiled = match single.into_iter().find(|file| file.is_file()) {
             Some(file) => vec![file],
             None => files_with(&own_folder, "c"),
         };
         assert!(!compiled.is_empty(), "there is no test program {name} in {}", programs.display());
-        let headers = [files_with(&programs, "h"), files_with(&own_folder, "h")].concat();
+        let headers = [files_with(programs, "h"), files_with(&own_folder, "h")].concat();
         let newest = compiled.iter().chain(&headers).filter_map(|file| modified(file)).max();
         Sources { compiled, newest: newest.expect("the sources have a time of modification") }
     }
@@ -96,32 +151,62 @@ fn modified(file: &Path) -> Option<SystemTime> {
 }
 
 fn compile(name: &str, sources: &[PathBuf], variant: Variant, binary: &Path) {
-    let in_c = sources[0].extension() == Some(OsStr::new("c"));
-    let compiler = match in_c {
-        false => "mpif90",
-        true if WITHOUT_MPI.contains(&name) => "cc",
-        true => "mpicc",
+    let language = sources[0].extension().and_then(OsStr::to_str).unwrap_or_default();
+    let without_mpi = match variant {
+        Variant::Library => !name.starts_with("mpi_"),
+        _ => WITHOUT_MPI.contains(&name),
+    };
+    let compiler = match language {
+        "c" if without_mpi => "cc",
+        "c" => "mpicc",
+        "cpp" => "c++",
+        _ => "mpif90",
     };
     let unfinished = binary.with_extension(format!("{}.unfinished", std::process::id()));
+    if language == "go" {
+        return make(name, "go", go(&unfinished, &sources[0]), &unfinished, binary);
+    }
     let mut command = Command::new(compiler);
     command.args(["-O2", "-Wall", "-Werror", "-o"]).arg(&unfinished).args(sources);
-    if in_c {
+    if language == "c" {
+        command.arg("-std=gnu11");
+    }
+    if ["c", "cpp"].contains(&language) {
         // Some distributions' compilers fortify unasked: without the definition there is one plain variant.
-        command.args(["-std=gnu11", "-Wextra", "-pthread", "-U_FORTIFY_SOURCE"]);
+        command.args(["-Wextra", "-pthread", "-U_FORTIFY_SOURCE"]);
     }
-    if variant == Variant::Fortified {
-        command.arg("-D_FORTIFY_SOURCE=2");
+    match variant {
+        Variant::Plain => {}
+        Variant::Fortified => drop(command.arg("-D_FORTIFY_SOURCE=2")),
+        Variant::Sanitized => drop(command.arg("-fsanitize=address")),
+        Variant::Static => drop(command.arg("-static")),
+        Variant::Library => drop(command.args(["-shared", "-fPIC"])),
     }
+    let linked = LIBRARIES.iter().filter(|(program, _)| *program == name);
+    command.args(linked.flat_map(|(_, libraries)| *libraries));
+    make(name, compiler, command, &unfinished, binary);
+}
+
+/// The compiler for Go, with nothing of the user's settings and no other network than none.
+fn go(unfinished: &Path, source: &Path) -> Command {
+    let mut command = Command::new("go");
+    command.args(["build", "-o"]).arg(unfinished).arg(source);
+    command.env("GOCACHE", unfinished.with_extension("cache")).env("GOFLAGS", "");
+    command.envs([("GO111MODULE", "off"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")]);
+    command
+}
+
+fn make(name: &str, compiler: &str, mut command: Command, unfinished: &Path, binary: &Path) {
     let output = command.output().unwrap_or_else(|error| {
         panic!(
-            "cannot run {compiler} to build the test program {name}: {error}. It comes with a C compiler (cc), an MPI \
-             library's development package (mpicc) and a Fortran compiler (mpif90); on Debian: gcc, gfortran, \
-             libopenmpi-dev, openmpi-bin."
+            "cannot run {compiler} to build the test program {name}: {error}. It comes with a compiler for C (cc) or C++ \
+             (c++), an MPI library's development package (mpicc) and a Fortran compiler (mpif90); on Debian: gcc, g++, \
+             gfortran, libopenmpi-dev, openmpi-bin."
         )
     });
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{compiler} does not build the test program {name}:\n{messages}");
-    std::fs::rename(&unfinished, binary).unwrap_or_else(|error| {
+    std::fs::rename(unfinished, binary).unwrap_or_else(|error| {
         panic!("cannot move {} to {}: {error}", unfinished.display(), binary.display());
     });
 }

@@ -3,6 +3,7 @@
 use crate::job::{Job, Outcome};
 use crate::programs::profile_folder;
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use syn_trace::Run;
 use tempfile::TempDir;
@@ -55,7 +56,7 @@ impl Recorded {
 /// cannot be read; and as [`Job::run_in`].
 #[track_caller]
 pub fn record(job: &Job) -> Recorded {
-    record_but(job, &[])
+    Comparison::of(job).run()
 }
 
 /// The same for a job whose files of these names are different each time.
@@ -64,21 +65,78 @@ pub fn record(job: &Job) -> Recorded {
 /// As [`record`].
 #[track_caller]
 pub fn record_but(job: &Job, different: &[&str]) -> Recorded {
-    let scratch = tempfile::tempdir().expect("a folder for temporary files");
-    let [plain_folder, recorded_folder] = ["plain", "recorded"].map(|name| {
-        let folder = scratch.path().join(name);
-        std::fs::create_dir(&folder).expect("a folder in an empty one");
-        folder
-    });
-    let plain = job.run_in(&plain_folder);
-    let (recorded, run) = run_recorded(job, &recorded_folder, &scratch.path().join("run"));
-    assert_eq!(recorded.stderr, plain.stderr, "stderr with the shim (left) and without");
-    assert_eq!(recorded.stdout, plain.stdout, "stdout with the shim (left) and without");
-    assert_eq!(recorded.status, plain.status, "exit status with the shim (left) and without");
-    let mut differences = differences(&plain_folder, &recorded_folder);
-    differences.retain(|found| !different.iter().any(|name| *found == is_not_the_same(Path::new(name))));
-    assert!(differences.is_empty(), "the files left without and with the shim differ: {differences:#?}");
-    Recorded { plain, recorded, run, scratch }
+    Comparison::of(job).but(different).run()
+}
+
+/// A job that is to be run without and with the shim, beside other preloaded libraries.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Comparison<'a> {
+    job: &'a Job,
+    different: &'a [&'a str],
+    before: Vec<PathBuf>,
+    behind: Vec<PathBuf>,
+}
+
+impl<'a> Comparison<'a> {
+    /// With nothing else than the shim.
+    pub fn of(job: &'a Job) -> Comparison<'a> {
+        Comparison { job, different: &[], before: Vec::new(), behind: Vec::new() }
+    }
+
+    /// The files of these names are different each time.
+    pub fn but(self, different: &'a [&'a str]) -> Comparison<'a> {
+        Comparison { different, ..self }
+    }
+
+    /// This library is preloaded in both runs; with the shim, in front of it.
+    pub fn before(mut self, library: impl Into<PathBuf>) -> Comparison<'a> {
+        self.before.push(library.into());
+        self
+    }
+
+    /// This library is preloaded in both runs; with the shim, behind it.
+    pub fn behind(mut self, library: impl Into<PathBuf>) -> Comparison<'a> {
+        self.behind.push(library.into());
+        self
+    }
+
+    /// Runs the job twice, each time in an empty folder of its own.
+    ///
+    /// # Panics
+    /// As [`record`].
+    #[track_caller]
+    pub fn run(&self) -> Recorded {
+        let scratch = tempfile::tempdir().expect("a folder for temporary files");
+        let [plain_folder, recorded_folder] = ["plain", "recorded"].map(|name| {
+            let folder = scratch.path().join(name);
+            std::fs::create_dir(&folder).expect("a folder in an empty one");
+            folder
+        });
+        let others = self.before.iter().chain(&self.behind);
+        let plain = match others.clone().next() {
+            None => self.job.run_in(&plain_folder),
+            Some(_) => self.job.clone().env("LD_PRELOAD", preload(others)).run_in(&plain_folder),
+        };
+        let shim = shim();
+        let libraries = self.before.iter().chain([&shim]).chain(&self.behind);
+        let (recorded, run) =
+            run_preloaded(self.job, &recorded_folder, &scratch.path().join("run"), preload(libraries));
+        assert_eq!(recorded.stderr, plain.stderr, "stderr with the shim (left) and without");
+        assert_eq!(recorded.stdout, plain.stdout, "stdout with the shim (left) and without");
+        assert_eq!(recorded.status, plain.status, "exit status with the shim (left) and without");
+        let mut differences = differences(&plain_folder, &recorded_folder);
+        differences
+            .retain(|found| !self.different.iter().any(|name| *found == is_not_the_same(Path::new(name))));
+        assert!(differences.is_empty(), "the files left without and with the shim differ: {differences:#?}");
+        Recorded { plain, recorded, run, scratch }
+    }
+}
+
+/// The value of `LD_PRELOAD` for these libraries.
+fn preload<'a>(libraries: impl Iterator<Item = &'a PathBuf>) -> OsString {
+    let paths: Vec<&OsStr> = libraries.map(|library| library.as_os_str()).collect();
+    paths.join(OsStr::new(":"))
 }
 
 /// Runs the job with the shim, in `folder`, recording into `run`.
@@ -87,7 +145,12 @@ pub fn record_but(job: &Job, different: &[&str]) -> Recorded {
 /// When the run folder is missing or a file of it cannot be read; and as [`Job::run_in`].
 #[track_caller]
 pub fn run_recorded(job: &Job, folder: &Path, run: &Path) -> (Outcome, Run) {
-    let outcome = job.clone().env("LD_PRELOAD", shim()).env("SYN_RUN", run).run_in(folder);
+    run_preloaded(job, folder, run, shim().into())
+}
+
+#[track_caller]
+fn run_preloaded(job: &Job, folder: &Path, run: &Path, libraries: OsString) -> (Outcome, Run) {
+    let outcome = job.clone().env("LD_PRELOAD", libraries).env("SYN_RUN", run).run_in(folder);
     let opened =
         Run::open(run).unwrap_or_else(|error| panic!("{error}\n--- stderr of the job\n{}", outcome.stderr));
     assert!(opened.unreadable.is_empty(), "unreadable traces: {:?}", opened.unreadable);

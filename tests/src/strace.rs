@@ -1,109 +1,87 @@
 //! strace: how it is asked, and what it answers.
+//!
+//! Every thread has a file of its own, and every line in it is one system call with the instruction that made it. From
+//! the instruction it is known whose call it was: the program's (or libc's on its behalf), the dynamic loader's, or the
+//! shim's own.
+
+mod caller;
+mod line;
+
+pub use caller::{Caller, Maker};
+pub use line::{Descriptor, Made, Syscall};
 
 use crate::{Job, shim};
+use line::Line;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-
-/// Everything that reads or writes through a descriptor, and what tells who does it in which program.
-const CALLS: &str = "trace=read,write,pread64,pwrite64,readv,writev,preadv,pwritev,preadv2,pwritev2,\
-                     execve,execveat,fork,vfork,clone,clone3";
-
-/// A call that moved bytes.
-pub struct Transfer {
-    /// The kernel's name of it.
-    pub name: String,
-    /// The file, as [`same_name`] has it.
-    pub path: String,
-    /// How many bytes were asked for.
-    pub asked: i64,
-    /// What it returned; -1 for a failure.
-    pub result: i64,
-}
-
-/// What one thread did.
-enum Traced {
-    Became(PathBuf),
-    Made(u32),
-    Moved(Transfer),
-}
+use std::path::Path;
 
 /// strace with the shim in the job that follows: one file per thread in `output`, and the recorder's folder in `run`.
-pub fn job(output: &Path, run: &Path) -> Job {
+/// Of all calls it tells those named in `calls`, and those that make processes and programs.
+pub fn job(output: &Path, run: &Path, calls: &str) -> Job {
     let preload = |name: &str, value: &Path| ["-E".into(), format!("{name}={}", value.display())];
-    Job::new("strace")
-        .args(["-ff", "-y", "-a1", "-s16", "-e", "signal=none", "-e", CALLS, "-o"])
-        .arg(output.join("thread"))
-        .args(preload("LD_PRELOAD", &shim()))
-        .args(preload("SYN_RUN", run))
+    alone(output, calls).args(preload("LD_PRELOAD", &shim())).args(preload("SYN_RUN", run))
 }
 
-/// Calls `with` for every transfer between memory and a file that has a path, with its thread, in no order. Threads are
-/// followed from their makers, so that it is known which of them run launchers: those are left out.
-pub fn for_each_transfer(output: &Path, launchers: &[&str], mut with: impl FnMut(u32, &Transfer)) {
+/// The same without the shim.
+pub fn alone(output: &Path, calls: &str) -> Job {
+    // mmap tells where code lies, chdir what paths start from.
+    let calls = format!("trace={calls},mmap,chdir,fchdir,execve,execveat,fork,vfork,clone,clone3");
+    Job::new("strace")
+        .args(["-ff", "-y", "-i", "-a1", "-s16", "--seccomp-bpf", "-e", "signal=none", "-e"])
+        .arg(calls)
+        .arg("-o")
+        .arg(output.join("thread"))
+}
+
+/// Calls `with` for every system call of a job that was started in `folder`, if it has returned or ended the process, with
+/// who made it. Threads are followed from their makers, so that it is known which program and whose memory they ran in;
+/// within a thread the order is that of time.
+///
+/// # Panics
+/// When a file in `output` is not one of strace's, or a line of it is not understood.
+pub fn for_each_call(output: &Path, folder: &Path, mut with: impl FnMut(&Caller, &Syscall)) {
     let threads = read(output);
     let made: BTreeSet<u32> = threads
         .values()
         .flatten()
-        .filter_map(|line| if let Traced::Made(tid) = line { Some(*tid) } else { None })
+        .filter_map(|line| line.call()?.made_thread().map(|made| made.tid))
         .collect();
     let first = threads.keys().copied().filter(|tid| !made.contains(tid));
-    let mut waiting: Vec<(u32, bool)> = first.map(|tid| (tid, true)).collect();
-    while let Some((tid, mut launches)) = waiting.pop() {
-        for line in threads.get(&tid).into_iter().flatten() {
-            match line {
-                Traced::Became(program) => launches = is_one_of(launchers, program),
-                Traced::Made(child) => waiting.push((*child, launches)),
-                Traced::Moved(call) if !launches => with(tid, call),
-                Traced::Moved(_) => {}
+    let mut waiting: Vec<(u32, Caller)> = first.map(|tid| (tid, Caller::first(tid, folder))).collect();
+    while let Some((tid, mut caller)) = waiting.pop() {
+        for call in threads.get(&tid).into_iter().flatten().filter_map(Line::call) {
+            caller.notice(call);
+            with(&caller, call);
+            if let Some(child) = call.made_thread() {
+                waiting.push((child.tid, caller.child(&child)));
             }
+            caller.follow(call);
         }
     }
 }
 
-fn read(output: &Path) -> BTreeMap<u32, Vec<Traced>> {
+fn read(output: &Path) -> BTreeMap<u32, Vec<Line>> {
     let files = output.read_dir().expect("strace's folder").map(|entry| entry.expect("an entry").path());
     let threads = files.map(|file| {
         let tid = file.extension().and_then(|tid| tid.to_str()?.parse().ok());
         let text = std::fs::read(&file).expect("a file of strace");
-        let lines = String::from_utf8_lossy(&text).lines().filter_map(parse).collect();
-        (tid.expect("strace adds the thread's id"), lines)
+        let text = String::from_utf8_lossy(&text);
+        let lines =
+            text.lines().map(|line| Line::parse(line).unwrap_or_else(|| panic!("not understood: {line}")));
+        (tid.expect("strace adds the thread's id"), lines.collect())
     });
-    threads.collect()
-}
-
-fn is_one_of(launchers: &[&str], program: &Path) -> bool {
-    let program = program.canonicalize().unwrap_or_else(|_| program.to_owned());
-    program.file_name().is_some_and(|name| launchers.iter().any(|launcher| name == *launcher))
-}
-
-/// A line of strace: `name(arguments) = result explanation`.
-fn parse(line: &str) -> Option<Traced> {
-    let (call, result) = line.rsplit_once(" = ")?;
-    let (name, arguments) = call.split_once('(')?;
-    // A call that a signal interrupted, and that the kernel repeats, has a question mark here.
-    let result: i64 = result.split([' ', '<']).next()?.parse().ok()?;
-    match name {
-        "execve" => {
-            (result == 0).then(|| Traced::Became(arguments.split('"').nth(1).unwrap_or_default().into()))
-        }
-        // fexecve(3): the program is the descriptor's file.
-        "execveat" => (result == 0)
-            .then(|| Traced::Became(arguments.split(['<', '>']).nth(1).unwrap_or_default().into())),
-        "fork" | "vfork" | "clone" | "clone3" => u32::try_from(result).ok().map(Traced::Made),
-        _ => {
-            let (_, descriptor) = arguments.split_once('<')?;
-            let (path, rest) = descriptor.split_once('>')?;
-            let asked = rest.trim_end_matches(')').rsplit(", ").find_map(|word| word.parse().ok());
-            let asked = if name == "pread64" { count_of_pread(rest)? } else { asked.unwrap_or(0) };
-            let call = Transfer { name: name.into(), path: same_name(path), asked, result };
-            (path.starts_with('/') && !is_nameless(path)).then_some(Traced::Moved(call))
+    let mut threads: BTreeMap<u32, Vec<Line>> = threads.collect();
+    let moved = |(&tid, lines): (&u32, &Vec<Line>)| match lines.last() {
+        Some(Line::Moved(call)) => Some((tid, call.clone())),
+        _ => None,
+    };
+    let moved: BTreeMap<u32, Syscall> = threads.iter().filter_map(moved).collect();
+    for line in threads.values_mut().flatten() {
+        if let Line::Superseded(maker) = line {
+            *line = moved.get(maker).map_or(Line::Other, |call| Line::Returned(call.clone()));
         }
     }
-}
-
-/// The last but one argument.
-fn count_of_pread(arguments: &str) -> Option<i64> {
-    arguments.trim_end_matches(')').rsplit(", ").nth(1)?.parse().ok()
+    threads
 }
 
 /// One name for a file whatever links led to it: the kernel tells the end of the way, the trace its beginning.
@@ -122,10 +100,4 @@ pub fn same_name(path: &str) -> String {
     let in_folder = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
     let found = path.canonicalize().ok().or_else(in_folder);
     found.unwrap_or_else(|| path.to_owned()).display().to_string()
-}
-
-/// A file that never had a name: memfd_create(2), `O_TMPFILE`.
-fn is_nameless(path: &str) -> bool {
-    let number = path.rsplit('/').next().and_then(|name| name.strip_prefix('#'));
-    path.starts_with("/memfd:") || number.is_some_and(|number| number.parse::<u64>().is_ok())
 }

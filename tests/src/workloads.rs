@@ -42,7 +42,10 @@ print(sorted(os.listdir("/proc/self/fd"), key=int))
 }
 
 /// The interpreter, where `python3` may be a script that chooses one.
-fn python_itself() -> PathBuf {
+///
+/// # Panics
+/// When there is none.
+pub fn python_itself() -> PathBuf {
     let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     let path = asked.expect("python3 can be started").stdout;
     String::from_utf8(path).expect("a path in UTF-8").trim().into()
@@ -63,6 +66,25 @@ pub fn tools() -> Job {
         cmp resorted d/numbers
         tar -c -z --mtime=@0 --owner=0 --group=0 -f - -C e d/numbers | tar -t -z
         wc -l resorted";
+    Job::new("sh").args(["-c", SCRIPT])
+}
+
+/// Files and folders copied by the usual tools, which leave it to the kernel where they can, from a shell.
+pub fn copies() -> Job {
+    const SCRIPT: &str = "set -e
+        mkdir d d/e
+        seq 1 30000 > numbers
+        cat numbers > again
+        cat numbers numbers >> appended
+        cat numbers | cat > piped
+        cp numbers d/copy
+        cp --sparse=always --preserve=all numbers d/e/sparse
+        cp -r d f
+        dd if=numbers of=part bs=1k skip=3 count=20 status=none
+        mv f/copy f/moved
+        install -m 600 numbers installed
+        ls -lR d f > /dev/null
+        cmp again f/moved";
     Job::new("sh").args(["-c", SCRIPT])
 }
 

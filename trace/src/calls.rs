@@ -250,7 +250,8 @@ calls! {
     /// An offset of -1 stands for a null pointer, as above.
     58 Splice "splice" Posix (fd_in: Fd, fd_out: Fd, off_in: Offset, off_out: Offset, count: Bytes, flags: Int);
     59 Getdents "getdents64" Posix (fd: Fd, count: Bytes);
-    /// Of a file: anonymous memory is no I/O and has no record. The result is the address.
+    /// Of a file, or of anything else in place of one: anonymous memory is no I/O and has no record. The result is the
+    /// address.
     60 Mmap "mmap" Mmap (fd: Fd, length: Bytes, prot: Int, flags: Int, offset: Offset);
     /// Of memory in which a file was mapped.
     61 Munmap "munmap" Mmap (addr: Handle, length: Bytes);
@@ -267,11 +268,12 @@ calls! {
     71 Pclose "pclose" Stdio (fd: Fd);
     72 Ioctl "ioctl" Posix (fd: Fd, request: Int);
     73 Flock "flock" Posix (fd: Fd, operation: Int);
-    /// The end of a write-back or unmapping: how much of a mapping of a file had been touched since it was made.
-    /// Not a call. The list holds pairs: page number from the start of `addr`, and how many from there on.
+    /// Not a call: how much of a mapping of a file has been touched since it was made, as found out before a call that
+    /// writes back or unmaps. -1 stands for unknown. The list holds three numbers for every run of pages: page number
+    /// from the start of `addr`, how many, and 0 for read, 1 for written, 2 where the two cannot be told apart.
     74 PagesTouched "pages-touched" Mmap (addr: Handle, length: Bytes, offset: Offset, present: Bytes, dirty: Bytes, pages: List);
     /// Not a call: what the call of the record before did again, `count` times, with the same arguments and result.
-    75 Repeats "repeats" Time (count: Int);
+    75 Repeats "repeats" Process (count: Int);
     /// Not a call: a signal arrived; its handler begins.
     76 SignalDelivered "signal-delivered" Sync (signum: Int);
 
@@ -306,7 +308,8 @@ calls! {
     100 Sendmsg "sendmsg" Socket (fd: Fd, count: Bytes, flags: Int, dest_addr: Text, fds: List);
     /// As above; each descriptor that came has an `inherited-fd` record behind this one.
     101 Recvmsg "recvmsg" Socket (fd: Fd, count: Bytes, flags: Int, src_addr: Text, fds: List);
-    /// The list holds a pair for every ready descriptor: `fd`, `revents`. A timeout of -1 is none.
+    /// The list holds a pair for every ready descriptor: `fd`, `revents`. A timeout of -1 is none. The result tells how
+    /// many were ready when there are more than a list has room for; the same holds for the two calls below.
     102 Poll "poll" Socket (nfds: Int, timeout: Nanos, ready: List);
     /// The list holds a pair for every event: `data`, `events`. A timeout of -1 is none.
     103 EpollWait "epoll_wait" Socket (epfd: Fd, maxevents: Int, timeout: Nanos, ready: List);
@@ -455,6 +458,10 @@ calls! {
     301 Mincore "mincore" Mmap (addr: Handle, length: Bytes);
     302 Mlock "mlock" Mmap (addr: Handle, len: Bytes, flags: Int);
     303 Mlockall "mlockall" Mmap (flags: Int);
+    304 Munlock "munlock" Mmap (addr: Handle, len: Bytes);
+    305 Munlockall "munlockall" Mmap ();
+    /// Not a call: a mapping of a file that a forked child has from its parent.
+    306 InheritedMapping "inherited-mapping" Mmap (addr: Handle, length: Bytes, prot: Int, flags: Int, offset: Offset, path: Path);
 
     310 AioRead "aio_read" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle);
     311 AioWrite "aio_write" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle);
@@ -464,7 +471,7 @@ calls! {
     /// The list holds the control blocks that were waited for.
     315 AioSuspend "aio_suspend" Aio (nitems: Int, timeout: Nanos, aiocbs: List);
     316 AioCancel "aio_cancel" Aio (fd: Fd, aiocbp: Handle);
-    /// Each transfer has a record of `aio_read` or `aio_write` of its own behind this one.
+    /// Each transfer has a record of `aio_read` or `aio_write` before this one, as of a call inside it.
     317 LioListio "lio_listio" Aio (mode: Int, nitems: Int);
     320 IoSetup "io_setup" Aio (nr_events: Int, ctx: Handle);
     321 IoDestroy "io_destroy" Aio (ctx: Handle);
@@ -477,22 +484,29 @@ calls! {
     325 IoCancel "io_cancel" Aio (ctx: Handle, iocb: Handle);
     330 IoUringSetup "io_uring_setup" Aio (entries: Int, flags: Int);
     331 IoUringEnter "io_uring_enter" Aio (fd: Fd, to_submit: Int, min_complete: Int, flags: Int);
-    332 IoUringRegister "io_uring_register" Aio (fd: Fd, opcode: Int, nr_args: Int);
-    /// Not a call: an entry of a submission queue, taken by the `io_uring_enter` before. `fd` is the file's, or its
-    /// place among the registered ones when the entry's flags say so.
+    /// Of the operations that register files, the list holds the place of the first one, then their descriptors.
+    332 IoUringRegister "io_uring_register" Aio (fd: Fd, opcode: Int, nr_args: Int, files: List);
+    /// Not a call: an entry of a submission queue, which the `io_uring_enter` behind it hands over. `fd` is the file's, or
+    /// its place among the registered ones when the entry's flags say so.
     333 Sqe "sqe" Aio (ring_fd: Fd, opcode: Int, flags: Int, fd: Fd, count: Bytes, offset: Offset, user_data: Handle);
-    /// Not a call: an entry of a completion queue, seen at the return of the call before. The result is the entry's.
-    334 Cqe "cqe" Aio (ring_fd: Fd, res: Int, user_data: Handle);
+    /// Not a call: an entry of a completion queue, first seen at the return of the call before. The result is the entry's; a
+    /// descriptor that comes out of it has an `inherited-fd` record behind this one.
+    334 Cqe "cqe" Aio (ring_fd: Fd, res: Int, flags: Int, user_data: Handle);
 
+    /// `count` is what was sent: the bytes of as many messages as the result tells.
     340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: Int);
+    /// As above; each descriptor that came has an `inherited-fd` record behind this one.
     341 Recvmmsg "recvmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: Int);
     342 Socket "socket" Socket (domain: Int, r#type: Int, protocol: Int, st_ino: Int);
     343 Socketpair "socketpair" Socket (first: Fd, second: Fd, domain: Int, r#type: Int, protocol: Int, first_ino: Int, second_ino: Int);
-    /// Addresses are written `inet:127.0.0.1:80`, `inet6:[::1]:80`, `unix:/path`, `unix:@abstract`, `unix:` (unnamed).
+    /// Addresses are written `inet:127.0.0.1:80`, `inet6:[::1]:80`, `unix:/path`, `unix:@abstract`, `unix:` (unnamed),
+    /// `family:16` (any other), and are empty where there is none. This one is as it turned out: the kernel may have
+    /// chosen the port.
     344 Bind "bind" Socket (fd: Fd, addr: Text);
     345 Listen "listen" Socket (fd: Fd, backlog: Int);
     /// `pid` is the peer's, of a Unix socket.
     346 Accept "accept" Socket (fd: Fd, flags: Int, st_ino: Int, pid: Pid, local: Text, peer: Text);
+    /// `local` is empty where the call came to nothing.
     347 Connect "connect" Socket (fd: Fd, local: Text, addr: Text);
     348 Shutdown "shutdown" Socket (fd: Fd, how: Int);
     349 Setsockopt "setsockopt" Socket (fd: Fd, level: Int, optname: Int, optlen: Bytes);
@@ -509,6 +523,9 @@ calls! {
     367 InotifyAddWatch "inotify_add_watch" Posix (fd: Fd, mask: Int, pathname: Path);
     368 InotifyRmWatch "inotify_rm_watch" Posix (fd: Fd, wd: Int);
     369 PidfdOpen "pidfd_open" Process (pid: Pid, flags: Int);
+    /// What the descriptor is that was taken stands in an `inherited-fd` record behind this one.
+    370 PidfdGetfd "pidfd_getfd" Process (pidfd: Fd, targetfd: Int, flags: Int);
+    371 PidfdSendSignal "pidfd_send_signal" Sync (pidfd: Fd, sig: Int);
 
     380 Semget "semget" Sync (key: Int, nsems: Int, semflg: Int);
     381 Semctl "semctl" Sync (semid: Int, semnum: Int, cmd: Int);
@@ -529,7 +546,7 @@ calls! {
     395 SemOpen "sem_open" Sync (oflag: OpenFlags, sem: Handle, name: Text);
     396 SemClose "sem_close" Sync (sem: Handle);
     397 SemUnlink "sem_unlink" Sync (name: Text);
-    /// `handler` is 0 for the default action, 1 to ignore the signal, 2 for a function.
+    /// `handler` is 0 for the default action, 1 to ignore the signal, 2 for a function, -1 when it was only asked for.
     410 Sigaction "sigaction" Sync (signum: Int, handler: Int, flags: Int);
     411 Kill "kill" Sync (pid: Pid, sig: Int);
     412 PthreadKill "pthread_kill" Sync (thread: Handle, sig: Int);
@@ -551,8 +568,8 @@ calls! {
 pub const NUMBERS: usize = 512;
 
 /// The shape of every call by its number, so that decoding looks it up; numbers without a call have none.
-static SHAPES: [[u8; 3]; NUMBERS] = {
-    let mut shapes = [[0; 3]; NUMBERS];
+static SHAPES: [[u8; 4]; NUMBERS] = {
+    let mut shapes = [[0; 4]; NUMBERS];
     let mut index = 0;
     while index < Call::ALL.len() {
         shapes[Call::ALL[index] as usize] = Call::ALL[index].count_shape();
@@ -578,12 +595,19 @@ impl Call {
     /// How many integers, texts and lists (0 or 1) a record of the call holds.
     #[inline(always)]
     pub fn shape(self) -> (usize, usize, usize) {
-        let [numbers, texts, lists] = SHAPES[self as usize];
+        let [numbers, texts, lists, _] = SHAPES[self as usize];
         (numbers as usize, texts as usize, lists as usize)
     }
-    const fn count_shape(self) -> [u8; 3] {
+    /// True when a call is likely to come again with the same arguments and result: not with a path or address in them,
+    /// and not with a place in a file, which moves on. Of a count of repetitions the writer remembers nothing, since it
+    /// changes the record while it counts; a reader that did would take it for what has its place.
+    #[inline(always)]
+    pub fn recurs(self) -> bool {
+        SHAPES[self as usize][3] != 0
+    }
+    const fn count_shape(self) -> [u8; 4] {
         let args = self.args();
-        let (mut numbers, mut texts, mut lists, mut index) = (0, 0, 0, 0);
+        let (mut numbers, mut texts, mut lists, mut index, mut moves) = (0, 0, 0, 0, false);
         while index < args.len() {
             if args[index].kind.is_number() {
                 assert!(texts + lists == 0, "integers come first");
@@ -594,14 +618,35 @@ impl Call {
             } else {
                 lists += 1;
             }
+            moves |= matches!(args[index].kind, Kind::Offset);
             index += 1;
         }
         assert!(numbers <= MAX_NUMBERS && texts <= MAX_TEXTS && lists <= 1);
-        [numbers as u8, texts as u8, lists as u8]
+        let recurs = texts == 0 && !moves && !matches!(self, Call::Repeats);
+        [numbers as u8, texts as u8, lists as u8, recurs as u8]
     }
     /// The call with this name, as `syn dump` prints it.
     pub fn from_name(name: &str) -> Option<Call> {
         Call::ALL.iter().copied().find(|call| call.name() == name)
+    }
+    /// True when a call says that nothing has happened yet: the program asked and will ask again.
+    #[inline(always)]
+    pub fn is_idle(self, failed: bool, outcome: i64, numbers: &[i64]) -> bool {
+        const EAGAIN: i64 = 11;
+        const EINPROGRESS: i64 = 115;
+        if failed {
+            return outcome == EAGAIN;
+        }
+        let is_zero = |position: usize| numbers.get(position) == Some(&0);
+        match self {
+            // The completed requests are counted.
+            Call::MpiTest | Call::MpiTestany | Call::MpiTestsome | Call::MpiTestall => is_zero(1),
+            Call::MpiIprobe | Call::MpiImprobe => is_zero(3),
+            Call::Poll | Call::Select => outcome == 0 && is_zero(1),
+            Call::EpollWait => outcome == 0 && is_zero(2),
+            Call::AioError => outcome == EINPROGRESS,
+            _ => false,
+        }
     }
     /// The position among the integers of the byte count that a complete transfer returns, if the call has one.
     #[inline]

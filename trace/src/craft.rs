@@ -21,6 +21,7 @@
 
 use crate::calls::{Call, MAX_NUMBERS};
 use crate::header::{self, ClockPair, Header};
+use crate::memory::Writer;
 use crate::record::{self, Times};
 use crate::run::EXTENSION;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,7 @@ pub const REALTIME_START_NS: u64 = 1_700_000_000_000_000_000;
 pub struct Craft {
     header: Header,
     records: Vec<u8>,
+    memory: Box<Writer>,
     end_ns: u64,
     flags: u8,
     cpu: (Option<u64>, Option<u64>),
@@ -69,7 +71,7 @@ impl Craft {
             boot_id: *b"crafted-boot-id.",
             host: [0; 64],
         };
-        let craft = Craft { header, records: Vec::new(), end_ns: 0, flags: 0, cpu: (None, None) };
+        let craft = Craft { header, records: Vec::new(), memory: Box::new(Writer::NEW), end_ns: 0, flags: 0, cpu: (None, None) };
         craft.host("node0")
     }
 
@@ -207,7 +209,7 @@ impl Craft {
             cpu_after: after.unwrap_or(0),
         };
         self.end_ns = end_ns;
-        append(&mut self.records, call, flags, times, outcome, numbers, texts, list);
+        append(&mut self.memory, &mut self.records, call, flags, times, outcome, numbers, texts, list);
         self
     }
 
@@ -238,6 +240,7 @@ impl Craft {
 /// Encodes a record whose number of integers is known only now.
 #[allow(clippy::too_many_arguments)]
 fn append(
+    memory: &mut Writer,
     records: &mut Vec<u8>,
     call: Call,
     flags: u8,
@@ -248,6 +251,8 @@ fn append(
     list: &[i64],
 ) {
     let start = records.len();
+    // The vector may move: what was written before must not be changed in place.
+    memory.moved();
     records.resize(start + record::room(texts, list), 0);
     let at = records[start..].as_mut_ptr();
     macro_rules! encode_with {
@@ -257,7 +262,7 @@ fn append(
                     let mut fixed = [0i64; $count];
                     fixed.copy_from_slice(numbers);
                     // SAFETY: there is room, it is zero, and the caller has compared the counts with the table.
-                    unsafe { record::encode(at, call, flags, times, outcome, &fixed, texts, list) }
+                    unsafe { record::encode(Some(memory), at, call, flags, times, outcome, &fixed, texts, list) }
                 })*
                 count => unreachable!("{count} integers, the most is {MAX_NUMBERS}"),
             }

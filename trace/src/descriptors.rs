@@ -11,23 +11,30 @@
 //!   first. Such an `open` releases the old file, and the late `close` then concerns the old one.
 //!
 //! Paths are made absolute and freed of `.`, `..` and double slashes as texts, without regard to symbolic links,
-//! which a trace does not tell. Bytes that are not UTF-8 are written as [`crate::text`] says.
+//! which a trace does not tell. After `chroot` they are those that the process itself sees, as its children do. Bytes
+//! that are not UTF-8 are written as [`crate::text`] says.
 
 pub mod flags;
+mod mapped;
 mod naming;
 mod open_file;
 mod opening;
 mod operands;
 mod paths;
+mod rings;
+mod sockets;
 mod table;
+mod transfers;
 
 pub use open_file::OpenFile;
 
 use crate::calls::{Call, MAX_NUMBERS};
 use crate::reader::Event;
 use crate::record;
+use mapped::Mapped;
 use operands::Operands;
 use paths::Paths;
+use rings::Registered;
 use std::collections::HashMap;
 use std::rc::Rc;
 use table::Table;
@@ -46,15 +53,23 @@ const CLOSE_RANGE_CLOEXEC: i64 = 4;
 /// `st_mode`, `st_size`, `st_ino` of a directory and of a pipe, where a record holds none.
 const DIRECTORY: [i64; 3] = [0o040_000, 0, 0];
 const PIPE: [i64; 3] = [0o010_600, 0, 0];
+/// `st_mode` of what `memfd_create` makes.
+const MEMORY_MODE: i64 = 0o100_777;
 
 /// What one event had to do with files.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
     /// The open file that the call's descriptor stands for; of an open, the new one; of a close, the one closed.
     pub file: Option<OpenId>,
+    /// Of a call that moves bytes from one descriptor to another, the open file that they go to; `file` is where they
+    /// come from.
+    pub second_file: Option<OpenId>,
     /// Absolute path of the call's first path argument, else of the descriptor's file. Of `symlink`, the link.
     pub path: Option<Rc<str>>,
-    /// Absolute path of the second path argument: of `rename` and `link` the new name, of `symlink` the target.
+    /// The address at the other end, of a call on a connected socket.
+    pub peer: Option<Rc<str>>,
+    /// Absolute path of the second path argument: of `rename` and `link` the new name, of `symlink` the target; else of
+    /// `second_file`.
     pub second_path: Option<Rc<str>>,
     /// The open file that this call made. `pipe` makes two: this one to read from, the next number to write to.
     pub opened: Option<OpenId>,
@@ -74,6 +89,8 @@ pub struct Descriptors {
     closed_inside: HashMap<i32, OpenId>,
     /// Replaced by an open although no `close` was seen; it may still come.
     replaced: HashMap<i32, OpenId>,
+    mapped: Mapped,
+    registered: Registered,
 }
 
 impl Descriptors {
@@ -85,6 +102,8 @@ impl Descriptors {
             paths: Paths::new(cwd),
             closed_inside: HashMap::new(),
             replaced: HashMap::new(),
+            mapped: Mapped::default(),
+            registered: Registered::new(),
         }
     }
 
@@ -112,6 +131,7 @@ impl Descriptors {
         } else if let Some(file) = self.table.get(operands.fd(event)) {
             self.touch(file, &mut touched);
         } else if operands.none() {
+            self.follow_memory(event, &mut touched);
             return touched;
         }
         match (event.call, touched.file) {
@@ -145,7 +165,7 @@ impl Descriptors {
                 );
             }
             Call::Fopen => {
-                self.open_stream(fd, flags::of_stream_mode(event.texts[1]), stat(numbers, 1), touched)
+                self.open_stream(fd, flags::of_stream_mode(&event.texts[1].bytes()), stat(numbers, 1), touched)
             }
             Call::Freopen => self.reopen_stream(event, touched),
             Call::Opendir => {
@@ -154,10 +174,12 @@ impl Descriptors {
             }
             Call::Popen => {
                 touched.path = None;
-                self.open_stream(fd, flags::of_stream_mode(event.texts[1]) & flags::O_ACCMODE, PIPE, touched);
+                self.open_stream(fd, flags::of_stream_mode(&event.texts[1].bytes()) & flags::O_ACCMODE, PIPE, touched);
             }
             Call::Pipe => self.pipe(event, touched),
             Call::InheritedFd => self.inherit(event, touched),
+            Call::Mmap => self.map(event, touched),
+            Call::InheritedMapping => self.inherit_mapping(event, touched),
             Call::Close => self.close(event, touched),
             Call::Fclose | Call::Closedir | Call::Pclose => self.close_stream(fd, touched),
             Call::CloseRange if numbers[2] & CLOSE_RANGE_CLOEXEC == 0 => self.close_range(event, touched),
@@ -170,17 +192,27 @@ impl Descriptors {
                 (F_SETFL, Some(file)) => self.files[file as usize].set_flags(numbers[2] as i32),
                 _ => {}
             },
+            Call::CopyFileRange | Call::Sendfile | Call::Splice | Call::Tee => {
+                self.transfer_between(event, touched);
+            }
+            Call::Openat2 => self.open(result, numbers[1] as i32, stat(numbers, 4), touched),
+            Call::MemfdCreate => self.open(result, flags::O_RDWR, [MEMORY_MODE, 0, numbers[1]], touched),
             Call::Chdir | Call::Fchdir => self.paths.folder.clone_from(&touched.path),
-            Call::ProcessStart => self.paths.folder = self.paths.absolute(None, event.texts[1]),
-            _ => {}
+            Call::ProcessStart => self.paths.folder = self.paths.absolute(None, &event.texts[1].bytes()),
+            Call::IoUringSetup | Call::IoUringRegister | Call::Sqe => self.apply_ring(event, touched),
+            _ => self.apply_socket(event, touched),
         }
     }
 
     /// Linux frees the descriptor whatever `close` says afterwards (close(2)), unless there was none.
     fn apply_failed(&mut self, event: &Event<'_>, touched: &mut Touched) {
         match event.call {
+            Call::CopyFileRange | Call::Sendfile | Call::Splice | Call::Tee => {
+                self.touch_second(event, touched)
+            }
             _ if event.errno == EBADF => {}
             Call::Close => self.close(event, touched),
+            Call::Connect => self.connect_in_background(event, touched),
             Call::Fclose | Call::Closedir | Call::Pclose => {
                 self.close_stream(descriptor(event.numbers[0]), touched)
             }

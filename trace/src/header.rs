@@ -32,6 +32,8 @@ pub const SEES_LIBC_INTERNAL: u64 = 1;
 pub const PROCESS_ONLY: u64 = 2;
 /// `capabilities`: the MPI entry points are recorded.
 pub const SEES_MPI: u64 = 4;
+/// `capabilities`: recorded from outside, by ptrace(2): system calls, and no calls of libraries.
+pub const BY_PTRACE: u64 = 8;
 
 /// `mpi`: which implementation was found at `MPI_Init`.
 pub const MPI_NONE: u32 = 0;

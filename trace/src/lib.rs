@@ -15,9 +15,15 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod address;
 pub mod calls;
 pub mod header;
+pub mod launchers;
+pub mod memory;
 pub mod record;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod system_calls;
 pub mod varint;
 
 #[cfg(feature = "craft")]
@@ -26,6 +32,8 @@ pub mod craft;
 pub mod descriptors;
 #[cfg(feature = "std")]
 pub mod order;
+#[cfg(feature = "std")]
+pub mod pack;
 #[cfg(feature = "std")]
 pub mod reader;
 #[cfg(feature = "std")]

@@ -5,7 +5,9 @@
 
 use crate::calls::{Call, MAX_NUMBERS, MAX_TEXTS};
 use crate::header::{self, ClockPair, Header};
-use crate::record::{self, Fault, List};
+use crate::memory;
+use crate::pack::{self, PackError};
+use crate::record::{self, Fault, List, Text};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -56,6 +58,14 @@ pub enum TraceError {
         /// Its version.
         found: u32,
     },
+    /// The trace is packed, and cannot be unpacked.
+    #[error("{}: {fault}", path.display())]
+    Packed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: PackError,
+    },
     /// The header holds values that cannot be.
     #[error("{}: damaged header ({what})", path.display())]
     BadHeader {
@@ -95,7 +105,7 @@ pub struct Event<'a> {
     /// The integers, as the table says.
     pub numbers: [i64; MAX_NUMBERS],
     /// The texts, as the table says.
-    pub texts: [&'a [u8]; MAX_TEXTS],
+    pub texts: [Text<'a>; MAX_TEXTS],
     /// The list, as the table says.
     pub list: List<'a>,
     /// Where the record begins in the file, bytes.
@@ -153,7 +163,10 @@ impl ThreadTrace {
         }
         // SAFETY: the mapping is read-only. Trace files only ever grow while they are recorded; a user who cuts
         // one short under a running reader gets SIGBUS, as with any mapped file.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+        let mut map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+        if pack::is_packed(&map) {
+            map = unpacked(&map, &path)?;
+        }
         let front = map.len().min(header::MAGIC.len());
         if map.iter().take(header::HEADER_BYTES).all(|&byte| byte == 0) {
             return Err(TraceError::Short { path, bytes: 0 });
@@ -214,8 +227,23 @@ impl ThreadTrace {
 
     /// The events in the order in which their calls returned.
     pub fn events(&self) -> Events<'_> {
-        Events { all: &self.map, rest: &self.map[header::HEADER_BYTES..], end: 0, ending: None }
+        Events {
+            all: &self.map,
+            rest: &self.map[header::HEADER_BYTES..],
+            memory: Box::default(),
+            end: 0,
+            ending: None,
+        }
     }
+}
+
+/// The trace that a packed file holds, in memory of its own.
+fn unpacked(packed: &[u8], path: &Path) -> Result<memmap2::Mmap, TraceError> {
+    let trace = pack::unpack(packed).map_err(|fault| TraceError::Packed { path: path.into(), fault })?;
+    let io = |source| TraceError::Io { path: path.into(), source };
+    let mut map = memmap2::MmapMut::map_anon(trace.len()).map_err(io)?;
+    map.copy_from_slice(&trace);
+    map.make_read_only().map_err(io)
 }
 
 /// Iterator over the events of a thread.
@@ -223,6 +251,7 @@ impl ThreadTrace {
 pub struct Events<'a> {
     all: &'a [u8],
     rest: &'a [u8],
+    memory: Box<memory::Reader<'a>>,
     end: u64,
     ending: Option<Ending>,
 }
@@ -247,7 +276,7 @@ impl<'a> Iterator for Events<'a> {
             return None;
         }
         let offset = self.bytes_read();
-        match record::decode(&mut self.rest) {
+        match record::decode(&mut self.memory, &mut self.rest) {
             Ok(Some(record)) => {
                 self.end = self.end.saturating_add(record.times.end);
                 Some(Event {

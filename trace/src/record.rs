@@ -3,8 +3,8 @@
 //! | field | form | when |
 //! |---|---|---|
 //! | length | varint: bytes after this field; never 0 | always |
-//! | call | varint: number in the table of calls | always |
-//! | flags | byte, see below | always |
+//! | key | varint: 2 × call number; or 4 × place + 1 (+ 2 when flags follow), see below | always |
+//! | flags | byte, see below | unless the key names a place without flags |
 //! | end | varint: units since the end of the record before (the first: since the header's start) | always |
 //! | took | varint: units from entry to return | always |
 //! | cpu before | varint: thread CPU ns from the previous CPU reading to the entry of the call | `CPU_BEFORE` |
@@ -12,13 +12,21 @@
 //! | errno | varint; the result is -1 | `FAILED` |
 //! | result | zigzag varint | neither `FAILED` nor `COMPLETE` |
 //! | integers | zigzag varints, as the table says | per call |
-//! | texts | varint length, bytes | per call |
+//! | texts | varint 2 × length, bytes; or varint 128 × length + 2 × place + 1, bytes behind the head at that place | per call |
 //! | list | varint count, zigzag varint differences | per call |
+//!
+//! A key that names a place stands for the body that was last written at full length and belongs there
+//! ([`crate::memory`]): errno or result, integers and list are those of that record, and nothing follows the CPU
+//! readings. A record of flag `SIGNAL` is neither remembered nor named.
+//!
+//! Where an idle call comes again at once ([`Call::is_idle`]), a `repeats` record counts it. That one record is
+//! changed in place: its `end`, `took` and `count` are varints of eight bytes, padded, each stored at once.
 //!
 //! The area behind the last record is zero. The first byte of the length is stored last, with release order: a
 //! record is in the trace entirely or not at all, whatever ends the process.
 
 use crate::calls::{Call, MAX_NUMBERS, MAX_TEXTS};
+use crate::memory::{self, BODY_FLAGS, Body, Writer};
 use crate::varint::{self, unzigzag, zigzag};
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -69,14 +77,133 @@ pub struct Times {
     pub cpu_after: u64,
 }
 
-/// Writes a record at `at` and commits it; returns its length. `outcome` is the result, or errno with `FAILED`.
+/// Writes a record at `at` and commits it; returns its length: 0 when it was counted in the record before. `outcome`
+/// is the result, or errno with `FAILED`. Without a memory, the record stands for itself.
 ///
 /// # Safety
 /// [`room`] bytes at `at` must be writable and zero, and the numbers, texts and list must be as many as the table
-/// says for `call`.
+/// says for `call`. The latest record that was written with this memory must still be where it was, unless
+/// [`Writer::moved`] was called.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn encode<const N: usize>(
+    memory: Option<&mut Writer>,
+    at: *mut u8,
+    call: Call,
+    flags: u8,
+    times: Times,
+    outcome: i64,
+    numbers: &[i64; N],
+    texts: &[&[u8]],
+    list: &[i64],
+) -> usize {
+    let Some(memory) = memory else {
+        // SAFETY: as the caller vouches.
+        return unsafe { encode_whole(None, at, call, flags, times, outcome, numbers, texts, list) };
+    };
+    let body = if call.recurs() { Body::of(call, flags, outcome, numbers, list) } else { None };
+    let Some(body) = body else {
+        memory.moved();
+        // SAFETY: as the caller vouches.
+        return unsafe { encode_whole(Some(memory), at, call, flags, times, outcome, numbers, texts, list) };
+    };
+    let place = body.place();
+    let known = memory.knows(place, &body);
+    let again = known && memory.repeats.latest == place + 1;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if again && flags & !BODY_FLAGS == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers) {
+            return count_again(memory, at, times);
+        }
+        memory.moved();
+        let length = if known {
+            encode_known(at, place, flags, times)
+        } else {
+            let length = encode_whole(Some(memory), at, call, flags, times, outcome, numbers, texts, list);
+            memory.remember(place, &body);
+            length
+        };
+        memory.repeats.latest = place + 1;
+        length
+    }
+}
+
+/// A record whose body has been written before.
+///
+/// # Safety
+/// As for [`encode`].
+#[inline(always)]
+unsafe fn encode_known(at: *mut u8, place: usize, flags: u8, times: Times) -> usize {
+    let own_flags = flags & !BODY_FLAGS != 0;
+    // SAFETY: every write stays inside the room that the caller vouches for.
+    unsafe {
+        let body = at.add(1);
+        let mut to = varint::write(body, 4 * place as u64 + 1 + 2 * u64::from(own_flags));
+        if own_flags {
+            to.write(flags);
+            to = to.add(1);
+        }
+        to = write_times(to, flags, times);
+        commit(at, body, to)
+    }
+}
+
+#[inline(always)]
+unsafe fn write_times(to: *mut u8, flags: u8, times: Times) -> *mut u8 {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let mut to = varint::write(to, times.end);
+        to = varint::write(to, times.took);
+        if flags & CPU_BEFORE != 0 {
+            to = varint::write(to, times.cpu_before);
+        }
+        if flags & CPU_AFTER != 0 {
+            to = varint::write(to, times.cpu_after);
+        }
+        to
+    }
+}
+
+/// Counts a call that did again what the record before says: in the `repeats` record behind it, which is made the
+/// first time.
+///
+/// # Safety
+/// As for [`encode`].
+#[inline(never)]
+unsafe fn count_again(memory: &mut Writer, at: *mut u8, times: Times) -> usize {
+    let repeats = &mut memory.repeats;
+    let is_new = repeats.at.is_null();
+    if is_new {
+        (repeats.at, repeats.count, repeats.end, repeats.took) = (at, 0, 0, 0);
+    }
+    repeats.count += 1;
+    repeats.end += times.end;
+    repeats.took += times.took;
+    // Length, key (two bytes), flags, end, took, result, count.
+    const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8;
+    // SAFETY: the record lies at `repeats.at`, or there is room for it.
+    unsafe {
+        let at = repeats.at;
+        varint::write_eight(at.add(4), repeats.end);
+        varint::write_eight(at.add(12), repeats.took);
+        varint::write_eight(at.add(21), zigzag(repeats.count as i64));
+        if !is_new {
+            return 0;
+        }
+        let body = at.add(1);
+        varint::write(body, 2 * Call::Repeats as u64);
+        commit(at, body, at.add(LENGTH))
+    }
+}
+
+/// A record at full length.
+///
+/// # Safety
+/// As for [`encode`].
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn encode_whole<const N: usize>(
+    mut memory: Option<&mut Writer>,
     at: *mut u8,
     call: Call,
     flags: u8,
@@ -89,16 +216,9 @@ pub unsafe fn encode<const N: usize>(
     // SAFETY: every write stays inside the room that the caller vouches for.
     unsafe {
         let body = at.add(1);
-        let mut to = varint::write(body, call as u64);
+        let mut to = varint::write(body, 2 * call as u64);
         to.write(flags);
-        to = varint::write(to.add(1), times.end);
-        to = varint::write(to, times.took);
-        if flags & CPU_BEFORE != 0 {
-            to = varint::write(to, times.cpu_before);
-        }
-        if flags & CPU_AFTER != 0 {
-            to = varint::write(to, times.cpu_after);
-        }
+        to = write_times(to.add(1), flags, times);
         if flags & FAILED != 0 {
             to = varint::write(to, outcome as u64);
         } else if flags & COMPLETE == 0 {
@@ -108,10 +228,7 @@ pub unsafe fn encode<const N: usize>(
             to = varint::write(to, zigzag(number));
         }
         for text in texts {
-            let length = text.len().min(MAX_TEXT_BYTES);
-            to = varint::write(to, length as u64);
-            core::ptr::copy_nonoverlapping(text.as_ptr(), to, length);
-            to = to.add(length);
+            to = write_text(memory.as_deref_mut(), to, &text[..text.len().min(MAX_TEXT_BYTES)]);
         }
         let (_, _, lists) = call.shape();
         if lists == 1 {
@@ -124,6 +241,24 @@ pub unsafe fn encode<const N: usize>(
             }
         }
         commit(at, body, to)
+    }
+}
+
+/// # Safety
+/// `text.len() + 4` bytes at `to` must be writable.
+#[inline]
+unsafe fn write_text(memory: Option<&mut Writer>, to: *mut u8, text: &[u8]) -> *mut u8 {
+    let (head, tail) = memory::split(text);
+    let known = memory.and_then(|memory| memory.head(head));
+    let (field, bytes) = match known {
+        Some(place) => (128 * tail.len() as u64 + 2 * place as u64 + 1, tail),
+        None => (2 * text.len() as u64, text),
+    };
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let to = varint::write(to, field);
+        core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        to.add(bytes.len())
     }
 }
 
@@ -192,9 +327,55 @@ pub struct Record<'a> {
     /// The integers, as many as the table says, then zeros.
     pub numbers: [i64; MAX_NUMBERS],
     /// The texts, as many as the table says, then empty ones.
-    pub texts: [&'a [u8]; MAX_TEXTS],
+    pub texts: [Text<'a>; MAX_TEXTS],
     /// The list.
     pub list: List<'a>,
+}
+
+/// A text, in the two pieces in which it may stand in a trace.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Text<'a> {
+    head: &'a [u8],
+    tail: &'a [u8],
+}
+
+impl<'a> Text<'a> {
+    /// A text in one piece.
+    pub fn whole(bytes: &'a [u8]) -> Text<'a> {
+        Text { head: &[], tail: bytes }
+    }
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Its bytes in order.
+    pub fn iter(&self) -> impl Iterator<Item = u8> + use<'a> {
+        self.head.iter().chain(self.tail).copied()
+    }
+}
+
+#[cfg(feature = "std")]
+impl<'a> Text<'a> {
+    /// Its bytes in one piece.
+    pub fn bytes(&self) -> std::borrow::Cow<'a, [u8]> {
+        if self.head.is_empty() { self.tail.into() } else { [self.head, self.tail].concat().into() }
+    }
+}
+
+impl core::fmt::Debug for Text<'_> {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(out, "\"{}{}\"", self.head.escape_ascii(), self.tail.escape_ascii())
+    }
+}
+
+impl PartialEq<[u8]> for Text<'_> {
+    fn eq(&self, bytes: &[u8]) -> bool {
+        bytes.strip_prefix(self.head) == Some(self.tail)
+    }
 }
 
 /// A list of integers, decoded when asked for.
@@ -233,6 +414,8 @@ pub enum Fault {
     UnknownCall(u64),
     /// The fields do not fill the record's length exactly.
     WrongLength,
+    /// It names a body or a head of a text that has not been written before.
+    UnknownPlace(u64),
 }
 
 /// Takes the record at the front of `bytes`. `Ok(None)`: the end of the records (a zero byte, or no bytes at all).
@@ -240,7 +423,7 @@ pub enum Fault {
 /// # Errors
 /// [`Fault`] when there is something that is not a record.
 #[inline]
-pub fn decode<'a>(bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, Fault> {
+pub fn decode<'a>(memory: &mut memory::Reader<'a>, bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, Fault> {
     if bytes.first().is_none_or(|&byte| byte == 0) {
         return Ok(None);
     }
@@ -252,7 +435,7 @@ pub fn decode<'a>(bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, Fault> {
     let Some((mut body, behind)) = rest.split_at_checked(length as usize) else {
         return Err(Fault::CutOff);
     };
-    let record = decode_body(&mut body)?;
+    let record = decode_body(memory, &mut body)?;
     if !body.is_empty() {
         return Err(Fault::WrongLength);
     }
@@ -261,20 +444,83 @@ pub fn decode<'a>(bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, Fault> {
 }
 
 #[inline(always)]
-fn decode_body<'a>(body: &mut &'a [u8]) -> Result<Record<'a>, Fault> {
+fn decode_body<'a>(memory: &mut memory::Reader<'a>, body: &mut &'a [u8]) -> Result<Record<'a>, Fault> {
     let short = Fault::WrongLength;
-    let id = varint::read(body).ok_or(short)?;
-    let call = Call::from_id(id).ok_or(Fault::UnknownCall(id))?;
-    let (&flags, rest) = body.split_first().ok_or(short)?;
+    let key = varint::read(body).ok_or(short)?;
+    if key & 1 == 1 {
+        return decode_known(memory, key, body);
+    }
+    let call = Call::from_id(key >> 1).ok_or(Fault::UnknownCall(key >> 1))?;
+    let flags = read_flags(body)?;
+    let times = read_times(body, flags)?;
+    let rest = *body;
+    let record = decode_rest(memory, call, flags, times, body)?;
+    remember(memory, &record, rest);
+    Ok(record)
+}
+
+/// A record that names the body it has.
+#[inline]
+fn decode_known<'a>(
+    memory: &mut memory::Reader<'a>,
+    key: u64,
+    body: &mut &'a [u8],
+) -> Result<Record<'a>, Fault> {
+    let place = key >> 2;
+    let known = usize::try_from(place).ok().and_then(|place| memory.body(place));
+    let known = known.ok_or(Fault::UnknownPlace(place))?;
+    let own = if key & 2 == 0 { 0 } else { read_flags(body)? };
+    let flags = known.flags & BODY_FLAGS | own & !BODY_FLAGS;
+    let times = read_times(body, flags)?;
+    decode_rest(memory, known.call, flags, times, &mut { known.rest })
+}
+
+#[inline(always)]
+fn read_flags(body: &mut &[u8]) -> Result<u8, Fault> {
+    let (&flags, rest) = body.split_first().ok_or(Fault::WrongLength)?;
     *body = rest;
-    let mut times = Times { end: varint::read(body).ok_or(short)?, ..Times::default() };
-    times.took = varint::read(body).ok_or(short)?;
-    if flags & CPU_BEFORE != 0 {
-        times.cpu_before = varint::read(body).ok_or(short)?;
+    Ok(flags)
+}
+
+#[inline(always)]
+fn read_times(body: &mut &[u8], flags: u8) -> Result<Times, Fault> {
+    let mut next = || varint::read(body).ok_or(Fault::WrongLength);
+    Ok(Times {
+        end: next()?,
+        took: next()?,
+        cpu_before: if flags & CPU_BEFORE != 0 { next()? } else { 0 },
+        cpu_after: if flags & CPU_AFTER != 0 { next()? } else { 0 },
+    })
+}
+
+/// Keeps the body of a record that stood at full length, if a writer does.
+#[inline(always)]
+fn remember<'a>(memory: &mut memory::Reader<'a>, record: &Record<'a>, rest: &'a [u8]) {
+    let (numbers, _, lists) = record.call.shape();
+    if !record.call.recurs() || numbers + record.list.len() + 2 > memory::WORDS || record.flags & SIGNAL != 0 {
+        return;
     }
-    if flags & CPU_AFTER != 0 {
-        times.cpu_after = varint::read(body).ok_or(short)?;
+    let outcome = if record.flags & FAILED != 0 { i64::from(record.errno) } else { record.result };
+    let mut values = [0; memory::WORDS - 2];
+    values[..numbers].copy_from_slice(&record.numbers[..numbers]);
+    if lists == 1 {
+        for (value, number) in values[numbers..].iter_mut().zip(record.list.iter()) {
+            *value = number;
+        }
     }
+    let body = Body::of_values(record.call, record.flags, outcome, &values, numbers + record.list.len());
+    memory.remember(body.place(), memory::Known { call: record.call, flags: record.flags, rest });
+}
+
+#[inline(always)]
+fn decode_rest<'a>(
+    memory: &mut memory::Reader<'a>,
+    call: Call,
+    flags: u8,
+    times: Times,
+    body: &mut &'a [u8],
+) -> Result<Record<'a>, Fault> {
+    let short = Fault::WrongLength;
     let (mut result, mut errno) = (-1, 0);
     if flags & FAILED != 0 {
         errno = varint::read(body).ok_or(short)?.min(i32::MAX as u64) as i32;
@@ -286,12 +532,9 @@ fn decode_body<'a>(body: &mut &'a [u8]) -> Result<Record<'a>, Fault> {
     for number in &mut numbers[..number_count] {
         *number = unzigzag(varint::read(body).ok_or(short)?);
     }
-    let mut texts: [&[u8]; MAX_TEXTS] = [&[]; MAX_TEXTS];
+    let mut texts = [Text::default(); MAX_TEXTS];
     for text in &mut texts[..text_count] {
-        let length = varint::read(body).ok_or(short)?;
-        let (front, behind) =
-            usize::try_from(length).ok().and_then(|n| body.split_at_checked(n)).ok_or(short)?;
-        (*text, *body) = (front, behind);
+        *text = read_text(memory, body, flags & SIGNAL == 0)?;
     }
     let mut list = List::default();
     if list_count == 1 {
@@ -305,6 +548,29 @@ fn decode_body<'a>(body: &mut &'a [u8]) -> Result<Record<'a>, Fault> {
         result = call.requested().map(|position| numbers[position]).ok_or(short)?;
     }
     Ok(Record { call, flags, times, result, errno, numbers, texts, list })
+}
+
+#[inline]
+fn read_text<'a>(
+    memory: &mut memory::Reader<'a>,
+    body: &mut &'a [u8],
+    remembered: bool,
+) -> Result<Text<'a>, Fault> {
+    let short = Fault::WrongLength;
+    let field = varint::read(body).ok_or(short)?;
+    let (length, head) = match field & 1 {
+        0 => (field >> 1, &[][..]),
+        _ => (field >> 7, memory.head((field >> 1) as usize % memory::HEADS)),
+    };
+    if field & 1 == 1 && head.is_empty() {
+        return Err(Fault::UnknownPlace((field >> 1) % memory::HEADS as u64));
+    }
+    let (tail, behind) = usize::try_from(length).ok().and_then(|n| body.split_at_checked(n)).ok_or(short)?;
+    *body = behind;
+    if field & 1 == 0 && remembered {
+        memory.remember_head(tail);
+    }
+    Ok(Text { head, tail })
 }
 
 #[cfg(test)]
@@ -326,7 +592,7 @@ mod tests {
         let times = Times { end: 1000, took: 40, cpu_before: 7, cpu_after: 9 };
         // SAFETY: the buffer has the room and is zero.
         let length =
-            unsafe { encode(buffer.as_mut_ptr(), call, flags, times, outcome, numbers, texts, list) };
+            unsafe { encode(None, buffer.as_mut_ptr(), call, flags, times, outcome, numbers, texts, list) };
         buffer.truncate(length);
         buffer
     }
@@ -335,7 +601,7 @@ mod tests {
     fn a_complete_read_takes_few_bytes() {
         let bytes = write(Call::Pread, COMPLETE, 4096, &[5, 4096, 1 << 20], &[], &[]);
         assert!(bytes.len() <= 14, "{} bytes", bytes.len());
-        let record = decode(&mut &bytes[..]).unwrap().unwrap();
+        let record = decode(&mut memory::Reader::default(), &mut &bytes[..]).unwrap().unwrap();
         assert_eq!((record.call, record.result, record.errno), (Call::Pread, 4096, 0));
         assert_eq!(record.numbers[..3], [5, 4096, 1 << 20]);
         assert_eq!((record.times.end, record.times.took), (1000, 40));
@@ -348,10 +614,10 @@ mod tests {
             let bytes =
                 write(Call::Rename, FAILED | CPU_BEFORE | CPU_AFTER, 2, &[], &[&long[..length], b"b"], &[]);
             let mut rest = &bytes[..];
-            let record = decode(&mut rest).unwrap().unwrap();
+            let record = decode(&mut memory::Reader::default(), &mut rest).unwrap().unwrap();
             assert!(rest.is_empty());
-            assert_eq!(record.texts[0], &long[..length.min(MAX_TEXT_BYTES)]);
-            assert_eq!(record.texts[1], b"b");
+            assert_eq!(record.texts[0], long[..length.min(MAX_TEXT_BYTES)]);
+            assert_eq!(record.texts[1], b"b"[..]);
             assert_eq!((record.errno, record.result), (2, -1));
             assert_eq!((record.times.cpu_before, record.times.cpu_after), (7, 9));
         }
@@ -362,7 +628,7 @@ mod tests {
         let list: Vec<i64> = (0..MAX_LIST as i64 + 10).map(|n| n * 0x1234_5678_9abc).collect();
         let bytes = write(Call::MpiStartall, 0, 0, &[9], &[], &list);
         assert!(bytes.len() <= MAX_RECORD_BYTES);
-        let record = decode(&mut &bytes[..]).unwrap().unwrap();
+        let record = decode(&mut memory::Reader::default(), &mut &bytes[..]).unwrap().unwrap();
         assert_eq!(record.list.len(), MAX_LIST);
         assert!(record.list.iter().eq(list[..MAX_LIST].iter().copied()));
     }
@@ -376,13 +642,13 @@ mod tests {
             // SAFETY: the buffers have the room and are zero.
             let bytes = unsafe {
                 let length =
-                    encode(encoded.as_mut_ptr(), Call::Rename, SIGNAL, Times::default(), 0, &[], texts, &[]);
+                    encode(None, encoded.as_mut_ptr(), Call::Rename, SIGNAL, Times::default(), 0, &[], texts, &[]);
                 copy_with_times(copy.as_mut_ptr(), &encoded[..length], times)
             };
-            let record = decode(&mut &copy[..bytes]).unwrap().unwrap();
+            let record = decode(&mut memory::Reader::default(), &mut &copy[..bytes]).unwrap().unwrap();
             assert_eq!((record.call, record.flags, record.result), (Call::Rename, SIGNAL, 0));
             assert_eq!((record.times.end, record.times.took), (times.end, times.took));
-            assert_eq!(record.texts[..2], [texts[0], texts[1]]);
+            assert_eq!(record.texts[..2], [Text::whole(texts[0]), Text::whole(texts[1])]);
         }
     }
 
@@ -390,18 +656,157 @@ mod tests {
     fn every_cut_is_noticed() {
         let bytes = write(Call::Rename, 0, 0, &[], &[&[b'p'; 300], b"new"], &[]);
         for cut in 1..bytes.len() {
-            assert_eq!(decode(&mut &bytes[..cut]).unwrap_err(), Fault::CutOff, "cut at {cut}");
+            assert_eq!(decode(&mut memory::Reader::default(), &mut &bytes[..cut]).unwrap_err(), Fault::CutOff, "cut at {cut}");
         }
-        assert!(decode(&mut &[][..]).unwrap().is_none());
-        assert!(decode(&mut &[0, 1, 2][..]).unwrap().is_none());
+        assert!(decode(&mut memory::Reader::default(), &mut &[][..]).unwrap().is_none());
+        assert!(decode(&mut memory::Reader::default(), &mut &[0, 1, 2][..]).unwrap().is_none());
     }
 
     #[test]
     fn damage_is_told_apart() {
-        assert_eq!(decode(&mut &[3, 79, 0, 0][..]).unwrap_err(), Fault::UnknownCall(79));
+        assert_eq!(decode(&mut memory::Reader::default(), &mut &[4, 158, 1, 0, 0][..]).unwrap_err(), Fault::UnknownCall(79));
         let mut bytes = write(Call::Fsync, 0, 0, &[3], &[], &[]);
         bytes[0] += 1;
         bytes.push(1);
-        assert_eq!(decode(&mut &bytes[..]).unwrap_err(), Fault::WrongLength);
+        assert_eq!(decode(&mut memory::Reader::default(), &mut &bytes[..]).unwrap_err(), Fault::WrongLength);
+    }
+
+    /// Writes records one behind the other, as a thread does.
+    struct Thread {
+        memory: Writer,
+        bytes: Vec<u8>,
+        length: usize,
+    }
+
+    impl Thread {
+        fn new() -> Thread {
+            Thread { memory: Writer::NEW, bytes: vec![0; 1 << 16], length: 0 }
+        }
+
+        fn write<const N: usize>(
+            &mut self,
+            call: Call,
+            flags: u8,
+            outcome: i64,
+            numbers: &[i64; N],
+            texts: &[&[u8]],
+            list: &[i64],
+        ) -> usize {
+            let times = Times { end: 100, took: 40, cpu_before: 7, cpu_after: 9 };
+            let at = self.bytes[self.length..].as_mut_ptr();
+            let memory = (flags & SIGNAL == 0).then_some(&mut self.memory);
+            // SAFETY: there is room, all of it zero, and nothing moves.
+            let bytes = unsafe { encode(memory, at, call, flags, times, outcome, numbers, texts, list) };
+            self.length += bytes;
+            bytes
+        }
+
+        fn read(&self) -> Vec<Record<'_>> {
+            let (mut memory, mut rest, mut records) = (memory::Reader::default(), &self.bytes[..], Vec::new());
+            while let Some(record) = decode(&mut memory, &mut rest).unwrap() {
+                records.push(record);
+            }
+            assert_eq!(self.bytes.len() - rest.len(), self.length);
+            records
+        }
+    }
+
+    #[test]
+    fn what_was_written_before_is_short() {
+        let mut thread = Thread::new();
+        let list = [0x5500_0000_0000, 3, 7, 1024];
+        let first = thread.write(Call::MpiWait, 0, 0, &[1, 1], &[], &list);
+        thread.write(Call::Read, COMPLETE, 10, &[3, 10], &[], &[]);
+        let again = thread.write(Call::MpiWait, 0, 0, &[1, 1], &[], &list);
+        let waited = thread.write(Call::MpiWait, CPU_BEFORE | WAITED, 0, &[1, 1], &[], &list);
+        thread.write(Call::MpiWait, INNER, 0, &[1, 1], &[], &list);
+        assert!(first > 14 && again <= 6 && waited <= 8, "{first} {again} {waited} bytes");
+        let records = thread.read();
+        for index in [0, 2, 3, 4] {
+            let record = &records[index];
+            assert_eq!((record.call, record.result, record.numbers[..2].to_vec()), (Call::MpiWait, 0, vec![1, 1]));
+            assert!(record.list.iter().eq(list), "record {index}");
+            assert_eq!((record.times.end, record.times.took), (100, 40));
+        }
+        let flags: Vec<u8> = records.iter().map(|record| record.flags).collect();
+        assert_eq!(flags, [0, COMPLETE, 0, CPU_BEFORE | WAITED, INNER]);
+        assert_eq!(records[3].times.cpu_before, 7);
+    }
+
+    #[test]
+    fn every_body_comes_back_whatever_shares_its_place() {
+        let mut thread = Thread::new();
+        let mut expected = Vec::new();
+        for step in 0..3000i64 {
+            let (fd, offset) = (step * 7919 % 40, step * 104_729 % 900);
+            let failed = step % 11 == 0;
+            let (flags, outcome) = if failed { (FAILED, 5) } else { (0, offset) };
+            let flags = flags | if step % 13 == 0 { SIGNAL } else { 0 };
+            thread.write(Call::Dup3, flags, outcome, &[fd, offset, 0], &[], &[]);
+            expected.push((flags, if failed { -1 } else { offset }, [fd, offset, 0]));
+        }
+        let found: Vec<_> = thread.read().iter().map(|r| (r.flags, r.result, [r.numbers[0], r.numbers[1], r.numbers[2]])).collect();
+        assert!(found == expected);
+    }
+
+    #[test]
+    fn a_writer_that_has_forgotten_is_understood() {
+        let mut thread = Thread::new();
+        for step in 0..60 {
+            thread.write(Call::Fsync, 0, 0, &[step % 3], &[], &[]);
+            thread.write(Call::Unlink, 0, 0, &[], &[b"/some/folder/name"], &[]);
+            if step % 7 == 0 {
+                thread.memory.forget();
+            }
+        }
+        for (index, pair) in thread.read().chunks(2).enumerate() {
+            assert_eq!(pair[0].numbers[0], index as i64 % 3);
+            assert_eq!(pair[1].texts[0], b"/some/folder/name"[..]);
+        }
+    }
+
+    #[test]
+    fn heads_of_paths_are_written_once() {
+        let mut thread = Thread::new();
+        let paths: [&[u8]; 5] = [b"/usr/include/bits/types.h", b"/usr/include/bits/time.h", b"/x", b"no-slash", b"no-slash"];
+        let bytes: Vec<usize> = paths.iter().map(|path| thread.write(Call::Unlink, 0, 0, &[], &[path], &[])).collect();
+        assert!(bytes[1] + 17 < bytes[0] && bytes[4] + 6 < bytes[3], "{bytes:?}");
+        // What a signal handler writes is neither remembered nor does it refer to anything.
+        thread.write(Call::Unlink, SIGNAL, 0, &[], &[b"/usr/include/asm/x"], &[]);
+        thread.write(Call::Unlink, 0, 0, &[], &[b"/usr/include/asm/x"], &[]);
+        let records = thread.read();
+        for (record, path) in records.iter().zip(paths) {
+            assert_eq!(record.texts[0], *path);
+        }
+        assert_eq!(records[5].texts[0].bytes(), records[6].texts[0].bytes());
+    }
+
+    #[test]
+    fn idle_calls_are_counted() {
+        let mut thread = Thread::new();
+        let poll = |thread: &mut Thread, flags| thread.write(Call::Poll, flags, 0, &[1, 0], &[], &[]);
+        poll(&mut thread, 0);
+        let (made, counted) = (poll(&mut thread, 0), poll(&mut thread, 0));
+        assert!(made > 0 && counted == 0);
+        poll(&mut thread, 0);
+        // A CPU reading has a record of its own, and so does whatever is not idle.
+        poll(&mut thread, CPU_BEFORE);
+        poll(&mut thread, 0);
+        thread.write(Call::Poll, 0, 1, &[1, 0], &[], &[3, 1]);
+        thread.write(Call::Poll, 0, 1, &[1, 0], &[], &[3, 1]);
+        let records = thread.read();
+        let seen: Vec<_> = records.iter().map(|record| (record.call, record.numbers[0], record.times.end)).collect();
+        let once = (Call::Poll, 1, 100);
+        assert_eq!(seen, [once, (Call::Repeats, 3, 300), once, (Call::Repeats, 1, 100), once, once]);
+        assert_eq!(records[1].times.took, 120);
+    }
+
+    #[test]
+    fn places_that_hold_nothing_are_told() {
+        let decode = |bytes: &[u8]| decode(&mut memory::Reader::default(), &mut { bytes }).unwrap_err();
+        assert_eq!(decode(&[3, 4 * 9 + 1, 1, 1]), Fault::UnknownPlace(9));
+        assert_eq!(decode(&[5, 0xff, 0xff, 0x7f, 1, 1]), Fault::UnknownPlace(0x1f_ffff >> 2));
+        assert_eq!(decode(&[6, 2 * Call::Unlink as u8, 0, 1, 1, 0, 2 * 5 + 1]), Fault::UnknownPlace(5));
+        assert_eq!(decode(&[7, 2 * Call::Unlink as u8, 0, 1, 1, 0, 0x80 | (2 * 5 + 1), 0]), Fault::UnknownPlace(5));
     }
 }

@@ -3,7 +3,7 @@
 mod events;
 
 use crate::calls::Call;
-use crate::header;
+use crate::header::{self, ClockPair, Header};
 use crate::reader::{Event, Events, ThreadTrace, TraceError};
 use crate::record;
 use std::collections::HashMap;
@@ -168,7 +168,7 @@ impl Run {
     fn arrange(&mut self, mut traces: Vec<ThreadTrace>) {
         traces.sort_by_key(|trace| (trace.header().start.monotonic_ns, trace.header().tid));
         let rates = TickRates::of(&traces);
-        let origin = Origins::of(&traces);
+        let origin = Origins::of(&traces, &rates);
         let mut by_image: HashMap<([u8; 16], u32, u64), usize> = HashMap::new();
         for trace in traces {
             let header = trace.header();
@@ -179,7 +179,7 @@ impl Run {
             });
             let ns_per_tick = rates.ns_per_tick(&trace);
             let clock = Clock {
-                start_ns: origin.since(&trace),
+                start_ns: origin.since(&trace, &rates),
                 ns_per_unit: ns_per_tick * (1u64 << header.tick_shift) as f64,
             };
             let cost = |ticks: u32| (f64::from(ticks) * ns_per_tick) as u64;
@@ -201,7 +201,7 @@ impl Run {
         }
         for event in trace.events().take(8) {
             if event.call == Call::ProcessStart {
-                let text = |index: usize| String::from_utf8_lossy(event.texts[index]).into_owned();
+                let text = |index: usize| String::from_utf8_lossy(&event.texts[index].bytes()).into_owned();
                 (process.exe, process.cwd, process.command) = (text(0), text(1), text(2));
             }
         }
@@ -217,7 +217,7 @@ impl Run {
         let mut found = Vec::new();
         for thread in &self.threads {
             for event in thread.events().filter(|event| event.call == Call::Unobserved) {
-                let what = String::from_utf8_lossy(event.texts[0]).into_owned();
+                let what = String::from_utf8_lossy(&event.texts[0].bytes()).into_owned();
                 found.push((self.processes[thread.process].pid, what));
             }
         }
@@ -296,29 +296,63 @@ impl TickRates {
 /// whoever knows more (messages between them) corrects the difference later.
 struct Origins {
     start_realtime_ns: i128,
-    realtime_minus_monotonic: HashMap<[u8; 16], i128>,
+    machines: HashMap<[u8; 16], Machine>,
 }
 
+/// A machine's clocks, as its first trace has them.
+struct Machine {
+    clock: u32,
+    start: ClockPair,
+    realtime_minus_monotonic: i128,
+}
+
+/// Differences below this are the clocks' own.
+const NAMESPACE_NS: i128 = 1_000_000_000;
+
 impl Origins {
-    fn of(traces: &[ThreadTrace]) -> Origins {
-        let mut realtime_minus_monotonic = HashMap::new();
-        let mut start_realtime_ns = i128::MAX;
+    fn of(traces: &[ThreadTrace], rates: &TickRates) -> Origins {
+        let mut origins = Origins { start_realtime_ns: i128::MAX, machines: HashMap::new() };
         for trace in traces {
             let header = trace.header();
-            let difference = *realtime_minus_monotonic
-                .entry(header.boot_id)
-                .or_insert(i128::from(header.start_realtime_ns) - i128::from(header.start.monotonic_ns));
+            origins.machines.entry(header.boot_id).or_insert_with(|| Machine {
+                clock: header.clock,
+                start: header.start,
+                realtime_minus_monotonic: realtime_minus_monotonic(header),
+            });
             let started = i128::from(header.process_start_ns.min(header.start.monotonic_ns));
-            start_realtime_ns = start_realtime_ns.min(started + difference);
+            let started = started + origins.to_realtime(trace, rates);
+            origins.start_realtime_ns = origins.start_realtime_ns.min(started);
         }
-        Origins { start_realtime_ns, realtime_minus_monotonic }
+        origins
     }
 
-    fn since(&self, trace: &ThreadTrace) -> f64 {
+    /// What to add to the trace's monotonic clock.
+    fn to_realtime(&self, trace: &ThreadTrace, rates: &TickRates) -> i128 {
         let header = trace.header();
-        let difference = self.realtime_minus_monotonic.get(&header.boot_id).copied().unwrap_or(0);
-        (i128::from(header.start.monotonic_ns) + difference - self.start_realtime_ns) as f64
+        let Some(machine) = self.machines.get(&header.boot_id) else { return 0 };
+        let common = machine.realtime_minus_monotonic;
+        // In a time namespace the monotonic clock is another one. A real-time clock that was set looks alike, but then
+        // the machine's ticks go on as before.
+        let ahead = common - realtime_minus_monotonic(header);
+        let ticks = header.start.ticks as f64 - machine.start.ticks as f64;
+        let by_ticks = ticks * rates.ns_per_tick(trace);
+        let passed = i128::from(header.start.monotonic_ns) - i128::from(machine.start.monotonic_ns);
+        let unexplained = passed - by_ticks as i128;
+        let namespace = header.clock == header::CLOCK_TSC
+            && machine.clock == header::CLOCK_TSC
+            && ahead.abs() > NAMESPACE_NS
+            && (unexplained - ahead).abs() < ahead.abs() / 2;
+        if namespace { common - ahead } else { common }
     }
+
+    fn since(&self, trace: &ThreadTrace, rates: &TickRates) -> f64 {
+        let start = i128::from(trace.header().start.monotonic_ns);
+        (start + self.to_realtime(trace, rates) - self.start_realtime_ns) as f64
+    }
+}
+
+fn realtime_minus_monotonic(header: &Header) -> i128 {
+    i128::from(header.start_realtime_ns) - i128::from(header.start.monotonic_ns)
 }
 
 /// What lay between two calls of one thread.

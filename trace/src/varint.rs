@@ -39,6 +39,20 @@ pub unsafe fn write(at: *mut u8, mut value: u64) -> *mut u8 {
     }
 }
 
+/// Writes `value`, of which the lowest 56 bits count, as exactly eight bytes, stored at once.
+///
+/// # Safety
+/// `at` must be valid for writing eight bytes.
+#[inline(always)]
+pub unsafe fn write_eight(at: *mut u8, value: u64) {
+    let mut word = 0;
+    for index in 0..8 {
+        word |= (value >> (7 * index) & 0x7f | 0x80) << (8 * index);
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { at.cast::<u64>().write_unaligned((word & !(0x80 << 56)).to_le()) };
+}
+
 /// Reads one integer from the front of `bytes` and advances it. `None`: cut off, or longer than 64 bits.
 #[inline(always)]
 pub fn read(bytes: &mut &[u8]) -> Option<u64> {

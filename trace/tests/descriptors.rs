@@ -231,10 +231,75 @@ fn relative_paths_start_from_the_folder_or_a_directory() {
 }
 
 #[test]
+fn transfers_inside_the_kernel_move_what_has_no_offset() {
+    let thread = app()
+        .open(100, "from", 3)
+        .open(200, "to", 4)
+        .call(Call::CopyFileRange, 300, 5, 600, &[3, 4, -1, -1, 4096, 0], &[], &[])
+        .call(Call::CopyFileRange, 400, 5, 10, &[3, 4, 50, 1990, 10, 0], &[], &[])
+        .call(Call::Sendfile, 500, 5, 7, &[3, 4, -1, 7], &[], &[])
+        .call(Call::Sendfile, 600, 5, 8, &[3, 4, 0, 8], &[], &[])
+        .call(Call::Pipe, 700, 5, 0, &[5, 6, 0, 77], &[], &[])
+        .call(Call::Splice, 800, 5, 20, &[3, 6, 100, -1, 20, 0], &[], &[])
+        .call(Call::Splice, 900, 5, 5, &[5, 4, -1, -1, 5, 0], &[], &[])
+        .call(Call::Tee, 1000, 5, 9, &[5, 6, 9, 0], &[], &[])
+        .fail(Call::Splice, 1100, 5, 22, &[3, 4, -1, -1, 5, 0], &[])
+        .fail(Call::Sendfile, 1200, 5, 9, &[3, 90, -1, 5], &[])
+        .call(Call::Lseek, 1300, 5, 3, &[4, 3, 0], &[], &[])
+        .call(Call::Fcntl, 1400, 5, 0, &[4, 4, i64::from(flags::O_APPEND)], &[], &[])
+        .call(Call::Write, 1500, 5, 1, &[4, 1], &[], &[]);
+    let (descriptors, all) = follow(&[thread]);
+    let [from, to] = of(&all, Call::Open)[..] else { panic!("two opens") };
+    let (from, to) = (from.opened, to.opened);
+    let reader = of(&all, Call::Pipe)[0].opened;
+    let writer = reader.map(|reader| reader + 1);
+    let ends = |call| of(&all, call).iter().map(|seen| (seen.file, seen.second_file)).collect::<Vec<_>>();
+    assert_eq!(ends(Call::CopyFileRange), [(from, to); 2]);
+    assert_eq!(ends(Call::Sendfile), [(from, to), (from, to), (from, None)]);
+    assert_eq!(ends(Call::Splice), [(from, writer), (reader, to), (from, to)], "a failed one tells them too");
+    assert_eq!(ends(Call::Tee), [(reader, writer)]);
+    let copy = of(&all, Call::CopyFileRange)[0];
+    assert_eq!(copy.path.as_deref(), Some("/home/u/from"));
+    assert_eq!(copy.second_path.as_deref(), Some("/home/u/to"));
+    let file = |id: Option<OpenId>| descriptors.open_file(id.unwrap());
+    assert_eq!(file(from).offset, 607, "what had an offset moved nothing");
+    assert_eq!(file(to).offset, 2001, "appended behind the farthest byte written");
+    assert_eq!((file(reader).inode, file(writer).inode), (77, 77));
+    assert_eq!(file(writer).offset, 20);
+}
+
+#[test]
+fn memory_that_is_a_file_has_no_path() {
+    let thread = app()
+        .call(Call::MemfdCreate, 100, 5, 3, &[1, 9], &[b"name"], &[])
+        .call(Call::Write, 200, 5, 24, &[3, 24], &[], &[])
+        .close(300, 3);
+    let (descriptors, all) = follow(&[thread]);
+    let made = of(&all, Call::MemfdCreate)[0];
+    let file = descriptors.open_file(made.opened.unwrap());
+    assert_eq!((file.path.as_deref(), file.inode, file.st_mode, file.offset), (None, 9, 0o100_777, 24));
+    assert_eq!(of(&all, Call::Write)[0].path, None);
+    assert_eq!(of(&all, Call::Close)[0].released, [made.opened.unwrap()]);
+}
+
+#[test]
+fn openat2_opens_below_its_directory() {
+    let directory = i64::from(flags::O_DIRECTORY);
+    let thread = app()
+        .call(Call::Open, 100, 5, 3, &[directory, 0, 0o040_755, 0, 1], &[b"/srv"], &[])
+        .call(Call::Openat2, 200, 5, 4, &[3, 2, 0, 8, REGULAR, 50, 6], &[b"x"], &[])
+        .call(Call::Getdents, 300, 5, 120, &[3, 4096], &[], &[]);
+    let (descriptors, all) = follow(&[thread]);
+    let file = descriptors.open_file(of(&all, Call::Openat2)[0].opened.unwrap());
+    assert_eq!((file.path.as_deref(), file.flags, file.size, file.inode), (Some("/srv/x"), 2, 50, 6));
+    assert_eq!(of(&all, Call::Getdents)[0].path.as_deref(), Some("/srv"));
+}
+
+#[test]
 fn what_has_no_path() {
     let unnamed = i64::from(flags::O_TMPFILE | flags::O_RDWR);
     let thread = app()
-        .call(Call::Pipe, 100, 5, 0, &[3, 4, 0], &[], &[])
+        .call(Call::Pipe, 100, 5, 0, &[3, 4, 0, 77], &[], &[])
         .call(Call::Open, 200, 5, 5, &[unnamed, 0, REGULAR, 0, 1], &[b"/tmp"], &[])
         .call(Call::Popen, 300, 5, 0, &[6], &[b"ls", b"r"], &[])
         .call(Call::InheritedFd, 400, 0, 0, &[70_000, 0, 0, 0o140_777, 0, 5], &[b"socket:[5]"], &[])

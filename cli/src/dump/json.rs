@@ -50,7 +50,7 @@ fn call(out: &mut impl Write, line: &Line<'_>, event: &Event<'_>, touched: &Touc
         string(out, path)?;
     }
     out.write_all(b",\"args\":{")?;
-    arguments(out, event)?;
+    arguments(out, event, touched)?;
     write!(out, "}},\"result\":{}", event.result)?;
     if event.has(FAILED) {
         write!(out, ",\"errno\":{}", event.errno)?;
@@ -67,7 +67,7 @@ fn call(out: &mut impl Write, line: &Line<'_>, event: &Event<'_>, touched: &Touc
     Ok(())
 }
 
-fn arguments(out: &mut impl Write, event: &Event<'_>) -> io::Result<()> {
+fn arguments(out: &mut impl Write, event: &Event<'_>, touched: &Touched) -> io::Result<()> {
     let mut texts = event.texts.iter();
     for (position, arg) in event.call.args().iter().enumerate() {
         let comma = if position == 0 { "" } else { "," };
@@ -75,7 +75,7 @@ fn arguments(out: &mut impl Write, event: &Event<'_>) -> io::Result<()> {
         if arg.kind.is_number() {
             write!(out, "{}", event.numbers[position])?;
         } else if arg.kind.is_text() {
-            string(out, &text::escape(texts.next().copied().unwrap_or_default()))?;
+            string(out, &text::escape(&texts.next().copied().unwrap_or_default().bytes()))?;
         } else {
             out.write_all(b"[")?;
             for (index, number) in event.list.iter().enumerate() {
@@ -83,6 +83,11 @@ fn arguments(out: &mut impl Write, event: &Event<'_>) -> io::Result<()> {
             }
             out.write_all(b"]")?;
         }
+    }
+    // Whom the bytes went to or came from, which is no argument where the socket is connected.
+    if let (Some(peer), Some(_)) = (&touched.peer, event.call.requested()) {
+        out.write_all(b",\"peer\":")?;
+        string(out, peer)?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Arguments as their manual pages write them.
 
+use super::constants::{self, Names};
 use std::fmt::{self, Display, Formatter};
 use syn_trace::calls::{ANY, COMM_NULL, COMM_SELF, COMM_WORLD, Call, Kind, NOBODY, ROOT, UNDEFINED};
 use syn_trace::descriptors::{AT_FDCWD, flags};
@@ -37,46 +38,24 @@ impl Display for Symbol {
                 UNDEFINED => out.write_str("undefined"),
                 number => write!(out, "{number}"),
             },
-            (_, "whence") => {
-                named(out, value, &["SEEK_SET", "SEEK_CUR", "SEEK_END", "SEEK_DATA", "SEEK_HOLE"])
-            }
-            (_, "cmd") if self.call == Call::Fcntl => fcntl(out, value),
             (_, "mode") if matches!(self.call, Call::Access | Call::Faccessat) => access(out, value),
-            _ => write!(out, "{value}"),
+            (_, name) => match constants::of(self.call, name) {
+                Some(Names::Counted(names)) => counted(out, value, names),
+                Some(Names::Valued(names)) => match names.iter().find(|(known, _)| *known == value) {
+                    Some((_, name)) => out.write_str(name),
+                    None => write!(out, "{value:#x}"),
+                },
+                Some(Names::Bits(names)) if value != 0 => joined(out, value, names),
+                _ => write!(out, "{value}"),
+            },
         }
     }
 }
 
-fn named(out: &mut Formatter<'_>, value: i64, names: &[&str]) -> fmt::Result {
+fn counted(out: &mut Formatter<'_>, value: i64, names: &[&str]) -> fmt::Result {
     match usize::try_from(value).ok().and_then(|index| names.get(index)) {
         Some(name) => out.write_str(name),
         None => write!(out, "{value}"),
-    }
-}
-
-fn fcntl(out: &mut Formatter<'_>, command: i64) -> fmt::Result {
-    const FIRST: [&str; 12] = [
-        "F_DUPFD", "F_GETFD", "F_SETFD", "F_GETFL", "F_SETFL", "F_GETLK", "F_SETLK", "F_SETLKW", "F_SETOWN",
-        "F_GETOWN", "F_SETSIG", "F_GETSIG",
-    ];
-    const LINUX: [&str; 11] = [
-        "F_SETLEASE",
-        "F_GETLEASE",
-        "F_NOTIFY",
-        "1027",
-        "1028",
-        "1029",
-        "F_DUPFD_CLOEXEC",
-        "F_SETPIPE_SZ",
-        "F_GETPIPE_SZ",
-        "F_ADD_SEALS",
-        "F_GET_SEALS",
-    ];
-    const LOCKS: [&str; 3] = ["F_OFD_GETLK", "F_OFD_SETLK", "F_OFD_SETLKW"];
-    match command {
-        36..=38 => named(out, command - 36, &LOCKS),
-        1024..=1034 => named(out, command - 1024, &LINUX),
-        _ => named(out, command, &FIRST),
     }
 }
 
@@ -146,6 +125,12 @@ mod tests {
         assert_eq!(show(Call::Open, "flags", Kind::OpenFlags, 1 << 40), "O_RDONLY|0o20000000000000");
         assert_eq!(show(Call::Lseek, "whence", Kind::Int, 2), "SEEK_END");
         assert_eq!(show(Call::Fcntl, "cmd", Kind::Int, 1030), "F_DUPFD_CLOEXEC");
+        assert_eq!(show(Call::Fcntl, "cmd", Kind::Int, 77), "0x4d");
+        assert_eq!(show(Call::Flock, "operation", Kind::Int, 6), "LOCK_EX|LOCK_NB");
+        assert_eq!(show(Call::PosixFadvise, "advice", Kind::Int, 2), "POSIX_FADV_SEQUENTIAL");
+        assert_eq!(show(Call::PosixFadvise, "advice", Kind::Int, 99), "99");
+        assert_eq!(show(Call::Fallocate, "mode", Kind::Int, 0), "0");
+        assert_eq!(show(Call::Unlinkat, "flags", Kind::Int, 0x201), "AT_REMOVEDIR|0o1");
         assert_eq!(show(Call::Access, "mode", Kind::Int, 6), "R_OK|W_OK");
         assert_eq!(show(Call::MpiRecv, "source", Kind::Rank, -1), "any");
         assert_eq!(show(Call::MpiBcast, "comm", Kind::Comm, 1), "world");

@@ -4,7 +4,7 @@ use super::errno;
 use super::symbols::Symbol;
 use super::timeline::{Item, Line};
 use std::io::{self, Write};
-use syn_trace::calls::Kind;
+use syn_trace::calls::{Kind, Layer};
 use syn_trace::descriptors::Touched;
 use syn_trace::record::{BEGAN, FAILED};
 use syn_trace::{Event, text};
@@ -45,19 +45,29 @@ const fn indent(depth: u32) -> &'static str {
 
 fn call(out: &mut impl Write, event: &Event<'_>, touched: &Touched) -> io::Result<()> {
     write!(out, "{}{}(", indent(event.depth()), event.call.name())?;
-    let (mut texts, mut separator, mut path_shown) = (event.texts.iter(), "", false);
+    let (mut texts, mut separator) = (event.texts.iter(), "");
+    // One behind each descriptor; the second path is a descriptor's only if there is a second file.
+    let second = touched.second_file.and(touched.second_path.as_ref());
+    let mut paths = [touched.path.as_ref(), second].into_iter();
+    let mut peer = touched.peer.as_ref();
     for (position, arg) in event.call.args().iter().enumerate() {
         write!(out, "{separator}{}=", arg.name)?;
         separator = ", ";
         if arg.kind.is_number() {
             let (name, kind, value) = (arg.name, arg.kind, event.numbers[position]);
             write!(out, "{}", Symbol { call: event.call, name, kind, value })?;
-            if let (Kind::Fd, Some(path), false) = (kind, &touched.path, path_shown) {
+            // The address of a mapping stands for its file as a descriptor does.
+            if (kind == Kind::Fd || kind == Kind::Handle && event.call.layer() == Layer::Mmap)
+                && let Some(path) = paths.next().flatten()
+            {
                 write!(out, "<{}>", path.escape_debug())?;
-                path_shown = true;
+            } else if kind == Kind::Fd
+                && let Some(peer) = peer.take()
+            {
+                write!(out, "<{}>", peer.escape_debug())?;
             }
         } else if arg.kind.is_text() {
-            write!(out, "{:?}", text::escape(texts.next().copied().unwrap_or_default()))?;
+            write!(out, "{:?}", text::escape(&texts.next().copied().unwrap_or_default().bytes()))?;
         } else {
             list(out, event)?;
         }

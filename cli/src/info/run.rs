@@ -1,5 +1,6 @@
 //! What a run holds.
 
+use super::statement::Observed;
 use super::table::{self, row};
 use super::{Common, Counts};
 use crate::survey::{Survey, end_of_process};
@@ -36,6 +37,8 @@ struct ProcessInfo {
     /// Only process creation was recorded: a launcher or a shell.
     launcher: bool,
     end: &'static str,
+    #[serde(flatten)]
+    observed: Observed,
 }
 
 impl Info {
@@ -80,7 +83,7 @@ impl Info {
 }
 
 fn process_list(run: &Run, survey: &Survey) -> Vec<ProcessInfo> {
-    let describe = |process: &syn_trace::run::Process| {
+    let describe = |(index, process): (usize, &syn_trace::run::Process)| {
         let threads: Vec<_> = process.threads.iter().map(|&thread| &run.threads[thread]).collect();
         let sum = |count: fn(&crate::survey::ThreadSurvey) -> u64| {
             process.threads.iter().map(|&thread| count(&survey.threads[thread])).sum()
@@ -96,9 +99,10 @@ fn process_list(run: &Run, survey: &Survey) -> Vec<ProcessInfo> {
             command: process.command.clone(),
             launcher: process.process_only,
             end: end_of_process(&threads),
+            observed: Observed::of(run, index, survey),
         }
     };
-    run.processes.iter().map(describe).collect()
+    run.processes.iter().enumerate().map(describe).collect()
 }
 
 /// One screen about a run.
@@ -135,6 +139,9 @@ pub fn screen(run: &Run, info: &Info, rows: usize) -> String {
         );
         if process.launcher {
             let _ = write!(line, " (launcher)");
+        }
+        if process.observed.dropped + process.observed.not_understood > 0 || !process.observed.unobserved.is_empty() {
+            line += " (not all seen)";
         }
         lines.push(line);
     }

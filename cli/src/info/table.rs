@@ -1,6 +1,7 @@
 //! The parts of a screen that runs and plans share.
 
 use super::{Common, Counts};
+use crate::survey::NotEntered;
 use std::fmt::Write;
 
 /// Rows of a list before it is cut, so that everything fits one screen.
@@ -47,7 +48,7 @@ pub fn list(out: &mut String, heading: &str, lines: &[String], rows: usize) {
 
 /// What is missing; the last thing on the screen.
 pub fn missing(out: &mut String, common: &Common, rows: usize) {
-    let entered: Vec<String> = common.not_entered.iter().map(describe).collect();
+    let entered: Vec<String> = common.not_entered.iter().map(NotEntered::describe).collect();
     list(out, "left no trace:", &entered, rows);
     let unobserved: Vec<String> = common
         .unobserved
@@ -61,19 +62,4 @@ pub fn missing(out: &mut String, common: &Common, rows: usize) {
     let _ = writeln!(out);
     let complete = if common.complete { "yes, nothing was missed" } else { "no, see above" };
     row(out, "complete", complete);
-}
-
-fn describe(missing: &crate::survey::NotEntered) -> String {
-    let mut line = match (missing.pid, missing.rank) {
-        (_, Some(rank)) => return format!("rank {rank}: its trace is not in the folder"),
-        (Some(pid), _) => format!("process {pid}"),
-        (None, _) => "a process".into(),
-    };
-    if let (Some(by), Some(call)) = (missing.started_by, missing.call) {
-        let _ = write!(line, ", {call} by process {by}");
-    }
-    if let Some(program) = &missing.program {
-        let _ = write!(line, ": {program}");
-    }
-    line + " (statically linked, set-user-ID, or ended at once)"
 }

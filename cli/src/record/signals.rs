@@ -47,6 +47,16 @@ impl Relay {
         Ok(child)
     }
 
+    /// The same for a process that somebody else starts, and waits for.
+    pub fn begin(&self, pid: u32) {
+        *lock(&self.running) = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    }
+
+    /// There is no such process any more.
+    pub fn end(&self) {
+        *lock(&self.running) = None;
+    }
+
     /// Waits for the command. Its process id stays taken until no more signal can be sent to it.
     pub fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

@@ -1,6 +1,6 @@
 //! Which processes were started, and which of them left no trace.
 
-use super::NotEntered;
+use super::{NotEntered, Reason};
 use std::collections::{HashMap, HashSet};
 use syn_trace::record::{BEGAN, FAILED};
 use syn_trace::{Call, Event, Run, text};
@@ -33,22 +33,22 @@ impl Children {
         }
         let (pid, program) = match event.call {
             Call::Execve if began_exec => {
-                self.exec = Some(text::escape(event.texts[0]).into_owned());
+                self.exec = Some(text::escape(&event.texts[0].bytes()).into_owned());
                 return;
             }
-            Call::Fork | Call::Vfork if event.result > 0 => (event.result, None),
+            Call::Fork | Call::Vfork | Call::Clone if makes_process(event) => (event.result, None),
             Call::PosixSpawn if event.result == 0 && event.numbers[0] > 0 => {
-                (event.numbers[0], Some(event.texts[0]))
+                (event.numbers[0], Some(event.texts[0].bytes()))
             }
             // Whoever is waited for existed, however it was made (clone, a fork nobody saw).
             Call::Waitpid if event.result > 0 => (event.result, None),
             // What runs is a shell; the calls do not tell its process id.
-            Call::System if event.result != -1 => (0, Some(event.texts[0])),
-            Call::Popen => (0, Some(event.texts[0])),
+            Call::System if event.result != -1 => (0, Some(event.texts[0].bytes())),
+            Call::Popen => (0, Some(event.texts[0].bytes())),
             _ => return,
         };
         let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0);
-        let program = program.map(|program| text::escape(program).into_owned());
+        let program = program.map(|program| text::escape(&program).into_owned());
         self.started.push(Started { by: process, pid, call: event.call, program });
     }
 
@@ -61,7 +61,14 @@ impl Children {
 
     /// What was started and has no trace in the run.
     pub fn without_trace(self, run: &Run) -> Vec<NotEntered> {
-        let seen = Seen::of(run);
+        let mut seen = Seen::of(run);
+        // An image that replaced another one is not a further process.
+        for started in self.started.iter().filter(|started| started.call == Call::Execve) {
+            let process = &run.processes[started.by];
+            if process.ppid == 0 {
+                seen.adopt(process.boot_id);
+            }
+        }
         let mut known_children: HashSet<(usize, u32)> = HashSet::new();
         for started in self.started.iter().filter(|started| started.call != Call::Waitpid) {
             known_children.extend(started.pid.map(|pid| (started.by, pid)));
@@ -75,7 +82,7 @@ impl Children {
                 continue;
             }
             let entered = match started.pid {
-                Some(pid) => seen.images.contains_key(&(process.boot_id, pid)),
+                Some(pid) => seen.images.contains_key(&(process.boot_id, pid)) || seen.adopt(process.boot_id),
                 None if started.call == Call::Execve => {
                     let images = seen.images.get(&(process.boot_id, process.pid));
                     images
@@ -97,7 +104,12 @@ impl Children {
                 }
             };
             if !entered {
+                let is_path = !matches!(started.call, Call::System | Call::Popen);
+                let program = started.program.as_deref().filter(|_| is_path);
+                let reason = program.map(|program| Reason::of(program, &process.cwd));
                 missing.push(NotEntered {
+                    why: reason.map(Reason::text),
+                    ptrace_helps: reason.is_none_or(Reason::ptrace_helps),
                     pid: started.pid.or_else(|| (started.call == Call::Execve).then_some(process.pid)),
                     rank: None,
                     program: started.program,
@@ -110,6 +122,12 @@ impl Children {
     }
 }
 
+/// True for a call that has made a process; `clone` also makes threads.
+fn makes_process(event: &Event<'_>) -> bool {
+    const CLONE_THREAD: i64 = 0x1_0000;
+    event.result > 0 && (event.call != Call::Clone || event.numbers[0] & CLONE_THREAD == 0)
+}
+
 /// A machine's boot, and a process id there.
 type OnMachine = ([u8; 16], u32);
 
@@ -119,16 +137,31 @@ struct Seen {
     images: HashMap<OnMachine, Vec<u64>>,
     /// Which processes have the id as their parent.
     children: HashMap<OnMachine, HashSet<u32>>,
+    /// How many processes have a parent that is not in their PID namespace: they know themselves by another id than
+    /// their parent does.
+    apart: HashMap<[u8; 16], usize>,
 }
 
 impl Seen {
     fn of(run: &Run) -> Seen {
-        let mut seen = Seen { images: HashMap::new(), children: HashMap::new() };
+        let mut seen = Seen { images: HashMap::new(), children: HashMap::new(), apart: HashMap::new() };
         for process in &run.processes {
             let images = seen.images.entry((process.boot_id, process.pid)).or_default();
             images.push(process.start_monotonic_ns);
             seen.children.entry((process.boot_id, process.ppid)).or_default().insert(process.pid);
         }
+        // The first process of the run may have been started from outside, too.
+        for process in run.processes.iter().skip(1).filter(|process| process.ppid == 0) {
+            *seen.apart.entry(process.boot_id).or_default() += 1;
+        }
         seen
+    }
+
+    /// True when there is a process apart that nobody has claimed yet.
+    fn adopt(&mut self, machine: [u8; 16]) -> bool {
+        let apart = self.apart.entry(machine).or_default();
+        let any = *apart > 0;
+        *apart = apart.saturating_sub(1);
+        any
     }
 }

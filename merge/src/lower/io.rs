@@ -180,7 +180,7 @@ impl Translation<'_> {
                 self.failed_open(libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC)
             }
             Call::Fopen if self.result != 0 && self.stdio_is_opaque => {
-                self.failed_open(flags::of_stream_mode(self.seen.event.texts[1]))
+                self.failed_open(flags::of_stream_mode(&self.seen.event.texts[1].bytes()))
             }
             Call::Opendir if self.result != 0 && self.stdio_is_opaque => self.failed_open(libc::O_DIRECTORY),
             Call::Stat => self.stat(numbers[0], numbers[1], true),

@@ -28,7 +28,7 @@ use program::Program;
 use syn_plan::{File, Steps};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::run::{Gap, GapMeter};
-use syn_trace::{Layer, Run};
+use syn_trace::{Call, Layer, Run};
 
 /// What lowering goes by.
 #[derive(Clone, Copy, Debug)]
@@ -173,6 +173,7 @@ impl Observer for Lowering<'_> {
             (Layer::Mpi, _) => self.mpi(&visit),
             (Layer::Time, Some(around)) => self.inside(&visit, around),
             (Layer::Time, None) => self.sleep(&visit),
+            _ if seen.event.call == Call::Repeats && self.polled_again(&visit) => {}
             _ => {
                 self.interrupt_polling(seen.thread);
                 self.enter(&visit);

@@ -91,6 +91,13 @@ impl Lowering<'_> {
         self.threads[visit.seen.thread as usize].polling = Some(polling);
     }
 
+    /// A poll came again and again: time in the run of polls under way. False if there is none.
+    pub(super) fn polled_again(&mut self, visit: &Visit<'_>) -> bool {
+        let cpu_ns = visit.end_ns - visit.begin_ns;
+        let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns: 0 };
+        self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
+    }
+
     pub(super) fn interrupt_polling(&mut self, thread: u32) {
         let thread = &mut self.threads[thread as usize];
         if let Some(polling) = thread.polling.take() {

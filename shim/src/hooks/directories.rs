@@ -1,4 +1,5 @@
-//! Reading directories through libc.
+//! Reading directories through libc. The `getdents64` that it makes is recorded beside ([`super::transfers`]), and so are
+//! those of `scandir`, `ftw`, `fts` and `glob`.
 
 use super::hooks;
 use super::metadata::Opaque;
@@ -68,3 +69,34 @@ macro_rules! closes_stream {
 pub(crate) use closes_stream;
 
 closes_stream!(closedir, Closedir, descriptor);
+
+/// `readdir_r` returns an error number, and by pointer the entry or null.
+macro_rules! reads_into_own_memory {
+    ($($name:ident),*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name(directory: Opaque, entry: Opaque, result: *mut Opaque) -> c_int {
+            type Function = unsafe extern "C-unwind" fn(Opaque, Opaque, *mut Opaque) -> c_int;
+            let Some(address) = super::real!($name).address() else {
+                return libc::ENOSYS;
+            };
+            // SAFETY: the function behind this name has this type.
+            let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
+            let Some(mut span) = crate::span::enter(syn_trace::calls::Call::Readdir, 0) else {
+                // SAFETY: the caller's own arguments.
+                return unsafe { real(directory, entry, result) };
+            };
+            // SAFETY: the caller's own arguments.
+            let error = unsafe { real(directory, entry, result) };
+            span.returned();
+            let failed = error != 0;
+            // SAFETY: the real call has used the stream, and has set the result.
+            let (fd, found) = unsafe { (descriptor(directory), i64::from(!(*result).is_null())) };
+            let outcome = if failed { i64::from(error) } else { found };
+            span.leave(syn_trace::calls::Call::Readdir, failed, outcome, &[fd], &[], &[]);
+            error
+        }
+    )* };
+}
+
+reads_into_own_memory!(readdir_r, readdir64_r);

@@ -1,7 +1,7 @@
 //! Opening, closing, reading, writing, positioning, syncing.
 //!
-//! Not hooked here: `creat`'s and `open`'s `O_LARGEFILE` forms beyond their `64` twins (one system call), and
-//! `ioctl`, `mmap`, sockets and asynchronous I/O, which are families of their own.
+//! Not hooked: `openat2`, which glibc has no function for; and what goes on to calls that are recorded here
+//! where libc makes them: `mkstemp`, `tmpfile`, `shm_open`, `remove`.
 
 use super::{hooks, status_of};
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -11,7 +11,7 @@ use libc::{iovec, mode_t, off_t};
 ///
 /// # Safety
 /// After a call that did not fail, `vector` points to `count` entries.
-unsafe fn total(vector: *const iovec, count: c_int, result: isize) -> i64 {
+pub(super) unsafe fn total(vector: *const iovec, count: c_int, result: isize) -> i64 {
     if result < 0 || vector.is_null() {
         return 0;
     }
@@ -91,31 +91,14 @@ hooks! {
     Fallocate: fallocate | fallocate64 (fd: c_int, mode: c_int, offset: off_t, length: off_t) -> result: c_int,
         [fd as i64, mode as i64, offset, length], [];
 
+    MemfdCreate: memfd_create (name: *const c_char, flags: c_uint) -> fd: c_int,
+        { let [_, _, inode] = status_of(fd); [i64::from(flags), inode] }, [name];
     Dup: dup (fd: c_int) -> result: c_int, [fd as i64], [];
     Dup2: dup2 | __dup2 (fd: c_int, new: c_int) -> result: c_int, [fd as i64, new as i64], [];
-    Dup3: dup3 (fd: c_int, new: c_int, flags: c_int) -> result: c_int, [fd as i64, new as i64, flags as i64], [];
-    // Every third argument of fcntl(2) is an int or a pointer; as a machine word it goes on untouched.
-    Fcntl: fcntl | fcntl64 | __fcntl (fd: c_int, command: c_int, argument: usize) -> result: c_int,
-        [fd as i64, command as i64, fcntl_argument(command, argument)], [];
+    Dup3: dup3 + dup3 (fd: c_int, new: c_int, flags: c_int) -> result: c_int, [fd as i64, new as i64, flags as i64], [];
     Pipe: pipe | __pipe (ends: *mut c_int) -> result: c_int, { let [read, write, inode] = pipe_ends(ends, result); [read, write, 0, inode] }, [];
     Pipe: pipe2 (ends: *mut c_int, flags: c_int) -> result: c_int,
         { let [read, write, inode] = pipe_ends(ends, result); [read, write, flags as i64, inode] }, [];
-}
-
-/// The argument where it is a number; pointers are not recorded.
-fn fcntl_argument(command: c_int, argument: usize) -> i64 {
-    const NUMBERS: [c_int; 9] = [
-        libc::F_DUPFD,
-        libc::F_DUPFD_CLOEXEC,
-        libc::F_SETFD,
-        libc::F_SETFL,
-        libc::F_SETOWN,
-        libc::F_SETLEASE,
-        libc::F_NOTIFY,
-        libc::F_SETPIPE_SZ,
-        libc::F_ADD_SEALS,
-    ];
-    if NUMBERS.contains(&command) { i64::from(argument as c_int) } else { 0 }
 }
 
 /// # Safety

@@ -1,1 +1,340 @@
-//! The kernel's asynchronous I/O, through libaio.
+//! The kernel's asynchronous I/O, through libaio or by system calls of the program's own.
+//!
+//! libaio makes its system calls with libc's `syscall`, which is hooked as well, or by itself. Its functions are
+//! hooked, and what they cause inside is not recorded again. They return a negative errno value and leave errno as it
+//! was; `io_queue_init`, `io_queue_run` and `io_queue_release` go through the others. The functions of version
+//! `LIBAIO_0.1` with another argument list are older than this architecture.
+//!
+//! Control blocks are read before the call: when it returns, another thread may have seen their completion and
+//! given the memory back. They are kept in the upper half of the thread's scratch memory, which only this file uses.
+
+use super::aio::timeout_ns;
+use super::list::List;
+use super::readable::Reader;
+use crate::elf;
+use crate::span::{self, Span};
+use crate::tls;
+use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+use libc::timespec;
+use syn_trace::calls::Call;
+use syn_trace::record::MAX_LIST;
+
+/// A control block (`struct iocb`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Block {
+    data: u64,
+    key: u32,
+    rw_flags: u32,
+    opcode: u16,
+    priority: i16,
+    fd: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    eventfd: u32,
+}
+
+/// A completion (`struct io_event`).
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct Completion {
+    data: u64,
+    block: u64,
+    result: i64,
+    second_result: i64,
+}
+
+const PREAD: u16 = 0;
+const PWRITE: u16 = 1;
+const PREADV: u16 = 7;
+const PWRITEV: u16 = 8;
+
+/// How a failed call says why.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// It returns -1 and sets errno.
+    InErrno,
+    /// It returns the negative errno value.
+    Negated,
+}
+
+impl Failure {
+    /// Whether the call failed, and the result or errno.
+    #[inline(always)]
+    pub(super) fn outcome(self, result: c_long) -> (bool, i64) {
+        match self {
+            _ if result >= 0 => (false, result),
+            Failure::InErrno => (true, span::errno()),
+            Failure::Negated => (true, -result),
+        }
+    }
+}
+
+/// Set once the program has called a function of libaio.
+static USES_LIBRARY: AtomicBool = AtomicBool::new(false);
+
+/// True for a system call that comes from inside a function which is hooked itself.
+#[inline]
+pub(super) fn comes_from(library: &AtomicBool) -> bool {
+    let state = tls::get();
+    // SAFETY: a pointer that is none of the marks points to this thread's state.
+    library.load(Ordering::Relaxed) && tls::is_state(state) && unsafe { (*state).frame != 0 }
+}
+
+/// Notes that the program calls the library's functions.
+#[inline]
+pub(super) fn note_use(library: &AtomicBool) {
+    if !library.load(Ordering::Relaxed) {
+        library.store(true, Ordering::Relaxed);
+    }
+}
+
+/// `syscall(SYS_io_setup, …)`, made by `real`.
+///
+/// # Safety
+/// The arguments are those of the system call.
+pub unsafe fn setup(events: c_uint, context: *const usize, real: impl FnOnce() -> c_long) -> c_long {
+    // SAFETY: as the caller vouches.
+    if comes_from(&USES_LIBRARY) { real() } else { unsafe { set_up(Failure::InErrno, events, context, real) } }
+}
+
+/// `syscall(SYS_io_destroy, …)`, made by `real`.
+pub fn destroy(context: usize, real: impl FnOnce() -> c_long) -> c_long {
+    if comes_from(&USES_LIBRARY) { real() } else { simple(Call::IoDestroy, Failure::InErrno, &[context as i64], real) }
+}
+
+/// `syscall(SYS_io_submit, …)`, made by `real`.
+///
+/// # Safety
+/// The arguments are those of the system call.
+pub unsafe fn submit(
+    context: usize,
+    count: c_long,
+    blocks: *const *const Block,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
+    if comes_from(&USES_LIBRARY) { real() } else { hand_over(Failure::InErrno, context, count, blocks, real) }
+}
+
+/// `syscall(SYS_io_getevents, …)` and `syscall(SYS_io_pgetevents, …)`, made by `real`.
+///
+/// # Safety
+/// The arguments are those of the system call.
+pub unsafe fn getevents(
+    context: usize,
+    least: c_long,
+    most: c_long,
+    events: *const Completion,
+    timeout: *const timespec,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
+    if comes_from(&USES_LIBRARY) {
+        return real();
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { collect(Failure::InErrno, context, [least, most], events, timeout, real) }
+}
+
+/// `syscall(SYS_io_cancel, …)`, made by `real`.
+pub fn cancel(context: usize, block: *const Block, real: impl FnOnce() -> c_long) -> c_long {
+    let numbers = [context as i64, block as i64];
+    if comes_from(&USES_LIBRARY) { real() } else { simple(Call::IoCancel, Failure::InErrno, &numbers, real) }
+}
+
+#[inline]
+fn simple<const N: usize>(
+    call: Call,
+    failure: Failure,
+    numbers: &[i64; N],
+    real: impl FnOnce() -> c_long,
+) -> c_long {
+    let Some(mut span) = span::enter(call, 0) else { return real() };
+    let result = real();
+    span.returned();
+    let (failed, outcome) = failure.outcome(result);
+    span.leave(call, failed, outcome, numbers, &[], &[]);
+    result
+}
+
+/// # Safety
+/// After a call that did not fail, `context` points to what it filled in.
+unsafe fn set_up(
+    failure: Failure,
+    events: c_uint,
+    context: *const usize,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
+    let Some(mut span) = span::enter(Call::IoSetup, 0) else { return real() };
+    let result = real();
+    span.returned();
+    let (failed, outcome) = failure.outcome(result);
+    // SAFETY: as the caller vouches.
+    let made = if failed { 0 } else { unsafe { *context as i64 } };
+    span.leave(Call::IoSetup, failed, outcome, &[i64::from(events), made], &[], &[]);
+    result
+}
+
+fn hand_over(
+    failure: Failure,
+    context: usize,
+    count: c_long,
+    blocks: *const *const Block,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
+    let Some(mut span) = span::enter(Call::IoSubmit, 0) else { return real() };
+    let kept = Kept::gather(&span, count, blocks);
+    let result = real();
+    span.returned();
+    let (failed, outcome) = failure.outcome(result);
+    span.record(Call::IoSubmit, failed, outcome, &[context as i64, count], &[], &[]);
+    kept.record(&mut span, result.max(0) as usize);
+    span.forget();
+    result
+}
+
+/// Integers of an `iocb` record.
+type Numbers = [i64; 5];
+
+/// The control blocks of a submission under way.
+struct Kept {
+    stamp: &'static mut usize,
+    own_stamp: usize,
+    room: &'static mut [Numbers],
+    count: usize,
+}
+
+impl Kept {
+    /// Reads as many control blocks as there is room for.
+    fn gather(span: &Span, count: c_long, blocks: *const *const Block) -> Kept {
+        let scratch = span.scratch();
+        let (_, upper) = scratch.split_at_mut(scratch.len() / 2);
+        let (stamp, room) = upper.split_at_mut(size_of::<usize>());
+        // SAFETY: the scratch memory starts on a page, so both parts are aligned to eight bytes; every bit pattern is a
+        // number, and nobody else uses the upper half.
+        let (stamp, room) = unsafe {
+            let numbers = room.len() / size_of::<Numbers>();
+            (&mut *stamp.as_mut_ptr().cast::<usize>(), core::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), numbers))
+        };
+        let own_stamp = span::frame_address();
+        *stamp = own_stamp;
+        let mut kept = Kept { stamp, own_stamp, room, count: 0 };
+        let mut reader = Reader::new();
+        for index in 0..(count.max(0) as usize).min(kept.room.len()) {
+            // SAFETY: addresses and the fields of a control block may have any value.
+            let read = unsafe {
+                let address = reader.copy::<usize>(blocks.wrapping_add(index) as usize);
+                address.and_then(|address| Some((address, reader.copy::<Block>(address)?)))
+            };
+            let Some((address, block)) = read else { break };
+            kept.room[index] = numbers_of(&mut reader, address, &block);
+            kept.count += 1;
+        }
+        kept
+    }
+
+    /// Records those that the kernel took.
+    fn record(self, span: &mut Span, taken: usize) {
+        // A signal handler that submitted something has used the same memory: then these are not what was submitted.
+        let known = if *self.stamp == self.own_stamp { self.count } else { 0 };
+        for numbers in &self.room[..taken.min(known)] {
+            span.record(Call::Iocb, false, 0, numbers, &[], &[]);
+        }
+        if taken > known {
+            let what: &[u8] = b"io_submit: more control blocks at once than are kept; those without a record are not listed";
+            // SAFETY: this thread's state.
+            span::note(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
+        }
+    }
+}
+
+fn numbers_of(reader: &mut Reader, address: usize, block: &Block) -> Numbers {
+    let bytes = match block.opcode {
+        PREAD | PWRITE => block.bytes as i64,
+        PREADV | PWRITEV => reader.total(block.buffer as usize, block.bytes as usize),
+        _ => 0,
+    };
+    [i64::from(block.fd as c_int), i64::from(block.opcode), bytes, block.offset, address as i64]
+}
+
+/// # Safety
+/// After a call that did not fail, `events` points to as many completions as it returned; `timeout` is null or was
+/// read by the kernel unless the call says otherwise.
+unsafe fn collect(
+    failure: Failure,
+    context: usize,
+    [least, most]: [c_long; 2],
+    events: *const Completion,
+    timeout: *const timespec,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
+    let Some(mut span) = span::enter(Call::IoGetevents, 0) else { return real() };
+    let result = real();
+    span.returned();
+    let (failed, outcome) = failure.outcome(result);
+    // SAFETY: as the caller vouches.
+    let waits = unsafe { timeout_ns(timeout, !failed || outcome == i64::from(libc::EINTR)) };
+    let numbers = [context as i64, least, most, waits];
+    if result <= 0 {
+        span.leave(Call::IoGetevents, failed, outcome, &numbers, &[], &[]);
+        return result;
+    }
+    // What does not fit into one record goes into further ones, each with its own part of the result.
+    let mut done = 0;
+    while done < result as usize {
+        let part = (result as usize - done).min(MAX_LIST / 2);
+        let mut completed = List::new();
+        for index in done..done + part {
+            // SAFETY: as the caller vouches.
+            let event = unsafe { &*events.add(index) };
+            completed.push([event.block as i64, event.result]);
+        }
+        span.record(Call::IoGetevents, false, part as i64, &numbers, &[], &completed);
+        done += part;
+    }
+    span.forget();
+    result
+}
+
+/// The address of the library's function `name`. A library that came in by `dlopen` may go again: its functions are
+/// looked up each time.
+pub(super) fn function(real: &'static crate::real::Real, name: &'static CStr) -> Option<usize> {
+    real.address().or_else(|| elf::next_function(name))
+}
+
+macro_rules! of_library {
+    ($( $name:ident ($($arg:ident : $ty:ty),*) $real:ident => $recorded:expr; )*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
+            type Function = unsafe extern "C-unwind" fn($($ty),*) -> c_int;
+            let place = super::real!($name);
+            let Some(address) = function(place, place.name()) else { return -libc::ENOSYS };
+            note_use(&USES_LIBRARY);
+            let $real = || {
+                // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
+                unsafe { c_long::from(core::mem::transmute::<usize, Function>(address)($($arg),*)) }
+            };
+            // SAFETY: the arguments are the caller's.
+            #[allow(unused_unsafe)]
+            let result = unsafe { $recorded };
+            result as c_int
+        }
+    )* };
+}
+
+of_library! {
+    io_setup(events: c_int, context: *mut usize) real => set_up(Failure::Negated, events as c_uint, context, real);
+    io_destroy(context: usize) real => simple(Call::IoDestroy, Failure::Negated, &[context as i64], real);
+    io_submit(context: usize, count: c_long, blocks: *const *const Block) real =>
+        hand_over(Failure::Negated, context, count, blocks, real);
+    io_cancel(context: usize, block: *const Block, event: *mut Completion) real =>
+        simple(Call::IoCancel, Failure::Negated, &[context as i64, block as i64], real);
+    io_getevents(context: usize, least: c_long, most: c_long, events: *mut Completion, timeout: *const timespec) real =>
+        collect(Failure::Negated, context, [least, most], events, timeout, real);
+    io_pgetevents(context: usize, least: c_long, most: c_long, events: *mut Completion, timeout: *const timespec,
+        mask: *const c_void) real => collect(Failure::Negated, context, [least, most], events, timeout, real);
+}

@@ -1,8 +1,8 @@
-//! Names and what stands behind them: status, access, links, renaming, the current folder.
+//! Names and what stands behind them: status, access, links, renaming, special files, the current folder and the root.
 
 use super::hooks;
 use core::ffi::{c_char, c_int, c_uint, c_void};
-use libc::{mode_t, stat as Status, statx as StatusX};
+use libc::{dev_t, mode_t, stat as Status, statx as StatusX};
 
 /// Type and size as the call has reported them.
 ///
@@ -26,38 +26,50 @@ unsafe fn reported_x(status: *const StatusX, result: c_int) -> [i64; 2] {
     unsafe { [i64::from((*status).stx_mode), (*status).stx_size as i64] }
 }
 
+/// # Safety
+/// After a call that did not fail, `device` points to the number that libc has passed on.
+unsafe fn device_at(device: *const dev_t, result: c_int) -> i64 {
+    // SAFETY: as the caller vouches.
+    if result != 0 || device.is_null() { 0 } else { unsafe { *device as i64 } }
+}
+
 hooks! {
-    Stat: stat | stat64 (path: *const c_char, status: *mut Status) -> result: c_int, { reported(status, result) }, [path];
-    Stat: __xstat | __xstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
+    // libc makes all but statx(2) of fstatat(2), whose entry sees the calls that it makes for itself.
+    Stat quiet: stat | stat64 (path: *const c_char, status: *mut Status) -> result: c_int, { reported(status, result) }, [path];
+    Stat quiet: __xstat | __xstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
         { reported(status, result) }, [path];
-    Lstat: lstat | lstat64 (path: *const c_char, status: *mut Status) -> result: c_int, { reported(status, result) }, [path];
-    Lstat: __lxstat | __lxstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
+    Lstat quiet: lstat | lstat64 (path: *const c_char, status: *mut Status) -> result: c_int, { reported(status, result) }, [path];
+    Lstat quiet: __lxstat | __lxstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
         { reported(status, result) }, [path];
-    Fstat: fstat | fstat64 (fd: c_int, status: *mut Status) -> result: c_int,
+    Fstat quiet: fstat | fstat64 (fd: c_int, status: *mut Status) -> result: c_int,
         { let [mode, size] = reported(status, result); [fd as i64, mode, size] }, [];
-    Fstat: __fxstat | __fxstat64 (version: c_int, fd: c_int, status: *mut Status) -> result: c_int,
+    Fstat quiet: __fxstat | __fxstat64 (version: c_int, fd: c_int, status: *mut Status) -> result: c_int,
         { let [mode, size] = reported(status, result); [fd as i64, mode, size] }, [];
-    Fstatat: fstatat | fstatat64
+    Fstatat: fstatat | fstatat64 + fstatat64
         (dirfd: c_int, path: *const c_char, status: *mut Status, flags: c_int) -> result: c_int,
         { let [mode, size] = reported(status, result); [dirfd as i64, flags as i64, mode, size] }, [path];
-    Fstatat: __fxstatat | __fxstatat64
+    Fstatat quiet: __fxstatat | __fxstatat64
         (version: c_int, dirfd: c_int, path: *const c_char, status: *mut Status, flags: c_int) -> result: c_int,
         { let [mode, size] = reported(status, result); [dirfd as i64, flags as i64, mode, size] }, [path];
     Statx: statx
         (dirfd: c_int, path: *const c_char, flags: c_int, mask: c_uint, status: *mut StatusX) -> result: c_int,
         { let [mode, size] = reported_x(status, result); [dirfd as i64, flags as i64, i64::from(mask), mode, size] }, [path];
 
-    Access: access | eaccess | euidaccess (path: *const c_char, mode: c_int) -> result: c_int, [mode as i64], [path];
-    Faccessat: faccessat (dirfd: c_int, path: *const c_char, mode: c_int, flags: c_int) -> result: c_int,
+    Access: access + access (path: *const c_char, mode: c_int) -> result: c_int, [mode as i64], [path];
+    // It is made of stat(2) and access(2), which are recorded inside it.
+    Faccessat: eaccess | euidaccess (path: *const c_char, mode: c_int) -> result: c_int,
+        [i64::from(libc::AT_FDCWD), mode as i64, i64::from(libc::AT_EACCESS)], [path];
+    Faccessat: faccessat + faccessat (dirfd: c_int, path: *const c_char, mode: c_int, flags: c_int) -> result: c_int,
         [dirfd as i64, mode as i64, flags as i64], [path];
-    Readlink: readlink (path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize, [bytes as i64], [path];
-    Readlink: __readlink_chk (path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize) -> result: isize,
-        [bytes as i64], [path];
+    Readlink: readlink + readlink (path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
+        [bytes as i64], [LinkPath(path, bytes)];
+    Readlink quiet: __readlink_chk (path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize) -> result: isize,
+        [bytes as i64], [LinkPath(path, bytes)];
     Readlinkat: readlinkat (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [dirfd as i64, bytes as i64], [path];
+        [dirfd as i64, bytes as i64], [LinkPath(path, bytes)];
     Readlinkat: __readlinkat_chk
         (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize) -> result: isize,
-        [dirfd as i64, bytes as i64], [path];
+        [dirfd as i64, bytes as i64], [LinkPath(path, bytes)];
 
     Unlink: unlink + unlink (path: *const c_char) -> result: c_int, [], [path];
     Unlinkat: unlinkat (dirfd: c_int, path: *const c_char, flags: c_int) -> result: c_int,
@@ -68,7 +80,7 @@ hooks! {
     Renameat: renameat2
         (olddirfd: c_int, old: *const c_char, newdirfd: c_int, new: *const c_char, flags: c_uint) -> result: c_int,
         [olddirfd as i64, newdirfd as i64, i64::from(flags)], [old, new];
-    Link: link (old: *const c_char, new: *const c_char) -> result: c_int, [], [old, new];
+    Link: link + link (old: *const c_char, new: *const c_char) -> result: c_int, [], [old, new];
     Linkat: linkat
         (olddirfd: c_int, old: *const c_char, newdirfd: c_int, new: *const c_char, flags: c_int) -> result: c_int,
         [olddirfd as i64, newdirfd as i64, flags as i64], [old, new];
@@ -78,9 +90,36 @@ hooks! {
     Mkdir: mkdir + mkdir (path: *const c_char, mode: mode_t) -> result: c_int, [i64::from(mode)], [path];
     Mkdirat: mkdirat (dirfd: c_int, path: *const c_char, mode: mode_t) -> result: c_int,
         [dirfd as i64, i64::from(mode)], [path];
+    Mknod: mknod (path: *const c_char, mode: mode_t, device: dev_t) -> result: c_int,
+        [i64::from(mode), device as i64], [path];
+    Mknod: __xmknod (version: c_int, path: *const c_char, mode: mode_t, device: *const dev_t) -> result: c_int,
+        [i64::from(mode), device_at(device, result)], [path];
+    Mknod: mkfifo (path: *const c_char, mode: mode_t) -> result: c_int, [i64::from(mode | libc::S_IFIFO), 0], [path];
+    Mknodat: mknodat (dirfd: c_int, path: *const c_char, mode: mode_t, device: dev_t) -> result: c_int,
+        [dirfd as i64, i64::from(mode), device as i64], [path];
+    Mknodat: __xmknodat
+        (version: c_int, dirfd: c_int, path: *const c_char, mode: mode_t, device: *const dev_t) -> result: c_int,
+        [dirfd as i64, i64::from(mode), device_at(device, result)], [path];
+    Mknodat: mkfifoat (dirfd: c_int, path: *const c_char, mode: mode_t) -> result: c_int,
+        [dirfd as i64, i64::from(mode | libc::S_IFIFO), 0], [path];
     Rmdir: rmdir + rmdir (path: *const c_char) -> result: c_int, [], [path];
-    Chdir: chdir (path: *const c_char) -> result: c_int, [], [path];
-    Fchdir: fchdir (fd: c_int) -> result: c_int, [fd as i64], [];
+    Chdir: chdir + chdir (path: *const c_char) -> result: c_int, [], [path];
+    Fchdir: fchdir + fchdir (fd: c_int) -> result: c_int, [fd as i64], [];
+    Chroot: chroot (path: *const c_char) -> result: c_int, [], [path];
+}
+
+/// The path of a call that reads a link into a buffer of so many bytes.
+struct LinkPath(*const c_char, usize);
+
+impl super::Text for LinkPath {
+    /// The kernel says `EINVAL` of a buffer without room, before it looks at the path, and of a path that leads to no link.
+    #[inline(always)]
+    unsafe fn bytes(&self, failed: bool, errno: i64) -> &[u8] {
+        let is_no_link =
+            errno == i64::from(libc::EINVAL) && i32::try_from(self.1).is_ok_and(|bytes| bytes > 0);
+        // SAFETY: as the caller vouches; in the one further case the kernel has read the path.
+        unsafe { super::text(self.0, failed && !is_no_link, errno) }
+    }
 }
 
 /// A `DIR *` or `FILE *`, which only libc looks into.

@@ -6,27 +6,40 @@
 //! Call: exported | names + libc_internal | names (arg: type, …) -> result: type, [integers], [texts], list;
 //! ```
 //!
-//! The list may be left out. The integers are evaluated after the real call; a block may stand in place of the list. Texts are pointers to C
-//! strings, read only when the kernel has read them before. `Call quiet:` marks functions that do their work through
-//! others of this list, which are not to be recorded a second time. The names behind `+` are entries of libc that get a
-//! detour: calls that libc makes itself are recorded with the flag `INNER`. There is no second list: the names,
-//! with the addresses behind them, stand in two linker sections that [`crate::real`] walks.
+//! The list may be left out. Everything behind the result is evaluated after the real call; a block may stand in place
+//! of the integers. Texts are pointers to C strings, read only when the kernel has read them before, or whatever else is
+//! a [`Text`]. `Call quiet:` marks functions that do their work through others of this list, which are not to be
+//! recorded a second time. The names behind `+` are entries of libc that get a detour: calls that libc makes itself are
+//! recorded with the flag `INNER`. There is no second list: the names, with the addresses behind them, stand in two
+//! linker sections that [`crate::real`] walks.
+//!
+//! Behind the arguments, `[name = expression]` is evaluated before the real call, for what the call overwrites; behind
+//! the list, `, then expression` once the record stands, for further ones. `__f_chk` functions stand in [`checked!`].
 
+pub mod addresses;
 pub mod aio;
 pub mod attributes;
+pub mod confinement;
+pub mod deliveries;
 pub mod directories;
+pub mod environment;
 pub mod files;
 pub mod handlers;
 pub mod ipc;
 pub mod libaio;
+pub mod list;
+pub mod loading;
+pub mod lock_words;
 pub mod locks;
 pub mod mappings;
+pub mod messages;
 pub mod metadata;
 pub mod mpi;
 pub mod notices;
 pub mod polling;
 pub mod processes;
 pub mod raw;
+pub mod readable;
 pub mod rings;
 pub mod signals;
 pub mod sleeps;
@@ -57,10 +70,10 @@ macro_rules! real {
 pub(crate) use real;
 
 macro_rules! hooks {
-    (@outer $call:ident $quiet:tt $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)+]) => {
-        $( $crate::hooks::hooks!(@exported $name $call $quiet $sig ($result: $ret) $numbers $texts $list); )+
+    (@outer $call:ident $quiet:tt $sig:tt $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)+]) => {
+        $( $crate::hooks::hooks!(@exported $name $call $quiet $sig $before ($result: $ret) $numbers $texts $list); )+
     };
-    (@exported $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt) => {
+    (@exported $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt) => {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
@@ -70,13 +83,13 @@ macro_rules! hooks {
             };
             // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
             let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-            $crate::hooks::hooks!(@body real 0, $call $quiet ($($arg),*) ($result: $ret) $numbers $texts $list)
+            $crate::hooks::hooks!(@body real 0, $call $quiet ($($arg),*) $before ($result: $ret) $numbers $texts $list)
         }
     };
-    (@inner $call:ident $quiet:tt $sig:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)*]) => {
-        $( $crate::hooks::hooks!(@detoured $name $call $quiet $sig ($result: $ret) $numbers $texts $list); )*
+    (@inner $call:ident $quiet:tt $sig:tt $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)*]) => {
+        $( $crate::hooks::hooks!(@detoured $name $call $quiet $sig $before ($result: $ret) $numbers $texts $list); )*
     };
-    (@detoured $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt) => {
+    (@detoured $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt) => {
         const _: () = {
             const NAME: &core::ffi::CStr =
                 match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -90,7 +103,7 @@ macro_rules! hooks {
                 };
                 // SAFETY: the trampoline does what the function of this name does.
                 let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-                $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call $quiet ($($arg),*) ($result: $ret) $numbers $texts $list)
+                $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call $quiet ($($arg),*) $before ($result: $ret) $numbers $texts $list)
             }
             static INNER: $crate::real::Inner = $crate::real::Inner {
                 real: $crate::real::Real::new(NAME),
@@ -102,11 +115,12 @@ macro_rules! hooks {
             static ENTRY: &$crate::real::Inner = &INNER;
         };
     };
-    (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*] [$($list:expr)?]) => {{
+    (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) [$($before:ident = $value:expr)?] ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*] [$($list:expr $(, then $after:expr)?)?]) => {{
         let Some(mut span) = $crate::span::enter(syn_trace::calls::Call::$call, $flags) else {
             // SAFETY: the caller's own arguments.
             return unsafe { $real($($arg),*) };
         };
+        $( let $before = $value; )?
         $( span.$quiet(); )?
         // SAFETY: the caller's own arguments.
         let $result = unsafe { $real($($arg),*) };
@@ -117,18 +131,47 @@ macro_rules! hooks {
         #[allow(unused_unsafe)]
         unsafe {
             span.leave(syn_trace::calls::Call::$call, failed, outcome, &$numbers,
-                &[$($crate::hooks::text($text, failed, outcome)),*], $crate::hooks::hooks!(@list $($list)?));
+                &[$($crate::hooks::Text::bytes(&$text, failed, outcome)),*], $crate::hooks::hooks!(@list $($list)?));
+            $( $( $after; )? )?
         }
         $result
     }};
     (@list) => { &[] };
     (@list $list:expr) => { $list };
-    ($( $call:ident $($quiet:ident)? : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr)?; )*) => { $(
-        $crate::hooks::hooks!(@outer $call [$($quiet)?] ($($sig)*) ($result: $ret) $numbers $texts [$($list)?] [$($name)+]);
-        $crate::hooks::hooks!(@inner $call [$($quiet)?] ($($sig)*) ($result: $ret) $numbers $texts [$($list)?] [$($($inner)+)?]);
+    ($( $call:ident $($quiet:ident)? : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) $([$($before:tt)*])? -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr $(, then $after:expr)?)?; )*) => { $(
+        $crate::hooks::hooks!(@outer $call [$($quiet)?] ($($sig)*) [$($($before)*)?] ($result: $ret) $numbers $texts [$($list $(, then $after)?)?] [$($name)+]);
+        $crate::hooks::hooks!(@inner $call [$($quiet)?] ($($sig)*) [$($($before)*)?] ($result: $ret) $numbers $texts [$($list $(, then $after)?)?] [$($($inner)+)?]);
     )* };
 }
 pub(crate) use hooks;
+
+/// `__f_chk` functions: `Call: __f_chk (arguments) if fits => f (its arguments) -> …`, the rest as in [`hooks!`].
+///
+/// Where the program's buffer is large enough they do nothing but call `f`, and that is what is called and recorded
+/// here: once, whether or not `f` has a detour. Where it is not, libc's own function ends the program.
+macro_rules! checked {
+    ($( $call:ident : $name:ident ($($arg:ident : $ty:ty),*) if $fits:expr => $plain:ident ($($own:ident : $own_ty:ty),*) $([$($before:tt)*])?
+        -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr)?; )*) => { $(
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
+            type Checked = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
+            type Plain = unsafe extern "C-unwind" fn($($own_ty),*) -> $ret;
+            let (Some(checked), Some(plain)) = ($crate::hooks::real!($name).address(), $crate::hooks::real!($plain).address())
+            else {
+                return $crate::hooks::missing();
+            };
+            if !$fits {
+                // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
+                return unsafe { core::mem::transmute::<usize, Checked>(checked)($($arg),*) };
+            }
+            // SAFETY: as above.
+            let real: Plain = unsafe { core::mem::transmute::<usize, Plain>(plain) };
+            $crate::hooks::hooks!(@body real 0, $call [] ($($own),*) [$($($before)*)?] ($result: $ret) $numbers $texts [$($list)?])
+        }
+    )* };
+}
+pub(crate) use checked;
 
 /// A hooked function that no library has: the program cannot have been linked against it either.
 #[cold]
@@ -136,6 +179,23 @@ pub fn missing<T: crate::real::Outcome>() -> T {
     // SAFETY: libc gives every thread an errno.
     unsafe { *libc::__errno_location() = libc::ENOSYS };
     T::MISSING
+}
+
+/// What a line of [`hooks!`] gives as a text.
+pub trait Text {
+    /// Its bytes, after a call that has succeeded, or failed with `errno`.
+    ///
+    /// # Safety
+    /// As for [`text`].
+    unsafe fn bytes(&self, failed: bool, errno: i64) -> &[u8];
+}
+
+impl Text for *const c_char {
+    #[inline(always)]
+    unsafe fn bytes(&self, failed: bool, errno: i64) -> &[u8] {
+        // SAFETY: as the caller vouches.
+        unsafe { text(*self, failed, errno) }
+    }
 }
 
 /// The text at `pointer`, empty when the kernel may not have read it: on errors that come before it looks at the
@@ -156,7 +216,7 @@ pub unsafe fn text<'a>(pointer: *const c_char, failed: bool, errno: i64) -> &'a 
 }
 
 fn path_was_read(errno: i64) -> bool {
-    const AFTER_THE_PATH: [c_int; 20] = [
+    const AFTER_THE_PATH: [c_int; 22] = [
         libc::ENOENT,
         libc::EACCES,
         libc::EEXIST,
@@ -177,6 +237,8 @@ fn path_was_read(errno: i64) -> bool {
         libc::EPERM,
         libc::ESTALE,
         libc::EIO,
+        libc::ENODATA,
+        libc::EOPNOTSUPP,
     ];
     AFTER_THE_PATH.iter().any(|&known| i64::from(known) == errno)
 }

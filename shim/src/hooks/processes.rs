@@ -2,6 +2,7 @@
 //!
 //! Not hooked: `clone(2)` and `_Fork`, whose children are noticed at their first call ([`crate::thread`]).
 
+use super::environment::{Strings, for_child};
 use super::hooks;
 use crate::process;
 use crate::span;
@@ -123,7 +124,9 @@ unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
 /// Runs `real`, which replaces the process image if it succeeds: the record stands before it, and a second one
 /// follows if it comes back.
 fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
+    super::rings::finish();
     let Some(mut span) = span::enter(Call::Execve, 0) else { return real() };
+    super::mappings::tell_all_touched(&mut span);
     // SAFETY: this thread's state, while the hook runs.
     unsafe {
         span::note(&mut *span.state(), Call::Execve, record::BEGAN, &[], &[path]);
@@ -147,27 +150,45 @@ fn readable_path<'a>(path: *const c_char) -> &'a [u8] {
     unsafe { super::text(path, false, 0) }
 }
 
-type Strings = *const *const c_char;
-
 macro_rules! replaces_image {
-    ($($name:ident [$($before:ident : $before_ty:ty)?] path [$($arg:ident : $ty:ty),*];)*) => { $(
+    ($($name:ident ($($before:ident : $before_ty:ty)?) path, $environment:expr, $function:ident ($($given:ident),*) $(, $after:ident : $after_ty:ty)?;)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
-        pub unsafe extern "C-unwind" fn $name($($before: $before_ty,)? path: *const c_char, $($arg: $ty),*) -> c_int {
-            type Function = unsafe extern "C-unwind" fn($($before_ty,)? *const c_char, $($ty),*) -> c_int;
-            let Some(real) = real_function!($name as Function) else { return super::missing() };
-            // SAFETY: the caller's own arguments.
-            replace(readable_path(path), || unsafe { real($($before,)? path, $($arg),*) })
+        pub unsafe extern "C-unwind" fn $name(
+            $($before: $before_ty,)? path: *const c_char, argv: Strings $(, $given: Strings)* $(, $after: $after_ty)?
+        ) -> c_int {
+            type Function = unsafe extern "C-unwind" fn(
+                $($before_ty,)? *const c_char, Strings, Strings $(, $after_ty)?) -> c_int;
+            let Some(real) = real_function!($function as Function) else { return super::missing() };
+            // SAFETY: the caller's own arguments, with what recording needs in the environment.
+            replace(readable_path(path), || unsafe {
+                real($($before,)? path, argv, for_child($environment($($given),*)) $(, $after)?)
+            })
         }
     )* };
 }
 
+unsafe extern "C" {
+    static environ: Strings;
+}
+
+/// The process's own environment, for functions that are given none.
+fn own() -> Strings {
+    // SAFETY: libc's variable; whoever changes it while another thread calls exec has a race without us too.
+    unsafe { environ }
+}
+
+fn given(environment: Strings) -> Strings {
+    environment
+}
+
+// Functions without an environment among their arguments go on to their twins that have one.
 replaces_image! {
-    execve [] path [argv: Strings, envp: Strings];
-    execv [] path [argv: Strings];
-    execvp [] path [argv: Strings];
-    execvpe [] path [argv: Strings, envp: Strings];
-    execveat [dirfd: c_int] path [argv: Strings, envp: Strings, flags: c_int];
+    execve () path, given, execve(envp);
+    execv () path, own, execve();
+    execvp () path, own, execvpe();
+    execvpe () path, given, execvpe(envp);
+    execveat (dirfd: c_int) path, given, execveat(envp), flags: c_int;
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -177,8 +198,8 @@ pub unsafe extern "C-unwind" fn fexecve(fd: c_int, argv: Strings, envp: Strings)
     else {
         return super::missing();
     };
-    // SAFETY: the caller's own arguments.
-    replace(b"", || unsafe { real(fd, argv, envp) })
+    // SAFETY: the caller's own arguments, with what recording needs in the environment.
+    replace(b"", || unsafe { real(fd, argv, for_child(envp)) })
 }
 
 /// execl, execlp and execle take their arguments one by one: they are gathered into an array on the stack, in
@@ -262,8 +283,9 @@ macro_rules! spawns {
             type Function = unsafe extern "C-unwind" fn(
                 *mut pid_t, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
             let Some(real) = real_function!($name as Function) else { return libc::ENOSYS };
+            let envp = for_child(envp);
             let Some(mut span) = span::enter(Call::PosixSpawn, 0) else {
-                // SAFETY: the caller's own arguments.
+                // SAFETY: the caller's own arguments, with what recording needs in the environment.
                 return unsafe { real(pid, path, actions, attributes, argv, envp) };
             };
             // libc's child runs in our memory until it has called exec: what it does there is not this thread's doing.
@@ -304,7 +326,9 @@ hooks! {
 
 /// The end of the process: its record stands before it, and the header says that the end was orderly.
 fn end(code: c_int) {
-    let Some(span) = span::enter(Call::Exit, 0) else { return };
+    super::rings::finish();
+    let Some(mut span) = span::enter(Call::Exit, 0) else { return };
+    super::mappings::tell_all_touched(&mut span);
     // SAFETY: this thread's state.
     unsafe {
         span::note(&mut *span.state(), Call::Exit, record::BEGAN, &[i64::from(code)], &[]);

@@ -1,1 +1,212 @@
-//! System calls made by number.
+//! System calls made by number: `syscall(2)` of libc. What each of them is recorded as, [`syn_trace::system_calls`] tells.
+//!
+//! Calls that make a process or thread come back twice, the second time perhaps on another stack, and the end of a
+//! signal handler comes back somewhere else: these go on to libc without a frame of ours. Their children are noticed at
+//! their first call ([`crate::thread`]). Numbers whose calls need more than a record go to the hooks of their family.
+
+use super::addresses::peer_process;
+use super::readable::Reader;
+use super::{confinement, libaio, mappings, processes, rings, status_of};
+use crate::process;
+use crate::span::{self, Span};
+use crate::sys;
+use crate::thread;
+use core::ffi::{c_int, c_long, c_uint, c_void};
+use syn_trace::calls::Call;
+use syn_trace::system_calls::{self, Outcome, Room, Side, SystemCall, Witness, call_of};
+
+/// The number comes first, so that each argument is one place behind where the system call has it; the sixth lies on
+/// the stack. A jump leaves all of them where they are.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub unsafe extern "C-unwind" fn syscall() -> c_long {
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "sub rsp, 8",
+        "call {untouched}",
+        "add rsp, 8",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "test rax, rax",
+        "jz 2f",
+        "jmp rax",
+        "2: jmp {recorded}",
+        untouched = sym untouched,
+        recorded = sym recorded,
+    )
+}
+
+/// libc's function, if the call is to go on to it without a frame of ours; else 0.
+unsafe extern "C" fn untouched(number: c_long) -> usize {
+    match number {
+        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork | libc::SYS_rt_sigreturn => {}
+        libc::SYS_setuid | libc::SYS_setreuid | libc::SYS_setresuid | libc::SYS_setfsuid => {
+            thread::grow_ahead()
+        }
+        libc::SYS_seccomp | libc::SYS_prctl | libc::SYS_mprotect => return 0,
+        _ if call_of(number).is_some() => return 0,
+        _ => {}
+    }
+    super::real!(syscall).address().unwrap_or(0)
+}
+
+type Function = unsafe extern "C-unwind" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
+
+unsafe extern "C-unwind" fn recorded(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let Some(address) = super::real!(syscall).address() else { return super::missing() };
+    // SAFETY: the function behind this name takes any number of words, and gets the caller's own arguments.
+    let real = || unsafe { core::mem::transmute::<usize, Function>(address)(number, a, b, c, d, e, f) };
+    let (int, unsigned) = (|word: usize| word as c_int, |word: usize| word as c_uint);
+    // SAFETY: the arguments are those of the system call of this number, which the function of the same name takes.
+    unsafe {
+        match number {
+            libc::SYS_io_setup => libaio::setup(unsigned(a), b as *const usize, real),
+            libc::SYS_io_destroy => libaio::destroy(a, real),
+            libc::SYS_io_submit => libaio::submit(a, b as c_long, c as *const *const libaio::Block, real),
+            libc::SYS_io_getevents | SYS_IO_PGETEVENTS => libaio::getevents(
+                a,
+                b as c_long,
+                c as c_long,
+                d as *const libaio::Completion,
+                e as *const libc::timespec,
+                real,
+            ),
+            libc::SYS_io_cancel => libaio::cancel(a, b as *const libaio::Block, real),
+            libc::SYS_io_uring_setup => rings::setup(unsigned(a), b as *const rings::Parameters, real),
+            libc::SYS_io_uring_enter => {
+                rings::enter(unsigned(a), unsigned(b), unsigned(c), unsigned(d), real)
+            }
+            libc::SYS_io_uring_register => {
+                rings::register(unsigned(a), unsigned(b), c as *const c_void, unsigned(d), real)
+            }
+            libc::SYS_seccomp => confinement::seccomp(real),
+            libc::SYS_prctl => confinement::prctl(int(a), b, c, d, e).into(),
+            libc::SYS_mmap => mappings::mmap(a, b, int(c), int(d), int(e), f as i64) as c_long,
+            libc::SYS_munmap => mappings::munmap(a, b).into(),
+            libc::SYS_mremap => mappings::mremap(a, b, c, int(d), e) as c_long,
+            libc::SYS_mprotect => mappings::mprotect(a, b, int(c)).into(),
+            libc::SYS_msync => mappings::msync(a, b, int(c)).into(),
+            libc::SYS_madvise => mappings::madvise(a, b, int(c)).into(),
+            libc::SYS_mincore => mappings::mincore(a, b, c as *mut u8).into(),
+            libc::SYS_execve => processes::execve(a as *const _, b as *const _, c as *const _).into(),
+            libc::SYS_execveat => {
+                processes::execveat(int(a), b as *const _, c as *const _, d as *const _, int(e)).into()
+            }
+            libc::SYS_exit_group => processes::_exit(int(a)),
+            libc::SYS_exit => {
+                super::threads::leave();
+                real()
+            }
+            _ => decoded(number, [a, b, c, d, e, f], real),
+        }
+    }
+}
+
+/// The C library's headers leave it out.
+const SYS_IO_PGETEVENTS: c_long = 333;
+
+/// A call of which a record says all.
+fn decoded(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
+    let span = call_of(number).and_then(|call| span::enter(call, 0));
+    let Some(span) = span else { return real() };
+    let mut caller = Caller { span };
+    let args = args.map(|word| word as u64);
+    let before = system_calls::look_before(number, &args, &mut caller);
+    let result = real();
+    caller.span.returned();
+    let errno = if result == -1 { Some(span::errno()) } else { None };
+    let call = SystemCall { number, args, result: errno.map_or(result, |errno| -errno), before };
+    // SAFETY: the thread's scratch memory is the call's own, larger than this, and begins on a page.
+    let room = unsafe { &mut *caller.span.scratch().as_mut_ptr().cast::<Room>() };
+    system_calls::decode(call, &mut caller, room);
+    caller.span.forget();
+    result
+}
+
+/// Bytes of the scratch memory that are kept for [`Room`]; what lies behind them takes a path.
+const ROOM_BYTES: usize = 64 << 10;
+const _: () = assert!(size_of::<Room>() <= ROOM_BYTES && ROOM_BYTES + (8 << 10) <= thread::SCRATCH_BYTES / 2);
+
+/// The thread that makes the call, which is this one.
+struct Caller {
+    span: Span,
+}
+
+impl Witness for Caller {
+    fn read(&mut self, address: u64, to: &mut [u8]) -> bool {
+        // SAFETY: the kernel has just read or written that much there.
+        unsafe { core::ptr::copy_nonoverlapping(address as *const u8, to.as_mut_ptr(), to.len()) };
+        true
+    }
+
+    fn try_read(&mut self, address: u64, to: &mut [u8]) -> bool {
+        Reader::new().can_read(address as usize, to.len()) && self.read(address, to)
+    }
+
+    fn text<'a>(&mut self, address: u64, errno: Option<i64>, _: &'a mut [u8]) -> &'a [u8] {
+        // SAFETY: the call has succeeded, or failed with this errno.
+        unsafe { super::text(address as *const _, errno.is_some(), errno.unwrap_or(0)) }
+    }
+
+    fn status(&mut self, fd: i32) -> [i64; 3] {
+        status_of(fd)
+    }
+
+    fn name_of_socket(&mut self, fd: i32, side: Side, to: &mut [u8]) -> usize {
+        let mut length = to.len() as libc::socklen_t;
+        let ask = match side {
+            Side::Local => sys::getsockname,
+            Side::Peer => sys::getpeername,
+        };
+        // SAFETY: the buffer is as long as said.
+        if unsafe { ask(fd, to.as_mut_ptr(), &mut length) } < 0 { 0 } else { to.len().min(length as usize) }
+    }
+
+    fn peer_process(&mut self, fd: i32) -> i64 {
+        peer_process(fd)
+    }
+
+    /// Calls about mappings go to the hooks of their family.
+    fn maps_file(&mut self, _: u64, _: u64) -> bool {
+        false
+    }
+
+    fn record<const N: usize>(
+        &mut self,
+        call: Call,
+        outcome: Outcome,
+        numbers: &[i64; N],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) {
+        let (failed, number) = match outcome {
+            Outcome::Returned(result) => (false, result),
+            Outcome::Failed(errno) => (true, errno),
+        };
+        self.span.record(call, failed, number, numbers, texts, list);
+    }
+
+    fn record_descriptor(&mut self, fd: i32) {
+        let buffer = &mut self.span.scratch()[ROOM_BYTES..];
+        // SAFETY: this thread's state.
+        process::inherited_descriptor(unsafe { &mut *self.span.state() }, fd, buffer);
+    }
+}

@@ -1,5 +1,6 @@
 //! Sleeps, with the time that was asked for.
 
+use super::files::ErrorNumber;
 use super::hooks;
 use core::ffi::{c_int, c_uint};
 use libc::timespec;
@@ -16,11 +17,28 @@ unsafe fn nanoseconds(time: *const timespec, readable: bool) -> i64 {
     unsafe { (*time).tv_sec.saturating_mul(1_000_000_000).saturating_add((*time).tv_nsec) }
 }
 
+/// The result of `thrd_sleep`: 0, -1 when a signal came, another negative number on failure. errno is not its matter.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct SleepResult(c_int);
+
+impl crate::real::Outcome for SleepResult {
+    const MISSING: SleepResult = SleepResult(-2);
+    fn failed(self) -> bool {
+        false
+    }
+    fn number(self) -> i64 {
+        i64::from(self.0)
+    }
+}
+
 hooks! {
     Nanosleep: nanosleep | __nanosleep (request: *const timespec, remaining: *mut timespec) -> result: c_int,
         [nanoseconds(request, result == 0 || crate::span::errno() == i64::from(libc::EINTR))], [];
+    Nanosleep: thrd_sleep (request: *const timespec, remaining: *mut timespec) -> result: SleepResult,
+        [nanoseconds(request, matches!(result.0, 0 | -1))], [];
     ClockNanosleep: clock_nanosleep
-        (clock: c_int, flags: c_int, request: *const timespec, remaining: *mut timespec) -> error: super::files::ErrorNumber,
+        (clock: c_int, flags: c_int, request: *const timespec, remaining: *mut timespec) -> error: ErrorNumber,
         [clock as i64, flags as i64, nanoseconds(request, error.is(0) || error.is(libc::EINTR))], [];
     Usleep: usleep (microseconds: c_uint) -> result: c_int, [i64::from(microseconds) * 1000], [];
     // The result is what was left of it, in seconds, when a signal came.

@@ -2,7 +2,9 @@
 
 use super::files::ErrorNumber;
 use super::hooks;
+use super::sync::ThreadResult;
 use crate::process;
+use crate::real::Outcome;
 use crate::span;
 use crate::sys;
 use crate::thread;
@@ -23,6 +25,9 @@ struct Birth {
     creator: AtomicU32,
     stack_bytes: AtomicUsize,
 }
+
+/// What libc's thrd_create(3) hands to pthread_create(3) in place of attributes.
+const C11_ATTRIBUTES: *const pthread_attr_t = core::ptr::without_provenance(usize::MAX);
 
 /// As many threads as can be on their way from `pthread_create` to their first instruction; beyond that a thread
 /// starts without a note of its creator.
@@ -60,7 +65,7 @@ fn take(
         .map(|step| &SUPPLY[(first + step) % BIRTHS])
         .find(|birth| birth.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok())?;
     let mut stack_bytes = 8 << 20;
-    if !attributes.is_null() {
+    if !attributes.is_null() && attributes != C11_ATTRIBUTES {
         // SAFETY: the program passes initialised attributes.
         unsafe { libc::pthread_attr_getstacksize(attributes, &mut stack_bytes) };
     }
@@ -107,6 +112,11 @@ unsafe extern "C" fn end(round: *mut c_void) {
         };
         return;
     }
+    leave();
+}
+
+/// Ends the thread's recording.
+pub fn leave() {
     let state = tls::get();
     if !tls::is_state(state) {
         return;
@@ -122,6 +132,42 @@ unsafe extern "C" fn end(round: *mut c_void) {
     }
 }
 
+/// Makes a thread by `real`, whose routine and argument may be ours, and which returns 0 on success. `flags` as for
+/// [`span::enter`].
+///
+/// # Safety
+/// The arguments are those of `pthread_create`.
+#[inline(always)]
+unsafe fn create<T: Outcome>(
+    flags: u8,
+    thread: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+    real: impl FnOnce(Routine, *mut c_void) -> T,
+) -> T {
+    let Some(mut span) = span::enter(Call::PthreadCreate, flags) else { return real(routine, argument) };
+    // thrd_create(3) goes through pthread_create(3).
+    span.quiet();
+    let birth = process::is_recording().then(|| take(routine, argument, attributes)).flatten();
+    let result = match birth {
+        Some(birth) => real(born, (&raw const *birth).cast_mut().cast()),
+        None => real(routine, argument),
+    };
+    span.returned();
+    let made = result.number() == 0;
+    if !made && let Some(birth) = birth {
+        birth.taken.store(0, Ordering::Release);
+    }
+    // SAFETY: the call has succeeded, so the pointer is valid.
+    let handle = if made { unsafe { *thread as i64 } } else { 0 };
+    span.leave(Call::PthreadCreate, false, result.number(), &[handle], &[], &[]);
+    result
+}
+
+type Create =
+    unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t, Routine, *mut c_void) -> ErrorNumber;
+
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub unsafe extern "C-unwind" fn pthread_create(
@@ -129,34 +175,61 @@ pub unsafe extern "C-unwind" fn pthread_create(
     attributes: *const pthread_attr_t,
     routine: Routine,
     argument: *mut c_void,
-) -> c_int {
-    type Function =
-        unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t, Routine, *mut c_void) -> c_int;
-    let Some(address) = super::real!(pthread_create).address() else { return libc::ENOSYS };
-    // SAFETY: the function behind this name has this type.
-    let real = unsafe { core::mem::transmute::<usize, Function>(address) };
-    let Some(mut span) = span::enter(Call::PthreadCreate, 0) else {
-        // SAFETY: the caller's own arguments.
-        return unsafe { real(thread, attributes, routine, argument) };
-    };
-    let birth = process::is_recording().then(|| take(routine, argument, attributes)).flatten();
-    // SAFETY: the caller's own arguments, but for the routine, which `born` calls in its turn.
-    let result = unsafe {
-        match birth {
-            Some(birth) => real(thread, attributes, born, (&raw const *birth).cast_mut().cast()),
-            None => real(thread, attributes, routine, argument),
-        }
-    };
-    span.returned();
-    if result != 0
-        && let Some(birth) = birth
-    {
-        birth.taken.store(0, Ordering::Release);
+) -> ErrorNumber {
+    let Some(address) = super::real!(pthread_create).address() else { return ErrorNumber::MISSING };
+    // SAFETY: the function behind this name has this type; it gets the caller's own arguments, but for the routine,
+    // which `born` calls in its turn.
+    unsafe {
+        let real = core::mem::transmute::<usize, Create>(address);
+        create(0, thread, attributes, routine, argument, |routine, argument| {
+            real(thread, attributes, routine, argument)
+        })
     }
-    // SAFETY: the call has succeeded, so the pointer is valid.
-    let handle = if result == 0 { unsafe { *thread as i64 } } else { 0 };
-    span.leave(Call::PthreadCreate, false, i64::from(result), &[handle], &[], &[]);
-    result
+}
+
+/// The entry of libc's own `pthread_create`: libc makes threads for asynchronous I/O and timers, and allocators find it
+/// past all preloaded libraries.
+unsafe extern "C-unwind" fn inner_create(
+    thread: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> ErrorNumber {
+    let Some(address) = INNER_CREATE.real.address() else { return ErrorNumber::MISSING };
+    // SAFETY: as in `pthread_create`; the trampoline does what the function of this name does.
+    unsafe {
+        let real = core::mem::transmute::<usize, Create>(address);
+        create(syn_trace::record::INNER, thread, attributes, routine, argument, |routine, argument| {
+            real(thread, attributes, routine, argument)
+        })
+    }
+}
+
+static INNER_CREATE: crate::real::Inner = crate::real::Inner {
+    real: crate::real::Real::new(c"pthread_create"),
+    // SAFETY: only the address is used, as the target of a jump from a function of this type.
+    hook: unsafe { core::mem::transmute::<Create, crate::real::usize_fn>(inner_create) },
+};
+
+#[used]
+#[unsafe(link_section = "syn_inners")]
+static INNER_CREATE_ENTRY: &crate::real::Inner = &INNER_CREATE;
+
+/// C11's routines return an `int`, which libc takes from the same register as a pointer.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub unsafe extern "C-unwind" fn thrd_create(
+    thread: *mut pthread_t,
+    routine: Routine,
+    argument: *mut c_void,
+) -> ThreadResult {
+    type Function = unsafe extern "C-unwind" fn(*mut pthread_t, Routine, *mut c_void) -> ThreadResult;
+    let Some(address) = super::real!(thrd_create).address() else { return ThreadResult::MISSING };
+    // SAFETY: as in `pthread_create`.
+    unsafe {
+        let real = core::mem::transmute::<usize, Function>(address);
+        create(0, thread, core::ptr::null(), routine, argument, |routine, argument| real(thread, routine, argument))
+    }
 }
 
 hooks! {
@@ -164,5 +237,10 @@ hooks! {
     PthreadJoin: pthread_tryjoin_np (thread: pthread_t, value: *mut *mut c_void) -> error: ErrorNumber, [thread as i64], [];
     PthreadJoin: pthread_timedjoin_np
         (thread: pthread_t, value: *mut *mut c_void, until: *const libc::timespec) -> error: ErrorNumber, [thread as i64], [];
+    PthreadJoin: pthread_clockjoin_np
+        (thread: pthread_t, value: *mut *mut c_void, clock: libc::clockid_t, until: *const libc::timespec) -> error: ErrorNumber,
+        [thread as i64], [];
+    PthreadJoin: thrd_join (thread: pthread_t, value: *mut c_int) -> result: ThreadResult, [thread as i64], [];
+    PthreadDetach: thrd_detach (thread: pthread_t) -> result: ThreadResult, [thread as i64], [];
     PthreadDetach: pthread_detach (thread: pthread_t) -> error: ErrorNumber, [thread as i64], [];
 }

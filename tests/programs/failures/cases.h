@@ -19,6 +19,24 @@ void vfork_dup2_exec(void);
 void standard_streams_closed(void);
 void descriptors_listed(void);
 void many_reads(void);
+void signal_masks(void);
+void handlers_asked_for(void);
+void smallest_signal_stack(void);
+void overflow_caught(void);
+void forks_in_handler(void);
+void exec_in_handler(void);
+void cancelled_everywhere(void);
+void cancelled_amid_writes(void);
+void forks_in_threads(void);
+void fork_handlers(void);
+void forks_unseen(void);
+void clones_in_shared_memory(void);
+void daemons_that_close_all(void);
+void sockets_across_exec(void);
+void threads_at_once(void);
+void many_opens(void);
+void many_descriptors(void);
+void errno_of_everything(void);
 
 /* The program file itself, for those parts that start it again as `failures --child WHAT`. */
 extern char self[4096];
@@ -26,5 +44,8 @@ extern char self[4096];
 /* `--child` bodies. */
 int under_closed_streams(void);
 int list_descriptors(void);
+int with_mask(void);
+int with_many_descriptors(void);
+int answer(const char *number);
 
 #endif

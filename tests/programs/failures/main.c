@@ -28,6 +28,24 @@ static const struct part parts[] = {
     {"closed-streams", standard_streams_closed},
     {"descriptors", descriptors_listed},
     {"reads", many_reads},
+    {"masks", signal_masks},
+    {"handlers", handlers_asked_for},
+    {"smallest-signal-stack", smallest_signal_stack},
+    {"overflow", overflow_caught},
+    {"handler-forks", forks_in_handler},
+    {"handler-exec", exec_in_handler},
+    {"cancel", cancelled_everywhere},
+    {"cancel-writes", cancelled_amid_writes},
+    {"thread-forks", forks_in_threads},
+    {"fork-handlers", fork_handlers},
+    {"unseen-forks", forks_unseen},
+    {"shared-memory", clones_in_shared_memory},
+    {"daemons", daemons_that_close_all},
+    {"sockets", sockets_across_exec},
+    {"threads-at-once", threads_at_once},
+    {"opens", many_opens},
+    {"many-descriptors", many_descriptors},
+    {"errno", errno_of_everything},
     {NULL, NULL},
 };
 
@@ -39,6 +57,16 @@ static int child_main(const char *what, char **words)
         return list_descriptors();
     if (strcmp(what, "print") == 0 && words[0])
         return puts(words[0]) < 0;
+    if (strcmp(what, "append") == 0 && words[0] && words[1]) {
+        append_text(words[0], words[1]);
+        return 0;
+    }
+    if (strcmp(what, "mask") == 0)
+        return with_mask();
+    if (strcmp(what, "many-descriptors") == 0)
+        return with_many_descriptors();
+    if (strcmp(what, "answer") == 0 && words[0])
+        return answer(words[0]);
     fprintf(stderr, "failures: no child does this\n");
     return 2;
 }

@@ -1,4 +1,4 @@
-/* Descriptors: duplicates, flags, locks, pipes, seals. */
+/* Descriptors: duplicates, flags, pipes, seals. */
 #include "surface.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -59,37 +59,6 @@ void descriptor_flags(void)
     CHECK_EQ(write(fd, "def", 3), 3); /* appends from now on */
     check_content(fd, "abcdef");
     CHECK_FAILS(fcntl(fd, 99999, 0), EINVAL);
-    close_and_remove(fd, "file");
-}
-
-static struct flock lock_of(short type, off_t start, off_t length)
-{
-    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
-}
-
-void locks(void)
-{
-    int fd = new_file("file"), other = open("file", O_RDWR);
-    struct flock lock = lock_of(F_WRLCK, 0, 100);
-    CHECK_OK(fcntl(fd, F_SETLK, &lock));
-    lock = lock_of(F_UNLCK, 0, 0);
-    CHECK_OK(fcntl(fd, F_SETLKW, &lock));
-    lock = lock_of(F_WRLCK, 0, 0);
-    CHECK_OK(fcntl(fd, F_GETLK, &lock));
-    CHECK_EQ(lock.l_type, F_UNLCK);
-
-    /* Locks of open file descriptions: two of one process exclude each other. */
-    lock = lock_of(F_WRLCK, 10, 10);
-    CHECK_OK(fcntl(fd, F_OFD_SETLK, &lock));
-    lock = lock_of(F_RDLCK, 15, 1);
-    CHECK_FAILS(fcntl(other, F_OFD_SETLK, &lock), EAGAIN);
-    CHECK_OK(fcntl(other, F_OFD_GETLK, &lock));
-    CHECK(lock.l_type == F_WRLCK && lock.l_start == 10 && lock.l_pid == -1);
-    lock = lock_of(F_UNLCK, 0, 0);
-    CHECK_OK(fcntl(fd, F_OFD_SETLKW, &lock));
-    lock = lock_of(F_RDLCK, 15, 1);
-    CHECK_OK(fcntl(other, F_OFD_SETLK, &lock));
-    CHECK_OK(close(other));
     close_and_remove(fd, "file");
 }
 

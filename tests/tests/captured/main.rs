@@ -1,70 +1,82 @@
-//! Complete: what the kernel saw a program read and write is in its trace, call by call and byte by byte.
+//! Complete: what the kernel saw a program do with files is in its trace, call by call and byte by byte.
 //!
-//! Each program runs once, under the shim and under strace at the same time. Per thread, file and direction, the number
-//! of calls and the number of bytes must be the same in both records. Launchers and shells are left out: of them only
-//! process creation is recorded. So are programs that move bytes in other ways than by read and write (`cat` and `cp`
-//! use copy_file_range(2)), and what has no path: pipes, sockets, nameless files.
+//! Each program runs once, under the shim and under strace at the same time. Per thread, class of call, file and direction,
+//! the number of calls and the number of bytes must be the same in both records; of the program that makes every file call
+//! there is, so must be the number of all the others, and of those that failed. Launchers and shells are left out: of them
+//! only process creation is recorded. So is what has no path: pipes, sockets, nameless files.
+
+mod arguments;
+mod counted;
+mod transfers;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::fmt::Debug;
+use std::path::PathBuf;
 use syn_trace::Run;
-use tests::strace::{self, Transfer, same_name};
+use tempfile::TempDir;
+use tests::strace;
 use tests::workloads::{self, LAUNCHERS};
-use tests::{Direction, Dump, Job, Tally, mpirun, program, program_fortified};
+use tests::{Job, mpirun, program, program_fortified};
 
-/// What is counted in both records.
-type Moved = BTreeMap<(u32, Direction, String), Tally>;
-
-/// What only strace may see, by what the call is about.
-struct Allowed {
-    is: fn(&Transfer) -> bool,
-    because: &'static str,
+/// A job that was run under the shim and under strace.
+struct Observed {
+    scratch: TempDir,
 }
 
-/// The allowed differences. Whatever else differs is a fault of the recorder.
-const ALLOWED: [Allowed; 3] = [
-    Allowed {
-        because: "the dynamic loader reads the ELF header of every library with system calls of its own",
-        is: |call| call.name == "read" && call.path.contains(".so") && call.asked == 832,
-    },
-    Allowed {
-        because: "and the program headers that did not fit into the first 832 bytes",
-        is: |call| call.name == "pread64" && call.path.contains(".so") && call.asked <= 4096,
-    },
-    Allowed {
-        because: "the shim itself reads the words of the command line and the boot id, once in every process",
-        is: |call| ["/proc/self/cmdline", "/proc/sys/kernel/random/boot_id"].contains(&call.path.as_str()),
-    },
-];
-
-/// Compares the records of a job that uses these files, among others.
-#[track_caller]
-fn compare(job: &Job, files: &[&str]) {
-    let scratch = tempfile::tempdir().expect("a folder for temporary files");
-    let [strace, work] = ["strace", "work"].map(|name| scratch.path().join(name));
-    std::fs::create_dir(&strace).expect("a folder in an empty one");
-    std::fs::create_dir(&work).expect("a folder in an empty one");
-    let folder = scratch.path().join("run");
-    let outcome = strace::job(&strace, &folder).followed_by(job).run_in(&work).succeeded();
-    let run = Run::open(&folder).unwrap_or_else(|error| panic!("{error}\n{}", outcome.stderr));
-    check_launchers(&run);
-    let kernel = seen_by_kernel(&strace);
-    let recorded = seen_by_shim(&folder);
-    for name in files {
-        let is_there = recorded.keys().any(|(.., path)| path.rsplit('/').next() == Some(name));
-        assert!(is_there, "{name} is among what was recorded: {recorded:?}");
+impl Observed {
+    /// `calls`: what strace is to tell besides transfers.
+    #[track_caller]
+    fn run(job: &Job, calls: &str) -> Observed {
+        let observed = Observed { scratch: tempfile::tempdir().expect("a folder for temporary files") };
+        let (output, work) = (observed.folder("strace"), observed.folder("work"));
+        std::fs::create_dir(&output).expect("a folder in an empty one");
+        std::fs::create_dir(&work).expect("a folder in an empty one");
+        let calls = [&transfers::calls(), calls].join(",");
+        let strace = strace::job(&output, &observed.folder("run"), calls.trim_end_matches(','));
+        let outcome = strace.followed_by(job).run_in(&work).succeeded();
+        let run = Run::open(&observed.folder("run"));
+        check_launchers(&run.unwrap_or_else(|error| panic!("{error}\n{}", outcome.stderr)));
+        observed
     }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Transfers to and from files, these among others.
+    #[track_caller]
+    fn compare_transfers(&self, files: &[&str]) {
+        let kernel = transfers::seen_by_kernel(&self.folder("strace"), &self.folder("work"), &LAUNCHERS);
+        let recorded = transfers::seen_by_shim(&self.folder("run"));
+        for name in files {
+            let is_there = recorded.keys().any(|(.., path)| path.rsplit('/').next() == Some(name));
+            assert!(is_there, "{name} is among what was recorded: {recorded:?}");
+        }
+        same(&kernel, &recorded);
+    }
+
+    /// How often each of the other calls was made.
+    #[track_caller]
+    fn compare_counts(&self) {
+        let kernel = counted::seen_by_kernel(&self.folder("strace"), &self.folder("work"), &LAUNCHERS);
+        same(&kernel, &counted::seen_by_shim(&self.folder("run")));
+    }
+}
+
+#[track_caller]
+fn same<K: Ord + Debug, V: PartialEq + Debug>(kernel: &BTreeMap<K, V>, recorded: &BTreeMap<K, V>) {
     let keys: BTreeSet<_> = kernel.keys().chain(recorded.keys()).collect();
     let differing = keys.into_iter().filter(|&key| kernel.get(key) != recorded.get(key));
     let report: Vec<String> = differing
         .map(|key| format!("{key:?}: kernel {:?}, trace {:?}", kernel.get(key), recorded.get(key)))
         .collect();
-    let allowed = ALLOWED.map(|allowed| allowed.because).join("; ");
-    assert!(
-        report.is_empty(),
-        "besides what is allowed ({allowed}), the records differ:\n{}",
-        report.join("\n")
-    );
+    assert!(report.is_empty(), "the records differ:\n{}", report.join("\n"));
+}
+
+/// Compares the transfers of a job that uses these files, among others.
+#[track_caller]
+fn compare(job: &Job, files: &[&str]) {
+    Observed::run(job, "").compare_transfers(files);
 }
 
 /// Nothing was taken for a launcher that is none: its I/O would be missing from both sides of the comparison.
@@ -74,29 +86,6 @@ fn check_launchers(run: &Run) {
         let name = process.exe.rsplit('/').next().unwrap_or_default();
         assert!(LAUNCHERS.contains(&name), "{name} was recorded as a launcher");
     }
-}
-
-fn seen_by_shim(folder: &Path) -> Moved {
-    let mut moved = Moved::new();
-    for seen in Dump::of(folder).0 {
-        let (Some(direction), Some(path)) = (Direction::of(&seen.call), &seen.path) else { continue };
-        if path.starts_with('/') {
-            moved.entry((seen.tid, direction, same_name(path))).or_default().add(seen.result);
-        }
-    }
-    moved
-}
-
-/// What the kernel saw, less what only it can see.
-fn seen_by_kernel(folder: &Path) -> Moved {
-    let mut moved = Moved::new();
-    strace::for_each_transfer(folder, &LAUNCHERS, |tid, call| {
-        if !ALLOWED.iter().any(|allowed| (allowed.is)(call)) {
-            let direction = Direction::of(&call.name).expect("only such calls were traced");
-            moved.entry((tid, direction, call.path.clone())).or_default().add(call.result);
-        }
-    });
-    moved
 }
 
 #[test]
@@ -136,7 +125,9 @@ fn streams() {
 #[test]
 fn posix_calls() {
     for program in [program("posix_surface"), program_fortified("posix_surface")] {
-        compare(&Job::new(program), &["file"]);
+        let observed = Observed::run(&Job::new(program), &counted::calls());
+        observed.compare_transfers(&["file", "in", "out"]);
+        observed.compare_counts();
     }
 }
 
@@ -158,4 +149,12 @@ fn python() {
 #[test]
 fn tools() {
     compare(&workloads::tools(), &["numbers", "sorted", "d.tar", "d.tar.gz", "resorted"]);
+}
+
+#[test]
+fn copies() {
+    compare(
+        &workloads::copies(),
+        &["numbers", "again", "appended", "piped", "copy", "sparse", "moved", "installed"],
+    );
 }

@@ -90,6 +90,26 @@ fn hundreds_of_thousands_of_reads() {
     assert_eq!(recorded.run.dropped(), 0);
 }
 
+#[test]
+fn a_hundred_thousand_opens() {
+    let recorded = record(&Job::new(program("failures")).arg("opens"));
+    assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
+    let events = || recorded.run.threads.iter().flat_map(|thread| thread.events());
+    assert_eq!(events().filter(|event| event.call == Call::Open && event.result == 3).count(), 100_001);
+    assert!(events().filter(|event| event.call == Call::Close && event.numbers[0] == 3).count() >= 100_000);
+    assert_eq!(recorded.run.dropped(), 0);
+}
+
+/// More descriptors than the recorder lists: it says so.
+#[test]
+fn ten_thousand_descriptors() {
+    let (recorded, dump) = part("failures", "many-descriptors");
+    assert_eq!(dump.written("file"), (1, 1));
+    let unobserved = recorded.run.unobserved();
+    assert_eq!(unobserved.len(), 1, "{unobserved:?}");
+    assert!(unobserved[0].1.contains("open descriptors at start: more than 4096"), "{unobserved:?}");
+}
+
 /// A fortified program calls libc's checked entry points, and its trace is that of the plain one.
 #[test]
 fn fortified_programs() {

@@ -3,6 +3,7 @@
 
 mod calls;
 mod processes;
+mod signals;
 
 use tests::{Dump, Job, Recorded, program, record};
 

@@ -1,42 +1,8 @@
-//! Signal handlers, threads and processes: what they do in the middle of something, at their ends and after them.
+//! Threads and processes: how they come and go, and what they do at their ends and after them.
 
 use crate::{complete, part};
 use std::collections::BTreeSet;
-use tests::{Dump, mpirun, program};
-
-/// What `lseek` to the end of this file returned: its size.
-#[track_caller]
-fn size_found(dump: &Dump, name: &str) -> u64 {
-    let seek = dump.calls("lseek").find(|seen| seen.is_about(name) && seen.args["whence"] == 2);
-    seek.expect("the part asks for the size at its end").result as u64
-}
-
-#[test]
-fn writes_of_a_handler_amid_writes() {
-    let dump = complete("process_surface", "handler");
-    assert_eq!(dump.written("handler"), (200, 200));
-    let (calls, bytes) = dump.written("main");
-    assert!(calls >= 64 && bytes == calls * 512, "{calls} writes, {bytes} bytes");
-}
-
-#[test]
-fn writes_of_a_handler_amid_streams() {
-    let dump = complete("failures", "handler-streams");
-    assert_eq!(dump.written("handler"), (200, 200));
-    let size = size_found(&dump, "lines");
-    assert_eq!(dump.written("lines"), (size / 5, size));
-}
-
-#[test]
-fn a_handler_on_a_small_stack() {
-    assert_eq!(complete("failures", "handler-stack").written("file"), (1, 18));
-}
-
-/// A call that a handler leaves by siglongjmp has no record; all that follow have.
-#[test]
-fn jumps_out_of_calls() {
-    assert_eq!(complete("process_surface", "siglongjmp").written("file"), (1, 15));
-}
+use tests::{Dump, Job, Seen, mpirun, program, record};
 
 #[test]
 fn forks_while_another_thread_writes() {
@@ -50,6 +16,49 @@ fn forks_while_another_thread_writes() {
         .collect();
     assert_eq!(writers.len(), 200, "each child has a trace of its own");
     assert_eq!(dump.calls("fork").count(), 200);
+}
+
+#[test]
+fn forks_in_threads() {
+    let dump = complete("failures", "thread-forks");
+    assert_eq!(dump.written("file"), (200, 200));
+    assert_eq!(writers(&dump, "file").len(), 200, "each child has a trace of its own");
+    assert_eq!(dump.calls("fork").count(), 200);
+}
+
+#[test]
+fn handlers_around_forks() {
+    let dump = complete("failures", "fork-handlers");
+    assert_eq!(dump.written("file"), (30, 30));
+    assert_eq!(writers(&dump, "file").len(), 11, "the program and its ten children");
+}
+
+/// Children of `_Fork`, `clone` and bare system calls: the recorder finds out by itself.
+#[test]
+fn forks_that_libc_does_not_know_of() {
+    let dump = complete("failures", "unseen-forks");
+    assert_eq!(dump.written("file"), (4, 20));
+    assert_eq!(writers(&dump, "file").len(), 4, "each child has a trace of its own");
+}
+
+/// As libraries make processes that are to start fast: the child runs in its parent's memory.
+#[test]
+fn children_in_shared_memory() {
+    assert_eq!(complete("failures", "shared-memory").written("file"), (9, 9));
+}
+
+/// The processes that wrote to files of this name.
+fn writers(dump: &Dump, name: &str) -> BTreeSet<u32> {
+    dump.calls("write").filter(|seen| seen.is_about(name)).map(|seen| seen.pid).collect()
+}
+
+#[test]
+fn two_thousand_threads_at_once() {
+    let dump = complete("failures", "threads-at-once");
+    assert_eq!(dump.written("file"), (4000, 4000));
+    let threads: BTreeSet<u32> =
+        dump.calls("pwrite").filter(|seen| seen.is_about("file")).map(|seen| seen.tid).collect();
+    assert_eq!(threads.len(), 2000);
 }
 
 #[test]
@@ -104,10 +113,54 @@ fn writes_then_exec() {
 fn daemons() {
     let dump = complete("failures", "daemon");
     assert_eq!(dump.written("file"), (2, 14));
-    let writers: BTreeSet<u32> =
-        dump.calls("write").filter(|seen| seen.is_about("file")).map(|seen| seen.pid).collect();
-    assert_eq!(writers.len(), 2, "the parent and the daemon");
+    assert_eq!(writers(&dump, "file").len(), 2, "the parent and the daemon");
     assert_eq!(complete("process_surface", "daemon").written("daemon"), (1, 7));
+    let dump = complete("failures", "daemons");
+    assert_eq!(dump.written("file"), (300, 300));
+    assert_eq!(writers(&dump, "file").len(), 3, "one daemon for each way of closing");
+}
+
+/// The other program knows of the socket what its first one knew, so that both ends can be found.
+#[test]
+fn sockets_across_exec() {
+    let dump = complete("failures", "sockets");
+    const S_IFSOCK: i64 = 0o140_000;
+    let is_socket =
+        |seen: &&Seen| seen.args["st_mode"].as_i64().is_some_and(|mode| mode & 0o170_000 == S_IFSOCK);
+    let inherited =
+        dump.calls("inherited-fd").filter(is_socket).filter(|seen| seen.args["fd"].as_i64() > Some(2));
+    assert!(inherited.count() >= 1, "the socket is among what the program starts with");
+}
+
+/// Worker processes of every start method that Python has, 200 writes each; their pool ends them by a signal.
+#[test]
+fn pools_of_workers() {
+    const PROGRAM: &str = r#"
+import multiprocessing, os, sys
+def write(number):
+    file = os.open(f"worker.{method}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    written = os.write(file, b"worker")
+    os.close(file)
+    return written
+def set_method(name):
+    global method
+    method = name
+if __name__ == "__main__":
+    for name in ["fork", "spawn", "forkserver"]:
+        with multiprocessing.get_context(name).Pool(2, set_method, [name]) as pool:
+            assert sum(pool.map(write, range(200))) == 1200
+        print(name, os.path.getsize(f"worker.{name}"))
+"#;
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let script = folder.path().join("workers.py");
+    std::fs::write(&script, PROGRAM).expect("a new file");
+    let python = Job::new(tests::workloads::python_itself()).args(["-S", "-E", "-B"]).arg(script);
+    let recorded = record(&python);
+    assert_eq!(recorded.recorded.stdout, "fork 1200\nspawn 1200\nforkserver 1200\n");
+    let dump = Dump::of(&recorded.run_folder());
+    for method in ["fork", "spawn", "forkserver"] {
+        assert_eq!(dump.written(&format!("worker.{method}")), (200, 1200), "{method}");
+    }
 }
 
 #[test]
@@ -115,6 +168,21 @@ fn vfork_dup2_exec() {
     assert_eq!(complete("failures", "vfork").written("file"), (1, 6));
     assert_eq!(complete("process_surface", "vfork").written("file"), (1, 12));
     assert_eq!(complete("process_surface", "spawn").written("file"), (2, 16));
+}
+
+/// Threads make calls while MPI_Finalize runs, the program writes after it and at exit; and one that is finalized at exit.
+#[test]
+fn writes_around_the_end_of_mpi() {
+    for way in ["main", "atexit"] {
+        let recorded = record(&mpirun(2).arg(program("late")).args(["--finalize", way]));
+        assert!(recorded.plain.status.success(), "{way}: {}", recorded.plain.stderr);
+        let dump = Dump::of(&recorded.run_folder());
+        for rank in 0..2 {
+            assert_eq!(dump.written(&format!("late.{rank}")), (320, 320), "{way}: rank {rank}");
+        }
+        assert_eq!(dump.calls("MPI_Finalize").count(), 2, "{way}");
+        assert_eq!(recorded.run.dropped(), 0, "{way}");
+    }
 }
 
 /// Without MPI_Finalize launchers complain in their own words, with process ids in them: the codes are compared.

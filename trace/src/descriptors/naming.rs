@@ -10,10 +10,10 @@ impl Descriptors {
     pub(super) fn find_paths(&mut self, event: &Event<'_>, operands: &Operands, touched: &mut Touched) {
         let Some(path) = operands.path(0, event) else { return };
         match event.call {
-            Call::InheritedFd => {
+            Call::InheritedFd | Call::InheritedMapping => {
                 // The kernel's names for what has no path look like `pipe:[1]` and `/memfd:name (deleted)`.
                 if path.starts_with(b"/") && !path.starts_with(b"/memfd:") {
-                    touched.path = self.paths.absolute(None, path);
+                    touched.path = self.paths.absolute(None, &path);
                 }
                 return;
             }
@@ -35,18 +35,18 @@ impl Descriptors {
             }
             return;
         }
-        touched.path = self.absolute(directory, path);
+        touched.path = self.absolute(directory, &path);
         match event.call {
             Call::Rename | Call::Renameat | Call::Link | Call::Linkat => {
                 if let Some(second) = operands.path(1, event) {
-                    touched.second_path = self.absolute(operands.directory(1, event), second);
+                    touched.second_path = self.absolute(operands.directory(1, event), &second);
                 }
             }
             Call::Symlink | Call::Symlinkat => {
                 // A symbolic link's target counts from the folder that the link is in.
                 let folder =
                     touched.path.as_deref().and_then(|link| link.rsplit_once('/')).map(|(folder, _)| folder);
-                touched.second_path = self.paths.absolute(folder, event.texts[0]);
+                touched.second_path = self.paths.absolute(folder, &event.texts[0].bytes());
             }
             _ => {}
         }
@@ -69,5 +69,6 @@ impl Descriptors {
     pub(super) fn touch(&self, file: OpenId, touched: &mut Touched) {
         touched.file = Some(file);
         touched.path.clone_from(&self.files[file as usize].path);
+        touched.peer.clone_from(&self.files[file as usize].peer);
     }
 }

@@ -20,8 +20,12 @@ pub struct OpenFile {
     pub inode: u64,
     /// The position as far as the process's own calls tell, bytes.
     pub offset: u64,
-    /// It was open when the process image started.
+    /// It came from elsewhere: it was open when the process image started, or another process has passed it on.
     pub inherited: bool,
+    /// The own address of a socket, as the table of calls writes them; `None` where it is not known.
+    pub local: Option<Rc<str>>,
+    /// The address at the other end of a socket.
+    pub peer: Option<Rc<str>>,
     /// Where the file ends as far as this open file's own calls tell, bytes.
     pub(super) end: u64,
     /// How many descriptors stand for it.
@@ -50,12 +54,15 @@ impl OpenFile {
             Call::Ftruncate => self.end = event.numbers[1].max(0) as u64,
             // preadv2(2): with the offset -1 the position is used and moved.
             Call::Preadv | Call::Pwritev if place == -1 => self.transfer(event.result, writes),
-            Call::Pwrite | Call::Pwritev => {
-                let behind = (place.max(0) as u64).saturating_add(event.result.max(0) as u64);
-                self.end = self.end.max(behind);
-            }
+            Call::Pwrite | Call::Pwritev => self.reach(place, event.result),
             _ => {}
         }
+    }
+
+    /// `bytes` were written at `place`.
+    pub(super) fn reach(&mut self, place: i64, bytes: i64) {
+        let behind = (place.max(0) as u64).saturating_add(bytes.max(0) as u64);
+        self.end = self.end.max(behind);
     }
 
     /// `fcntl(F_SETFL)`.

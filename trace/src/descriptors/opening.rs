@@ -2,31 +2,40 @@
 
 use super::{Descriptors, OpenFile, OpenId, PIPE, Touched, descriptor, flags, stat};
 use crate::reader::Event;
+use std::rc::Rc;
 
 impl Descriptors {
     pub(super) fn open(&mut self, fd: i32, flags: i32, stat: [i64; 3], touched: &mut Touched) {
         if fd < 0 {
             return;
         }
-        let id = self.files.len() as OpenId;
         let anonymous = flags & flags::O_TMPFILE == flags::O_TMPFILE;
+        let id = self.add_file(if anonymous { None } else { touched.path.clone() }, flags, stat);
+        self.files[id as usize].descriptors = 1;
+        if let Some(old) = self.table.put(fd, id) {
+            self.replaced.insert(fd, old);
+            self.release(old, touched);
+        }
+        (touched.file, touched.opened) = (Some(id), Some(id));
+    }
+
+    /// An open file for which no descriptor stands yet.
+    pub(super) fn add_file(&mut self, path: Option<Rc<str>>, flags: i32, stat: [i64; 3]) -> OpenId {
         let size = stat[1].max(0) as u64;
         self.files.push(OpenFile {
-            path: if anonymous { None } else { touched.path.clone() },
+            path,
             flags,
             st_mode: stat[0] as u32,
             size,
             inode: stat[2] as u64,
             offset: 0,
             inherited: false,
+            local: None,
+            peer: None,
             end: size,
-            descriptors: 1,
+            descriptors: 0,
         });
-        if let Some(old) = self.table.put(fd, id) {
-            self.replaced.insert(fd, old);
-            self.release(old, touched);
-        }
-        (touched.file, touched.opened) = (Some(id), Some(id));
+        self.files.len() as OpenId - 1
     }
 
     /// `fopen` and its kind: the file may have been opened by a call inside this one.
@@ -45,21 +54,27 @@ impl Descriptors {
         // It has closed the stream's file by itself: no close is to come.
         self.closed_inside.remove(&fd);
         if !event.texts[0].is_empty() {
-            self.open_stream(fd, flags::of_stream_mode(event.texts[1]), stat(&event.numbers, 1), touched);
+            self.open_stream(
+                fd,
+                flags::of_stream_mode(&event.texts[1].bytes()),
+                stat(&event.numbers, 1),
+                touched,
+            );
             self.replaced.remove(&fd);
         }
     }
 
     pub(super) fn pipe(&mut self, event: &Event<'_>, touched: &mut Touched) {
-        let [reader, writer, flags, ..] = event.numbers;
+        let [reader, writer, flags, inode, ..] = event.numbers;
         let (reader, writer, flags) = (descriptor(reader), descriptor(writer), flags as i32);
         if reader < 0 || writer < 0 || reader == writer {
             return;
         }
         touched.path = None;
-        self.open(reader, flags, PIPE, touched);
+        let stat = [PIPE[0], PIPE[1], inode];
+        self.open(reader, flags, stat, touched);
         let opened = touched.opened;
-        self.open(writer, flags | flags::O_WRONLY, PIPE, touched);
+        self.open(writer, flags | flags::O_WRONLY, stat, touched);
         (touched.file, touched.opened) = (opened, opened);
     }
 
@@ -88,7 +103,7 @@ impl Descriptors {
         }
     }
 
-    fn close_descriptor(&mut self, fd: i32, touched: &mut Touched) {
+    pub(super) fn close_descriptor(&mut self, fd: i32, touched: &mut Touched) {
         if let Some(old) = self.take_replaced(fd) {
             self.touch(old, touched);
         } else if let Some(file) = self.table.take(fd) {

@@ -2,6 +2,8 @@
 
 use crate::calls::{Call, Kind, NUMBERS};
 use crate::reader::Event;
+use crate::record::Text;
+use std::borrow::Cow;
 
 /// Positions among the integers and texts of a record; [`NONE`] where the call has no such argument.
 #[derive(Clone, Copy)]
@@ -9,12 +11,14 @@ pub(super) struct Operands {
     fd: u8,
     dir: [u8; 2],
     path: [u8; 2],
+    /// The call is about no descriptor yet, and its result is one.
+    makes: bool,
 }
 
 const NONE: u8 = u8::MAX;
 
 static OPERANDS: [Operands; NUMBERS] = {
-    let mut table = [Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2] }; NUMBERS];
+    let mut table = [Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes: false }; NUMBERS];
     let mut index = 0;
     while index < Call::ALL.len() {
         let call = Call::ALL[index];
@@ -25,7 +29,18 @@ static OPERANDS: [Operands; NUMBERS] = {
 };
 
 const fn find(call: Call) -> Operands {
-    let mut found = Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2] };
+    let makes = matches!(
+        call,
+        Call::Socket
+            | Call::EpollCreate
+            | Call::Eventfd
+            | Call::TimerfdCreate
+            | Call::InotifyInit
+            | Call::PidfdOpen
+            | Call::MemfdCreate
+            | Call::IoUringSetup
+    );
+    let mut found = Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes };
     let args = call.args();
     let (mut index, mut numbers, mut dirs, mut paths) = (0, 0, 0, 0);
     while index < args.len() {
@@ -33,7 +48,8 @@ const fn find(call: Call) -> Operands {
         if kind.is_number() {
             numbers += 1;
         }
-        if matches!(kind, Kind::Fd) && found.fd == NONE {
+        // A submission is about the file, not about its ring.
+        if matches!(kind, Kind::Fd) && (found.fd == NONE || matches!(call, Call::Sqe)) {
             found.fd = index as u8;
         }
         if matches!(kind, Kind::DirFd) && dirs < 2 {
@@ -58,7 +74,7 @@ impl Operands {
     /// True when the call has nothing to do with descriptors or paths.
     #[inline(always)]
     pub(super) fn none(&self) -> bool {
-        self.fd == NONE && self.path[0] == NONE
+        self.fd == NONE && self.path[0] == NONE && !self.makes
     }
 
     /// The descriptor, or -1.
@@ -74,8 +90,8 @@ impl Operands {
     }
 
     /// The first or second path argument.
-    pub(super) fn path<'a>(&self, which: usize, event: &Event<'a>) -> Option<&'a [u8]> {
-        event.texts.get(usize::from(self.path[which])).copied()
+    pub(super) fn path<'a>(&self, which: usize, event: &Event<'a>) -> Option<Cow<'a, [u8]>> {
+        event.texts.get(usize::from(self.path[which])).map(Text::bytes)
     }
 
     /// The directory descriptor that the first or second path starts from. A call with one directory and two paths

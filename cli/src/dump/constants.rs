@@ -1,0 +1,129 @@
+//! The names of constants, by call and argument; numbers as on Linux (asm-generic).
+
+mod sockets;
+
+use syn_trace::calls::Call;
+
+/// How the values of an argument are written.
+pub enum Names {
+    /// One of several, counted from 0.
+    Counted(&'static [&'static str]),
+    /// One of several with these values.
+    Valued(&'static [(i64, &'static str)]),
+    /// Any number of bits.
+    Bits(&'static [(i64, &'static str)]),
+}
+
+use Names::{Bits, Counted, Valued};
+
+/// The names that the argument `name` of `call` takes its values from, if it has such.
+pub fn of(call: Call, name: &str) -> Option<Names> {
+    Some(match (call, name) {
+        (Call::Lseek, "whence") => Counted(&["SEEK_SET", "SEEK_CUR", "SEEK_END", "SEEK_DATA", "SEEK_HOLE"]),
+        (Call::Fcntl, "cmd") => Valued(FCNTL),
+        (Call::Lockf, "cmd") => Counted(&["F_ULOCK", "F_LOCK", "F_TLOCK", "F_TEST"]),
+        (Call::Flock, "operation") => Bits(&[(1, "LOCK_SH"), (2, "LOCK_EX"), (8, "LOCK_UN"), (4, "LOCK_NB")]),
+        (Call::Ioctl, "request") => Valued(IOCTL),
+        (Call::PosixFadvise, "advice") => Counted(&[
+            "POSIX_FADV_NORMAL",
+            "POSIX_FADV_RANDOM",
+            "POSIX_FADV_SEQUENTIAL",
+            "POSIX_FADV_WILLNEED",
+            "POSIX_FADV_DONTNEED",
+            "POSIX_FADV_NOREUSE",
+        ]),
+        (Call::Fallocate, "mode") => Bits(&[
+            (1, "FALLOC_FL_KEEP_SIZE"),
+            (2, "FALLOC_FL_PUNCH_HOLE"),
+            (8, "FALLOC_FL_COLLAPSE_RANGE"),
+            (16, "FALLOC_FL_ZERO_RANGE"),
+            (32, "FALLOC_FL_INSERT_RANGE"),
+            (64, "FALLOC_FL_UNSHARE_RANGE"),
+        ]),
+        (Call::SyncFileRange, "flags") => Bits(&[
+            (1, "SYNC_FILE_RANGE_WAIT_BEFORE"),
+            (2, "SYNC_FILE_RANGE_WRITE"),
+            (4, "SYNC_FILE_RANGE_WAIT_AFTER"),
+        ]),
+        (Call::Splice | Call::Tee | Call::Vmsplice, "flags") => Bits(&[
+            (1, "SPLICE_F_MOVE"),
+            (2, "SPLICE_F_NONBLOCK"),
+            (4, "SPLICE_F_MORE"),
+            (8, "SPLICE_F_GIFT"),
+        ]),
+        (Call::MemfdCreate, "flags") => {
+            Bits(&[(1, "MFD_CLOEXEC"), (2, "MFD_ALLOW_SEALING"), (4, "MFD_HUGETLB")])
+        }
+        (Call::Renameat, "flags") => {
+            Bits(&[(1, "RENAME_NOREPLACE"), (2, "RENAME_EXCHANGE"), (4, "RENAME_WHITEOUT")])
+        }
+        (Call::Setxattr | Call::Lsetxattr | Call::Fsetxattr, "flags") => {
+            Bits(&[(1, "XATTR_CREATE"), (2, "XATTR_REPLACE")])
+        }
+        (Call::Unlinkat, "flags") => Bits(&[(0x200, "AT_REMOVEDIR")]),
+        (Call::Faccessat, "flags") => Bits(&[(0x200, "AT_EACCESS"), FOLLOW_NOT, EMPTY_PATH]),
+        (Call::Linkat, "flags") => Bits(&[(0x400, "AT_SYMLINK_FOLLOW"), EMPTY_PATH]),
+        (Call::Fstatat | Call::Statx, "flags") => Bits(&[
+            FOLLOW_NOT,
+            (0x800, "AT_NO_AUTOMOUNT"),
+            EMPTY_PATH,
+            (0x2000, "AT_STATX_FORCE_SYNC"),
+            (0x4000, "AT_STATX_DONT_SYNC"),
+        ]),
+        (Call::Fchmodat | Call::Fchownat | Call::Utimensat, "flags") => Bits(&[FOLLOW_NOT, EMPTY_PATH]),
+        _ => return sockets::of(call, name),
+    })
+}
+
+const FOLLOW_NOT: (i64, &str) = (0x100, "AT_SYMLINK_NOFOLLOW");
+const EMPTY_PATH: (i64, &str) = (0x1000, "AT_EMPTY_PATH");
+
+const FCNTL: &[(i64, &str)] = &[
+    (0, "F_DUPFD"),
+    (1, "F_GETFD"),
+    (2, "F_SETFD"),
+    (3, "F_GETFL"),
+    (4, "F_SETFL"),
+    (5, "F_GETLK"),
+    (6, "F_SETLK"),
+    (7, "F_SETLKW"),
+    (8, "F_SETOWN"),
+    (9, "F_GETOWN"),
+    (10, "F_SETSIG"),
+    (11, "F_GETSIG"),
+    (15, "F_SETOWN_EX"),
+    (16, "F_GETOWN_EX"),
+    (36, "F_OFD_GETLK"),
+    (37, "F_OFD_SETLK"),
+    (38, "F_OFD_SETLKW"),
+    (1024, "F_SETLEASE"),
+    (1025, "F_GETLEASE"),
+    (1026, "F_NOTIFY"),
+    (1030, "F_DUPFD_CLOEXEC"),
+    (1031, "F_SETPIPE_SZ"),
+    (1032, "F_GETPIPE_SZ"),
+    (1033, "F_ADD_SEALS"),
+    (1034, "F_GET_SEALS"),
+    (1035, "F_GET_RW_HINT"),
+    (1036, "F_SET_RW_HINT"),
+    (1037, "F_GET_FILE_RW_HINT"),
+    (1038, "F_SET_FILE_RW_HINT"),
+];
+
+/// Those that ordinary programs ask for; all others stay numbers.
+const IOCTL: &[(i64, &str)] = &[
+    (0x5401, "TCGETS"),
+    (0x5402, "TCSETS"),
+    (0x5403, "TCSETSW"),
+    (0x540f, "TIOCGPGRP"),
+    (0x5410, "TIOCSPGRP"),
+    (0x5413, "TIOCGWINSZ"),
+    (0x541b, "FIONREAD"),
+    (0x5421, "FIONBIO"),
+    (0x5450, "FIONCLEX"),
+    (0x5451, "FIOCLEX"),
+    (0x4004_9409, "FICLONE"),
+    (0x4020_940d, "FICLONERANGE"),
+    (0xc018_9436, "FIDEDUPERANGE"),
+    (0xc020_660b, "FS_IOC_FIEMAP"),
+];

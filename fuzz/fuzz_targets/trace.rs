@@ -1,0 +1,32 @@
+//! A trace file of any content: whole as it comes, or as records behind a header that is in order. Everything that a
+//! reader does with it is done: events, process images, descriptors.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use std::io::Write;
+use syn_trace::Run;
+use syn_trace::craft::Craft;
+use syn_trace::descriptors::Descriptors;
+use syn_trace::header::HEADER_BYTES;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&how, data)) = data.split_first() else { return };
+    let mut file = tempfile::Builder::new().suffix(".trace").tempfile().expect("a temporary file");
+    if how & 1 == 0 {
+        file.write_all(&Craft::new(7, 7).bytes()[..HEADER_BYTES]).expect("room for a small file");
+    }
+    file.write_all(data).expect("room for a small file");
+    let Ok(run) = Run::open_thread(file.path()) else { return };
+    let mut descriptors = Descriptors::new("/");
+    for (thread, event) in run.process_events(0) {
+        let touched = descriptors.apply(&event);
+        if let Some(file) = touched.file {
+            let _ = descriptors.open_file(file).offset;
+        }
+        let times = (run.threads[thread].start_ns(&event), run.threads[thread].end_ns(&event));
+        assert!(times.0 <= times.1 && event.list.iter().count() <= event.list.len());
+        let bytes: usize = event.texts.iter().map(|text| text.bytes().len()).sum();
+        assert!(bytes <= 4 * data.len());
+    }
+});

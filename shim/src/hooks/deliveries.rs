@@ -1,0 +1,202 @@
+//! Signals that arrive: a stub between the kernel and each of the program's handlers.
+//!
+//! ```text
+//! kernel ─► stub n: rcx = where am I; jmp ─► deliver: record, then call handler n ─► the program's handler
+//! ```
+//!
+//! There is a fixed supply of stubs. Each is given to one handler, once and for the life of the process, so that
+//! installing a handler, reading it back and a signal that arrives meanwhile need no lock: a stub always leads to the
+//! same function. It is called like the handler and may be called as one, by whoever got its address from the kernel.
+//!
+//! A handler runs anywhere: on an alternate stack of the smallest size, in the middle of a hook, on a thread without
+//! a trace, because of a fault. So the record is made before the handler is called, in a function whose frame is gone by
+//! then, and only counted where an alternate stack has no room for it; nothing is read but this thread's state; and
+//! where that is being written to, the record is set aside ([`crate::span`]). What the handler itself calls is the application's doing, not that of the call it interrupted:
+//! the mark of the interrupted hook is taken away and put back. A handler that is left by `siglongjmp` leaves it away.
+
+use crate::process;
+use crate::span;
+use crate::sys;
+use crate::thread::{self, State, VFORK_CHILD};
+use crate::tls;
+use core::arch::global_asm;
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use syn_trace::calls::Call;
+
+/// As many different functions as can be handlers; the next one is installed as it is.
+const STUBS: usize = 512;
+const STUB_BYTES: usize = 16;
+
+global_asm!(
+    ".pushsection .text.syn_signal_stubs, \"ax\", @progbits",
+    ".balign {bytes}",
+    ".hidden syn_signal_stubs",
+    ".globl syn_signal_stubs",
+    ".type syn_signal_stubs, @function",
+    "syn_signal_stubs:",
+    ".rept {stubs}",
+    "lea rcx, [rip]",
+    "jmp {deliver}",
+    ".balign {bytes}, 0xcc",
+    ".endr",
+    ".size syn_signal_stubs, . - syn_signal_stubs",
+    ".popsection",
+    bytes = const STUB_BYTES,
+    stubs = const STUBS,
+    deliver = sym deliver,
+);
+
+unsafe extern "C" {
+    fn syn_signal_stubs();
+}
+
+/// The handler of each stub, 0 where there is none yet.
+static HANDLERS: [AtomicUsize; STUBS] = [const { AtomicUsize::new(0) }; STUBS];
+static EXHAUSTED: AtomicBool = AtomicBool::new(false);
+
+/// How the kernel calls a handler, whether or not it was installed with `SA_SIGINFO`.
+type Handler = unsafe extern "C-unwind" fn(c_int, *mut c_void, *mut c_void);
+
+/// `SIG_DFL`, `SIG_IGN`, `SIG_HOLD` and `SIG_ERR` are no functions.
+pub fn is_function(handler: usize) -> bool {
+    handler > 2 && handler != libc::SIG_ERR
+}
+
+/// What to install in place of `handler`.
+pub fn stub_for(handler: usize) -> usize {
+    let first = syn_signal_stubs as *const () as usize;
+    let is_wanted = process::is_recording() && !process::leaves_out(Call::SignalDelivered);
+    if !is_wanted || !is_function(handler) || (first..first + STUBS * STUB_BYTES).contains(&handler) {
+        return handler;
+    }
+    let taken = HANDLERS.iter().position(|place| {
+        match place.compare_exchange(0, handler, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => true,
+            Err(already) => already == handler,
+        }
+    });
+    match taken {
+        Some(index) => first + index * STUB_BYTES,
+        None => {
+            note_exhausted();
+            handler
+        }
+    }
+}
+
+/// The program's handler behind what was installed.
+pub fn handler_of(installed: usize) -> usize {
+    let first = syn_signal_stubs as *const () as usize;
+    match installed.checked_sub(first).map(|distance| HANDLERS.get(distance / STUB_BYTES)) {
+        Some(Some(handler)) => handler.load(Ordering::Relaxed),
+        _ => installed,
+    }
+}
+
+/// Says once in the trace that not every arrival has a record.
+#[cold]
+fn note_exhausted() {
+    let state = tls::get();
+    // SAFETY: this thread's state, if it has one; the cursor is null in a forked child that has no trace yet.
+    unsafe {
+        if tls::is_state(state) && !(*state).cursor.is_null() && !EXHAUSTED.swap(true, Ordering::Relaxed) {
+            let what: &[u8] = b"signals that arrive at some of the handlers: there are more than 512 handlers";
+            span::note(&mut *state, Call::Unobserved, 0, &[], &[what]);
+        }
+    }
+}
+
+unsafe extern "C-unwind" fn deliver(signal: c_int, info: *mut c_void, context: *mut c_void, in_stub: usize) {
+    let index = (in_stub - syn_signal_stubs as *const () as usize) / STUB_BYTES;
+    let handler = HANDLERS[index % STUBS].load(Ordering::Relaxed);
+    let interrupted = arrived(signal);
+    // SAFETY: the address was stored before the stub was installed, and is what the program wants to be called.
+    unsafe { core::mem::transmute::<usize, Handler>(handler)(signal, info, context) };
+    if let Some(interrupted) = interrupted {
+        interrupted.goes_on();
+    }
+}
+
+/// The marks of the hook that a signal interrupted.
+struct Interrupted {
+    state: *mut State,
+    frame: usize,
+    suppressed_by: usize,
+}
+
+/// Bytes of stack below which an arrival is counted and not recorded: making a record takes at most this much, with a
+/// further piece of the file to be mapped.
+const STACK_FOR_RECORD: usize = 2 << 10;
+/// The same for a thread that has no trace yet.
+const STACK_FOR_TRACE: usize = 8 << 10;
+
+/// Records the arrival, and takes away the marks of the interrupted hook, if there is one.
+#[inline(never)]
+fn arrived(signal: c_int) -> Option<Interrupted> {
+    if process::leaves_out(Call::SignalDelivered) {
+        return None;
+    }
+    let (frame, mut state) = (span::frame_address(), tls::get());
+    // SAFETY: a pointer that is none of the marks points to this thread's state.
+    if !tls::is_state(state) || unsafe { (*state).cursor.is_null() } {
+        state = obtain(frame)?;
+    }
+    // SAFETY: as above; only this thread and its signal handlers use the state.
+    let state = unsafe { &mut *state };
+    if state.suppressed_by == VFORK_CHILD {
+        return None;
+    }
+    if state.is_on_stack(frame) || has_room(frame, STACK_FOR_RECORD) {
+        span::note(state, Call::SignalDelivered, 0, &[i64::from(signal)], &[]);
+    } else {
+        state.drop_one();
+    }
+    // While a record is being written, the mark of its hook tells later ones whether it was abandoned.
+    let is_marked = state.frame != 0 || state.suppressed_by != 0;
+    if !is_marked || state.encoding.load(Ordering::Relaxed) {
+        return None;
+    }
+    let interrupted = Interrupted { state, frame: state.frame, suppressed_by: state.suppressed_by };
+    (state.frame, state.suppressed_by) = (0, 0);
+    Some(interrupted)
+}
+
+/// The trace of a thread whose first event this is.
+#[cold]
+fn obtain(frame: usize) -> Option<*mut State> {
+    if !has_room(frame, STACK_FOR_TRACE) {
+        thread::lose_one();
+        return None;
+    }
+    thread::obtain(frame)
+}
+
+/// True unless this runs on an alternate stack with fewer bytes than these below `frame`.
+#[cold]
+fn has_room(frame: usize, bytes: usize) -> bool {
+    let mut stack = MaybeUninit::<libc::stack_t>::uninit();
+    let arguments = [0, stack.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: only asks; the kernel fills in the stack if it returns 0.
+    unsafe {
+        if sys::call(libc::SYS_sigaltstack, arguments) != 0 {
+            return true;
+        }
+        let stack = stack.assume_init();
+        stack.ss_flags & libc::SS_ONSTACK == 0 || frame.saturating_sub(stack.ss_sp as usize) >= bytes
+    }
+}
+
+impl Interrupted {
+    /// Puts the marks back, unless the handler has forked and this is a child without a trace.
+    fn goes_on(self) {
+        let state = tls::get();
+        // SAFETY: this thread's state, if it still has it.
+        unsafe {
+            if state == self.state && !(*state).cursor.is_null() {
+                ((*state).frame, (*state).suppressed_by) = (self.frame, self.suppressed_by);
+            }
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The pages of mapped files that this process has touched, as its page tables tell when they are about to be lost.
+//!
+//! How precise that is stands in `trace/FORMAT.md`.
+
+use super::maps;
+use super::pagemap::{FILE, PRESENT, Pagemap, Question, Region, Room, SOFT_DIRTY, SWAPPED};
+use super::table::{self, DATA, Mapping, PAGE, SHARED, WRITABLE};
+use crate::clock;
+use crate::process;
+use crate::span::{self, Span};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use syn_trace::calls::Call;
+use syn_trace::record::MAX_LIST;
+
+/// Numbers in the list for every run of pages.
+const PER_RUN: usize = 3;
+/// The most records about one mapping that list its runs; what lies behind them is told as a sum.
+const MOST_LISTS: usize = 16;
+/// What may be left out, and costs more than a look, gets one part in so many of the process's time.
+const TIME_SHARE: u64 = 50;
+
+/// The third number of a run.
+const READ: i64 = 0;
+const WRITTEN: i64 = 1;
+const EITHER: i64 = 2;
+/// In place of a number of bytes.
+const UNKNOWN: i64 = -1;
+
+/// Ticks when the first file was mapped, and what has been spent of the time share since.
+static SINCE: AtomicU64 = AtomicU64::new(0);
+static SPENT: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that there is something to be looked at, now or later.
+pub fn begin() {
+    if SINCE.load(Ordering::Relaxed) == 0 {
+        SINCE.store(clock::ticks(), Ordering::Relaxed);
+    }
+}
+
+/// Does what may be left out, unless there has been too much of it: the first time always.
+fn within_share<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let (spent, began) = (SPENT.load(Ordering::Relaxed), clock::ticks());
+    if spent.saturating_mul(TIME_SHARE) > began.saturating_sub(SINCE.load(Ordering::Relaxed)) {
+        return None;
+    }
+    let done = work();
+    SPENT.fetch_add(clock::ticks().saturating_sub(began), Ordering::Relaxed);
+    Some(done)
+}
+
+/// The thread's scratch memory, divided.
+struct Scratch {
+    regions: &'static mut [Region],
+    words: &'static mut [u64],
+    list: &'static mut [i64],
+    text: &'static mut [u8],
+}
+
+impl Scratch {
+    fn of(span: &Span) -> Scratch {
+        let (regions, rest) = span.scratch().split_at_mut(64 << 10);
+        let (words, rest) = rest.split_at_mut(64 << 10);
+        let (list, text) = rest.split_at_mut(MAX_LIST * size_of::<i64>());
+        // SAFETY: any bytes are valid numbers.
+        unsafe {
+            Scratch {
+                regions: regions.align_to_mut().1,
+                words: words.align_to_mut().1,
+                list: list.align_to_mut().1,
+                text,
+            }
+        }
+    }
+}
+
+/// In a forked child, before a record about what is mapped between the addresses: makes it known there.
+#[cold]
+pub fn introduce(span: &mut Span, start: usize, end: usize) {
+    if table::in_range(start, end).any(|mapping| mapping.owner != process::pid()) {
+        maps::tell_inherited(span, Scratch::of(span).text);
+    }
+}
+
+/// Tells what has been touched of the files mapped between the addresses.
+#[cold]
+pub fn tell(span: &mut Span, start: usize, end: usize) {
+    let data = || table::in_range(start, end).filter(|mapping| mapping.is(DATA));
+    if data().next().is_none() {
+        return;
+    }
+    let Scratch { regions, words, list, text } = Scratch::of(span);
+    let pagemap = Pagemap::open();
+    for mapping in data() {
+        let mut survey = Survey::of(mapping.between(start, end), list, text);
+        let was_seen = pagemap.as_ref().is_some_and(|pagemap| {
+            let mut room = Room { regions: &mut *regions, words: &mut *words };
+            survey.look(span, pagemap, &mut room)
+        });
+        if was_seen {
+            survey.tell_rest(span);
+        } else {
+            survey.tell_nothing(span);
+        }
+    }
+    match pagemap {
+        Some(pagemap) => pagemap.close(),
+        None => note_blindness(span),
+    }
+}
+
+/// The same before a write-back, which takes nothing away: only while that costs little.
+#[cold]
+pub fn tell_before_sync(span: &mut Span, start: usize, end: usize) {
+    within_share(|| tell(span, start, end));
+}
+
+#[cold]
+fn note_blindness(span: &Span) {
+    static NOTED: AtomicBool = AtomicBool::new(false);
+    if !NOTED.swap(true, Ordering::Relaxed) {
+        let what: &[u8] = b"pages touched in mapped files: /proc/self/pagemap cannot be opened";
+        // SAFETY: this thread's state, while the hook runs.
+        span::note(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
+    }
+}
+
+/// What tells a page that was written to.
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    /// The mapping could never be written to.
+    ReadOnly,
+    /// It is a copy of the file's.
+    Copied,
+    /// Its soft-dirty bit.
+    SoftDirty,
+    /// There is none: the kernel keeps no such bit.
+    Missing,
+}
+
+impl Sign {
+    fn question(self) -> Question {
+        match self {
+            Sign::ReadOnly | Sign::Missing => Question { any_of: PRESENT, tell: PRESENT },
+            Sign::Copied => Question { any_of: PRESENT | SWAPPED, tell: FILE },
+            Sign::SoftDirty => Question { any_of: PRESENT, tell: SOFT_DIRTY },
+        }
+    }
+
+    fn kind_of(self, categories: u64) -> i64 {
+        match self {
+            Sign::ReadOnly => READ,
+            Sign::Missing => EITHER,
+            Sign::Copied if categories & FILE == 0 => WRITTEN,
+            Sign::SoftDirty if categories & SOFT_DIRTY != 0 => WRITTEN,
+            Sign::Copied | Sign::SoftDirty => READ,
+        }
+    }
+}
+
+/// A look at one mapping, and the record that is being made of it.
+struct Survey<'a> {
+    mapping: Mapping,
+    sign: Sign,
+    list: &'a mut [i64],
+    text: &'a mut [u8],
+    /// Where the record begins, and how much of the list it fills.
+    begin: usize,
+    filled: usize,
+    /// Records written.
+    lists: usize,
+    present: usize,
+    written: usize,
+}
+
+impl<'a> Survey<'a> {
+    fn of(mapping: Mapping, list: &'a mut [i64], text: &'a mut [u8]) -> Survey<'a> {
+        let begin = mapping.start;
+        let sign = Sign::ReadOnly;
+        Survey { mapping, sign, list, text, begin, filled: 0, lists: 0, present: 0, written: 0 }
+    }
+
+    /// False when there is nothing to be seen.
+    fn look(&mut self, span: &mut Span, pagemap: &Pagemap, room: &mut Room<'_>) -> bool {
+        let mapping = self.mapping;
+        self.sign = match mapping.traits & (WRITABLE | SHARED) {
+            WRITABLE => Sign::Copied,
+            // The page in which the state lies has been written to.
+            traits if traits & WRITABLE != 0 => {
+                let knows = pagemap.knows_soft_dirty(span.state() as usize, room.regions);
+                if knows { Sign::SoftDirty } else { Sign::Missing }
+            }
+            _ => Sign::ReadOnly,
+        };
+        let range = (mapping.start, mapping.end);
+        pagemap.for_each(range, self.sign.question(), room, |region| self.add(span, region))
+    }
+
+    fn add(&mut self, span: &mut Span, region: Region) {
+        let (start, bytes) = (region.start as usize, (region.end - region.start) as usize);
+        if self.filled + PER_RUN > self.list.len() && self.lists < MOST_LISTS {
+            let dirty = if self.sign == Sign::Missing { UNKNOWN } else { self.written as i64 };
+            self.write(span, start, dirty);
+        }
+        let kind = self.sign.kind_of(region.categories);
+        if self.lists < MOST_LISTS {
+            let page = (start - self.begin) / PAGE;
+            let run = [page as i64, (bytes / PAGE) as i64, kind];
+            self.list[self.filled..self.filled + PER_RUN].copy_from_slice(&run);
+            self.filled += PER_RUN;
+        }
+        self.present += bytes;
+        self.written += if kind == WRITTEN { bytes } else { 0 };
+    }
+
+    /// The record of what has not been told yet.
+    fn tell_rest(&mut self, span: &mut Span) {
+        // A forked child's trace has no word of what it does not use.
+        if self.mapping.owner != process::pid() && self.present == 0 && self.lists == 0 {
+            return;
+        }
+        let dirty = if self.sign == Sign::Missing { self.dirty_by_smaps() } else { self.written as i64 };
+        self.write(span, self.mapping.end, dirty);
+    }
+
+    /// What smaps counts: whole blocks of the page cache, less what has been written back. [`UNKNOWN`] where that would
+    /// take too long, or where there are several records to share it.
+    fn dirty_by_smaps(&mut self) -> i64 {
+        if self.present == 0 {
+            return 0;
+        }
+        if self.lists > 0 {
+            return UNKNOWN;
+        }
+        let (start, end) = (self.mapping.start, self.mapping.end);
+        let counted = within_share(|| maps::dirty_bytes(start, end, self.text)).flatten();
+        counted.map_or(UNKNOWN, |dirty| (dirty as usize).min(self.present) as i64)
+    }
+
+    fn tell_nothing(&mut self, span: &mut Span) {
+        (self.present, self.filled) = (0, 0);
+        self.write_with(span, self.mapping.end, UNKNOWN, UNKNOWN);
+    }
+
+    fn write(&mut self, span: &mut Span, end: usize, dirty: i64) {
+        self.write_with(span, end, self.present as i64, dirty);
+    }
+
+    /// Writes what has been gathered, as a record of the mapping up to `end`, and begins anew there.
+    fn write_with(&mut self, span: &mut Span, end: usize, present: i64, dirty: i64) {
+        if self.mapping.owner != process::pid() {
+            maps::tell_inherited(span, self.text);
+            self.mapping.owner = process::pid();
+        }
+        let part = self.mapping.between(self.begin, end);
+        let length = (part.end - part.start) as i64;
+        let numbers = [part.start as i64, length, part.offset as i64, present, dirty];
+        span.returned();
+        span.record(Call::PagesTouched, false, 0, &numbers, &[], &self.list[..self.filled]);
+        self.lists += 1;
+        (self.begin, self.filled, self.present, self.written) = (end, 0, 0, 0);
+    }
+}

@@ -1,0 +1,360 @@
+/* Signals: masks, handlers and their stacks, and what handlers do in the middle of everything. */
+#include "cases.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <ucontext.h>
+
+/* ---- masks ------------------------------------------------------------------------------------------------ */
+
+static sigset_t blocked;
+
+static void choose_mask(void)
+{
+    CHECK_OK(sigemptyset(&blocked));
+    CHECK_OK(sigaddset(&blocked, SIGUSR1));
+    CHECK_OK(sigaddset(&blocked, SIGTERM));
+    CHECK_OK(sigaddset(&blocked, SIGRTMIN + 3));
+}
+
+static void check_mask(const sigset_t *expected)
+{
+    sigset_t found;
+    CHECK_OK(pthread_sigmask(SIG_BLOCK, NULL, &found));
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (sigismember(&found, number) != sigismember(expected, number))
+            fail(__FILE__, __LINE__, "signal %d is %sblocked", number, sigismember(&found, number) ? "" : "not ");
+}
+
+static void *append_with_mask(void *text)
+{
+    check_mask(&blocked);
+    append_text("file", text);
+    check_mask(&blocked);
+    return NULL;
+}
+
+int with_mask(void)
+{
+    choose_mask();
+    append_with_mask("exec ");
+    return 0;
+}
+
+static volatile sig_atomic_t handled;
+
+static void append_in_handler(int signal)
+{
+    sigset_t expected = blocked;
+    CHECK_OK(sigaddset(&expected, signal));
+    CHECK_OK(sigaddset(&expected, SIGALRM)); /* the action's own mask */
+    check_mask(&expected);
+    append_text("file", "handler ");
+    check_mask(&expected);
+    handled++;
+}
+
+/* The mask is the same before and after I/O: in a process, a thread, a child, another program and a handler, each of which
+ * writes once; what is pending stays so. Five writes. */
+void signal_masks(void)
+{
+    sigset_t before, pending;
+    pthread_t thread;
+    struct sigaction action = {.sa_handler = append_in_handler};
+    choose_mask();
+    CHECK_OK(pthread_sigmask(SIG_SETMASK, &blocked, &before));
+    CHECK(signal(SIGUSR1, SIG_DFL) != SIG_ERR);
+    CHECK_OK(raise(SIGUSR1)); /* would end the program */
+    append_with_mask("process ");
+    CHECK_OK(pthread_create(&thread, NULL, append_with_mask, "thread "));
+    CHECK_OK(pthread_join(thread, NULL));
+    pid_t child = fork_child();
+    if (child == 0) {
+        append_with_mask("child ");
+        execl(self, self, "--child", "mask", (char *)NULL);
+        _exit(1);
+    }
+    check_exit(child, 0);
+    CHECK_OK(sigaddset(&action.sa_mask, SIGALRM));
+    CHECK_OK(sigaction(SIGUSR2, &action, NULL));
+    handled = 0;
+    CHECK_OK(raise(SIGUSR2));
+    CHECK_EQ(handled, 1);
+    check_mask(&blocked);
+    CHECK_OK(sigpending(&pending));
+    CHECK_EQ(sigismember(&pending, SIGUSR1), 1);
+    CHECK_EQ(sigismember(&pending, SIGTERM), 0);
+    CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+    CHECK(signal(SIGUSR2, SIG_IGN) != SIG_ERR);
+    CHECK_OK(pthread_sigmask(SIG_SETMASK, &before, NULL));
+    check_and_remove("file", "process thread child exec handler ");
+}
+
+/* ---- handlers ----------------------------------------------------------------------------------------------- */
+
+static void plain_handler(int signal)
+{
+    CHECK_EQ(signal, SIGUSR1);
+    handled++;
+}
+
+static void *guarded;
+static int guarded_page_bytes;
+
+/* Makes the page accessible that the program ran into, and lets it go on with another mask. */
+static void open_page(int signal, siginfo_t *info, void *context)
+{
+    CHECK_EQ(signal, SIGSEGV);
+    CHECK(info->si_addr == guarded);
+    CHECK_OK(mprotect(guarded, guarded_page_bytes, PROT_READ | PROT_WRITE));
+    sigaddset(&((ucontext_t *)context)->uc_sigmask, SIGUSR2);
+    handled++;
+}
+
+static void count_queued(int signal, siginfo_t *info, void *context)
+{
+    (void)context;
+    CHECK_EQ(signal, SIGRTMIN);
+    CHECK_EQ(info->si_code, SI_QUEUE);
+    CHECK_EQ(info->si_pid, getpid());
+    handled += info->si_value.sival_int;
+}
+
+/* A program that asks for its handlers gets what it has set, flags and masks with it; information and context arrive,
+ * and what a handler changes in the context counts. */
+void handlers_asked_for(void)
+{
+    struct sigaction action = {.sa_handler = plain_handler, .sa_flags = SA_RESETHAND | SA_NODEFER}, found;
+    handled = 0;
+    CHECK_OK(sigaddset(&action.sa_mask, SIGHUP));
+    CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+    CHECK_OK(sigaction(SIGUSR1, NULL, &found));
+    CHECK(found.sa_handler == plain_handler);
+    CHECK_EQ(found.sa_flags & (SA_RESETHAND | SA_NODEFER | SA_SIGINFO), SA_RESETHAND | SA_NODEFER);
+    CHECK_EQ(sigismember(&found.sa_mask, SIGHUP), 1);
+    CHECK_OK(raise(SIGUSR1));
+    CHECK_EQ(handled, 1);
+    CHECK_OK(sigaction(SIGUSR1, NULL, &found));
+    CHECK(found.sa_handler == SIG_DFL); /* used once */
+    CHECK(signal(SIGUSR1, plain_handler) == SIG_DFL);
+    CHECK(signal(SIGUSR1, SIG_IGN) == plain_handler);
+    CHECK(signal(SIGUSR1, SIG_DFL) == SIG_IGN);
+
+    guarded_page_bytes = sysconf(_SC_PAGESIZE);
+    guarded = mmap(NULL, guarded_page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(guarded != MAP_FAILED);
+    action = (struct sigaction){.sa_sigaction = open_page, .sa_flags = SA_SIGINFO};
+    CHECK_OK(sigaction(SIGSEGV, &action, &found));
+    CHECK(found.sa_handler == SIG_DFL);
+    *(volatile char *)guarded = 1;
+    CHECK_EQ(handled, 2);
+    sigset_t mask;
+    CHECK_OK(pthread_sigmask(SIG_BLOCK, NULL, &mask));
+    CHECK_EQ(sigismember(&mask, SIGUSR2), 1);
+    CHECK_OK(sigdelset(&mask, SIGUSR2));
+    CHECK_OK(pthread_sigmask(SIG_SETMASK, &mask, NULL));
+    CHECK_OK(sigaction(SIGSEGV, &found, &action));
+    CHECK(action.sa_sigaction == open_page && action.sa_flags & SA_SIGINFO);
+    CHECK_OK(munmap(guarded, guarded_page_bytes));
+
+    action = (struct sigaction){.sa_sigaction = count_queued, .sa_flags = SA_SIGINFO};
+    CHECK_OK(sigaction(SIGRTMIN, &action, NULL));
+    CHECK_OK(sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = 5}));
+    CHECK_EQ(handled, 7);
+    CHECK(signal(SIGRTMIN, SIG_DFL) != SIG_ERR);
+    append_text("file", "handled");
+    check_and_remove("file", "handled");
+}
+
+/* ---- alternate stacks ----------------------------------------------------------------------------------------- */
+
+/* What a handler and its calls may take of its stack, beside what the kernel puts there. */
+enum { HANDLER_BYTES = 2048 };
+
+static int handler_fd;
+
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+static void write_once(int signal)
+{
+    (void)signal;
+    int error = errno;
+    if (pwrite(handler_fd, "small", 5, 0) == 5 && write(handler_fd, "s", 0) == 0)
+        handled++;
+    errno = error;
+}
+
+/* Runs the handler on a stack of this many bytes, below which is a page that must not be touched; how many of them it
+ * takes. */
+static long run_on_stack(void (*handler)(int), long bytes)
+{
+    long page = sysconf(_SC_PAGESIZE), whole = (bytes + page - 1) / page * page, untouched = 0;
+    char *memory = mmap(NULL, page + whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    CHECK_OK(mprotect(memory, page, PROT_NONE));
+    memset(memory + page, '?', bytes);
+    stack_t stack = {.ss_sp = memory + page, .ss_size = bytes}, before;
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    CHECK_OK(sigaltstack(&stack, &before));
+    CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+    CHECK_OK(raise(SIGUSR1));
+    CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+    CHECK_OK(sigaltstack(&before, NULL));
+    while (memory[page + untouched] == '?')
+        untouched++;
+    CHECK_OK(munmap(memory, page + whole));
+    return bytes - untouched;
+}
+
+/* A handler writes five bytes and then none, in 2 KiB of stack; three times it does so. */
+void smallest_signal_stack(void)
+{
+    handled = 0;
+    handler_fd = open("file", O_RDWR | O_CREAT | O_EXCL, 0644);
+    write_once(0); /* binds the functions, for which the dynamic linker takes more */
+    long nothing = run_on_stack(do_nothing, 65536), writing = run_on_stack(write_once, 65536);
+    if (writing - nothing > HANDLER_BYTES)
+        fail(__FILE__, __LINE__, "two calls took %ld bytes of the stack", writing - nothing);
+    run_on_stack(write_once, sysconf(_SC_MINSIGSTKSZ) + HANDLER_BYTES);
+    CHECK_EQ(handled, 3);
+    CHECK_OK(close(handler_fd));
+    check_and_remove("file", "small");
+}
+
+static sigjmp_buf back;
+static int deep_fd;
+
+static void leave_overflow(int signal)
+{
+    (void)signal;
+    CHECK_EQ(write(handler_fd, "o", 1), 1);
+    siglongjmp(back, 1);
+}
+
+/* Writes once in every frame; no stack has room for all of them. */
+static long overflow_stack(long frames)
+{
+    volatile char frame[512];
+    frame[0] = (char)frames;
+    CHECK_EQ(pwrite(deep_fd, "d", 1, 0), 1);
+    return frames ? overflow_stack(frames - 1) + frame[0] : 0;
+}
+
+/* Twenty times the stack overflows amid writes, and a handler on another stack writes one byte and leaves by
+ * siglongjmp, wherever the program was. */
+void overflow_caught(void)
+{
+    enum { TIMES = 20 };
+    struct rlimit limit, small;
+    static char memory[65536];
+    stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory}, before;
+    struct sigaction action = {.sa_handler = leave_overflow, .sa_flags = SA_ONSTACK}, old;
+    CHECK_OK(getrlimit(RLIMIT_STACK, &limit));
+    small = limit;
+    small.rlim_cur = 1 << 20;
+    CHECK_OK(setrlimit(RLIMIT_STACK, &small));
+    handler_fd = open("file", O_RDWR | O_CREAT | O_EXCL, 0644);
+    deep_fd = open("deep", O_RDWR | O_CREAT | O_EXCL, 0644);
+    CHECK_OK(sigaltstack(&stack, &before));
+    CHECK_OK(sigaction(SIGSEGV, &action, &old));
+    for (volatile int time = 0; time < TIMES; time++)
+        if (sigsetjmp(back, 1) == 0)
+            fail(__FILE__, __LINE__, "no overflow: %ld", overflow_stack(opaque(1L << 40)));
+    CHECK_OK(sigaction(SIGSEGV, &old, NULL));
+    CHECK_OK(sigaltstack(&before, NULL));
+    CHECK_OK(setrlimit(RLIMIT_STACK, &limit));
+    CHECK_EQ(lseek(handler_fd, 0, SEEK_END), TIMES);
+    CHECK_OK(close(handler_fd));
+    CHECK_OK(close(deep_fd));
+    append_text("file", " and on");
+    check_and_remove("file", "oooooooooooooooooooo and on");
+    CHECK_OK(unlink("deep"));
+}
+
+/* ---- handlers that do much ---------------------------------------------------------------------------------------- */
+
+enum { FORKS = 50, NANOSECONDS = 300000 };
+
+/* Forks; the child opens, writes one byte and closes. */
+static void fork_in_handler(int signal)
+{
+    (void)signal;
+    int error = errno;
+    if (handled < FORKS) {
+        pid_t child = fork();
+        if (child == 0) {
+            append_text("children", "c");
+            _exit(18);
+        }
+        check_exit(child, 18);
+        handled++;
+    }
+    errno = error;
+}
+
+static timer_t interrupt_always(void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    struct itimerspec interval = {{0, NANOSECONDS}, {0, NANOSECONDS}};
+    timer_t timer;
+    handled = 0;
+    CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+    CHECK_OK(timer_create(CLOCK_MONOTONIC, &event, &timer));
+    CHECK_OK(timer_settime(timer, 0, &interval, NULL));
+    return timer;
+}
+
+/* A handler that interrupts writes at any point forks 50 children, each of which writes one byte. The last call of the
+ * program, lseek, tells how many writes there were around, one byte each. */
+void forks_in_handler(void)
+{
+    int fd = open("file", O_RDWR | O_CREAT | O_EXCL, 0644);
+    timer_t timer = interrupt_always(fork_in_handler);
+    long long count = 0;
+    for (; handled < FORKS; count++)
+        CHECK_EQ(pwrite(fd, "f", 1, count), 1);
+    CHECK_OK(timer_delete(timer));
+    CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+    CHECK_EQ(lseek(fd, 0, SEEK_END), count);
+    CHECK_OK(close(fd));
+    CHECK_OK(unlink("file"));
+    struct stat status;
+    CHECK_OK(stat("children", &status));
+    CHECK_EQ(status.st_size, FORKS);
+    CHECK_OK(unlink("children"));
+}
+
+static void become_another(int signal)
+{
+    struct stat status;
+    (void)signal;
+    append_text("file", "handler ");
+    CHECK_OK(stat("file", &status));
+    CHECK_FAILS(open("missing", O_RDONLY), ENOENT);
+    execl(self, self, "--child", "append", "file", "another", (char *)NULL);
+    _exit(1);
+}
+
+/* A handler opens, writes, asks, and becomes another program: two writes. */
+void exec_in_handler(void)
+{
+    pid_t child = fork_child();
+    if (child == 0) {
+        CHECK(signal(SIGUSR1, become_another) != SIG_ERR);
+        int fd = open("busy", O_RDWR | O_CREAT | O_EXCL, 0644);
+        CHECK_OK(kill(getpid(), SIGUSR1));
+        for (;;)
+            CHECK_EQ(pwrite(fd, "b", 1, 0), 1);
+    }
+    check_exit(child, 0);
+    CHECK_OK(unlink("busy"));
+    check_and_remove("file", "handler another");
+}

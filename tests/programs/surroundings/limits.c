@@ -1,0 +1,92 @@
+/* Limits of resources, which are meant for the program and hit whoever is in it. */
+#include "cases.h"
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+static void write_with_small_files(void)
+{
+    struct rlimit limit = {65536, 65536};
+    CHECK_OK(setrlimit(RLIMIT_FSIZE, &limit));
+    CHECK(signal(SIGXFSZ, SIG_DFL) != SIG_ERR);
+    write_many("file"); /* 65 536 bytes long */
+    int fd = open("file", O_WRONLY);
+    CHECK_EQ(pwrite(fd, "m", 1, 65536), 1); /* not reached: the signal */
+}
+
+/* 300 000 writes of one byte where files may have 64 KiB; one byte more ends the process by SIGXFSZ. */
+void files_limited(void)
+{
+    pid_t child = fork_child();
+    if (child == 0) {
+        CHECK_OK(setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}));
+        write_with_small_files();
+        _exit(1);
+    }
+    check_killed(child, SIGXFSZ);
+    struct stat status;
+    CHECK_OK(stat("file", &status));
+    CHECK_EQ(status.st_size, 65536);
+    CHECK_OK(unlink("file"));
+}
+
+static void *append_from_thread(void *unused)
+{
+    append_text("file", "thread");
+    return unused;
+}
+
+static void write_with_little_memory(void)
+{
+    struct rlimit limit;
+    void *most = MAP_FAILED;
+    CHECK_OK(getrlimit(RLIMIT_AS, &limit));
+    limit.rlim_cur = 0; /* nothing more */
+    CHECK_OK(setrlimit(RLIMIT_AS, &limit));
+    most = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(most == MAP_FAILED);
+    write_many("file");
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, append_from_thread, NULL), EAGAIN);
+    _exit(35);
+}
+
+/* 300 000 writes of one byte while no memory is to be had. */
+void memory_limited(void)
+{
+    run_in_child(write_with_little_memory, 35, 1);
+    CHECK_OK(unlink("file"));
+}
+
+static void write_with_locked_memory(void)
+{
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
+        CHECK(errno == EPERM || errno == ENOMEM);
+    write_many("file");
+}
+
+/* 300 000 writes of one byte while all memory, also that to come, is locked. */
+void memory_locked(void)
+{
+    run_in_child(write_with_locked_memory, 0, 0);
+    CHECK_OK(unlink("file"));
+}
+
+static void write_without_descriptors(void)
+{
+    int fd = open("file", O_RDWR | O_CREAT | O_EXCL, 0644), highest = fd;
+    struct rlimit limit = {fd + 4, fd + 4};
+    CHECK_OK(setrlimit(RLIMIT_NOFILE, &limit));
+    for (int next; (next = dup(fd)) >= 0;)
+        highest = next;
+    CHECK_EQ(highest, fd + 3);
+    for (long long i = 0; i < MANY; i++)
+        CHECK_EQ(pwrite(fd, "m", 1, i * 40503 % 65536), 1);
+}
+
+/* 300 000 writes of one byte while no descriptor is to be had. */
+void descriptors_limited(void)
+{
+    run_in_child(write_without_descriptors, 0, 0);
+    CHECK_OK(unlink("file"));
+}

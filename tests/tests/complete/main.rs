@@ -1,0 +1,106 @@
+//! Complete and harmless over real programs.
+//!
+//! Each program runs once without the shim, and once under the shim and strace at the same time. What it prints, how it
+//! ends and which files it leaves must be the same. Of the second run, the numbers of calls and bytes must be the same in
+//! both records for every process, class of calls ([`classes`]) and object ([`objects`]); [`allowed`] lists what may differ.
+
+mod allowed;
+mod classes;
+mod compare;
+mod kernel;
+mod objects;
+mod programs;
+mod recorded;
+mod tally;
+
+use compare::check;
+
+#[test]
+fn coreutils() {
+    check(&programs::coreutils());
+}
+
+#[test]
+fn tail_follows() {
+    check(&programs::tail());
+}
+
+#[test]
+fn archives() {
+    check(&programs::archives());
+}
+
+#[test]
+fn git() {
+    check(&programs::git());
+}
+
+#[test]
+fn sqlite() {
+    check(&programs::sqlite());
+}
+
+#[test]
+fn python_files() {
+    check(&programs::python_files());
+}
+
+#[test]
+fn python_events() {
+    check(&programs::python_events());
+}
+
+#[test]
+fn python_workers() {
+    check(&programs::python_workers());
+}
+
+#[test]
+fn perl() {
+    check(&programs::perl());
+}
+
+#[test]
+fn compiler() {
+    check(&programs::compiler());
+}
+
+#[test]
+fn web() {
+    check(&programs::web());
+}
+
+#[test]
+fn redis() {
+    check(&programs::redis());
+}
+
+#[test]
+fn fio() {
+    check(&programs::fio());
+}
+
+#[test]
+fn fio_between_processes() {
+    check(&programs::fio_between_processes());
+}
+
+#[test]
+fn lammps() {
+    check(&programs::lammps());
+}
+
+#[test]
+fn hpcc() {
+    check(&programs::hpcc());
+}
+
+#[test]
+fn fortran() {
+    check(&programs::fortran());
+}
+
+#[test]
+fn fortran_mpi() {
+    check(&programs::fortran_mpi());
+}

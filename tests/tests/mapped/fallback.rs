@@ -1,0 +1,48 @@
+//! Older kernels, and systems without /proc: strace makes the calls fail that are not there.
+
+use crate::pages;
+use std::path::{Path, PathBuf};
+use tests::{Dump, Job, shim};
+
+/// Runs the job with the shim, while strace makes some calls fail. What it injects it writes to `injected`.
+#[track_caller]
+fn recorded_while(inject: &[&str], job: &Job, scratch: &Path) -> (Dump, PathBuf) {
+    let [work, run, injected] = ["work", "run", "injected"].map(|name| scratch.join(name));
+    std::fs::create_dir(&work).expect("a folder in an empty one");
+    let variables = [("LD_PRELOAD", shim()), ("SYN_RUN", run.clone())];
+    let variables = variables.map(|(name, value)| ["-E".into(), format!("{name}={}", value.display())]);
+    let strace = Job::new("strace").args(["-f", "-e", "signal=none", "-o"]).arg(&injected).args(inject);
+    let strace = strace.args(variables.into_iter().flatten());
+    let _ = strace.followed_by(job).run_in(&work).succeeded();
+    (Dump::of(&run), injected)
+}
+
+/// Linux before 6.7 has no scan; the words of pagemap tell the same.
+#[test]
+fn without_a_scan() {
+    let scratch = tempfile::tempdir().expect("a folder for temporary files");
+    let fail = ["-e", "trace=ioctl", "-e", "inject=ioctl:error=ENOTTY"];
+    let (dump, injected) = recorded_while(&fail, &pages::job(), scratch.path());
+    let injected = std::fs::read_to_string(injected).expect("what strace says");
+    assert!(injected.contains("(INJECTED)"), "a scan was asked for: {injected}");
+    pages::check(&dump);
+}
+
+/// Where the page tables cannot be seen, the trace says so, and nothing else is missing.
+#[test]
+fn without_pagemap() {
+    let scratch = tempfile::tempdir().expect("a folder for temporary files");
+    let fail = ["-P", "/proc/self/pagemap", "-e", "trace=openat", "-e", "inject=openat:error=EACCES"];
+    let (dump, _) = recorded_while(&fail, &pages::job(), scratch.path());
+    let unobserved: Vec<_> = dump.calls("unobserved").map(|seen| seen.args["what"].to_string()).collect();
+    assert_eq!(unobserved.len(), 1, "said once: {unobserved:?}");
+    assert!(unobserved[0].contains("/proc/self/pagemap"), "{unobserved:?}");
+    let seeing = tests::record(&pages::job());
+    let seeing = Dump::of(&seeing.run_folder());
+    for call in ["mmap", "munmap", "mremap", "msync", "madvise", "pages-touched"] {
+        assert_eq!(dump.calls(call).count(), seeing.calls(call).count(), "{call}");
+    }
+    for seen in dump.calls("pages-touched") {
+        assert_eq!((&seen.args["present"], &seen.args["dirty"]), (&(-1).into(), &(-1).into()), "{seen:?}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Environments that were cleared, or that say strange things to the recorder.
+
+use crate::part;
+use std::path::Path;
+use tests::{Dump, Job, Outcome, program, run_recorded, shim};
+
+/// Programs that start others with an environment in which nothing is left of the recorder's.
+#[test]
+fn cleared() {
+    let recorded = part("environment");
+    assert_eq!(Dump::of(&recorded.run_folder()).written("file"), (9, 45));
+    assert_eq!(crate::not_entered(&recorded.run_folder()), 0);
+}
+
+#[test]
+fn other_libraries_to_preload() {
+    let recorded = part("preload");
+    assert_eq!(Dump::of(&recorded.run_folder()).written("file"), (3, 15));
+    assert_eq!(crate::not_entered(&recorded.run_folder()), 0);
+}
+
+/// Tools that start programs with other environments.
+#[test]
+fn cleared_by_tools() {
+    let surroundings = program("surroundings");
+    let child = format!("{} --child write", surroundings.display());
+    let perl = r#"%ENV = (); exec(split(" ", $ARGV[0]), "perl")"#;
+    let jobs = [
+        ("env", Job::new("env").args(["-i", "sh", "-c", &format!("{child} env; env -i {child} env")])),
+        ("perl", Job::new("perl").args(["-e", perl, &child])),
+        ("exec", Job::new("sh").args(["-c", &format!("{child} exec; exec env -i {child} exec")])),
+    ];
+    for (name, job) in jobs {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let (outcome, _) = run_recorded(&job, folder.path(), &folder.path().join("run"));
+        let _ = outcome.succeeded();
+        let written = Dump::of(&folder.path().join("run")).written(name).0;
+        let expected =
+            std::fs::read(folder.path().join(name)).expect("the file that the job wrote").len() / 5;
+        assert_eq!(written, expected as u64, "{name}");
+    }
+}
+
+/// The child's own environment, but for what the recorder needs, is what its parent gave it.
+#[test]
+fn nothing_else_is_added() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let job = Job::new("sh")
+        .args(["-c", "env -i A=1 B= env; env -u A true; env -i C=3 sh -c 'exec env -u PWD D=4 env'"]);
+    let plain = job.run_in(folder.path()).succeeded();
+    let (recorded, _) = run_recorded(&job, folder.path(), &folder.path().join("run"));
+    let others = |outcome: &Outcome| {
+        let lines = outcome.stdout.lines().filter(|line| !line.starts_with("SYN_"));
+        lines.filter(|line| !line.starts_with("LD_PRELOAD=")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(others(&recorded), others(&plain), "{}", recorded.stderr);
+}
+
+#[test]
+fn strange_settings() {
+    let long = "/".to_owned() + &"long/".repeat(2000);
+    let deep = "deep/".repeat(200);
+    // Whether something is recorded, and where.
+    let cases: [(&str, &str, Option<&str>); 12] = [
+        ("SYN_RUN", "", Some("runs/1")),
+        ("SYN_RUN", "here", Some("here")),
+        ("SYN_RUN", "./a//b/", Some("a/b")),
+        ("SYN_RUN", &deep, Some(&deep)),
+        ("SYN_RUN", "file", Some("file-2")),
+        ("SYN_RUN", "file/below", None),
+        ("SYN_RUN", "/proc/none", None),
+        ("SYN_RUN", &long, None),
+        ("SYN_OFF", "0", Some("runs/1")),
+        ("SYN_OFF", "", Some("runs/1")),
+        ("SYN_OFF", "yes", None),
+        ("SYN_DETOURS", "", Some("runs/1")),
+    ];
+    for (name, value, place) in cases {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        std::fs::write(folder.path().join("file"), "in the way").expect("a file");
+        let job = Job::new(program("failures")).arg("exec");
+        let plain = job.run_in(folder.path()).succeeded();
+        let outcome = job.env("LD_PRELOAD", shim()).env(name, value).run_in(folder.path()).succeeded();
+        assert_eq!(outcome.stdout, plain.stdout, "{name}={value}");
+        match place {
+            Some(place) => {
+                assert_eq!(outcome.stderr, "", "{name}={value}");
+                assert_eq!(Dump::of(&folder.path().join(place)).written("file").0, 5000, "{name}={value}");
+            }
+            None => is_told_once(&outcome, name == "SYN_OFF"),
+        }
+    }
+}
+
+#[track_caller]
+fn is_told_once(outcome: &Outcome, off: bool) {
+    assert_eq!(outcome.stderr.lines().count(), usize::from(!off), "{}", outcome.stderr);
+    assert!(off || outcome.stderr.starts_with("syn: cannot make the run folder"), "{}", outcome.stderr);
+}
+
+/// The library twice in the list, under two names; and a list with others that are not there, of which the loader
+/// complains.
+#[test]
+fn preloaded_twice() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let other = folder.path().join("other.so");
+    std::os::unix::fs::symlink(shim(), &other).expect("a link");
+    let lists = [
+        format!("{0}:{0}", shim().display()),
+        format!("{} {}", shim().display(), other.display()),
+        format!("{}:{}:", other.display(), shim().display()),
+    ];
+    for (number, list) in lists.iter().enumerate() {
+        let run = folder.path().join(format!("run.{number}"));
+        let job = Job::new(program("failures"))
+            .args(["exec", "vfork"])
+            .env("LD_PRELOAD", list)
+            .env("SYN_RUN", &run);
+        let outcome = job.run_in(folder.path()).succeeded();
+        assert_eq!(outcome.stderr, "", "{list}");
+        assert_eq!(Dump::of(&run).written("file"), (5001, 5006), "{list}");
+        assert!(run.join("..").join(format!("run.{number}-2")).symlink_metadata().is_err());
+    }
+    let missing = format!("{}:/missing.so", shim().display());
+    let run = folder.path().join("run");
+    let job = Job::new(program("failures")).arg("exec").env("LD_PRELOAD", missing).env("SYN_RUN", &run);
+    let outcome = job.run_in(folder.path()).succeeded();
+    assert!(outcome.stderr.contains("/missing.so"), "{}", outcome.stderr);
+    assert_eq!(Dump::of(&run).written("file"), (5000, 5000));
+}
+
+/// A run folder made in a place where others may write, too: links are not followed, and nothing there is overwritten.
+#[test]
+fn names_that_are_taken() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let run = folder.path().join("run");
+    std::os::unix::fs::symlink(Path::new("/nowhere/at/all"), &run).expect("a link");
+    let job = Job::new(program("failures")).arg("exec").env("LD_PRELOAD", shim()).env("SYN_RUN", &run);
+    let outcome = job.run_in(folder.path()).succeeded();
+    assert_eq!(outcome.stderr, "");
+    assert_eq!(Dump::of(&folder.path().join("run-2")).written("file"), (5000, 5000));
+}

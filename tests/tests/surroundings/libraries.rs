@@ -1,0 +1,75 @@
+//! Libraries that are loaded while the program runs.
+
+use tests::{Dump, Job, Recorded, library, mpirun, program, record};
+
+#[track_caller]
+fn load(how: &str) -> (Recorded, Dump) {
+    let loader = Job::new(program("loader")).arg("--library").arg(library("plugin"));
+    let recorded = record(&loader.args(["--how", how]));
+    assert!(recorded.plain.status.success(), "{how}: {}", recorded.plain.stderr);
+    let dump = Dump::of(&recorded.run_folder());
+    assert_eq!(dump.written("file"), (2, 12), "{how}");
+    (recorded, dump)
+}
+
+#[test]
+fn loaded_late() {
+    for how in ["local", "global"] {
+        let (recorded, dump) = load(how);
+        assert_eq!(dump.written("plugin"), (10, 10), "{how}");
+        assert_eq!(dump.written("plugin.lines"), (1, 20), "{how}");
+        assert_eq!(dump.calls("fsync").filter(|seen| seen.is_about("plugin")).count(), 1, "{how}");
+        assert_eq!(dump.calls("rename").count(), 1, "{how}");
+        assert_eq!((recorded.run.dropped(), recorded.run.unobserved()), (0, vec![]), "{how}");
+    }
+}
+
+/// The library finds libc's functions before ours. What is not seen of it, the trace says.
+#[test]
+fn loaded_with_its_own_surroundings_first() {
+    let (recorded, dump) = load("deepbind");
+    let everything = dump.written("plugin") == (10, 10)
+        && dump.calls("fsync").count() == 1
+        && dump.calls("rename").count() == 1;
+    let unobserved = recorded.run.unobserved();
+    let said = unobserved.iter().any(|(_, what)| what.contains("RTLD_DEEPBIND"));
+    assert!(everything || said, "{:?}, {unobserved:?}", dump.written("plugin"));
+}
+
+/// The library has a libc of its own, which nobody has changed: the trace says so.
+#[test]
+fn loaded_into_a_namespace() {
+    let (recorded, dump) = load("namespace");
+    let unobserved = recorded.run.unobserved();
+    let said = unobserved.iter().any(|(_, what)| what.contains("dlmopen"));
+    assert!(dump.written("plugin") == (10, 10) || said, "{:?}, {unobserved:?}", dump.written("plugin"));
+}
+
+/// As many libraries find room for their thread-locals as without ours: the program prints how many.
+#[test]
+fn room_for_thread_locals() {
+    let loader = Job::new(program("loader")).arg("--library").arg(library("roomy"));
+    let recorded = record(&loader.args(["--copies", "40"]));
+    assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
+    let line = &recorded.recorded.stdout;
+    assert!(
+        !line.contains("loader: 0 of") && !line.contains("40 of 40"),
+        "room for some, not for all: {line}"
+    );
+}
+
+/// MPI that comes with a library, as in Python: the program itself knows nothing of it.
+#[test]
+fn mpi_in_a_library() {
+    let loader = mpirun(2).arg(program("loader")).arg("--library").arg(library("mpi_plugin"));
+    let recorded = record(&loader);
+    assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
+    let dump = Dump::of(&recorded.run_folder());
+    for rank in 0..2 {
+        assert_eq!(dump.written(&format!("plugin.{rank}")), (1, 8), "rank {rank}");
+    }
+    for call in ["MPI_Init", "MPI_Sendrecv", "MPI_Finalize"] {
+        assert_eq!(dump.calls(call).count(), 2, "{call}");
+    }
+    assert!(dump.calls("MPI_Sendrecv").all(|seen| seen.rank.is_some()));
+}

@@ -1,0 +1,79 @@
+//! What recording a call costs, found out by recording some.
+
+use crate::start::{Body, start};
+use crate::tree::Tree;
+use crate::{Error, clock};
+use std::path::PathBuf;
+use syn_trace::{Call, Run};
+
+/// Nanoseconds that recording adds, for the headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// To the time between two calls.
+    pub gap_ns: u32,
+    /// To the duration of a call.
+    pub call_ns: u32,
+}
+
+/// How many calls are recorded for it.
+const CALLS: u32 = 256;
+
+/// Records a child that makes calls which fail at once, and takes what lies in the middle of their durations and of the
+/// times between them. The first half does not count: it warms up.
+pub fn measure() -> Result<Costs, Error> {
+    let folder = Folder::make()?;
+    let body = Body::Calls(CALLS);
+    let child = start(body)?;
+    let tree = Tree::new(&folder.0, Costs::default(), child.pid()).record_at_once();
+    let released = child.release();
+    tree.follow(|| ())?;
+    released?.succeeded(body)?;
+    let run = Run::open(&folder.0).map_err(|error| Error::System {
+        doing: "read what was recorded for a measurement",
+        source: std::io::Error::other(error),
+    })?;
+    let (mut gaps, mut calls, mut behind) = (Vec::new(), Vec::new(), 0);
+    for event in
+        run.threads.iter().flat_map(|thread| thread.events()).filter(|event| event.call == Call::Close)
+    {
+        gaps.push((event.start - behind) << clock::SHIFT);
+        calls.push((event.end - event.start) << clock::SHIFT);
+        behind = event.end;
+    }
+    let middle_of = |all: Vec<u64>| {
+        let mut late = all[all.len() / 2..].to_vec();
+        late.sort_unstable();
+        late.get(late.len() / 2).copied().unwrap_or(0)
+    };
+    let call_ns = middle_of(calls).saturating_sub(untraced());
+    let narrow = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+    Ok(Costs { gap_ns: narrow(middle_of(gaps)), call_ns: narrow(call_ns) })
+}
+
+/// What such a call takes when nobody looks, nanoseconds.
+fn untraced() -> u64 {
+    let began = clock::now();
+    for _ in 0..CALLS {
+        // SAFETY: there is no such descriptor.
+        unsafe { libc::syscall(libc::SYS_close, -1) };
+    }
+    (clock::now() - began) / u64::from(CALLS)
+}
+
+/// A folder for the measurement, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make() -> Result<Folder, Error> {
+        let path = std::env::temp_dir().join(format!("syn-cost-{}-{:x}", std::process::id(), clock::now()));
+        std::fs::create_dir(&path).map_err(|source| Error::File { path: path.clone(), source })?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Nobody can do anything about it if it stays.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,136 @@
+//! The second recorder: for programs that no library can be preloaded into (statically linked ones, Go, set-user-ID
+//! programs) and for system calls that pass by every library. It writes the same run folder as the shim.
+//!
+//! ```text
+//! start      fork, filter, exec             the child installs the filter, which every thread below it inherits
+//! filter     which calls stop a thread      those without a record run at full speed
+//! ptrace     stops                          entry, exit, new thread, new image, signal, end
+//! tree       what a stop means              one loop over all threads of all processes
+//!  ├ process    one image: its mappings, handlers, first records
+//!  ├ thread     a call under way, times and CPU readings
+//!  └ witness    the memory and the descriptors behind a call   (syn_trace::system_calls decodes it)
+//! file       a thread's file                mapped, a record is there entirely or not at all
+//! cost       what a stop costs              measured at start, for the files' headers
+//! ```
+//!
+//! A system call is what is recorded, so `fopen` appears as the `openat` in it, `pthread_create` as `clone`,
+//! `pthread_mutex_lock` as the `futex` it had to wait in; MPI does not appear, only what it does to get there. A call
+//! that a signal interrupted and that the kernel goes on with afterwards is one record, unless the handler makes
+//! recorded calls of its own.
+//!
+//! All threads are served by the one thread that traces them: where several make calls at once, they wait for each
+//! other. Recording goes on until the last process of the tree has ended: whoever outlives its tracer would find every
+//! call with a record failing.
+
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+mod clock;
+mod cost;
+mod descriptors;
+mod file;
+mod filter;
+mod memory;
+mod process;
+mod ptrace;
+mod start;
+mod thread;
+mod tree;
+mod witness;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// Why a command could not be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The command itself cannot be executed.
+    #[error("cannot run {program}: {source}")]
+    Command {
+        /// Its first word.
+        program: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel does not let us trace.
+    #[error(
+        "cannot trace a process here: {source}. In a container ptrace(2) has to be allowed (docker run --cap-add \
+         SYS_PTRACE), on a host look at /proc/sys/kernel/yama/ptrace_scope; a process that is traced itself cannot \
+         be recorded either. Without it, only --backend=shim remains"
+    )]
+    Trace {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel does not take the filter.
+    #[error(
+        "cannot install a filter of system calls: {source}. Recording through ptrace needs Linux 5.3 or newer with \
+         seccomp filters (CONFIG_SECCOMP_FILTER), in a container also the permission to use them"
+    )]
+    Filter {
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A command cannot be passed on.
+    #[error("the command has a word with a zero byte in it: {word:?}")]
+    ZeroByte {
+        /// The word.
+        word: OsString,
+    },
+    /// The run folder cannot be written to.
+    #[error("cannot write the trace {}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Something went wrong that has nothing to do with the command.
+    #[error("cannot {doing}: {source}")]
+    System {
+        /// What we were doing.
+        doing: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    fn last(doing: &'static str) -> Error {
+        Error::System { doing, source: io::Error::last_os_error() }
+    }
+}
+
+/// Runs a command and records it into `folder`, with everything that it starts; returns when all of that has ended.
+/// `started` is told the command's process id, for passing signals on to it; `ended`, that there is no such process any
+/// more.
+///
+/// # Errors
+/// [`Error`] when the command cannot be started or traced. What goes wrong with a trace later on is counted in it.
+pub fn run(
+    command: &[OsString],
+    folder: &Path,
+    started: impl FnOnce(u32),
+    ended: impl FnOnce(),
+) -> Result<Ended, Error> {
+    let command = start::Command::new(command)?;
+    let costs = cost::measure()?;
+    let body = start::Body::Command(&command);
+    let child = start::start(body)?;
+    started(child.pid() as u32);
+    let tree = tree::Tree::new(folder, costs, child.pid());
+    let released = child.release();
+    let how = tree.follow(ended);
+    // The child tells why it could not become the command.
+    released?.succeeded(body)?;
+    how
+}

@@ -1,0 +1,209 @@
+//! One process image: what its threads have in common, and the records that it begins with.
+
+use crate::descriptors::{self, Descriptor};
+use crate::file::TraceFile;
+use crate::ptrace::Tid;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use syn_trace::launchers::is_launcher;
+use syn_trace::record::MAX_TEXT_BYTES;
+use syn_trace::{Call, Layer};
+
+/// The most open descriptors that are noted when an image starts.
+const MAX_INHERITED: usize = 4096;
+/// Signals are numbered from 1 to 64.
+const SIGNALS: usize = 65;
+
+/// What a process image is.
+pub struct Process {
+    /// Process id.
+    pub pid: Tid,
+    /// Its parent's, at the start of the image.
+    pub ppid: Tid,
+    /// When the image started, nanoseconds of the monotonic clock.
+    pub start_ns: u64,
+    /// It is a launcher or shell, of which only process creation is recorded.
+    pub process_only: bool,
+    /// Where files are mapped: start and end.
+    mappings: BTreeMap<u64, u64>,
+    /// `sa_flags` of the signals that have a handler.
+    handlers: [Option<i64>; SIGNALS],
+    /// Calls by another convention have been noted.
+    foreign_noted: bool,
+}
+
+impl Process {
+    /// An image that starts now.
+    pub fn begin(pid: Tid, start_ns: u64) -> Process {
+        Process {
+            pid,
+            ppid: id_in_status(pid, "PPid:").unwrap_or(0),
+            start_ns,
+            process_only: is_launcher(&link(pid, "exe")),
+            mappings: BTreeMap::new(),
+            handlers: [None; SIGNALS],
+            foreign_noted: false,
+        }
+    }
+
+    /// One that starts as a copy of this.
+    pub fn fork(&self, pid: Tid, start_ns: u64) -> Process {
+        let new = Process::begin(pid, start_ns);
+        Process { mappings: self.mappings.clone(), handlers: self.handlers, ..new }
+    }
+
+    /// True for calls that are not recorded.
+    pub fn leaves_out(&self, call: Call) -> bool {
+        self.process_only && call.layer() != Layer::Process
+    }
+
+    /// Follows a call that has succeeded.
+    pub fn follow(&mut self, call: Call, result: i64, numbers: &[i64]) {
+        match (call, numbers) {
+            (Call::Mmap, &[_, bytes, ..]) => self.map(result as u64, bytes as u64),
+            (Call::Munmap, &[address, bytes, ..]) => self.unmap(address as u64, bytes as u64),
+            (Call::Mremap, &[old, old_bytes, new_bytes, ..]) => {
+                self.unmap(old as u64, old_bytes as u64);
+                self.map(result as u64, new_bytes as u64);
+            }
+            (Call::Sigaction, &[signal, handler, flags]) => {
+                const FUNCTION: i64 = 2;
+                if let Some(known) = self.handlers.get_mut(signal as usize) {
+                    *known = (handler == FUNCTION).then_some(flags);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn map(&mut self, address: u64, bytes: u64) {
+        self.unmap(address, bytes);
+        self.mappings.insert(address, end_of(address, bytes));
+    }
+
+    fn unmap(&mut self, address: u64, bytes: u64) {
+        let end = end_of(address, bytes);
+        while let Some((start, old_end)) = self.overlapping(address, end) {
+            self.mappings.remove(&start);
+            if start < address {
+                self.mappings.insert(start, address);
+            }
+            if old_end > end {
+                self.mappings.insert(end, old_end);
+            }
+        }
+    }
+
+    fn overlapping(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let (&first, &last) = self.mappings.range(..end).next_back()?;
+        (last > start).then_some((first, last))
+    }
+
+    /// True when a file is mapped somewhere in this memory.
+    pub fn maps_file(&self, address: u64, bytes: u64) -> bool {
+        self.overlapping(address, end_of(address, bytes)).is_some()
+    }
+
+    /// `sa_flags`, if the signal has a handler.
+    pub fn handler(&self, signal: i32) -> Option<i64> {
+        self.handlers.get(signal as usize).copied().flatten()
+    }
+
+    /// True the first time.
+    pub fn notes_foreign(&mut self) -> bool {
+        !std::mem::replace(&mut self.foreign_noted, true)
+    }
+}
+
+/// What the trace of an image begins with. All of it is asked for before the trace begins, since the image stands still
+/// meanwhile.
+pub struct Birth {
+    ppid: Tid,
+    texts: [Vec<u8>; 3],
+    /// `None` where /proc does not tell.
+    open: Option<Vec<Descriptor>>,
+    more: bool,
+}
+
+impl Birth {
+    /// Of a process.
+    pub fn of(pid: Tid) -> Birth {
+        let mut command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.truncate(MAX_TEXT_BYTES);
+        command.iter_mut().filter(|byte| **byte == 0).for_each(|byte| *byte = b' ');
+        command.truncate(command.trim_ascii_end().len());
+        let fds = descriptors::open_descriptors(pid);
+        let listed = |fds: &Vec<i32>| {
+            fds.iter().take(MAX_INHERITED).map(|&fd| descriptors::descriptor(pid, fd)).collect()
+        };
+        Birth {
+            ppid: id_in_status(pid, "PPid:").unwrap_or(0),
+            texts: [link(pid, "exe"), link(pid, "cwd"), command],
+            open: fds.as_ref().map(listed),
+            more: fds.is_some_and(|fds| fds.len() > MAX_INHERITED),
+        }
+    }
+
+    /// Writes it.
+    pub fn record(&self, file: &mut TraceFile) {
+        file.note(Call::ProcessStart, 0, &[self.ppid.into()], &self.texts.each_ref().map(Vec::as_slice));
+        for descriptor in self.open.iter().flatten() {
+            file.note(Call::InheritedFd, 0, &descriptor.numbers, &[&descriptor.path]);
+        }
+        let unlisted: &[u8] = match self.open {
+            None => b"open descriptors at start: /proc is not readable",
+            Some(_) if self.more => b"open descriptors at start: more than 4096, the rest not listed",
+            Some(_) => return,
+        };
+        file.note(Call::Unobserved, 0, &[], &[unlisted]);
+    }
+}
+
+fn link(pid: Tid, name: &str) -> Vec<u8> {
+    fs::read_link(format!("/proc/{pid}/{name}")).map_or(Vec::new(), |path| path.into_os_string().into_vec())
+}
+
+/// The end of a stretch of memory; the kernel takes whole pages.
+fn end_of(address: u64, bytes: u64) -> u64 {
+    const PAGE: u64 = 4096;
+    address.saturating_add(bytes.checked_next_multiple_of(PAGE).unwrap_or(u64::MAX))
+}
+
+/// A number in `/proc/<tid>/status`, by the name of its line.
+pub fn id_in_status(tid: Tid, name: &str) -> Option<Tid> {
+    let text = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_are_split_and_joined() {
+        let mut process = Process::begin(std::process::id() as Tid, 0);
+        process.follow(Call::Mmap, 0x10000, &[3, 0x3001, 1, 1, 0]);
+        assert!(process.maps_file(0x13000, 1) && !process.maps_file(0x14000, 0x1000));
+        process.follow(Call::Munmap, 0, &[0x11000, 0x1000]);
+        assert!(
+            process.maps_file(0x10000, 1)
+                && !process.maps_file(0x11000, 0x1000)
+                && process.maps_file(0x12000, 1)
+        );
+        process.follow(Call::Mremap, 0x50000, &[0x12000, 0x2000, 0x4000, 1]);
+        assert!(!process.maps_file(0x12000, 0x2000) && process.maps_file(0x53fff, 1));
+        let child = process.fork(std::process::id() as Tid, 1);
+        assert!(child.maps_file(0x10000, 1));
+    }
+
+    #[test]
+    fn handlers_are_known() {
+        let mut process = Process::begin(std::process::id() as Tid, 0);
+        assert_eq!(process.handler(10), None);
+        process.follow(Call::Sigaction, 0, &[10, 2, 7]);
+        assert_eq!(process.handler(10), Some(7));
+        process.follow(Call::Sigaction, 0, &[10, 1, 7]);
+        assert_eq!(process.handler(10), None);
+    }
+}

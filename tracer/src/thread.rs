@@ -1,0 +1,140 @@
+//! One thread: its file, the call that it is in, and its time on a processor.
+
+use crate::clock::{self, LONG_NS};
+use crate::file::TraceFile;
+use crate::ptrace::{AtEntry, Tid};
+use syn_trace::record;
+use syn_trace::system_calls::SystemCall;
+
+/// A thread that we trace.
+pub struct Thread {
+    /// Its id.
+    pub tid: Tid,
+    /// The process it belongs to.
+    pub pid: Tid,
+    /// Its file; none before the first image, or when it could not be made.
+    pub file: Option<TraceFile>,
+    /// The call it is in.
+    pub at: Place,
+    /// How often it has stopped.
+    pub stops: u64,
+    cpu: CpuReading,
+}
+
+/// Where a thread is.
+pub enum Place {
+    /// In its own code.
+    Outside,
+    /// In a call.
+    Inside(UnderWay),
+    /// A signal has interrupted a call with which the kernel may go on.
+    Interrupted(UnderWay, Interruption),
+}
+
+/// A call that has not returned.
+#[derive(Clone, Copy)]
+pub struct UnderWay {
+    /// What it is; its result is not known.
+    pub call: SystemCall,
+    /// The address behind the instruction.
+    pub instruction: u64,
+    /// When it began, nanoseconds.
+    pub start: u64,
+    /// CPU nanoseconds from the reading before to the beginning, and whether the thread waited in that time.
+    pub gap: Option<CpuUse>,
+}
+
+/// How a call was interrupted.
+#[derive(Clone, Copy)]
+pub struct Interruption {
+    /// When, nanoseconds.
+    pub end: u64,
+    /// What the kernel had in its result: one of the values of [`restart`].
+    pub result: i64,
+}
+
+/// What the kernel has in the result of a call that a signal interrupts, negated; programs never see it.
+///
+/// Source: `include/linux/errno.h` of the kernel.
+pub mod restart {
+    /// It goes on, behind a handler only with `SA_RESTART`.
+    pub const SYS: i64 = 512;
+    /// It goes on.
+    pub const NO_INTERRUPTION: i64 = 513;
+    /// It goes on, but not behind a handler.
+    pub const NO_HANDLER: i64 = 514;
+    /// It goes on by `restart_syscall`, but not behind a handler.
+    pub const BLOCK: i64 = 516;
+
+    /// True for these.
+    pub fn is_one(result: i64) -> bool {
+        [SYS, NO_INTERRUPTION, NO_HANDLER, BLOCK].contains(&-result)
+    }
+}
+
+/// What a thread has used of its processor since the reading before.
+#[derive(Clone, Copy)]
+pub struct CpuUse {
+    /// Nanoseconds.
+    pub ns: u64,
+    /// It gave its processor up of its own accord.
+    pub waited: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct CpuReading {
+    /// `None` where the kernel does not tell.
+    ns: Option<u64>,
+    at: u64,
+    /// Times that the thread gave up its processor, our stops taken off.
+    switches: u64,
+}
+
+impl Thread {
+    /// A thread that has just been seen for the first time, and that is stopped.
+    pub fn new(tid: Tid, pid: Tid, file: Option<TraceFile>) -> Thread {
+        let cpu = CpuReading { ns: clock::cpu_ns(tid), at: clock::now(), switches: 0 };
+        let mut thread = Thread { tid, pid, file, at: Place::Outside, stops: 0, cpu };
+        thread.cpu.switches = thread.switches();
+        thread
+    }
+
+    fn switches(&self) -> u64 {
+        clock::voluntary_switches(self.tid).unwrap_or(0).saturating_sub(self.stops)
+    }
+
+    /// The thread is about to begin a call.
+    pub fn enter(&mut self, at: AtEntry, before: i64) -> UnderWay {
+        let behind = self.file.as_ref().map_or(0, TraceFile::last_end);
+        let is_long = clock::now().saturating_sub(behind) > LONG_NS;
+        let gap = if is_long { self.read_cpu() } else { None };
+        let AtEntry { number, args, instruction, .. } = at;
+        let call = SystemCall { number, args, result: 0, before };
+        // The time is taken last: what we do here is not part of the call.
+        UnderWay { call, instruction, start: clock::now(), gap }
+    }
+
+    /// CPU time since the reading before.
+    pub fn read_cpu(&mut self) -> Option<CpuUse> {
+        let (ns, now) = (clock::cpu_ns(self.tid)?, clock::now());
+        let (used, elapsed) = (ns.saturating_sub(self.cpu.ns.unwrap_or(0)), now.saturating_sub(self.cpu.at));
+        let mut waited = false;
+        // Clearly less CPU time than wall time: was it taken away, or given up?
+        if used.saturating_mul(3) / 2 < elapsed {
+            let switches = self.switches();
+            waited = switches > self.cpu.switches;
+            self.cpu.switches = switches;
+        }
+        (self.cpu.ns, self.cpu.at) = (Some(ns), now);
+        Some(CpuUse { ns: used, waited })
+    }
+}
+
+/// The flags of a record for what lay before its call.
+pub fn flags_of(gap: Option<CpuUse>) -> u8 {
+    match gap {
+        None => 0,
+        Some(CpuUse { waited: false, .. }) => record::CPU_BEFORE,
+        Some(CpuUse { waited: true, .. }) => record::CPU_BEFORE | record::WAITED,
+    }
+}
