@@ -12,10 +12,13 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,8 +30,9 @@ enum { MAX_THREADS = 64, MAX_BATCHES = 101, FILE_BYTES = 1 << 20 };
 
 struct worker {
     char path[4096];
-    int fd;
+    int fd, pair[2];
     FILE *stream;
+    pthread_mutex_t mutex;
     double elapsed[MAX_BATCHES], cpu;
 };
 
@@ -92,6 +96,39 @@ static void call_fprintf_fflush(struct worker *w, long calls)
         expect(fprintf(w->stream, "%ld\n", i & 1023) > 0 && fflush(w->stream) == 0, "fprintf and fflush");
 }
 
+/* A byte through a pair of sockets: two calls. */
+static void call_send_recv(struct worker *w, long calls)
+{
+    char byte;
+    for (long i = 0; i < calls; i += 2)
+        expect(send(w->pair[0], "x", 1, 0) == 1 && recv(w->pair[1], &byte, 1, 0) == 1, "send and recv");
+}
+
+/* Is there anything to read? Never. */
+static void call_poll(struct worker *w, long calls)
+{
+    struct pollfd waiting = {w->pair[1], POLLIN, 0};
+    for (long i = 0; i < calls; i++)
+        expect(poll(&waiting, 1, 0) == 0, "poll");
+}
+
+/* A lock that is free: two calls, of which the shim records none. */
+static void call_lock_unlock(struct worker *w, long calls)
+{
+    for (long i = 0; i < calls; i += 2)
+        expect(pthread_mutex_lock(&w->mutex) == 0 && pthread_mutex_unlock(&w->mutex) == 0, "lock and unlock");
+}
+
+/* Memory, which is no I/O: two calls, of which the shim records none. */
+static void call_mmap_munmap(struct worker *w, long calls)
+{
+    (void)w;
+    for (long i = 0; i < calls; i += 2) {
+        void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        expect(page != MAP_FAILED && munmap(page, 4096) == 0, "mmap and munmap");
+    }
+}
+
 /* Two clock reads and nothing else: what any recorder that times calls pays at least. */
 static void call_two_clock_reads(struct worker *w, long calls)
 {
@@ -135,6 +172,8 @@ static const struct class {
     {"read", call_read},             {"write", call_write},
     {"open+close", call_open_close}, {"stat", call_stat},
     {"fprintf+fflush", call_fprintf_fflush},
+    {"send+recv", call_send_recv}, {"poll", call_poll},
+    {"lock+unlock", call_lock_unlock}, {"mmap+munmap", call_mmap_munmap},
     {"two-clock-reads", call_two_clock_reads},
 #ifdef WITH_MPI
     {"mpi-self", call_mpi_self},
@@ -164,6 +203,8 @@ static void prepare(struct worker *w, const char *dir, int index)
     snprintf(name, sizeof name, "%s.stream", w->path);
     w->stream = fopen(name, "w");
     expect(w->stream != NULL && unlink(name) == 0, name);
+    expect(socketpair(AF_UNIX, SOCK_STREAM, 0, w->pair) == 0, "socketpair");
+    expect(pthread_mutex_init(&w->mutex, NULL) == 0, "mutex");
 }
 
 /* The first batch is not counted: caches, page tables and lazily bound symbols settle in it. */

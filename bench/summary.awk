@@ -198,14 +198,15 @@ function applications_table(    i, what, n) {
 function number(part, what, variant, measure) { return cell[part, what, measure, variant, 1] }
 
 function size_table(    i, what, events, bytes, files) {
-    if (!heading("size", "Size of the trace, raw")) return
-    table_head("run|events|threads|bytes|bytes per event")
+    if (!heading("size", "Size of the trace, raw and packed (`syn pack`, `syn pack --exact`)")) return
+    table_head("run|events|threads|bytes|bytes per event|packed|packed exactly")
     for (i = 1; i <= count["size"]; i++) {
         what = whats["size", i]
         events = number("size", what, "shim", "events")
         bytes = number("size", what, "shim", "bytes")
         files = number("size", what, "shim", "threads")
-        printf "| %s | %d | %d | %d | %.1f |\n", what, events, files, bytes, bytes / events
+        printf "| %s | %d | %d | %d | %.1f | %.2f | %.2f |\n", what, events, files, bytes, bytes / events,
+            number("size", what, "shim", "packed") / events, number("size", what, "shim", "exactly_packed") / events
     }
     print ""
 }

@@ -97,7 +97,7 @@ fn trace(words: &[OsString], folder: &Path, relay: &Relay) -> anyhow::Result<u8>
                 Ended::Signal(signal) => 128u8.saturating_add(signal as u8),
             })
         }
-        Err(syn_tracer::Error::Command { program, source }) => Ok(not_run(folder, &program, &source)),
+        Err(syn_tracer::Error::Command { program, cause }) => Ok(not_run(folder, &program, &cause)),
         Err(error) => {
             // It stays when something was recorded.
             let _ = std::fs::remove_dir(folder);

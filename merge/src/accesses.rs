@@ -1,5 +1,6 @@
 //! Follows what all processes do to the files in scope, for the rules on files.
 
+use crate::between::Between;
 use crate::dependency::{Dependencies, Moment};
 use crate::rules::file_create::{Existence, HandedOver};
 use crate::rules::file_data::{Contents, Informed};
@@ -135,13 +136,45 @@ impl Accesses {
         self.change(seen, touched.second_path.as_ref(), true);
     }
 
-    /// A call on an open file; what it did to the bytes.
-    fn use_open(&mut self, seen: &Seen<'_>, file: usize, open: OpenId, descriptors: &Descriptors) {
+    fn hand_over(&mut self, seen: &Seen<'_>, open: OpenId) {
         if self.several_threads[seen.process as usize]
             && let Some(handed) = self.handed_over.get_mut(&(seen.process, open))
         {
             handed.use_it(seen.enter(), seen.leave(), &mut self.found);
         }
+    }
+
+    /// Bytes went from one file to another; either may be a pipe or a socket.
+    fn move_between(
+        &mut self,
+        seen: &Seen<'_>,
+        touched: &Touched,
+        descriptors: &Descriptors,
+        between: Between,
+    ) {
+        let Between { read_at, written_at, bytes } = between;
+        let place = |at: Option<u64>, open: OpenId| {
+            let start = at.unwrap_or_else(|| descriptors.open_file(open).offset.saturating_sub(bytes));
+            start..start.saturating_add(bytes)
+        };
+        if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {
+            self.hand_over(seen, open);
+            let contents = &self.files[file].contents;
+            contents.read(place(read_at, open), seen.enter(), &mut self.informed, &mut self.found);
+        }
+        if let (Some(open), Some(file)) =
+            (touched.second_file, self.behind(seen.process, touched.second_file))
+        {
+            self.hand_over(seen, open);
+            if bytes > 0 {
+                self.files[file].contents.write(place(written_at, open), seen.leave());
+            }
+        }
+    }
+
+    /// A call on an open file; what it did to the bytes.
+    fn use_open(&mut self, seen: &Seen<'_>, file: usize, open: OpenId, descriptors: &Descriptors) {
+        self.hand_over(seen, open);
         let contents = &mut self.files[file].contents;
         match seen.event.call {
             Call::Write | Call::Writev | Call::Pwrite | Call::Pwritev => {
@@ -228,6 +261,8 @@ impl Observer for Accesses {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         if let Some(opened) = touched.opened {
             self.open(seen, touched, descriptors, opened);
+        } else if let Some(between) = Between::of(seen.event) {
+            self.move_between(seen, touched, descriptors, between);
         } else if touched.path.is_none() {
             return;
         } else if seen.event.has(record::FAILED) {

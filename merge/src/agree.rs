@@ -8,8 +8,8 @@ use crate::sweep::{Observer, Seen, sweep};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use syn_trace::Call;
 use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::{Call, Layer, record};
 
 /// Differences are looked for within so many events at first, and within [`WIDEST`] when nothing fits there. This
 /// bounds the time: Myers' algorithm takes the length times the number of differences.
@@ -128,14 +128,12 @@ struct Classes {
 impl Observer for Classes {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, _: &Descriptors) {
         let event = seen.event;
-        // How often a program asks in vain depends on timing alone.
-        let in_vain = match event.call {
-            Call::MpiTest | Call::MpiTestall | Call::MpiTestany | Call::MpiTestsome => event.numbers[1] == 0,
-            Call::MpiIprobe | Call::MpiImprobe => event.numbers[3] == 0,
-            Call::Repeats => true,
-            _ => false,
-        };
-        if in_vain {
+        // How often a program asks in vain depends on timing alone, and so does what a library does to wait.
+        let failed = event.has(record::FAILED);
+        let outcome = if failed { i64::from(event.errno) } else { event.result };
+        let in_vain = event.call == Call::Repeats || event.call.is_idle(failed, outcome, &event.numbers);
+        let waits = matches!(event.call.layer(), Layer::Socket | Layer::Sync | Layer::Time);
+        if in_vain || waits && event.has(record::INNER) {
             return;
         }
         let mut hasher = DefaultHasher::new();

@@ -16,6 +16,7 @@
 
 mod accesses;
 mod agree;
+mod between;
 mod clocks;
 mod connect;
 mod costs;

@@ -60,7 +60,8 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let connected = connect(&runs[0], scope, &progress, &mut notes);
     let schedule = schedule(&connected, runs[0].run.threads.len(), &mut notes);
     let agreement = agree(&runs, &progress, &mut notes);
-    let lowered = lower(&runs[0], &connected, &schedule, scope, &progress);
+    let mut lowered = lower(&runs[0], &connected, &schedule, scope, &progress);
+    lowered.remarks.drain(..).for_each(|remark| notes.remark(remark));
     progress.finish();
     let (compute_ns, unobserved_ns) = (lowered.compute_ns, lowered.unobserved_ns);
     let counts = schedule.counts.clone();

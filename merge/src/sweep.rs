@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::{Event, Events};
-use syn_trace::{Run, record};
+use syn_trace::{Call, Run, record};
 
 /// An event in its place.
 #[derive(Debug)]
@@ -58,13 +58,21 @@ struct Source<'a> {
     event: Event<'a>,
     record: u32,
     inside: Vec<(u64, u32)>,
+    /// The record before is of a call inside another.
+    was_inner: bool,
 }
 
 impl Source<'_> {
     /// The first record inside the present one. A call is recorded after those that were made inside it.
     fn first_inside(&mut self) -> u32 {
-        if self.event.has(record::INNER) {
+        // What came again came where it had come before; its record does not say so.
+        let again_inside = self.event.call == Call::Repeats && self.was_inner;
+        self.was_inner = again_inside || self.event.has(record::INNER);
+        if self.was_inner {
             self.inside.push((self.event.start, self.record));
+            return self.record;
+        }
+        if is_note(self.event.call) {
             return self.record;
         }
         let outside = self.inside.partition_point(|&(start, _)| start < self.event.start);
@@ -72,6 +80,22 @@ impl Source<'_> {
         self.inside.clear();
         first
     }
+}
+
+/// True for records that are no calls of their own and may stand inside one.
+fn is_note(call: Call) -> bool {
+    matches!(
+        call,
+        Call::Unobserved
+            | Call::InheritedFd
+            | Call::InheritedMapping
+            | Call::PagesTouched
+            | Call::SignalDelivered
+            | Call::ChildExecve
+            | Call::Iocb
+            | Call::Sqe
+            | Call::Cqe
+    )
 }
 
 /// Shows every event of `run` to every one of `observers`, threads merged by the time of return.
@@ -88,7 +112,13 @@ pub fn sweep(run: &Run, clocks: &Clocks, progress: &Progress, observers: &mut [&
         if let Some(event) = &first {
             turns.push(Reverse((returns(thread, event), thread)));
         }
-        sources.push(first.map(|event| Source { events, event, record: 0, inside: Vec::new() }));
+        sources.push(first.map(|event| Source {
+            events,
+            event,
+            record: 0,
+            inside: Vec::new(),
+            was_inner: false,
+        }));
     }
     while let Some(mut turn) = turns.peek_mut() {
         let Reverse((time, thread)) = &mut *turn;

@@ -10,6 +10,8 @@ pub const LONG_NS: u64 = 64_000;
 const TSC_SHIFT: u32 = 3;
 
 static USE_TSC: AtomicBool = AtomicBool::new(false);
+/// The counter when it was read for the last time, 0 while it may be.
+static FROZEN: AtomicU64 = AtomicU64::new(0);
 static LONG_TICKS: AtomicU64 = AtomicU64::new(LONG_NS);
 
 /// Decides which clock to use, once per process.
@@ -32,11 +34,32 @@ fn tsc_is_invariant() -> bool {
 #[inline(always)]
 pub fn ticks() -> u64 {
     if USE_TSC.load(Ordering::Relaxed) {
-        // SAFETY: every x86-64 processor has the instruction; a process that disabled it (PR_SET_TSC) has
-        // asked for the signal it gets.
+        // SAFETY: every x86-64 processor has the instruction, and the process has not been denied it: see `freeze`.
         unsafe { core::arch::x86_64::_rdtsc() }
     } else {
-        sys::clock_ns(libc::CLOCK_MONOTONIC)
+        ticks_otherwise()
+    }
+}
+
+#[cold]
+fn ticks_otherwise() -> u64 {
+    match FROZEN.load(Ordering::Relaxed) {
+        0 => sys::clock_ns(libc::CLOCK_MONOTONIC),
+        ticks => ticks,
+    }
+}
+
+/// From now on no clock is read: time stands still. For a process that is to lose both the counter and system calls
+/// (the strict mode of seccomp(2) takes the time stamp counter away, too).
+pub fn freeze() {
+    FROZEN.store(ticks(), Ordering::Relaxed);
+    USE_TSC.store(false, Ordering::Relaxed);
+}
+
+/// Time goes on: the process was not denied anything after all.
+pub fn thaw() {
+    if FROZEN.swap(0, Ordering::Relaxed) != 0 {
+        choose();
     }
 }
 

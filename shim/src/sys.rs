@@ -15,6 +15,10 @@ compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64
 /// As the call itself demands.
 #[inline(always)]
 pub unsafe fn call(number: c_long, args: [usize; 6]) -> isize {
+    // Under seccomp(2) a call that the program does not make itself may end it.
+    if number != libc::SYS_exit_group && crate::process::is_confined() {
+        return -(libc::EPERM as isize);
+    }
     let result: isize;
     // SAFETY: the kernel keeps all registers but rax, rcx and r11; what the call does is the caller's business.
     unsafe {
@@ -58,8 +62,8 @@ syscalls! {
     pwrite = SYS_pwrite64(fd: c_int, buffer: *const u8, bytes: usize, offset: u64);
     /// lseek(2)
     lseek = SYS_lseek(fd: c_int, offset: i64, whence: c_int);
-    /// fallocate(2)
-    fallocate = SYS_fallocate(fd: c_int, mode: c_int, offset: u64, bytes: u64);
+    /// getrlimit(2)
+    getrlimit = SYS_getrlimit(resource: u32, limit: *mut libc::rlimit);
     /// truncate(2)
     truncate = SYS_truncate(path: *const u8, bytes: u64);
     /// mkdir(2)
@@ -100,6 +104,23 @@ syscalls! {
     getpeername = SYS_getpeername(fd: c_int, address: *mut u8, length: *mut libc::socklen_t);
     /// getsockopt(2)
     getsockopt = SYS_getsockopt(fd: c_int, level: c_int, option: c_int, value: *mut u8, length: *mut libc::socklen_t);
+}
+
+/// fallocate(2), except that a file which may not become so long (`RLIMIT_FSIZE`) is an error and no signal: that would
+/// be the program's.
+///
+/// # Safety
+/// The descriptor must be ours.
+pub unsafe fn fallocate(fd: c_int, mode: c_int, offset: u64, bytes: u64) -> isize {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writing; the descriptor is the caller's.
+    unsafe {
+        getrlimit(libc::RLIMIT_FSIZE, &mut limit);
+        if offset + bytes > limit.rlim_cur {
+            return -(libc::EFBIG as isize);
+        }
+        call(libc::SYS_fallocate, [fd as usize, mode as usize, offset as usize, bytes as usize, 0, 0])
+    }
 }
 
 /// The word at an address that the program gave, before the kernel has looked there: for what a call overwrites. `None`

@@ -22,6 +22,7 @@ const WITHOUT_MPI: &[&str] = &[
     "loader",
     "raw_surface",
     "privileged",
+    "interrupted",
 ];
 
 /// What a program is linked with besides libc.

@@ -12,9 +12,16 @@ use tests::shim;
 const ENDIAN: LittleEndian = LittleEndian;
 
 /// Hooked functions that are recorded under the name of another one, which does the same with fewer arguments.
-const RECORDED_AS: [(&str, &str); 45] = [
+const RECORDED_AS: [(&str, &str); 88] = [
+    ("_Exit", "_exit"),
+    ("abort", "raise"),
     ("accept4", "accept"),
+    ("bsd_signal", "sigaction"),
     ("closefrom", "close_range"),
+    ("cnd_broadcast", "pthread_cond_broadcast"),
+    ("cnd_signal", "pthread_cond_signal"),
+    ("cnd_timedwait", "pthread_cond_timedwait"),
+    ("cnd_wait", "pthread_cond_wait"),
     ("eaccess", "access"),
     ("epoll_create1", "epoll_create"),
     ("epoll_pwait", "epoll_wait"),
@@ -27,7 +34,6 @@ const RECORDED_AS: [(&str, &str); 45] = [
     ("execveat", "execve"),
     ("execvp", "execve"),
     ("execvpe", "execve"),
-    ("_Exit", "_exit"),
     ("fexecve", "execve"),
     ("fstatvfs", "fstatfs"),
     ("futimes", "futimens"),
@@ -35,21 +41,57 @@ const RECORDED_AS: [(&str, &str); 45] = [
     ("fxstat", "fstat"),
     ("fxstatat", "fstatat"),
     ("getdents", "getdents64"),
+    ("gsignal", "raise"),
     ("inotify_init1", "inotify_init"),
+    ("io_pgetevents", "io_getevents"),
+    ("killpg", "kill"),
     ("lchmod", "fchmodat"),
     ("lutimes", "utimensat"),
     ("lxstat", "lstat"),
     ("mkfifo", "mknod"),
     ("mkfifoat", "mknodat"),
+    ("mlock2", "mlock"),
+    ("mq_close", "close"),
+    ("mq_timedreceive", "mq_receive"),
+    ("mq_timedsend", "mq_send"),
+    ("mtx_lock", "pthread_mutex_lock"),
+    ("mtx_timedlock", "pthread_mutex_timedlock"),
+    ("mtx_unlock", "pthread_mutex_unlock"),
     ("pipe2", "pipe"),
+    ("posix_madvise", "madvise"),
     ("posix_spawnp", "posix_spawn"),
     ("ppoll", "poll"),
     ("pselect", "select"),
+    ("pthread_clockjoin_np", "pthread_join"),
+    ("pthread_cond_clockwait", "pthread_cond_timedwait"),
+    ("pthread_mutex_clocklock", "pthread_mutex_timedlock"),
+    ("pthread_rwlock_clockrdlock", "pthread_rwlock_rdlock"),
+    ("pthread_rwlock_clockwrlock", "pthread_rwlock_wrlock"),
+    ("pthread_rwlock_timedrdlock", "pthread_rwlock_rdlock"),
+    ("pthread_rwlock_timedwrlock", "pthread_rwlock_wrlock"),
+    ("pthread_sigqueue", "pthread_kill"),
     ("pthread_timedjoin_np", "pthread_join"),
     ("pthread_tryjoin_np", "pthread_join"),
     ("readdir_r", "readdir"),
     ("renameat2", "renameat"),
+    ("sem_clockwait", "sem_timedwait"),
+    ("semtimedop", "semop"),
+    ("sigignore", "sigaction"),
+    ("signal", "sigaction"),
+    ("sigpause", "sigsuspend"),
+    ("sigset", "sigaction"),
+    ("sigtimedwait", "sigwait"),
+    ("sigvec", "sigaction"),
+    ("sigwaitinfo", "sigwait"),
+    ("ssignal", "sigaction"),
     ("statvfs", "statfs"),
+    ("sysv_signal", "sigaction"),
+    ("tgkill", "kill"),
+    ("thrd_create", "pthread_create"),
+    ("thrd_detach", "pthread_detach"),
+    ("thrd_join", "pthread_join"),
+    ("thrd_sleep", "nanosleep"),
+    ("ualarm", "setitimer"),
     ("utime", "utimensat"),
     ("utimes", "utimensat"),
     ("wait", "waitpid"),
@@ -57,11 +99,76 @@ const RECORDED_AS: [(&str, &str); 45] = [
     ("wait4", "waitpid"),
     ("xmknod", "mknod"),
     ("xmknodat", "mknodat"),
+    ("xpg_sigpause", "sigsuspend"),
     ("xstat", "stat"),
 ];
 
+/// Functions of liburing, each with the system call that it makes. What registers something is told by its name.
+const OF_LIBURING: [(&str, &[&str]); 4] = [
+    ("io_uring_setup", &["io_uring_queue_init", "io_uring_queue_init_mem", "io_uring_queue_init_params"]),
+    (
+        "io_uring_enter",
+        &[
+            "io_uring_enter2",
+            "io_uring_get_cqe",
+            "io_uring_get_events",
+            "io_uring_peek_batch_cqe",
+            "io_uring_peek_cqe",
+            "io_uring_sqring_wait",
+            "io_uring_submit",
+            "io_uring_submit_and_get_events",
+            "io_uring_submit_and_wait",
+            "io_uring_submit_and_wait_min_timeout",
+            "io_uring_submit_and_wait_reg",
+            "io_uring_submit_and_wait_timeout",
+            "io_uring_wait_cqe",
+            "io_uring_wait_cqe_nr",
+            "io_uring_wait_cqe_timeout",
+            "io_uring_wait_cqes",
+            "io_uring_wait_cqes_min_timeout",
+        ],
+    ),
+    ("io_uring_register", &["io_uring_enable_rings", "io_uring_resize_rings"]),
+    ("close", &["io_uring_queue_exit"]),
+];
+
+/// Functions of libaio and liburing that are not hooked, each with its reason.
+const OF_LIBRARIES: [(&str, &[&str]); 3] = [
+    (
+        "goes through others of its library",
+        &[
+            "io_queue_init",
+            "io_queue_release",
+            "io_queue_run",
+            "io_queue_wait",
+            "io_uring_get_probe",
+            "io_uring_get_probe_ring",
+        ],
+    ),
+    (
+        "calls the kernel for nothing but memory, or not at all",
+        &[
+            "io_uring_free_probe",
+            "io_uring_get_sqe",
+            "io_uring_mlock_size",
+            "io_uring_mlock_size_params",
+            "io_uring_ring_dontfork",
+        ],
+    ),
+    (
+        "makes no system call that has a record",
+        &["io_uring_major_version", "io_uring_minor_version", "io_uring_check_version"],
+    ),
+];
+
+/// In the table of calls, and no calls: what goes through queues in memory.
+const ENTRIES: [&str; 3] = ["iocb", "sqe", "cqe"];
+
 /// Exported for another purpose than recording.
-const NOT_RECORDED: [(&str, &str); 3] = [
+const NOT_RECORDED: [(&str, &str); 6] = [
+    ("mprotect", "tells which mapped files can be written to, for the record of the pages touched"),
+    ("pkey_mprotect", "as above"),
+    ("io_uring_queue_mmap", "tells where the queues of a ring lie"),
     (
         "__libc_start_main",
         "the moment at which libc has an environment, into which the run folder's name is put",
@@ -74,12 +181,16 @@ const NOT_RECORDED: [(&str, &str); 3] = [
 const SKIPPED: [(&str, &str); 0] = [];
 
 /// Hooked functions that code in the library calls by name, and why that does no harm.
-const CALLED: [(&str, &[&str]); 3] = [
+const CALLED: [(&str, &[&str]); 4] = [
     ("__vfork is another name of this one, and goes on to it", &["vfork"]),
     ("execl, execlp and execle gather their list and go on to these", &["execv", "execvp", "execve"]),
     (
         "Rust's standard library prints panics and backtraces with these; the shim does not panic",
         &["close", "fstat64", "lseek64", "open64", "read", "readlink", "stat64", "statx", "write", "writev"],
+    ),
+    (
+        "what unwinds stacks, from the compiler's own library, has a lock; Rust's standard library ends in the other",
+        &["abort", "pthread_mutex_lock", "pthread_mutex_unlock"],
     ),
 ];
 
@@ -183,8 +294,13 @@ fn hooked() -> (Symbols, BTreeSet<String>) {
 /// The name under which a hooked function is recorded.
 fn recorded_as(name: &str) -> String {
     let name = plain(name);
-    let other = RECORDED_AS.iter().find(|(hooked, _)| *hooked == name);
-    other.map_or(name, |(_, call)| (*call).to_owned())
+    let registers =
+        ["io_uring_register_", "io_uring_unregister_"].iter().any(|start| name.starts_with(start));
+    let other = RECORDED_AS.iter().find(|(hooked, _)| *hooked == name).map(|(_, call)| *call);
+    let of_liburing =
+        OF_LIBURING.iter().find(|(_, names)| names.contains(&name.as_str())).map(|(call, _)| *call);
+    let call = other.or(of_liburing).or(registers.then_some("io_uring_register"));
+    call.map_or(name, str::to_owned)
 }
 
 #[test]
@@ -205,6 +321,7 @@ fn every_call_of_the_table_is_hooked() {
     // What is recorded at the start of processes and threads is named in words.
     let calls = Call::ALL.iter().filter(|call| call.layer() != Layer::Mpi);
     let names = calls.map(|call| call.name()).filter(|name| !name.contains('-') && *name != "unobserved");
+    let names = names.filter(|name| !ENTRIES.contains(name));
     let missing: Vec<_> = names.filter(|name| !hooked.contains(*name) || !recorded.contains(*name)).collect();
     assert!(missing.is_empty(), "in the table of calls, and not exported: {missing:?}");
 }
@@ -226,6 +343,27 @@ fn no_twin_is_forgotten() {
     );
     for (name, reason) in SKIPPED {
         assert!(libc.has(name) && !hooked.contains(name), "{name} need not be skipped any more ({reason})");
+    }
+}
+
+/// Their functions are hooked because they may make system calls that no other hook sees.
+#[test]
+fn no_function_of_libaio_and_liburing_is_forgotten() {
+    let (_, hooked) = hooked();
+    let known = |name: &String| {
+        hooked.contains(name)
+            || NOT_RECORDED.iter().any(|(other, _)| other == name)
+            || OF_LIBRARIES.iter().any(|(_, names)| names.contains(&name.as_str()))
+    };
+    let search = ["/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
+    for library in ["libaio.so.1", "liburing.so.2"] {
+        let found =
+            search.map(|folder| Path::new(folder).join(library)).into_iter().find(|path| path.exists());
+        let Some(path) = found else { panic!("{library} is not installed; see scripts/setup") };
+        let functions = Symbols::of(&path).defined;
+        assert!(functions.iter().any(|name| name.starts_with("io_")), "{library} was read");
+        let forgotten: Vec<_> = functions.into_iter().filter(|name| !known(name)).collect();
+        assert!(forgotten.is_empty(), "functions of {library} that are not hooked: {forgotten:?}");
     }
 }
 

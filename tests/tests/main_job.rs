@@ -55,7 +55,15 @@ impl Recording {
         let mut classes: BTreeMap<&'static str, Tally> = BTreeMap::new();
         for seen in Dump::of(&self.run).0 {
             let is_its_own = |path: &String| path.starts_with(&work) || path.ends_with("/in.melt");
-            if seen.path.as_ref().is_some_and(is_its_own)
+            // The replay moves the bytes of one file to another itself; the end of the file is found by reading.
+            if seen.call == "copy_file_range" {
+                if seen.result >= 0 && seen.path.as_ref().is_some_and(is_its_own) {
+                    classes.entry("read").or_default().add(seen.result);
+                }
+                if seen.result > 0 && seen.second_path.as_ref().is_some_and(is_its_own) {
+                    classes.entry("write").or_default().add(seen.result);
+                }
+            } else if seen.path.as_ref().is_some_and(is_its_own)
                 && let Some(class) = class_of(&seen.call)
             {
                 // Only what moves bytes returns their number.
@@ -185,6 +193,18 @@ fn lammps() {
 fn programs_without_mpi() {
     let script = "seq 1 5000 > numbers && sort -r numbers -o sorted && gzip -n sorted && gzip -t sorted.gz";
     whole_way(&Job::new("sh").args(["-c", script]), 0, &[("process-create", 3)]);
+}
+
+/// The bytes of a copy are moved in the kernel, and no MPI is in it.
+#[test]
+fn a_copy_moves_its_bytes() {
+    let script = "head -c 3000000 /dev/zero > big; cp big copy; cmp big copy";
+    let recording = whole_way(&Job::new("sh").args(["-c", script]), 0, &[("process-create", 3)]);
+    let remarks = recording.merge("once-more.syn")["remarks"].to_string();
+    assert!(!remarks.contains("MPI"), "{remarks}");
+    let written =
+        recording.recorded()["write"].bytes + recording.recorded().get("pwrite").map_or(0, |of| of.bytes);
+    assert!(written >= 6_000_000, "{written} bytes written: the copy's are not among them");
 }
 
 /// One MPI rank per recorded rank; a build without that says so, and how to get one.

@@ -13,6 +13,7 @@ use syn_trace::reader::Ending;
 use syn_trace::{Call, Run};
 use tempfile::TempDir;
 use tests::strace::{self, same_name};
+use tests::workloads::LAUNCHERS;
 use tests::{
     Direction, Dump, Job, Outcome, Seen, Tally, has_go, program, program_static, run_recorded, shim, syn,
 };
@@ -73,6 +74,10 @@ fn seen_by_kernel(output: &Path, work: &Path) -> Vec<Moved> {
     let mut threads: BTreeMap<u32, Moved> = BTreeMap::new();
     strace::for_each_call(output, work, |caller, call| {
         let Some(direction) = Direction::of(&call.name) else { return };
+        // Of launchers and shells only process creation is recorded.
+        if caller.program.file_name().is_some_and(|name| LAUNCHERS.iter().any(|launcher| name == *launcher)) {
+            return;
+        }
         let Some(object) = call.descriptor(0).map(|descriptor| descriptor.object) else { return };
         if object.starts_with('/') && !is_nameless(object) {
             let of_thread = threads.entry(caller.tid).or_default();
@@ -156,7 +161,7 @@ fn same<T: PartialEq + std::fmt::Debug>(left: &[T], right: &[T], names: [&str; 2
 
 #[test]
 fn static_programs() {
-    compare(&Job::new(program_static("stdio_surface")), &["stdio_surface.left"]);
+    compare(&stdio_surface(program_static("stdio_surface")), &["stdio_surface.left"]);
     compare(&Job::new(program_static("raw_surface")), &["data", "child"]);
 }
 
@@ -172,6 +177,12 @@ fn static_trees() {
 }
 
 /// All parts but that whose files have other names in each run.
+fn stdio_surface(program: PathBuf) -> Job {
+    let parts = "characters formatted large buffering append update seek lines reopen commands errors ends";
+    Job::new(program).args(parts.split_whitespace())
+}
+
+/// As above.
 fn posix_surface() -> Job {
     let parts = "open transfers vectors positions sizes sync copies hints metadata names directories chdir duplicates flags \
                  locks pipes seals ioctl permissions times attributes special file-systems chroot trees memory \
@@ -236,9 +247,12 @@ fn a_privileged_program() {
 /// The calls between the opening of `begin` and that of `end`, without what is different each time.
 fn raw_calls(run: &Path) -> Vec<String> {
     const DIFFERENT: [&str; 8] = ["st_ino", "first_ino", "second_ino", "addr", "uaddr", "peer", "pid", "sem"];
+    // What each recorder says of shared memory, which is no call.
+    const NOTES: [&str; 2] = ["pages-touched", "unobserved"];
     let is_about = |seen: &Seen, name: &str| seen.is_about(name) && seen.call == "openat";
     let calls = Dump::of(run).0.into_iter().skip_while(|seen| !is_about(seen, "begin"));
-    let calls = calls.take_while(|seen| !is_about(seen, "end")).filter(|seen| seen.call != "pages-touched");
+    let calls =
+        calls.take_while(|seen| !is_about(seen, "end")).filter(|seen| !NOTES.contains(&seen.call.as_str()));
     let described = calls.map(|mut seen| {
         seen.args.retain(|name, _| !DIFFERENT.contains(&name.as_str()));
         let result = if seen.call == "mmap" { 0 } else { seen.result };
@@ -272,7 +286,7 @@ fn calls_by_number_are_the_same_in_both_recorders() {
 /// What the kernel was asked to do with the files of the program, in order: of a file the calls that move its bytes or
 /// its position.
 fn kernel_calls(run: &Path, work: &Path) -> BTreeMap<(String, u32), Vec<String>> {
-    const CALLS: [&str; 16] = [
+    const CALLS: [&str; 17] = [
         "read",
         "write",
         "pread",
@@ -286,6 +300,7 @@ fn kernel_calls(run: &Path, work: &Path) -> BTreeMap<(String, u32), Vec<String>>
         "fdatasync",
         "ftruncate",
         "fallocate",
+        "posix_fallocate",
         "copy_file_range",
         "sendfile",
         "sync_file_range",
@@ -301,7 +316,14 @@ fn kernel_calls(run: &Path, work: &Path) -> BTreeMap<(String, u32), Vec<String>>
         let inside = seen.path.as_deref().and_then(|path| Path::new(path).strip_prefix(&work).ok());
         if let (true, Some(path)) = (CALLS.contains(&seen.call.as_str()), inside) {
             let calls = found.entry((path.display().to_string(), process)).or_default();
-            calls.push(format!("{} = {} {:?}", seen.call, seen.result, seen.errno));
+            // It returns its error, and goes on to the other.
+            let (call, errno) = match (seen.call.as_str(), seen.result) {
+                ("posix_fallocate", 0) => ("fallocate", None),
+                ("posix_fallocate", error) => ("fallocate", Some(error as i32)),
+                (call, _) => (call, seen.errno),
+            };
+            let result = if errno.is_some() { -1 } else { seen.result };
+            calls.push(format!("{call} = {result} {errno:?}"));
         }
     }
     found
@@ -310,7 +332,7 @@ fn kernel_calls(run: &Path, work: &Path) -> BTreeMap<(String, u32), Vec<String>>
 /// One program, recorded from inside and from outside.
 #[test]
 fn both_recorders_tell_the_same_of_a_dynamic_program() {
-    for job in [posix_surface(), Job::new(program("stdio_surface"))] {
+    for job in [posix_surface(), stdio_surface(program("stdio_surface"))] {
         let scratch = Scratch::new();
         let (work, run) = (scratch.folder("shim"), scratch.0.path().join("run"));
         let (outcome, _) = run_recorded(&job, &work, &run);
@@ -349,11 +371,35 @@ fn what_the_shim_did_not_enter_is_told_with_the_reason() {
     let missing = not_entered(&scratch, &static_program, &work);
     assert_eq!(missing.len(), 1, "{missing:?}");
     assert_eq!(missing[0]["why"], "statically linked");
-    assert_eq!(missing[0]["call"], "execve");
+    assert_eq!(missing[0]["program"], program_static("survivor").display().to_string());
     let alone =
         recorder("shim", &scratch.0.path().join("alone"), &static_program).run_in(&scratch.folder("other"));
     for part in ["nothing was recorded", "statically linked", "--backend=ptrace"] {
         assert!(alone.stderr.contains(part), "{part:?} in {}", alone.stderr);
+    }
+}
+
+/// A call with which the kernel goes on behind a handler is one record; one that fails is one, and its repetition
+/// another.
+#[test]
+fn interrupted_calls() {
+    for (words, expected) in [(&["--restart"][..], &[(1, None)][..]), (&[], &[(-1, Some(4)), (1, None)])] {
+        let scratch = Scratch::new();
+        let (outcome, run) = traced(&scratch, "traced", &Job::new(program_static("interrupted")).args(words));
+        assert_eq!(outcome.succeeded().stdout, "interrupted: passed\n");
+        let dump = Dump::of(&run);
+        let reader = dump.0[0].pid;
+        let of_reader = |call| dump.calls(call).filter(move |seen| seen.pid == reader);
+        let reads: Vec<_> = of_reader("read").map(|seen| (seen.result, seen.errno)).collect();
+        assert_eq!(reads, expected, "{words:?}");
+        let delivered: Vec<&Seen> = of_reader("signal-delivered").collect();
+        assert_eq!(delivered.len(), 1, "{delivered:?}");
+        let last = of_reader("read").last().expect("it has read");
+        assert_eq!(
+            last.start_ns < delivered[0].start_ns,
+            !words.is_empty(),
+            "the read began before the signal came"
+        );
     }
 }
 

@@ -562,6 +562,8 @@ calls! {
     421 TimerSettime "timer_settime" Time (timerid: Handle, flags: Int, value: Nanos, interval: Nanos);
     422 TimerDelete "timer_delete" Time (timerid: Handle);
     430 Clone "clone" Process (flags: Handle);
+    /// Not a call: which program the child of the `vfork` before has called `execve` for, in its parent's memory.
+    431 ChildExecve "child-execve" Process (pid: Pid, pathname: Path);
 }
 
 /// One more than the largest number that a call has, or may come to have.

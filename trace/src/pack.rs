@@ -218,6 +218,15 @@ mod tests {
                 assert!(trace.len() as u64 <= packed.len() as u64 * MAX_RATIO);
             }
         }
+        // Times of a damaged clock are strange, and come back as strange.
+        let strange = Craft::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
+        let mut bytes = strange.bytes();
+        let end = HEADER_BYTES + 3;
+        bytes.splice(end..end + 1, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
+        bytes[HEADER_BYTES] += 9;
+        for times in [Times::Exact, Times::Rounded] {
+            assert_eq!(events(&unpack(&pack(&bytes, times).unwrap()).unwrap()).len(), 1);
+        }
         let mut cut = trace(2);
         cut.truncate(cut.len() - 70);
         assert!(matches!(pack(&cut, Times::Exact), Err(Ending::CutOff { .. })));

@@ -319,7 +319,7 @@ impl Origins {
                 start: header.start,
                 realtime_minus_monotonic: realtime_minus_monotonic(header),
             });
-            let started = i128::from(header.process_start_ns.min(header.start.monotonic_ns));
+            let started = i128::from(header.process_start_ns).min(origins.began(trace, rates));
             let started = started + origins.to_realtime(trace, rates);
             origins.start_realtime_ns = origins.start_realtime_ns.min(started);
         }
@@ -345,9 +345,20 @@ impl Origins {
         if namespace { common - ahead } else { common }
     }
 
+    /// When the trace began, on its monotonic clock. The threads of a machine share one counter, which tells it better
+    /// than the clock that was read beside it: a thread may have lost its processor in between.
+    fn began(&self, trace: &ThreadTrace, rates: &TickRates) -> i128 {
+        let header = trace.header();
+        let by_clock = i128::from(header.start.monotonic_ns);
+        let Some(machine) = self.machines.get(&header.boot_id) else { return by_clock };
+        let ticks = header.start.ticks as f64 - machine.start.ticks as f64;
+        let by_ticks = i128::from(machine.start.monotonic_ns) + (ticks * rates.ns_per_tick(trace)) as i128;
+        let shared = header.clock == header::CLOCK_TSC && machine.clock == header::CLOCK_TSC;
+        if shared && (by_clock - by_ticks).abs() < NAMESPACE_NS { by_ticks } else { by_clock }
+    }
+
     fn since(&self, trace: &ThreadTrace, rates: &TickRates) -> f64 {
-        let start = i128::from(trace.header().start.monotonic_ns);
-        (start + self.to_realtime(trace, rates) - self.start_realtime_ns) as f64
+        (self.began(trace, rates) + self.to_realtime(trace, rates) - self.start_realtime_ns) as f64
     }
 }
 

@@ -332,3 +332,98 @@ fn events_of_a_process_come_in_time_order() {
         .collect();
     assert_eq!(events, [(8, 50), (7, 100), (8, 200), (7, 400), (7, 500), (8, 600)]);
 }
+
+#[test]
+fn mappings_outlive_their_descriptors() {
+    const AT: i64 = 0x7f00_0000_0000;
+    let map = |craft: Craft, at, address, fd, bytes, flags| {
+        craft.call(Call::Mmap, at, 5, address, &[fd, bytes, 3, flags, 0], &[], &[])
+    };
+    let about = |craft: Craft, call, at, address, bytes| {
+        let numbers: &[i64] = if call == Call::Munmap { &[address, bytes] } else { &[address, bytes, 4] };
+        craft.call(call, at, 5, 0, numbers, &[], &[])
+    };
+    let thread = map(app().open(100, "a", 3), 200, AT, 3, 0x10_000, 1).close(300, 3).open(400, "b", 3);
+    // A hole of anonymous memory, a piece of another file, and a piece that moves elsewhere and grows.
+    let thread = map(thread, 500, AT + 0x4000, -1, 0x1000, 0x32);
+    let thread = map(thread, 600, AT + 0x8000, 3, 0x1800, 0x11);
+    let numbers = [AT + 0xc000, 0x4000, 0x6000, 1];
+    let thread = thread.call(Call::Mremap, 700, 5, AT + 0x10_0000, &numbers, &[], &[]);
+    let thread = about(thread, Call::Msync, 800, AT, 0x1000);
+    let thread = about(thread, Call::Msync, 900, AT + 0x4000, 0x1000);
+    let thread = about(thread, Call::Msync, 1000, AT + 0x9000, 0x1000);
+    let thread = about(thread, Call::Msync, 1100, AT + 0xc000, 0x4000);
+    let thread = about(thread, Call::Msync, 1200, AT + 0x10_5000, 0x1000);
+    let thread = thread.fail(Call::Munmap, 1300, 5, 22, &[AT, 0], &[]);
+    let thread = about(thread, Call::Munmap, 1400, AT + 0x2000, 0x20_0000);
+    let thread = about(thread, Call::Msync, 1500, AT + 0x1000, 0x10_000);
+    let thread = about(thread, Call::Msync, 1600, AT + 0x2000, 0x20_0000);
+    let (_, all) = follow(&[thread]);
+    let paths: Vec<_> = of(&all, Call::Msync).iter().map(|touched| touched.path.as_deref()).collect();
+    let (a, b) = (Some("/home/u/a"), Some("/home/u/b"));
+    assert_eq!(paths, [a, None, b, None, a, a, None]);
+    assert_eq!(of(&all, Call::Munmap)[1].path.as_deref(), a);
+}
+
+#[test]
+fn another_thread_gets_the_addresses_before_munmap_returns() {
+    const AT: i64 = 0x7f00_0000_0000;
+    let map: &[i64] = &[3, 0x4000, 3, 1, 0];
+    let unmapping = app().open(100, "a", 3).call(Call::Mmap, 150, 5, AT, map, &[], &[]).call(
+        Call::Munmap,
+        200,
+        200,
+        0,
+        &[AT, 0x4000],
+        &[],
+        &[],
+    );
+    let mapping = Craft::new(7, 8)
+        .starts(10)
+        .open(250, "b", 4)
+        .call(Call::Mmap, 300, 5, AT, &[4, 0x4000, 3, 1, 0], &[], &[])
+        .call(Call::Msync, 600, 5, 0, &[AT, 0x4000, 4], &[], &[]);
+    let (_, all) = follow(&[unmapping, mapping]);
+    assert_eq!(of(&all, Call::Munmap)[0].path.as_deref(), Some("/home/u/a"));
+    assert_eq!(of(&all, Call::Msync)[0].path.as_deref(), Some("/home/u/b"));
+}
+
+#[test]
+fn a_forked_child_is_told_of_its_mappings() {
+    const AT: i64 = 0x7f00_0000_0000;
+    let numbers = [AT, 0x4000, 3, 1, 0];
+    let thread = app().call(Call::InheritedMapping, 100, 0, 0, &numbers, &[b"/data/file"], &[]).call(
+        Call::PagesTouched,
+        200,
+        0,
+        0,
+        &[AT, 0x4000, 0, 4096, 4096],
+        &[],
+        &[0, 1, 1],
+    );
+    let (descriptors, all) = follow(&[thread]);
+    let touched = of(&all, Call::PagesTouched)[0];
+    assert_eq!(touched.path.as_deref(), Some("/data/file"));
+    assert!(descriptors.open_file(touched.file.unwrap()).inherited);
+}
+
+/// Whatever a damaged trace says, it is followed without a panic.
+#[test]
+fn impossible_addresses() {
+    let extremes = [i64::MIN, -1, 0, 1, 4096, i64::MAX];
+    let mut thread = app().open(1, "a", 3);
+    let mut at = 10;
+    for first in extremes {
+        for second in extremes {
+            thread = thread
+                .call(Call::Mmap, at, 1, first, &[3, second, 3, 1, 0], &[], &[])
+                .call(Call::Mremap, at + 1, 1, second, &[first, second, first, 4], &[], &[])
+                .call(Call::Mremap, at + 2, 1, first, &[second, 0, first, 1], &[], &[])
+                .call(Call::Msync, at + 3, 1, 0, &[second, first, 4], &[], &[])
+                .call(Call::Munmap, at + 4, 1, 0, &[second, first], &[], &[]);
+            at += 10;
+        }
+    }
+    let (_, all) = follow(&[thread]);
+    assert_eq!(of(&all, Call::Munmap).len(), 36);
+}

@@ -59,7 +59,7 @@ fn constants_have_the_values_of_the_document() {
     let (max_text_bytes, max_list) = (record::MAX_TEXT_BYTES, record::MAX_LIST);
     let mut expected = values! {
         header: CLOCK_TSC CLOCK_MONOTONIC STATE_RECORDING STATE_THREAD_ENDED STATE_PROCESS_ENDED STATE_STOPPED
-            SEES_LIBC_INTERNAL PROCESS_ONLY SEES_MPI MPI_NONE MPI_OPEN_MPI MPI_MPICH;
+            SEES_LIBC_INTERNAL PROCESS_ONLY SEES_MPI BY_PTRACE MPI_NONE MPI_OPEN_MPI MPI_MPICH;
         record: FAILED INNER CPU_BEFORE CPU_AFTER WAITED COMPLETE SIGNAL BEGAN;
     };
     expected.push(("`MAX_TEXT_BYTES`".into(), max_text_bytes.to_string()));

@@ -30,7 +30,7 @@ pub fn measure() -> Result<Costs, Error> {
     released?.succeeded(body)?;
     let run = Run::open(&folder.0).map_err(|error| Error::System {
         doing: "read what was recorded for a measurement",
-        source: std::io::Error::other(error),
+        cause: std::io::Error::other(error),
     })?;
     let (mut gaps, mut calls, mut behind) = (Vec::new(), Vec::new(), 0);
     for event in
@@ -39,6 +39,10 @@ pub fn measure() -> Result<Costs, Error> {
         gaps.push((event.start - behind) << clock::SHIFT);
         calls.push((event.end - event.start) << clock::SHIFT);
         behind = event.end;
+    }
+    if calls.len() != CALLS as usize {
+        let cause = std::io::Error::other(format!("of {CALLS} calls for a trial, {} were seen", calls.len()));
+        return Err(Error::Filter { cause });
     }
     let middle_of = |all: Vec<u64>| {
         let mut late = all[all.len() / 2..].to_vec();
@@ -66,7 +70,7 @@ struct Folder(PathBuf);
 impl Folder {
     fn make() -> Result<Folder, Error> {
         let path = std::env::temp_dir().join(format!("syn-cost-{}-{:x}", std::process::id(), clock::now()));
-        std::fs::create_dir(&path).map_err(|source| Error::File { path: path.clone(), source })?;
+        std::fs::create_dir(&path).map_err(|cause| Error::File { path: path.clone(), cause })?;
         Ok(Folder(path))
     }
 }

@@ -43,7 +43,7 @@ impl TraceFile {
     /// ready. It gets its name when its header is whole.
     pub fn create(folder: &Path, tid: Tid, header: impl FnOnce(u64) -> Header) -> Result<TraceFile, Error> {
         let unfinished = folder.join(format!("{tid}.unfinished"));
-        let failed = |source| Error::File { path: unfinished.clone(), source };
+        let failed = |cause| Error::File { path: unfinished.clone(), cause };
         let file = OpenOptions::new()
             .read(true)
             .write(true)

@@ -15,6 +15,48 @@ const MAX_INHERITED: usize = 4096;
 /// Signals are numbered from 1 to 64.
 const SIGNALS: usize = 65;
 
+/// What a recorder of system calls cannot see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blind {
+    /// Another convention than that of x86-64.
+    Foreign,
+    /// What goes through memory that the kernel shares.
+    Rings,
+    /// Writing to memory.
+    Pages,
+}
+
+impl Blind {
+    /// What a call shows not to be seen from now on.
+    pub fn of(call: Call, numbers: &[i64]) -> Option<Blind> {
+        const WRITABLE: i64 = libc::PROT_WRITE as i64;
+        const SHARED: i64 = libc::MAP_SHARED as i64;
+        match (call, numbers) {
+            (Call::IoUringSetup, _) => Some(Blind::Rings),
+            (Call::Mmap, &[_, _, protection, flags, _])
+                if protection & WRITABLE != 0 && flags & SHARED != 0 =>
+            {
+                Some(Blind::Pages)
+            }
+            _ => None,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Blind::Foreign => {
+                "system calls by the 32-bit convention: their numbers and structures are not decoded"
+            }
+            Blind::Rings => {
+                "io_uring: the entries of the queues, which are no system calls; preload the shim to see them"
+            }
+            Blind::Pages => {
+                "what is written to a shared mapping of a file: that is no system call; preload the shim to see it"
+            }
+        }
+    }
+}
+
 /// What a process image is.
 pub struct Process {
     /// Process id.
@@ -29,8 +71,8 @@ pub struct Process {
     mappings: BTreeMap<u64, u64>,
     /// `sa_flags` of the signals that have a handler.
     handlers: [Option<i64>; SIGNALS],
-    /// Calls by another convention have been noted.
-    foreign_noted: bool,
+    /// What has been noted already.
+    noted: Vec<Blind>,
 }
 
 impl Process {
@@ -43,7 +85,7 @@ impl Process {
             process_only: is_launcher(&link(pid, "exe")),
             mappings: BTreeMap::new(),
             handlers: [None; SIGNALS],
-            foreign_noted: false,
+            noted: Vec::new(),
         }
     }
 
@@ -110,9 +152,12 @@ impl Process {
         self.handlers.get(signal as usize).copied().flatten()
     }
 
-    /// True the first time.
-    pub fn notes_foreign(&mut self) -> bool {
-        !std::mem::replace(&mut self.foreign_noted, true)
+    /// Writes that something cannot be seen, once.
+    pub fn note(&mut self, blind: Blind, file: &mut TraceFile) {
+        if !self.noted.contains(&blind) {
+            self.noted.push(blind);
+            file.note(Call::Unobserved, 0, &[], &[blind.text().as_bytes()]);
+        }
     }
 }
 

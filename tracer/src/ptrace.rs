@@ -54,7 +54,7 @@ pub fn seize(pid: Tid) -> Result<(), Error> {
     // SAFETY: no pointers are passed.
     let done =
         unsafe { libc::ptrace(libc::PTRACE_SEIZE, pid, null_mut::<u8>(), options as usize as *mut u8) };
-    if done == 0 { Ok(()) } else { Err(Error::Trace { source: io::Error::last_os_error() }) }
+    if done == 0 { Ok(()) } else { Err(Error::Trace { cause: io::Error::last_os_error() }) }
 }
 
 /// Lets a thread go on, with this signal or 0. A thread that was killed meanwhile does not mind.
@@ -80,7 +80,7 @@ pub fn wait() -> Result<Option<(Tid, Stop)>, Error> {
         match io::Error::last_os_error() {
             error if error.raw_os_error() == Some(libc::EINTR) => {}
             error if error.raw_os_error() == Some(libc::ECHILD) => return Ok(None),
-            source => return Err(Error::System { doing: "wait for the command", source }),
+            cause => return Err(Error::System { doing: "wait for the command", cause }),
         }
     }
 }
@@ -133,8 +133,11 @@ pub struct AtEntry {
 /// Asks about the call at whose entry a thread has stopped; `None` when the thread was killed.
 pub fn at_entry(tid: Tid) -> Option<AtEntry> {
     let info = information(tid)?;
+    if info.op != libc::PTRACE_SYSCALL_INFO_SECCOMP {
+        return None;
+    }
     // SAFETY: the kernel has filled in the part that `op` names.
-    let call = (info.op == libc::PTRACE_SYSCALL_INFO_SECCOMP).then(|| unsafe { info.u.seccomp })?;
+    let call = unsafe { info.u.seccomp };
     Some(AtEntry {
         number: call.nr as i64,
         args: call.args,
@@ -146,8 +149,11 @@ pub fn at_entry(tid: Tid) -> Option<AtEntry> {
 /// Asks for the result of the call behind which a thread has stopped; `None` when the thread was killed.
 pub fn result(tid: Tid) -> Option<i64> {
     let info = information(tid)?;
+    if info.op != libc::PTRACE_SYSCALL_INFO_EXIT {
+        return None;
+    }
     // SAFETY: as above.
-    (info.op == libc::PTRACE_SYSCALL_INFO_EXIT).then(|| unsafe { info.u.exit.sval })
+    Some(unsafe { info.u.exit.sval })
 }
 
 fn information(tid: Tid) -> Option<libc::ptrace_syscall_info> {

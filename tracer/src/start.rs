@@ -94,8 +94,8 @@ impl Child {
 
     /// Lets it go on.
     pub fn release(mut self) -> Result<Released, Error> {
-        let source = self.go.write_all(&[0]);
-        source.map_err(|source| Error::System { doing: "release the command", source })?;
+        let released = self.go.write_all(&[0]);
+        released.map_err(|cause| Error::System { doing: "release the command", cause })?;
         Ok(Released { said: self.said })
     }
 
@@ -118,12 +118,12 @@ impl Released {
         }
         let (at, errno) = bytes.split_at(4);
         let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes));
-        let source = io::Error::from_raw_os_error(number(errno));
+        let cause = io::Error::from_raw_os_error(number(errno));
         match body {
             Body::Command(command) if number(at) == AT_EXEC => {
-                Err(Error::Command { program: command.words[0].to_string_lossy().into_owned(), source })
+                Err(Error::Command { program: command.words[0].to_string_lossy().into_owned(), cause })
             }
-            _ => Err(Error::Filter { source }),
+            _ => Err(Error::Filter { cause }),
         }
     }
 }

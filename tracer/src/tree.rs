@@ -4,7 +4,7 @@ use crate::clock;
 use crate::cost::Costs;
 use crate::file::TraceFile;
 use crate::filter::NATIVE;
-use crate::process::{self, Birth, Process};
+use crate::process::{self, Birth, Blind, Process};
 use crate::ptrace::{self, AtEntry, Resume, Stop, Tid};
 use crate::thread::{Interruption, Place, Thread, UnderWay, restart};
 use crate::witness::Seen;
@@ -148,12 +148,8 @@ impl<'a> Tree<'a> {
         let Some(at) = ptrace::at_entry(tid) else { return Resume::ToEntry };
         let Some((thread, process, room)) = self.recording(tid) else { return Resume::ToEntry };
         if at.verdict != NATIVE {
-            if process.notes_foreign()
-                && let Some(file) = &mut thread.file
-            {
-                let what =
-                    b"system calls by the 32-bit convention: their numbers and structures are not decoded";
-                file.note(Call::Unobserved, 0, &[], &[what]);
+            if let Some(file) = &mut thread.file {
+                process.note(Blind::Foreign, file);
             }
             return Resume::ToEntry;
         }

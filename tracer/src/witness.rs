@@ -3,7 +3,7 @@
 use crate::clock::{self, LONG_NS};
 use crate::descriptors;
 use crate::memory;
-use crate::process::Process;
+use crate::process::{Blind, Process};
 use crate::thread::{CpuUse, Thread, UnderWay, flags_of};
 use syn_trace::Call;
 use syn_trace::record::{self, Times};
@@ -101,6 +101,9 @@ impl Witness for Seen<'_> {
         };
         file.record(call, flags, times, self.end, number, numbers, texts, list);
         self.start = self.end;
+        if let (Outcome::Returned(_), Some(blind)) = (outcome, Blind::of(call, numbers)) {
+            self.process.note(blind, file);
+        }
     }
 
     fn record_descriptor(&mut self, fd: i32) {

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use syn_trace::calls::{Kind, Layer};
 use syn_trace::descriptors::Touched;
 use syn_trace::record::{BEGAN, FAILED};
-use syn_trace::{Event, text};
+use syn_trace::{Call, Event, text};
 
 /// Numbers of a list that are shown.
 const LISTED: usize = 16;
@@ -48,7 +48,9 @@ fn call(out: &mut impl Write, event: &Event<'_>, touched: &Touched) -> io::Resul
     let (mut texts, mut separator) = (event.texts.iter(), "");
     // One behind each descriptor; the second path is a descriptor's only if there is a second file.
     let second = touched.second_file.and(touched.second_path.as_ref());
-    let mut paths = [touched.path.as_ref(), second].into_iter();
+    // A submission is about its file, which stands behind the ring.
+    let skipped = usize::from(event.call == Call::Sqe);
+    let mut paths = std::iter::repeat_n(None, skipped).chain([touched.path.as_ref(), second]);
     let mut peer = touched.peer.as_ref();
     for (position, arg) in event.call.args().iter().enumerate() {
         write!(out, "{separator}{}=", arg.name)?;

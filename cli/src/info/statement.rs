@@ -78,7 +78,7 @@ fn seen_by(run: &Run, process: &Process) -> &'static str {
         .iter()
         .fold(0, |all, &thread| all | run.threads[thread].trace.header().capabilities.load(Relaxed));
     if capabilities & header::BY_PTRACE != 0 {
-        "system calls, by ptrace"
+        "system calls, by ptrace (not which pages of mapped files were touched)"
     } else if capabilities & header::PROCESS_ONLY != 0 {
         "process creation only"
     } else if capabilities & header::SEES_LIBC_INTERNAL != 0 {

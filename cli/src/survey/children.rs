@@ -40,6 +40,12 @@ impl Children {
             Call::PosixSpawn if event.result == 0 && event.numbers[0] > 0 => {
                 (event.numbers[0], Some(event.texts[0].bytes()))
             }
+            Call::ChildExecve => {
+                if let Some(started) = self.started.last_mut() {
+                    started.program = Some(text::escape(&event.texts[0].bytes()).into_owned());
+                }
+                return;
+            }
             // Whoever is waited for existed, however it was made (clone, a fork nobody saw).
             Call::Waitpid if event.result > 0 => (event.result, None),
             // What runs is a shell; the calls do not tell its process id.

@@ -3,27 +3,33 @@
 use super::program::Stretch;
 use super::{Lowering, Visit};
 use crate::dependency::Stage;
+use crate::mpi::Around;
 use crate::sweep::Seen;
 use syn_plan::Op;
-use syn_trace::{Call, Layer, record};
+use syn_trace::{Call, record};
 
 /// Shorter waits say nothing about how the library waits.
 const LEAST_WAIT_NS: u64 = 100_000;
 
+/// True for calls that do nothing but let time pass. Timers are set, and do not wait.
+pub(super) fn is_sleep(call: Call) -> bool {
+    matches!(call, Call::Nanosleep | Call::ClockNanosleep | Call::Usleep | Call::Sleep)
+}
+
 /// What MPI does inside its own calls.
 impl Lowering<'_> {
-    /// The position of the MPI call that this one was made inside of.
-    pub(super) fn around(&mut self, seen: &Seen<'_>) -> Option<u32> {
+    /// The MPI call that this one was made inside of.
+    pub(super) fn around(&mut self, seen: &Seen<'_>) -> Option<Around> {
         let calls = &self.from.log.around[seen.thread as usize];
         let thread = &mut self.threads[seen.thread as usize];
-        while calls.get(thread.next_around).is_some_and(|&(_, call)| call < seen.record) {
+        while calls.get(thread.next_around).is_some_and(|around| around.call < seen.record) {
             thread.next_around += 1;
         }
-        let &(first, call) = calls.get(thread.next_around)?;
-        (first..call).contains(&seen.record).then_some(call)
+        let around = calls.get(thread.next_around)?;
+        (around.first..around.call).contains(&seen.record).then_some(*around)
     }
 
-    /// A call that MPI made inside one of its own: not the application's I/O, but time. Work is work. Waiting, and
+    /// A call that MPI made while it began or ended: not the application's I/O, but time. Work is work. Waiting, and
     /// the sleeps in which MPI looks again from time to time, are explained until what the MPI call waited for has
     /// happened; only what comes later is not.
     pub(super) fn inside(&mut self, visit: &Visit<'_>, around: u32) {
@@ -32,7 +38,7 @@ impl Lowering<'_> {
         let awaited_ns = self.awaited(seen.thread, around).unwrap_or(0);
         let gap = self.enter_around(visit);
         let took_ns = visit.end_ns - visit.begin_ns;
-        let sleeps = seen.event.call.layer() == Layer::Time;
+        let sleeps = is_sleep(seen.event.call);
         let cpu_ns = if sleeps { 0 } else { visit.cpu_ns.unwrap_or(took_ns) };
         let idle_ns = if sleeps || seen.event.has(record::WAITED) { took_ns - cpu_ns } else { 0 };
         let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
@@ -52,6 +58,11 @@ impl Lowering<'_> {
     /// I/O, or a call that is not replayed.
     pub(super) fn perform(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
+        if self.operations.is_empty() && self.polled_meanwhile(visit) {
+            return;
+        }
+        self.interrupt_polling(seen.thread);
+        self.enter(visit);
         let program = &mut self.threads[seen.thread as usize].program;
         if self.operations.is_empty() {
             return self.pass(visit);
@@ -102,8 +113,11 @@ impl Lowering<'_> {
     pub(super) fn mpi(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
         let thread = &mut self.threads[seen.thread as usize];
-        let call = self.from.log.threads[seen.thread as usize][thread.next_call];
-        thread.next_call += 1;
+        let calls = &self.from.log.threads[seen.thread as usize];
+        while calls[thread.next_call].record < seen.record {
+            thread.next_call += 1;
+        }
+        let call = calls[thread.next_call];
         if call.class.is_failed_poll() && !self.has_point(seen) {
             return self.failed_poll(visit, &call);
         }

@@ -2,6 +2,7 @@
 
 use super::files::{Evidence, FileTable};
 use super::handles::Handles;
+use crate::between::Between;
 use crate::scope::Scope;
 use crate::sweep::Seen;
 use std::rc::Rc;
@@ -31,6 +32,8 @@ pub fn translate(
     translation.closes();
     if let Some(opened) = touched.opened {
         translation.opened(opened, descriptors.open_file(opened));
+    } else if let Some(between) = Between::of(seen.event) {
+        translation.between(between);
     } else if let Some(io) = translation.on_handle() {
         let result = translation.moved();
         translation.out.push((io, result));
@@ -97,12 +100,33 @@ impl Translation<'_> {
         let numbers = &self.seen.event.numbers;
         let mode = match self.seen.event.call {
             Call::Open => numbers[1],
-            Call::Openat => numbers[2],
+            Call::Openat | Call::Openat2 => numbers[2],
             Call::Creat => numbers[0],
             // fopen(3).
             _ => 0o666,
         };
         mode as u32 & 0o7777
+    }
+
+    /// A read of the one file and a write of the other, as far as they are files: the replay moves the bytes itself.
+    fn between(&mut self, Between { read_at, written_at, bytes }: Between) {
+        if let Some(handle) = self.handles.get(self.touched.file, self.thread) {
+            // At the end of the file one byte is asked for as well as any number.
+            let asked = bytes.max(1);
+            let io = match read_at {
+                Some(offset) => Io::ReadAt { handle, bytes: asked, offset },
+                None => Io::Read { handle, bytes: asked },
+            };
+            self.out.push((io, bytes as i64));
+        }
+        let target = self.handles.get(self.touched.second_file, self.thread);
+        if let Some(handle) = target.filter(|_| bytes > 0) {
+            let io = match written_at {
+                Some(offset) => Io::WriteAt { handle, bytes, offset },
+                None => Io::Write { handle, bytes },
+            };
+            self.out.push((io, bytes as i64));
+        }
     }
 
     fn on_handle(&mut self) -> Option<Io> {
@@ -140,12 +164,20 @@ impl Translation<'_> {
             // fstatat(2) and statx(2) come here with an empty path, which means the descriptor.
             Call::Fstat | Call::Fstatat | Call::Statx => Io::Fstat { handle },
             Call::Readdir => Io::ReadDir { handle, entries: 1 },
+            Call::Getdents if self.result == 0 => Io::ReadDir { handle, entries: self.most_entries() },
             Call::Fread if self.stdio_is_opaque => Io::Read { handle, bytes: self.stream_bytes(numbers[2]) },
             Call::Fwrite if self.stdio_is_opaque => {
                 Io::Write { handle, bytes: self.stream_bytes(numbers[2]) }
             }
             _ => return None,
         })
+    }
+
+    /// How many entries `getdents64` may have returned. Asking for one more at the end finds the end.
+    fn most_entries(&self) -> u32 {
+        /// `struct linux_dirent64` with a name of up to four bytes.
+        const SHORTEST: i64 = 24;
+        u32::try_from(self.seen.event.result / SHORTEST).map_or(1, |entries| entries.max(1))
     }
 
     fn stream_bytes(&self, items: i64) -> u64 {
@@ -175,7 +207,7 @@ impl Translation<'_> {
         let numbers = &self.seen.event.numbers;
         let io = match self.seen.event.call {
             Call::Open if self.result != 0 => self.failed_open(numbers[0] as i32),
-            Call::Openat if self.result != 0 => self.failed_open(numbers[1] as i32),
+            Call::Openat | Call::Openat2 if self.result != 0 => self.failed_open(numbers[1] as i32),
             Call::Creat if self.result != 0 => {
                 self.failed_open(libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC)
             }

@@ -12,6 +12,7 @@ mod handles;
 mod io;
 mod polling;
 mod program;
+mod unreplayed;
 
 use crate::clocks::Clocks;
 use crate::costs::Costs;
@@ -27,8 +28,10 @@ use polling::Polling;
 use program::Program;
 use syn_plan::{File, Steps};
 use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::reader::Event;
 use syn_trace::run::{Gap, GapMeter};
 use syn_trace::{Call, Layer, Run};
+use unreplayed::Unreplayed;
 
 /// What lowering goes by.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +67,8 @@ pub struct Lowered {
     pub unobserved_ns: u64,
     /// The share of the processor in MPI calls that waited.
     pub busy_waiting: f64,
+    /// What is not in the plan.
+    pub remarks: Vec<String>,
 }
 
 /// A thread on its way.
@@ -89,6 +94,7 @@ pub struct Lowering<'a> {
     handles: Vec<Handles>,
     files: FileTable,
     operations: Operations,
+    unreplayed: Unreplayed,
     waiting_cpu_ns: u64,
     waiting_ns: u64,
 }
@@ -103,6 +109,8 @@ struct Visit<'a> {
     end_ns: u64,
     /// Processor time in the call, where it was read.
     cpu_ns: Option<u64>,
+    /// How many calls it stands for.
+    times: u64,
 }
 
 impl<'a> Lowering<'a> {
@@ -124,6 +132,7 @@ impl<'a> Lowering<'a> {
             handles: from.run.processes.iter().map(|_| Handles::default()).collect(),
             files: FileTable::new(from.scope),
             operations: Operations::new(),
+            unreplayed: Unreplayed::default(),
             waiting_cpu_ns: 0,
             waiting_ns: 0,
         }
@@ -144,44 +153,71 @@ impl<'a> Lowering<'a> {
             0 => 0.0,
             waiting_ns => self.waiting_cpu_ns as f64 / waiting_ns as f64,
         };
-        Lowered { programs, files: self.files.finish(), compute_ns, unobserved_ns, busy_waiting }
+        let (files, remarks) = (self.files.finish(), self.unreplayed.remarks());
+        Lowered { programs, files, compute_ns, unobserved_ns, busy_waiting, remarks }
     }
 
     fn visit<'s>(&mut self, seen: &'s Seen<'s>) -> Visit<'s> {
+        let trace = &self.from.run.threads[seen.thread as usize];
         let thread = &mut self.threads[seen.thread as usize];
-        let gap = thread.meter.before(&self.from.run.threads[seen.thread as usize], seen.event);
+        let mut gap = thread.meter.before(trace, seen.event);
         let begin_ns = seen.start_ns.max(thread.behind_ns);
         let gap_ns = seen.start_ns.saturating_sub(thread.behind_ns);
         let end_ns = seen.end_ns.max(begin_ns);
-        let cpu_ns = thread.readings.of_call(seen.event, gap_ns, end_ns - begin_ns);
-        Visit { seen, gap, begin_ns, end_ns, cpu_ns }
+        let mut cpu_ns = thread.readings.of_call(seen.event, gap_ns, end_ns - begin_ns);
+        let times = times(seen.event);
+        if times > 1 {
+            // What recording added has been taken off once.
+            let added_ns = |cost_ns: u64| cost_ns.saturating_mul(times - 1);
+            gap.wall_ns = gap.wall_ns.saturating_sub(added_ns(trace.gap_cost_ns));
+            gap.cpu_ns = gap.cpu_ns.min(gap.wall_ns);
+            let took_ns = cpu_ns.unwrap_or(end_ns - begin_ns);
+            cpu_ns = Some(took_ns.saturating_sub(added_ns(trace.call_cost_ns)));
+        }
+        Visit { seen, gap, begin_ns, end_ns, cpu_ns, times }
     }
+
+    /// What the event is in the plan, if it is I/O.
+    fn translate(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        let opaque = !self.from.run.processes[seen.process as usize].sees_libc_internal;
+        let (files, handles) = (&mut self.files, &mut self.handles[seen.process as usize]);
+        io::translate(seen, touched, descriptors, opaque, files, handles, &mut self.operations);
+        if self.operations.is_empty() {
+            self.unreplayed.see(seen, touched, self.from.scope);
+        }
+    }
+}
+
+/// How many calls an event stands for.
+fn times(event: &Event<'_>) -> u64 {
+    if event.call == Call::Repeats { event.numbers[0].max(1) as u64 } else { 1 }
 }
 
 impl Observer for Lowering<'_> {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
-        let process = &self.from.run.processes[seen.process as usize];
         if !self.from.in_plan[seen.thread as usize] {
             return;
+        }
+        let around = self.around(seen);
+        let (is_mpi, sleeps) = (seen.event.call.layer() == Layer::Mpi, calls::is_sleep(seen.event.call));
+        let is_io = (around.is_none() || self.from.scope.all_files) && !is_mpi && !sleeps;
+        if is_io {
+            self.translate(seen, touched, descriptors);
+        }
+        // Of a call that communicates, its own record tells the time: how often the library looked for messages
+        // meanwhile, and slept, says nothing more.
+        if around.is_some_and(|around| around.communicates) && self.operations.is_empty() {
+            return self.threads[seen.thread as usize].readings.inside(seen.event);
         }
         let visit = self.visit(seen);
         if seen.record == 0 {
             self.begin(&visit);
         }
-        match (seen.event.call.layer(), self.around(seen)) {
-            (_, Some(around)) if !self.from.scope.all_files => self.inside(&visit, around),
-            (Layer::Mpi, _) => self.mpi(&visit),
-            (Layer::Time, Some(around)) => self.inside(&visit, around),
-            (Layer::Time, None) => self.sleep(&visit),
-            _ if seen.event.call == Call::Repeats && self.polled_again(&visit) => {}
-            _ => {
-                self.interrupt_polling(seen.thread);
-                self.enter(&visit);
-                let (files, handles) = (&mut self.files, &mut self.handles[seen.process as usize]);
-                let opaque = !process.sees_libc_internal;
-                io::translate(seen, touched, descriptors, opaque, files, handles, &mut self.operations);
-                self.perform(&visit);
-            }
+        match around {
+            Some(around) if !is_io => self.inside(&visit, around.call),
+            _ if is_mpi => self.mpi(&visit),
+            _ if sleeps => self.sleep(&visit),
+            _ => self.perform(&visit),
         }
         let thread = &mut self.threads[seen.thread as usize];
         thread.behind_ns = thread.behind_ns.max(seen.end_ns);

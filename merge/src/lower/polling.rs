@@ -7,6 +7,7 @@ use super::program::{Program, Stretch};
 use super::{Lowering, Visit};
 use crate::mpi::TimedCall;
 use syn_plan::Op;
+use syn_trace::record;
 use syn_trace::run::Gap;
 
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
@@ -61,6 +62,11 @@ impl Polling {
     }
 }
 
+/// Whether so much work goes unnoticed between two polls. What repeats has a part of it before every time.
+fn is_little(cpu_ns: u64, visit: &Visit<'_>) -> bool {
+    cpu_ns <= MOST_WORK_BETWEEN_NS.saturating_mul(visit.times)
+}
+
 impl Lowering<'_> {
     /// The run of polls under way, if it goes on with this event; the gap before it belongs to the run then.
     pub(super) fn polling_goes_on(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
@@ -75,7 +81,7 @@ impl Lowering<'_> {
     /// Since when the thread has been polling, if nothing but polling happened before this event.
     pub(super) fn polling_since(&self, visit: &Visit<'_>) -> Option<u64> {
         let polling = self.threads[visit.seen.thread as usize].polling.as_ref()?;
-        (visit.gap.cpu_ns <= MOST_WORK_BETWEEN_NS).then_some(polling.since_ns)
+        is_little(visit.gap.cpu_ns, visit).then_some(polling.since_ns)
     }
 
     pub(super) fn failed_poll(&mut self, visit: &Visit<'_>, call: &TimedCall) {
@@ -91,11 +97,14 @@ impl Lowering<'_> {
         self.threads[visit.seen.thread as usize].polling = Some(polling);
     }
 
-    /// A poll came again and again: time in the run of polls under way. False if there is none.
-    pub(super) fn polled_again(&mut self, visit: &Visit<'_>) -> bool {
-        let cpu_ns = visit.end_ns - visit.begin_ns;
-        let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns: 0 };
-        self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
+    /// A call that is not replayed, among them a poll that came again: time in the run of polls under way. False if
+    /// there is none, or if it ends here.
+    pub(super) fn polled_meanwhile(&mut self, visit: &Visit<'_>) -> bool {
+        let took_ns = visit.end_ns - visit.begin_ns;
+        let cpu_ns = visit.cpu_ns.unwrap_or(took_ns);
+        let idle_ns = if visit.seen.event.has(record::WAITED) { took_ns - cpu_ns } else { 0 };
+        let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
+        is_little(cpu_ns, visit) && self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
     }
 
     pub(super) fn interrupt_polling(&mut self, thread: u32) {

@@ -30,7 +30,7 @@ impl Class {
 /// One MPI call; 24 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct TimedCall {
-    /// When it was entered, or the last call inside it returned.
+    /// When it was entered; of a call that does not only communicate, when the last call inside it returned.
     pub start_ns: u64,
     /// When it returned.
     pub end_ns: u64,
@@ -40,14 +40,29 @@ pub struct TimedCall {
     pub class: Class,
 }
 
+/// An MPI call inside which other calls were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// The position of the first of them.
+    pub first: u32,
+    /// The position of the MPI call itself, behind them.
+    pub call: u32,
+    /// What the library does inside is waiting and moving messages. To begin and to end MPI is work besides.
+    pub communicates: bool,
+}
+
+/// Whether all that a call does is to communicate.
+pub fn communicates(call: Call) -> bool {
+    !matches!(call, Call::MpiInit | Call::MpiInitThread | Call::MpiFinalize)
+}
+
 /// The MPI calls of every thread of a run, in order.
 #[derive(Debug, Default)]
 pub struct CallLog {
     /// By index of the thread.
     pub threads: Vec<Vec<TimedCall>>,
-    /// By index of the thread: MPI calls inside which other calls were recorded, as the position of the first of them
-    /// and the position of the MPI call itself.
-    pub around: Vec<Vec<(u32, u32)>>,
+    /// By index of the thread: MPI calls inside which other calls were recorded.
+    pub around: Vec<Vec<Around>>,
 }
 
 impl CallLog {

@@ -1,6 +1,6 @@
 //! Follows the MPI calls of all processes and hands what belongs together to the rules.
 
-use super::calls::{CallLog, Class, TimedCall};
+use super::calls::{Around, CallLog, Class, TimedCall, communicates};
 use super::collectives::{Arrival, Collectives};
 use super::communicators::{CommId, Communicators, Creation, Meaning};
 use super::messages::{Channel, Channels, PostedReceives};
@@ -11,7 +11,7 @@ use crate::sweep::{Observer, Seen};
 use std::collections::{BTreeMap, HashMap};
 use syn_trace::calls::{COMM_WORLD, NOBODY};
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::{Call, record};
+use syn_trace::{Call, Layer, record};
 
 /// What one process has under way.
 #[derive(Debug, Default)]
@@ -259,12 +259,15 @@ fn mode_of(call: Call) -> Mode {
 impl Observer for Matcher<'_> {
     fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
         let behind_ns = std::mem::replace(&mut self.behind_ns[seen.thread as usize], seen.end_ns);
-        if seen.event.call < Call::MpiInit {
+        if seen.event.call.layer() != Layer::Mpi {
             return;
         }
         if seen.first_inside < seen.record {
-            self.log.around[seen.thread as usize].push((seen.first_inside, seen.record));
+            let (first, call) = (seen.first_inside, seen.record);
+            let communicates = communicates(seen.event.call);
+            self.log.around[seen.thread as usize].push(Around { first, call, communicates });
         }
+        let behind_ns = if communicates(seen.event.call) { 0 } else { behind_ns };
         let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);
         let class = if succeeded { self.follow(seen) } else { Class::new(seen.event.call, 0) };
         self.log.threads[seen.thread as usize].push(TimedCall {

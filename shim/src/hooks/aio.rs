@@ -29,17 +29,20 @@ pub(super) unsafe fn timeout_ns(timeout: *const timespec, readable: bool) -> i64
     timeout.tv_sec.saturating_mul(1_000_000_000).saturating_add(timeout.tv_nsec)
 }
 
-/// # Safety
-/// `block` is what the program passes to libc, which reads it without a question.
-unsafe fn descriptor(block: *const aiocb) -> i64 {
-    // SAFETY: as the caller vouches.
+/// The descriptor in a control block that the program passes to libc.
+fn descriptor(block: *const aiocb) -> i64 {
+    // SAFETY: libc reads it right after this, without a question.
     unsafe { i64::from((*block).aio_fildes) }
 }
 
-/// # Safety
-/// As for [`descriptor`].
-unsafe fn transfer(block: *const aiocb) -> [i64; 4] {
-    // SAFETY: as the caller vouches.
+/// The descriptor that is to be synchronized; of an unknown operation libc does not look at the control block.
+fn synchronized(operation: c_int, block: *const aiocb) -> i64 {
+    if [libc::O_SYNC, libc::O_DSYNC].contains(&operation) { descriptor(block) } else { -1 }
+}
+
+/// What a control block asks for that the program passes to libc.
+fn transfer(block: *const aiocb) -> [i64; 4] {
+    // SAFETY: as above.
     let fields = unsafe { &*block };
     [i64::from(fields.aio_fildes), fields.aio_nbytes as i64, fields.aio_offset, block as i64]
 }
@@ -76,18 +79,18 @@ macro_rules! returns {
 returns!(aio_return, aio_return64);
 
 hooks! {
-    AioRead: aio_read | aio_read64 (block: *mut aiocb) [numbers = unsafe { transfer(block) }] -> result: c_int, { numbers }, [];
-    AioWrite: aio_write | aio_write64 (block: *mut aiocb) [numbers = unsafe { transfer(block) }] -> result: c_int, { numbers }, [];
-    AioFsync: aio_fsync | aio_fsync64 (operation: c_int, block: *mut aiocb) [fd = unsafe { descriptor(block) }] -> result: c_int,
+    AioRead: aio_read | aio_read64 (block: *mut aiocb) [numbers = transfer(block)] -> result: c_int, { numbers }, [];
+    AioWrite: aio_write | aio_write64 (block: *mut aiocb) [numbers = transfer(block)] -> result: c_int, { numbers }, [];
+    AioFsync: aio_fsync | aio_fsync64 (operation: c_int, block: *mut aiocb) [fd = synchronized(operation, block)] -> result: c_int,
         [fd, operation as i64, block as i64], [];
-    AioError: aio_error | aio_error64 (block: *const aiocb) [fd = unsafe { descriptor(block) }] -> error: ErrorNumber,
+    AioError: aio_error | aio_error64 (block: *const aiocb) [fd = descriptor(block)] -> error: ErrorNumber,
         [fd, block as i64], [];
     AioCancel: aio_cancel | aio_cancel64 (fd: c_int, block: *mut aiocb) -> result: c_int, [fd as i64, block as i64], [];
     AioSuspend: aio_suspend | aio_suspend64
         (blocks: *const *const aiocb, count: c_int, timeout: *const timespec) -> result: c_int,
         [count as i64, timeout_ns(timeout, count >= 0)], [], &waited_for(blocks, count);
     LioListio: lio_listio | lio_listio64
-        (mode: c_int, blocks: *const *mut aiocb, count: c_int, event: *mut c_void) [listed = unsafe { note_each(blocks, count) }] -> result: c_int,
+        (mode: c_int, blocks: *const *mut aiocb, count: c_int, event: *mut c_void) [listed = note_each(mode, blocks, count)] -> result: c_int,
         [mode as i64, listed], [];
 }
 
@@ -107,14 +110,13 @@ unsafe fn waited_for(blocks: *const *const aiocb, count: c_int) -> List {
     list
 }
 
-/// Notes each transfer of a list, as asked for by a call inside the one under way.
-///
-/// # Safety
-/// As for [`waited_for`]; libc reads every control block that is not null.
-unsafe fn note_each(blocks: *const *mut aiocb, count: c_int) -> i64 {
+/// Notes each transfer of a list that the program passes to libc, as asked for by a call inside the one under way; in an
+/// unknown mode, libc does not look at the list.
+fn note_each(mode: c_int, blocks: *const *mut aiocb, count: c_int) -> i64 {
     let state = tls::get();
-    for index in 0..count.max(0) as usize {
-        // SAFETY: as the caller vouches; a hook is under way, so this thread has a state.
+    let read = if [libc::LIO_WAIT, libc::LIO_NOWAIT].contains(&mode) { count.max(0) as usize } else { 0 };
+    for index in 0..read {
+        // SAFETY: as above, for every control block that is not null; a hook is under way, so this thread has a state.
         unsafe {
             let block = *blocks.add(index);
             if block.is_null() {

@@ -1,6 +1,7 @@
 //! Calls after which a process can do less than before: it cannot open the run folder's files, or must not make system
 //! calls that it did not announce. They have no records of their own; the trace gets ready for them.
 
+use crate::clock;
 use crate::process;
 use crate::thread;
 use core::ffi::{c_int, c_long};
@@ -37,11 +38,14 @@ pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usiz
     let Some(address) = super::real!(prctl).address() else { return super::missing() };
     if option == libc::PR_SET_SECCOMP {
         thread::grow_ahead();
+        if a == libc::SECCOMP_MODE_STRICT as usize {
+            clock::freeze();
+        }
     }
     // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
     let result = unsafe { core::mem::transmute::<usize, Function>(address)(option, a, b, c, d) };
-    if option == libc::PR_SET_SECCOMP && result == 0 {
-        process::confine();
+    if option == libc::PR_SET_SECCOMP {
+        if result == 0 { process::confine() } else { clock::thaw() }
     }
     result
 }

@@ -102,7 +102,8 @@ fn note_exhausted() {
     // SAFETY: this thread's state, if it has one; the cursor is null in a forked child that has no trace yet.
     unsafe {
         if tls::is_state(state) && !(*state).cursor.is_null() && !EXHAUSTED.swap(true, Ordering::Relaxed) {
-            let what: &[u8] = b"signals that arrive at some of the handlers: there are more than 512 handlers";
+            let what: &[u8] =
+                b"signals that arrive at some of the handlers: there are more than 512 handlers";
             span::note(&mut *state, Call::Unobserved, 0, &[], &[what]);
         }
     }
@@ -126,9 +127,9 @@ struct Interrupted {
     suppressed_by: usize,
 }
 
-/// Bytes of stack below which an arrival is counted and not recorded: making a record takes at most this much, with a
-/// further piece of the file to be mapped.
-const STACK_FOR_RECORD: usize = 2 << 10;
+/// Bytes of stack below which an arrival is counted and not recorded. Making a record takes about 700 when a further
+/// piece of the file has to be mapped for it.
+const STACK_FOR_RECORD: usize = 1 << 10;
 /// The same for a thread that has no trace yet.
 const STACK_FOR_TRACE: usize = 8 << 10;
 

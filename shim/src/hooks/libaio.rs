@@ -1,21 +1,18 @@
 //! The kernel's asynchronous I/O, through libaio or by system calls of the program's own.
 //!
-//! libaio makes its system calls with libc's `syscall`, which is hooked as well, or by itself. Its functions are
-//! hooked, and what they cause inside is not recorded again. They return a negative errno value and leave errno as it
-//! was; `io_queue_init`, `io_queue_run` and `io_queue_release` go through the others. The functions of version
+//! libaio makes its system calls with libc's `syscall`, which is hooked as well, or by itself. Its functions return a negative errno value and leave
+//! errno as it was; `io_queue_init`, `io_queue_run` and `io_queue_release` go through the others. The functions of version
 //! `LIBAIO_0.1` with another argument list are older than this architecture.
 //!
 //! Control blocks are read before the call: when it returns, another thread may have seen their completion and
 //! given the memory back. They are kept in the upper half of the thread's scratch memory, which only this file uses.
 
 use super::aio::timeout_ns;
+use super::library::{Failure, function, inside, is_inside};
 use super::list::List;
 use super::readable::Reader;
-use crate::elf;
 use crate::span::{self, Span};
-use crate::tls;
-use core::ffi::{CStr, c_int, c_long, c_uint, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ffi::{c_int, c_long, c_uint, c_void};
 use libc::timespec;
 use syn_trace::calls::Call;
 use syn_trace::record::MAX_LIST;
@@ -53,58 +50,18 @@ const PWRITE: u16 = 1;
 const PREADV: u16 = 7;
 const PWRITEV: u16 = 8;
 
-/// How a failed call says why.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// It returns -1 and sets errno.
-    InErrno,
-    /// It returns the negative errno value.
-    Negated,
-}
-
-impl Failure {
-    /// Whether the call failed, and the result or errno.
-    #[inline(always)]
-    pub(super) fn outcome(self, result: c_long) -> (bool, i64) {
-        match self {
-            _ if result >= 0 => (false, result),
-            Failure::InErrno => (true, span::errno()),
-            Failure::Negated => (true, -result),
-        }
-    }
-}
-
-/// Set once the program has called a function of libaio.
-static USES_LIBRARY: AtomicBool = AtomicBool::new(false);
-
-/// True for a system call that comes from inside a function which is hooked itself.
-#[inline]
-pub(super) fn comes_from(library: &AtomicBool) -> bool {
-    let state = tls::get();
-    // SAFETY: a pointer that is none of the marks points to this thread's state.
-    library.load(Ordering::Relaxed) && tls::is_state(state) && unsafe { (*state).frame != 0 }
-}
-
-/// Notes that the program calls the library's functions.
-#[inline]
-pub(super) fn note_use(library: &AtomicBool) {
-    if !library.load(Ordering::Relaxed) {
-        library.store(true, Ordering::Relaxed);
-    }
-}
-
 /// `syscall(SYS_io_setup, …)`, made by `real`.
 ///
 /// # Safety
 /// The arguments are those of the system call.
 pub unsafe fn setup(events: c_uint, context: *const usize, real: impl FnOnce() -> c_long) -> c_long {
     // SAFETY: as the caller vouches.
-    if comes_from(&USES_LIBRARY) { real() } else { unsafe { set_up(Failure::InErrno, events, context, real) } }
+    if is_inside() { real() } else { unsafe { set_up(Failure::InErrno, events, context, real) } }
 }
 
 /// `syscall(SYS_io_destroy, …)`, made by `real`.
 pub fn destroy(context: usize, real: impl FnOnce() -> c_long) -> c_long {
-    if comes_from(&USES_LIBRARY) { real() } else { simple(Call::IoDestroy, Failure::InErrno, &[context as i64], real) }
+    if is_inside() { real() } else { simple(Call::IoDestroy, Failure::InErrno, &[context as i64], real) }
 }
 
 /// `syscall(SYS_io_submit, …)`, made by `real`.
@@ -117,7 +74,7 @@ pub unsafe fn submit(
     blocks: *const *const Block,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
-    if comes_from(&USES_LIBRARY) { real() } else { hand_over(Failure::InErrno, context, count, blocks, real) }
+    if is_inside() { real() } else { hand_over(Failure::InErrno, context, count, blocks, real) }
 }
 
 /// `syscall(SYS_io_getevents, …)` and `syscall(SYS_io_pgetevents, …)`, made by `real`.
@@ -132,7 +89,7 @@ pub unsafe fn getevents(
     timeout: *const timespec,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
-    if comes_from(&USES_LIBRARY) {
+    if is_inside() {
         return real();
     }
     // SAFETY: as the caller vouches.
@@ -142,7 +99,7 @@ pub unsafe fn getevents(
 /// `syscall(SYS_io_cancel, …)`, made by `real`.
 pub fn cancel(context: usize, block: *const Block, real: impl FnOnce() -> c_long) -> c_long {
     let numbers = [context as i64, block as i64];
-    if comes_from(&USES_LIBRARY) { real() } else { simple(Call::IoCancel, Failure::InErrno, &numbers, real) }
+    if is_inside() { real() } else { simple(Call::IoCancel, Failure::InErrno, &numbers, real) }
 }
 
 #[inline]
@@ -153,7 +110,7 @@ fn simple<const N: usize>(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(mut span) = span::enter(call, 0) else { return real() };
-    let result = real();
+    let result = inside(real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     span.leave(call, failed, outcome, numbers, &[], &[]);
@@ -169,7 +126,7 @@ unsafe fn set_up(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(mut span) = span::enter(Call::IoSetup, 0) else { return real() };
-    let result = real();
+    let result = inside(real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     // SAFETY: as the caller vouches.
@@ -187,7 +144,7 @@ fn hand_over(
 ) -> c_long {
     let Some(mut span) = span::enter(Call::IoSubmit, 0) else { return real() };
     let kept = Kept::gather(&span, count, blocks);
-    let result = real();
+    let result = inside(real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     span.record(Call::IoSubmit, failed, outcome, &[context as i64, count], &[], &[]);
@@ -212,12 +169,17 @@ impl Kept {
     fn gather(span: &Span, count: c_long, blocks: *const *const Block) -> Kept {
         let scratch = span.scratch();
         let (_, upper) = scratch.split_at_mut(scratch.len() / 2);
+        // The last word belongs to the library functions (`library`).
+        let (upper, _) = upper.split_at_mut(upper.len() - size_of::<usize>());
         let (stamp, room) = upper.split_at_mut(size_of::<usize>());
         // SAFETY: the scratch memory starts on a page, so both parts are aligned to eight bytes; every bit pattern is a
         // number, and nobody else uses the upper half.
         let (stamp, room) = unsafe {
             let numbers = room.len() / size_of::<Numbers>();
-            (&mut *stamp.as_mut_ptr().cast::<usize>(), core::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), numbers))
+            (
+                &mut *stamp.as_mut_ptr().cast::<usize>(),
+                core::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), numbers),
+            )
         };
         let own_stamp = span::frame_address();
         *stamp = own_stamp;
@@ -272,7 +234,7 @@ unsafe fn collect(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(mut span) = span::enter(Call::IoGetevents, 0) else { return real() };
-    let result = real();
+    let result = inside(real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     // SAFETY: as the caller vouches.
@@ -299,25 +261,20 @@ unsafe fn collect(
     result
 }
 
-/// The address of the library's function `name`. A library that came in by `dlopen` may go again: its functions are
-/// looked up each time.
-pub(super) fn function(real: &'static crate::real::Real, name: &'static CStr) -> Option<usize> {
-    real.address().or_else(|| elf::next_function(name))
-}
-
 macro_rules! of_library {
     ($( $name:ident ($($arg:ident : $ty:ty),*) $real:ident => $recorded:expr; )*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
             type Function = unsafe extern "C-unwind" fn($($ty),*) -> c_int;
-            let place = super::real!($name);
-            let Some(address) = function(place, place.name()) else { return -libc::ENOSYS };
-            note_use(&USES_LIBRARY);
+            let Some(address) = function(super::real!($name)) else { return -libc::ENOSYS };
             let $real = || {
                 // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
                 unsafe { c_long::from(core::mem::transmute::<usize, Function>(address)($($arg),*)) }
             };
+            if is_inside() {
+                return $real() as c_int;
+            }
             // SAFETY: the arguments are the caller's.
             #[allow(unused_unsafe)]
             let result = unsafe { $recorded };

@@ -38,7 +38,8 @@ pub fn look_up_release() {
     // `2.36` is 36; a text of another form counts as too old.
     let minor = text.strip_prefix(b"2.").unwrap_or(b"1");
     let digits = minor.iter().take_while(|byte| byte.is_ascii_digit());
-    let number = digits.fold(0u32, |sum, &digit| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')));
+    let number =
+        digits.fold(0u32, |sum, &digit| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')));
     RELEASE.store(number.max(1), Ordering::Relaxed);
 }
 
@@ -225,8 +226,11 @@ pub unsafe fn rwlock_is_awaited<T>(lock: *const T) -> bool {
         (word(lock, rwlock::READERS), word(lock, rwlock::WRITERS), word(lock, rwlock::WRITERS_FUTEX))
     };
     let held_by_writer = readers & rwlock::WRITE_PHASE != 0;
-    let counterpart =
-        if held_by_writer { readers >> rwlock::READER_SHIFT != 0 } else { readers & rwlock::WRITE_LOCKED != 0 };
+    let counterpart = if held_by_writer {
+        readers >> rwlock::READER_SHIFT != 0
+    } else {
+        readers & rwlock::WRITE_LOCKED != 0
+    };
     counterpart || readers & rwlock::READERS_WAIT != 0 || writers != 0 || futex & rwlock::FUTEX_USED != 0
 }
 

@@ -36,7 +36,7 @@ fn is_range(start: usize, bytes: usize) -> bool {
 
 /// The traits of a mapping with these arguments of mmap(2).
 fn traits_of(fd: c_int, protection: c_int, flags: c_int) -> u32 {
-    let [mode, ..] = status_of(fd);
+    let mode = if process::is_confined() { 0 } else { status_of(fd)[0] };
     let is_data = [libc::S_IFREG, libc::S_IFBLK].contains(&(mode as u32 & libc::S_IFMT));
     let mut traits = if is_data { DATA } else { 0 };
     // MAP_SHARED_VALIDATE has the bit of MAP_SHARED too.
@@ -54,7 +54,8 @@ fn traits_of(fd: c_int, protection: c_int, flags: c_int) -> u32 {
 fn note_overflow(span: &Span) {
     static NOTED: AtomicBool = AtomicBool::new(false);
     if !NOTED.swap(true, Ordering::Relaxed) {
-        let what: &[u8] = b"mapped files: more than 4096 at a time; calls about the further ones are not recorded";
+        let what: &[u8] =
+            b"mapped files: more than 4096 at a time; calls about the further ones are not recorded";
         // SAFETY: this thread's state, while the hook runs.
         span::note(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
     }
@@ -62,7 +63,7 @@ fn note_overflow(span: &Span) {
 
 /// What is left of mappings of files at the end of the process image.
 pub fn tell_all_touched(span: &mut Span) {
-    touched::tell(span, 0, usize::MAX);
+    touched::look(span, 0, usize::MAX);
 }
 
 type MapFunction = unsafe extern "C-unwind" fn(usize, usize, c_int, c_int, c_int, off_t) -> isize;
@@ -125,8 +126,13 @@ unsafe fn map_file(
     if !failed && fd >= 0 {
         let start = result as usize;
         let traits = traits_of(fd, protection, flags);
-        let mapping =
-            Mapping { start, end: end_of(start, bytes), offset: offset as u64, traits, owner: process::pid() };
+        let mapping = Mapping {
+            start,
+            end: end_of(start, bytes),
+            offset: offset as u64,
+            traits,
+            owner: process::pid(),
+        };
         touched::begin();
         kept_all &= table::insert(mapping);
         rings::ring_mapped(fd, offset, start);

@@ -105,7 +105,8 @@ hooks! {
     Rmdir: rmdir + rmdir (path: *const c_char) -> result: c_int, [], [path];
     Chdir: chdir + chdir (path: *const c_char) -> result: c_int, [], [path];
     Fchdir: fchdir + fchdir (fd: c_int) -> result: c_int, [fd as i64], [];
-    Chroot: chroot (path: *const c_char) -> result: c_int, [], [path];
+    // Behind a new root the run folder is out of reach.
+    Chroot: chroot (path: *const c_char) [_room = crate::thread::grow_ahead()] -> result: c_int, [], [path];
 }
 
 /// The path of a call that reads a link into a buffer of so many bytes.

@@ -27,6 +27,7 @@ pub mod files;
 pub mod handlers;
 pub mod ipc;
 pub mod libaio;
+pub mod library;
 pub mod list;
 pub mod loading;
 pub mod lock_words;

@@ -96,8 +96,29 @@ unsafe extern "C" fn before_vfork() {
     if let Some(span) = span::enter(Call::Vfork, 0) {
         // SAFETY: this thread's state; the span ends here, the record is written when the parent goes on.
         unsafe { (*span.state()).suppressed_by = thread::VFORK_CHILD };
+        note_path_in_child(b"");
         span.forget();
     }
+}
+
+/// In the child of a `vfork`: leaves the path of its exec call to its parent, in the scratch memory of the call under
+/// way: two bytes of length, then the path. Elsewhere it does nothing.
+fn note_path_in_child(path: &[u8]) {
+    let state = tls::get();
+    // SAFETY: this thread's state; its parent stands still.
+    unsafe {
+        if tls::is_state(state) && (*state).suppressed_by == thread::VFORK_CHILD {
+            let (length, room) = (*state).scratch().split_at_mut(2);
+            length.copy_from_slice(&(path.len() as u16).to_ne_bytes());
+            room[..path.len()].copy_from_slice(path);
+        }
+    }
+}
+
+/// The path that the child has left, if it has called exec with success.
+fn path_from_child(scratch: &[u8]) -> &[u8] {
+    let (length, room) = scratch.split_at(2);
+    &room[..usize::from(u16::from_ne_bytes([length[0], length[1]]))]
 }
 
 /// In the parent only: records the call, and turns an error into errno.
@@ -110,7 +131,12 @@ unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
             if let Some(mut span) = span::enter(Call::Vfork, 0) {
                 span.returned();
                 let failed = result < 0;
-                span.leave(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
+                span.record(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
+                let path = path_from_child(span.scratch());
+                if !failed && !path.is_empty() {
+                    span.record(Call::ChildExecve, false, 0, &[result.into()], &[path], &[]);
+                }
+                span.forget();
             }
         }
         if result < 0 {
@@ -125,7 +151,12 @@ unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
 /// follows if it comes back.
 fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
     super::rings::finish();
-    let Some(mut span) = span::enter(Call::Execve, 0) else { return real() };
+    let Some(mut span) = span::enter(Call::Execve, 0) else {
+        note_path_in_child(path);
+        let result = real();
+        note_path_in_child(b"");
+        return result;
+    };
     super::mappings::tell_all_touched(&mut span);
     // SAFETY: this thread's state, while the hook runs.
     unsafe {

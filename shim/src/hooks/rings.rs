@@ -7,20 +7,21 @@
 
 mod entries;
 mod liburing;
+mod queues;
 mod registrations;
+mod ring;
 mod table;
 
-use super::libaio::{Failure, comes_from};
+use super::library::{Failure, inside, is_inside};
 use crate::span::{self, Span};
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 use entries::{note_missed, record_completions, record_submissions};
-use liburing::USES_LIBRARY;
 use registrations::give;
 use syn_trace::calls::Call;
-use table::{REGISTERED, Ring, SETUP_REGISTERED_FD_ONLY, SETUP_SQPOLL};
+use ring::{REGISTERED, Ring, SETUP_REGISTERED_FD_ONLY, SETUP_SQPOLL};
 
-pub use table::Parameters;
+pub use ring::Parameters;
 
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 
@@ -30,7 +31,7 @@ const ENTER_REGISTERED_RING: u32 = 1 << 4;
 /// The arguments are those of the system call.
 pub unsafe fn setup(entries: c_uint, parameters: *const Parameters, real: impl FnOnce() -> c_long) -> c_long {
     // SAFETY: as the caller vouches.
-    if comes_from(&USES_LIBRARY) { real() } else { unsafe { set_up(Failure::InErrno, entries, parameters, real) } }
+    if is_inside() { real() } else { unsafe { set_up(Failure::InErrno, entries, parameters, real) } }
 }
 
 /// `syscall(SYS_io_uring_enter, …)`, made by `real`.
@@ -42,7 +43,7 @@ pub fn enter(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let numbers = [to_submit, min_complete, flags];
-    if comes_from(&USES_LIBRARY) { real() } else { go_in(Failure::InErrno, fd as c_int, numbers, real) }
+    if is_inside() { real() } else { go_in(Failure::InErrno, fd as c_int, numbers, real) }
 }
 
 /// `syscall(SYS_io_uring_register, …)`, made by `real`.
@@ -56,7 +57,7 @@ pub unsafe fn register(
     count: c_uint,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
-    if comes_from(&USES_LIBRARY) {
+    if is_inside() {
         return real();
     }
     // SAFETY: as the caller vouches.
@@ -103,7 +104,7 @@ fn note_once(said: &AtomicBool, span: &Span, what: &[u8]) {
 
 fn note_unknown(span: &Span) {
     static SAID: AtomicBool = AtomicBool::new(false);
-    note_once(&SAID, span, b"io_uring: the queues of a ring could not be found; its entries are not recorded");
+    note_once(&SAID, span, b"io_uring: a ring's queues could not be found, or there are too many rings; its entries are not recorded");
 }
 
 /// # Safety
@@ -115,7 +116,7 @@ unsafe fn set_up(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(mut span) = span::enter(Call::IoUringSetup, 0) else { return real() };
-    let result = real();
+    let result = inside(real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     // SAFETY: as the caller vouches.
@@ -136,7 +137,7 @@ fn describe(span: &Span, fd: c_int, parameters: &Parameters) {
     ring.describe(parameters);
     ring.publish(key);
     if !has_descriptor {
-        ring.register(fd as u32);
+        table::register(ring, fd as u32);
     }
     if parameters.flags & SETUP_SQPOLL != 0 {
         static SAID: AtomicBool = AtomicBool::new(false);
@@ -160,7 +161,7 @@ fn go_in(
     {
         record_submissions(&mut span, ring, &view, view.sq_tail);
     }
-    let result = real();
+    let result = inside(real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     let numbers = [
@@ -181,7 +182,7 @@ fn go_in(
 
 /// Records what has come to the completion queue, if anything has.
 fn reap(ring: &Ring) {
-    let has_news = |view: table::View| view.cq_tail != ring.completed.load(Ordering::Relaxed);
+    let has_news = |view: ring::View| view.cq_tail != ring.completed.load(Ordering::Relaxed);
     if ring.view().is_some_and(has_news)
         && let Some(mut span) = span::enter(Call::Cqe, 0)
     {

@@ -228,7 +228,9 @@ pub unsafe extern "C-unwind" fn thrd_create(
     // SAFETY: as in `pthread_create`.
     unsafe {
         let real = core::mem::transmute::<usize, Function>(address);
-        create(0, thread, core::ptr::null(), routine, argument, |routine, argument| real(thread, routine, argument))
+        create(0, thread, core::ptr::null(), routine, argument, |routine, argument| {
+            real(thread, routine, argument)
+        })
     }
 }
 

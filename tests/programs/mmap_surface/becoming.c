@@ -72,31 +72,31 @@ void partly_unmapped(void)
     remove_file(fd, "partly-unmapped");
 }
 
-/* Another file is mapped over pages 0 to 7; page 2 of the old one, 3 of the new one, 9 of the old one. */
+/* Another file is mapped over pages 0 to 15; page 2 of the old one, 3 of the new one, 19 of the old one. */
 void replaced(void)
 {
     int fd = new_file("replaced"), other = new_file("replacing");
     char *memory = map(fd, WHOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
     touch(memory, 2);
-    touch(memory, 9);
-    CHECK(mmap(memory, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, other, 0) == memory);
+    touch(memory, 19);
+    CHECK(mmap(memory, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, other, 0) == memory);
     touch(memory, 3);
     CHECK_OK(munmap(memory, WHOLE));
     remove_file(fd, "replaced");
     remove_file(other, "replacing");
 }
 
-/* Anonymous memory is mapped over pages 0 to 7; page 2 of the file, and 3 of the memory. */
+/* Anonymous memory is mapped over pages 0 to 15; page 2 of the file, and 3 of the memory. */
 void replaced_by_memory(void)
 {
     int fd = new_file("replaced-by-memory");
     char *memory = map(fd, WHOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE);
     touch(memory, 2);
     int flags = MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS;
-    CHECK(mmap(memory, 8 * PAGE, PROT_READ | PROT_WRITE, flags, -1, 0) == memory);
+    CHECK(mmap(memory, 16 * PAGE, PROT_READ | PROT_WRITE, flags, -1, 0) == memory);
     touch(memory, 3);
-    CHECK_OK(munmap(memory, 8 * PAGE));
-    CHECK_OK(munmap(memory + 8 * PAGE, WHOLE - 8 * PAGE));
+    CHECK_OK(munmap(memory, 16 * PAGE));
+    CHECK_OK(munmap(memory + 16 * PAGE, WHOLE - 16 * PAGE));
     remove_file(fd, "replaced-by-memory");
 }
 

@@ -19,6 +19,7 @@ void sparse_read(void);
 void scattered_write(void);
 void populated(void);
 void becomes_writable(void);
+void often(void);
 /* Tests: what becomes of mappings. */
 void growing(void);
 void shrinking(void);
@@ -40,6 +41,7 @@ void mapped_stream(void);
 /* Tests: processes and threads. */
 void forked(void);
 void becomes_program(void);
+void confined(void);
 void threads(void);
 void left_mapped(void);
 void too_many(void);

@@ -88,3 +88,15 @@ void becomes_writable(void)
     CHECK_OK(munmap(memory, WHOLE));
     remove_file(fd, "becomes-writable");
 }
+
+/* Page 0 of a file of one page, so often that nobody can look each time. */
+void often(void)
+{
+    int fd = new_file("often");
+    for (int i = 0; i < 1000; i++) {
+        char *memory = map(fd, PAGE, PROT_READ, MAP_PRIVATE);
+        CHECK_EQ(look(memory, 0), 'p');
+        CHECK_OK(munmap(memory, PAGE));
+    }
+    remove_file(fd, "often");
+}

@@ -47,17 +47,7 @@ static void set_with_info(int signal, void (*handler)(int, siginfo_t *, void *),
     CHECK_OK(sigaction(signal, &action, NULL));
 }
 
-static char *handler_stack;
-
-static void on_own_stack(int signal)
-{
-    char here;
-    CHECK_EQ(signal, SIGUSR2);
-    CHECK(&here >= handler_stack && &here < handler_stack + MINSIGSTKSZ + 65536);
-    plain_count++;
-}
-
-/* Plain, with information, nested five deep with I/O, for one time only, on a stack of the smallest size. */
+/* Plain, with information, nested five deep with I/O, for one time only. */
 void handlers(void)
 {
     struct sigaction found;
@@ -75,22 +65,50 @@ void handlers(void)
     CHECK_OK(sigaction(SIGUSR1, NULL, &found));
     CHECK(found.sa_handler == SIG_DFL);
 
-    size_t bytes = sysconf(_SC_MINSIGSTKSZ) + 1024;
-    handler_stack = allocate(bytes);
-    stack_t stack = {.ss_sp = handler_stack, .ss_size = bytes}, before;
-    CHECK_OK(sigaltstack(&stack, &before));
-    set_handler(SIGUSR2, on_own_stack, SA_ONSTACK);
-    for (int i = 0; i < 100; i++)
-        CHECK_OK(raise(SIGUSR2));
-    CHECK_OK(sigaltstack(&before, NULL));
-    free(handler_stack);
-
-    CHECK_EQ(plain_count, 102);
+    CHECK_EQ(plain_count, 2);
     CHECK_EQ(info_count, 1);
     CHECK_EQ(nested_count, 5);
-    CHECK(signal(SIGUSR2, SIG_DFL) == on_own_stack);
     CHECK_OK(close(handler_fd));
     CHECK_OK(unlink("handlers"));
+}
+
+static stack_t handler_stack;
+
+static void on_own_stack(int signal)
+{
+    char here, *low = handler_stack.ss_sp;
+    CHECK_EQ(signal, SIGUSR2);
+    CHECK(&here >= low && &here < low + handler_stack.ss_size);
+    plain_count++;
+}
+
+/* With so many bytes beside what the kernel puts there. */
+static void raise_on_stack(size_t spare, int times)
+{
+    stack_t before;
+    handler_stack.ss_size = sysconf(_SC_MINSIGSTKSZ) + spare;
+    handler_stack.ss_sp = allocate(handler_stack.ss_size);
+    CHECK_OK(sigaltstack(&handler_stack, &before));
+    set_handler(SIGUSR2, on_own_stack, SA_ONSTACK);
+    plain_count = 0;
+    for (int i = 0; i < times; i++)
+        CHECK_OK(raise(SIGUSR2));
+    CHECK_EQ(plain_count, times);
+    CHECK(signal(SIGUSR2, SIG_DFL) == on_own_stack);
+    CHECK_OK(sigaltstack(&before, NULL));
+    free(handler_stack.ss_sp);
+}
+
+/* A stack with room for a little more than the handler. */
+void small_stacks(void)
+{
+    raise_on_stack(2048, 100);
+}
+
+/* And one with hardly any. */
+void narrow_stacks(void)
+{
+    raise_on_stack(640, 5);
 }
 
 static void one(int signal) { (void)signal; }
@@ -177,7 +195,7 @@ static void provoke(int signal, volatile char *file)
 void faults(void)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-    size_t bytes = sysconf(_SC_MINSIGSTKSZ) + 1024;
+    size_t bytes = sysconf(_SC_MINSIGSTKSZ) + 2048;
     stack_t stack = {.ss_sp = allocate(bytes), .ss_size = bytes}, before;
     int fd = open("empty", O_RDWR | O_CREAT | O_EXCL, 0644);
     char *file = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

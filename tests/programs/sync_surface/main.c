@@ -30,6 +30,8 @@ static const struct part parts[] = {
     {"timers", timers},
     {"pause", pausing},
     {"handlers", handlers},
+    {"small-stacks", small_stacks},
+    {"narrow-stacks", narrow_stacks},
     {"round-trips", round_trips},
     {"faults", faults},
     {"jumps", jumps_out_of_writes},

@@ -27,6 +27,8 @@ void signals_awaited(void);
 void timers(void);
 void pausing(void);
 void handlers(void);
+void small_stacks(void);
+void narrow_stacks(void);
 void round_trips(void);
 void faults(void);
 void jumps_out_of_writes(void);

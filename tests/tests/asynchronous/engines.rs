@@ -17,8 +17,10 @@ fn fio(engine: &str, direction: Direction, threads: bool) -> Job {
         Direction::Read => "randread",
         Direction::Write => "randwrite",
     };
-    let job = Job::new("fio").args(["--name=job", "--randseed=7", "--fallocate=none", "--output-format=json"]);
-    let job = job.arg(format!("--filename={FILE}")).arg(format!("--size={BYTES}")).arg(format!("--bs={EACH}"));
+    let job =
+        Job::new("fio").args(["--name=job", "--randseed=7", "--fallocate=none", "--output-format=json"]);
+    let job =
+        job.arg(format!("--filename={FILE}")).arg(format!("--size={BYTES}")).arg(format!("--bs={EACH}"));
     let job = job.arg(format!("--ioengine={engine}")).arg(format!("--rw={pattern}"));
     let job = job.arg(format!("--iodepth={}", if is_asynchronous { 4 } else { 1 }));
     if threads { job.arg("--thread") } else { job }
@@ -86,7 +88,11 @@ fn calls_that_move_bytes_themselves() {
     for engine in ["sync", "psync", "vsync", "pvsync", "pvsync2", "posixaio"] {
         for (direction, threads) in DIRECTIONS.into_iter().flat_map(|way| [(way, false), (way, true)]) {
             let dump = run(engine, direction, threads);
-            assert_eq!(dump.moved(direction, FILE).bytes, BYTES, "{engine}, {direction:?}, threads: {threads}");
+            assert_eq!(
+                dump.moved(direction, FILE).bytes,
+                BYTES,
+                "{engine}, {direction:?}, threads: {threads}"
+            );
             assert_eq!(unobserved(&dump), [""; 0], "{engine}");
         }
     }
@@ -108,7 +114,11 @@ fn mapped_memory() {
     for threads in [false, true] {
         let dump = run("mmap", Direction::Write, threads);
         let mapped = dump.calls("mmap").filter(|seen| seen.is_about(FILE));
-        assert_eq!(mapped.map(|seen| number(seen, "length")).sum::<i64>(), BYTES as i64, "threads: {threads}");
+        assert_eq!(
+            mapped.map(|seen| number(seen, "length")).sum::<i64>(),
+            BYTES as i64,
+            "threads: {threads}"
+        );
         assert_eq!(dump.moved(Direction::Write, FILE).bytes, 0);
     }
 }
@@ -117,9 +127,8 @@ fn mapped_memory() {
 fn spliced() {
     for (direction, threads) in DIRECTIONS.into_iter().flat_map(|way| [(way, false), (way, true)]) {
         let dump = run("splice", direction, threads);
-        let is_file = |path: &Option<String>| {
-            path.as_deref().is_some_and(|path| path.rsplit('/').next() == Some(FILE))
-        };
+        let is_file =
+            |path: &Option<String>| path.as_deref().is_some_and(|path| path.rsplit('/').next() == Some(FILE));
         let moved = dump.calls("splice").filter(|seen| match direction {
             Direction::Read => is_file(&seen.path),
             Direction::Write => is_file(&seen.second_path),
@@ -134,7 +143,8 @@ fn spliced() {
 #[test]
 fn a_ring_that_is_entered_unseen() {
     for (direction, threads) in DIRECTIONS.into_iter().flat_map(|way| [(way, false), (way, true)]) {
-        let plain = fio("io_uring", direction, threads).run_in(std::env::temp_dir().as_path());
+        let scratch = tempfile::tempdir().expect("a folder for temporary files");
+        let plain = fio("io_uring", direction, threads).run_in(scratch.path());
         if !plain.status.success() {
             println!("skipped: fio has no io_uring here: {}", plain.stderr);
             return;
@@ -143,7 +153,8 @@ fn a_ring_that_is_entered_unseen() {
         assert_eq!(dump.calls("io_uring_enter").count(), 0);
         let told = unobserved(&dump);
         let [told] = &told[..] else { panic!("one ring, one note: {told:?}") };
-        let numbers: Vec<u64> = told.split(' ').filter_map(|word| word.trim_end_matches(':').parse().ok()).collect();
+        let numbers: Vec<u64> =
+            told.split(' ').filter_map(|word| word.trim_end_matches(':').parse().ok()).collect();
         let [_descriptor, submissions, completions] = numbers[..] else { panic!("three numbers: {told}") };
         let recorded = |call: &str| dump.calls(call).count() as u64;
         assert_eq!(submissions + recorded("sqe"), BYTES / EACH, "{told}");

@@ -51,7 +51,8 @@ fn completions(dump: &Dump) -> BTreeMap<i64, Vec<i64>> {
 fn submissions_and_their_completions() {
     let Some((_, dump)) = ring_part("ring") else { return };
     let writes = (0..6).map(|place| [100 + place, WRITE, BLOCK, place * BLOCK]);
-    let vectors = [[200, WRITEV, 2 * BLOCK, 6 * BLOCK], [201, FSYNC, 0, 0], [300, READV, 2 * BLOCK, 6 * BLOCK]];
+    let vectors =
+        [[200, WRITEV, 2 * BLOCK, 6 * BLOCK], [201, FSYNC, 0, 0], [300, READV, 2 * BLOCK, 6 * BLOCK]];
     let reads = (0..20).map(|round| [400 + round, READ, BLOCK, round % 6 * BLOCK]);
     let expected: Vec<_> = writes.chain(vectors).chain(reads).collect();
     assert_eq!(submissions(&dump, "ring"), expected);
@@ -67,6 +68,11 @@ fn submissions_and_their_completions() {
     assert_eq!(completions[&500], [-i64::from(EBADF)]);
     assert_eq!(unobserved(&dump), [""; 0]);
 
+    assert_eq!(
+        dump.calls("io_uring_setup").count(),
+        1,
+        "once, although the library's functions call each other"
+    );
     let submitted: i64 = numbers(dump.calls("io_uring_enter"), "to_submit").iter().sum();
     assert_eq!(submitted as usize, dump.calls("sqe").count(), "the library hands over each of them once");
     assert_eq!(dump.calls("close").filter(|seen| seen.depth == 1).count(), 1, "the ring itself");
@@ -99,8 +105,9 @@ fn descriptors_come_and_go_through_a_ring() {
 fn one_submission_may_have_many_completions() {
     let Some((_, dump)) = ring_part("ring-multishot") else { return };
     assert_eq!(dump.calls("sqe").count(), 1);
-    assert_eq!(completions(&dump), BTreeMap::from([(11, vec![1; 3])]), "POLLIN, three times");
-    assert!(dump.calls("cqe").all(|seen| number(seen, "flags") & MORE != 0));
+    // The fourth, when the other end is closed, comes after the program has stopped looking.
+    assert_eq!(completions(&dump)[&11][..3], [1; 3], "POLLIN, three times");
+    assert!(dump.calls("cqe").take(3).all(|seen| number(seen, "flags") & MORE != 0));
 }
 
 #[test]
@@ -124,7 +131,9 @@ fn submissions_that_the_kernel_takes_by_itself() {
 fn a_ring_of_the_programs_own() {
     let Some((_, dump)) = ring_part("ring-by-number") else { return };
     let expected: Vec<_> = (0..6).map(|round| [50 + round, WRITE, BLOCK, round * BLOCK]).collect();
-    assert_eq!(submissions(&dump, "by-number"), expected);
+    let mut submitted = submissions(&dump, "by-number");
+    submitted.retain(|[_, operation, ..]| *operation != NOP);
+    assert_eq!(submitted, expected);
     let tags = |from: i64| (from..from + 6).collect::<Vec<_>>();
     let idle = dump.calls("sqe").filter(|seen| number(seen, "opcode") == NOP);
     assert_eq!(numbers(idle, "user_data"), tags(60));
@@ -134,7 +143,7 @@ fn a_ring_of_the_programs_own() {
     assert_eq!(results(&dump, "io_uring_enter"), [2, 2, 2, 2, 2, 2, -1]);
     assert_eq!(failures(&dump, "io_uring_enter"), [EBADF]);
     assert_eq!(failures(&dump, "io_uring_setup"), [14]);
-    assert_eq!(unobserved(&dump), ["io_uring: the queues of a ring could not be found; its entries are not recorded"; 0]);
+    assert_eq!(unobserved(&dump), [""; 0]);
 }
 
 /// What nobody has asked for is found at the end of the process.

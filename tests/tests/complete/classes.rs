@@ -41,7 +41,11 @@ const fn moves(name: &'static str, kernel: &'static [(Object, &'static str)], tr
 /// Names are separated by spaces.
 pub const CLASSES: &[Class] = &[
     moves("read", &[(Descriptor(0), "read pread64 readv preadv preadv2")], "read pread readv preadv"),
-    moves("write", &[(Descriptor(0), "write pwrite64 writev pwritev pwritev2")], "write pwrite writev pwritev"),
+    moves(
+        "write",
+        &[(Descriptor(0), "write pwrite64 writev pwritev pwritev2")],
+        "write pwrite writev pwritev",
+    ),
     moves("receive", &[(Descriptor(0), "recvfrom recvmsg")], "recv recvfrom recvmsg"),
     moves("send", &[(Descriptor(0), "sendto sendmsg")], "send sendto sendmsg"),
     calls("receive several", &[(Descriptor(0), "recvmmsg")], "recvmmsg"),
@@ -138,7 +142,11 @@ pub const CLASSES: &[Class] = &[
     calls("aio context", &[(Nothing, "io_setup io_destroy")], "io_setup io_destroy"),
     calls("aio submission", &[(Nothing, "io_submit")], "io_submit"),
     calls("ring", &[(Nothing, "io_uring_setup")], "io_uring_setup"),
-    calls("ring entry", &[(Descriptor(0), "io_uring_enter io_uring_register")], "io_uring_enter io_uring_register"),
+    calls(
+        "ring entry",
+        &[(Descriptor(0), "io_uring_enter io_uring_register")],
+        "io_uring_enter io_uring_register",
+    ),
     calls("process descriptor", &[(Nothing, "pidfd_open")], "pidfd_open"),
 ];
 
@@ -148,7 +156,10 @@ pub const WAIT: Class = calls("wait", &[(Nothing, "wait4 waitid")], "waitpid wai
 
 /// Calls of the traced kinds that are compared by what comes of them, or not at all.
 pub const LEFT_OUT: &[(&str, &str)] = &[
-    ("clone clone3 fork vfork execve execveat exit exit_group", "compared as processes, threads, programs and ends"),
+    (
+        "clone clone3 fork vfork execve execveat exit exit_group",
+        "compared as processes, threads, programs and ends",
+    ),
     ("getcwd", "tells a process where it is, and moves nothing"),
     ("io_getevents io_pgetevents", "libaio takes completions out of the ring in memory where it can"),
     ("kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal", "signals are no I/O"),

@@ -4,11 +4,13 @@ use crate::allowed::ALLOWED;
 use crate::objects::Names;
 use crate::tally::Key;
 use crate::{kernel, recorded};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use syn_trace::Run;
+use tempfile::TempDir;
 use tests::workloads::LAUNCHERS;
-use tests::{Job, Tally, differences, strace};
+use tests::{Job, Outcome, Tally, differences, strace};
 
 /// Differences of a program and class that are shown one by one.
 const SHOWN: usize = 5;
@@ -21,33 +23,76 @@ pub struct Program {
     pub makes: &'static [&'static str],
     /// Names of files that differ between any two runs.
     pub different: &'static [&'static str],
+    /// How often a call fails differs between any two runs; for which reasons does not, but in launchers.
+    pub errors_vary: bool,
+}
+
+/// Where everything goes.
+struct Folders {
+    scratch: TempDir,
+}
+
+impl Folders {
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Runs the job in an empty folder that is called the same each time, since programs write down where they are.
+    fn run(&self, job: &Job) -> Outcome {
+        let work = self.path("work");
+        std::fs::create_dir(&work).expect("a folder where there is none");
+        job.run_in(&work)
+    }
+
+    /// The same behind strace, which writes into the folder `strace`.
+    fn run_traced(&self, strace: &Path, job: &Job) -> Outcome {
+        std::fs::create_dir(strace).expect("a folder where there is none");
+        self.run(job)
+    }
+
+    /// Makes room for another run.
+    fn put_aside(&self, name: &str) {
+        std::fs::rename(self.path("work"), self.path(name)).expect("a folder is renamed");
+    }
 }
 
 /// Complete and harmless.
 #[track_caller]
 pub fn check(program: &Program) {
-    let scratch = tempfile::tempdir().expect("a folder for temporary files");
-    let [plain_folder, strace, work, run_folder] =
-        ["plain", "strace", "work", "run"].map(|name| scratch.path().join(name));
-    let make = |folder| std::fs::create_dir(folder).expect("a folder in an empty one");
-    make(&work);
-    let plain = program.job.run_in(&work).succeeded();
-    // Both times in the same folder, since programs write down where they are.
-    std::fs::rename(&work, &plain_folder).expect("a folder is renamed");
-    make(&work);
-    make(&strace);
-    let outcome = strace::job(&strace, &run_folder, &kernel::calls()).followed_by(&program.job).run_in(&work);
-    assert_eq!(outcome.stderr, plain.stderr, "stderr with the shim (left) and without");
-    assert_eq!(outcome.stdout, plain.stdout, "stdout with the shim (left) and without");
-    assert_eq!(outcome.status, plain.status, "exit status with the shim (left) and without");
-    let mut left = differences(&plain_folder, &work);
+    let folders = Folders { scratch: tempfile::tempdir().expect("a folder for temporary files") };
+    let [recorded, alone, run] = ["strace", "strace-alone", "run"].map(|name| folders.path(name));
+    let plain = folders.run(&program.job).succeeded();
+    folders.put_aside("plain");
+
+    let traced = strace::job(&recorded, &run, &kernel::calls()).followed_by(&program.job);
+    let outcome = folders.run_traced(&recorded, &traced);
+    check_same(program, &folders, &plain, &outcome);
+    check_complete(program, &folders, &run, &recorded);
+    folders.put_aside("recorded");
+
+    let traced = strace::alone(&alone, &kernel::calls()).followed_by(&program.job);
+    let _ = folders.run_traced(&alone, &traced).succeeded();
+    check_errors(program, &folders, &recorded, &alone);
+}
+
+/// The program printed the same, ended in the same way and left the same files.
+#[track_caller]
+fn check_same(program: &Program, folders: &Folders, plain: &Outcome, recorded: &Outcome) {
+    assert_eq!(recorded.stderr, plain.stderr, "stderr with the shim (left) and without");
+    assert_eq!(recorded.stdout, plain.stdout, "stdout with the shim (left) and without");
+    assert_eq!(recorded.status, plain.status, "exit status with the shim (left) and without");
+    let mut left = differences(&folders.path("plain"), &folders.path("work"));
     left.retain(|difference| !program.different.iter().any(|name| difference.contains(name)));
     assert!(left.is_empty(), "the files left without and with the shim differ: {left:#?}");
+}
 
-    let run = Run::open(&run_folder).unwrap_or_else(|error| panic!("{error}"));
+/// The trace holds what the kernel saw.
+#[track_caller]
+fn check_complete(program: &Program, folders: &Folders, run: &Path, strace: &Path) {
+    let run = Run::open(run).unwrap_or_else(|error| panic!("{error}"));
     check_run(&run);
     let mut names = Names::default();
-    let kernel = kernel::counted(&strace, &work, &mut names);
+    let kernel = kernel::counted(strace, &folders.path("work"), &mut names);
     let trace = recorded::counted(&run, &mut names).renamed(&names);
     let kernel = kernel.renamed(&names);
     let differences = kernel.differences(&trace);
@@ -60,6 +105,21 @@ pub fn check(program: &Program) {
     for class in program.makes {
         assert!(trace.calls(class) > 0, "the program made no call of the class \"{class}\"");
     }
+}
+
+/// The same calls fail for the same reasons without the shim, as often as with it.
+#[track_caller]
+fn check_errors(program: &Program, folders: &Folders, with_shim: &Path, without: &Path) {
+    let errors = |strace| kernel::errors(strace, &folders.path("work"));
+    let (with_shim, without) = (errors(with_shim), errors(without));
+    let both: BTreeSet<_> = with_shim.keys().chain(without.keys()).collect();
+    let count = |errors: &BTreeMap<_, u64>, error: &(String, String, String)| match errors.get(error) {
+        Some(_) if program.errors_vary => u64::from(!LAUNCHERS.contains(&error.0.as_str())),
+        count => count.copied().unwrap_or(0),
+    };
+    let both = both.into_iter().map(|error| (error, count(&with_shim, error), count(&without, error)));
+    let different: Vec<_> = both.filter(|(_, one, other)| one != other).collect();
+    assert!(different.is_empty(), "failed calls, how often with the shim and without: {different:?}");
 }
 
 /// Nothing was lost, and nothing was taken for a launcher that is none: its calls would be missing from both sides.
@@ -75,8 +135,11 @@ fn check_run(run: &Run) {
 
 /// The sums by program and class, then the differences themselves.
 fn report(run: &Run, differences: &[(Key, Tally, Tally)]) -> String {
-    let programs: BTreeMap<u32, &str> =
-        run.processes.iter().map(|process| (process.pid, process.exe.rsplit('/').next().unwrap_or_default())).collect();
+    let programs: BTreeMap<u32, &str> = run
+        .processes
+        .iter()
+        .map(|process| (process.pid, process.exe.rsplit('/').next().unwrap_or_default()))
+        .collect();
     let program = |pid: u32| programs.get(&pid).copied().unwrap_or("(not in the trace)");
     let mut sums: BTreeMap<(&str, &str), [u64; 5]> = BTreeMap::new();
     for (key, kernel, trace) in differences {
@@ -98,7 +161,11 @@ fn report(run: &Run, differences: &[(Key, Tally, Tally)]) -> String {
         let shown = shown.entry((program(*pid), class)).or_default();
         *shown += 1;
         if *shown <= SHOWN {
-            let _ = writeln!(text, "  {pid} {} {class} {object}: kernel {kernel:?}, trace {trace:?}", program(*pid));
+            let _ = writeln!(
+                text,
+                "  {pid} {} {class} {object}: kernel {kernel:?}, trace {trace:?}",
+                program(*pid)
+            );
         }
     }
     text

@@ -6,7 +6,7 @@ use crate::objects::Names;
 use crate::tally::Counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use tests::strace::{self, Caller, Syscall};
+use tests::strace::{self, Caller, Maker, Syscall};
 
 /// What strace is asked for: all kinds of calls that have to do with files, descriptors, sockets and processes, so that one
 /// that is in no table is found as well; and those of the table that are of no such kind.
@@ -41,10 +41,26 @@ pub fn counted(output: &Path, folder: &Path, names: &mut Names) -> Counted {
     counted
 }
 
+/// How often which call of which program failed for which reason. What the loader and the shim do is left out, and so is
+/// what only tells whose turn it was.
+pub fn errors(output: &Path, folder: &Path) -> BTreeMap<(String, String, String), u64> {
+    let mut found = BTreeMap::new();
+    strace::for_each_call(output, folder, |caller, call| {
+        let reason = call.error.as_ref().filter(|error| !["EAGAIN", "EINTR"].contains(&error.as_str()));
+        if let (Maker::Program, Some(error)) = (caller.maker(call), reason) {
+            let program = caller.program.file_name().unwrap_or_default().to_string_lossy();
+            *found.entry((program.into(), call.name.clone(), error.clone())).or_default() += 1;
+        }
+    });
+    found
+}
+
 fn table() -> BTreeMap<&'static str, (&'static Class, Object)> {
     let classes = CLASSES.iter().chain([&WAIT]);
-    let rows = classes.flat_map(|class| class.kernel.iter().map(move |(object, names)| (class, *object, *names)));
-    rows.flat_map(|(class, object, names)| names.split_whitespace().map(move |name| (name, (class, object)))).collect()
+    let rows =
+        classes.flat_map(|class| class.kernel.iter().map(move |(object, names)| (class, *object, *names)));
+    rows.flat_map(|(class, object, names)| names.split_whitespace().map(move |name| (name, (class, object))))
+        .collect()
 }
 
 fn count(

@@ -1,8 +1,13 @@
 //! Complete and harmless over real programs.
 //!
-//! Each program runs once without the shim, and once under the shim and strace at the same time. What it prints, how it
-//! ends and which files it leaves must be the same. Of the second run, the numbers of calls and bytes must be the same in
-//! both records for every process, class of calls ([`classes`]) and object ([`objects`]); [`allowed`] lists what may differ.
+//! Each program runs once by itself, once under the shim and strace at the same time, and once under strace alone. What it
+//! prints, how it ends, which files it leaves and which calls fail must be the same each time. Of the second run, the numbers
+//! of calls and bytes must be the same in both records for every process, class of calls ([`classes`]) and object
+//! ([`objects`]); [`allowed`] lists what may differ.
+//!
+//! strace tells of every call which instruction made it, and so whether it was the program's, the dynamic loader's or the
+//! shim's own. Programs that a preloaded library cannot enter are traced by the other recorder, which takes strace's place:
+//! a thread has one tracer at a time. They are compared in a test of their own.
 
 mod allowed;
 mod classes;

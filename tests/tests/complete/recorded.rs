@@ -25,9 +25,10 @@ pub fn counted(run: &Run, names: &mut Names) -> Counted {
             if event.call == Call::Fork && !event.has(FAILED) {
                 forked.insert(event.result as u32);
             }
-            let is_outer = inner.remove(&thread).is_some_and(|start| start >= event.start && event.depth() == 0);
+            let middle_of_inner = inner.remove(&thread);
+            let is_outer = event.depth() == 0 && middle_of_inner.is_some_and(|middle| middle > event.start);
             if event.depth() > 0 {
-                inner.insert(thread, event.start);
+                inner.insert(thread, event.start.midpoint(event.end));
             }
             if is_outer && is_made_of_others(&event) {
                 continue;
@@ -37,7 +38,8 @@ pub fn counted(run: &Run, names: &mut Names) -> Counted {
                 last.insert(thread, entries(&event, &touched, &descriptors, &table, names));
             }
             for entry in last.get(&thread).into_iter().flatten() {
-                (0..times).for_each(|_| counted.add(process.pid, entry.class, entry.object.clone(), entry.bytes));
+                (0..times)
+                    .for_each(|_| counted.add(process.pid, entry.class, entry.object.clone(), entry.bytes));
             }
         }
     }
@@ -87,7 +89,9 @@ fn entries(
     table: &BTreeMap<&'static str, &'static Class>,
     names: &mut Names,
 ) -> Vec<Entry> {
-    let Some(class) = table.get(event.call.name()) else { return outcome(event, touched, descriptors, names) };
+    let Some(class) = table.get(event.call.name()) else {
+        return outcome(event, touched, descriptors, names);
+    };
     let bytes = if class.bytes { event.result } else { 0 };
     if event.call == Call::Fchmodat && event.number("flags") == Some(AT_SYMLINK_NOFOLLOW) {
         return changed_without_links(event, object(event, touched, descriptors, names));

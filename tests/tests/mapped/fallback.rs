@@ -43,6 +43,7 @@ fn without_pagemap() {
         assert_eq!(dump.calls(call).count(), seeing.calls(call).count(), "{call}");
     }
     for seen in dump.calls("pages-touched") {
-        assert_eq!((&seen.args["present"], &seen.args["dirty"]), (&(-1).into(), &(-1).into()), "{seen:?}");
+        assert_eq!(seen.args["present"], -1, "{seen:?}");
+        assert!([0, -1].map(serde_json::Value::from).contains(&seen.args["dirty"]), "{seen:?}");
     }
 }

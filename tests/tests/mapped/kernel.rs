@@ -31,13 +31,18 @@ impl Mapped {
     fn follow(&mut self, call: &Syscall) -> bool {
         let number = |position| call.number(position).unwrap_or(0);
         let (first, second, done) = (number(0), number(1), call.result != -1);
-        let touches = |mapped: &Mapped, start, bytes| Mapped::pages(start, bytes).any(|page| mapped.0.contains(&page));
+        let touches =
+            |mapped: &Mapped, start, bytes| Mapped::pages(start, bytes).any(|page| mapped.0.contains(&page));
         match call.name.as_str() {
             "mmap" => {
                 let anonymous = call.argument(3).contains("MAP_ANONYMOUS");
                 let replaced = call.argument(3).contains("MAP_FIXED") && touches(self, first, second);
                 for page in Mapped::pages(call.result, if done { second } else { 0 }) {
-                    if anonymous { self.0.remove(&page) } else { self.0.insert(page) };
+                    if anonymous {
+                        self.0.remove(&page)
+                    } else {
+                        self.0.insert(page)
+                    };
                 }
                 !anonymous || replaced
             }
@@ -92,13 +97,19 @@ fn seen_by_shim(folder: &Path) -> BTreeMap<u32, Vec<About>> {
             names.iter().find_map(|name| seen.args.get(*name)?.as_i64()).unwrap_or_else(|| panic!("{seen:?}"))
         };
         // libc refuses an offset inside a page by itself: the kernel is not asked.
-        if seen.args.get("offset").and_then(|offset| offset.as_i64()).is_some_and(|offset| offset % PAGE != 0) {
+        if seen.args.get("offset").and_then(|offset| offset.as_i64()).is_some_and(|offset| offset % PAGE != 0)
+        {
             continue;
         }
         let file = if seen.call == "mmap" { seen.path.as_deref().unwrap_or("") } else { "" };
         let address = if seen.call == "mmap" { 0 } else { number(["addr", "old_address", ""]) };
-        let about =
-            (seen.call.clone(), address, number(["length", "len", "old_size"]), same_name(file), result(seen));
+        let about = (
+            seen.call.clone(),
+            address,
+            number(["length", "len", "old_size"]),
+            same_name(file),
+            result(seen),
+        );
         all.entry(seen.tid).or_default().push(about);
     }
     all

@@ -27,7 +27,7 @@ fn calls_about<'a>(dump: &'a Dump, file: &str) -> Vec<&'a str> {
 fn nothing_is_changed_and_nothing_goes_unseen() {
     let (recorded, dump) = parts("");
     let unobserved: Vec<_> = dump.calls("unobserved").collect();
-    assert_eq!(unobserved.len(), 1, "there are too many mappings at one time: {unobserved:?}");
+    assert_eq!(unobserved.len(), 2, "too many mappings at one time, and no look allowed: {unobserved:?}");
     assert!(recorded.recorded.stdout.ends_with("mmap_surface: left-mapped passed\n"));
 }
 
@@ -123,6 +123,16 @@ fn what_is_still_mapped_at_the_end() {
         let next = dump.0[at..].iter().skip(1).find(|seen| seen.tid == dump.0[at].tid);
         assert_eq!(next.map(|seen| (seen.call.as_str(), seen.began)), Some((end, true)));
     }
+}
+
+/// Where a system call of the recorder would end the process, there is no look, and the trace says so.
+#[test]
+fn a_process_that_must_not_make_other_calls() {
+    let (recorded, dump) = parts("confined");
+    assert_eq!(calls_about(&dump, "confined"), ["mmap", "pages-touched", "munmap", "mmap"]);
+    let touched = dump.calls("pages-touched").next().expect("a record");
+    assert_eq!((&touched.args["present"], &touched.args["dirty"]), (&(-1).into(), &(-1).into()));
+    assert_eq!(recorded.run.unobserved().len(), 1);
 }
 
 #[test]

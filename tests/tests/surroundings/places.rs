@@ -132,7 +132,7 @@ fn no_descriptor_left() {
 #[test]
 fn a_limit_of_file_sizes_from_the_start() {
     let scratch = tempfile::tempdir().expect("a folder for temporary files");
-    let job = Job::new("sh").args(["-c", "ulimit -f 8; exec \"$0\" vfork exec"]).arg(program("failures"));
+    let job = Job::new("sh").args(["-c", "ulimit -f 16; exec \"$0\" vfork exec"]).arg(program("failures"));
     let plain = job.run_in(scratch.path()).succeeded();
     let (recorded, _) = run_recorded(&job, scratch.path(), &scratch.path().join("run"));
     assert_eq!((recorded.status, recorded.stdout), (plain.status, plain.stdout), "{}", recorded.stderr);

@@ -20,7 +20,11 @@ fn semaphores_of_system_v() {
     let lists: Vec<_> = dump.calls("semop").map(|seen| seen.args["sops"].to_string()).collect();
     let without_waiting = format!("[0,-1,{}]", 0o4000);
     let undo = "[0,-1,0,1,-2,4096]"; // SEM_UNDO
-    assert_eq!(lists[..4], [without_waiting.as_str(), "[0,-1,0]", "[]", "[]"], "read only where the kernel did");
+    assert_eq!(
+        lists[..4],
+        [without_waiting.as_str(), "[0,-1,0]", "[]", "[]"],
+        "read only where the kernel did"
+    );
     assert!(lists.iter().any(|list| list == undo), "{lists:?}");
     assert!(lists.iter().any(|list| list == "[0,1,0,1,2,0]"), "{lists:?}");
     let timeouts: Vec<_> = dump.calls("semop").map(|seen| number(seen, "timeout")).collect();

@@ -13,7 +13,10 @@ fn every_wait_has_a_wake(dump: &Dump, argument: &str, waits: &[&str], wakes: &[&
             let same = number(wake, argument) == number(wait, argument) && wake.tid != wait.tid;
             same && wake.start_ns <= wait.end_ns && wake.end_ns >= wait.start_ns
         };
-        assert!(wakes.iter().flat_map(|name| dump.calls(name)).any(is_it), "nobody ended {wait:?}: {dump:#?}");
+        assert!(
+            wakes.iter().flat_map(|name| dump.calls(name)).any(is_it),
+            "nobody ended {wait:?}: {dump:#?}"
+        );
     }
 }
 
@@ -29,10 +32,7 @@ fn mutexes_of_every_kind() {
     let (_, dump) = part("mutex");
     assert_eq!(results(&dump, "pthread_mutex_lock"), [0; 5]);
     assert_eq!(values(&dump, "pthread_mutex_lock", "mutex").len(), 5, "one wait for each");
-    assert_eq!(
-        values(&dump, "pthread_mutex_lock", "mutex"),
-        values(&dump, "pthread_mutex_unlock", "mutex")
-    );
+    assert_eq!(values(&dump, "pthread_mutex_lock", "mutex"), values(&dump, "pthread_mutex_unlock", "mutex"));
     every_wait_has_a_wake(&dump, "mutex", &["pthread_mutex_lock"], &["pthread_mutex_unlock"]);
 }
 

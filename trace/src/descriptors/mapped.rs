@@ -35,7 +35,9 @@ pub(super) struct Mapped {
 impl Mapped {
     /// The file at the lowest address in the range that has one; one whose `munmap` is still to come goes first.
     fn find(&self, start: u64, end: u64) -> Option<OpenId> {
-        if let Some(&(.., file)) = self.replaced.iter().find(|(first, behind, _)| *first < end && *behind > start) {
+        if let Some(&(.., file)) =
+            self.replaced.iter().find(|(first, behind, _)| *first < end && *behind > start)
+        {
             return Some(file);
         }
         let below = self.now.range(..=start).next_back().filter(|(_, (behind, _))| *behind > start);

@@ -49,7 +49,8 @@ impl Descriptors {
         }
         let mut list = event.list.iter();
         let Some(first) = list.next() else { return };
-        for (place, fd) in (first..).zip(list).filter(|(_, fd)| *fd != SKIP) {
+        for (index, fd) in (0..).zip(list).filter(|(_, fd)| *fd != SKIP) {
+            let place = first.wrapping_add(index);
             match self.table.get(descriptor(fd)) {
                 Some(file) => self.registered.insert((ring, place), file),
                 None => self.registered.remove(&(ring, place)),

@@ -191,10 +191,10 @@ impl Cursors<'_> {
         record.extend_from_slice(&before[..before.len() - fronts.len()]);
         let gap = self.time(Column::Gaps, Column::GapsHigh)?;
         let took = self.time(Column::Took, Column::TookHigh)?;
-        push_varint(record, gap.checked_add(took).and_then(|end| u64::try_from(end).ok())?);
-        push_varint(record, u64::try_from(took).ok()?);
+        push_varint(record, gap.wrapping_add(took) as u64);
+        push_varint(record, took as u64);
         for _ in 0..usize::from(readings.before) + usize::from(readings.after) {
-            push_varint(record, u64::try_from(self.time(Column::Cpu, Column::CpuHigh)?).ok()?);
+            push_varint(record, self.time(Column::Cpu, Column::CpuHigh)? as u64);
         }
         if is_whole {
             let length = usize::try_from(varint::read(&mut self.left[Column::Lengths as usize])?).ok()?;

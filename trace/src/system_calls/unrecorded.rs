@@ -149,8 +149,8 @@ static BITS: [u64; WORDS] = {
 /// True for the number of a call that has no record.
 #[inline]
 pub fn is_unrecorded(number: i64) -> bool {
-    let word = usize::try_from(number / 64).ok().and_then(|word| BITS.get(word));
-    word.is_some_and(|word| word >> (number % 64) & 1 != 0)
+    let Ok(number) = usize::try_from(number) else { return false };
+    BITS.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 != 0)
 }
 
 #[cfg(test)]

@@ -64,6 +64,9 @@ fn parse_number(text: &[u8], base: u32) -> Option<(usize, &[u8])> {
 #[cold]
 pub fn tell_inherited(span: &mut Span, buffer: &mut [u8]) {
     let this = process::pid();
+    if process::is_confined() {
+        return;
+    }
     span.returned();
     for_each_line(c"/proc/self/maps", buffer, |line| {
         let Some((start, end, rest)) = parse_addresses(line) else { return true };
@@ -72,8 +75,8 @@ pub fn tell_inherited(span: &mut Span, buffer: &mut [u8]) {
         let inherited = table::in_range(start, end).filter(|mapping| mapping.owner != this);
         for mapping in inherited.filter(|mapping| mapping.start >= start) {
             let (protection, flags) = parse_permissions(rest);
-            let length = (mapping.end - mapping.start) as i64;
-            let numbers = [mapping.start as i64, length, protection, flags, mapping.offset as i64];
+            let numbers =
+                [mapping.start as i64, mapping.bytes() as i64, protection, flags, mapping.offset as i64];
             span.record(Call::InheritedMapping, false, 0, &numbers, &[path], &[]);
         }
         true
@@ -94,7 +97,7 @@ fn parse_permissions(text: &[u8]) -> (i64, i64) {
 /// The dirty bytes of the mappings that have a part between the addresses, as smaps counts them; `None` when the process
 /// has too much memory for that.
 pub fn dirty_bytes(start: usize, end: usize, buffer: &mut [u8]) -> Option<u64> {
-    if resident_pages(buffer)? > MOST_RESIDENT {
+    if process::is_confined() || resident_pages(buffer)? > MOST_RESIDENT {
         return None;
     }
     let (mut inside, mut dirty) = (false, 0);

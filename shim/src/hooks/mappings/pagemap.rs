@@ -1,11 +1,13 @@
 //! `/proc/self/pagemap`: which pages of a mapping this process has in its page tables.
 //!
-//! Source: Documentation/admin-guide/mm/pagemap.rst and include/uapi/linux/fs.h of the kernel.
+//! Source: Documentation/admin-guide/mm/pagemap.rst and include/uapi/linux/fs.h of the kernel. The soft-dirty bit that it
+//! has as well is of no use here: every page of a new mapping has it, read or written, until somebody has cleared the
+//! bits of all the process's pages, which costs a fault for every page written later.
 
 use super::table::PAGE;
+use crate::process;
 use crate::sys;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicU8, Ordering};
 
 /// `_IOWR('f', 16, struct pm_scan_arg)`, since Linux 6.7.
 const PAGEMAP_SCAN: usize = 0xc060_6610;
@@ -15,8 +17,6 @@ pub const PRESENT: u64 = 1 << 3;
 pub const SWAPPED: u64 = 1 << 4;
 /// The page is the file's own, not a private copy.
 pub const FILE: u64 = 1 << 2;
-/// The page has been written to since it came into the page table.
-pub const SOFT_DIRTY: u64 = 1 << 7;
 
 /// The words of pagemap have the same facts in other bits.
 const WORD_PRESENT: u64 = 1 << 63;
@@ -75,8 +75,11 @@ pub struct Room<'a> {
 pub struct Pagemap(c_int);
 
 impl Pagemap {
-    /// `None` without /proc, or without a descriptor to spare.
+    /// `None` without /proc, without a descriptor to spare, or where the system call would end the process.
     pub fn open() -> Option<Pagemap> {
+        if process::is_confined() {
+            return None;
+        }
         let (path, flags) = (c"/proc/self/pagemap", libc::O_RDONLY | libc::O_CLOEXEC);
         // SAFETY: the path ends with a zero byte.
         let fd = unsafe { sys::openat(libc::AT_FDCWD, path.as_ptr().cast(), flags, 0) } as c_int;
@@ -140,13 +143,11 @@ impl Pagemap {
         };
         let address = (&raw mut argument) as usize;
         // SAFETY: the argument is valid, and says how much room there is.
-        let found =
-            unsafe { sys::call(libc::SYS_ioctl, [self.0 as usize, PAGEMAP_SCAN, address, 0, 0, 0]) };
+        let found = unsafe { sys::call(libc::SYS_ioctl, [self.0 as usize, PAGEMAP_SCAN, address, 0, 0, 0]) };
         usize::try_from(found).ok()
     }
 
-    /// The same from the words, one for every page, for older kernels. They tell nothing of soft-dirty pages: in the
-    /// words, every page of a new mapping is one.
+    /// The same from the words, one for every page, for older kernels.
     fn read_words(
         &self,
         (start, end): (usize, usize),
@@ -187,24 +188,6 @@ impl Pagemap {
             each(run);
         }
         true
-    }
-
-    /// True when the kernel keeps a soft-dirty bit for every page, and tells it; asked once, by way of a page that has
-    /// been written to.
-    pub fn knows_soft_dirty(&self, written: usize, regions: &mut [Region]) -> bool {
-        const NO: u8 = 1;
-        const YES: u8 = 2;
-        static KNOWS: AtomicU8 = AtomicU8::new(0);
-        let known = KNOWS.load(Ordering::Relaxed);
-        if known != 0 {
-            return known == YES;
-        }
-        let page = written & !(PAGE - 1);
-        let question = Question { any_of: PRESENT, tell: SOFT_DIRTY };
-        let answer = self.scan((page, page + PAGE), question, regions);
-        let knows = answer == Some(1) && regions[0].categories & SOFT_DIRTY != 0;
-        KNOWS.store(if knows { YES } else { NO }, Ordering::Relaxed);
-        knows
     }
 }
 

@@ -36,6 +36,10 @@ static OWNERS: [AtomicU32; SLOTS] = [const { AtomicU32::new(0) }; SLOTS];
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// One more than the highest slot that was ever in use.
 static BOUND: AtomicUsize = AtomicUsize::new(0);
+/// Between which addresses there ever was a mapping: most of what allocators unmap lies outside, and takes no look into
+/// the slots.
+static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
+static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
 /// A mapping of a file.
 #[derive(Clone, Copy)]
@@ -56,10 +60,15 @@ impl Mapping {
     /// The part that lies between two addresses; nothing of it need.
     pub fn between(mut self, start: usize, end: usize) -> Mapping {
         let skipped = start.saturating_sub(self.start);
-        self.offset += skipped as u64;
+        self.offset = self.offset.wrapping_add(skipped as u64);
         self.start += skipped;
         self.end = self.end.min(end);
         self
+    }
+
+    /// How long it is.
+    pub fn bytes(&self) -> usize {
+        self.end.saturating_sub(self.start)
     }
 
     /// True when all of the traits are there.
@@ -71,7 +80,15 @@ impl Mapping {
 /// True when a file is mapped somewhere between the addresses.
 #[inline(always)]
 pub fn overlaps(start: usize, end: usize) -> bool {
-    LIVE.load(Ordering::Relaxed) != 0 && in_range(start, end).next().is_some()
+    LIVE.load(Ordering::Relaxed) != 0
+        && start < HIGHEST.load(Ordering::Relaxed)
+        && end > LOWEST.load(Ordering::Relaxed)
+        && is_any_in(start, end)
+}
+
+#[inline(never)]
+fn is_any_in(start: usize, end: usize) -> bool {
+    in_range(start, end).next().is_some()
 }
 
 /// The mappings that have a part between the addresses, in no order.
@@ -109,6 +126,8 @@ fn put(mapping: Mapping, mark: usize) -> bool {
             && start.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
             BOUND.fetch_max(slot + 1, Ordering::AcqRel);
+            LOWEST.fetch_min(mapping.start, Ordering::Relaxed);
+            HIGHEST.fetch_max(mapping.end, Ordering::Relaxed);
             LIVE.fetch_add(1, Ordering::Relaxed);
             fill(slot, mapping, mark);
             return true;

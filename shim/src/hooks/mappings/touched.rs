@@ -3,7 +3,7 @@
 //! How precise that is stands in `trace/FORMAT.md`.
 
 use super::maps;
-use super::pagemap::{FILE, PRESENT, Pagemap, Question, Region, Room, SOFT_DIRTY, SWAPPED};
+use super::pagemap::{FILE, PRESENT, Pagemap, Question, Region, Room, SWAPPED};
 use super::table::{self, DATA, Mapping, PAGE, SHARED, WRITABLE};
 use crate::clock;
 use crate::process;
@@ -16,6 +16,9 @@ use syn_trace::record::MAX_LIST;
 const PER_RUN: usize = 3;
 /// The most records about one mapping that list its runs; what lies behind them is told as a sum.
 const MOST_LISTS: usize = 16;
+/// A mapping below this is small: the kernel brings 16 pages into the page table when one of them is read, if they are
+/// in the page cache, so that a look says little of fewer.
+const SMALL_BYTES: usize = 16 * PAGE;
 /// What may be left out, and costs more than a look, gets one part in so many of the process's time.
 const TIME_SHARE: u64 = 50;
 
@@ -81,17 +84,34 @@ pub fn introduce(span: &mut Span, start: usize, end: usize) {
     }
 }
 
-/// Tells what has been touched of the files mapped between the addresses.
+/// The mappings of data between the addresses, each cut to what lies there.
+fn data_between(start: usize, end: usize) -> impl Iterator<Item = Mapping> {
+    let found = table::in_range(start, end).filter(|mapping| mapping.is(DATA));
+    found.map(move |mapping| mapping.between(start, end))
+}
+
+/// Tells what has been touched of the files mapped between the addresses, before it is unmapped. Of small mappings only
+/// that they are, once the looks have taken too long: programs that map thousands of small files do not wait for it.
 #[cold]
 pub fn tell(span: &mut Span, start: usize, end: usize) {
-    let data = || table::in_range(start, end).filter(|mapping| mapping.is(DATA));
-    if data().next().is_none() {
+    if data_between(start, end).any(|mapping| mapping.bytes() >= SMALL_BYTES) {
+        look(span, start, end);
+    } else if within_share(|| look(span, start, end)).is_none() {
+        let Scratch { list, text, .. } = Scratch::of(span);
+        data_between(start, end).for_each(|mapping| Survey::of(mapping, list, text).tell_nothing(span));
+    }
+}
+
+/// Looks at what is mapped between the addresses, and tells what has been touched of it.
+#[cold]
+pub fn look(span: &mut Span, start: usize, end: usize) {
+    if data_between(start, end).next().is_none() {
         return;
     }
     let Scratch { regions, words, list, text } = Scratch::of(span);
     let pagemap = Pagemap::open();
-    for mapping in data() {
-        let mut survey = Survey::of(mapping.between(start, end), list, text);
+    for mapping in data_between(start, end) {
+        let mut survey = Survey::of(mapping, list, text);
         let was_seen = pagemap.as_ref().is_some_and(|pagemap| {
             let mut room = Room { regions: &mut *regions, words: &mut *words };
             survey.look(span, pagemap, &mut room)
@@ -111,7 +131,7 @@ pub fn tell(span: &mut Span, start: usize, end: usize) {
 /// The same before a write-back, which takes nothing away: only while that costs little.
 #[cold]
 pub fn tell_before_sync(span: &mut Span, start: usize, end: usize) {
-    within_share(|| tell(span, start, end));
+    within_share(|| look(span, start, end));
 }
 
 #[cold]
@@ -127,32 +147,35 @@ fn note_blindness(span: &Span) {
 /// What tells a page that was written to.
 #[derive(Clone, Copy, PartialEq)]
 enum Sign {
-    /// The mapping could never be written to.
+    /// Nothing needs to: the mapping could never be written to.
     ReadOnly,
     /// It is a copy of the file's.
     Copied,
-    /// Its soft-dirty bit.
-    SoftDirty,
-    /// There is none: the kernel keeps no such bit.
+    /// Nothing does: the file's own pages are written in place.
     Missing,
 }
 
 impl Sign {
+    fn of(mapping: &Mapping) -> Sign {
+        match (mapping.is(WRITABLE), mapping.is(SHARED)) {
+            (false, _) => Sign::ReadOnly,
+            (true, false) => Sign::Copied,
+            (true, true) => Sign::Missing,
+        }
+    }
+
     fn question(self) -> Question {
         match self {
             Sign::ReadOnly | Sign::Missing => Question { any_of: PRESENT, tell: PRESENT },
             Sign::Copied => Question { any_of: PRESENT | SWAPPED, tell: FILE },
-            Sign::SoftDirty => Question { any_of: PRESENT, tell: SOFT_DIRTY },
         }
     }
 
     fn kind_of(self, categories: u64) -> i64 {
         match self {
-            Sign::ReadOnly => READ,
-            Sign::Missing => EITHER,
             Sign::Copied if categories & FILE == 0 => WRITTEN,
-            Sign::SoftDirty if categories & SOFT_DIRTY != 0 => WRITTEN,
-            Sign::Copied | Sign::SoftDirty => READ,
+            Sign::ReadOnly | Sign::Copied => READ,
+            Sign::Missing => EITHER,
         }
     }
 }
@@ -174,24 +197,13 @@ struct Survey<'a> {
 
 impl<'a> Survey<'a> {
     fn of(mapping: Mapping, list: &'a mut [i64], text: &'a mut [u8]) -> Survey<'a> {
-        let begin = mapping.start;
-        let sign = Sign::ReadOnly;
+        let (begin, sign) = (mapping.start, Sign::of(&mapping));
         Survey { mapping, sign, list, text, begin, filled: 0, lists: 0, present: 0, written: 0 }
     }
 
     /// False when there is nothing to be seen.
     fn look(&mut self, span: &mut Span, pagemap: &Pagemap, room: &mut Room<'_>) -> bool {
-        let mapping = self.mapping;
-        self.sign = match mapping.traits & (WRITABLE | SHARED) {
-            WRITABLE => Sign::Copied,
-            // The page in which the state lies has been written to.
-            traits if traits & WRITABLE != 0 => {
-                let knows = pagemap.knows_soft_dirty(span.state() as usize, room.regions);
-                if knows { Sign::SoftDirty } else { Sign::Missing }
-            }
-            _ => Sign::ReadOnly,
-        };
-        let range = (mapping.start, mapping.end);
+        let range = (self.mapping.start, self.mapping.end);
         pagemap.for_each(range, self.sign.question(), room, |region| self.add(span, region))
     }
 
@@ -236,9 +248,11 @@ impl<'a> Survey<'a> {
         counted.map_or(UNKNOWN, |dirty| (dirty as usize).min(self.present) as i64)
     }
 
+    /// The record of a mapping that was not looked at.
     fn tell_nothing(&mut self, span: &mut Span) {
-        (self.present, self.filled) = (0, 0);
-        self.write_with(span, self.mapping.end, UNKNOWN, UNKNOWN);
+        let dirty = if self.sign == Sign::ReadOnly { 0 } else { UNKNOWN };
+        self.filled = 0;
+        self.write_with(span, self.mapping.end, UNKNOWN, dirty);
     }
 
     fn write(&mut self, span: &mut Span, end: usize, dirty: i64) {
@@ -252,8 +266,7 @@ impl<'a> Survey<'a> {
             self.mapping.owner = process::pid();
         }
         let part = self.mapping.between(self.begin, end);
-        let length = (part.end - part.start) as i64;
-        let numbers = [part.start as i64, length, part.offset as i64, present, dirty];
+        let numbers = [part.start as i64, part.bytes() as i64, part.offset as i64, present, dirty];
         span.returned();
         span.record(Call::PagesTouched, false, 0, &numbers, &[], &self.list[..self.filled]);
         self.lists += 1;

@@ -1,6 +1,6 @@
 //! What stands in the queues of a ring, and its records.
 
-use super::table::{Ring, SETUP_CQE_MIXED, View};
+use super::ring::{Ring, SETUP_CQE_MIXED, View};
 use crate::hooks::readable::Reader;
 use crate::process;
 use crate::span::{self, Span};
@@ -74,8 +74,8 @@ impl Submission {
     /// The bytes it asks for; 0 for what moves none.
     fn bytes(&self, reader: &mut Reader) -> i64 {
         match self.opcode {
-            READ | WRITE | READ_FIXED | WRITE_FIXED | SEND | RECV | SEND_ZC | SPLICE | TEE | SYNC_FILE_RANGE
-            | READ_MULTISHOT => i64::from(self.length),
+            READ | WRITE | READ_FIXED | WRITE_FIXED | SEND | RECV | SEND_ZC | SPLICE | TEE
+            | SYNC_FILE_RANGE | READ_MULTISHOT => i64::from(self.length),
             READV | WRITEV | READV_FIXED | WRITEV_FIXED => {
                 reader.total(self.address as usize, self.length as usize)
             }
@@ -116,7 +116,11 @@ pub(super) fn record_submissions(span: &mut Span, ring: &Ring, view: &View, tail
         // SAFETY: the masks keep the places inside the queues; the memory is the program's own.
         let entry = unsafe {
             let place = index & view.sq_mask;
-            let place = if view.sq_array.is_null() { place } else { *view.sq_array.add(place as usize) & view.sq_mask };
+            let place = if view.sq_array.is_null() {
+                place
+            } else {
+                *view.sq_array.add(place as usize) & view.sq_mask
+            };
             view.sqes.add(place as usize * view.sqe_bytes).cast::<Submission>().read_volatile()
         };
         if entry.gives_descriptor() {
@@ -212,7 +216,9 @@ pub(super) fn note_missed(span: &Span, ring: &Ring) {
     text.number(submissions.into());
     text.put(b" submissions and ");
     text.number(completions.into());
-    text.put(b" completions were over before a call showed them; without a system call through libc, none does");
+    text.put(
+        b" completions were over before a call showed them; without a system call through libc, none does",
+    );
     // SAFETY: this thread's state.
     span::note(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[text.bytes()]);
 }

@@ -1,8 +1,10 @@
 //! What is registered with a ring: files above all, which are then named by their place.
 
-use super::liburing::{Queues, USES_LIBRARY, of_library};
-use super::table::{self, Ring};
-use crate::hooks::libaio::Failure;
+use super::liburing::of_library;
+use super::queues::Queues;
+use super::ring::Ring;
+use super::table;
+use crate::hooks::library::{Failure, inside};
 use crate::hooks::list::List;
 use crate::span::{self, Span};
 use core::ffi::{c_int, c_long, c_uint, c_void};
@@ -52,7 +54,7 @@ pub(super) unsafe fn give(
     let is_place = opcode & REGISTER_USE_REGISTERED_RING != 0;
     let opcode = opcode & !REGISTER_USE_REGISTERED_RING;
     let ring = if is_place { table::by_place(fd as u32) } else { table::by_descriptor(fd) };
-    let result = real();
+    let result = inside(real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     // SAFETY: as the caller vouches.
@@ -82,7 +84,7 @@ unsafe fn give_files(
     let Some(mut span) = span::enter(Call::IoUringRegister, 0) else { return real() };
     // SAFETY: as the caller vouches.
     let descriptor = unsafe { (*queues).descriptor() };
-    let result = real();
+    let result = inside(real);
     span.returned();
     let (failed, outcome) = Failure::Negated.outcome(result);
     let files = if failed { Files::NONE } else { files };
@@ -93,7 +95,12 @@ unsafe fn give_files(
 
 /// # Safety
 /// As for [`give_files`].
-unsafe fn give_other(queues: *const Queues, opcode: u32, count: u32, real: impl FnOnce() -> c_long) -> c_long {
+unsafe fn give_other(
+    queues: *const Queues,
+    opcode: u32,
+    count: u32,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
     // SAFETY: as the caller vouches.
     unsafe { give_files(queues, opcode, count, Files::NONE, real) }
 }
@@ -122,7 +129,7 @@ unsafe fn follow(ring: Option<&Ring>, opcode: u32, argument: *const c_void, coun
                 // SAFETY: as the caller vouches; these have two words each.
                 let update = unsafe { argument.cast::<[u32; 4]>().add(index).read_unaligned() };
                 if let Some(ring) = table::by_descriptor(update[2] as c_int) {
-                    ring.register(update[0]);
+                    table::register(ring, update[0]);
                 }
             }
         }
@@ -193,7 +200,6 @@ impl Files {
         }
     }
 }
-
 
 type Ptr = *const c_void;
 
