@@ -10,19 +10,19 @@
 
 mod maps;
 mod pagemap;
+mod placing;
 mod table;
 mod touched;
 
 use super::files::ErrorNumber;
-use super::{hooks, rings, status_of};
-use crate::process;
+use super::hooks;
 use crate::real::Outcome;
 use crate::span::{self, Span};
 use core::ffi::{c_int, c_uint};
-use core::sync::atomic::{AtomicBool, Ordering};
 use libc::off_t;
+use placing::{map, remap, unmap};
 use syn_trace::calls::Call;
-use table::{DATA, Mapping, PAGE, SHARED, WRITABLE};
+use table::PAGE;
 
 /// The address behind `bytes` at `start`, to the end of its page.
 fn end_of(start: usize, bytes: usize) -> usize {
@@ -34,229 +34,9 @@ fn is_range(start: usize, bytes: usize) -> bool {
     start.is_multiple_of(PAGE) && bytes != 0
 }
 
-/// The traits of a mapping with these arguments of mmap(2).
-fn traits_of(fd: c_int, protection: c_int, flags: c_int) -> u32 {
-    let mode = if process::is_confined() { 0 } else { status_of(fd)[0] };
-    let is_data = [libc::S_IFREG, libc::S_IFBLK].contains(&(mode as u32 & libc::S_IFMT));
-    let mut traits = if is_data { DATA } else { 0 };
-    // MAP_SHARED_VALIDATE has the bit of MAP_SHARED too.
-    if flags & libc::MAP_SHARED != 0 {
-        traits |= SHARED;
-    }
-    if protection & libc::PROT_WRITE != 0 {
-        traits |= WRITABLE;
-    }
-    traits
-}
-
-/// Says once that there are more mappings than can be followed.
-#[cold]
-fn note_overflow(span: &Span) {
-    static NOTED: AtomicBool = AtomicBool::new(false);
-    if !NOTED.swap(true, Ordering::Relaxed) {
-        let what: &[u8] =
-            b"mapped files: more than 4096 at a time; calls about the further ones are not recorded";
-        // SAFETY: this thread's state, while the hook runs.
-        span::note(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
-    }
-}
-
 /// What is left of mappings of files at the end of the process image.
 pub fn tell_all_touched(span: &mut Span) {
     touched::look(span, 0, usize::MAX);
-}
-
-type MapFunction = unsafe extern "C-unwind" fn(usize, usize, c_int, c_int, c_int, off_t) -> isize;
-type UnmapFunction = unsafe extern "C-unwind" fn(usize, usize) -> c_int;
-type RemapFunction = unsafe extern "C-unwind" fn(usize, usize, usize, c_int, usize) -> isize;
-
-#[inline(always)]
-unsafe fn map(
-    real: MapFunction,
-    from: u8,
-    address: usize,
-    bytes: usize,
-    protection: c_int,
-    flags: c_int,
-    fd: c_int,
-    offset: off_t,
-) -> isize {
-    let anonymous = flags & libc::MAP_ANONYMOUS != 0;
-    if anonymous && (flags & libc::MAP_FIXED == 0 || !table::overlaps(address, end_of(address, bytes))) {
-        // SAFETY: the caller's own arguments.
-        return unsafe { real(address, bytes, protection, flags, fd, offset) };
-    }
-    let fd = if anonymous { -1 } else { fd };
-    // SAFETY: as above; the kernel ignores the descriptor of anonymous memory.
-    unsafe { map_file(real, from, address, bytes, protection, flags, fd, offset) }
-}
-
-#[cold]
-#[inline(never)]
-#[allow(clippy::too_many_arguments)]
-unsafe fn map_file(
-    real: MapFunction,
-    from: u8,
-    address: usize,
-    bytes: usize,
-    protection: c_int,
-    flags: c_int,
-    fd: c_int,
-    offset: off_t,
-) -> isize {
-    let end = end_of(address, bytes);
-    // MAP_FIXED takes the place of what is there, if it succeeds.
-    let replaces = flags & libc::MAP_FIXED != 0 && is_range(address, bytes);
-    let mut span = span::enter(Call::Mmap, from);
-    if replaces {
-        if let Some(span) = &mut span {
-            touched::introduce(span, address, end);
-            touched::tell(span, address, end);
-        }
-        table::mark(address, end);
-    }
-    // SAFETY: the caller's own arguments.
-    let result = unsafe { real(address, bytes, protection, flags, fd, offset) };
-    if let Some(span) = &mut span {
-        span.returned();
-    }
-    let failed = result == -1;
-    let mut kept_all = failed || !replaces || table::remove(address, end);
-    let Some(span) = span else { return result };
-    if !failed && fd >= 0 {
-        let start = result as usize;
-        let traits = traits_of(fd, protection, flags);
-        let mapping = Mapping {
-            start,
-            end: end_of(start, bytes),
-            offset: offset as u64,
-            traits,
-            owner: process::pid(),
-        };
-        touched::begin();
-        kept_all &= table::insert(mapping);
-        rings::ring_mapped(fd, offset, start);
-    }
-    let numbers = [i64::from(fd), bytes as i64, i64::from(protection), i64::from(flags), offset];
-    if !kept_all {
-        note_overflow(&span);
-    }
-    span.leave(Call::Mmap, failed, if failed { span::errno() } else { result as i64 }, &numbers, &[], &[]);
-    result
-}
-
-#[inline(always)]
-unsafe fn unmap(real: UnmapFunction, from: u8, address: usize, bytes: usize) -> c_int {
-    if !table::overlaps(address, end_of(address, bytes)) {
-        // SAFETY: the caller's own arguments.
-        return unsafe { real(address, bytes) };
-    }
-    // SAFETY: as above.
-    unsafe { unmap_file(real, from, address, bytes) }
-}
-
-#[cold]
-#[inline(never)]
-unsafe fn unmap_file(real: UnmapFunction, from: u8, address: usize, bytes: usize) -> c_int {
-    let end = end_of(address, bytes);
-    rings::ring_unmapped(address, bytes);
-    let mut span = span::enter(Call::Munmap, from);
-    if is_range(address, bytes) {
-        if let Some(span) = &mut span {
-            touched::introduce(span, address, end);
-            touched::tell(span, address, end);
-        }
-        table::mark(address, end);
-    }
-    // SAFETY: the caller's own arguments.
-    let result = unsafe { real(address, bytes) };
-    if let Some(span) = &mut span {
-        span.returned();
-    }
-    let failed = result != 0;
-    let kept_all = failed || table::remove(address, end);
-    if let Some(span) = span {
-        if !kept_all {
-            note_overflow(&span);
-        }
-        let outcome = if failed { span::errno() } else { 0 };
-        span.leave(Call::Munmap, failed, outcome, &[address as i64, bytes as i64], &[], &[]);
-    }
-    result
-}
-
-#[inline(always)]
-unsafe fn remap(
-    real: RemapFunction,
-    from: u8,
-    address: usize,
-    old_bytes: usize,
-    new_bytes: usize,
-    flags: c_int,
-    new_address: usize,
-) -> isize {
-    let fixed = flags & libc::MREMAP_FIXED != 0;
-    if !table::overlaps(address, end_of(address, old_bytes.max(1)))
-        && !(fixed && table::overlaps(new_address, end_of(new_address, new_bytes)))
-    {
-        // SAFETY: the caller's own arguments.
-        return unsafe { real(address, old_bytes, new_bytes, flags, new_address) };
-    }
-    // SAFETY: as above.
-    unsafe { remap_file(real, from, address, old_bytes, new_bytes, flags, new_address) }
-}
-
-#[cold]
-#[inline(never)]
-unsafe fn remap_file(
-    real: RemapFunction,
-    from: u8,
-    address: usize,
-    old_bytes: usize,
-    new_bytes: usize,
-    flags: c_int,
-    new_address: usize,
-) -> isize {
-    let (old_end, cut) = (end_of(address, old_bytes), end_of(address, new_bytes));
-    let new_end = end_of(new_address, new_bytes);
-    let replaces = flags & libc::MREMAP_FIXED != 0 && is_range(new_address, new_bytes);
-    let mut span = span::enter(Call::Mremap, from);
-    if let Some(span) = &mut span {
-        touched::introduce(span, address, end_of(address, old_bytes.max(1)));
-        // What is cut off, and what is replaced.
-        if cut < old_end {
-            touched::tell(span, cut, old_end);
-        }
-        if replaces {
-            touched::introduce(span, new_address, new_end);
-            touched::tell(span, new_address, new_end);
-        }
-    }
-    table::mark(address, end_of(address, old_bytes.max(1)));
-    if replaces {
-        table::mark(new_address, new_end);
-    }
-    // SAFETY: the caller's own arguments.
-    let result = unsafe { real(address, old_bytes, new_bytes, flags, new_address) };
-    if let Some(span) = &mut span {
-        span.returned();
-    }
-    let failed = result == -1;
-    if !failed {
-        let (old_bytes, new_bytes) = (old_end - address, end_of(0, new_bytes));
-        let keeps = old_bytes == 0 || flags & libc::MREMAP_DONTUNMAP != 0;
-        let kept_all = (!replaces || table::remove(new_address, new_end))
-            & table::relocate(address, old_bytes, result as usize, new_bytes, keeps);
-        if let (false, Some(span)) = (kept_all, &span) {
-            note_overflow(span);
-        }
-    }
-    if let Some(span) = span {
-        let outcome = if failed { span::errno() } else { result as i64 };
-        let numbers = [address as i64, old_bytes as i64, new_bytes as i64, i64::from(flags)];
-        span.leave(Call::Mremap, failed, outcome, &numbers, &[], &[]);
-    }
-    result
 }
 
 /// Sends exported functions, and libc's own calls of them (behind `+`), to one of the functions above.

@@ -23,8 +23,19 @@ pub struct Program {
     pub makes: &'static [&'static str],
     /// Names of files that differ between any two runs.
     pub different: &'static [&'static str],
-    /// How often a call fails differs between any two runs; for which reasons does not, but in launchers.
-    pub errors_vary: bool,
+    /// What is the same in any two runs of the calls that fail.
+    pub errors: Errors,
+}
+
+/// How far failed calls are the same in any two runs of a program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Errors {
+    /// As often, for the same reasons.
+    Counted,
+    /// For the same reasons.
+    Reasons,
+    /// Not at all: the ranks of an MPI program race for what they share, and its launcher for their ends.
+    Raced,
 }
 
 /// Where everything goes.
@@ -70,6 +81,9 @@ pub fn check(program: &Program) {
     check_complete(program, &folders, &run, &recorded);
     folders.put_aside("recorded");
 
+    if program.errors == Errors::Raced {
+        return;
+    }
     let traced = strace::alone(&alone, &kernel::calls()).followed_by(&program.job);
     let _ = folders.run_traced(&alone, &traced).succeeded();
     check_errors(program, &folders, &recorded, &alone);
@@ -113,8 +127,8 @@ fn check_errors(program: &Program, folders: &Folders, with_shim: &Path, without:
     let errors = |strace| kernel::errors(strace, &folders.path("work"));
     let (with_shim, without) = (errors(with_shim), errors(without));
     let both: BTreeSet<_> = with_shim.keys().chain(without.keys()).collect();
-    let count = |errors: &BTreeMap<_, u64>, error: &(String, String, String)| match errors.get(error) {
-        Some(_) if program.errors_vary => u64::from(!LAUNCHERS.contains(&error.0.as_str())),
+    let count = |errors: &BTreeMap<_, u64>, error| match errors.get(error) {
+        Some(_) if program.errors == Errors::Reasons => 1,
         count => count.copied().unwrap_or(0),
     };
     let both = both.into_iter().map(|error| (error, count(&with_shim, error), count(&without, error)));

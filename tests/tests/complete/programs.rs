@@ -1,6 +1,6 @@
 //! The programs: small, the same each time, in the empty folder they are started in.
 
-use crate::compare::Program;
+use crate::compare::{Errors, Program};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use tests::workloads::{self, python_itself};
@@ -8,7 +8,7 @@ use tests::{Job, mpirun, program};
 
 /// A program that is described by what it runs, and by the classes of calls without which it would not have run.
 fn of(job: Job, makes: &'static [&'static str]) -> Program {
-    Program { job, makes, different: &[], errors_vary: false }
+    Program { job, makes, different: &[], errors: Errors::Counted }
 }
 
 /// A shell script that finds the files of [`input`] in `$inputs`.
@@ -102,7 +102,7 @@ pub fn git() -> Program {
     let different =
         &["index", "pack-", "packed-refs", ".git/logs", "info/refs", "info/packs", "commit-graph"];
     let program = script(SCRIPT, &["read", "write", "rename", "link", "map"]);
-    Program { different, errors_vary: true, ..program }
+    Program { different, errors: Errors::Reasons, ..program }
 }
 
 /// sqlite3 with a journal, with a write-ahead log, and through a mapping.
@@ -164,7 +164,7 @@ pub fn web() -> Program {
     Program {
         job: program.job.env("port", port),
         different: &["access.log", "error.log", "got"],
-        errors_vary: true,
+        errors: Errors::Reasons,
         ..program
     }
 }
@@ -183,7 +183,11 @@ pub fn redis() -> Program {
         wait";
     let program =
         script(SCRIPT, &["socket", "accept", "connect", "read", "write", "poll set wait", "synchronize"]);
-    Program { different: &["log", "benchmark", "appendonlydir", "dump.rdb"], errors_vary: true, ..program }
+    Program {
+        different: &["log", "benchmark", "appendonlydir", "dump.rdb"],
+        errors: Errors::Reasons,
+        ..program
+    }
 }
 
 /// fio with every engine that needs no device or server of its own. Those that do, and what they miss: dev-dax, mtd, sg and
@@ -206,7 +210,7 @@ pub fn fio() -> Program {
     Program {
         job: program.job.env("PMEM_IS_PMEM_FORCE", "1"),
         different: &["is not the same"],
-        errors_vary: true,
+        errors: Errors::Reasons,
         ..program
     }
 }
@@ -216,20 +220,20 @@ pub fn fio() -> Program {
 pub fn fio_between_processes() -> Program {
     const SCRIPT: &str = "fio --output=jobs $inputs/net.fio 2> /dev/null || test $? -le 4; rm net netsplice";
     let program = script(SCRIPT, &["socket", "accept", "connect", "send", "receive"]);
-    Program { different: &["jobs"], errors_vary: true, ..program }
+    Program { different: &["jobs"], errors: Errors::Reasons, ..program }
 }
 
 /// LAMMPS with two ranks.
 pub fn lammps() -> Program {
     let program = of(workloads::lammps(2, 4, 20), &["read", "write", "open", "socket", "poll"]);
-    Program { different: &["log.lammps"], errors_vary: true, ..program }
+    Program { different: &["log.lammps"], errors: Errors::Raced, ..program }
 }
 
 /// The HPC Challenge with two ranks.
 pub fn hpcc() -> Program {
     let setup = format!("cp {} .; exec \"$@\"", input("hpccinf.txt").display());
     let job = Job::new("sh").args(["-e", "-c", &setup, "sh"]).followed_by(&mpirun(2).arg("hpcc"));
-    Program { different: &["hpccoutf.txt"], errors_vary: true, ..of(job, &["read", "write", "open"]) }
+    Program { different: &["hpccoutf.txt"], errors: Errors::Raced, ..of(job, &["read", "write", "open"]) }
 }
 
 /// Every form of Fortran's own I/O.
@@ -242,5 +246,5 @@ pub fn fortran() -> Program {
 
 /// MPI from Fortran.
 pub fn fortran_mpi() -> Program {
-    Program { errors_vary: true, ..of(mpirun(2).arg(program("mpi_surface_f")), &["read", "open"]) }
+    Program { errors: Errors::Raced, ..of(mpirun(2).arg(program("mpi_surface_f")), &["read", "open"]) }
 }

@@ -8,6 +8,7 @@
 //! The loader maps libraries by system calls of its own; those mappings are not in here.
 
 use crate::process;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Mappings that can be known at the same time.
@@ -91,9 +92,14 @@ fn is_any_in(start: usize, end: usize) -> bool {
     in_range(start, end).next().is_some()
 }
 
+/// The slots that a mapping may be in.
+fn used_slots() -> Range<usize> {
+    0..BOUND.load(Ordering::Acquire)
+}
+
 /// The mappings that have a part between the addresses, in no order.
 pub fn in_range(start: usize, end: usize) -> impl Iterator<Item = Mapping> {
-    (0..BOUND.load(Ordering::Acquire)).filter_map(move |slot| overlapping(slot, start, end))
+    used_slots().filter_map(move |slot| overlapping(slot, start, end))
 }
 
 /// The mapping in this slot, if a part of it lies between the addresses.
@@ -120,8 +126,7 @@ pub fn insert(mapping: Mapping) -> bool {
 }
 
 fn put(mapping: Mapping, mark: usize) -> bool {
-    for slot in 0..SLOTS {
-        let start = &STARTS[slot];
+    for (slot, start) in STARTS.iter().enumerate() {
         if start.load(Ordering::Relaxed) == FREE
             && start.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
@@ -148,7 +153,7 @@ fn fill(slot: usize, mapping: Mapping, mark: usize) {
 /// Marks what lies between the addresses, before a call that may unmap it. A mark stays, also when the call fails: it
 /// says only that the mapping is older than some call that began to unmap.
 pub fn mark(start: usize, end: usize) {
-    for slot in 0..BOUND.load(Ordering::Acquire) {
+    for slot in used_slots() {
         if let Some(mapping) = overlapping(slot, start, end) {
             let marked = mapping.start | MARKED;
             let _ = STARTS[slot].compare_exchange(mapping.start, marked, Ordering::AcqRel, Ordering::Relaxed);
@@ -160,7 +165,7 @@ pub fn mark(start: usize, end: usize) {
 /// the second part.
 pub fn remove(start: usize, end: usize) -> bool {
     let mut kept_all = true;
-    for slot in 0..BOUND.load(Ordering::Acquire) {
+    for slot in used_slots() {
         let Some(mapping) = overlapping(slot, start, end) else { continue };
         let marked = mapping.start | MARKED;
         if STARTS[slot].compare_exchange(marked, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
@@ -187,7 +192,7 @@ pub fn relocate(old: usize, old_bytes: usize, new: usize, new_bytes: usize, keep
     let mut kept_all = true;
     // Without old bytes it makes a second mapping of what begins there.
     let old_end = if old_bytes == 0 { old + PAGE } else { old + old_bytes };
-    for slot in 0..BOUND.load(Ordering::Acquire) {
+    for slot in used_slots() {
         let Some(mapping) = overlapping(slot, old, old_end) else { continue };
         if STARTS[slot].load(Ordering::Relaxed) & MARKED == 0 {
             continue; // Put in by this loop.
@@ -209,7 +214,7 @@ pub fn relocate(old: usize, old_bytes: usize, new: usize, new_bytes: usize, keep
 
 /// What lies between the addresses can be written to from now on.
 pub fn set_writable(start: usize, end: usize) {
-    for slot in 0..BOUND.load(Ordering::Acquire) {
+    for slot in used_slots() {
         if overlapping(slot, start, end).is_some() {
             TRAITS[slot].fetch_or(WRITABLE, Ordering::Relaxed);
         }
@@ -218,7 +223,7 @@ pub fn set_writable(start: usize, end: usize) {
 
 /// Every mapping is known in this process's trace from now on.
 pub fn adopt_all() {
-    for owner in &OWNERS[..BOUND.load(Ordering::Acquire)] {
+    for owner in &OWNERS[used_slots()] {
         owner.store(process::pid(), Ordering::Relaxed);
     }
 }
