@@ -136,6 +136,7 @@ fn is_being_recorded(trace: &ThreadTrace) -> bool {
     let digits: Vec<u32> = here.chars().filter_map(|digit| digit.to_digit(16)).collect();
     let same_boot = digits.len() == 32
         && digits.chunks(2).zip(head.boot_id).all(|(pair, byte)| pair[0] * 16 + pair[1] == u32::from(byte));
-    let exists = Path::new("/proc").join(head.pid.to_string()).join("task").join(head.tid.to_string()).exists();
+    let exists =
+        Path::new("/proc").join(head.pid.to_string()).join("task").join(head.tid.to_string()).exists();
     head.state.load(Relaxed) == header::STATE_RECORDING && same_boot && exists
 }

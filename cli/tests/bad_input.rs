@@ -41,7 +41,7 @@ fn traces_of_other_versions_and_lengths() {
     let mut newer = rank(0).bytes();
     newer[8] = 2;
     let header_only = &rank(0).bytes()[..100];
-    for (bytes, expected) in [(&newer[..], "newer than 1"), (header_only, "100 of 512"), (&[], "0 of 512")] {
+    for (bytes, expected) in [(&newer[..], "newer than 2"), (header_only, "100 of 512"), (&[], "0 of 512")] {
         fs::write(&file, bytes).unwrap();
         for subcommand in ALL {
             on(subcommand, &file).code(1).err_has(&["1-1-0.trace", expected]);

@@ -12,7 +12,7 @@ fn a_whole_run_is_complete() {
     let folder = whole_run();
     let info = &json_on("info", folder.path()).code(0).json()[0];
     let expected = json!({
-        "kind": "run", "format": 1, "command": "app -n 4", "host": "node0", "hosts": ["node0"], "mpi": "Open MPI",
+        "kind": "run", "format": 2, "command": "app -n 4", "host": "node0", "hosts": ["node0"], "mpi": "Open MPI",
         "processes": 3, "threads": 3, "ranks": 2, "events": 6 + 2 * 13, "complete": true, "dropped": 0,
         "not_entered": [], "unobserved": [],
     });

@@ -181,13 +181,13 @@ fn what_precedes_damage_is_used_and_the_place_is_told() {
     let run = place.run("run", TWO_RANKS);
     let trace = place.trace(&run, 11);
     let mut bytes = fs::read(&trace).unwrap();
-    // The length of the first record, then the call number of the second one, which becomes 63: no call.
+    // The length of the first record, then the call number of the second one, which becomes 0: no call.
     let second = HEADER_BYTES + 1 + usize::from(bytes[HEADER_BYTES]);
-    bytes[second + 1] = 63;
+    bytes[second + 1] = 0;
     fs::write(&trace, &bytes).unwrap();
     let (code, screen, _) = place.merge(&[&run]);
     assert_eq!(code, 3);
-    assert_says(&screen, &[&format!("damaged at byte {second} (UnknownCall(63))"), trace.to_str().unwrap()]);
+    assert_says(&screen, &[&format!("damaged at byte {second} (UnknownCall(0))"), trace.to_str().unwrap()]);
 }
 
 #[test]

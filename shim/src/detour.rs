@@ -114,9 +114,9 @@ fn place(patches: &mut [Patch]) -> Result<(), &'static [u8]> {
     }
     // stdio writes, reads and opens through these: without all of them the trace would claim more than it saw.
     let essential = [c"write", c"read", c"open64", c"lseek64"];
-    let complete = essential.iter().all(|name| {
-        patches.iter().any(|patch| patch.inner.real.name() == *name && patch.trampoline != 0)
-    });
+    let complete = essential
+        .iter()
+        .all(|name| patches.iter().any(|patch| patch.inner.real.name() == *name && patch.trampoline != 0));
     if !complete {
         return unseen!("its entries begin with instructions that cannot be moved");
     }
@@ -259,7 +259,8 @@ fn relocate(from: usize, to: usize) -> Option<Code> {
 fn decode(bytes: &[u8]) -> Option<prologue::Step> {
     let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
     let instruction = decoder.decode();
-    let moves = instruction.flow_control() == FlowControl::Next || matches!(instruction.code(), Code64::Syscall);
+    let moves =
+        instruction.flow_control() == FlowControl::Next || matches!(instruction.code(), Code64::Syscall);
     if instruction.is_invalid() || !moves {
         return None;
     }

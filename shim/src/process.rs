@@ -166,7 +166,9 @@ fn measure_cost() {
             let times = Times { end: 1000, took: clock::units(inside), ..Times::default() };
             let numbers = core::hint::black_box([5, 4096, 1 << 20]);
             // SAFETY: a record of integers alone fits into 192 bytes.
-            unsafe { record::encode(None, bytes.as_mut_ptr(), Call::Pread, 0, times, 4096, &numbers, &[], &[]) };
+            unsafe {
+                record::encode(None, bytes.as_mut_ptr(), Call::Pread, 0, times, 4096, &numbers, &[], &[])
+            };
         }
         let all = clock::ticks() - began;
         call = call.min(inside / 4);

@@ -237,10 +237,12 @@ fn file_name(path: &[u8]) -> &[u8] {
 
 /// True when one of the entries of `list` is the program's path, its file name, or a folder that it is in.
 fn is_listed(list: &[u8], program: &[u8]) -> bool {
-    list.split(|&byte| byte == b':').filter(|entry| !entry.is_empty()).any(|entry| match entry.ends_with(b"/") {
-        true => program.starts_with(entry),
-        false if entry.contains(&b'/') => program == entry,
-        false => file_name(program) == entry,
+    list.split(|&byte| byte == b':').filter(|entry| !entry.is_empty()).any(|entry| {
+        match entry.ends_with(b"/") {
+            true => program.starts_with(entry),
+            false if entry.contains(&b'/') => program == entry,
+            false => file_name(program) == entry,
+        }
     })
 }
 
@@ -300,9 +302,8 @@ pub fn export() {
         unsafe { array.add(kept).write(entry) };
         kept += 1;
     };
-    let of_ours = |entry: &[u8]| {
-        [&b"LD_PRELOAD="[..], b"SYN_JOB=", ADDED].iter().any(|name| entry.starts_with(name))
-    };
+    let of_ours =
+        |entry: &[u8]| [&b"LD_PRELOAD="[..], b"SYN_JOB=", ADDED].iter().any(|name| entry.starts_with(name));
     for entry in entries().filter(|entry| added.is_none() || !of_ours(entry)) {
         put(entry.as_ptr().cast());
     }

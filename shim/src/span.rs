@@ -238,8 +238,19 @@ fn write<const N: usize>(
         times.end = clock::units(end).saturating_sub(clock::units(state.last_end));
         // SAFETY: there is room, the area behind the cursor is zero, and the macros that call this give as many
         // numbers, texts and lists as the table says (checked by the tests on every call).
-        let bytes =
-            unsafe { record::encode(Some(&mut state.memory), state.cursor, call, flags, times, outcome, numbers, texts, list) };
+        let bytes = unsafe {
+            record::encode(
+                Some(&mut state.memory),
+                state.cursor,
+                call,
+                flags,
+                times,
+                outcome,
+                numbers,
+                texts,
+                list,
+            )
+        };
         state.cursor = state.cursor.wrapping_add(bytes);
         state.last_end = state.last_end.max(end);
     }

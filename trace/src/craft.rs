@@ -71,7 +71,14 @@ impl Craft {
             boot_id: *b"crafted-boot-id.",
             host: [0; 64],
         };
-        let craft = Craft { header, records: Vec::new(), memory: Box::new(Writer::NEW), end_ns: 0, flags: 0, cpu: (None, None) };
+        let craft = Craft {
+            header,
+            records: Vec::new(),
+            memory: Box::new(Writer::NEW),
+            end_ns: 0,
+            flags: 0,
+            cpu: (None, None),
+        };
         craft.host("node0")
     }
 

@@ -164,9 +164,12 @@ impl Descriptors {
                     touched,
                 );
             }
-            Call::Fopen => {
-                self.open_stream(fd, flags::of_stream_mode(&event.texts[1].bytes()), stat(numbers, 1), touched)
-            }
+            Call::Fopen => self.open_stream(
+                fd,
+                flags::of_stream_mode(&event.texts[1].bytes()),
+                stat(numbers, 1),
+                touched,
+            ),
             Call::Freopen => self.reopen_stream(event, touched),
             Call::Opendir => {
                 let flags = flags::O_DIRECTORY | flags::O_CLOEXEC | flags::O_NONBLOCK;
@@ -174,7 +177,12 @@ impl Descriptors {
             }
             Call::Popen => {
                 touched.path = None;
-                self.open_stream(fd, flags::of_stream_mode(&event.texts[1].bytes()) & flags::O_ACCMODE, PIPE, touched);
+                self.open_stream(
+                    fd,
+                    flags::of_stream_mode(&event.texts[1].bytes()) & flags::O_ACCMODE,
+                    PIPE,
+                    touched,
+                );
             }
             Call::Pipe => self.pipe(event, touched),
             Call::InheritedFd => self.inherit(event, touched),

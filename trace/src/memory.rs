@@ -86,7 +86,8 @@ impl Body {
     /// Its place: the topmost eight bits of the sum of the words, each times a factor of its own, modulo 2⁶⁴.
     #[inline(always)]
     pub fn place(&self) -> usize {
-        let products = self.0.iter().zip(BODY_FACTORS).map(|(&word, factor)| (word as u64).wrapping_mul(factor));
+        let products =
+            self.0.iter().zip(BODY_FACTORS).map(|(&word, factor)| (word as u64).wrapping_mul(factor));
         (products.fold(0, u64::wrapping_add) >> 56) as usize
     }
 }

@@ -156,11 +156,20 @@ mod tests {
     }
 
     fn events(trace: &[u8]) -> Vec<(Call, u8, record::Times, i64, i32, Vec<i64>, Vec<Vec<u8>>)> {
-        let (mut memory, mut rest, mut found) = (memory::Reader::default(), &trace[HEADER_BYTES..], Vec::new());
+        let (mut memory, mut rest, mut found) =
+            (memory::Reader::default(), &trace[HEADER_BYTES..], Vec::new());
         while let Some(record) = record::decode(&mut memory, &mut rest).unwrap() {
             let texts = record.texts.iter().map(|text| text.bytes().into_owned()).collect();
             let numbers = record.numbers.to_vec();
-            found.push((record.call, record.flags, record.times, record.result, record.errno, numbers, texts));
+            found.push((
+                record.call,
+                record.flags,
+                record.times,
+                record.result,
+                record.errno,
+                numbers,
+                texts,
+            ));
         }
         found
     }
@@ -183,7 +192,10 @@ mod tests {
     fn rounded_times_do_not_drift() {
         let trace = trace(3000);
         let packed = pack(&trace, Times::Rounded).unwrap();
-        assert!(packed.len() * 2 < pack(&trace, Times::Exact).unwrap().len() * 3 && packed.len() * 4 < trace.len());
+        assert!(
+            packed.len() * 2 < pack(&trace, Times::Exact).unwrap().len() * 3
+                && packed.len() * 4 < trace.len()
+        );
         let (before, after) = (events(&trace), events(&unpack(&packed).unwrap()));
         assert_eq!(before.len(), after.len());
         let (mut recorded, mut rounded, mut cpu) = (0, 0, (0, 0));
@@ -193,7 +205,10 @@ mod tests {
             assert!(off(exact.took, close.took) < 0.07, "{exact:?} {close:?}");
             recorded += exact.end;
             rounded += close.end;
-            assert!(i64::abs_diff(recorded as i64, rounded as i64) <= 1 << DROPPED_BITS, "{recorded} {rounded}");
+            assert!(
+                i64::abs_diff(recorded as i64, rounded as i64) <= 1 << DROPPED_BITS,
+                "{recorded} {rounded}"
+            );
             cpu = (cpu.0 + exact.cpu_before, cpu.1 + close.cpu_before);
             assert!(u64::abs_diff(cpu.0, cpu.1) < 6000);
             assert_eq!((before.0, before.1, before.3, before.4), (after.0, after.1, after.3, after.4));
@@ -206,7 +221,10 @@ mod tests {
         let packed = pack(&trace(50), Times::Rounded).unwrap();
         for length in 0..packed.len() - 1 {
             let error = unpack(&packed[..length]).unwrap_err();
-            assert!(error == PackError::CutOff || matches!(error, PackError::Damaged(_)), "{length}: {error}");
+            assert!(
+                error == PackError::CutOff || matches!(error, PackError::Damaged(_)),
+                "{length}: {error}"
+            );
         }
         let mut newer = packed.clone();
         newer[8] = 9;
@@ -219,7 +237,8 @@ mod tests {
             }
         }
         // Times of a damaged clock are strange, and come back as strange.
-        let strange = Craft::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
+        let strange =
+            Craft::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
         let mut bytes = strange.bytes();
         let end = HEADER_BYTES + 3;
         bytes.splice(end..end + 1, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);

@@ -423,7 +423,10 @@ pub enum Fault {
 /// # Errors
 /// [`Fault`] when there is something that is not a record.
 #[inline]
-pub fn decode<'a>(memory: &mut memory::Reader<'a>, bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, Fault> {
+pub fn decode<'a>(
+    memory: &mut memory::Reader<'a>,
+    bytes: &mut &'a [u8],
+) -> Result<Option<Record<'a>>, Fault> {
     if bytes.first().is_none_or(|&byte| byte == 0) {
         return Ok(None);
     }
@@ -497,7 +500,8 @@ fn read_times(body: &mut &[u8], flags: u8) -> Result<Times, Fault> {
 #[inline(always)]
 fn remember<'a>(memory: &mut memory::Reader<'a>, record: &Record<'a>, rest: &'a [u8]) {
     let (numbers, _, lists) = record.call.shape();
-    if !record.call.recurs() || numbers + record.list.len() + 2 > memory::WORDS || record.flags & SIGNAL != 0 {
+    if !record.call.recurs() || numbers + record.list.len() + 2 > memory::WORDS || record.flags & SIGNAL != 0
+    {
         return;
     }
     let outcome = if record.flags & FAILED != 0 { i64::from(record.errno) } else { record.result };
@@ -641,8 +645,17 @@ mod tests {
             let times = Times { end: 123_456_789, took: 77_777, ..Times::default() };
             // SAFETY: the buffers have the room and are zero.
             let bytes = unsafe {
-                let length =
-                    encode(None, encoded.as_mut_ptr(), Call::Rename, SIGNAL, Times::default(), 0, &[], texts, &[]);
+                let length = encode(
+                    None,
+                    encoded.as_mut_ptr(),
+                    Call::Rename,
+                    SIGNAL,
+                    Times::default(),
+                    0,
+                    &[],
+                    texts,
+                    &[],
+                );
                 copy_with_times(copy.as_mut_ptr(), &encoded[..length], times)
             };
             let record = decode(&mut memory::Reader::default(), &mut &copy[..bytes]).unwrap().unwrap();
@@ -656,7 +669,11 @@ mod tests {
     fn every_cut_is_noticed() {
         let bytes = write(Call::Rename, 0, 0, &[], &[&[b'p'; 300], b"new"], &[]);
         for cut in 1..bytes.len() {
-            assert_eq!(decode(&mut memory::Reader::default(), &mut &bytes[..cut]).unwrap_err(), Fault::CutOff, "cut at {cut}");
+            assert_eq!(
+                decode(&mut memory::Reader::default(), &mut &bytes[..cut]).unwrap_err(),
+                Fault::CutOff,
+                "cut at {cut}"
+            );
         }
         assert!(decode(&mut memory::Reader::default(), &mut &[][..]).unwrap().is_none());
         assert!(decode(&mut memory::Reader::default(), &mut &[0, 1, 2][..]).unwrap().is_none());
@@ -664,7 +681,10 @@ mod tests {
 
     #[test]
     fn damage_is_told_apart() {
-        assert_eq!(decode(&mut memory::Reader::default(), &mut &[4, 158, 1, 0, 0][..]).unwrap_err(), Fault::UnknownCall(79));
+        assert_eq!(
+            decode(&mut memory::Reader::default(), &mut &[4, 158, 1, 0, 0][..]).unwrap_err(),
+            Fault::UnknownCall(79)
+        );
         let mut bytes = write(Call::Fsync, 0, 0, &[3], &[], &[]);
         bytes[0] += 1;
         bytes.push(1);
@@ -702,7 +722,8 @@ mod tests {
         }
 
         fn read(&self) -> Vec<Record<'_>> {
-            let (mut memory, mut rest, mut records) = (memory::Reader::default(), &self.bytes[..], Vec::new());
+            let (mut memory, mut rest, mut records) =
+                (memory::Reader::default(), &self.bytes[..], Vec::new());
             while let Some(record) = decode(&mut memory, &mut rest).unwrap() {
                 records.push(record);
             }
@@ -724,7 +745,10 @@ mod tests {
         let records = thread.read();
         for index in [0, 2, 3, 4] {
             let record = &records[index];
-            assert_eq!((record.call, record.result, record.numbers[..2].to_vec()), (Call::MpiWait, 0, vec![1, 1]));
+            assert_eq!(
+                (record.call, record.result, record.numbers[..2].to_vec()),
+                (Call::MpiWait, 0, vec![1, 1])
+            );
             assert!(record.list.iter().eq(list), "record {index}");
             assert_eq!((record.times.end, record.times.took), (100, 40));
         }
@@ -745,7 +769,11 @@ mod tests {
             thread.write(Call::Dup3, flags, outcome, &[fd, offset, 0], &[], &[]);
             expected.push((flags, if failed { -1 } else { offset }, [fd, offset, 0]));
         }
-        let found: Vec<_> = thread.read().iter().map(|r| (r.flags, r.result, [r.numbers[0], r.numbers[1], r.numbers[2]])).collect();
+        let found: Vec<_> = thread
+            .read()
+            .iter()
+            .map(|r| (r.flags, r.result, [r.numbers[0], r.numbers[1], r.numbers[2]]))
+            .collect();
         assert!(found == expected);
     }
 
@@ -768,8 +796,10 @@ mod tests {
     #[test]
     fn heads_of_paths_are_written_once() {
         let mut thread = Thread::new();
-        let paths: [&[u8]; 5] = [b"/usr/include/bits/types.h", b"/usr/include/bits/time.h", b"/x", b"no-slash", b"no-slash"];
-        let bytes: Vec<usize> = paths.iter().map(|path| thread.write(Call::Unlink, 0, 0, &[], &[path], &[])).collect();
+        let paths: [&[u8]; 5] =
+            [b"/usr/include/bits/types.h", b"/usr/include/bits/time.h", b"/x", b"no-slash", b"no-slash"];
+        let bytes: Vec<usize> =
+            paths.iter().map(|path| thread.write(Call::Unlink, 0, 0, &[], &[path], &[])).collect();
         assert!(bytes[1] + 17 < bytes[0] && bytes[4] + 6 < bytes[3], "{bytes:?}");
         // What a signal handler writes is neither remembered nor does it refer to anything.
         thread.write(Call::Unlink, SIGNAL, 0, &[], &[b"/usr/include/asm/x"], &[]);
@@ -795,7 +825,8 @@ mod tests {
         thread.write(Call::Poll, 0, 1, &[1, 0], &[], &[3, 1]);
         thread.write(Call::Poll, 0, 1, &[1, 0], &[], &[3, 1]);
         let records = thread.read();
-        let seen: Vec<_> = records.iter().map(|record| (record.call, record.numbers[0], record.times.end)).collect();
+        let seen: Vec<_> =
+            records.iter().map(|record| (record.call, record.numbers[0], record.times.end)).collect();
         let once = (Call::Poll, 1, 100);
         assert_eq!(seen, [once, (Call::Repeats, 3, 300), once, (Call::Repeats, 1, 100), once, once]);
         assert_eq!(records[1].times.took, 120);
@@ -807,6 +838,9 @@ mod tests {
         assert_eq!(decode(&[3, 4 * 9 + 1, 1, 1]), Fault::UnknownPlace(9));
         assert_eq!(decode(&[5, 0xff, 0xff, 0x7f, 1, 1]), Fault::UnknownPlace(0x1f_ffff >> 2));
         assert_eq!(decode(&[6, 2 * Call::Unlink as u8, 0, 1, 1, 0, 2 * 5 + 1]), Fault::UnknownPlace(5));
-        assert_eq!(decode(&[7, 2 * Call::Unlink as u8, 0, 1, 1, 0, 0x80 | (2 * 5 + 1), 0]), Fault::UnknownPlace(5));
+        assert_eq!(
+            decode(&[7, 2 * Call::Unlink as u8, 0, 1, 1, 0, 0x80 | (2 * 5 + 1), 0]),
+            Fault::UnknownPlace(5)
+        );
     }
 }

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use syn_trace::craft::Craft;
 use syn_trace::descriptors::Descriptors;
-use syn_trace::memory::Reader;
 use syn_trace::header::{HEADER_BYTES, Header, MAGIC, VERSION};
+use syn_trace::memory::Reader;
 use syn_trace::reader::Ending;
 use syn_trace::record::{self, MAX_RECORD_BYTES};
 use syn_trace::run::GapMeter;

@@ -140,7 +140,9 @@ pub fn screen(run: &Run, info: &Info, rows: usize) -> String {
         if process.launcher {
             let _ = write!(line, " (launcher)");
         }
-        if process.observed.dropped + process.observed.not_understood > 0 || !process.observed.unobserved.is_empty() {
+        if process.observed.dropped + process.observed.not_understood > 0
+            || !process.observed.unobserved.is_empty()
+        {
             line += " (not all seen)";
         }
         lines.push(line);

@@ -1,12 +1,13 @@
 //! Calls by kind: I/O, MPI, sleeps, what MPI does inside its own calls, and all the rest.
 
 use super::program::Stretch;
+use super::waiting::may_wait;
 use super::{Lowering, Visit};
 use crate::dependency::Stage;
 use crate::mpi::Around;
 use crate::sweep::Seen;
 use syn_plan::Op;
-use syn_trace::{Call, record};
+use syn_trace::Call;
 
 /// Shorter waits say nothing about how the library waits.
 const LEAST_WAIT_NS: u64 = 100_000;
@@ -40,7 +41,7 @@ impl Lowering<'_> {
         let took_ns = visit.end_ns - visit.begin_ns;
         let sleeps = is_sleep(seen.event.call);
         let cpu_ns = if sleeps { 0 } else { visit.cpu_ns.unwrap_or(took_ns) };
-        let idle_ns = if sleeps || seen.event.has(record::WAITED) { took_ns - cpu_ns } else { 0 };
+        let idle_ns = if may_wait(seen.event.call) { took_ns - cpu_ns } else { 0 };
         let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
         for mut later in [gap, own] {
             let before = later.split_at(awaited_ns);
@@ -75,8 +76,9 @@ impl Lowering<'_> {
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
     }
 
-    /// A call that is not replayed: its processor time is work, what it waited for is a wait, and the rest is
-    /// waiting that no rule explains.
+    /// A call that is not replayed: its processor time is work, what it waited for is a wait. Without such, the time
+    /// without the processor is waiting that no rule explains; behind it, it is the time to wake up, which a replay
+    /// takes by itself.
     pub(super) fn pass(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
         let awaited_ns =
@@ -84,7 +86,8 @@ impl Lowering<'_> {
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.begin_ns, awaited_ns);
         let rest_ns = visit.end_ns.saturating_sub(awaited_ns);
         let cpu_ns = visit.cpu_ns.map_or(rest_ns, |cpu| cpu.min(rest_ns));
-        let idle_ns = if seen.event.has(record::WAITED) { rest_ns - cpu_ns } else { 0 };
+        let is_explained = awaited_ns > visit.begin_ns;
+        let idle_ns = if may_wait(seen.event.call) && !is_explained { rest_ns - cpu_ns } else { 0 };
         let stretch = Stretch { start_ns: awaited_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
         self.threads[seen.thread as usize].program.compute(stretch);
     }

@@ -13,6 +13,7 @@ mod io;
 mod polling;
 mod program;
 mod unreplayed;
+mod waiting;
 
 use crate::clocks::Clocks;
 use crate::costs::Costs;

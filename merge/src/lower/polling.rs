@@ -4,10 +4,10 @@
 //! find out. So the run becomes one wait, and its processor time is waiting, not work.
 
 use super::program::{Program, Stretch};
+use super::waiting::may_wait;
 use super::{Lowering, Visit};
 use crate::mpi::TimedCall;
 use syn_plan::Op;
-use syn_trace::record;
 use syn_trace::run::Gap;
 
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
@@ -102,7 +102,7 @@ impl Lowering<'_> {
     pub(super) fn polled_meanwhile(&mut self, visit: &Visit<'_>) -> bool {
         let took_ns = visit.end_ns - visit.begin_ns;
         let cpu_ns = visit.cpu_ns.unwrap_or(took_ns);
-        let idle_ns = if visit.seen.event.has(record::WAITED) { took_ns - cpu_ns } else { 0 };
+        let idle_ns = if may_wait(visit.seen.event.call) { took_ns - cpu_ns } else { 0 };
         let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
         is_little(cpu_ns, visit) && self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
     }

@@ -18,8 +18,8 @@ use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 use entries::{note_missed, record_completions, record_submissions};
 use registrations::give;
-use syn_trace::calls::Call;
 use ring::{REGISTERED, Ring, SETUP_REGISTERED_FD_ONLY, SETUP_SQPOLL};
+use syn_trace::calls::Call;
 
 pub use ring::Parameters;
 

@@ -16,6 +16,7 @@ static const struct part parts[] = {
     {"mutex", mutexes},
     {"mutex-timed", mutexes_in_time},
     {"condition", conditions},
+    {"cancel", cancelled_waits},
     {"rwlock", rwlocks},
     {"barrier", barriers},
     {"semaphore", semaphores},

@@ -13,6 +13,7 @@ void mutexes(void);
 void mutexes_in_time(void);
 void free_locks(void);
 void conditions(void);
+void cancelled_waits(void);
 void rwlocks(void);
 void barriers(void);
 void semaphores(void);

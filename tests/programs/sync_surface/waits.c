@@ -73,6 +73,48 @@ void conditions(void)
     CHECK_OK(pthread_condattr_destroy(&attributes));
 }
 
+static void unlock(void *which)
+{
+    CHECK_OK(pthread_mutex_unlock(which));
+}
+
+static void *wait_until_cancelled(void *semaphore)
+{
+    if (semaphore)
+        CHECK_OK(sem_wait(semaphore));
+    CHECK_OK(pthread_mutex_lock(&mutex));
+    pthread_cleanup_push(unlock, &mutex);
+    for (;;)
+        CHECK_OK(pthread_cond_wait(&condition, &mutex));
+    pthread_cleanup_pop(1);
+    return NULL;
+}
+
+static void cancel(pthread_t thread)
+{
+    void *result;
+    CHECK_OK(pthread_cancel(thread));
+    CHECK_OK(pthread_join(thread, &result));
+    CHECK(result == PTHREAD_CANCELED);
+}
+
+/* Cancellation unwinds the stack of a thread that waits, and its clean-up finds the mutex locked. */
+void cancelled_waits(void)
+{
+    enum { WAITERS = 1 };
+    sem_t semaphore;
+    CHECK_OK(sem_init(&semaphore, 0, 0));
+    pthread_t thread = start_thread(wait_until_cancelled, NULL);
+    UNTIL(waiters_of(&condition) == 1);
+    cancel(thread);
+    thread = start_thread(wait_until_cancelled, &semaphore);
+    UNTIL(word_of(&semaphore, WAITERS) == 1);
+    cancel(thread);
+    CHECK_OK(pthread_mutex_trylock(&mutex));
+    CHECK_OK(pthread_mutex_unlock(&mutex));
+    CHECK_OK(sem_destroy(&semaphore));
+}
+
 static pthread_barrier_t barrier;
 static int serial;
 

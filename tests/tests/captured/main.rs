@@ -34,7 +34,7 @@ impl Observed {
         let calls = [&transfers::calls(), calls].join(",");
         let strace = strace::job(&output, &observed.folder("run"), calls.trim_end_matches(','));
         let outcome = strace.followed_by(job).run_in(&work).succeeded();
-        let run = Run::open(&observed.folder("run"));
+        let run = Run::open(observed.folder("run"));
         check_launchers(&run.unwrap_or_else(|error| panic!("{error}\n{}", outcome.stderr)));
         observed
     }

@@ -65,6 +65,16 @@ fn conditions() {
     );
 }
 
+/// A wait that is cancelled does not return and has no record; the threads' traces end in an orderly way.
+#[test]
+fn cancelled_waits() {
+    let (_, dump) = part("cancel");
+    assert_eq!((count(&dump, "pthread_cond_wait"), count(&dump, "sem_wait")), (0, 0));
+    let ended: Vec<_> = dump.calls("thread-end").map(|seen| seen.depth).collect();
+    assert_eq!(ended, [0, 0]);
+    assert_eq!(count(&dump, "pthread_join"), 2);
+}
+
 #[test]
 fn read_write_locks() {
     let (_, dump) = part("rwlock");

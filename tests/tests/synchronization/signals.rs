@@ -142,14 +142,16 @@ fn jumps_out_of_writes() {
     assert_eq!(recorded.run.dropped(), 0);
 }
 
-/// The timer's handler leaves whatever it interrupts, the writing of records too.
+/// The timer's handler leaves whatever it interrupts, the writing of records too. Arrivals that find no room while a
+/// record is being written are counted.
 #[test]
 fn jumps_by_a_timer() {
     let (recorded, dump) = part("timed-jumps");
-    assert_eq!(arrivals(&dump, SIGUSR1), 1000);
+    let (arrived, dropped) = (arrivals(&dump, SIGUSR1) as u64, recorded.run.dropped());
+    assert!(arrived <= 1000 && arrived + dropped >= 1000, "{arrived} arrived, {dropped} dropped");
+    assert!(dropped < 100, "{dropped} dropped");
     let last = dump.calls("pwrite").last().expect("the program writes");
     assert_eq!((last.depth, number(last, "count"), last.result), (0, 7, 7));
-    assert_eq!(recorded.run.dropped(), 0);
 }
 
 #[test]

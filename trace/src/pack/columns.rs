@@ -89,7 +89,8 @@ impl Columns {
         }
         self.push_time(Column::Gaps, Column::GapsHigh, times.gap, exact);
         self.push_time(Column::Took, Column::TookHigh, times.took, exact);
-        for (is_there, cpu) in [(split.readings.before, times.cpu_before), (split.readings.after, times.cpu_after)]
+        for (is_there, cpu) in
+            [(split.readings.before, times.cpu_before), (split.readings.after, times.cpu_after)]
         {
             if is_there {
                 self.push_time(Column::Cpu, Column::CpuHigh, cpu, exact);

@@ -7,6 +7,9 @@
 //!
 //! The loader maps libraries by system calls of its own; those mappings are not in here.
 
+// A slot is a number, which names its place in each of several tables.
+#![allow(clippy::needless_range_loop)]
+
 use crate::process;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
