@@ -39,7 +39,7 @@ fn traces_of_other_versions_and_lengths() {
     let folder = Folder::new();
     let file = folder.path().join("1-1-0.trace");
     let mut newer = rank(0).bytes();
-    newer[8] = 2;
+    newer[8] = 3;
     let header_only = &rank(0).bytes()[..100];
     for (bytes, expected) in [(&newer[..], "newer than 2"), (header_only, "100 of 512"), (&[], "0 of 512")] {
         fs::write(&file, bytes).unwrap();

@@ -52,8 +52,8 @@ fn not_entered(threads: &[Craft]) -> Vec<Value> {
 #[test]
 fn a_process_that_left_no_trace_is_named() {
     let missing = not_entered(&[launcher(&[101, 102, 103]), rank(0), rank(1)]);
-    let expected =
-        json!({"pid": 103, "rank": null, "program": "/bin/app", "started_by": 100, "call": "posix_spawn"});
+    let expected = json!({"pid": 103, "rank": null, "program": "/bin/app", "started_by": 100, "call": "posix_spawn",
+            "why": "its file cannot be looked at any more"});
     assert_eq!(missing, [expected]);
 }
 

@@ -84,11 +84,20 @@ pub fn units(ticks: u64) -> u64 {
     ticks >> TSC_SHIFT
 }
 
-/// Both clocks at one instant: the counter is read on both sides and the middle taken.
+/// Both clocks at one instant: the counter is read on both sides and the middle taken. Of a few readings the closest, since
+/// the thread may lose its processor in between.
 pub fn pair() -> ClockPair {
-    let before = ticks();
-    let monotonic_ns = sys::clock_ns(libc::CLOCK_MONOTONIC);
-    ClockPair { ticks: before + (ticks().saturating_sub(before)) / 2, monotonic_ns }
+    const READINGS: usize = 3;
+    let mut closest = (u64::MAX, ClockPair { ticks: 0, monotonic_ns: 0 });
+    for _ in 0..READINGS {
+        let before = ticks();
+        let monotonic_ns = sys::clock_ns(libc::CLOCK_MONOTONIC);
+        let width = ticks().saturating_sub(before);
+        if width < closest.0 {
+            closest = (width, ClockPair { ticks: before + width / 2, monotonic_ns });
+        }
+    }
+    closest.1
 }
 
 /// CPU time of this thread, nanoseconds.

@@ -301,7 +301,8 @@ fn append_side_slots(state: &mut State) {
     state.encoding.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     let mut index = 0;
-    while index < state.side_used.load(Ordering::Relaxed) {
+    // A handler may set another one aside until the count is back to none.
+    while state.side_used.compare_exchange(index, 0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         let (end, took, bytes) = (state.side[index].end, state.side[index].took, state.side[index].bytes);
         if bytes != 0 {
             append_one(state, index, end, took, bytes);
@@ -309,7 +310,6 @@ fn append_side_slots(state: &mut State) {
         state.side[index] = SideSlot { end: 0, took: 0, bytes: 0, record: [0; _] };
         index += 1;
     }
-    state.side_used.store(0, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     state.encoding.store(false, Ordering::Relaxed);
 }

@@ -136,6 +136,26 @@ pub fn word_at(address: *const u32) -> Option<u32> {
     readable.then(|| unsafe { address.read() })
 }
 
+/// Does something in which no handler of the program's may run: it could jump out of the middle, with a descriptor open or
+/// half of a change made. (A fault in it would end the process; it touches our own memory only.)
+pub fn without_signals<T>(action: impl FnOnce() -> T) -> T {
+    const BYTES: usize = size_of::<u64>();
+    let (all, mut before) = (u64::MAX, 0u64);
+    let set = |new: *const u64, old: *mut u64| {
+        // SAFETY: both are null or valid, and as long as said.
+        unsafe {
+            let arguments = [libc::SIG_SETMASK as usize, new as usize, old as usize, BYTES, 0, 0];
+            call(libc::SYS_rt_sigprocmask, arguments)
+        }
+    };
+    let changed = set(&raw const all, &raw mut before) == 0;
+    let result = action();
+    if changed {
+        set(&raw const before, core::ptr::null_mut());
+    }
+    result
+}
+
 /// Nanoseconds of `clock`; 0 if the clock does not exist.
 pub fn clock_ns(clock: c_int) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -204,6 +204,10 @@ impl State {
         let used = self.window_offset + (self.cursor as u64 - self.window as u64);
         let offset = used & !(PAGE as u64 - 1);
         let length = GROW_BYTES.max((bytes + PAGE).next_multiple_of(PAGE));
+        sys::without_signals(|| self.move_window(used, offset, length))
+    }
+
+    fn move_window(&mut self, used: u64, offset: u64, length: usize) -> bool {
         let Some(window) = self.map_further(offset, length) else {
             self.stop(header::STATE_STOPPED);
             return false;
@@ -354,10 +358,12 @@ pub fn obtain(frame: usize) -> Option<*mut State> {
         return None;
     }
     tls::set(tls::MAKING);
-    let made = map_state()
-        .and_then(|state| start(state, frame, (frame.saturating_sub(8 << 20), frame + (64 << 10)), 0));
-    tls::set(made.unwrap_or(tls::ENDED));
-    made
+    let stack = (frame.saturating_sub(8 << 20), frame + (64 << 10));
+    sys::without_signals(|| {
+        let made = map_state().and_then(|state| start(state, frame, stack, 0));
+        tls::set(made.unwrap_or(tls::ENDED));
+        made
+    })
 }
 
 /// Makes the state of a thread that one of our hooks has started: its stack and its creator are known.

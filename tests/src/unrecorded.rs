@@ -88,6 +88,11 @@ fn process_surface() {
 }
 
 #[test]
+fn sync_surface() {
+    in_both_variants("sync_surface", &[]);
+}
+
+#[test]
 fn wrong_usage_has_code_2() {
     let folder = Path::new("/");
     let outcome = Job::new(program("posix_surface")).arg("--no-such-option").run_in(folder);

@@ -205,6 +205,10 @@ impl Descriptors {
             }
             Call::Openat2 => self.open(result, numbers[1] as i32, stat(numbers, 4), touched),
             Call::MemfdCreate => self.open(result, flags::O_RDWR, [MEMORY_MODE, 0, numbers[1]], touched),
+            // A queue's descriptor closes itself at exec; its name is no path.
+            Call::MqOpen => {
+                self.open(result, numbers[0] as i32 | flags::O_CLOEXEC, [0, 0, numbers[2]], touched);
+            }
             Call::Chdir | Call::Fchdir => self.paths.folder.clone_from(&touched.path),
             Call::ProcessStart => self.paths.folder = self.paths.absolute(None, &event.texts[1].bytes()),
             Call::IoUringSetup | Call::IoUringRegister | Call::Sqe => self.apply_ring(event, touched),

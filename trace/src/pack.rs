@@ -155,7 +155,9 @@ mod tests {
         craft.call(Call::Repeats, at, 0, 0, &[7], &[], &[]).bytes()
     }
 
-    fn events(trace: &[u8]) -> Vec<(Call, u8, record::Times, i64, i32, Vec<i64>, Vec<Vec<u8>>)> {
+    type Plain = (Call, u8, record::Times, i64, i32, Vec<i64>, Vec<Vec<u8>>);
+
+    fn events(trace: &[u8]) -> Vec<Plain> {
         let (mut memory, mut rest, mut found) =
             (memory::Reader::default(), &trace[HEADER_BYTES..], Vec::new());
         while let Some(record) = record::decode(&mut memory, &mut rest).unwrap() {

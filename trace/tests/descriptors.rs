@@ -283,6 +283,20 @@ fn memory_that_is_a_file_has_no_path() {
 }
 
 #[test]
+fn a_message_queue_is_a_descriptor() {
+    let thread = app()
+        .call(Call::MqOpen, 100, 5, 3, &[2, 0o600, 9], &[b"/queue"], &[])
+        .call(Call::MqSend, 200, 5, 0, &[3, 5, 1, -1], &[], &[])
+        .close(300, 3);
+    let (descriptors, all) = follow(&[thread]);
+    let made = of(&all, Call::MqOpen)[0];
+    let file = descriptors.open_file(made.opened.unwrap());
+    assert_eq!((file.path.as_deref(), file.inode), (None, 9));
+    assert_eq!(of(&all, Call::MqSend)[0].file, made.opened);
+    assert_eq!(of(&all, Call::Close)[0].released, [made.opened.unwrap()]);
+}
+
+#[test]
 fn openat2_opens_below_its_directory() {
     let directory = i64::from(flags::O_DIRECTORY);
     let thread = app()

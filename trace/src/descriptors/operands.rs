@@ -38,6 +38,7 @@ const fn find(call: Call) -> Operands {
             | Call::InotifyInit
             | Call::PidfdOpen
             | Call::MemfdCreate
+            | Call::MqOpen
             | Call::IoUringSetup
     );
     let mut found = Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes };
