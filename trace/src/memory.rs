@@ -106,10 +106,15 @@ pub fn split(text: &[u8]) -> (&[u8], &[u8]) {
 #[inline]
 pub fn place_of_head(head: &[u8]) -> usize {
     let mut sum = head.len() as u64;
-    for chunk in head.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(HEAD_FACTOR).rotate_left(29);
+    let mut add = |word: u64| sum = (sum ^ word).wrapping_mul(HEAD_FACTOR).rotate_left(29);
+    let mut rest = head;
+    while let Some((chunk, behind)) = rest.split_first_chunk::<8>() {
+        add(u64::from_le_bytes(*chunk));
+        rest = behind;
+    }
+    if !rest.is_empty() {
+        // Byte by byte: a copy of unknown length would be a call of libc's.
+        add(rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)));
     }
     (sum.wrapping_mul(HEAD_FACTOR) >> 58) as usize
 }
