@@ -45,12 +45,12 @@ pub unsafe fn write(at: *mut u8, mut value: u64) -> *mut u8 {
 /// `at` must be valid for writing eight bytes.
 #[inline(always)]
 pub unsafe fn write_eight(at: *mut u8, value: u64) {
-    let mut word = 0;
-    for index in 0..8 {
-        word |= (value >> (7 * index) & 0x7f | 0x80) << (8 * index);
-    }
+    // Halves, quarters, eighths: each step makes room for the top bits of the lower parts.
+    let word = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+    let word = word & 0x0000_3fff_0000_3fff | (word & 0x0fff_c000_0fff_c000) << 2;
+    let word = word & 0x007f_007f_007f_007f | (word & 0x3f80_3f80_3f80_3f80) << 1;
     // SAFETY: as the caller vouches.
-    unsafe { at.cast::<u64>().write_unaligned((word & !(0x80 << 56)).to_le()) };
+    unsafe { at.cast::<u64>().write_unaligned((word | 0x0080_8080_8080_8080).to_le()) };
 }
 
 /// Reads one integer from the front of `bytes` and advances it. `None`: cut off, or longer than 64 bits.
@@ -113,5 +113,16 @@ mod tests {
     fn more_than_64_bits_are_refused() {
         assert_eq!(read(&mut &[0xff; 11][..]), None);
         assert_eq!(read(&mut &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02][..]), None);
+    }
+
+    #[test]
+    fn padded_ones_read_back() {
+        for value in (0..56).flat_map(|bit| [1u64 << bit, (1 << bit) - 1, 0x0055_aa12_3456_789a >> bit]) {
+            let mut bytes = [0u8; 8];
+            // SAFETY: eight bytes.
+            unsafe { write_eight(bytes.as_mut_ptr(), value) };
+            let mut rest = &bytes[..];
+            assert_eq!((read(&mut rest), rest.len()), (Some(value), 0), "{value:x}");
+        }
     }
 }
