@@ -11,6 +11,7 @@ mod trace;
 use std::collections::{BTreeMap, BTreeSet};
 use steps::{Moved, Step};
 use syn_trace::Run;
+use tests::workloads::python_itself;
 use tests::{Dump, Job, program, program_fortified, record, strace};
 
 /// asyncio over the loopback interface: a server and its clients in one process, with a thread, a timer and a child.
@@ -53,7 +54,7 @@ asyncio.run(main())
 
 fn asyncio() -> Job {
     // -S and -E: nothing of the machine's packages and settings.
-    Job::new("python3").args(["-S", "-E", "-c", ASYNCIO])
+    Job::new(python_itself()).args(["-S", "-E", "-c", ASYNCIO])
 }
 
 /// Compares the two records of a job, which makes these calls among others.
