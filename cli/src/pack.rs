@@ -1,16 +1,26 @@
 //! `syn pack`: makes the traces of run folders small, in place.
+//!
+//! Traces of one folder go into packed files of [`GROUP_BYTES`] or so. A packed file is read back and compared with what
+//! went into it before it stands in the folder, whole and written out; only then are the traces taken away. Whatever
+//! interrupts that, each trace is there once at least, and readers take it once.
 
 use crate::output::{complain, on_stdout};
 use crate::{DONE, LOOK};
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use syn_trace::pack::{self, Times};
+use syn_trace::header::{self, HEADER_BYTES};
+use syn_trace::pack::{self, Packer, Times};
 use syn_trace::reader::Ending;
 use syn_trace::run::EXTENSION;
-use syn_trace::{ThreadTrace, header};
+use syn_trace::{Run, ThreadTrace};
+
+/// Traces are packed together until they have so many bytes: enough to share what they have in common, and little
+/// enough to be in memory at once.
+const GROUP_BYTES: u64 = 64 << 20;
 
 /// Compresses the traces of run folders, in place; everything else reads them as before.
 #[derive(clap::Args)]
@@ -29,7 +39,7 @@ pub struct Args {
 /// What packing did.
 #[derive(Default)]
 struct Sum {
-    files: u64,
+    traces: u64,
     before: u64,
     after: u64,
     events: u64,
@@ -39,19 +49,27 @@ struct Sum {
 /// Runs the subcommand.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let times = if args.exact { Times::Exact } else { Times::Rounded };
-    let mut files = Vec::new();
+    let mut runs = Vec::new();
     for run in &args.runs {
-        files.extend(traces(run)?);
+        runs.push((run, traces(run)?));
     }
     let style = ProgressStyle::with_template("packing {pos} of {len} {bar:40}").context("a progress bar")?;
-    let bar = ProgressBar::new(files.len() as u64).with_style(style);
+    let all = runs.iter().map(|(_, files)| files.len() as u64).sum();
+    let bar = ProgressBar::new(all).with_style(style);
     let mut sum = Sum::default();
-    for file in &files {
-        if let Err(error) = pack_one(file, times, args.force, &mut sum) {
-            sum.left += 1;
-            bar.suspend(|| complain(&format!("{error:#}; it is left as it is")));
+    for (_, files) in &runs {
+        let mut group = Group::new(times);
+        for file in files {
+            if let Err(error) = group.add(file, args.force) {
+                sum.left += 1;
+                bar.suspend(|| complain(&format!("{error:#}; it is left as it is")));
+            }
+            if group.packer.unpacked_bytes() >= GROUP_BYTES {
+                std::mem::replace(&mut group, Group::new(times)).put(&mut sum)?;
+            }
+            bar.inc(1);
         }
-        bar.inc(1);
+        group.put(&mut sum)?;
     }
     bar.finish_and_clear();
     on_stdout(|out| {
@@ -59,7 +77,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         writeln!(
             out,
             "packed {} traces of {} events: {} bytes before, {} after; {:.1} and {:.2} an event",
-            sum.files,
+            sum.traces,
             sum.events,
             sum.before,
             sum.after,
@@ -71,6 +89,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })
 }
 
+/// The traces of a run that are not packed.
 fn traces(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let listed = std::fs::read_dir(run).with_context(|| format!("cannot list {}", run.display()))?;
     let mut files = Vec::new();
@@ -80,42 +99,103 @@ fn traces(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
-    if files.is_empty() {
+    if files.is_empty() && !Run::is_run(run) {
         bail!("{} is not a run folder: it holds no traces", run.display());
     }
     files.sort();
     Ok(files)
 }
 
-/// Packs one file; the packed one takes its place in one step.
-fn pack_one(path: &Path, times: Times, force: bool, sum: &mut Sum) -> anyhow::Result<()> {
-    let before = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    if pack::is_packed(&before) {
-        return Ok(());
+/// Traces that are packed together.
+struct Group {
+    times: Times,
+    packer: Packer,
+    files: Vec<(PathBuf, Vec<u8>)>,
+    sum: Sum,
+}
+
+impl Group {
+    fn new(times: Times) -> Group {
+        Group { times, packer: Packer::new(times), files: Vec::new(), sum: Sum::default() }
     }
-    let trace = ThreadTrace::open(path)?;
-    if !force && is_being_recorded(&trace) {
-        bail!("{}: process {} still records into it", path.display(), trace.header().pid);
+
+    fn add(&mut self, path: &Path, force: bool) -> anyhow::Result<()> {
+        let before = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let trace = ThreadTrace::open(path)?;
+        ensure!(before.len() >= HEADER_BYTES, "{}: it changed while it was read", path.display());
+        ensure!(!pack::is_packed(&before), "{}: it is a packed file already", path.display());
+        if !force && is_being_recorded(&trace) {
+            bail!("{}: process {} still records into it", path.display(), trace.header().pid);
+        }
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.with_context(|| format!("{}: its name is not UTF-8", path.display()))?;
+        self.packer.add(name, &before).map_err(|ending| match ending {
+            Ending::Whole => anyhow::anyhow!("{}: it changed while it was read", path.display()),
+            ending => anyhow::anyhow!(
+                "{}: {}",
+                path.display(),
+                crate::survey::describe_ending(ending).unwrap_or_default()
+            ),
+        })?;
+        let (events, used) = count(&trace);
+        self.sum.traces += 1;
+        self.sum.events += events;
+        self.sum.before += used;
+        self.files.push((path.to_owned(), before));
+        Ok(())
     }
-    let packed = pack::pack(&before, times).map_err(|ending| match ending {
-        Ending::Whole => anyhow::anyhow!("{}: changed while it was read", path.display()),
-        ending => anyhow::anyhow!(
-            "{}: {}",
-            path.display(),
-            crate::survey::describe_ending(ending).unwrap_or_default()
-        ),
-    })?;
-    let (events, used) = count(&trace);
-    let new = path.with_extension("pack");
-    let written = std::fs::write(&new, &packed).and_then(|()| std::fs::rename(&new, path));
-    if let Err(error) = written {
-        let _ = std::fs::remove_file(&new);
-        return Err(error).with_context(|| format!("cannot write {}", new.display()));
+
+    /// Puts the packed file in the place of its traces.
+    fn put(self, sum: &mut Sum) -> anyhow::Result<()> {
+        let Some((first, _)) = self.files.first() else { return Ok(()) };
+        let packed = self.packer.finish();
+        let path = unused(first);
+        let new = path.with_extension("packing");
+        let written = write(&new, &packed)
+            .and_then(|()| compare(&packed, self.times, &self.files))
+            .and_then(|()| Ok(std::fs::rename(&new, &path)?))
+            // The name must be on the disk before the traces are gone from it.
+            .and_then(|()| Ok(File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?));
+        if let Err(error) = written {
+            let _ = std::fs::remove_file(&new);
+            return Err(error.context(format!("cannot write {}; every trace is left as it is", new.display())));
+        }
+        for (file, _) in &self.files {
+            std::fs::remove_file(file)
+                .with_context(|| format!("cannot remove {}, which is packed in {}", file.display(), path.display()))?;
+        }
+        sum.traces += self.sum.traces;
+        sum.events += self.sum.events;
+        sum.before += self.sum.before;
+        sum.after += packed.len() as u64;
+        Ok(())
     }
-    sum.files += 1;
-    sum.events += events;
-    sum.before += used;
-    sum.after += packed.len() as u64;
+}
+
+/// The name of the packed file that begins with this trace.
+fn unused(first: &Path) -> PathBuf {
+    let path = first.with_extension(pack::EXTENSION);
+    let further = (2..).map(|number: u32| first.with_extension(format!("{number}.{}", pack::EXTENSION)));
+    std::iter::once(path.clone()).chain(further).find(|path| !path.exists()).unwrap_or(path)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    Ok(file.sync_all()?)
+}
+
+/// Reads the packed file back: what is not in it as it was must not be taken away.
+fn compare(packed: &[u8], times: Times, files: &[(PathBuf, Vec<u8>)]) -> anyhow::Result<()> {
+    let members = pack::unpack(packed)?;
+    ensure!(members.len() == files.len(), "it does not hold all traces when it is read back");
+    for (member, (file, bytes)) in members.iter().zip(files) {
+        ensure!(
+            pack::is_same(bytes, &member.bytes, times),
+            "{} is not in it as it was when it is read back",
+            file.display()
+        );
+    }
     Ok(())
 }
 

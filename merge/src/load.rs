@@ -189,7 +189,7 @@ fn survey(recorded: &mut Recorded, notes: &mut Notes) -> Result<()> {
             thread.trace.path().display()
         );
         recorded.events += look.events;
-        recorded.bytes += std::fs::metadata(thread.trace.path()).map_or(0, |metadata| metadata.len());
+        recorded.bytes += thread.trace.bytes();
         if !run.processes[thread.process].process_only {
             (start_ns, end_ns) = (start_ns.min(look.first_ns), end_ns.max(look.last_ns));
         }

@@ -1,40 +1,50 @@
-//! Packed traces: the same records, sorted into columns and compressed.
+//! Packed traces: the traces of many threads in one file, sorted into columns and compressed.
 //!
-//! The bodies of a trace compress well: loops make the same calls again and again. Its times do not: their lowest bits
-//! are noise of the clock and the machine. So the two are kept apart, and unless everything is asked for
-//! ([`Times::Exact`]) a time is rounded to [`KEPT_BITS`] bits behind its leading one, 3.2 % at most. What rounding takes
-//! off one gap or duration is added to the next, and times so long that more than [`DROPPED_BITS`] bits would go are kept
-//! whole: the time of an event since the start of its trace stays within a few microseconds of what was recorded, however
-//! many events come before it.
+//! What threads do compresses well: loops make the same calls again and again, and the processes of a run begin, load
+//! their libraries and end alike; so all traces of a file share their columns. Their times do not compress: the lowest
+//! bits are noise of the clock and the machine. So the two are kept apart. Times are coded by an arithmetic coder that
+//! learns how long each call takes and what lies between which calls, and unless everything is asked for
+//! ([`Times::Exact`]) a time is rounded to [`KEPT_BITS`] bits behind its leading one, 3.2 % at most; of no time more
+//! than [`DROPPED_BITS`] bits are dropped. What rounding takes off one gap or duration is added to the next: the time of
+//! an event since the start of its trace stays within a few microseconds of what was recorded, however many events come
+//! before it.
 //!
-//! A packed file replaces the trace under its own name; [`crate::ThreadTrace::open`] reads both. `FORMAT.md` has the layout.
-//!
-//! What can be wrong with a packed file is told by [`unpack`]; it never takes more memory than [`MAX_RATIO`] times the file.
+//! A packed file stands in the run folder in place of the traces that are in it; [`crate::Run::open`] reads both.
+//! `FORMAT.md` has the layout. A reader takes at most four times [`MAX_RATIO`] times the file of memory, whatever is in
+//! it, and some tens of mebibytes for what it learns.
 
+mod coder;
 mod columns;
+mod compress;
 mod rounding;
+mod times;
 
 use crate::header::HEADER_BYTES;
 use crate::memory;
 use crate::reader::Ending;
-use crate::record::{self, Fault};
-use columns::{Columns, Split};
+use crate::record::{self, Fault, Record};
+use crate::varint;
+use coder::{Decoder, Encoder};
+use columns::{Columns, Cursors, Join, Kind, Split, move_front, move_rest};
 use rounding::Rounding;
+use times::{Before, Packed, TimeCoder};
 
-/// The first bytes of a packed trace.
+/// The first bytes of a packed file.
 pub const MAGIC: [u8; 8] = *b"SYNPACK\n";
 /// The version of the packed format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// How a packed file is called: as the first trace in it, with this extension.
+pub const EXTENSION: &str = "pack";
 /// How many bits behind the leading one are kept of a time.
 pub const KEPT_BITS: u32 = 4;
 /// The most bits that rounding takes off a time.
 pub const DROPPED_BITS: u32 = 12;
-/// A file is never shorter than one byte for so many of the trace.
+/// A file is never shorter than one byte for so many of its traces.
 pub const MAX_RATIO: u64 = 1024;
-/// Bytes in front of the trace's header: magic, version, how times are packed, number of records.
-const FRONT_BYTES: usize = 8 + 4 + 4 + 8;
-/// Compression level of zstd: packing is done once, and unpacking is equally fast at each.
-const LEVEL: i32 = 19;
+/// Bytes in front of the columns.
+const FRONT_BYTES: usize = 8 + 4 + 4 + 5 * 8;
+/// The checksum at the end.
+const CHECKSUM_BYTES: usize = 4;
 
 /// How times are packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,221 +55,354 @@ pub enum Times {
     Rounded,
 }
 
-/// Why bytes are not a packed trace.
+/// Why bytes are not a packed file, or not one to be read as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackError {
-    /// Another version.
-    #[error("packed format {0}, this program reads {VERSION}")]
-    Version(u32),
+    /// An earlier version.
+    #[error("packed format {0} is older than {VERSION}, which this program reads; read it with the release that packed it")]
+    Older(u32),
+    /// A later version.
+    #[error("packed format {0} is newer than {VERSION}, which this program reads; update syn")]
+    Newer(u32),
     /// Shorter than it says.
-    #[error("cut off")]
+    #[error("a packed file that is cut off; the copy is incomplete")]
     CutOff,
     /// Something in it cannot be.
-    #[error("damaged ({0})")]
+    #[error("a damaged packed file ({0})")]
     Damaged(&'static str),
+    /// It holds several traces where one was to be read.
+    #[error("a packed file of {0} traces; name the folder it is in")]
+    Several(usize),
 }
 
-/// Packs a whole trace file.
-///
-/// # Errors
-/// How the records end, where that is not after a whole one: nothing of a damaged trace is to be lost in packing.
-///
-/// # Panics
-/// When `trace` is shorter than a header.
-pub fn pack(trace: &[u8], times: Times) -> Result<Vec<u8>, Ending> {
-    let (header, mut rest) = trace.split_at(HEADER_BYTES);
-    let mut columns = Columns::default();
-    let mut rounding = Rounding::new(times);
-    let (mut memory, mut records) = (Box::<memory::Reader<'_>>::default(), 0u64);
-    loop {
-        let (offset, before) = ((trace.len() - rest.len()) as u64, rest);
-        match record::decode(&mut memory, &mut rest) {
-            Ok(None) => break,
-            Ok(Some(record)) => {
-                let bytes = &before[..before.len() - rest.len()];
-                let split = Split::of(bytes).ok_or(Ending::Damaged { offset, fault: Fault::WrongLength })?;
-                columns.push(&split, rounding.apply(record.times), times);
-                records += 1;
-            }
-            Err(Fault::CutOff) => return Err(Ending::CutOff { offset }),
-            Err(fault) => return Err(Ending::Damaged { offset, fault }),
-        }
+/// A trace that was packed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The name of its file.
+    pub name: String,
+    /// What stood in it: header and records.
+    pub bytes: Vec<u8>,
+}
+
+/// Packs traces into one file.
+pub struct Packer {
+    times: Times,
+    columns: Columns,
+    coder: TimeCoder,
+    encoder: Encoder,
+    traces: u64,
+    unpacked: u64,
+}
+
+impl Packer {
+    /// An empty file.
+    pub fn new(times: Times) -> Packer {
+        let (columns, coder, encoder) = (Columns::default(), TimeCoder::new(times), Encoder::new());
+        Packer { times, columns, coder, encoder, traces: 0, unpacked: 0 }
     }
-    let mut packed = Vec::new();
-    packed.extend_from_slice(&MAGIC);
-    packed.extend_from_slice(&VERSION.to_le_bytes());
-    packed.extend_from_slice(&u32::from(times == Times::Rounded).to_le_bytes());
-    packed.extend_from_slice(&records.to_le_bytes());
-    packed.extend_from_slice(header);
-    columns.write(&mut packed, LEVEL);
-    let least = columns.unpacked_bytes() / MAX_RATIO + 1;
-    packed.resize(packed.len().max(least as usize), 0);
-    Ok(packed)
+
+    /// Adds the trace that stands in a file of this name.
+    ///
+    /// # Errors
+    /// How its records end, where that is not after a whole one: nothing of a damaged trace is to be lost in packing.
+    /// Nothing is added then.
+    ///
+    /// # Panics
+    /// When `trace` is shorter than a header.
+    pub fn add(&mut self, name: &str, trace: &[u8]) -> Result<(), Ending> {
+        let (header, records) = trace.split_at(HEADER_BYTES);
+        let count = count(trace)?;
+        let names = self.columns.of(Kind::Names as usize);
+        varint::push(names, name.len() as u64);
+        names.extend_from_slice(name.as_bytes());
+        self.columns.of(Kind::Headers as usize).extend_from_slice(header);
+        varint::push(self.columns.of(Kind::Counts as usize), count);
+        self.traces += 1;
+        self.unpacked += HEADER_BYTES as u64;
+        let (mut rounding, mut before, mut whole) = (Rounding::new(self.times), Before::default(), Vec::new());
+        for (bytes, record) in Records::of(records) {
+            let times = rounding.apply(record.times);
+            self.coder.code(&mut self.encoder, &mut before, record.call, record.flags, times);
+            let (front, rest) = self.split(bytes).expect("the record was decoded");
+            whole.clear();
+            join(&mut whole, front, times, record.flags, rest);
+            self.unpacked += whole.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Puts a record's fields into their columns; returns the two parts around its times.
+    fn split<'a>(&mut self, record: &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+        let mut body = record;
+        varint::read(&mut body)?;
+        let mut fields = Split { record: body, columns: &mut self.columns };
+        let (key, flags) = move_front(&mut fields)?;
+        let front = &body[..body.len() - fields.record.len()];
+        for _ in 0..times_of(flags) {
+            varint::read(&mut fields.record)?;
+        }
+        let rest = fields.record;
+        move_rest(&mut fields, (key, flags))?;
+        Some((front, rest))
+    }
+
+    /// Bytes of the traces in it.
+    pub fn unpacked_bytes(&self) -> u64 {
+        self.unpacked
+    }
+
+    /// The file.
+    pub fn finish(self) -> Vec<u8> {
+        let columns = self.columns.bytes();
+        let (frame, times) = (compress::compress(&columns), self.encoder.finish());
+        let mut packed = Vec::new();
+        packed.extend_from_slice(&MAGIC);
+        packed.extend_from_slice(&VERSION.to_le_bytes());
+        packed.extend_from_slice(&u32::from(self.times == Times::Rounded).to_le_bytes());
+        let lengths = [columns.len(), frame.len(), times.len()].map(|length| length as u64);
+        for number in [self.traces, self.unpacked].into_iter().chain(lengths) {
+            packed.extend_from_slice(&number.to_le_bytes());
+        }
+        packed.extend_from_slice(&frame);
+        packed.extend_from_slice(&times);
+        let least = self.unpacked.max(columns.len() as u64).div_ceil(MAX_RATIO) as usize;
+        packed.resize(packed.len().max(least), 0);
+        packed.extend_from_slice(&crc32fast::hash(&packed).to_le_bytes());
+        packed
+    }
 }
 
-/// True for the first bytes of a packed trace.
+/// True for the first bytes of a packed file.
 pub fn is_packed(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// The trace: a header and its records, as `pack` was given them but for what was rounded.
+/// The traces, as they were added but for what was rounded.
 ///
 /// # Errors
 /// [`PackError`].
-pub fn unpack(packed: &[u8]) -> Result<Vec<u8>, PackError> {
-    let front = packed.get(..FRONT_BYTES + HEADER_BYTES).ok_or(PackError::CutOff)?;
-    let number = |at: usize| u32::from_le_bytes([front[at], front[at + 1], front[at + 2], front[at + 3]]);
-    let long = |at: usize| u64::from(number(at)) | u64::from(number(at + 4)) << 32;
-    if !is_packed(front) {
-        return Err(PackError::Damaged("its first bytes are others"));
-    }
-    if number(8) != VERSION {
-        return Err(PackError::Version(number(8)));
-    }
-    let times = match number(12) {
-        0 => Times::Exact,
-        1 => Times::Rounded,
-        _ => return Err(PackError::Damaged("how its times are packed")),
+pub fn unpack(packed: &[u8]) -> Result<Vec<Member>, PackError> {
+    let Front { times, traces, unpacked, columns, frame, coded } = Front::of(packed)?;
+    let columns = compress::decompress(frame, columns)?;
+    let decoder = Decoder::new(coded).ok_or(PackError::Damaged("its times"))?;
+    let mut unpacker = Unpacker {
+        cursors: Cursors::new(&columns)?,
+        coder: TimeCoder::new(times),
+        decoder,
+        left: unpacked as usize,
     };
-    let budget = packed.len() as u64 * MAX_RATIO;
-    let columns = Columns::read(&packed[FRONT_BYTES + HEADER_BYTES..], budget, long(16))?;
-    let mut trace = front[FRONT_BYTES..].to_vec();
-    columns.join(times, &mut trace)?;
-    Ok(trace)
+    let mut members = Vec::new();
+    for _ in 0..traces {
+        members.push(unpacker.next()?);
+    }
+    let Unpacker { cursors, decoder, left, .. } = unpacker;
+    match left == 0 && cursors.are_at_end() && decoder.is_at_end() {
+        true => Ok(members),
+        false => Err(PackError::Damaged("it holds more than its traces")),
+    }
+}
+
+/// True when `unpacked` holds what `trace` does: the same header and, in order, the same records; of rounded times, but
+/// for the times.
+pub fn is_same(trace: &[u8], unpacked: &[u8], times: Times) -> bool {
+    let (Some((one, ones)), Some((other, others))) =
+        (trace.split_at_checked(HEADER_BYTES), unpacked.split_at_checked(HEADER_BYTES))
+    else {
+        return false;
+    };
+    let compared = |(_, record)| match times {
+        Times::Exact => record,
+        Times::Rounded => Record { times: record::Times::default(), ..record },
+    };
+    one == other && Records::of(ones).map(compared).eq(Records::of(others).map(compared))
+}
+
+/// What stands in front of a packed file, and its parts.
+struct Front<'a> {
+    times: Times,
+    traces: u64,
+    unpacked: u64,
+    columns: u64,
+    frame: &'a [u8],
+    coded: &'a [u8],
+}
+
+impl Front<'_> {
+    fn of(packed: &[u8]) -> Result<Front<'_>, PackError> {
+        let number = |at: usize| Some(u32::from_le_bytes(*packed.get(at..)?.first_chunk()?));
+        let long = |at: usize| Some(u64::from_le_bytes(*packed.get(at..)?.first_chunk()?));
+        if !is_packed(packed) {
+            return Err(PackError::Damaged("its first bytes are others"));
+        }
+        match number(8).ok_or(PackError::CutOff)? {
+            VERSION => {}
+            older if older < VERSION => return Err(PackError::Older(older)),
+            newer => return Err(PackError::Newer(newer)),
+        }
+        let numbers = [16, 24, 32, 40, 48].map(|at| long(at).unwrap_or(u64::MAX));
+        let [traces, unpacked, columns, frame, coded] = numbers;
+        let parts = packed.get(FRONT_BYTES..packed.len().saturating_sub(CHECKSUM_BYTES));
+        let (frame, behind) = parts.and_then(|parts| split_at(parts, frame)).ok_or(PackError::CutOff)?;
+        let (coded, _) = split_at(behind, coded).ok_or(PackError::CutOff)?;
+        let (all, checksum) = packed.split_last_chunk().ok_or(PackError::CutOff)?;
+        if crc32fast::hash(all) != u32::from_le_bytes(*checksum) {
+            return Err(PackError::Damaged("its checksum is another"));
+        }
+        if traces == 0 {
+            return Err(PackError::Damaged("it holds no traces"));
+        }
+        let times = match number(12) {
+            Some(0) => Times::Exact,
+            Some(1) => Times::Rounded,
+            _ => return Err(PackError::Damaged("how its times are packed")),
+        };
+        if unpacked.max(columns) > packed.len() as u64 * MAX_RATIO {
+            return Err(PackError::Damaged("it says more than fits into its size"));
+        }
+        Ok(Front { times, traces, unpacked, columns, frame, coded })
+    }
+}
+
+fn split_at(bytes: &[u8], at: u64) -> Option<(&[u8], &[u8])> {
+    bytes.split_at_checked(usize::try_from(at).ok()?)
+}
+
+/// Takes the traces of a file out, one after the other.
+struct Unpacker<'a> {
+    cursors: Cursors<'a>,
+    coder: TimeCoder,
+    decoder: Decoder<'a>,
+    /// How many bytes the traces that follow take.
+    left: usize,
+}
+
+impl<'a> Unpacker<'a> {
+    fn next(&mut self) -> Result<Member, PackError> {
+        let name = self.name().ok_or(PackError::Damaged("the name of a trace"))?;
+        let header = self.bytes(Kind::Headers, HEADER_BYTES as u64).ok_or(PackError::Damaged("a header"))?;
+        let timeless = self.timeless(header)?;
+        let (mut bytes, mut before) = (header.to_vec(), Before::default());
+        for (record, decoded) in Records::of(&timeless) {
+            let (call, flags) = (decoded.call, decoded.flags);
+            let times = self.coder.code(&mut self.decoder, &mut before, call, flags, Packed::default());
+            let (front, rest) = parts(record).ok_or(UNREADABLE)?;
+            join(&mut bytes, front, times, flags, rest);
+            if bytes.len() > self.left {
+                return Err(TOO_MUCH);
+            }
+        }
+        self.left = self.left.checked_sub(bytes.len()).ok_or(TOO_MUCH)?;
+        Ok(Member { name, bytes })
+    }
+
+    /// The records of a trace with zeros for times, which are shorter than with any others.
+    fn timeless(&mut self, header: &[u8]) -> Result<Vec<u8>, PackError> {
+        let count = self.cursors.of(Kind::Counts as usize).and_then(varint::read).ok_or(UNREADABLE)?;
+        let (mut records, mut record) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            record.clear();
+            let mut fields = Join { cursors: &mut self.cursors, record: &mut record };
+            let (key, flags) = move_front(&mut fields).ok_or(UNREADABLE)?;
+            fields.record.resize(fields.record.len() + times_of(flags), 0);
+            move_rest(&mut fields, (key, flags)).ok_or(UNREADABLE)?;
+            varint::push(&mut records, record.len() as u64);
+            records.extend_from_slice(&record);
+            if header.len() + records.len() > self.left {
+                return Err(TOO_MUCH);
+            }
+        }
+        match Records::of(&records).count() as u64 == count {
+            true => Ok(records),
+            false => Err(UNREADABLE),
+        }
+    }
+
+    /// A name that stays in its folder.
+    fn name(&mut self) -> Option<String> {
+        let length = varint::read(self.cursors.of(Kind::Names as usize)?)?;
+        let name = std::str::from_utf8(self.bytes(Kind::Names, length)?).ok()?;
+        (!name.contains(['/', '\0']) && !["", ".", ".."].contains(&name)).then(|| name.to_owned())
+    }
+
+    fn bytes(&mut self, kind: Kind, count: u64) -> Option<&'a [u8]> {
+        let column = self.cursors.of(kind as usize)?;
+        let (front, behind) = split_at(column, count)?;
+        *column = behind;
+        Some(front)
+    }
+}
+
+const UNREADABLE: PackError = PackError::Damaged("a record that cannot be");
+const TOO_MUCH: PackError = PackError::Damaged("its traces are longer than it says");
+
+/// The records of a trace, each with its bytes, up to the first that is none.
+struct Records<'a> {
+    memory: Box<memory::Reader<'a>>,
+    rest: &'a [u8],
+    fault: Option<Fault>,
+}
+
+impl<'a> Records<'a> {
+    fn of(rest: &'a [u8]) -> Records<'a> {
+        Records { memory: Box::default(), rest, fault: None }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (&'a [u8], Record<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let before = self.rest;
+        let record = record::decode(&mut self.memory, &mut self.rest).unwrap_or_else(|fault| {
+            self.fault = Some(fault);
+            None
+        });
+        record.map(|record| (&before[..before.len() - self.rest.len()], record))
+    }
+}
+
+/// How many records a trace has; an error if it does not end after a whole one.
+fn count(trace: &[u8]) -> Result<u64, Ending> {
+    let mut records = Records::of(&trace[HEADER_BYTES..]);
+    let count = records.by_ref().count() as u64;
+    let offset = (trace.len() - records.rest.len()) as u64;
+    match records.fault {
+        None => Ok(count),
+        Some(Fault::CutOff) => Err(Ending::CutOff { offset }),
+        Some(fault) => Err(Ending::Damaged { offset, fault }),
+    }
+}
+
+/// How many times a record with these flags has.
+fn times_of(flags: u8) -> usize {
+    2 + usize::from(flags & record::CPU_BEFORE != 0) + usize::from(flags & record::CPU_AFTER != 0)
+}
+
+/// The parts of a record around its times, which are zero.
+fn parts(record: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut body = record;
+    varint::read(&mut body)?;
+    let mut behind = body;
+    let key = varint::read(&mut behind)?;
+    let mut flags = 0;
+    if key & 3 != 1 {
+        flags = *behind.split_off_first()?;
+    }
+    let front = &body[..body.len() - behind.len()];
+    Some((front, behind.get(times_of(flags)..)?))
+}
+
+/// Appends a record, its length in front.
+fn join(trace: &mut Vec<u8>, front: &[u8], times: Packed, flags: u8, rest: &[u8]) {
+    let all = [times.gap.wrapping_add(times.took), times.took, times.cpu_before, times.cpu_after];
+    let there = [true, true, flags & record::CPU_BEFORE != 0, flags & record::CPU_AFTER != 0];
+    let fields = || all.iter().zip(there).filter(|&(_, there)| there).map(|(&time, _)| time as u64);
+    let length: usize = fields().map(varint::length).sum();
+    varint::push(trace, (front.len() + length + rest.len()) as u64);
+    trace.extend_from_slice(front);
+    fields().for_each(|time| varint::push(trace, time));
+    trace.extend_from_slice(rest);
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::calls::Call;
-    use crate::craft::Craft;
-    use crate::record::WAITED;
-
-    /// A loop of several calls with uneven times, CPU readings, texts, failures.
-    fn trace(rounds: u64) -> Vec<u8> {
-        let mut craft = Craft::new(10, 10).process_start("/bin/app", "/home", "app");
-        let (mut at, mut noise) = (1_000, 88_172_645_463_325_252u64);
-        for round in 0..rounds {
-            noise ^= noise << 13;
-            noise ^= noise >> 7;
-            noise ^= noise << 17;
-            let took = 50 + noise % 4096;
-            craft = craft.call(Call::Read, at, took, 512, &[3, 512], &[], &[]);
-            at += took + 300 + noise % 777;
-            craft = craft.fail(Call::Unlink, at, took, 2, &[], &[b"/home/u/absent"]).flags(WAITED);
-            at += took + 90_000;
-            craft = craft.cpu(Some(noise % 80_000), None);
-            craft = craft.call(Call::Pwrite, at, took, 5, &[4, 5, round as i64 * 5], &[], &[]);
-            at += took;
-        }
-        craft.call(Call::Repeats, at, 0, 0, &[7], &[], &[]).bytes()
-    }
-
-    type Plain = (Call, u8, record::Times, i64, i32, Vec<i64>, Vec<Vec<u8>>);
-
-    fn events(trace: &[u8]) -> Vec<Plain> {
-        let (mut memory, mut rest, mut found) =
-            (memory::Reader::default(), &trace[HEADER_BYTES..], Vec::new());
-        while let Some(record) = record::decode(&mut memory, &mut rest).unwrap() {
-            let texts = record.texts.iter().map(|text| text.bytes().into_owned()).collect();
-            let numbers = record.numbers.to_vec();
-            found.push((
-                record.call,
-                record.flags,
-                record.times,
-                record.result,
-                record.errno,
-                numbers,
-                texts,
-            ));
-        }
-        found
-    }
-
-    #[test]
-    fn exact_packing_changes_nothing() {
-        let trace = trace(500);
-        let packed = pack(&trace, Times::Exact).unwrap();
-        let unpacked = unpack(&packed).unwrap();
-        assert_eq!(unpacked[..HEADER_BYTES], trace[..HEADER_BYTES]);
-        let (before, after) = (events(&trace), events(&unpacked));
-        assert_eq!(before.len(), 4 + 3 * 500 + 1);
-        for (before, after) in before.iter().zip(&after) {
-            assert_eq!(format!("{before:?}"), format!("{after:?}"));
-        }
-        assert_eq!(before.len(), after.len());
-    }
-
-    #[test]
-    fn rounded_times_do_not_drift() {
-        let trace = trace(3000);
-        let packed = pack(&trace, Times::Rounded).unwrap();
-        assert!(
-            packed.len() * 2 < pack(&trace, Times::Exact).unwrap().len() * 3
-                && packed.len() * 4 < trace.len()
-        );
-        let (before, after) = (events(&trace), events(&unpack(&packed).unwrap()));
-        assert_eq!(before.len(), after.len());
-        let (mut recorded, mut rounded, mut cpu) = (0, 0, (0, 0));
-        for (before, after) in before.iter().zip(&after) {
-            let (exact, close) = (before.2, after.2);
-            let off = |one: u64, other: u64| one.abs_diff(other) as f64 / one.max(1) as f64;
-            assert!(off(exact.took, close.took) < 0.07, "{exact:?} {close:?}");
-            recorded += exact.end;
-            rounded += close.end;
-            assert!(
-                i64::abs_diff(recorded as i64, rounded as i64) <= 1 << DROPPED_BITS,
-                "{recorded} {rounded}"
-            );
-            cpu = (cpu.0 + exact.cpu_before, cpu.1 + close.cpu_before);
-            assert!(u64::abs_diff(cpu.0, cpu.1) < 6000);
-            assert_eq!((before.0, before.1, before.3, before.4), (after.0, after.1, after.3, after.4));
-            assert_eq!((&before.5, &before.6), (&after.5, &after.6));
-        }
-    }
-
-    #[test]
-    fn cut_or_damaged_files_are_told() {
-        let packed = pack(&trace(50), Times::Rounded).unwrap();
-        for length in 0..packed.len() - 1 {
-            let error = unpack(&packed[..length]).unwrap_err();
-            assert!(
-                error == PackError::CutOff || matches!(error, PackError::Damaged(_)),
-                "{length}: {error}"
-            );
-        }
-        let mut newer = packed.clone();
-        newer[8] = 9;
-        assert_eq!(unpack(&newer).unwrap_err(), PackError::Version(9));
-        for at in 0..packed.len() {
-            let mut damaged = packed.clone();
-            damaged[at] ^= 0x41;
-            if let Ok(trace) = unpack(&damaged) {
-                assert!(trace.len() as u64 <= packed.len() as u64 * MAX_RATIO);
-            }
-        }
-        // Times of a damaged clock are strange, and come back as strange.
-        let strange =
-            Craft::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
-        let mut bytes = strange.bytes();
-        let end = HEADER_BYTES + 3;
-        bytes.splice(end..end + 1, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
-        bytes[HEADER_BYTES] += 9;
-        for times in [Times::Exact, Times::Rounded] {
-            assert_eq!(events(&unpack(&pack(&bytes, times).unwrap()).unwrap()).len(), 1);
-        }
-        let mut cut = trace(2);
-        cut.truncate(cut.len() - 70);
-        assert!(matches!(pack(&cut, Times::Exact), Err(Ending::CutOff { .. })));
-    }
-
-    #[test]
-    fn what_compresses_beyond_the_limit_is_padded() {
-        let mut craft = Craft::new(1, 1);
-        for round in 0..200_000 {
-            craft = craft.call(Call::Fsync, round * 100, 10, 0, &[3], &[], &[]);
-        }
-        let packed = pack(&craft.bytes(), Times::Exact).unwrap();
-        assert_eq!(events(&unpack(&packed).unwrap()).len(), 200_000);
-    }
-}
+mod tests;

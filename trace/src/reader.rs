@@ -58,7 +58,7 @@ pub enum TraceError {
         /// Its version.
         found: u32,
     },
-    /// The trace is packed, and cannot be unpacked.
+    /// The file is a packed one, and cannot be unpacked.
     #[error("{}: {fault}", path.display())]
     Packed {
         /// The file.
@@ -149,11 +149,27 @@ pub enum Ending {
 }
 
 impl ThreadTrace {
-    /// Maps the trace at `path` and checks its header.
+    /// Maps the trace at `path` and checks its header. A packed file must hold one trace.
     ///
     /// # Errors
     /// [`TraceError`] when the file is missing, foreign, of another version or shorter than a header.
     pub fn open(path: impl Into<PathBuf>) -> Result<ThreadTrace, TraceError> {
+        let path = path.into();
+        let mut traces = ThreadTrace::open_all(path.clone())?;
+        match (traces.pop(), traces.len()) {
+            (Some(trace), 0) => trace,
+            (_, others) => Err(TraceError::Packed { path, fault: PackError::Several(others + 1) }),
+        }
+    }
+
+    /// The traces in the file at `path`: one, or all that are packed in it, each under the name of the file it was.
+    ///
+    /// # Errors
+    /// [`TraceError`] when the file is missing or a packed one that cannot be unpacked. What is wrong with a single
+    /// trace stands in its place.
+    pub fn open_all(
+        path: impl Into<PathBuf>,
+    ) -> Result<Vec<Result<ThreadTrace, TraceError>>, TraceError> {
         let path = path.into();
         let io = |source| TraceError::Io { path: path.clone(), source };
         let file = File::open(&path).map_err(io)?;
@@ -163,10 +179,23 @@ impl ThreadTrace {
         }
         // SAFETY: the mapping is read-only. Trace files only ever grow while they are recorded; a user who cuts
         // one short under a running reader gets SIGBUS, as with any mapped file.
-        let mut map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
-        if pack::is_packed(&map) {
-            map = unpacked(&map, &path)?;
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+        if !pack::is_packed(&map) {
+            return Ok(vec![ThreadTrace::new(path, map)]);
         }
+        let members = pack::unpack(&map);
+        let members = members.map_err(|fault| TraceError::Packed { path: path.clone(), fault })?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let open = |member: pack::Member| {
+            let path = folder.join(&member.name);
+            let map = in_memory(&path, &member.bytes)?;
+            ThreadTrace::new(path, map)
+        };
+        Ok(members.into_iter().map(open).collect())
+    }
+
+    fn new(path: PathBuf, map: memmap2::Mmap) -> Result<ThreadTrace, TraceError> {
+        let bytes = map.len() as u64;
         let front = map.len().min(header::MAGIC.len());
         if map.iter().take(header::HEADER_BYTES).all(|&byte| byte == 0) {
             return Err(TraceError::Short { path, bytes: 0 });
@@ -206,6 +235,11 @@ impl ThreadTrace {
         &self.path
     }
 
+    /// Its length, bytes; of a packed one, before it was packed.
+    pub fn bytes(&self) -> u64 {
+        self.map.len() as u64
+    }
+
     /// The header; its atomic fields may still change while the program runs.
     pub fn header(&self) -> &Header {
         // SAFETY: the mapping is page-aligned and at least HEADER_BYTES long; every bit pattern is a valid Header.
@@ -237,12 +271,11 @@ impl ThreadTrace {
     }
 }
 
-/// The trace that a packed file holds, in memory of its own.
-fn unpacked(packed: &[u8], path: &Path) -> Result<memmap2::Mmap, TraceError> {
-    let trace = pack::unpack(packed).map_err(|fault| TraceError::Packed { path: path.into(), fault })?;
+/// A trace that was packed, in memory of its own.
+fn in_memory(path: &Path, trace: &[u8]) -> Result<memmap2::Mmap, TraceError> {
     let io = |source| TraceError::Io { path: path.into(), source };
     let mut map = memmap2::MmapMut::map_anon(trace.len()).map_err(io)?;
-    map.copy_from_slice(&trace);
+    map.copy_from_slice(trace);
     map.make_read_only().map_err(io)
 }
 

@@ -65,7 +65,7 @@ pub fn room(texts: &[&[u8]], list: &[i64]) -> usize {
 }
 
 /// When a call ended and how long it took, in units, and the CPU readings around it, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// Units since the end of the record before.
     pub end: u64,
@@ -312,7 +312,7 @@ unsafe fn commit(at: *mut u8, body: *mut u8, end: *mut u8) -> usize {
 }
 
 /// A record as it stands in the file; times are not yet summed up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// Which call.
     pub call: Call,
@@ -379,7 +379,7 @@ impl PartialEq<[u8]> for Text<'_> {
 }
 
 /// A list of integers, decoded when asked for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct List<'a> {
     count: usize,
     bytes: &'a [u8],

@@ -4,9 +4,10 @@ mod events;
 
 use crate::calls::Call;
 use crate::header::{self, ClockPair, Header};
+use crate::pack;
 use crate::reader::{Event, Events, ThreadTrace, TraceError};
 use crate::record;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -125,18 +126,19 @@ impl Run {
         let mut files = Vec::new();
         for entry in std::fs::read_dir(&path).map_err(io)? {
             let file = entry.map_err(io)?.path();
-            if file.extension().is_some_and(|extension| extension == EXTENSION) {
+            if is_of_run(&file) {
                 files.push(file);
             }
         }
-        files.sort();
+        // Traces first, then packed files.
+        files.sort_by(|one, other| other.extension().cmp(&one.extension()).then_with(|| one.cmp(other)));
         Ok(Run::of_files(path, files))
     }
 
-    /// One thread file as a run of its own, for looking into it.
+    /// One thread file, or one packed file, as a run of its own, for looking into it.
     ///
     /// # Errors
-    /// [`TraceError`] when it cannot be read as a trace.
+    /// [`TraceError`] when it cannot be read as that.
     pub fn open_thread(file: impl Into<PathBuf>) -> Result<Run, TraceError> {
         let file = file.into();
         let mut run = Run::of_files(file.clone(), vec![file]);
@@ -144,25 +146,28 @@ impl Run {
     }
 
     fn of_files(path: PathBuf, files: Vec<PathBuf>) -> Run {
-        let (mut traces, mut unreadable) = (Vec::new(), Vec::new());
+        let (mut traces, mut unreadable) = (Vec::<ThreadTrace>::new(), Vec::new());
         for file in files {
-            match ThreadTrace::open(file) {
-                Ok(trace) => traces.push(trace),
-                Err(error) => unreadable.push(error),
+            let opened = ThreadTrace::open_all(file).unwrap_or_else(|error| vec![Err(error)]);
+            for trace in opened {
+                match trace {
+                    Ok(trace) => traces.push(trace),
+                    Err(error) => unreadable.push(error),
+                }
             }
         }
+        // Where packing was interrupted, a trace is there twice: its own file holds all of it.
+        let mut seen = HashSet::new();
+        traces.retain(|trace| seen.insert(trace.path().to_owned()));
         let mut run = Run { path, processes: Vec::new(), threads: Vec::new(), unreadable };
         run.arrange(traces);
         run
     }
 
-    /// True when `path` looks like a run folder: a folder with at least one file named like a trace.
+    /// True when `path` looks like a run folder: a folder with at least one file named like a trace, or packed ones.
     pub fn is_run(path: &Path) -> bool {
-        std::fs::read_dir(path).is_ok_and(|entries| {
-            entries
-                .flatten()
-                .any(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION))
-        })
+        std::fs::read_dir(path)
+            .is_ok_and(|entries| entries.flatten().any(|entry| is_of_run(&entry.path())))
     }
 
     fn arrange(&mut self, mut traces: Vec<ThreadTrace>) {
@@ -239,6 +244,11 @@ impl Run {
         }
         span
     }
+}
+
+/// True for the names of traces and of packed files.
+fn is_of_run(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == EXTENSION || extension == pack::EXTENSION)
 }
 
 fn describe(trace: &ThreadTrace) -> Process {

@@ -53,6 +53,22 @@ pub unsafe fn write_eight(at: *mut u8, value: u64) {
     unsafe { at.cast::<u64>().write_unaligned((word | 0x0080_8080_8080_8080).to_le()) };
 }
 
+/// Appends `value`.
+#[cfg(feature = "std")]
+pub fn push(to: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        to.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
+}
+
+/// How many bytes `value` takes.
+#[cfg(feature = "std")]
+pub fn length(value: u64) -> usize {
+    (70 - (value | 1).leading_zeros() as usize) / 7
+}
+
 /// Reads one integer from the front of `bytes` and advances it. `None`: cut off, or longer than 64 bits.
 #[inline(always)]
 pub fn read(bytes: &mut &[u8]) -> Option<u64> {
@@ -95,6 +111,9 @@ mod tests {
                 let mut bytes = &buffer[..used];
                 assert_eq!(read(&mut bytes), Some(value));
                 assert!(bytes.is_empty());
+                let mut pushed = std::vec![7];
+                push(&mut pushed, value);
+                assert_eq!((&pushed[1..], length(value)), (&buffer[..used], used));
                 let mut cut = &buffer[..used - 1];
                 assert_eq!(read(&mut cut), None, "a cut-off integer is refused");
             }

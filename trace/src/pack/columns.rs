@@ -1,240 +1,184 @@
-//! The columns of a packed trace, and how records are taken apart and put together.
+//! The columns of a packed file: the same field of all records side by side.
 
-use super::rounding::{Packed, WHOLE, join_index, split_index};
-use super::{PackError, Times};
-use crate::record;
-use crate::varint::{self, unzigzag, zigzag};
-use std::io::Read;
+use super::PackError;
+use crate::calls::Call;
+use crate::record::{COMPLETE, FAILED};
+use crate::varint;
 
-/// The most bytes of a record beside its own front and rest: its length and four times.
-const TIMES_BYTES: usize = 3 + 4 * varint::MAX_BYTES;
-
-/// A record in two parts, without its times.
-pub(super) struct Split<'a> {
-    /// Key, and flags where the key says that they follow.
-    front: &'a [u8],
-    /// From the outcome on; a record that names a known body has none.
-    rest: &'a [u8],
-    is_whole: bool,
-    readings: Readings,
-}
-
-/// Which CPU readings a record has.
+/// What a column holds. Its number is this + 16 × which integer of the call + 256 × the call's number.
 #[derive(Clone, Copy)]
-pub(super) struct Readings {
-    before: bool,
-    after: bool,
+pub(super) enum Kind {
+    /// File names of the traces, each behind its length.
+    Names,
+    /// Their headers.
+    Headers,
+    /// How many records each has.
+    Counts,
+    /// Of every record.
+    Keys,
+    /// Where the key says that they follow.
+    Flags,
+    /// Of records at full length, as all that follows; by call. Errno or result.
+    Outcomes,
+    /// By call, and by place among its arguments.
+    Integers,
+    /// What stands in front of the bytes of a text; by call.
+    TextFields,
+    /// The bytes of texts; by call.
+    Texts,
+    /// Count and numbers; by call.
+    Lists,
 }
 
-impl<'a> Split<'a> {
-    /// Takes apart a whole record, its length field included.
-    pub(super) fn of(record: &'a [u8]) -> Option<Split<'a>> {
-        let mut body = record;
-        varint::read(&mut body)?;
-        let whole = body;
-        let (is_whole, readings) = read_front(&mut body)?;
-        let front = &whole[..whole.len() - body.len()];
-        for _ in 0..2 + usize::from(readings.before) + usize::from(readings.after) {
-            varint::read(&mut body)?;
+/// Moves fields between records and columns; an implementation says in which direction.
+pub(super) trait Move {
+    /// Moves a varint as it stands, and returns it. `None`: there is none.
+    fn varint(&mut self, column: usize) -> Option<u64>;
+    /// Moves so many bytes, and returns the last one (0 without any). `None`: there are fewer.
+    fn bytes(&mut self, column: usize, count: u64) -> Option<u8>;
+}
+
+/// Moves key and flags, and returns them: 0 for flags that do not follow. The times come next.
+pub(super) fn move_front(by: &mut impl Move) -> Option<(u64, u8)> {
+    let key = by.varint(Kind::Keys as usize)?;
+    let flags = if key & 3 == 1 { 0 } else { by.bytes(Kind::Flags as usize, 1)? };
+    Some((key, flags))
+}
+
+/// Moves what stands behind the times; that is nothing where the key names a body.
+pub(super) fn move_rest(by: &mut impl Move, (key, flags): (u64, u8)) -> Option<()> {
+    if key & 1 == 1 {
+        return Some(());
+    }
+    let call = Call::from_id(key >> 1)?;
+    let column = |kind: Kind, index: usize| kind as usize | index << 4 | (call as usize) << 8;
+    if flags & FAILED != 0 || flags & COMPLETE == 0 {
+        by.varint(column(Kind::Outcomes, 0))?;
+    }
+    let (numbers, texts, lists) = call.shape();
+    for index in 0..numbers {
+        by.varint(column(Kind::Integers, index))?;
+    }
+    for _ in 0..texts {
+        let field = by.varint(column(Kind::TextFields, 0))?;
+        let length = if field & 1 == 0 { field >> 1 } else { field >> 7 };
+        by.bytes(column(Kind::Texts, 0), length)?;
+    }
+    for _ in 0..lists {
+        for _ in 0..by.varint(column(Kind::Lists, 0))? {
+            by.varint(column(Kind::Lists, 0))?;
         }
-        Some(Split { front, rest: body, is_whole, readings })
     }
+    Some(())
 }
 
-/// Reads key and flags: whether a body follows, and which readings.
-fn read_front(body: &mut &[u8]) -> Option<(bool, Readings)> {
-    let key = varint::read(body)?;
-    let mut flags = 0;
-    if key & 3 != 1 {
-        let (&first, behind) = body.split_first()?;
-        (flags, *body) = (first, behind);
-    }
-    let readings =
-        Readings { before: flags & record::CPU_BEFORE != 0, after: flags & record::CPU_AFTER != 0 };
-    Some((key & 1 == 0, readings))
-}
-
-/// Where each column stands in a file.
-#[derive(Clone, Copy)]
-enum Column {
-    Fronts,
-    Lengths,
-    Rests,
-    Gaps,
-    GapsHigh,
-    Took,
-    TookHigh,
-    Cpu,
-    CpuHigh,
-    /// Times that are not rounded.
-    Whole,
-}
-const COLUMNS: usize = 10;
-
-/// The records of a trace, column by column.
+/// Columns that are being filled, by number.
 #[derive(Default)]
-pub(super) struct Columns {
-    bytes: [Vec<u8>; COLUMNS],
-    records: usize,
-}
+pub(super) struct Columns(Vec<Vec<u8>>);
 
 impl Columns {
-    /// Adds a record.
-    pub(super) fn push(&mut self, split: &Split<'_>, times: Packed, exact: Times) {
-        self.records += 1;
-        self.of(Column::Fronts).extend_from_slice(split.front);
-        if split.is_whole {
-            push_varint(self.of(Column::Lengths), split.rest.len() as u64);
-            self.of(Column::Rests).extend_from_slice(split.rest);
+    pub(super) fn of(&mut self, number: usize) -> &mut Vec<u8> {
+        if self.0.len() <= number {
+            self.0.resize_with(number + 1, Vec::new);
         }
-        self.push_time(Column::Gaps, Column::GapsHigh, times.gap, exact);
-        self.push_time(Column::Took, Column::TookHigh, times.took, exact);
-        for (is_there, cpu) in
-            [(split.readings.before, times.cpu_before), (split.readings.after, times.cpu_after)]
-        {
-            if is_there {
-                self.push_time(Column::Cpu, Column::CpuHigh, cpu, exact);
-            }
-        }
+        &mut self.0[number]
     }
 
-    fn of(&mut self, column: Column) -> &mut Vec<u8> {
-        &mut self.bytes[column as usize]
-    }
-
-    fn push_time(&mut self, low: Column, high: Column, value: i64, times: Times) {
-        match times {
-            Times::Exact => push_varint(self.of(low), zigzag(value)),
-            Times::Rounded => {
-                let index = split_index(value);
-                self.of(low).push(index[0]);
-                self.of(high).push(index[1]);
-                if index == WHOLE {
-                    push_varint(self.of(Column::Whole), zigzag(value));
-                }
-            }
+    /// All of them behind their table.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let filled = || self.0.iter().enumerate().filter(|(_, column)| !column.is_empty());
+        let mut bytes = Vec::new();
+        varint::push(&mut bytes, filled().count() as u64);
+        for (number, column) in filled() {
+            varint::push(&mut bytes, number as u64);
+            varint::push(&mut bytes, column.len() as u64);
         }
-    }
-
-    /// The most bytes that the records can take together.
-    pub(super) fn unpacked_bytes(&self) -> u64 {
-        let written: usize = self.bytes.iter().map(Vec::len).sum();
-        (self.records * TIMES_BYTES + written) as u64
-    }
-
-    /// Appends the columns, compressed, each behind its two lengths.
-    pub(super) fn write(&self, packed: &mut Vec<u8>, level: i32) {
-        for column in &self.bytes {
-            // A level of zstd's own and memory for the result are all that it needs.
-            let compressed = zstd::bulk::compress(column, level).expect("zstd compresses any bytes");
-            packed.extend_from_slice(&(column.len() as u64).to_le_bytes());
-            packed.extend_from_slice(&(compressed.len() as u64).to_le_bytes());
-            packed.extend_from_slice(&compressed);
-        }
-    }
-
-    /// Reads what `write` wrote, but no more than `budget` bytes of it, for `records` records.
-    pub(super) fn read(mut packed: &[u8], budget: u64, records: u64) -> Result<Columns, PackError> {
-        let mut columns = Columns::default();
-        let too_much = PackError::Damaged("it says more than fits into its size");
-        let mut left = records
-            .checked_mul(TIMES_BYTES as u64)
-            .and_then(|bytes| budget.checked_sub(bytes))
-            .ok_or(too_much)?;
-        columns.records = records as usize;
-        for column in &mut columns.bytes {
-            let length = take_long(&mut packed)?;
-            left = left.checked_sub(length).ok_or(too_much)?;
-            let compressed = usize::try_from(take_long(&mut packed)?).map_err(|_| PackError::CutOff)?;
-            let (front, behind) = packed.split_at_checked(compressed).ok_or(PackError::CutOff)?;
-            packed = behind;
-            let decoder = zstd::stream::read::Decoder::with_buffer(front);
-            let read = decoder.and_then(|decoder| decoder.take(length + 1).read_to_end(column));
-            if read.ok() != Some(length as usize) {
-                return Err(PackError::Damaged("a column does not have its length"));
-            }
-        }
-        if packed.iter().any(|&byte| byte != 0) {
-            return Err(PackError::Damaged("something stands behind its columns"));
-        }
-        Ok(columns)
-    }
-
-    /// Puts the records together again, behind what is in `trace`.
-    pub(super) fn join(&self, times: Times, trace: &mut Vec<u8>) -> Result<(), PackError> {
-        let mut cursors = Cursors { left: self.bytes.each_ref().map(Vec::as_slice), times };
-        let mut record = Vec::new();
-        for _ in 0..self.records {
-            record.clear();
-            cursors.record(&mut record).ok_or(PackError::Damaged("a column ends too early"))?;
-            push_varint(trace, record.len() as u64);
-            trace.extend_from_slice(&record);
-        }
-        if cursors.left.iter().any(|column| !column.is_empty()) {
-            return Err(PackError::Damaged("a column is longer than its records"));
-        }
-        Ok(())
+        filled().for_each(|(_, column)| bytes.extend_from_slice(column));
+        bytes
     }
 }
 
-/// How far each column has been read.
-struct Cursors<'a> {
-    left: [&'a [u8]; COLUMNS],
-    times: Times,
+/// From a record to the columns.
+pub(super) struct Split<'a, 'b> {
+    pub(super) record: &'a [u8],
+    pub(super) columns: &'b mut Columns,
 }
 
-impl Cursors<'_> {
-    /// Appends the next record without its length.
-    fn record(&mut self, record: &mut Vec<u8>) -> Option<()> {
-        let fronts = &mut self.left[Column::Fronts as usize];
-        let before = *fronts;
-        let (is_whole, readings) = read_front(fronts)?;
-        record.extend_from_slice(&before[..before.len() - fronts.len()]);
-        let gap = self.time(Column::Gaps, Column::GapsHigh)?;
-        let took = self.time(Column::Took, Column::TookHigh)?;
-        push_varint(record, gap.wrapping_add(took) as u64);
-        push_varint(record, took as u64);
-        for _ in 0..usize::from(readings.before) + usize::from(readings.after) {
-            push_varint(record, self.time(Column::Cpu, Column::CpuHigh)? as u64);
-        }
-        if is_whole {
-            let length = usize::try_from(varint::read(&mut self.left[Column::Lengths as usize])?).ok()?;
-            let (rest, behind) = self.left[Column::Rests as usize].split_at_checked(length)?;
-            self.left[Column::Rests as usize] = behind;
-            record.extend_from_slice(rest);
-        }
-        Some(())
+impl Move for Split<'_, '_> {
+    fn varint(&mut self, column: usize) -> Option<u64> {
+        move_varint(&mut self.record, self.columns.of(column))
     }
+    fn bytes(&mut self, column: usize, count: u64) -> Option<u8> {
+        move_bytes(&mut self.record, self.columns.of(column), count)
+    }
+}
 
-    fn time(&mut self, low: Column, high: Column) -> Option<i64> {
-        match self.times {
-            Times::Exact => varint::read(&mut self.left[low as usize]).map(unzigzag),
-            Times::Rounded => {
-                let byte = |left: &mut &[u8]| {
-                    let (&first, behind) = left.split_first()?;
-                    *left = behind;
-                    Some(first)
-                };
-                let index = [byte(&mut self.left[low as usize])?, byte(&mut self.left[high as usize])?];
-                if index == WHOLE {
-                    return varint::read(&mut self.left[Column::Whole as usize]).map(unzigzag);
-                }
-                join_index(index)
+/// How far each column of a file has been read.
+pub(super) struct Cursors<'a>(Vec<&'a [u8]>);
+
+/// Columns have smaller numbers.
+const NUMBERS: u64 = 1 << 18;
+const _: () = assert!((Call::ALL[Call::ALL.len() - 1] as u64) < NUMBERS >> 8);
+
+impl<'a> Cursors<'a> {
+    /// The columns that [`Columns::bytes`] gave.
+    pub(super) fn new(mut bytes: &'a [u8]) -> Result<Cursors<'a>, PackError> {
+        let damaged = PackError::Damaged("the table of its columns");
+        let mut number = || varint::read(&mut bytes).ok_or(damaged);
+        let mut lengths = Vec::new();
+        for _ in 0..number()? {
+            let (column, length) = (number()?, number()?);
+            let above = lengths.last().is_none_or(|&(before, _)| before < column);
+            if column >= NUMBERS || !above {
+                return Err(damaged);
             }
+            lengths.push((column, length));
         }
+        let mut cursors = Cursors(vec![&[]; lengths.last().map_or(0, |&(column, _)| column as usize + 1)]);
+        for (column, length) in lengths {
+            let length = usize::try_from(length).map_err(|_| damaged)?;
+            (cursors.0[column as usize], bytes) = bytes.split_at_checked(length).ok_or(damaged)?;
+        }
+        if bytes.is_empty() { Ok(cursors) } else { Err(damaged) }
+    }
+
+    pub(super) fn of(&mut self, number: usize) -> Option<&mut &'a [u8]> {
+        self.0.get_mut(number)
+    }
+
+    pub(super) fn are_at_end(&self) -> bool {
+        self.0.iter().all(|column| column.is_empty())
     }
 }
 
-fn push_varint(to: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        to.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    to.push(value as u8);
+/// From the columns to a record.
+pub(super) struct Join<'a, 'b> {
+    pub(super) cursors: &'b mut Cursors<'a>,
+    pub(super) record: &'b mut Vec<u8>,
 }
 
-fn take_long(bytes: &mut &[u8]) -> Result<u64, PackError> {
-    let (front, behind) = bytes.split_first_chunk::<8>().ok_or(PackError::CutOff)?;
-    *bytes = behind;
-    Ok(u64::from_le_bytes(*front))
+impl Move for Join<'_, '_> {
+    fn varint(&mut self, column: usize) -> Option<u64> {
+        move_varint(self.cursors.of(column)?, self.record)
+    }
+    fn bytes(&mut self, column: usize, count: u64) -> Option<u8> {
+        if count == 0 {
+            return Some(0);
+        }
+        move_bytes(self.cursors.of(column)?, self.record, count)
+    }
+}
+
+fn move_varint(from: &mut &[u8], to: &mut Vec<u8>) -> Option<u64> {
+    let before = *from;
+    let value = varint::read(from)?;
+    to.extend_from_slice(&before[..before.len() - from.len()]);
+    Some(value)
+}
+
+fn move_bytes(from: &mut &[u8], to: &mut Vec<u8>, count: u64) -> Option<u8> {
+    let (front, behind) = from.split_at_checked(usize::try_from(count).ok()?)?;
+    *from = behind;
+    to.extend_from_slice(front);
+    Some(front.last().copied().unwrap_or(0))
 }

@@ -1,0 +1,190 @@
+//! How times are coded: how long each is depends on the call, on those before it, and on how long they took.
+
+use super::coder::{Bits, CONTEXTS, Model, plain};
+use super::rounding::dropped_bits;
+use super::{KEPT_BITS, Times};
+use crate::calls::Call;
+use crate::record::{CPU_AFTER, CPU_BEFORE};
+
+/// Of an exact time, so many bits behind the leading one are told by those of the times before; the rest is noise.
+const EXACT_BITS: u32 = 8;
+
+/// The times of a record as they are packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Packed {
+    /// From the end of the record before to the entry; negative for a call around others.
+    pub(super) gap: i64,
+    pub(super) took: i64,
+    pub(super) cpu_before: i64,
+    pub(super) cpu_after: i64,
+}
+
+/// What a time is of; the highest bits of its contexts.
+#[derive(Clone, Copy)]
+enum Of {
+    Gap,
+    Took,
+    CpuBefore,
+    CpuAfter,
+}
+
+/// Codes times, and learns from them what to expect. What it has learnt holds for all traces of a file.
+pub(super) struct TimeCoder {
+    times: Times,
+    model: Model,
+    /// How long a call took the last time, by its number; as [`size`] tells.
+    took: Vec<u8>,
+}
+
+/// Where a trace stands.
+#[derive(Default)]
+pub(super) struct Before {
+    /// The numbers of the latest two calls, the latest one first.
+    calls: [u64; 2],
+    took: i64,
+    /// Time since the latest CPU reading.
+    since_reading: i64,
+}
+
+impl TimeCoder {
+    pub(super) fn new(times: Times) -> TimeCoder {
+        let most = Call::ALL.last().map_or(0, |&call| call as usize);
+        TimeCoder { times, model: Model::new(), took: vec![0; most + 1] }
+    }
+
+    /// Codes the times of the next record of a trace.
+    pub(super) fn code(
+        &mut self,
+        bits: &mut impl Bits,
+        before: &mut Before,
+        call: Call,
+        flags: u8,
+        times: Packed,
+    ) -> Packed {
+        let (id, own) = (call as u64, u64::from(flags));
+        let mut coded = Packed::default();
+        let told = [id, own & u64::from(CPU_BEFORE)];
+        let [latest, earlier] = before.calls;
+        coded.gap = self.time(bits, Of::Gap, times.gap, [
+            &told,
+            &[told[0], told[1], latest],
+            &[told[0], told[1], latest, earlier, size(before.took)],
+        ]);
+        let last = u64::from(self.took[call as usize]);
+        let gap = size(coded.gap);
+        coded.took =
+            self.time(bits, Of::Took, times.took, [&[id], &[id, own, gap], &[id, own, gap, last]]);
+        before.since_reading = before.since_reading.saturating_add(coded.gap);
+        if flags & CPU_BEFORE != 0 {
+            coded.cpu_before = self.reading(bits, Of::CpuBefore, times.cpu_before, before, id);
+        }
+        before.since_reading = before.since_reading.saturating_add(coded.took);
+        if flags & CPU_AFTER != 0 {
+            coded.cpu_after = self.reading(bits, Of::CpuAfter, times.cpu_after, before, id);
+        }
+        self.took[call as usize] = size(coded.took) as u8;
+        (before.calls, before.took) = ([id, latest], coded.took);
+        coded
+    }
+
+    /// A CPU reading is mostly as long as the time since the one before.
+    fn reading(&mut self, bits: &mut impl Bits, of: Of, cpu: i64, before: &mut Before, call: u64) -> i64 {
+        let since = size(before.since_reading);
+        before.since_reading = 0;
+        self.time(bits, of, cpu, [&[], &[since], &[since, call]])
+    }
+
+    /// Codes one time: its sign, how many bits it has, and as many of them as are kept.
+    fn time(&mut self, bits: &mut impl Bits, of: Of, time: i64, contexts: [&[u64]; CONTEXTS]) -> i64 {
+        let mut hashes = [0; CONTEXTS];
+        for (index, (hash, words)) in hashes.iter_mut().zip(contexts).enumerate() {
+            let first = (of as u64) << 8 | index as u64 + 1;
+            *hash = words.iter().fold(first, |hash, &word| mix(hash, word));
+        }
+        let magnitude = time.unsigned_abs();
+        // A duration is negative where a clock was damaged, and comes back as that.
+        let negative = self.model.tree(bits, hashes, u64::from(time < 0), 1);
+        let hashes = hashes.map(|hash| mix(hash, negative));
+        let length = self.model.tree(bits, hashes, size(time), 7) as u32;
+        let read = self.magnitude(bits, hashes, magnitude, length.min(64)) as i64;
+        if negative == 1 { read.wrapping_neg() } else { read }
+    }
+
+    /// A number of `length` bits, of which the first is 1.
+    fn magnitude(&mut self, bits: &mut impl Bits, hashes: [u64; CONTEXTS], value: u64, length: u32) -> u64 {
+        if length < 2 {
+            return u64::from(length);
+        }
+        let (expected, dropped) = match self.times {
+            Times::Exact => (EXACT_BITS, 0),
+            Times::Rounded => (KEPT_BITS, dropped_bits(length)),
+        };
+        let kept = length - 1 - dropped;
+        let expected = expected.min(kept);
+        let unexpected = kept - expected;
+        let behind = value >> dropped & low_bits(kept);
+        let hashes = hashes.map(|hash| mix(hash, u64::from(length) + 2));
+        let front = self.model.tree(bits, hashes, behind >> unexpected, expected);
+        let back = plain(bits, behind & low_bits(unexpected), unexpected);
+        (1 << kept | front << unexpected | back) << dropped
+    }
+}
+
+/// How many bits a time has, without its sign.
+fn size(time: i64) -> u64 {
+    u64::from(64 - time.unsigned_abs().leading_zeros())
+}
+
+fn low_bits(count: u32) -> u64 {
+    (1 << count) - 1
+}
+
+#[inline]
+fn mix(hash: u64, word: u64) -> u64 {
+    let mixed = (hash ^ word).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    mixed ^ mixed >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::coder::{Decoder, Encoder};
+    use super::*;
+
+    #[test]
+    fn every_time_comes_back() {
+        let mut given = Vec::new();
+        for shift in 0..64 {
+            for near in [-1i64, 0, 1] {
+                let gap = (1i64 << shift).wrapping_add(near);
+                let (took, cpu_before) = (gap.wrapping_neg(), !gap);
+                given.push(Packed { gap, took, cpu_before, cpu_after: gap.wrapping_mul(3) });
+            }
+        }
+        let flags = CPU_BEFORE | CPU_AFTER;
+        let coder = || (TimeCoder::new(Times::Exact), Before::default());
+        let ((mut encoding, mut before), mut encoder) = (coder(), Encoder::new());
+        for packed in &given {
+            assert_eq!(encoding.code(&mut encoder, &mut before, Call::Read, flags, *packed), *packed);
+        }
+        let bytes = encoder.finish();
+        let ((mut decoding, mut before), mut decoder) = (coder(), Decoder::new(&bytes).unwrap());
+        for packed in &given {
+            let read = decoding.code(&mut decoder, &mut before, Call::Read, flags, Packed::default());
+            assert_eq!(read, *packed);
+        }
+        assert!(decoder.is_at_end());
+    }
+
+    #[test]
+    fn what_goes_on_as_before_takes_next_to_nothing() {
+        let (mut coder, mut before, mut encoder) =
+            (TimeCoder::new(Times::Rounded), Before::default(), Encoder::new());
+        for round in 0..20_000 {
+            let (call, took) = if round % 2 == 0 { (Call::Read, 400) } else { (Call::Write, 8448) };
+            let times = Packed { gap: 31, took, ..Packed::default() };
+            coder.code(&mut encoder, &mut before, call, 0, times);
+        }
+        let bytes = encoder.finish().len();
+        assert!(bytes < 200, "{bytes}");
+    }
+}
