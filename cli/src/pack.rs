@@ -158,11 +158,14 @@ impl Group {
             .and_then(|()| Ok(File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?));
         if let Err(error) = written {
             let _ = std::fs::remove_file(&new);
-            return Err(error.context(format!("cannot write {}; every trace is left as it is", new.display())));
+            return Err(
+                error.context(format!("cannot write {}; every trace is left as it is", new.display()))
+            );
         }
         for (file, _) in &self.files {
-            std::fs::remove_file(file)
-                .with_context(|| format!("cannot remove {}, which is packed in {}", file.display(), path.display()))?;
+            std::fs::remove_file(file).with_context(|| {
+                format!("cannot remove {}, which is packed in {}", file.display(), path.display())
+            })?;
         }
         sum.traces += self.sum.traces;
         sum.events += self.sum.events;

@@ -59,7 +59,9 @@ pub enum Times {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PackError {
     /// An earlier version.
-    #[error("packed format {0} is older than {VERSION}, which this program reads; read it with the release that packed it")]
+    #[error(
+        "packed format {0} is older than {VERSION}, which this program reads; read it with the release that packed it"
+    )]
     Older(u32),
     /// A later version.
     #[error("packed format {0} is newer than {VERSION}, which this program reads; update syn")]
@@ -119,7 +121,8 @@ impl Packer {
         varint::push(self.columns.of(Kind::Counts as usize), count);
         self.traces += 1;
         self.unpacked += HEADER_BYTES as u64;
-        let (mut rounding, mut before, mut whole) = (Rounding::new(self.times), Before::default(), Vec::new());
+        let (mut rounding, mut before, mut whole) =
+            (Rounding::new(self.times), Before::default(), Vec::new());
         for (bytes, record) in Records::of(records) {
             let times = rounding.apply(record.times);
             self.coder.code(&mut self.encoder, &mut before, record.call, record.flags, times);
@@ -394,9 +397,9 @@ fn parts(record: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// Appends a record, its length in front.
 fn join(trace: &mut Vec<u8>, front: &[u8], times: Packed, flags: u8, rest: &[u8]) {
-    let all = [times.gap.wrapping_add(times.took), times.took, times.cpu_before, times.cpu_after];
+    let all = [varint::zigzag(times.gap), times.took as u64, times.cpu_before as u64, times.cpu_after as u64];
     let there = [true, true, flags & record::CPU_BEFORE != 0, flags & record::CPU_AFTER != 0];
-    let fields = || all.iter().zip(there).filter(|&(_, there)| there).map(|(&time, _)| time as u64);
+    let fields = || all.iter().zip(there).filter(|&(_, there)| there).map(|(&time, _)| time);
     let length: usize = fields().map(varint::length).sum();
     varint::push(trace, (front.len() + length + rest.len()) as u64);
     trace.extend_from_slice(front);

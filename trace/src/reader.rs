@@ -167,9 +167,7 @@ impl ThreadTrace {
     /// # Errors
     /// [`TraceError`] when the file is missing or a packed one that cannot be unpacked. What is wrong with a single
     /// trace stands in its place.
-    pub fn open_all(
-        path: impl Into<PathBuf>,
-    ) -> Result<Vec<Result<ThreadTrace, TraceError>>, TraceError> {
+    pub fn open_all(path: impl Into<PathBuf>) -> Result<Vec<Result<ThreadTrace, TraceError>>, TraceError> {
         let path = path.into();
         let io = |source| TraceError::Io { path: path.clone(), source };
         let file = File::open(&path).map_err(io)?;

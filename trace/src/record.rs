@@ -5,7 +5,7 @@
 //! | length | varint: bytes after this field; never 0 | always |
 //! | key | varint: 2 × call number; or 4 × place + 1 (+ 2 when flags follow), see below | always |
 //! | flags | byte, see below | unless the key names a place without flags |
-//! | end | varint: units since the end of the record before (the first: since the header's start) | always |
+//! | gap | zigzag varint: units from the end of the record before (the first: from the header's start) to the entry | always |
 //! | took | varint: units from entry to return | always |
 //! | cpu before | varint: thread CPU ns from the previous CPU reading to the entry of the call | `CPU_BEFORE` |
 //! | cpu after | varint: thread CPU ns from the previous CPU reading to the return of the call | `CPU_AFTER` |
@@ -148,11 +148,20 @@ unsafe fn encode_known(at: *mut u8, place: usize, flags: u8, times: Times) -> us
     }
 }
 
+/// From the end of the record before to the entry, as it is written: less than the time between the ends, and negative
+/// for a call around others.
+#[inline(always)]
+fn gap(end: u64, took: u64) -> u64 {
+    zigzag(end.wrapping_sub(took) as i64)
+}
+
+/// # Safety
+/// Four varints at `to` must be writable.
 #[inline(always)]
 unsafe fn write_times(to: *mut u8, flags: u8, times: Times) -> *mut u8 {
     // SAFETY: as the caller vouches.
     unsafe {
-        let mut to = varint::write(to, times.end);
+        let mut to = varint::write(to, gap(times.end, times.took));
         to = varint::write(to, times.took);
         if flags & CPU_BEFORE != 0 {
             to = varint::write(to, times.cpu_before);
@@ -179,12 +188,12 @@ unsafe fn count_again(memory: &mut Writer, at: *mut u8, times: Times) -> usize {
     repeats.count += 1;
     repeats.end += times.end;
     repeats.took += times.took;
-    // Length, key (two bytes), flags, end, took, result, count.
+    // Length, key (two bytes), flags, gap, took, result, count.
     const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8;
     // SAFETY: the record lies at `repeats.at`, or there is room for it.
     unsafe {
         let at = repeats.at;
-        varint::write_eight(at.add(4), repeats.end);
+        varint::write_eight(at.add(4), gap(repeats.end, repeats.took));
         varint::write_eight(at.add(12), repeats.took);
         varint::write_eight(at.add(21), zigzag(repeats.count as i64));
         if !is_new {
@@ -281,7 +290,7 @@ pub unsafe fn copy_with_times(at: *mut u8, encoded: &[u8], times: Times) -> usiz
         let body = at.add(1);
         let front = encoded.len() - rest.len() - call;
         core::ptr::copy_nonoverlapping(encoded.as_ptr().add(front), body, call + 1);
-        let mut to = varint::write(body.add(call + 1), times.end);
+        let mut to = varint::write(body.add(call + 1), gap(times.end, times.took));
         to = varint::write(to, times.took);
         core::ptr::copy_nonoverlapping(behind.as_ptr(), to, behind.len());
         commit(at, body, to.add(behind.len()))
@@ -488,9 +497,10 @@ fn read_flags(body: &mut &[u8]) -> Result<u8, Fault> {
 #[inline(always)]
 fn read_times(body: &mut &[u8], flags: u8) -> Result<Times, Fault> {
     let mut next = || varint::read(body).ok_or(Fault::WrongLength);
+    let (gap, took) = (unzigzag(next()?) as u64, next()?);
     Ok(Times {
-        end: next()?,
-        took: next()?,
+        end: gap.wrapping_add(took),
+        took,
         cpu_before: if flags & CPU_BEFORE != 0 { next()? } else { 0 },
         cpu_after: if flags & CPU_AFTER != 0 { next()? } else { 0 },
     })

@@ -166,8 +166,7 @@ impl Run {
 
     /// True when `path` looks like a run folder: a folder with at least one file named like a trace, or packed ones.
     pub fn is_run(path: &Path) -> bool {
-        std::fs::read_dir(path)
-            .is_ok_and(|entries| entries.flatten().any(|entry| is_of_run(&entry.path())))
+        std::fs::read_dir(path).is_ok_and(|entries| entries.flatten().any(|entry| is_of_run(&entry.path())))
     }
 
     fn arrange(&mut self, mut traces: Vec<ThreadTrace>) {

@@ -127,7 +127,7 @@ struct Slot {
 const FRESH: u16 = 1;
 const INHERITED: u16 = 2;
 /// From here on a bit changes its probability by a fixed share, so that what is long past is forgotten.
-const SETTLED: u16 = 96;
+const SETTLED: u16 = 127;
 
 /// The share of the difference by which a bit changes its probability.
 const SHARES: [i32; SETTLED as usize + 1] = {
@@ -146,14 +146,15 @@ pub(super) const CONTEXTS: usize = 3;
 /// Probabilities of bits by context. It has a fixed size: contexts that fall on the same place share it, which costs
 /// space in the file and nothing else.
 pub(super) struct Model {
-    slots: Vec<Slot>,
+    slots: Box<[Slot; SLOTS]>,
 }
 
 const SLOTS: usize = 1 << 22;
 
 impl Model {
     pub(super) fn new() -> Model {
-        Model { slots: vec![Slot::default(); SLOTS] }
+        let slots = vec![Slot::default(); SLOTS].into_boxed_slice();
+        Model { slots: slots.try_into().unwrap_or_else(|_| unreachable!("it has that length")) }
     }
 
     /// Codes the lowest `width` bits of `value`, the highest of them first, each in the context of those before.
@@ -189,10 +190,10 @@ impl Model {
         for place in places {
             let slot = &mut self.slots[place % SLOTS];
             let wanted = if bit { i32::from(u16::MAX) } else { 0 };
-            let off = i64::from(wanted - i32::from(slot.probability));
-            slot.probability = (i64::from(slot.probability)
-                + (off * i64::from(SHARES[usize::from(slot.seen)]) >> 16))
-                as u16;
+            // Half of it, so that the product has 32 bits.
+            let half_off = (wanted - i32::from(slot.probability)) >> 1;
+            let share = SHARES[usize::from(slot.seen) % SHARES.len()];
+            slot.probability = (i32::from(slot.probability) + (half_off * share >> 15)) as u16;
             slot.seen = (slot.seen + 1).min(SETTLED);
         }
         bit
@@ -202,9 +203,9 @@ impl Model {
 /// Codes the lowest `width` bits of `value`, of which nothing is known.
 #[inline]
 pub(super) fn plain(bits: &mut impl Bits, value: u64, width: u32) -> u64 {
-    (0..width).rev().fold(0, |read, position| {
-        read << 1 | u64::from(bits.code(value >> position & 1 == 1, HALF))
-    })
+    (0..width)
+        .rev()
+        .fold(0, |read, position| read << 1 | u64::from(bits.code(value >> position & 1 == 1, HALF)))
 }
 
 #[cfg(test)]

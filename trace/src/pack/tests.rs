@@ -69,7 +69,9 @@ fn rounded_times_do_not_drift() {
     let exact = pack(&traces, Times::Exact);
     assert!(packed.len() * 2 < exact.len() * 3 && packed.len() * 4 < traces[0].len() + traces[1].len());
     for (member, trace) in unpack(&packed).unwrap().iter().zip(&traces) {
-        assert!(is_same(trace, &member.bytes, Times::Rounded) && !is_same(trace, &member.bytes, Times::Exact));
+        assert!(
+            is_same(trace, &member.bytes, Times::Rounded) && !is_same(trace, &member.bytes, Times::Exact)
+        );
         let (before, after) = (records(trace), records(&member.bytes));
         let (mut recorded, mut rounded, mut cpu) = (0, 0, (0, 0));
         for (before, after) in before.iter().zip(&after) {
@@ -145,8 +147,7 @@ fn names_stay_in_their_folder() {
 
 #[test]
 fn times_of_a_damaged_clock_come_back_as_strange() {
-    let strange =
-        Craft::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
+    let strange = Craft::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
     let mut bytes = strange.bytes();
     let end = HEADER_BYTES + 3;
     bytes.splice(end..end + 1, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);

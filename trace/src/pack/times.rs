@@ -19,10 +19,13 @@ pub(super) struct Packed {
     pub(super) cpu_after: i64,
 }
 
-/// What a time is of; the highest bits of its contexts.
+/// Times of so many bits or more, and negative ones, are few.
+const UNUSUAL: u64 = 31;
+
+/// What a time is of.
 #[derive(Clone, Copy)]
 enum Of {
-    Gap,
+    Gap = 1,
     Took,
     CpuBefore,
     CpuAfter,
@@ -62,18 +65,16 @@ impl TimeCoder {
         times: Packed,
     ) -> Packed {
         let (id, own) = (call as u64, u64::from(flags));
-        let mut coded = Packed::default();
-        let told = [id, own & u64::from(CPU_BEFORE)];
         let [latest, earlier] = before.calls;
-        coded.gap = self.time(bits, Of::Gap, times.gap, [
-            &told,
-            &[told[0], told[1], latest],
-            &[told[0], told[1], latest, earlier, size(before.took)],
-        ]);
-        let last = u64::from(self.took[call as usize]);
-        let gap = size(coded.gap);
-        coded.took =
-            self.time(bits, Of::Took, times.took, [&[id], &[id, own, gap], &[id, own, gap, last]]);
+        let mut coded = Packed::default();
+        let first = mix(id << 8 | own & u64::from(CPU_BEFORE), Of::Gap as u64);
+        let second = mix(first, latest);
+        let third = mix(second, earlier << 8 | size(before.took));
+        coded.gap = self.time(bits, [first, second, third], times.gap);
+        let first = mix(id, Of::Took as u64);
+        let second = mix(first, own << 8 | size(coded.gap));
+        let third = mix(second, u64::from(self.took[call as usize]) + 1);
+        coded.took = self.time(bits, [first, second, third], times.took);
         before.since_reading = before.since_reading.saturating_add(coded.gap);
         if flags & CPU_BEFORE != 0 {
             coded.cpu_before = self.reading(bits, Of::CpuBefore, times.cpu_before, before, id);
@@ -89,29 +90,32 @@ impl TimeCoder {
 
     /// A CPU reading is mostly as long as the time since the one before.
     fn reading(&mut self, bits: &mut impl Bits, of: Of, cpu: i64, before: &mut Before, call: u64) -> i64 {
-        let since = size(before.since_reading);
+        let first = mix(size(before.since_reading), of as u64);
         before.since_reading = 0;
-        self.time(bits, of, cpu, [&[], &[since], &[since, call]])
+        self.time(bits, [of as u64, first, mix(first, call + 1)], cpu)
     }
 
-    /// Codes one time: its sign, how many bits it has, and as many of them as are kept.
-    fn time(&mut self, bits: &mut impl Bits, of: Of, time: i64, contexts: [&[u64]; CONTEXTS]) -> i64 {
-        let mut hashes = [0; CONTEXTS];
-        for (index, (hash, words)) in hashes.iter_mut().zip(contexts).enumerate() {
-            let first = (of as u64) << 8 | index as u64 + 1;
-            *hash = words.iter().fold(first, |hash, &word| mix(hash, word));
+    /// Codes one time: how many bits it has, and as many of them as are kept.
+    fn time(&mut self, bits: &mut impl Bits, contexts: [u64; CONTEXTS], time: i64) -> i64 {
+        let length = size(time);
+        let is_usual = time >= 0 && length < UNUSUAL;
+        let class = self.model.tree(bits, contexts, if is_usual { length } else { UNUSUAL }, 5);
+        let (mut negative, mut length) = (0, class as u32);
+        if class == UNUSUAL {
+            let unusual = contexts.map(|context| mix(context, UNUSUAL));
+            negative = self.model.tree(bits, unusual, u64::from(time < 0), 1);
+            // There are no more bits than 64, whatever a damaged file says.
+            length =
+                self.model.tree(bits, unusual.map(|context| mix(context, negative)), size(time), 7).min(64)
+                    as u32;
         }
-        let magnitude = time.unsigned_abs();
-        // A duration is negative where a clock was damaged, and comes back as that.
-        let negative = self.model.tree(bits, hashes, u64::from(time < 0), 1);
-        let hashes = hashes.map(|hash| mix(hash, negative));
-        let length = self.model.tree(bits, hashes, size(time), 7) as u32;
-        let read = self.magnitude(bits, hashes, magnitude, length.min(64)) as i64;
+        let contexts = contexts.map(|context| mix(context, negative << 8 | u64::from(length) + 64));
+        let read = self.magnitude(bits, contexts, time.unsigned_abs(), length) as i64;
         if negative == 1 { read.wrapping_neg() } else { read }
     }
 
     /// A number of `length` bits, of which the first is 1.
-    fn magnitude(&mut self, bits: &mut impl Bits, hashes: [u64; CONTEXTS], value: u64, length: u32) -> u64 {
+    fn magnitude(&mut self, bits: &mut impl Bits, contexts: [u64; CONTEXTS], value: u64, length: u32) -> u64 {
         if length < 2 {
             return u64::from(length);
         }
@@ -123,8 +127,7 @@ impl TimeCoder {
         let expected = expected.min(kept);
         let unexpected = kept - expected;
         let behind = value >> dropped & low_bits(kept);
-        let hashes = hashes.map(|hash| mix(hash, u64::from(length) + 2));
-        let front = self.model.tree(bits, hashes, behind >> unexpected, expected);
+        let front = self.model.tree(bits, contexts, behind >> unexpected, expected);
         let back = plain(bits, behind & low_bits(unexpected), unexpected);
         (1 << kept | front << unexpected | back) << dropped
     }
