@@ -51,25 +51,27 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let times = if args.exact { Times::Exact } else { Times::Rounded };
     let mut runs = Vec::new();
     for run in &args.runs {
-        runs.push((run, traces(run)?));
+        runs.push(traces(run)?);
     }
     let style = ProgressStyle::with_template("packing {pos} of {len} {bar:40}").context("a progress bar")?;
-    let all = runs.iter().map(|(_, files)| files.len() as u64).sum();
+    let all = runs.iter().map(|files| files.len() as u64).sum();
     let bar = ProgressBar::new(all).with_style(style);
     let mut sum = Sum::default();
-    for (_, files) in &runs {
+    let say = |error: anyhow::Error| bar.suspend(|| complain(&format!("{error:#}")));
+    for files in &runs {
         let mut group = Group::new(times);
         for file in files {
             if let Err(error) = group.add(file, args.force) {
                 sum.left += 1;
-                bar.suspend(|| complain(&format!("{error:#}; it is left as it is")));
+                say(anyhow::anyhow!("{error:#}; it is left as it is"));
             }
             if group.packer.unpacked_bytes() >= GROUP_BYTES {
-                std::mem::replace(&mut group, Group::new(times)).put(&mut sum)?;
+                let full = std::mem::replace(&mut group, Group::new(times));
+                full.put(&mut sum).unwrap_or_else(say);
             }
             bar.inc(1);
         }
-        group.put(&mut sum)?;
+        group.put(&mut sum).unwrap_or_else(say);
     }
     bar.finish_and_clear();
     on_stdout(|out| {
@@ -103,7 +105,29 @@ fn traces(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
         bail!("{} is not a run folder: it holds no traces", run.display());
     }
     files.sort();
+    if !files.is_empty() {
+        finish_interrupted(run, &mut files)?;
+    }
     Ok(files)
+}
+
+/// Takes away the traces of a run that are in a packed file already: packing was interrupted before it came to that.
+fn finish_interrupted(run: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    let listed = std::fs::read_dir(run).with_context(|| format!("cannot list {}", run.display()))?;
+    let is_packed = |path: &PathBuf| path.extension().is_some_and(|extension| extension == pack::EXTENSION);
+    for packed in listed.flatten().map(|entry| entry.path()).filter(is_packed) {
+        // One that cannot be read has nothing that may be relied on.
+        let Ok(bytes) = std::fs::read(&packed) else { continue };
+        for member in pack::unpack(&bytes).unwrap_or_default() {
+            let Some(place) = files.iter().position(|file| *file == run.join(&member.name)) else { continue };
+            let trace = std::fs::read(&files[place])
+                .with_context(|| format!("cannot read {}", files[place].display()))?;
+            if pack::is_same(&trace, &member.bytes, Times::Rounded) {
+                remove(&files.remove(place), &packed)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Traces that are packed together.
@@ -151,28 +175,44 @@ impl Group {
         let packed = self.packer.finish();
         let path = unused(first);
         let new = path.with_extension("packing");
-        let written = write(&new, &packed)
-            .and_then(|()| compare(&packed, self.times, &self.files))
-            .and_then(|()| Ok(std::fs::rename(&new, &path)?))
-            // The name must be on the disk before the traces are gone from it.
-            .and_then(|()| Ok(File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()?));
-        if let Err(error) = written {
+        if let Err(error) = place(&packed, &new, &path, self.times, &self.files) {
             let _ = std::fs::remove_file(&new);
+            sum.left += self.sum.traces;
             return Err(
-                error.context(format!("cannot write {}; every trace is left as it is", new.display()))
+                error.context(format!("cannot write {}; its traces are left as they are", new.display()))
             );
-        }
-        for (file, _) in &self.files {
-            std::fs::remove_file(file).with_context(|| {
-                format!("cannot remove {}, which is packed in {}", file.display(), path.display())
-            })?;
         }
         sum.traces += self.sum.traces;
         sum.events += self.sum.events;
         sum.before += self.sum.before;
         sum.after += packed.len() as u64;
+        for (file, _) in &self.files {
+            remove(file, &path).inspect_err(|_| sum.left += 1)?;
+        }
         Ok(())
     }
+}
+
+/// Writes a packed file, compares it with its traces and gives it its name, on the disk too: the traces go next.
+fn place(
+    packed: &[u8],
+    new: &Path,
+    path: &Path,
+    times: Times,
+    files: &[(PathBuf, Vec<u8>)],
+) -> anyhow::Result<()> {
+    let mut file = File::create(new)?;
+    file.write_all(packed)?;
+    file.sync_all()?;
+    compare(&std::fs::read(new)?, times, files)?;
+    std::fs::rename(new, path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Ok(File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?)
+}
+
+fn remove(file: &Path, packed: &Path) -> anyhow::Result<()> {
+    std::fs::remove_file(file)
+        .with_context(|| format!("cannot remove {}, which is packed in {}", file.display(), packed.display()))
 }
 
 /// The name of the packed file that begins with this trace.
@@ -180,12 +220,6 @@ fn unused(first: &Path) -> PathBuf {
     let path = first.with_extension(pack::EXTENSION);
     let further = (2..).map(|number: u32| first.with_extension(format!("{number}.{}", pack::EXTENSION)));
     std::iter::once(path.clone()).chain(further).find(|path| !path.exists()).unwrap_or(path)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    Ok(file.sync_all()?)
 }
 
 /// Reads the packed file back: what is not in it as it was must not be taken away.

@@ -20,6 +20,69 @@ fn packed_runs_are_read_as_before() {
     assert!(on("check", folder.path()).code(0).out.contains("whole"));
 }
 
+/// What is in a run folder, by name.
+fn files(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let mut files: Vec<_> = entries
+        .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn packing_that_was_interrupted_is_finished() {
+    let folder = whole_run();
+    let dump = json_on("dump", folder.path()).code(0).out;
+    let before = files(folder.path());
+    support::run(["pack", "--exact", folder.path().to_str().unwrap()]).code(0);
+    let packed = files(folder.path());
+    assert_eq!(packed.len(), 1);
+    assert_eq!(packed[0].0, before[0].0.replace(".trace", ".pack"));
+    // The power went off before the last two traces were taken away, and while another file was written.
+    for (name, bytes) in &before[1..] {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    std::fs::write(folder.path().join("1-1-1.packing"), b"SYNPA").unwrap();
+    assert_eq!(json_on("dump", folder.path()).code(0).out, dump);
+    let said = support::run(["pack", folder.path().to_str().unwrap()]).code(0).out;
+    assert!(said.starts_with("packed 0 traces"), "{said}");
+    assert_eq!(files(folder.path())[1], packed[0]);
+    assert_eq!(json_on("dump", folder.path()).code(0).out, dump);
+}
+
+#[test]
+fn what_comes_later_is_packed_beside_the_rest() {
+    let folder = whole_run();
+    let late = files(folder.path()).remove(0);
+    std::fs::remove_file(folder.path().join(&late.0)).unwrap();
+    support::run(["pack", folder.path().to_str().unwrap()]).code(0);
+    std::fs::write(folder.path().join(&late.0), &late.1).unwrap();
+    let said = support::run(["pack", folder.path().to_str().unwrap()]).code(0).out;
+    assert!(said.starts_with("packed 1 traces"), "{said}");
+    assert_eq!(files(folder.path()).len(), 2);
+    let info = json_on("info", folder.path()).code(0).json().remove(0);
+    assert_eq!(info["threads"], 3);
+}
+
+#[test]
+fn packed_files_that_cannot_be_read_are_told() {
+    let folder = whole_run();
+    support::run(["pack", folder.path().to_str().unwrap()]).code(0);
+    let (name, packed) = files(folder.path()).remove(0);
+    let path = folder.path().join(&name);
+    for (at, value, expected) in
+        [(8, 1, "older than 2"), (8, 3, "newer than 2"), (70, packed[70] ^ 1, "damaged")]
+    {
+        let mut bytes = packed.clone();
+        bytes[at] = value;
+        std::fs::write(&path, bytes).unwrap();
+        on("info", folder.path()).code(1).err_has(&[name.as_str(), expected]);
+    }
+    std::fs::write(&path, &packed[..packed.len() / 2]).unwrap();
+    on("check", folder.path()).code(1).err_has(&[name.as_str(), "cut off"]);
+}
+
 #[test]
 fn damaged_traces_are_left_alone() {
     let folder = whole_run();

@@ -1,4 +1,4 @@
-//! Packed traces: any bytes are unpacked or refused, within the memory they may take; and whatever records there are come
+//! Packed files: any bytes are unpacked or refused, within the memory they may take; and whatever records there are come
 //! back from packing them.
 
 #![no_main]
@@ -6,28 +6,40 @@
 use libfuzzer_sys::fuzz_target;
 use syn_trace::craft::Craft;
 use syn_trace::header::HEADER_BYTES;
-use syn_trace::memory::Reader;
-use syn_trace::pack::{self, MAX_RATIO, Times};
-use syn_trace::record;
+use syn_trace::pack::{self, MAX_RATIO, Packer, Times};
 
-fn calls(trace: &[u8]) -> Vec<(syn_trace::Call, u8, i64, Vec<i64>)> {
-    let (mut memory, mut rest, mut calls) = (Reader::default(), &trace[HEADER_BYTES..], Vec::new());
-    while let Ok(Some(record)) = record::decode(&mut memory, &mut rest) {
-        calls.push((record.call, record.flags, record.result, record.numbers.to_vec()));
+/// Any bytes as a packed file with a checksum that is right: without it nothing would come further than that.
+fn signed(data: &[u8]) -> Vec<u8> {
+    let mut packed = data.to_vec();
+    packed.extend_from_slice(&crc32fast::hash(data).to_le_bytes());
+    packed
+}
+
+/// The records of `data`, cut into two traces, packed into one file.
+fn packed(traces: &[Vec<u8>], times: Times) -> Option<Vec<u8>> {
+    let mut packer = Packer::new(times);
+    for (place, trace) in traces.iter().enumerate() {
+        packer.add(&format!("{place}.trace"), trace).ok()?;
     }
-    calls
+    Some(packer.finish())
 }
 
 fuzz_target!(|data: &[u8]| {
-    if let Ok(trace) = pack::unpack(data) {
-        assert!(trace.len() as u64 <= data.len() as u64 * MAX_RATIO + HEADER_BYTES as u64);
+    for packed in [data.to_vec(), signed(data)] {
+        if let Ok(members) = pack::unpack(&packed) {
+            let bytes: u64 = members.iter().map(|member| member.bytes.len() as u64).sum();
+            assert!(bytes <= packed.len() as u64 * MAX_RATIO);
+        }
     }
-    let mut trace = Craft::new(7, 7).bytes()[..HEADER_BYTES].to_vec();
-    trace.extend_from_slice(data);
+    let header = &Craft::new(7, 7).bytes()[..HEADER_BYTES];
+    let traces = [header.to_vec(), [header, data].concat()];
     for times in [Times::Exact, Times::Rounded] {
-        if let Ok(packed) = pack::pack(&trace, times) {
-            let unpacked = pack::unpack(&packed).expect("what was packed can be unpacked");
-            assert_eq!(calls(&trace), calls(&unpacked));
+        if let Some(packed) = packed(&traces, times) {
+            let members = pack::unpack(&packed).expect("what was packed can be unpacked");
+            assert_eq!(members.len(), traces.len());
+            for (member, trace) in members.iter().zip(&traces) {
+                assert!(pack::is_same(trace, &member.bytes, times));
+            }
         }
     }
 });

@@ -7,7 +7,7 @@ use crate::header::{self, ClockPair, Header};
 use crate::pack;
 use crate::reader::{Event, Events, ThreadTrace, TraceError};
 use crate::record;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -130,8 +130,7 @@ impl Run {
                 files.push(file);
             }
         }
-        // Traces first, then packed files.
-        files.sort_by(|one, other| other.extension().cmp(&one.extension()).then_with(|| one.cmp(other)));
+        files.sort();
         Ok(Run::of_files(path, files))
     }
 
@@ -146,7 +145,7 @@ impl Run {
     }
 
     fn of_files(path: PathBuf, files: Vec<PathBuf>) -> Run {
-        let (mut traces, mut unreadable) = (Vec::<ThreadTrace>::new(), Vec::new());
+        let (mut traces, mut unreadable) = (Vec::new(), Vec::new());
         for file in files {
             let opened = ThreadTrace::open_all(file).unwrap_or_else(|error| vec![Err(error)]);
             for trace in opened {
@@ -156,9 +155,10 @@ impl Run {
                 }
             }
         }
-        // Where packing was interrupted, a trace is there twice: its own file holds all of it.
-        let mut seen = HashSet::new();
-        traces.retain(|trace| seen.insert(trace.path().to_owned()));
+        // Where packing was interrupted, a trace is there twice, and the longer one holds all of it.
+        traces
+            .sort_by(|one, other| one.path().cmp(other.path()).then_with(|| other.bytes().cmp(&one.bytes())));
+        traces.dedup_by(|other, kept| other.path() == kept.path());
         let mut run = Run { path, processes: Vec::new(), threads: Vec::new(), unreadable };
         run.arrange(traces);
         run

@@ -28,7 +28,7 @@ impl Interval {
     #[inline]
     fn middle(&self, probability: u16) -> u64 {
         let (width, probability) = (self.high - self.low, u64::from(probability));
-        self.low + (width >> 16) * probability + ((width & 0xffff) * probability >> 16)
+        self.low + (width >> 16) * probability + (((width & 0xffff) * probability) >> 16)
     }
 
     #[inline]
@@ -115,13 +115,9 @@ impl Bits for Decoder<'_> {
     }
 }
 
-/// What is known of a bit in one context.
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    probability: u16,
-    /// How often it was seen, counted from [`FRESH`] to [`SETTLED`]; 0: never.
-    seen: u16,
-}
+/// What is known of a bit in one context: its probability, and how often it was seen, counted from [`FRESH`] to
+/// [`SETTLED`]; 0: never. An array, of which zeros are had from the system without writing them.
+type Slot = [u16; 2];
 
 /// Where counting starts in a context that knows nothing, and in one that takes over what a more general one knows.
 const FRESH: u16 = 1;
@@ -153,7 +149,7 @@ const SLOTS: usize = 1 << 22;
 
 impl Model {
     pub(super) fn new() -> Model {
-        let slots = vec![Slot::default(); SLOTS].into_boxed_slice();
+        let slots = vec![[0, 0]; SLOTS].into_boxed_slice();
         Model { slots: slots.try_into().unwrap_or_else(|_| unreachable!("it has that length")) }
     }
 
@@ -178,23 +174,23 @@ impl Model {
     /// The most special context that has been seen tells; one that has not takes over what the one before it tells.
     #[inline]
     fn bit(&mut self, bits: &mut impl Bits, places: [usize; CONTEXTS], bit: bool) -> bool {
-        let mut told = Slot { probability: HALF, seen: FRESH };
+        let mut told = [HALF, FRESH];
         for place in places {
             let slot = &mut self.slots[place % SLOTS];
-            if slot.seen == 0 {
+            if slot[1] == 0 {
                 *slot = told;
             }
-            told = Slot { probability: slot.probability, seen: INHERITED };
+            told = [slot[0], INHERITED];
         }
-        let bit = bits.code(bit, told.probability.clamp(LEAST, u16::MAX - LEAST));
+        let bit = bits.code(bit, told[0].clamp(LEAST, u16::MAX - LEAST));
         for place in places {
-            let slot = &mut self.slots[place % SLOTS];
+            let [probability, seen] = &mut self.slots[place % SLOTS];
             let wanted = if bit { i32::from(u16::MAX) } else { 0 };
             // Half of it, so that the product has 32 bits.
-            let half_off = (wanted - i32::from(slot.probability)) >> 1;
-            let share = SHARES[usize::from(slot.seen) % SHARES.len()];
-            slot.probability = (i32::from(slot.probability) + (half_off * share >> 15)) as u16;
-            slot.seen = (slot.seen + 1).min(SETTLED);
+            let half_off = (wanted - i32::from(*probability)) >> 1;
+            let share = SHARES[usize::from(*seen) % SHARES.len()];
+            *probability = (i32::from(*probability) + ((half_off * share) >> 15)) as u16;
+            *seen = (*seen + 1).min(SETTLED);
         }
         bit
     }

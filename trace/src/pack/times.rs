@@ -109,7 +109,7 @@ impl TimeCoder {
                 self.model.tree(bits, unusual.map(|context| mix(context, negative)), size(time), 7).min(64)
                     as u32;
         }
-        let contexts = contexts.map(|context| mix(context, negative << 8 | u64::from(length) + 64));
+        let contexts = contexts.map(|context| mix(context, negative << 8 | (u64::from(length) + 64)));
         let read = self.magnitude(bits, contexts, time.unsigned_abs(), length) as i64;
         if negative == 1 { read.wrapping_neg() } else { read }
     }
