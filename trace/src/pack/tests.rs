@@ -165,7 +165,7 @@ fn what_compresses_beyond_the_limit_is_padded() {
         craft = craft.call(Call::Fsync, round * 100, 10, 0, &[3], &[], &[]);
     }
     let trace = craft.bytes();
-    let packed = pack(&[trace.clone()], Times::Exact);
+    let packed = pack(std::slice::from_ref(&trace), Times::Exact);
     let bytes = unpack(&packed).unwrap().remove(0).bytes;
     assert!(is_same(&trace, &bytes, Times::Exact));
     assert!((bytes.len() as u64).div_ceil(MAX_RATIO) <= packed.len() as u64);
