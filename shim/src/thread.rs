@@ -6,6 +6,7 @@
 
 use crate::clock;
 use crate::process;
+use crate::span::Span;
 use crate::sys;
 use crate::tls;
 use core::ffi::c_int;
@@ -62,6 +63,8 @@ pub struct State {
     pub frame: usize,
     /// The stack address of the MPI call under way, 0 when there is none.
     pub mpi_frame: usize,
+    /// That call; of a state that is new (all zero), none.
+    pub mpi_span: Span,
     /// True while a record is being written.
     pub encoding: AtomicBool,
     /// Side slots in use.

@@ -11,6 +11,7 @@
 
 use crate::calls::Call;
 use crate::record::{BEGAN, COMPLETE, FAILED, INNER};
+use crate::repeats::Repeats;
 
 /// How many bodies are remembered.
 pub const BODIES: usize = 256;
@@ -59,7 +60,7 @@ impl Body {
             return None;
         }
         let mut words = [0; WORDS];
-        words[0] = call as i64 | i64::from(flags & BODY_FLAGS) << 16 | (count as i64) << 24;
+        words[0] = first_word(call, flags, count);
         words[1] = outcome;
         words[2..2 + N].copy_from_slice(numbers);
         for (index, &number) in list.iter().enumerate() {
@@ -77,7 +78,7 @@ impl Body {
         count: usize,
     ) -> Body {
         let mut words = [0; WORDS];
-        words[0] = call as i64 | i64::from(flags & BODY_FLAGS) << 16 | ((count + 2) as i64) << 24;
+        words[0] = first_word(call, flags, count + 2);
         words[1] = outcome;
         words[2..].copy_from_slice(values);
         Body(words)
@@ -90,6 +91,11 @@ impl Body {
             self.0.iter().zip(BODY_FACTORS).map(|(&word, factor)| (word as u64).wrapping_mul(factor));
         (products.fold(0, u64::wrapping_add) >> 56) as usize
     }
+}
+
+#[inline(always)]
+fn first_word(call: Call, flags: u8, words: usize) -> i64 {
+    call as i64 | i64::from(flags & BODY_FLAGS) << 16 | (words as i64) << 24
 }
 
 const _: () = assert!(BODIES == 1 << 8 && HEADS == 1 << 6);
@@ -127,19 +133,6 @@ struct Head {
     bytes: [u8; 127],
 }
 
-/// The records of an idle call that came again and again; see [`crate::record::encode`].
-#[derive(Clone, Copy)]
-pub(crate) struct Repeats {
-    /// The place of the body that the latest record has, plus one; 0 when it has none.
-    pub(crate) latest: usize,
-    /// The record that counts how often it came again; null when there is none.
-    pub(crate) at: *mut u8,
-    /// What it says.
-    pub(crate) count: u64,
-    pub(crate) end: u64,
-    pub(crate) took: u64,
-}
-
 /// What a writer remembers. All zero bytes are a valid, empty one.
 pub struct Writer {
     bodies: [Body; BODIES],
@@ -152,7 +145,7 @@ impl Writer {
     pub const NEW: Writer = Writer {
         bodies: [Body::NONE; BODIES],
         heads: [Head { length: 0, bytes: [0; 127] }; HEADS],
-        repeats: Repeats { latest: 0, at: core::ptr::null_mut(), count: 0, end: 0, took: 0 },
+        repeats: Repeats::NONE,
     };
 
     /// Forgets everything; what is written next stands for itself.
@@ -162,8 +155,62 @@ impl Writer {
 
     /// To be called when the records written so far move or are no longer mapped.
     pub fn moved(&mut self) {
-        self.repeats.at = core::ptr::null_mut();
-        self.repeats.latest = 0;
+        self.repeats.end_row();
+    }
+
+    /// True when the latest record has this body.
+    #[inline(always)]
+    pub(crate) fn is_latest<const N: usize>(
+        &self,
+        call: Call,
+        flags: u8,
+        outcome: i64,
+        numbers: &[i64; N],
+        list: &[i64],
+    ) -> bool {
+        let count = 2 + N + list.len();
+        let Some(Body(words)) = self.repeats.latest.checked_sub(1).and_then(|place| self.bodies.get(place))
+        else {
+            return false;
+        };
+        // One by one: what was stored word by word is slow to load in larger pieces.
+        let begins = |at: usize, values: &[i64]| values.iter().zip(&words[at..]).all(|(a, b)| a == b);
+        count <= WORDS
+            && words[0] == first_word(call, flags, count)
+            && words[1] == outcome
+            && begins(2, numbers)
+            && begins(2 + N, list)
+    }
+
+    /// True when this call, if it finds nothing, may be counted without times: the clock need not be read before it.
+    #[inline(always)]
+    pub fn may_go_untimed(&self, call: Call) -> bool {
+        self.repeats.untimed_left != 0 && self.repeats.call == call as u16
+    }
+
+    /// Counts one that went untimed, as a further one of its row. False: it is not of this row, and is to be written.
+    ///
+    /// # Safety
+    /// As for [`crate::record::encode`].
+    #[inline(always)]
+    pub unsafe fn count_untimed<const N: usize>(
+        &mut self,
+        call: Call,
+        flags: u8,
+        outcome: i64,
+        numbers: &[i64; N],
+    ) -> bool {
+        let counts = self.may_go_untimed(call) && self.is_latest(call, flags, outcome, numbers, &[]);
+        if counts {
+            // SAFETY: a call may go untimed only while there is a record that counts its row.
+            unsafe { self.repeats.add_untimed() };
+        }
+        counts
+    }
+
+    /// What a call of the row that is being counted takes on average, units.
+    pub fn mean_took(&self) -> u64 {
+        self.repeats.took / self.repeats.count.max(1)
     }
 
     #[inline(always)]

@@ -152,7 +152,7 @@ mod tests {
             craft = craft.call(Call::Pwrite, at, took, 5, &[4, 5, round as i64 * 5], &[], &[]);
             at += took;
         }
-        craft.call(Call::Repeats, at, 0, 0, &[7], &[], &[]).bytes()
+        craft.call(Call::Repeats, at, 0, 0, &[7, 5], &[], &[]).bytes()
     }
 
     type Plain = (Call, u8, record::Times, i64, i32, Vec<i64>, Vec<Vec<u8>>);

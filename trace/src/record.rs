@@ -101,6 +101,13 @@ pub unsafe fn encode<const N: usize>(
         // SAFETY: as the caller vouches.
         return unsafe { encode_whole(None, at, call, flags, times, outcome, numbers, texts, list) };
     };
+    if flags & !BODY_FLAGS == 0
+        && call.is_idle(flags & FAILED != 0, outcome, numbers)
+        && memory.is_latest(call, flags, outcome, numbers, list)
+    {
+        // SAFETY: as the caller vouches.
+        return unsafe { memory.repeats.add(at, call, times) };
+    }
     let body = if call.recurs() { Body::of(call, flags, outcome, numbers, list) } else { None };
     let Some(body) = body else {
         memory.moved();
@@ -109,12 +116,8 @@ pub unsafe fn encode<const N: usize>(
     };
     let place = body.place();
     let known = memory.knows(place, &body);
-    let again = known && memory.repeats.latest == place + 1;
     // SAFETY: as the caller vouches.
     unsafe {
-        if again && flags & !BODY_FLAGS == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers) {
-            return count_again(memory, at, times);
-        }
         memory.moved();
         let length = if known {
             encode_known(at, place, flags, times)
@@ -161,38 +164,6 @@ unsafe fn write_times(to: *mut u8, flags: u8, times: Times) -> *mut u8 {
             to = varint::write(to, times.cpu_after);
         }
         to
-    }
-}
-
-/// Counts a call that did again what the record before says: in the `repeats` record behind it, which is made the
-/// first time.
-///
-/// # Safety
-/// As for [`encode`].
-#[inline(never)]
-unsafe fn count_again(memory: &mut Writer, at: *mut u8, times: Times) -> usize {
-    let repeats = &mut memory.repeats;
-    let is_new = repeats.at.is_null();
-    if is_new {
-        (repeats.at, repeats.count, repeats.end, repeats.took) = (at, 0, 0, 0);
-    }
-    repeats.count += 1;
-    repeats.end += times.end;
-    repeats.took += times.took;
-    // Length, key (two bytes), flags, end, took, result, count.
-    const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8;
-    // SAFETY: the record lies at `repeats.at`, or there is room for it.
-    unsafe {
-        let at = repeats.at;
-        varint::write_eight(at.add(4), repeats.end);
-        varint::write_eight(at.add(12), repeats.took);
-        varint::write_eight(at.add(21), zigzag(repeats.count as i64));
-        if !is_new {
-            return 0;
-        }
-        let body = at.add(1);
-        varint::write(body, 2 * Call::Repeats as u64);
-        commit(at, body, at.add(LENGTH))
     }
 }
 
@@ -293,7 +264,7 @@ pub unsafe fn copy_with_times(at: *mut u8, encoded: &[u8], times: Times) -> usiz
 /// # Safety
 /// `body` is `at + 1`, `end` the end of what was written there, with two more bytes of room behind it.
 #[inline(always)]
-unsafe fn commit(at: *mut u8, body: *mut u8, end: *mut u8) -> usize {
+pub(crate) unsafe fn commit(at: *mut u8, body: *mut u8, end: *mut u8) -> usize {
     let length = end as usize - body as usize;
     // SAFETY: as the caller vouches.
     unsafe {
