@@ -101,19 +101,17 @@ pub unsafe fn encode<const N: usize>(
         // SAFETY: as the caller vouches.
         return unsafe { encode_whole(None, at, call, flags, times, outcome, numbers, texts, list) };
     };
-    if flags & !BODY_FLAGS == 0
-        && call.is_idle(flags & FAILED != 0, outcome, numbers)
-        && memory.is_latest(call, flags, outcome, numbers, list)
-    {
-        // SAFETY: as the caller vouches.
-        return unsafe { memory.repeats.add(at, call, times) };
-    }
     let body = if call.recurs() { Body::of(call, flags, outcome, numbers, list) } else { None };
     let Some(body) = body else {
         memory.moved();
         // SAFETY: as the caller vouches.
         return unsafe { encode_whole(Some(memory), at, call, flags, times, outcome, numbers, texts, list) };
     };
+    let is_idle = flags & !BODY_FLAGS == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers);
+    if is_idle && memory.is_latest(&body) {
+        // SAFETY: as the caller vouches.
+        return unsafe { memory.repeats.add(at, call, times) };
+    }
     let place = body.place();
     let known = memory.knows(place, &body);
     // SAFETY: as the caller vouches.
@@ -483,7 +481,8 @@ fn remember<'a>(memory: &mut memory::Reader<'a>, record: &Record<'a>, rest: &'a 
             *value = number;
         }
     }
-    let body = Body::of_values(record.call, record.flags, outcome, &values, numbers + record.list.len());
+    let count = numbers + record.list.len();
+    let Some(body) = Body::of(record.call, record.flags, outcome, &[], &values[..count]) else { return };
     memory.remember(body.place(), memory::Known { call: record.call, flags: record.flags, rest });
 }
 
