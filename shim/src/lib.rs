@@ -41,13 +41,11 @@ mod tls;
 /// so that what they do is seen; libc sets `environ` only after it.
 extern "C" fn begin(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
     settings::set_environment(environment);
+    elf::note_started_with();
     if !process::is_recording() {
         return;
     }
     hooks::threads::prepare();
-    for real in real::all() {
-        real.address();
-    }
     let detoured = if process::records_everything() { detour::install() } else { Ok(()) };
     // The trace begins here, also for a program that makes no call of its own.
     let _ = thread::obtain(span::frame_address());
