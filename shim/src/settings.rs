@@ -14,15 +14,14 @@ use crate::sys;
 use crate::thread::decimal;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
+use syn_trace::chosen::{Choice, Extent};
 
 /// What the environment says.
 pub struct Decision {
     /// Record at all.
     pub record: bool,
-    /// Record process creation only.
-    pub process_only: bool,
-    /// The user has left this program out.
-    pub filtered: bool,
+    /// How much.
+    pub extent: Extent,
     /// Bytes of the run folder's absolute path.
     pub folder_length: usize,
 }
@@ -52,13 +51,12 @@ pub fn wants_detours() -> bool {
 
 /// Decides, and leaves the absolute path of the run folder in `folder`.
 pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
-    let mut decision = Decision { record: false, process_only: false, filtered: false, folder_length: 0 };
-    let off = variable(b"SYN_OFF").is_some_and(|value| !value.is_empty() && value != b"0");
-    if off {
+    let mut decision = Decision { record: false, extent: Extent::Everything, folder_length: 0 };
+    let choice = Choice::of(variable);
+    if choice.is_off() {
         return decision;
     }
-    let mut path = [0u8; 4096];
-    (decision.process_only, decision.filtered) = how_much(program(&mut path));
+    decision.extent = choice.extent(program(&mut [0u8; 4096]));
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {
@@ -221,29 +219,6 @@ fn program(path: &mut [u8; 4096]) -> &[u8] {
     // SAFETY: the buffer is as long as said.
     let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), path.as_mut_ptr(), path.len()) };
     &path[..length.max(0) as usize]
-}
-
-/// Whether to record process creation only, and whether that is the user's wish.
-fn how_much(program: &[u8]) -> (bool, bool) {
-    let named_in = |variable_name: &[u8]| variable(variable_name).map(|list| is_listed(list, program));
-    let filtered = named_in(b"SYN_ONLY") == Some(false) || named_in(b"SYN_EXCEPT") == Some(true);
-    let is_launcher = syn_trace::launchers::is_launcher(program) && named_in(b"SYN_ONLY") != Some(true);
-    (filtered || is_launcher, filtered)
-}
-
-fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
-}
-
-/// True when one of the entries of `list` is the program's path, its file name, or a folder that it is in.
-fn is_listed(list: &[u8], program: &[u8]) -> bool {
-    list.split(|&byte| byte == b':').filter(|entry| !entry.is_empty()).any(|entry| {
-        match entry.ends_with(b"/") {
-            true => program.starts_with(entry),
-            false if entry.contains(&b'/') => program == entry,
-            false => file_name(program) == entry,
-        }
-    })
 }
 
 /// The value of an environment variable.
