@@ -23,6 +23,7 @@ const WITHOUT_MPI: &[&str] = &[
     "raw_surface",
     "privileged",
     "interrupted",
+    "libc_surface",
 ];
 
 /// What a program is linked with besides libc.

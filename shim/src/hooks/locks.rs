@@ -1,5 +1,7 @@
 //! Locks on files, and the two calls whose last argument depends on their second: `fcntl` and `ioctl`. A request of
-//! `ioctl` that clones a file is recorded as such, with both files.
+//! `ioctl` that clones a file is recorded as such, with both files; one that opens a file, with that.
+//!
+//! Not seen: the locks that libc has on the files of utmpx(5) and wtmp, by a function of its own without a name.
 //!
 //! Every third argument of these is an int or a pointer; as a machine word it goes on untouched.
 
@@ -10,7 +12,7 @@ use core::ffi::{c_int, c_long, c_ulong, c_void};
 use libc::off_t;
 use syn_trace::calls::Call;
 use syn_trace::record;
-use syn_trace::system_calls::clones;
+use syn_trace::system_calls::requests_more;
 
 /// The commands whose argument is a number.
 const NUMBERS: [c_int; 10] = [
@@ -59,7 +61,7 @@ type Control = unsafe extern "C-unwind" fn(c_int, c_ulong, usize) -> c_int;
 unsafe fn control(flags: u8, fd: c_int, request: c_ulong, argument: usize, real: Control) -> c_int {
     // SAFETY: the caller's own arguments.
     let real = || unsafe { real(fd, request, argument) };
-    if clones(request) {
+    if requests_more(request) {
         let arguments = [fd as usize, request as usize, argument, 0, 0, 0];
         return raw::decoded(flags, libc::SYS_ioctl, arguments, || c_long::from(real())) as c_int;
     }

@@ -191,16 +191,27 @@ pub(super) fn between<W: Witness>(seen: &mut Seen<'_, W>) {
 const FICLONE: u32 = 0x4004_9409;
 const FICLONERANGE: u32 = 0x4020_940d;
 
-/// True for the requests of ioctl(2) that are recorded as [`Call::CloneRange`].
-pub fn clones(request: u64) -> bool {
+/// The request that opens the other end of a pseudoterminal (ioctl_tty(2)), as openpty(3) makes it.
+const TIOCGPTPEER: u32 = 0x5441;
+
+/// True for the requests of ioctl(2) of which more is recorded than descriptor, request and result.
+pub fn requests_more(request: u64) -> bool {
     // The kernel takes 32 bits of it.
-    matches!(request as u32, FICLONE | FICLONERANGE)
+    matches!(request as u32, FICLONE | FICLONERANGE | TIOCGPTPEER)
 }
 
 pub(super) fn ioctl<W: Witness>(seen: &mut Seen<'_, W>) {
-    if !clones(seen.call.args[1]) {
-        return seen.put(Call::Ioctl, [seen.int(0), seen.unsigned(1)]);
+    let request = seen.unsigned(1);
+    if [FICLONE, FICLONERANGE].map(i64::from).contains(&request) {
+        return clone(seen);
     }
+    seen.put(Call::Ioctl, [seen.int(0), request]);
+    if request == i64::from(TIOCGPTPEER) && seen.succeeded() {
+        seen.witness.record_descriptor(seen.new_descriptor());
+    }
+}
+
+fn clone<W: Witness>(seen: &mut Seen<'_, W>) {
     // struct file_clone_range: the source, where in it, how much, and where in the target.
     let whole = seen.unsigned(1) == i64::from(FICLONE);
     let range: Option<[i64; 4]> = if seen.succeeded() && !whole { seen.at(2) } else { None };
