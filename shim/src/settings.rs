@@ -26,18 +26,25 @@ pub struct Decision {
     pub folder_length: usize,
 }
 
-/// The environment as the constructor was given it.
-static GIVEN: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
 /// The entry for the children that [`export`] is to put into the environment once libc has one.
 static TO_EXPORT: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Called by the constructor, which runs before libc's.
-pub fn set_environment(environment: *const *const c_char) {
-    GIVEN.store(environment.cast_mut(), Ordering::Relaxed);
-}
-
 unsafe extern "C" {
     static mut environ: *const *const c_char;
+    /// Where the stack began, a variable of the dynamic loader: there the kernel has put the number of arguments, these, a
+    /// null pointer, and the environment.
+    static __libc_stack_end: *const usize;
+}
+
+/// The environment as the kernel gave it to the process: before libc's constructor has run, nothing else has one.
+fn of_kernel() -> *const *const c_char {
+    // SAFETY: the loader sets it before it loads libraries; the stack's beginning stays.
+    unsafe {
+        match __libc_stack_end.as_ref() {
+            Some(&arguments) => __libc_stack_end.add(1 + arguments + 1).cast(),
+            None => core::ptr::null(),
+        }
+    }
 }
 
 /// Variables that name the job where a batch system starts processes without a common parent on the node.
@@ -227,9 +234,9 @@ fn variable(name: &[u8]) -> Option<&'static [u8]> {
 }
 
 fn entries() -> impl Iterator<Item = &'static [u8]> {
-    // SAFETY: both are null or an array of strings that ends with null; nobody changes it while we start.
+    // SAFETY: each is null or an array of strings that ends with null; nobody changes it while we start.
     unsafe {
-        let mut at = if environ.is_null() { GIVEN.load(Ordering::Relaxed).cast_const() } else { environ };
+        let mut at = if environ.is_null() { of_kernel() } else { environ };
         core::iter::from_fn(move || {
             if at.is_null() || (*at).is_null() {
                 return None;
