@@ -14,7 +14,7 @@ fn record(variable: &str, value: &str) -> [Run; 2] {
     let recorder = syn().args(["record", "--backend=ptrace", "-o", "traced", "--"]).followed_by(&job);
     let outcome = recorder.run_in(folder.path()).succeeded();
     assert_eq!(outcome.stdout, "a few words\n");
-    let traced = Run::open(&folder.path().join("traced/1")).expect("a run folder");
+    let traced = Run::open(folder.path().join("traced/1")).expect("a run folder");
     // Their files are mapped; the folder may go.
     [with_shim, traced]
 }
@@ -72,7 +72,7 @@ fn programs_can_be_switched_off() {
     assert_eq!(outcome.succeeded().stdout, "unseen\n");
     let recorder = syn().args(["record", "--backend=ptrace", "-o", "traced", "--"]).followed_by(&job);
     let _ = recorder.run_in(folder.path());
-    for run in [with_shim, Run::open(&folder.path().join("traced/1")).expect("a run folder")] {
+    for run in [with_shim, Run::open(folder.path().join("traced/1")).expect("a run folder")] {
         let recorded = |name: &str| run.processes.iter().any(|process| process.exe.ends_with(name));
         assert!(recorded("/timeout") && recorded("/env") && !recorded("/echo"));
     }
