@@ -22,8 +22,6 @@
 
 #![allow(clippy::missing_safety_doc)]
 
-use core::ffi::{c_char, c_int};
-
 mod clock;
 mod detour;
 mod elf;
@@ -39,8 +37,7 @@ mod tls;
 
 /// The constructor. It is linked to run before those of all other libraries (`-z initfirst`), libc's own among them,
 /// so that what they do is seen; libc sets `environ` only after it.
-extern "C" fn begin(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
-    settings::set_environment(environment);
+extern "C" fn begin() {
     elf::note_started_with();
     if !process::is_recording() {
         return;
@@ -61,7 +58,7 @@ extern "C" fn finish() {
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = begin;
+static BEGIN: extern "C" fn() = begin;
 
 #[used]
 #[unsafe(link_section = ".fini_array")]

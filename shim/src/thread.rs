@@ -436,7 +436,12 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: the path ends with a zero byte.
         let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) };
-        (fd >= 0).then(|| allocate_and_map(fd as c_int, 0, FIRST_BYTES)).flatten()
+        let window = (fd >= 0).then(|| allocate_and_map(fd as c_int, 0, FIRST_BYTES))?;
+        if window.is_none() {
+            // SAFETY: as above; the file is ours and empty.
+            unsafe { sys::unlink(path) };
+        }
+        window
     });
     let Some(window) = window else {
         lose_one();

@@ -277,6 +277,9 @@ calls! {
     75 Repeats "repeats" Process (count: Int, timed: Int);
     /// Not a call: a signal arrived; its handler begins.
     76 SignalDelivered "signal-delivered" Sync (signum: Int);
+    /// The requests `FICLONE` and `FICLONERANGE` of ioctl(2), as `cp --reflink` makes them. `count` is what was cloned, also
+    /// where the request says "to the end of the file"; `FIDEDUPERANGE`, which moves nothing, is an `ioctl`.
+    77 CloneRange "ioctl_ficlonerange" Posix (src_fd: Fd, dest_fd: Fd, src_offset: Offset, dest_offset: Offset, count: Bytes);
 
     /// Not a call: the first record of a process image.
     80 ProcessStart "process-start" Process (ppid: Pid, exe: Path, cwd: Path, command: Text);

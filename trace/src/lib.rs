@@ -18,6 +18,7 @@
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod address;
 pub mod calls;
+pub mod chosen;
 pub mod header;
 pub mod launchers;
 pub mod memory;

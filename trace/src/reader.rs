@@ -16,12 +16,12 @@ use std::sync::atomic::Ordering;
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The operating system said no.
-    #[error("cannot read the trace {}: {source}", path.display())]
+    #[error("cannot read the trace {}: {cause}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The file is empty, or ends inside its header.
     #[error(
@@ -155,7 +155,7 @@ impl ThreadTrace {
     /// [`TraceError`] when the file is missing, foreign, of another version or shorter than a header.
     pub fn open(path: impl Into<PathBuf>) -> Result<ThreadTrace, TraceError> {
         let path = path.into();
-        let io = |source| TraceError::Io { path: path.clone(), source };
+        let io = |cause| TraceError::Io { path: path.clone(), cause };
         let file = File::open(&path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
         if bytes == 0 {
@@ -240,7 +240,7 @@ impl ThreadTrace {
 /// The trace that a packed file holds, in memory of its own.
 fn unpacked(packed: &[u8], path: &Path) -> Result<memmap2::Mmap, TraceError> {
     let trace = pack::unpack(packed).map_err(|fault| TraceError::Packed { path: path.into(), fault })?;
-    let io = |source| TraceError::Io { path: path.into(), source };
+    let io = |cause| TraceError::Io { path: path.into(), cause };
     let mut map = memmap2::MmapMut::map_anon(trace.len()).map_err(io)?;
     map.copy_from_slice(&trace);
     map.make_read_only().map_err(io)

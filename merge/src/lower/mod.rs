@@ -187,6 +187,8 @@ impl<'a> Lowering<'a> {
         io::translate(seen, touched, descriptors, opaque, files, handles, &mut self.operations);
         if self.operations.is_empty() {
             self.unreplayed.see(seen, touched, self.from.scope);
+        } else {
+            self.unreplayed.see_replayed(seen);
         }
     }
 }
