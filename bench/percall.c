@@ -8,7 +8,7 @@
  * what happens once in many calls, such as the growth of a trace.
  *
  * gcc -O2 -pthread percall.c -o percall
- * mpicc -O2 -pthread -DWITH_MPI percall.c -o percall-mpi      (adds the class "mpi-self")
+ * mpicc -O2 -pthread -DWITH_MPI percall.c -o percall-mpi      (adds the classes "mpi-self" and "mpi-test")
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -162,6 +162,22 @@ static void call_mpi_self(struct worker *w, long calls)
     }
     expect(in == 1, "message to self");
 }
+
+/* A message that does not come is asked for, with a little of a program's own work in between. */
+static void call_mpi_test(struct worker *w, long calls)
+{
+    double in = 0;
+    MPI_Request request;
+    (void)w;
+    MPI_Irecv(&in, 1, MPI_DOUBLE, 0, 8, MPI_COMM_SELF, &request);
+    for (long i = 0; i < calls; i++) {
+        int flag = 1;
+        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        expect(!flag, "no message");
+    }
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
 #endif
 
 static const struct class {
@@ -176,7 +192,7 @@ static const struct class {
     {"lock+unlock", call_lock_unlock}, {"mmap+munmap", call_mmap_munmap},
     {"two-clock-reads", call_two_clock_reads},
 #ifdef WITH_MPI
-    {"mpi-self", call_mpi_self},
+    {"mpi-self", call_mpi_self},       {"mpi-test", call_mpi_test},
 #endif
 };
 

@@ -15,6 +15,19 @@ fn what_is_not_there() {
 }
 
 #[test]
+fn causes_are_told_once() {
+    let folder = Folder::new();
+    let missing = folder.path().join("missing/app.syn");
+    let folder = folder.path().as_os_str();
+    let said = run(["replay".as_ref(), "--storage".as_ref(), folder, missing.as_os_str()]).code(1);
+    assert_eq!(said.err.matches("No such file").count(), 1, "{}", said.err);
+    let run_folder = whole_run();
+    let said =
+        run(["merge".as_ref(), "-o".as_ref(), missing.as_os_str(), run_folder.path().as_os_str()]).code(1);
+    assert_eq!(said.err.matches("No such file").count(), 1, "{}", said.err);
+}
+
+#[test]
 fn what_is_neither_trace_nor_plan() {
     let folder = Folder::new();
     let file = folder.path().join("notes.txt");

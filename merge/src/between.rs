@@ -1,4 +1,4 @@
-//! Calls that move bytes from one descriptor to another inside the kernel.
+//! Calls that move bytes from one descriptor to another inside the kernel, or let one file share those of another.
 
 use syn_trace::reader::Event;
 use syn_trace::{Call, record};
@@ -18,17 +18,15 @@ impl Between {
     /// Of a call of this kind that succeeded. One that failed moved nothing: the program goes on in another way.
     #[inline]
     pub fn of(event: &Event<'_>) -> Option<Between> {
-        let (read_at, written_at) = match event.call {
-            Call::CopyFileRange | Call::Splice => (event.numbers[2], event.numbers[3]),
-            Call::Sendfile => (event.numbers[2], -1),
+        let (read_at, written_at, bytes) = match event.call {
+            Call::CopyFileRange | Call::Splice => (event.numbers[2], event.numbers[3], event.result),
+            Call::Sendfile => (event.numbers[2], -1, event.result),
+            Call::CloneRange => (event.numbers[2], event.numbers[3], event.numbers[4]),
             _ => return None,
         };
         let place = |offset: i64| u64::try_from(offset).ok();
-        let moved = Between {
-            read_at: place(read_at),
-            written_at: place(written_at),
-            bytes: event.result.max(0) as u64,
-        };
+        let moved =
+            Between { read_at: place(read_at), written_at: place(written_at), bytes: bytes.max(0) as u64 };
         (!event.has(record::FAILED)).then_some(moved)
     }
 }

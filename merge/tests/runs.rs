@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use syn_merge::{Merged, Options, merge};
-use syn_plan::Op;
+use syn_plan::{Io, Op};
 
 struct Place(tempfile::TempDir);
 
@@ -174,4 +174,27 @@ fn files_of_the_system_are_taken_when_asked_for() {
         merge(&options).unwrap().plan.files.len()
     };
     assert_eq!((files(false), files(true)), (0, 1));
+}
+
+/// The replay has no blocks to share: a clone becomes a copy, which the plan says.
+#[test]
+fn clones_become_copies() {
+    let place = Place::new();
+    let run = place.run(
+        "clone",
+        "thread pid=10\n\
+         \x20 10 +5 open flags=0 st_mode=0o100644 st_size=100 pathname=/w/a = 3\n\
+         \x20 20 +5 open flags=0o101 st_mode=0o100644 pathname=/w/b = 4\n\
+         \x20 30 +5 ioctl_ficlonerange src_fd=3 dest_fd=4 src_offset=10 dest_offset=20 count=50\n",
+    );
+    let plan = merged(&[&run]).unwrap().plan;
+    let moved =
+        plan.programs.iter().flat_map(|program| program.steps.iter()).filter_map(|step| match step.op {
+            Op::Io { call: Io::ReadAt { bytes, offset, .. }, .. } => Some(("read", bytes, offset)),
+            Op::Io { call: Io::WriteAt { bytes, offset, .. }, .. } => Some(("written", bytes, offset)),
+            _ => None,
+        });
+    assert_eq!(moved.collect::<Vec<_>>(), [("read", 50, 10), ("written", 50, 20)]);
+    let remarks = plan.about.remarks;
+    assert!(remarks.iter().any(|remark| remark.starts_with("50 bytes of files were cloned")), "{remarks:?}");
 }

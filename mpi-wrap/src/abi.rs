@@ -270,11 +270,16 @@ impl Predefined {
     }
 
     /// Those that were kept.
-    #[inline]
+    #[inline(always)]
     pub fn kept() -> Predefined {
-        let [comm_null, comm_world, comm_self, request_null, type_null] =
-            [0, 1, 2, 3, 4].map(|index: usize| PREDEFINED[index].load(Ordering::Relaxed));
-        Predefined { comm_null, comm_world, comm_self, request_null, type_null }
+        let kept = |index: usize| PREDEFINED[index].load(Ordering::Relaxed);
+        Predefined {
+            comm_null: kept(0),
+            comm_world: kept(1),
+            comm_self: kept(2),
+            request_null: kept(3),
+            type_null: kept(4),
+        }
     }
 }
 

@@ -366,14 +366,20 @@ mod tests {
         fn enter() -> Option<()> {
             None
         }
-        fn returned((): &mut ()) {}
+        fn enter_poll(_: Call, _: bool) -> Option<()> {
+            None
+        }
+        fn count_in_vain<const N: usize>((): (), _: Call, _: &[i64; N]) -> bool {
+            unreachable!("no call is open")
+        }
+        fn returned((): ()) {}
         fn leave<const N: usize>((): (), _: Call, _: i64, _: &[i64; N], _: &[&[u8]], _: &[i64]) {}
-        fn part<const N: usize>((): &mut (), _: Call, _: i64, _: &[i64; N], _: &[i64]) {}
+        fn part<const N: usize>((): (), _: Call, _: i64, _: &[i64; N], _: &[i64]) {}
         fn abandon((): ()) {}
-        fn began<const N: usize>((): &mut (), _: Call, _: &[i64; N]) {}
+        fn began<const N: usize>((): (), _: Call, _: &[i64; N]) {}
         fn world(_: i32, _: i32, _: u32) {}
         fn unsupported(_: &[u8]) {}
-        fn scratch((): &(), _: usize) -> (NonNull<u8>, usize) {
+        fn scratch((): (), _: usize) -> (NonNull<u8>, usize) {
             unreachable!("no call is open")
         }
     }

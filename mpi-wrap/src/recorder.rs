@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! enter ─► the real call ─► returned ─► (scratch, part …) ─► leave
-//!    │                                                        ▲
+//!    │                    │                                   ▲
+//!    │                    └─► count_in_vain, and no more      │
 //!    └── None: only the real call is made          abandon ───┘ nothing to record after all
 //! ```
 //!
@@ -32,8 +33,17 @@ pub unsafe trait Recorder {
     /// themselves: MPICH's Fortran entry points call the C ones) or must not record.
     fn enter() -> Option<Self::Open>;
 
+    /// As [`Recorder::enter`], for a call that may find nothing, if `may_find_nothing`: in a long row of such calls the
+    /// recorder may leave out the time of this one. Then it counts it if it finds nothing, see
+    /// [`Recorder::count_in_vain`].
+    fn enter_poll(call: Call, may_find_nothing: bool) -> Option<Self::Open>;
+
+    /// The real call succeeded and found nothing: counts it if its time has been left out. True: that ended the call.
+    /// False: go on with `returned` and `leave`.
+    fn count_in_vain<const N: usize>(open: Self::Open, call: Call, numbers: &[i64; N]) -> bool;
+
     /// The real call is over: take the end time now. What follows (type sizes, ranks, statuses) is recording.
-    fn returned(open: &mut Self::Open);
+    fn returned(open: Self::Open);
 
     /// Writes the record and ends the call. `result` is what MPI returned, 0 for success; the numbers, texts and
     /// list are what the table of calls says for `call`.
@@ -48,14 +58,14 @@ pub unsafe trait Recorder {
 
     /// Writes a record and keeps the call open: a list that is too long for one record. The first record of a call
     /// has its times; those after it end when it ended and took 0.
-    fn part<const N: usize>(open: &mut Self::Open, call: Call, result: i64, numbers: &[i64; N], list: &[i64]);
+    fn part<const N: usize>(open: Self::Open, call: Call, result: i64, numbers: &[i64; N], list: &[i64]);
 
     /// Ends the call without a record.
     fn abandon(open: Self::Open);
 
     /// Between `enter` and a real call that may not return: write the record now, with the flag `BEGAN`.
     /// `abandon` follows if it returns.
-    fn began<const N: usize>(open: &mut Self::Open, call: Call, numbers: &[i64; N]);
+    fn began<const N: usize>(open: Self::Open, call: Call, numbers: &[i64; N]);
 
     /// MPI is usable from here on. `implementation` is one of the `MPI_` codes of [`syn_trace::header`]. Called
     /// once, inside a call (before its `leave`).
@@ -69,5 +79,5 @@ pub unsafe trait Recorder {
     /// `wanted` if that is more and can be had. (A call on more requests than fit is recorded without its statuses,
     /// and on more still without some handles, which are listed as 0.) Asked for at most once between `enter` and
     /// `leave` or `abandon`; nobody else may use it until then. Its contents need not be kept between calls.
-    fn scratch(open: &Self::Open, wanted: usize) -> (NonNull<u8>, usize);
+    fn scratch(open: Self::Open, wanted: usize) -> (NonNull<u8>, usize);
 }

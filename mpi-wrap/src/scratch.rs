@@ -13,7 +13,7 @@ pub struct Scratch {
 
 impl Scratch {
     /// The working memory of an open call; `wanted` bytes would be enough.
-    pub fn of<R: Recorder>(open: &R::Open, wanted: usize) -> Scratch {
+    pub fn of<R: Recorder>(open: R::Open, wanted: usize) -> Scratch {
         let (memory, bytes) = R::scratch(open, wanted);
         Scratch::new(memory, bytes)
     }
@@ -22,17 +22,16 @@ impl Scratch {
         Scratch { at: memory.as_ptr(), left: bytes }
     }
 
-    /// The next `count` numbers, all zero; `None` when there is no room for them.
+    /// The next `count` numbers, whatever they are; `None` when there is no room for them.
     pub fn take<'a, T: Number>(&mut self, count: usize) -> Option<&'a mut [T]> {
         let bytes = count.checked_mul(size_of::<T>())?.checked_next_multiple_of(8)?;
         if bytes > self.left {
             return None;
         }
         let numbers = self.at.cast::<T>();
-        // SAFETY: the recorder gives this memory to this call alone, 8-aligned; each part is handed out once. Zeros
+        // SAFETY: the recorder gives this memory to this call alone, 8-aligned; each part is handed out once. Any bytes
         // are a value of every `Number`.
         let numbers = unsafe {
-            numbers.write_bytes(0, count);
             self.at = self.at.add(bytes);
             slice::from_raw_parts_mut(numbers, count)
         };
@@ -67,7 +66,7 @@ mod tests {
 
     #[test]
     fn hands_out_disjoint_aligned_parts_until_it_is_used_up() {
-        let mut memory = [u64::MAX; 8];
+        let mut memory = [0u64; 8];
         let mut scratch = Scratch::new(NonNull::from(&mut memory).cast(), 64);
         let ints = scratch.take::<i32>(3).unwrap();
         let longs = scratch.take::<i64>(2).unwrap();

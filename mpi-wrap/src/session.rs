@@ -2,8 +2,10 @@
 
 use core::ptr;
 use core::sync::atomic::{AtomicU8, Ordering};
+use syn_trace::Call;
 
 use crate::abi::{Abi, MPICH, Mpi, OPEN_MPI, OPEN_MPI_MARK, Predefined};
+use crate::calls::Ptr;
 use crate::inquiry;
 use crate::recorder::Recorder;
 use crate::scratch::Scratch;
@@ -24,14 +26,35 @@ const RUNNING: u8 = 3;
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
 
 /// Opens a call; `None` when it is only to be made.
-#[inline]
+#[inline(always)]
 pub fn open<R: Recorder>() -> Option<(R::Open, Mpi)> {
-    let state = STATE.load(Ordering::Acquire);
-    if state < RUNNING {
-        return if state == IDLE { join::<R>() } else { None };
-    }
-    let abi = KNOWN.get(usize::from(state - RUNNING))?;
-    Some((R::enter()?, Mpi { abi, predefined: Predefined::kept() }))
+    let mpi = match running() {
+        Some(mpi) => mpi,
+        None => return join_if_idle::<R>(),
+    };
+    Some((R::enter()?, mpi))
+}
+
+/// Opens a call that may find nothing. `flag` is where it says so, null for one that waits.
+#[inline(always)]
+pub fn open_poll<R: Recorder>(call: Call, flag: Ptr) -> Option<(R::Open, Mpi)> {
+    let mpi = match running() {
+        Some(mpi) => mpi,
+        None => return join_if_idle::<R>(),
+    };
+    Some((R::enter_poll(call, !flag.is_null())?, mpi))
+}
+
+#[inline(always)]
+fn running() -> Option<Mpi> {
+    let position = STATE.load(Ordering::Acquire).checked_sub(RUNNING)?;
+    let abi = KNOWN.get(usize::from(position))?;
+    Some(Mpi { abi, predefined: Predefined::kept() })
+}
+
+#[inline(always)]
+fn join_if_idle<R: Recorder>() -> Option<(R::Open, Mpi)> {
+    if STATE.load(Ordering::Relaxed) == IDLE { join::<R>() } else { None }
 }
 
 /// The first call that we see: MPI may have been initialised where we could not see it (by a library that looked
@@ -39,15 +62,13 @@ pub fn open<R: Recorder>() -> Option<(R::Open, Mpi)> {
 #[cold]
 #[inline(never)]
 fn join<R: Recorder>() -> Option<(R::Open, Mpi)> {
-    if !inquiry::is_running() {
-        return None;
-    }
+    // First of all, since it costs least: is anything to be recorded?
     let open = R::enter()?;
-    if !begin() {
+    if !inquiry::is_running() || !begin() {
         R::abandon(open);
         return None;
     }
-    let started = start::<R>(&mut Scratch::of::<R>(&open, inquiry::VERSION_BYTES));
+    let started = start::<R>(&mut Scratch::of::<R>(open, inquiry::VERSION_BYTES));
     R::abandon(open);
     Some((R::enter()?, started?.mpi))
 }

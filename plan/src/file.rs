@@ -24,14 +24,14 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The operating system said no.
-    #[error("cannot {what} the plan {}: {source}", path.display())]
+    #[error("cannot {what} the plan {}: {cause}", path.display())]
     Io {
         /// "read" or "write".
         what: &'static str,
         /// The file.
         path: PathBuf,
         /// What the operating system said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The magic number is another one.
     #[error("{}: not a syn plan; make one with `syn-merge runs/*`", .0.display())]
@@ -96,7 +96,7 @@ impl Plan {
     /// # Errors
     /// [`PlanError::Io`].
     pub fn save(&self, path: &Path) -> Result<(), PlanError> {
-        let failed = |source| PlanError::Io { what: "write", path: path.to_owned(), source };
+        let failed = |cause| PlanError::Io { what: "write", path: path.to_owned(), cause };
         let mut beside = path.as_os_str().to_owned();
         beside.push(".part");
         let beside = PathBuf::from(beside);
@@ -136,7 +136,7 @@ impl Plan {
     /// # Errors
     /// [`PlanError`].
     pub fn load(path: &Path) -> Result<Plan, PlanError> {
-        let failed = |source| PlanError::Io { what: "read", path: path.to_owned(), source };
+        let failed = |cause| PlanError::Io { what: "read", path: path.to_owned(), cause };
         let mut bytes = Vec::new();
         std::fs::File::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
         let mut reader = Sections { path, bytes: &bytes, at: 0 };

@@ -84,6 +84,11 @@ pub fn units(ticks: u64) -> u64 {
     ticks >> TSC_SHIFT
 }
 
+/// From the units of a record to ticks.
+pub fn ticks_of(units: u64) -> u64 {
+    units << TSC_SHIFT
+}
+
 /// Both clocks at one instant: the counter is read on both sides and the middle taken. Of a few readings the closest, since
 /// the thread may lose its processor in between.
 pub fn pair() -> ClockPair {

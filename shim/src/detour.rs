@@ -11,12 +11,13 @@
 //! Patching happens once, while the process has one thread. A page is writable or executable, never both. Where a
 //! check fails nothing is patched, and the trace says that libc's own calls were not seen.
 
+use crate::elf;
 use crate::process;
 use crate::prologue;
 use crate::real;
 use crate::settings;
 use crate::sys;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 use iced_x86::{Code as Code64, Decoder, DecoderOptions, FlowControl};
 use syn_trace::header;
 
@@ -32,11 +33,27 @@ const SLOT_BYTES: usize = 96;
 const WINDOW_BYTES: usize = 32;
 const PAGE: usize = 4096;
 
-static IN_PLACE: AtomicBool = AtomicBool::new(false);
+/// Where the detours' code lies, and its length; 0 while there is none.
+static AREA_START: AtomicUsize = AtomicUsize::new(0);
+static AREA_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// True when libc's own calls are seen.
 pub fn in_place() -> bool {
-    IN_PLACE.load(Ordering::Relaxed)
+    AREA_BYTES.load(Ordering::Relaxed) != 0
+}
+
+/// The function at `address` without its detour, if it has one.
+pub fn behind(address: usize) -> usize {
+    let area = AREA_BYTES.load(Ordering::Relaxed);
+    if area == 0 {
+        return address;
+    }
+    // SAFETY: the entry of a function, which is longer than a jump.
+    let entry = unsafe { (address as *const [u8; JUMP_BYTES]).read_unaligned() };
+    let distance = i32::from_le_bytes([entry[1], entry[2], entry[3], entry[4]]);
+    let target = (address + JUMP_BYTES).wrapping_add_signed(distance as isize);
+    let is_ours = entry[0] == NEAR_JUMP && target.wrapping_sub(AREA_START.load(Ordering::Relaxed)) < area;
+    if is_ours { target + STUB_BYTES } else { address }
 }
 
 /// The most functions that can be detoured.
@@ -75,7 +92,7 @@ pub fn install() -> Result<(), &'static [u8]> {
     const BYTES: usize = MAX_PATCHES * size_of::<Patch>();
     let Some(memory) = sys::map_anonymous(BYTES) else { return unseen!("no memory for detours") };
     let patches: *mut Patch = memory.cast();
-    let count = find(patches);
+    let count = elf::Objects::started_with().map_or(0, |objects| find(objects, patches));
     // SAFETY: the first `count` have been written; nothing points into them after this.
     unsafe {
         let placed = place(core::slice::from_raw_parts_mut(patches, count));
@@ -86,19 +103,25 @@ pub fn install() -> Result<(), &'static [u8]> {
 
 /// Writes down the functions of libc that are to be detoured, each once; returns how many. `patches` is room for
 /// `MAX_PATCHES`.
-fn find(patches: *mut Patch) -> usize {
+///
+/// Another library may stand in front of libc, and its functions are not ours to patch: libc is what has
+/// `gnu_get_libc_version`.
+fn find(objects: elf::Objects, patches: *mut Patch) -> usize {
     let mut count = 0;
+    let libc = objects.function(c"gnu_get_libc_version").map(|(base, _)| base);
     for &inner in real::inners() {
-        let Some(address) = crate::elf::next_function(inner.real.name()) else { continue };
+        let Some((base, address)) = objects.function(inner.real.name()) else { continue };
         // SAFETY: the first `count` have been written.
         let so_far = unsafe { core::slice::from_raw_parts(patches, count) };
-        if count < MAX_PATCHES && in_libc(address) && so_far.iter().all(|patch| patch.address != address) {
+        let is_new = so_far.iter().all(|patch| patch.address != address);
+        if count < MAX_PATCHES && Some(base) == libc && is_new {
             let patch = Patch { inner, address, trampoline: 0, jump: [NEAR_JUMP, 0, 0, 0, 0] };
             // SAFETY: there is room for one more.
             unsafe { patches.add(count).write(patch) };
             count += 1;
         }
     }
+    objects.release();
     count
 }
 
@@ -125,20 +148,14 @@ fn place(patches: &mut [Patch]) -> Result<(), &'static [u8]> {
     }
     for patch in patches.iter().filter(|patch| patch.trampoline != 0) {
         patch.inner.real.set(patch.trampoline);
-        for real in real::all() {
-            real.redirect(patch.address, patch.trampoline);
-        }
     }
-    IN_PLACE.store(true, Ordering::Relaxed);
+    AREA_START.store(area.start, Ordering::Relaxed);
+    AREA_BYTES.store(area.bytes, Ordering::Relaxed);
+    for real in real::all() {
+        real.redirect();
+    }
     process::add_capability(header::SEES_LIBC_INTERNAL);
     Ok(())
-}
-
-/// True when `address` lies in the library that has `gnu_get_libc_version`: another preloaded library may stand in
-/// front of libc, and its functions are not ours to patch.
-fn in_libc(address: usize) -> bool {
-    let Some(known) = crate::elf::next_function(c"gnu_get_libc_version") else { return false };
-    crate::elf::object_base(address) == crate::elf::object_base(known)
 }
 
 fn thread_count() -> usize {

@@ -7,6 +7,7 @@
 //! Source: System V gABI, chapter 5 (dynamic linking); `<link.h>`; the GNU hash section as binutils writes it.
 
 use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 #[repr(C)]
 struct LinkMap {
@@ -54,6 +55,7 @@ const STT_FUNC: u8 = 2;
 const HIDDEN_VERSION: u16 = 0x8000;
 
 /// The tables of one loaded object.
+#[derive(Clone, Copy)]
 struct Object {
     base: usize,
     strings: *const u8,
@@ -162,6 +164,16 @@ fn gnu_hash(name: &CStr) -> u32 {
     name.to_bytes().iter().fold(5381u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)))
 }
 
+/// The last of the objects that the process was started with, once that is known.
+static LAST_STARTED_WITH: AtomicPtr<LinkMap> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Notes which objects the process was started with. To be called from the constructor.
+pub fn note_started_with() {
+    if let Some(last) = behind_us().last() {
+        LAST_STARTED_WITH.store(core::ptr::from_ref(last).cast_mut(), Ordering::Relaxed);
+    }
+}
+
 /// The objects loaded behind this library, in search order.
 fn behind_us() -> impl Iterator<Item = &'static LinkMap> {
     let here = gnu_hash as *const () as usize;
@@ -174,6 +186,17 @@ fn behind_us() -> impl Iterator<Item = &'static LinkMap> {
         let was = passed;
         passed |= map.base == base;
         was
+    })
+}
+
+/// Those of them that the process was started with; all there are, until that is known.
+fn started_with() -> impl Iterator<Item = &'static LinkMap> {
+    let last = LAST_STARTED_WITH.load(Ordering::Relaxed).cast_const();
+    let mut is_behind = false;
+    behind_us().take_while(move |map| {
+        let is_in = !is_behind;
+        is_behind = core::ptr::eq(*map, last);
+        is_in
     })
 }
 
@@ -206,15 +229,63 @@ pub fn object_base(address: usize) -> usize {
 /// version. A name that has none, such as `__pthread_mutex_lock` since glibc 2.34, can only be asked for by programs
 /// that were linked before: they get the version that is left.
 pub fn next_function(name: &CStr) -> Option<usize> {
+    // SAFETY: the caller uses no function of a library that has been unloaded.
+    search(behind_us().filter_map(|map| unsafe { Object::of(map) }), name).map(|(_, address)| address)
+}
+
+/// The same among the objects that the process was started with: it stays where it is.
+pub fn function_started_with(name: &CStr) -> Option<usize> {
+    // SAFETY: these objects stay loaded.
+    search(started_with().filter_map(|map| unsafe { Object::of(map) }), name).map(|(_, address)| address)
+}
+
+/// The base of the object that has the function, and its address.
+fn search(objects: impl Iterator<Item = Object>, name: &CStr) -> Option<(usize, usize)> {
     let hash = gnu_hash(name);
     let mut old = None;
-    for map in behind_us() {
-        // SAFETY: objects the process was started with stay loaded.
-        match unsafe { Object::of(map).and_then(|object| object.function(name, hash)) } {
-            Some(Found::Default(address)) => return Some(address),
-            Some(Found::Old(address)) => old = old.or(Some(address)),
+    for object in objects {
+        // SAFETY: whoever made the object vouches for it.
+        match unsafe { object.function(name, hash) } {
+            Some(Found::Default(address)) => return Some((object.base, address)),
+            Some(Found::Old(address)) => old = old.or(Some((object.base, address))),
             None => {}
         }
     }
     old
+}
+
+/// The objects that the process was started with, their tables found once for many searches.
+pub struct Objects {
+    first: *mut Object,
+    count: usize,
+    bytes: usize,
+}
+
+impl Objects {
+    /// `None`: no memory.
+    pub fn started_with() -> Option<Objects> {
+        let bytes = started_with().count() * size_of::<Object>();
+        let first: *mut Object = crate::sys::map_anonymous(bytes)?.cast();
+        let mut count = 0;
+        // SAFETY: these objects stay loaded.
+        for object in started_with().filter_map(|map| unsafe { Object::of(map) }) {
+            // SAFETY: there is room for as many as were counted.
+            unsafe { first.add(count).write(object) };
+            count += 1;
+        }
+        Some(Objects { first, count, bytes })
+    }
+
+    /// What [`function_started_with`] says, and the base of the object.
+    pub fn function(&self, name: &CStr) -> Option<(usize, usize)> {
+        // SAFETY: so many were written.
+        let objects = unsafe { core::slice::from_raw_parts(self.first, self.count) };
+        search(objects.iter().copied(), name)
+    }
+
+    /// Gives the memory back.
+    pub fn release(self) {
+        // SAFETY: mapped by `started_with`; nothing points into it.
+        unsafe { crate::sys::munmap(self.first as usize, self.bytes) };
+    }
 }

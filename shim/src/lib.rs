@@ -22,8 +22,6 @@
 
 #![allow(clippy::missing_safety_doc)]
 
-use core::ffi::{c_char, c_int};
-
 mod clock;
 mod detour;
 mod elf;
@@ -39,15 +37,12 @@ mod tls;
 
 /// The constructor. It is linked to run before those of all other libraries (`-z initfirst`), libc's own among them,
 /// so that what they do is seen; libc sets `environ` only after it.
-extern "C" fn begin(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
-    settings::set_environment(environment);
+extern "C" fn begin() {
+    elf::note_started_with();
     if !process::is_recording() {
         return;
     }
     hooks::threads::prepare();
-    for real in real::all() {
-        real.address();
-    }
     let detoured = if process::records_everything() { detour::install() } else { Ok(()) };
     // The trace begins here, also for a program that makes no call of its own.
     let _ = thread::obtain(span::frame_address());
@@ -63,7 +58,7 @@ extern "C" fn finish() {
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = begin;
+static BEGIN: extern "C" fn() = begin;
 
 #[used]
 #[unsafe(link_section = ".fini_array")]

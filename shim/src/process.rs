@@ -10,6 +10,7 @@ use crate::thread::{self, State};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use syn_trace::calls::{Call, Layer};
+use syn_trace::chosen::{self, Extent};
 use syn_trace::header::{self, ClockPair, HEADER_BYTES, Header};
 use syn_trace::record::{self, Times};
 
@@ -28,7 +29,7 @@ const OFF: u8 = 4;
 
 static MODE: AtomicU8 = AtomicU8::new(UNKNOWN);
 static CONFINED: AtomicBool = AtomicBool::new(false);
-static FILTERED: AtomicBool = AtomicBool::new(false);
+static LEFT_OUT: AtomicBool = AtomicBool::new(false);
 static CAPABILITIES: AtomicU64 = AtomicU64::new(0);
 static PID: AtomicU32 = AtomicU32::new(0);
 static START_NS: AtomicU64 = AtomicU64::new(0);
@@ -107,15 +108,15 @@ fn start() {
     let folder = unsafe { FOLDER.get_mut() };
     let decision = settings::decide(folder);
     FOLDER_LENGTH.store(decision.folder_length, Ordering::Relaxed);
-    if decision.process_only {
+    if decision.extent.is_process_only() {
         CAPABILITIES.fetch_or(header::PROCESS_ONLY, Ordering::Relaxed);
     }
-    FILTERED.store(decision.filtered, Ordering::Relaxed);
+    LEFT_OUT.store(decision.extent == Extent::LeftOut, Ordering::Relaxed);
     clock::choose();
     // SAFETY: MODE is STARTING.
     unsafe { note_machine(BOOT_ID.get_mut(), HOST.get_mut()) };
     measure_cost();
-    let mode = match (decision.record, decision.process_only) {
+    let mode = match (decision.record, decision.extent.is_process_only()) {
         (false, _) => OFF,
         (true, true) => PROCESS_ONLY,
         (true, false) => RECORDING,
@@ -263,9 +264,8 @@ pub fn first_records(state: &mut State, tid: u32, creator: u32, frame: usize) {
     if tid == pid() {
         process_start(state);
         inherited_descriptors(state);
-        if FILTERED.load(Ordering::Relaxed) {
-            let what = b"calls other than process creation: SYN_ONLY or SYN_EXCEPT leaves this program out";
-            span::note(state, Call::Unobserved, 0, &[], &[what]);
+        if LEFT_OUT.load(Ordering::Relaxed) {
+            span::note(state, Call::Unobserved, 0, &[], &[chosen::LEFT_OUT]);
         }
     } else {
         // SAFETY: no arguments.

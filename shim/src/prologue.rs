@@ -24,6 +24,8 @@ pub fn first(code: &[u8]) -> Option<Step> {
         // push r64; push r8 to r15
         [0x50..=0x57, ..] => plain(1),
         [0x41, 0x50..=0x57, ..] => plain(2),
+        // push imm8
+        [0x6a, ..] => plain(2),
         // mov r32, imm32
         [0xb8..=0xbf, ..] => plain(5),
         // syscall

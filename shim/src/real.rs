@@ -1,5 +1,6 @@
 //! The functions behind ours.
 
+use crate::detour;
 use crate::elf;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -43,15 +44,15 @@ impl Real {
         if known == MISSING {
             return None;
         }
-        let found = elf::next_function(self.name);
+        let found = elf::function_started_with(self.name).map(detour::behind);
         self.address.store(found.unwrap_or(MISSING), Ordering::Relaxed);
         found
     }
 
-    /// Replaces `address` by a trampoline, if that is where this function leads.
-    pub fn redirect(&self, address: usize, trampoline: usize) {
-        if self.address() == Some(address) {
-            self.address.store(trampoline, Ordering::Relaxed);
+    /// Detours have been placed: a function that was looked up before goes on behind its own.
+    pub fn redirect(&self) {
+        if let Some(address) = self.known() {
+            self.address.store(detour::behind(address), Ordering::Relaxed);
         }
     }
 

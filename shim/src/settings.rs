@@ -14,31 +14,37 @@ use crate::sys;
 use crate::thread::decimal;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
+use syn_trace::chosen::{Choice, Extent};
 
 /// What the environment says.
 pub struct Decision {
     /// Record at all.
     pub record: bool,
-    /// Record process creation only.
-    pub process_only: bool,
-    /// The user has left this program out.
-    pub filtered: bool,
+    /// How much.
+    pub extent: Extent,
     /// Bytes of the run folder's absolute path.
     pub folder_length: usize,
 }
 
-/// The environment as the constructor was given it.
-static GIVEN: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
 /// The entry for the children that [`export`] is to put into the environment once libc has one.
 static TO_EXPORT: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Called by the constructor, which runs before libc's.
-pub fn set_environment(environment: *const *const c_char) {
-    GIVEN.store(environment.cast_mut(), Ordering::Relaxed);
-}
-
 unsafe extern "C" {
     static mut environ: *const *const c_char;
+    /// Where the stack began, a variable of the dynamic loader: there the kernel has put the number of arguments, these, a
+    /// null pointer, and the environment.
+    static __libc_stack_end: *const usize;
+}
+
+/// The environment as the kernel gave it to the process: before libc's constructor has run, nothing else has one.
+fn of_kernel() -> *const *const c_char {
+    // SAFETY: the loader sets it before it loads libraries; the stack's beginning stays.
+    unsafe {
+        match __libc_stack_end.as_ref() {
+            Some(&arguments) => __libc_stack_end.add(1 + arguments + 1).cast(),
+            None => core::ptr::null(),
+        }
+    }
 }
 
 /// Variables that name the job where a batch system starts processes without a common parent on the node.
@@ -52,13 +58,12 @@ pub fn wants_detours() -> bool {
 
 /// Decides, and leaves the absolute path of the run folder in `folder`.
 pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
-    let mut decision = Decision { record: false, process_only: false, filtered: false, folder_length: 0 };
-    let off = variable(b"SYN_OFF").is_some_and(|value| !value.is_empty() && value != b"0");
-    if off {
+    let mut decision = Decision { record: false, extent: Extent::Everything, folder_length: 0 };
+    let choice = Choice::of(variable);
+    if choice.is_off() {
         return decision;
     }
-    let mut path = [0u8; 4096];
-    (decision.process_only, decision.filtered) = how_much(program(&mut path));
+    decision.extent = choice.extent(program(&mut [0u8; 4096]));
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {
@@ -223,38 +228,15 @@ fn program(path: &mut [u8; 4096]) -> &[u8] {
     &path[..length.max(0) as usize]
 }
 
-/// Whether to record process creation only, and whether that is the user's wish.
-fn how_much(program: &[u8]) -> (bool, bool) {
-    let named_in = |variable_name: &[u8]| variable(variable_name).map(|list| is_listed(list, program));
-    let filtered = named_in(b"SYN_ONLY") == Some(false) || named_in(b"SYN_EXCEPT") == Some(true);
-    let is_launcher = syn_trace::launchers::is_launcher(program) && named_in(b"SYN_ONLY") != Some(true);
-    (filtered || is_launcher, filtered)
-}
-
-fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
-}
-
-/// True when one of the entries of `list` is the program's path, its file name, or a folder that it is in.
-fn is_listed(list: &[u8], program: &[u8]) -> bool {
-    list.split(|&byte| byte == b':').filter(|entry| !entry.is_empty()).any(|entry| {
-        match entry.ends_with(b"/") {
-            true => program.starts_with(entry),
-            false if entry.contains(&b'/') => program == entry,
-            false => file_name(program) == entry,
-        }
-    })
-}
-
 /// The value of an environment variable.
 fn variable(name: &[u8]) -> Option<&'static [u8]> {
     entries().find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))
 }
 
 fn entries() -> impl Iterator<Item = &'static [u8]> {
-    // SAFETY: both are null or an array of strings that ends with null; nobody changes it while we start.
+    // SAFETY: each is null or an array of strings that ends with null; nobody changes it while we start.
     unsafe {
-        let mut at = if environ.is_null() { GIVEN.load(Ordering::Relaxed).cast_const() } else { environ };
+        let mut at = if environ.is_null() { of_kernel() } else { environ };
         core::iter::from_fn(move || {
             if at.is_null() || (*at).is_null() {
                 return None;

@@ -31,9 +31,24 @@ pub fn frame_address() -> usize {
     address
 }
 
+/// The start of a call that goes untimed, if it finds nothing.
+const UNTIMED: u64 = 0;
+
 /// Enters a call. `flags` is [`record::INNER`] where libc itself is the caller. `None`: only make the real call.
 #[inline(always)]
 pub fn enter(call: Call, flags: u8) -> Option<Span> {
+    enter_as(call, flags, false)
+}
+
+/// Enters a call that may find nothing, if `may_find_nothing`: as one of a long row of such calls the clock may not be
+/// read for it. See [`Span::count_untimed`].
+#[inline(always)]
+pub fn enter_poll(call: Call, may_find_nothing: bool) -> Option<Span> {
+    enter_as(call, 0, may_find_nothing)
+}
+
+#[inline(always)]
+fn enter_as(call: Call, flags: u8, may_find_nothing: bool) -> Option<Span> {
     if process::leaves_out(call) {
         return None;
     }
@@ -47,11 +62,11 @@ pub fn enter(call: Call, flags: u8) -> Option<Span> {
         }
     }
     // SAFETY: as above; only this thread and its signal handlers use the state.
-    unsafe { open(&mut *state, frame, flags) }
+    unsafe { open(&mut *state, frame, call, flags, may_find_nothing) }
 }
 
 #[inline(always)]
-fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
+fn open(state: &mut State, frame: usize, call: Call, mut flags: u8, may_find_nothing: bool) -> Option<Span> {
     if state.suppressed_by != 0 && state.is_suppressed(frame) {
         return None;
     }
@@ -60,8 +75,11 @@ fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
         flags |= record::INNER;
     }
     state.frame = frame;
-    let mut start = clock::ticks();
     let mut cpu_before = 0;
+    if may_find_nothing && state.memory.may_go_untimed(call) {
+        return Some(Span { state, start: UNTIMED, end: 0, outer_frame, cpu_before, flags, quiet: false });
+    }
+    let mut start = clock::ticks();
     if start.wrapping_sub(state.last_end) > clock::long_ticks() && may_read_clocks(state) {
         cpu_before = read_cpu(state, start, &mut flags);
         flags |= record::CPU_BEFORE;
@@ -181,6 +199,53 @@ impl Span {
         if self.quiet {
             // SAFETY: as in `leave`.
             unsafe { (*self.state).suppressed_by = 0 };
+        }
+    }
+
+    /// Counts the call as one more that found nothing, if it goes untimed: then it is over. False: its end is to be
+    /// noted, and it is to be recorded.
+    #[inline(always)]
+    pub fn count_untimed<const N: usize>(&self, call: Call, outcome: i64, numbers: &[i64; N]) -> bool {
+        if self.start != UNTIMED {
+            return false;
+        }
+        // SAFETY: as in `leave`.
+        let state = unsafe { &mut *self.state };
+        if state.cursor.is_null() || state.encoding.load(Ordering::Relaxed) {
+            return false;
+        }
+        state.encoding.store(true, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: whatever moves the records or writes another one ends the row.
+        let counted = unsafe { state.memory.count_untimed(call, self.flags, outcome, numbers) };
+        compiler_fence(Ordering::SeqCst);
+        state.encoding.store(false, Ordering::Relaxed);
+        if state.side_used.load(Ordering::Relaxed) != 0 {
+            append_side_slots(state);
+        }
+        counted
+    }
+
+    /// As [`Span::returned`], for a call that [`enter_poll`] entered.
+    #[inline(always)]
+    pub fn poll_returned(&mut self) {
+        self.returned();
+        if self.start == UNTIMED {
+            self.estimate_start();
+        }
+    }
+
+    /// The call found something after all. It is taken to be as long as those before it were on average.
+    #[cold]
+    #[inline(never)]
+    fn estimate_start(&mut self) {
+        // SAFETY: as in `leave`.
+        let state = unsafe { &mut *self.state };
+        let since = self.end.saturating_sub(state.last_end);
+        self.start = self.end - clock::ticks_of(state.memory.mean_took()).min(since);
+        if since > clock::long_ticks() && may_read_clocks(state) {
+            self.cpu_before = read_cpu(state, self.start, &mut self.flags);
+            self.flags |= record::CPU_BEFORE;
         }
     }
 

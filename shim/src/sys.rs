@@ -66,6 +66,8 @@ syscalls! {
     getrlimit = SYS_getrlimit(resource: u32, limit: *mut libc::rlimit);
     /// truncate(2)
     truncate = SYS_truncate(path: *const u8, bytes: u64);
+    /// unlink(2)
+    unlink = SYS_unlink(path: *const u8);
     /// mkdir(2)
     mkdir = SYS_mkdir(path: *const u8, mode: u32);
     /// fstat(2)

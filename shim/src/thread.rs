@@ -6,6 +6,7 @@
 
 use crate::clock;
 use crate::process;
+use crate::span::Span;
 use crate::sys;
 use crate::tls;
 use core::ffi::c_int;
@@ -62,6 +63,8 @@ pub struct State {
     pub frame: usize,
     /// The stack address of the MPI call under way, 0 when there is none.
     pub mpi_frame: usize,
+    /// That call; of a state that is new (all zero), none.
+    pub mpi_span: Span,
     /// True while a record is being written.
     pub encoding: AtomicBool,
     /// Side slots in use.
@@ -433,7 +436,12 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
         let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
         // SAFETY: the path ends with a zero byte.
         let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) };
-        (fd >= 0).then(|| allocate_and_map(fd as c_int, 0, FIRST_BYTES)).flatten()
+        let window = (fd >= 0).then(|| allocate_and_map(fd as c_int, 0, FIRST_BYTES))?;
+        if window.is_none() {
+            // SAFETY: as above; the file is ours and empty.
+            unsafe { sys::unlink(path) };
+        }
+        window
     });
     let Some(window) = window else {
         lose_one();

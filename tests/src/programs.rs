@@ -23,10 +23,12 @@ const WITHOUT_MPI: &[&str] = &[
     "raw_surface",
     "privileged",
     "interrupted",
+    "libc_surface",
 ];
 
-/// What a program is linked with besides libc.
-const LIBRARIES: &[(&str, &[&str])] = &[("aio_surface", &["-laio", "-luring"])];
+/// What a program or library is linked with besides libc.
+const LIBRARIES: &[(&str, &[&str])] =
+    &[("aio_surface", &["-laio", "-luring"]), ("constructing_first", &["-Wl,-z,initfirst"])];
 
 /// One builder at a time in this process. Builders in other processes do no harm: each has a file of its own
 /// and moves it into place when it is whole.

@@ -1,18 +1,22 @@
-//! `SYN_ONLY` and `SYN_EXCEPT`: of programs that are left out, process creation alone is recorded, and the trace says so.
+//! `SYN_ONLY` and `SYN_EXCEPT`, with both recorders: of programs that are left out, process creation alone is recorded, and
+//! the trace says so. `SYN_OFF`: not even that.
 
 use syn_trace::{Call, Layer, Run};
-use tests::{Job, run_recorded};
+use tests::{Job, run_recorded, syn};
 
-/// Runs `env cat words` and gives the run.
-fn record(variable: &str, value: &str) -> Run {
+/// Runs `timeout 60 cat words`, with the shim and traced from outside, and gives both runs.
+fn record(variable: &str, value: &str) -> [Run; 2] {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     std::fs::write(folder.path().join("words"), "a few words\n").expect("a file");
     let job = Job::new("timeout").args(["60", "cat", "words"]).env(variable, value);
-    let run_folder = folder.path().join("run");
-    let (outcome, run) = run_recorded(&job, folder.path(), &run_folder);
+    let (outcome, with_shim) = run_recorded(&job, folder.path(), &folder.path().join("run"));
     assert!(outcome.status.success() && outcome.stdout == "a few words\n", "{}", outcome.stderr);
-    // Its files are mapped; the folder may go.
-    run
+    let recorder = syn().args(["record", "--backend=ptrace", "-o", "traced", "--"]).followed_by(&job);
+    let outcome = recorder.run_in(folder.path()).succeeded();
+    assert_eq!(outcome.stdout, "a few words\n");
+    let traced = Run::open(folder.path().join("traced/1")).expect("a run folder");
+    // Their files are mapped; the folder may go.
+    [with_shim, traced]
 }
 
 /// How many calls of the run's `cat` are of files, and what the trace says it did not see.
@@ -35,18 +39,41 @@ fn cat(run: &Run) -> (usize, Vec<String>) {
 #[test]
 fn programs_can_be_left_out() {
     for list in ["cat", "dog:cat", "/usr/bin/:/bin/"] {
-        let (calls, unobserved) = cat(&record("SYN_EXCEPT", list));
-        assert_eq!(calls, 0, "SYN_EXCEPT={list}");
-        assert!(unobserved.iter().any(|reason| reason.contains("SYN_EXCEPT")), "{unobserved:?}");
+        for run in record("SYN_EXCEPT", list) {
+            let (calls, unobserved) = cat(&run);
+            assert_eq!(calls, 0, "SYN_EXCEPT={list}");
+            assert!(unobserved.iter().any(|reason| reason.contains("SYN_EXCEPT")), "{unobserved:?}");
+        }
     }
 }
 
 #[test]
 fn programs_can_be_chosen() {
-    let (calls, unobserved) = cat(&record("SYN_ONLY", "cat"));
-    assert!(calls >= 3 && unobserved.is_empty(), "{calls} calls, {unobserved:?}");
-    let (calls, unobserved) = cat(&record("SYN_ONLY", "dog"));
-    assert!(calls == 0 && unobserved.len() == 1, "{calls} calls, {unobserved:?}");
+    for run in record("SYN_ONLY", "cat") {
+        let (calls, unobserved) = cat(&run);
+        assert!(calls >= 3 && unobserved.is_empty(), "{calls} calls, {unobserved:?}");
+    }
+    for run in record("SYN_ONLY", "dog") {
+        let (calls, unobserved) = cat(&run);
+        assert!(calls == 0 && unobserved.len() == 1, "{calls} calls, {unobserved:?}");
+    }
     // Nothing is left out by a name that only looks alike.
-    assert!(cat(&record("SYN_EXCEPT", "/cat:ca:cats:words")).0 >= 3);
+    for run in record("SYN_EXCEPT", "/cat:ca:cats:words") {
+        assert!(cat(&run).0 >= 3);
+    }
+}
+
+/// A process whose environment switches recording off leaves no trace, and its maker does.
+#[test]
+fn programs_can_be_switched_off() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let job = Job::new("timeout").args(["60", "env", "SYN_OFF=1", "echo", "unseen"]);
+    let (outcome, with_shim) = run_recorded(&job, folder.path(), &folder.path().join("run"));
+    assert_eq!(outcome.succeeded().stdout, "unseen\n");
+    let recorder = syn().args(["record", "--backend=ptrace", "-o", "traced", "--"]).followed_by(&job);
+    let _ = recorder.run_in(folder.path());
+    for run in [with_shim, Run::open(folder.path().join("traced/1")).expect("a run folder")] {
+        let recorded = |name: &str| run.processes.iter().any(|process| process.exe.ends_with(name));
+        assert!(recorded("/timeout") && recorded("/env") && !recorded("/echo"));
+    }
 }

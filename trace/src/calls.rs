@@ -272,10 +272,14 @@ calls! {
     /// writes back or unmaps. -1 stands for unknown. The list holds three numbers for every run of pages: page number
     /// from the start of `addr`, how many, and 0 for read, 1 for written, 2 where the two cannot be told apart.
     74 PagesTouched "pages-touched" Mmap (addr: Handle, length: Bytes, offset: Offset, present: Bytes, dirty: Bytes, pages: List);
-    /// Not a call: what the call of the record before did again, `count` times, with the same arguments and result.
-    75 Repeats "repeats" Process (count: Int);
+    /// Not a call: what the call of the record before did again, `count` times, with the same arguments and result;
+    /// so many of them were timed.
+    75 Repeats "repeats" Process (count: Int, timed: Int);
     /// Not a call: a signal arrived; its handler begins.
     76 SignalDelivered "signal-delivered" Sync (signum: Int);
+    /// The requests `FICLONE` and `FICLONERANGE` of ioctl(2), as `cp --reflink` makes them. `count` is what was cloned, also
+    /// where the request says "to the end of the file"; `FIDEDUPERANGE`, which moves nothing, is an `ioctl`.
+    77 CloneRange "ioctl_ficlonerange" Posix (src_fd: Fd, dest_fd: Fd, src_offset: Offset, dest_offset: Offset, count: Bytes);
 
     /// Not a call: the first record of a process image.
     80 ProcessStart "process-start" Process (ppid: Pid, exe: Path, cwd: Path, command: Text);

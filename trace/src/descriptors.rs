@@ -200,7 +200,7 @@ impl Descriptors {
                 (F_SETFL, Some(file)) => self.files[file as usize].set_flags(numbers[2] as i32),
                 _ => {}
             },
-            Call::CopyFileRange | Call::Sendfile | Call::Splice | Call::Tee => {
+            Call::CopyFileRange | Call::Sendfile | Call::Splice | Call::Tee | Call::CloneRange => {
                 self.transfer_between(event, touched);
             }
             Call::Openat2 => self.open(result, numbers[1] as i32, stat(numbers, 4), touched),
@@ -219,7 +219,7 @@ impl Descriptors {
     /// Linux frees the descriptor whatever `close` says afterwards (close(2)), unless there was none.
     fn apply_failed(&mut self, event: &Event<'_>, touched: &mut Touched) {
         match event.call {
-            Call::CopyFileRange | Call::Sendfile | Call::Splice | Call::Tee => {
+            Call::CopyFileRange | Call::Sendfile | Call::Splice | Call::Tee | Call::CloneRange => {
                 self.touch_second(event, touched)
             }
             _ if event.errno == EBADF => {}

@@ -18,10 +18,12 @@
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod address;
 pub mod calls;
+pub mod chosen;
 pub mod header;
 pub mod launchers;
 pub mod memory;
 pub mod record;
+pub mod repeats;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod system_calls;
 pub mod varint;

@@ -11,13 +11,15 @@
 
 use crate::calls::Call;
 use crate::record::{BEGAN, COMPLETE, FAILED, INNER};
+use crate::repeats::Repeats;
 
 /// How many bodies are remembered.
 pub const BODIES: usize = 256;
 /// How many heads of texts are remembered.
 pub const HEADS: usize = 64;
-/// The most 64-bit words of a body that is remembered; see [`Body`].
-pub const WORDS: usize = 8;
+/// The most 64-bit words of a body that is remembered: call, outcome, integers and list, as many as a call of MPI has
+/// that sends and receives.
+pub const WORDS: usize = 12;
 /// The lengths of heads that are remembered, bytes.
 pub const HEAD_BYTES: core::ops::RangeInclusive<usize> = 4..=127;
 /// The flags that belong to a body; the others belong to one record of it.
@@ -32,65 +34,74 @@ const BODY_FACTORS: [u64; WORDS] = [
     0xe703_7ed1_a0b4_28db,
     0x8ebc_6af0_9c88_c6e3,
     0x5899_65cc_7537_4cc3,
+    0xca11_8783_5939_42a5,
+    0x934b_8db4_b18f_bdb1,
+    0xfa67_4d0a_5fd1_1a33,
+    0xed03_75b4_9fbc_5e01,
 ];
 const HEAD_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A call without its times: the call's number, flags and how many words there are; the result (or errno); the
-/// integers; the list; then zeros. All zero: no body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(64))]
-pub struct Body(pub [i64; WORDS]);
+/// integers; the list. Word by word, since what was just stored in words is slow to load in larger pieces.
+pub(crate) struct Body<'a, const N: usize> {
+    first: i64,
+    outcome: i64,
+    numbers: &'a [i64; N],
+    list: &'a [i64],
+}
 
-impl Body {
-    /// Nothing.
-    pub const NONE: Body = Body([0; WORDS]);
-
+impl<'a, const N: usize> Body<'a, N> {
     /// The body of a record without texts; `None` when it has too many words.
     #[inline(always)]
-    pub fn of<const N: usize>(
+    pub(crate) fn of(
         call: Call,
         flags: u8,
         outcome: i64,
-        numbers: &[i64; N],
-        list: &[i64],
-    ) -> Option<Body> {
+        numbers: &'a [i64; N],
+        list: &'a [i64],
+    ) -> Option<Body<'a, N>> {
         let count = 2 + N + list.len();
-        if count > WORDS {
-            return None;
-        }
-        let mut words = [0; WORDS];
-        words[0] = call as i64 | i64::from(flags & BODY_FLAGS) << 16 | (count as i64) << 24;
-        words[1] = outcome;
-        words[2..2 + N].copy_from_slice(numbers);
-        for (index, &number) in list.iter().enumerate() {
-            words[2 + N + index] = number;
-        }
-        Some(Body(words))
-    }
-
-    /// The place of a body whose integers and list are the first `count` of `values`.
-    pub(crate) fn of_values(
-        call: Call,
-        flags: u8,
-        outcome: i64,
-        values: &[i64; WORDS - 2],
-        count: usize,
-    ) -> Body {
-        let mut words = [0; WORDS];
-        words[0] = call as i64 | i64::from(flags & BODY_FLAGS) << 16 | ((count + 2) as i64) << 24;
-        words[1] = outcome;
-        words[2..].copy_from_slice(values);
-        Body(words)
+        let first = call as i64 | i64::from(flags & BODY_FLAGS) << 16 | (count as i64) << 24;
+        (count <= WORDS).then_some(Body { first, outcome, numbers, list })
     }
 
     /// Its place: the topmost eight bits of the sum of the words, each times a factor of its own, modulo 2⁶⁴.
     #[inline(always)]
-    pub fn place(&self) -> usize {
-        let products =
-            self.0.iter().zip(BODY_FACTORS).map(|(&word, factor)| (word as u64).wrapping_mul(factor));
-        (products.fold(0, u64::wrapping_add) >> 56) as usize
+    pub(crate) fn place(&self) -> usize {
+        let times =
+            |sum: u64, (&word, factor): (&i64, u64)| sum.wrapping_add((word as u64).wrapping_mul(factor));
+        let begin = [self.first, self.outcome].iter().zip(BODY_FACTORS).fold(0, times);
+        let numbers = self.numbers.iter().zip(BODY_FACTORS.into_iter().skip(2)).fold(begin, times);
+        (self.list.iter().zip(BODY_FACTORS.into_iter().skip(2 + N)).fold(numbers, times) >> 56) as usize
+    }
+
+    /// Is it what is kept there?
+    #[inline(always)]
+    fn is_at(&self, kept: &Kept) -> bool {
+        let Kept(words) = kept;
+        let stand = |at: usize, values: &[i64]| values.iter().zip(&words[at..]).all(|(a, b)| a == b);
+        words[0] == self.first
+            && words[1] == self.outcome
+            && stand(2, self.numbers)
+            && stand(2 + N, self.list)
+    }
+
+    /// Keeps it there. Words behind it stay as they were: the first one says how many there are.
+    #[inline(always)]
+    fn keep_at(&self, kept: &mut Kept) {
+        let Kept(words) = kept;
+        (words[0], words[1]) = (self.first, self.outcome);
+        words[2..2 + N].copy_from_slice(self.numbers);
+        for (word, &number) in words[2 + N..].iter_mut().zip(self.list) {
+            *word = number;
+        }
     }
 }
+
+/// The words of a body that is kept; all zero: none.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+struct Kept([i64; WORDS]);
 
 const _: () = assert!(BODIES == 1 << 8 && HEADS == 1 << 6);
 
@@ -127,22 +138,9 @@ struct Head {
     bytes: [u8; 127],
 }
 
-/// The records of an idle call that came again and again; see [`crate::record::encode`].
-#[derive(Clone, Copy)]
-pub(crate) struct Repeats {
-    /// The place of the body that the latest record has, plus one; 0 when it has none.
-    pub(crate) latest: usize,
-    /// The record that counts how often it came again; null when there is none.
-    pub(crate) at: *mut u8,
-    /// What it says.
-    pub(crate) count: u64,
-    pub(crate) end: u64,
-    pub(crate) took: u64,
-}
-
 /// What a writer remembers. All zero bytes are a valid, empty one.
 pub struct Writer {
-    bodies: [Body; BODIES],
+    bodies: [Kept; BODIES],
     heads: [Head; HEADS],
     pub(crate) repeats: Repeats,
 }
@@ -150,9 +148,9 @@ pub struct Writer {
 impl Writer {
     /// An empty one.
     pub const NEW: Writer = Writer {
-        bodies: [Body::NONE; BODIES],
+        bodies: [Kept([0; WORDS]); BODIES],
         heads: [Head { length: 0, bytes: [0; 127] }; HEADS],
-        repeats: Repeats { latest: 0, at: core::ptr::null_mut(), count: 0, end: 0, took: 0 },
+        repeats: Repeats::NONE,
     };
 
     /// Forgets everything; what is written next stands for itself.
@@ -162,19 +160,56 @@ impl Writer {
 
     /// To be called when the records written so far move or are no longer mapped.
     pub fn moved(&mut self) {
-        self.repeats.at = core::ptr::null_mut();
-        self.repeats.latest = 0;
+        self.repeats.end_row();
+    }
+
+    /// True when the latest record has this body.
+    #[inline(always)]
+    pub(crate) fn is_latest<const N: usize>(&self, body: &Body<'_, N>) -> bool {
+        self.repeats.latest.checked_sub(1).is_some_and(|place| self.knows(place, body))
+    }
+
+    /// True when this call, if it finds nothing, may be counted without times: the clock need not be read before it.
+    #[inline(always)]
+    pub fn may_go_untimed(&self, call: Call) -> bool {
+        self.repeats.untimed_left != 0 && self.repeats.call == call as u16
+    }
+
+    /// Counts one that went untimed, as a further one of its row. False: it is not of this row, and is to be written.
+    ///
+    /// # Safety
+    /// As for [`crate::record::encode`].
+    #[inline(always)]
+    pub unsafe fn count_untimed<const N: usize>(
+        &mut self,
+        call: Call,
+        flags: u8,
+        outcome: i64,
+        numbers: &[i64; N],
+    ) -> bool {
+        let body = Body::of(call, flags, outcome, numbers, &[]);
+        let counts = self.may_go_untimed(call) && body.is_some_and(|body| self.is_latest(&body));
+        if counts {
+            // SAFETY: a call may go untimed only while there is a record that counts its row.
+            unsafe { self.repeats.add_untimed() };
+        }
+        counts
+    }
+
+    /// What a call of the row that is being counted takes on average, units.
+    pub fn mean_took(&self) -> u64 {
+        self.repeats.took / self.repeats.count.max(1)
     }
 
     #[inline(always)]
-    pub(crate) fn knows(&self, place: usize, body: &Body) -> bool {
-        self.bodies[place % BODIES] == *body
+    pub(crate) fn knows<const N: usize>(&self, place: usize, body: &Body<'_, N>) -> bool {
+        body.is_at(&self.bodies[place % BODIES])
     }
 
     /// To be called when a record with this body is in the trace, not before.
     #[inline(always)]
-    pub(crate) fn remember(&mut self, place: usize, body: &Body) {
-        self.bodies[place % BODIES] = *body;
+    pub(crate) fn remember<const N: usize>(&mut self, place: usize, body: &Body<'_, N>) {
+        body.keep_at(&mut self.bodies[place % BODIES]);
     }
 
     /// The place of a head that the trace already has. Another one takes its place, to be found from now on.

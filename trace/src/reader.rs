@@ -16,12 +16,12 @@ use std::sync::atomic::Ordering;
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The operating system said no.
-    #[error("cannot read the trace {}: {source}", path.display())]
+    #[error("cannot read the trace {}: {cause}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// What the operating system said.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The file is empty, or ends inside its header.
     #[error(
@@ -169,7 +169,7 @@ impl ThreadTrace {
     /// trace stands in its place.
     pub fn open_all(path: impl Into<PathBuf>) -> Result<Vec<Result<ThreadTrace, TraceError>>, TraceError> {
         let path = path.into();
-        let io = |source| TraceError::Io { path: path.clone(), source };
+        let io = |cause| TraceError::Io { path: path.clone(), cause };
         let file = File::open(&path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
         if bytes == 0 {
@@ -271,7 +271,7 @@ impl ThreadTrace {
 
 /// A trace that was packed, in memory of its own.
 fn in_memory(path: &Path, trace: &[u8]) -> Result<memmap2::Mmap, TraceError> {
-    let io = |source| TraceError::Io { path: path.into(), source };
+    let io = |cause| TraceError::Io { path: path.into(), cause };
     let mut map = memmap2::MmapMut::map_anon(trace.len()).map_err(io)?;
     map.copy_from_slice(trace);
     map.make_read_only().map_err(io)

@@ -20,7 +20,7 @@
 //! readings. A record of flag `SIGNAL` is neither remembered nor named.
 //!
 //! Where an idle call comes again at once ([`Call::is_idle`]), a `repeats` record counts it. That one record is
-//! changed in place: its `end`, `took` and `count` are varints of eight bytes, padded, each stored at once.
+//! changed in place: its `gap`, `took` and `count` are varints of eight bytes, padded, each stored at once.
 //!
 //! The area behind the last record is zero. The first byte of the length is stored last, with release order: a
 //! record is in the trace entirely or not at all, whatever ends the process.
@@ -107,14 +107,15 @@ pub unsafe fn encode<const N: usize>(
         // SAFETY: as the caller vouches.
         return unsafe { encode_whole(Some(memory), at, call, flags, times, outcome, numbers, texts, list) };
     };
+    let is_idle = flags & !BODY_FLAGS == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers);
+    if is_idle && memory.is_latest(&body) {
+        // SAFETY: as the caller vouches.
+        return unsafe { memory.repeats.add(at, call, times) };
+    }
     let place = body.place();
     let known = memory.knows(place, &body);
-    let again = known && memory.repeats.latest == place + 1;
     // SAFETY: as the caller vouches.
     unsafe {
-        if again && flags & !BODY_FLAGS == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers) {
-            return count_again(memory, at, times);
-        }
         memory.moved();
         let length = if known {
             encode_known(at, place, flags, times)
@@ -151,7 +152,7 @@ unsafe fn encode_known(at: *mut u8, place: usize, flags: u8, times: Times) -> us
 /// From the end of the record before to the entry, as it is written: less than the time between the ends, and negative
 /// for a call around others.
 #[inline(always)]
-fn gap(end: u64, took: u64) -> u64 {
+pub(crate) fn gap(end: u64, took: u64) -> u64 {
     zigzag(end.wrapping_sub(took) as i64)
 }
 
@@ -170,38 +171,6 @@ unsafe fn write_times(to: *mut u8, flags: u8, times: Times) -> *mut u8 {
             to = varint::write(to, times.cpu_after);
         }
         to
-    }
-}
-
-/// Counts a call that did again what the record before says: in the `repeats` record behind it, which is made the
-/// first time.
-///
-/// # Safety
-/// As for [`encode`].
-#[inline(never)]
-unsafe fn count_again(memory: &mut Writer, at: *mut u8, times: Times) -> usize {
-    let repeats = &mut memory.repeats;
-    let is_new = repeats.at.is_null();
-    if is_new {
-        (repeats.at, repeats.count, repeats.end, repeats.took) = (at, 0, 0, 0);
-    }
-    repeats.count += 1;
-    repeats.end += times.end;
-    repeats.took += times.took;
-    // Length, key (two bytes), flags, gap, took, result, count.
-    const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8;
-    // SAFETY: the record lies at `repeats.at`, or there is room for it.
-    unsafe {
-        let at = repeats.at;
-        varint::write_eight(at.add(4), gap(repeats.end, repeats.took));
-        varint::write_eight(at.add(12), repeats.took);
-        varint::write_eight(at.add(21), zigzag(repeats.count as i64));
-        if !is_new {
-            return 0;
-        }
-        let body = at.add(1);
-        varint::write(body, 2 * Call::Repeats as u64);
-        commit(at, body, at.add(LENGTH))
     }
 }
 
@@ -302,7 +271,7 @@ pub unsafe fn copy_with_times(at: *mut u8, encoded: &[u8], times: Times) -> usiz
 /// # Safety
 /// `body` is `at + 1`, `end` the end of what was written there, with two more bytes of room behind it.
 #[inline(always)]
-unsafe fn commit(at: *mut u8, body: *mut u8, end: *mut u8) -> usize {
+pub(crate) unsafe fn commit(at: *mut u8, body: *mut u8, end: *mut u8) -> usize {
     let length = end as usize - body as usize;
     // SAFETY: as the caller vouches.
     unsafe {
@@ -522,7 +491,8 @@ fn remember<'a>(memory: &mut memory::Reader<'a>, record: &Record<'a>, rest: &'a 
             *value = number;
         }
     }
-    let body = Body::of_values(record.call, record.flags, outcome, &values, numbers + record.list.len());
+    let count = numbers + record.list.len();
+    let Some(body) = Body::of(record.call, record.flags, outcome, &[], &values[..count]) else { return };
     memory.remember(body.place(), memory::Known { call: record.call, flags: record.flags, rest });
 }
 

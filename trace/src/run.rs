@@ -122,7 +122,7 @@ impl Run {
     /// in [`Run::unreadable`].
     pub fn open(path: impl Into<PathBuf>) -> Result<Run, TraceError> {
         let path = path.into();
-        let io = |source| TraceError::Io { path: path.clone(), source };
+        let io = |cause| TraceError::Io { path: path.clone(), cause };
         let mut files = Vec::new();
         for entry in std::fs::read_dir(&path).map_err(io)? {
             let file = entry.map_err(io)?.path();

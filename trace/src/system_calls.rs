@@ -23,6 +23,7 @@ mod table;
 mod unrecorded;
 mod waiting;
 
+pub use files::requests_more;
 pub use table::{call_of, decode};
 pub use unrecorded::{UNRECORDED, is_unrecorded};
 

@@ -239,6 +239,7 @@ fn transfers_inside_the_kernel_move_what_has_no_offset() {
         .call(Call::CopyFileRange, 400, 5, 10, &[3, 4, 50, 1990, 10, 0], &[], &[])
         .call(Call::Sendfile, 500, 5, 7, &[3, 4, -1, 7], &[], &[])
         .call(Call::Sendfile, 600, 5, 8, &[3, 4, 0, 8], &[], &[])
+        .call(Call::CloneRange, 650, 5, 0, &[3, 4, 0, 3000, 12], &[], &[])
         .call(Call::Pipe, 700, 5, 0, &[5, 6, 0, 77], &[], &[])
         .call(Call::Splice, 800, 5, 20, &[3, 6, 100, -1, 20, 0], &[], &[])
         .call(Call::Splice, 900, 5, 5, &[5, 4, -1, -1, 5, 0], &[], &[])
@@ -258,12 +259,13 @@ fn transfers_inside_the_kernel_move_what_has_no_offset() {
     assert_eq!(ends(Call::Sendfile), [(from, to), (from, to), (from, None)]);
     assert_eq!(ends(Call::Splice), [(from, writer), (reader, to), (from, to)], "a failed one tells them too");
     assert_eq!(ends(Call::Tee), [(reader, writer)]);
+    assert_eq!(ends(Call::CloneRange), [(from, to)]);
     let copy = of(&all, Call::CopyFileRange)[0];
     assert_eq!(copy.path.as_deref(), Some("/home/u/from"));
     assert_eq!(copy.second_path.as_deref(), Some("/home/u/to"));
     let file = |id: Option<OpenId>| descriptors.open_file(id.unwrap());
     assert_eq!(file(from).offset, 607, "what had an offset moved nothing");
-    assert_eq!(file(to).offset, 2001, "appended behind the farthest byte written");
+    assert_eq!(file(to).offset, 3013, "appended behind the farthest byte written");
     assert_eq!((file(reader).inode, file(writer).inode), (77, 77));
     assert_eq!(file(writer).offset, 20);
 }

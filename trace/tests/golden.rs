@@ -47,7 +47,7 @@ fn craft() -> Craft {
         .call(Call::Sync, 1_000_400, 7, 0, &[], &[], &[])
         .cpu(Some(5), None)
         .call(Call::Sync, 1_000_500, 7, 0, &[], &[], &[])
-        .call(Call::Repeats, 1_000_600, 90, 0, &[3], &[], &[])
+        .call(Call::Repeats, 1_000_600, 90, 0, &[3, 2], &[], &[])
         .call(Call::Unlink, 1_000_700, 9, 0, &[], &[b"/a/long/folder/one"], &[])
         .call(Call::Rename, 1_000_800, 9, 0, &[], &[b"/a/long/folder/two", b"/a/long/folder/"], &[])
         .call(Call::MpiStartall, 2_000_000, 400, 0, &[3000], &[], &requests)

@@ -6,7 +6,7 @@ use crate::ptrace::Tid;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use syn_trace::launchers::is_launcher;
+use syn_trace::chosen::{Choice, Extent};
 use syn_trace::record::MAX_TEXT_BYTES;
 use syn_trace::{Call, Layer};
 
@@ -65,8 +65,8 @@ pub struct Process {
     pub ppid: Tid,
     /// When the image started, nanoseconds of the monotonic clock.
     pub start_ns: u64,
-    /// It is a launcher or shell, of which only process creation is recorded.
-    pub process_only: bool,
+    /// How much of it is recorded; `None`: nothing.
+    pub extent: Option<Extent>,
     /// Where files are mapped: start and end.
     mappings: BTreeMap<u64, u64>,
     /// `sa_flags` of the signals that have a handler.
@@ -76,28 +76,33 @@ pub struct Process {
 }
 
 impl Process {
-    /// An image that starts now.
+    /// An image of which everything is recorded, and which starts now.
     pub fn begin(pid: Tid, start_ns: u64) -> Process {
         Process {
             pid,
             ppid: id_in_status(pid, "PPid:").unwrap_or(0),
             start_ns,
-            process_only: is_launcher(&link(pid, "exe")),
+            extent: Some(Extent::Everything),
             mappings: BTreeMap::new(),
             handlers: [None; SIGNALS],
             noted: Vec::new(),
         }
     }
 
+    /// The image of a program that starts now, recorded as its environment wants it.
+    pub fn of_program(pid: Tid, start_ns: u64) -> Process {
+        Process { extent: chosen(pid), ..Process::begin(pid, start_ns) }
+    }
+
     /// One that starts as a copy of this.
     pub fn fork(&self, pid: Tid, start_ns: u64) -> Process {
         let new = Process::begin(pid, start_ns);
-        Process { mappings: self.mappings.clone(), handlers: self.handlers, ..new }
+        Process { extent: self.extent, mappings: self.mappings.clone(), handlers: self.handlers, ..new }
     }
 
     /// True for calls that are not recorded.
     pub fn leaves_out(&self, call: Call) -> bool {
-        self.process_only && call.layer() != Layer::Process
+        self.extent != Some(Extent::Everything) && call.layer() != Layer::Process
     }
 
     /// Follows a call that has succeeded.
@@ -203,6 +208,14 @@ impl Birth {
         };
         file.note(Call::Unobserved, 0, &[], &[unlisted]);
     }
+}
+
+/// How much the environment of a program that has just started wants to have recorded of it.
+fn chosen(pid: Tid) -> Option<Extent> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let entries = || environment.split(|&byte| byte == 0);
+    let choice = Choice::of(|name| entries().find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"=")));
+    (!choice.is_off()).then(|| choice.extent(&link(pid, "exe")))
 }
 
 fn link(pid: Tid, name: &str) -> Vec<u8> {

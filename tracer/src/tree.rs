@@ -12,6 +12,7 @@ use crate::{Ended, Error};
 use std::collections::HashMap;
 use std::path::Path;
 use syn_trace::Call;
+use syn_trace::chosen::{Extent, LEFT_OUT};
 use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::record::{BEGAN, MAX_TEXT_BYTES};
 use syn_trace::system_calls::{self, Room, call_of};
@@ -234,7 +235,7 @@ impl<'a> Tree<'a> {
         if pid == tid {
             let now = clock::now();
             let known = self.processes.get(&maker_pid);
-            let process = known.map_or_else(|| Process::begin(pid, now), |maker| maker.fork(pid, now));
+            let process = known.map_or_else(|| Process::of_program(pid, now), |maker| maker.fork(pid, now));
             self.begin_image(tid, process);
         } else {
             self.begin_thread(tid, pid, |file| {
@@ -252,19 +253,29 @@ impl<'a> Tree<'a> {
                 file.finish(header::STATE_PROCESS_ENDED);
             }
         }
-        self.begin_image(tid, Process::begin(tid, clock::now()));
+        self.begin_image(tid, Process::of_program(tid, clock::now()));
     }
 
     /// A process begins, with one thread.
     fn begin_image(&mut self, pid: Tid, process: Process) {
+        let is_left_out = process.extent == Some(Extent::LeftOut);
         self.processes.insert(pid, process);
         let birth = Birth::of(pid);
-        self.begin_thread(pid, pid, |file| birth.record(file));
+        self.begin_thread(pid, pid, |file| {
+            birth.record(file);
+            if is_left_out {
+                file.note(Call::Unobserved, 0, &[], &[LEFT_OUT]);
+            }
+        });
     }
 
     /// A thread begins; its file, with what `records` writes.
     fn begin_thread(&mut self, tid: Tid, pid: Tid, records: impl FnOnce(&mut TraceFile)) {
         let Some(process) = self.processes.get(&pid) else { return };
+        if process.extent.is_none() {
+            self.threads.insert(tid, Thread::new(tid, pid, None));
+            return;
+        }
         let file = match TraceFile::create(self.folder, tid, |start_ns| self.header(tid, process, start_ns)) {
             Ok(mut file) => {
                 records(&mut file);
@@ -279,7 +290,8 @@ impl<'a> Tree<'a> {
     }
 
     fn header(&self, tid: Tid, process: &Process, start_ns: u64) -> Header {
-        let process_only = if process.process_only { header::PROCESS_ONLY } else { 0 };
+        let is_process_only = process.extent.is_some_and(Extent::is_process_only);
+        let process_only = if is_process_only { header::PROCESS_ONLY } else { 0 };
         Header {
             magic: header::MAGIC,
             version: header::VERSION,

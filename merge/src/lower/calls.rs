@@ -3,6 +3,7 @@
 use super::program::Stretch;
 use super::waiting::may_wait;
 use super::{Lowering, Visit};
+use crate::between::Between;
 use crate::dependency::Stage;
 use crate::mpi::Around;
 use crate::sweep::Seen;
@@ -68,10 +69,20 @@ impl Lowering<'_> {
         if self.operations.is_empty() {
             return self.pass(visit);
         }
-        let last = self.operations.len() - 1;
-        for (position, (call, result)) in self.operations.drain(..).enumerate() {
-            let end_ns = if position == last { visit.end_ns } else { visit.begin_ns };
-            program.step(visit.begin_ns, end_ns, Op::Io { call, result });
+        let (count, took_ns) = (self.operations.len(), visit.end_ns - visit.begin_ns);
+        // Nobody saw how long a transfer inside the kernel read and how long it wrote: each gets its half. What a call
+        // closes in passing takes no time of its own.
+        let in_halves = Between::of(seen.event).is_some();
+        let behind = |position: usize| match position {
+            _ if position == count => visit.end_ns,
+            _ if in_halves => visit.begin_ns + took_ns / 2,
+            _ => visit.begin_ns,
+        };
+        let mut start_ns = visit.begin_ns;
+        for (position, (call, result)) in (1..).zip(self.operations.drain(..)) {
+            let end_ns = behind(position);
+            program.step(start_ns, end_ns, Op::Io { call, result });
+            start_ns = end_ns;
         }
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
     }

@@ -168,12 +168,14 @@ impl<'a> Lowering<'a> {
         let mut cpu_ns = thread.readings.of_call(seen.event, gap_ns, end_ns - begin_ns);
         let times = times(seen.event);
         if times > 1 {
-            // What recording added has been taken off once.
-            let added_ns = |cost_ns: u64| cost_ns.saturating_mul(times - 1);
-            gap.wall_ns = gap.wall_ns.saturating_sub(added_ns(trace.gap_cost_ns));
+            // What recording added has been taken off once. The calls that were not timed count with the length of
+            // those that were, so what a reading of the clock adds is to be taken off each; that it was not read comes
+            // out of the gaps then, and is as much as counting such a call adds to them.
+            let added_ns = |cost_ns: u64, times: u64| cost_ns.saturating_mul(times.saturating_sub(1));
+            gap.wall_ns = gap.wall_ns.saturating_sub(added_ns(trace.gap_cost_ns, timed(seen.event)));
             gap.cpu_ns = gap.cpu_ns.min(gap.wall_ns);
             let took_ns = cpu_ns.unwrap_or(end_ns - begin_ns);
-            cpu_ns = Some(took_ns.saturating_sub(added_ns(trace.call_cost_ns)));
+            cpu_ns = Some(took_ns.saturating_sub(added_ns(trace.call_cost_ns, times)));
         }
         Visit { seen, gap, begin_ns, end_ns, cpu_ns, times }
     }
@@ -185,6 +187,8 @@ impl<'a> Lowering<'a> {
         io::translate(seen, touched, descriptors, opaque, files, handles, &mut self.operations);
         if self.operations.is_empty() {
             self.unreplayed.see(seen, touched, self.from.scope);
+        } else {
+            self.unreplayed.see_replayed(seen);
         }
     }
 }
@@ -192,6 +196,11 @@ impl<'a> Lowering<'a> {
 /// How many calls an event stands for.
 fn times(event: &Event<'_>) -> u64 {
     if event.call == Call::Repeats { event.numbers[0].max(1) as u64 } else { 1 }
+}
+
+/// How many of them were timed.
+fn timed(event: &Event<'_>) -> u64 {
+    if event.call == Call::Repeats { event.numbers[1].max(1) as u64 } else { 1 }
 }
 
 impl Observer for Lowering<'_> {

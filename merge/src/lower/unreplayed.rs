@@ -3,8 +3,8 @@
 use crate::scope::Scope;
 use crate::sweep::Seen;
 use std::collections::BTreeMap;
-use syn_trace::Call;
 use syn_trace::descriptors::{OpenId, Touched};
+use syn_trace::{Call, record};
 
 /// One mapping: process, file, first address.
 type Mapping = (u32, OpenId, i64);
@@ -15,6 +15,7 @@ pub struct Unreplayed {
     /// Bytes present and bytes written. What is told of a mapping again counts from its beginning again.
     mapped: BTreeMap<Mapping, (u64, u64)>,
     asynchronous_bytes: u64,
+    cloned_bytes: u64,
 }
 
 impl Unreplayed {
@@ -33,6 +34,13 @@ impl Unreplayed {
         }
     }
 
+    /// An event that became operations: what they do in another way.
+    pub fn see_replayed(&mut self, seen: &Seen<'_>) {
+        if seen.event.call == Call::CloneRange && !seen.event.has(record::FAILED) {
+            self.cloned_bytes = self.cloned_bytes.saturating_add(seen.event.numbers[4].max(0) as u64);
+        }
+    }
+
     /// What to tell about it.
     pub fn remarks(&self) -> Vec<String> {
         let sum = |of: fn(&(u64, u64)) -> u64| self.mapped.values().map(of).fold(0, u64::saturating_add);
@@ -47,6 +55,12 @@ impl Unreplayed {
             remarks.push(format!(
                 "{} bytes of asynchronous transfers were asked for: the plan does not replay them",
                 self.asynchronous_bytes
+            ));
+        }
+        if self.cloned_bytes > 0 {
+            remarks.push(format!(
+                "{} bytes of files were cloned, which moves none of them: the plan reads and writes them",
+                self.cloned_bytes
             ));
         }
         remarks

@@ -23,6 +23,7 @@ fn on_descriptors(call: Call) -> bool {
             | Call::CopyFileRange
             | Call::Sendfile
             | Call::Splice
+            | Call::CloneRange
             | Call::Tee
             | Call::Vmsplice
             | Call::Open

@@ -16,7 +16,7 @@ const EACH: usize = 4;
 
 /// The requests of one completion call, copied before it sets them to null, and the list of those it completed.
 pub struct Batch<'a> {
-    mpi: Mpi,
+    mpi: &'a Mpi,
     /// How many requests were passed.
     pub count: usize,
     /// Their handles, or as many as there was room for.
@@ -29,14 +29,15 @@ pub struct Batch<'a> {
     listed_before: usize,
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
     /// Copies the handles. `statuses` is the array to read from, or none when the application ignores them.
     ///
     /// # Safety
     /// The arrays must be those of the application's call.
+    #[inline(always)]
     pub unsafe fn new<R: Recorder, L: Language>(
-        open: &R::Open,
-        mpi: Mpi,
+        open: R::Open,
+        mpi: &'a Mpi,
         count: L::Int,
         requests: Ptr,
         statuses: Option<Ptr>,
@@ -52,7 +53,7 @@ impl Batch<'_> {
         let handles: &mut [usize] = scratch.take_up_to(count);
         for (index, place) in handles.iter_mut().enumerate() {
             // SAFETY: the array is that long.
-            *place = unsafe { L::handle_at(mpi, Handle::Request, requests, index) };
+            *place = unsafe { L::handle_at(*mpi, Handle::Request, requests, index) };
         }
         let own = || scratch.take::<u8>(status_bytes).map(|statuses| statuses.as_mut_ptr().cast());
         Batch { mpi, count, handles, statuses: statuses.or_else(own), list, used: 0, listed_before: 0 }
@@ -62,7 +63,7 @@ impl Batch<'_> {
     ///
     /// # Safety
     /// The call must have filled that status.
-    pub unsafe fn add<R: Recorder>(&mut self, open: &mut R::Open, call: Call, index: usize, position: usize) {
+    pub unsafe fn add<R: Recorder>(&mut self, open: R::Open, call: Call, index: usize, position: usize) {
         // A handle that found no room is listed as 0, which is no handle of any implementation.
         let handle = self.handles.get(index).copied().unwrap_or(0);
         if handle == self.mpi.predefined.request_null {
@@ -90,7 +91,7 @@ impl Batch<'_> {
     /// The arrays must be those of the application's call, which has filled so many indices and statuses.
     pub unsafe fn add_indexed<R: Recorder, L: Language>(
         &mut self,
-        open: &mut R::Open,
+        open: R::Open,
         call: Call,
         requests: Ptr,
         indices: Ptr,
@@ -115,7 +116,7 @@ impl Batch<'_> {
         let is_done = |index: usize| {
             let before = self.handles.get(index).copied().unwrap_or(null);
             // SAFETY: the application's array has at least as many requests as were copied.
-            before != null && unsafe { L::handle_at(self.mpi, Handle::Request, requests, index) } == null
+            before != null && unsafe { L::handle_at(*self.mpi, Handle::Request, requests, index) } == null
         };
         let counts_from_zero = |position: usize| {
             // SAFETY: as the caller vouches.
@@ -126,6 +127,11 @@ impl Batch<'_> {
             }
         };
         if L::FIRST_INDEX == 0 || (0..completed).any(counts_from_zero) { 0 } else { L::FIRST_INDEX }
+    }
+
+    /// Counts the call as one that completed nothing, if its time was left out: then it is over.
+    pub fn count_in_vain<R: Recorder>(&self, open: R::Open, call: Call) -> bool {
+        R::count_in_vain(open, call, &[self.count as i64, 0])
     }
 
     /// Writes the (last) record and ends the call.

@@ -28,9 +28,9 @@ pub(super) unsafe fn collective<R: Recorder, L: Language>(
     comm: L::Handle,
     traffic: impl FnOnce(Mpi, usize) -> Traffic,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: inputs of the call.
     let (comm, root) = unsafe {
         let root = root.map_or(NOBODY, |root| mpi.rank(L::int(root)));

@@ -28,9 +28,9 @@ pub unsafe fn create<R: Recorder, L: Language>(
     from: L::Handle,
     place: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: an input of the call.
     let from = unsafe { comm::<L>(mpi, from) };
     let new = match result {
@@ -43,9 +43,9 @@ pub unsafe fn create<R: Recorder, L: Language>(
         R::leave(open, call, result.into(), &numbers, &[], &[]);
         return result;
     }
-    let mut scratch = Scratch::of::<R>(&open, SCRATCH);
+    let mut scratch = Scratch::of::<R>(open, SCRATCH);
     let last = list_members(mpi, new, &mut scratch, |full| {
-        R::part(&mut open, call, result.into(), &numbers, full);
+        R::part(open, call, result.into(), &numbers, full);
     });
     R::leave(open, call, result.into(), &numbers, &[], last);
     result
@@ -84,11 +84,11 @@ pub unsafe fn release<R: Recorder, L: Language>(
     real: impl FnOnce() -> c_int,
     place: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     // SAFETY: an input of the call, which sets it to null.
     let comm = mpi.comm(unsafe { L::handle_at(mpi, Handle::Comm, place, 0) });
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     R::leave(open, call, result.into(), &[comm], &[], &[]);
     result
 }

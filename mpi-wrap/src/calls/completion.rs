@@ -6,7 +6,7 @@ use core::ptr;
 use syn_trace::Call;
 
 use super::batch::Batch;
-use super::{OwnStatus, Ptr, SUCCESS, int_at, matched};
+use super::{OwnStatus, Ptr, SUCCESS, in_vain, int_at, matched};
 use crate::abi::Status;
 use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
@@ -31,13 +31,17 @@ pub unsafe fn test<R: Recorder, L: Language>(
     flag: Ptr,
     status: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open_poll::<R>(call, flag) else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     // SAFETY: an input of the call, which may set it to null.
     let request = unsafe { L::handle_at(mpi, Handle::Request, request, 0) };
     let result = real(status);
-    R::returned(&mut open);
+    // SAFETY: as the caller vouches.
+    if unsafe { in_vain(result, flag) } && R::count_in_vain(open, call, &[1, 0]) {
+        return result;
+    }
+    R::returned(open);
     // SAFETY: results are read only after success.
     let completed = unsafe { completed(result, flag) } && request != mpi.predefined.request_null;
     // SAFETY: the status is filled when a request completed.
@@ -71,17 +75,21 @@ pub unsafe fn test_any<R: Recorder, L: Language>(
     flag: Ptr,
     status: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open_poll::<R>(call, flag) else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     // SAFETY: inputs of the call; it fills one status.
-    let mut batch = unsafe { Batch::new::<R, L>(&open, mpi, count, requests, Some(status)) };
+    let mut batch = unsafe { Batch::new::<R, L>(open, &mpi, count, requests, Some(status)) };
     let result = real(status);
-    R::returned(&mut open);
+    // SAFETY: as the caller vouches.
+    if unsafe { in_vain(result, flag) } && batch.count_in_vain::<R>(open, call) {
+        return result;
+    }
+    R::returned(open);
     // SAFETY: results are read only after success. A negative index is MPI_UNDEFINED: all requests were null.
     unsafe {
         if completed(result, flag) {
-            batch.add_indexed::<R, L>(&mut open, call, requests, index, 1);
+            batch.add_indexed::<R, L>(open, call, requests, index, 1);
         }
     }
     batch.leave::<R>(open, call, result);
@@ -109,17 +117,21 @@ pub unsafe fn test_all<R: Recorder, L: Language>(
     flag: Ptr,
     statuses: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(statuses) };
+    let Some((open, mpi)) = session::open_poll::<R>(call, flag) else { return real(statuses) };
     let wanted = (!L::ignores_statuses(mpi, statuses)).then_some(statuses);
     // SAFETY: inputs of the call; it fills as many statuses as there are requests.
-    let mut batch = unsafe { Batch::new::<R, L>(&open, mpi, count, requests, wanted) };
+    let mut batch = unsafe { Batch::new::<R, L>(open, &mpi, count, requests, wanted) };
     let result = real(batch.statuses.unwrap_or(statuses));
-    R::returned(&mut open);
+    // SAFETY: as the caller vouches.
+    if unsafe { in_vain(result, flag) } && batch.count_in_vain::<R>(open, call) {
+        return result;
+    }
+    R::returned(open);
     // SAFETY: results are read only after success; then all requests are complete.
     unsafe {
         if completed(result, flag) {
             for index in 0..batch.count {
-                batch.add::<R>(&mut open, call, index, index);
+                batch.add::<R>(open, call, index, index);
             }
         }
     }
@@ -137,18 +149,22 @@ pub unsafe fn some<R: Recorder, L: Language>(
     indices: Ptr,
     statuses: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(statuses) };
+    let Some((open, mpi)) = session::open_poll::<R>(call, outcount) else { return real(statuses) };
     let wanted = (!L::ignores_statuses(mpi, statuses)).then_some(statuses);
     // SAFETY: inputs of the call; it fills at most as many statuses as there are requests.
-    let mut batch = unsafe { Batch::new::<R, L>(&open, mpi, count, requests, wanted) };
+    let mut batch = unsafe { Batch::new::<R, L>(open, &mpi, count, requests, wanted) };
     let result = real(batch.statuses.unwrap_or(statuses));
-    R::returned(&mut open);
-    // SAFETY: results are read only after success. The count is negative (MPI_UNDEFINED) when all requests were null;
-    // otherwise so many indices and statuses are those of the completed requests.
+    // SAFETY: as the caller vouches.
+    if unsafe { in_vain(result, outcount) } && batch.count_in_vain::<R>(open, call) {
+        return result;
+    }
+    R::returned(open);
+    // SAFETY: results are read only after success. The count is negative (MPI_UNDEFINED) when all requests were null; otherwise so many indices
+    // and statuses are those of the completed requests.
     unsafe {
         if result == SUCCESS {
             let completed = usize::try_from(int_at(outcount, 0)).unwrap_or(0);
-            batch.add_indexed::<R, L>(&mut open, call, requests, indices, completed);
+            batch.add_indexed::<R, L>(open, call, requests, indices, completed);
         }
     }
     batch.leave::<R>(open, call, result);

@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::ptr;
 use syn_trace::Call;
 
-use super::{OwnStatus, Ptr, SUCCESS, bytes, comm, int_at, made, matched};
+use super::{OwnStatus, Ptr, SUCCESS, bytes, comm, in_vain, int_at, made, matched};
 use crate::abi::Mpi;
 use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
@@ -33,13 +33,18 @@ pub unsafe fn try_probe<R: Recorder, L: Language>(
     flag: Ptr,
     status: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open_poll::<R>(call, flag) else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     let result = real(status);
-    R::returned(&mut open);
     // SAFETY: as the caller vouches.
-    let numbers = unsafe { found::<L>(mpi, result, source, tag, on, flag, status) };
+    let numbers = || unsafe { found::<L>(mpi, result, source, tag, on, flag, status) };
+    // SAFETY: as above.
+    if unsafe { in_vain(result, flag) } && R::count_in_vain(open, call, &numbers()) {
+        return result;
+    }
+    R::returned(open);
+    let numbers = numbers();
     R::leave(open, call, result.into(), &numbers, &[], &[]);
     result
 }
@@ -69,18 +74,23 @@ pub unsafe fn try_match_probe<R: Recorder, L: Language>(
     message: Ptr,
     status: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open_poll::<R>(call, flag) else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     let result = real(status);
-    R::returned(&mut open);
     // SAFETY: as the caller vouches.
-    let numbers = unsafe {
+    let numbers = || unsafe {
         let [source, tag, on, flag, by, as_tag, bytes] =
             found::<L>(mpi, result, source, tag, on, flag, status);
         let message = if flag == 0 { 0 } else { made::<L>(mpi, result, Handle::Message, message) };
         [source, tag, on, flag, by, as_tag, bytes, message]
     };
+    // SAFETY: as above.
+    if unsafe { in_vain(result, flag) } && R::count_in_vain(open, call, &numbers()) {
+        return result;
+    }
+    R::returned(open);
+    let numbers = numbers();
     R::leave(open, call, result.into(), &numbers, &[], &[]);
     result
 }
@@ -120,13 +130,13 @@ pub unsafe fn receive_matched<R: Recorder, L: Language>(
     message: Ptr,
     status: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open::<R>() else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     // SAFETY: an input of the call, which sets it to null.
     let message = unsafe { L::handle_at(mpi, Handle::Message, message, 0) };
     let result = real(status);
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: as the caller vouches.
     let numbers = unsafe {
         let matched = matched(mpi, result == SUCCESS, status);
@@ -146,11 +156,11 @@ pub unsafe fn post_matched<R: Recorder, L: Language>(
     message: Ptr,
     request: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     // SAFETY: an input of the call, which sets it to null.
     let message = unsafe { L::handle_at(mpi, Handle::Message, message, 0) };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: as the caller vouches.
     let numbers = unsafe {
         let bytes = bytes::<L>(mpi, result, count, datatype);

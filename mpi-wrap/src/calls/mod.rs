@@ -75,6 +75,13 @@ unsafe fn int_at(array: Ptr, index: usize) -> c_int {
     unsafe { array.cast::<c_int>().add(index).read_unaligned() }
 }
 
+/// Did the call succeed, and find nothing? `flag` is where it says so (or how many it found); null for one that waits.
+#[inline]
+unsafe fn in_vain(result: c_int, flag: Ptr) -> bool {
+    // SAFETY: a result, read after success.
+    result == SUCCESS && !flag.is_null() && unsafe { int_at(flag, 0) } == 0
+}
+
 /// A status of ours, to be passed where the application wants none. As large as that of any implementation.
 struct OwnStatus([u64; 8]);
 

@@ -18,9 +18,9 @@ pub unsafe fn send<R: Recorder, L: Language>(
     tag: L::Int,
     on: L::Handle,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: as the caller vouches.
     let numbers = unsafe {
         [
@@ -45,9 +45,9 @@ pub unsafe fn post<R: Recorder, L: Language>(
     on: L::Handle,
     request: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: as the caller vouches.
     let numbers = unsafe {
         [
@@ -73,11 +73,11 @@ pub unsafe fn receive<R: Recorder, L: Language>(
     on: L::Handle,
     status: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open::<R>() else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     let result = real(status);
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: as the caller vouches.
     let numbers = unsafe {
         let matched = matched(mpi, result == SUCCESS, status);
@@ -110,11 +110,11 @@ pub unsafe fn exchange<R: Recorder, L: Language>(
     on: L::Handle,
     status: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open::<R>() else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     let result = real(status);
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: as the caller vouches.
     let numbers = unsafe {
         let matched = matched(mpi, result == SUCCESS, status);

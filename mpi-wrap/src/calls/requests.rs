@@ -16,11 +16,11 @@ pub unsafe fn activate<R: Recorder, L: Language>(
     real: impl FnOnce() -> c_int,
     request: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     // SAFETY: an input of the call.
     let request = unsafe { L::handle_at(mpi, Handle::Request, request, 0) };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     R::leave(open, call, result.into(), &[1], &[], &[request as i64]);
     result
 }
@@ -32,13 +32,13 @@ pub unsafe fn activate_all<R: Recorder, L: Language>(
     count: L::Int,
     requests: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     // SAFETY: an input of the call.
     let count = if result == SUCCESS { usize::try_from(unsafe { L::int(count) }).unwrap_or(0) } else { 0 };
     let list: &mut [i64] =
-        Scratch::of::<R>(&open, count.min(MAX_LIST) * size_of::<i64>()).take_up_to(MAX_LIST);
+        Scratch::of::<R>(open, count.min(MAX_LIST) * size_of::<i64>()).take_up_to(MAX_LIST);
     let mut done = 0;
     loop {
         let piece = (count - done).min(list.len());
@@ -51,7 +51,7 @@ pub unsafe fn activate_all<R: Recorder, L: Language>(
             R::leave(open, call, result.into(), &[piece as i64], &[], &list[..piece]);
             return result;
         }
-        R::part(&mut open, call, result.into(), &[piece as i64], &list[..piece]);
+        R::part(open, call, result.into(), &[piece as i64], &list[..piece]);
     }
 }
 
@@ -61,11 +61,11 @@ pub unsafe fn give_up<R: Recorder, L: Language>(
     real: impl FnOnce() -> c_int,
     request: Ptr,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     // SAFETY: an input of the call, which may set it to null.
     let request = unsafe { L::handle_at(mpi, Handle::Request, request, 0) };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     R::leave(open, call, result.into(), &[request as i64], &[], &[]);
     result
 }

@@ -39,24 +39,30 @@ unsafe impl Recorder for Keep {
     fn enter() -> Option<()> {
         (!INSIDE.replace(true)).then_some(())
     }
-    fn returned((): &mut ()) {}
+    fn enter_poll(_: Call, _: bool) -> Option<()> {
+        Keep::enter()
+    }
+    fn count_in_vain<const N: usize>((): (), _: Call, _: &[i64; N]) -> bool {
+        false
+    }
+    fn returned((): ()) {}
     fn leave<const N: usize>((): (), call: Call, result: i64, numbers: &[i64; N], _: &[&[u8]], list: &[i64]) {
-        Keep::part(&mut (), call, result, numbers, list);
+        Keep::part((), call, result, numbers, list);
         INSIDE.set(false);
     }
-    fn part<const N: usize>((): &mut (), call: Call, result: i64, numbers: &[i64; N], list: &[i64]) {
+    fn part<const N: usize>((): (), call: Call, result: i64, numbers: &[i64; N], list: &[i64]) {
         let record = Record { call, result, numbers: numbers.to_vec(), list: list.to_vec() };
         RECORDS.with_borrow_mut(|records| records.push(record));
     }
     fn abandon((): ()) {
         INSIDE.set(false);
     }
-    fn began<const N: usize>((): &mut (), call: Call, numbers: &[i64; N]) {
-        Keep::part(&mut (), call, 0, numbers, &[]);
+    fn began<const N: usize>((): (), call: Call, numbers: &[i64; N]) {
+        Keep::part((), call, 0, numbers, &[]);
     }
     fn world(_: i32, _: i32, _: u32) {}
     fn unsupported(_: &[u8]) {}
-    fn scratch((): &(), _: usize) -> (NonNull<u8>, usize) {
+    fn scratch((): (), _: usize) -> (NonNull<u8>, usize) {
         let memory = Vec::leak(vec![u64::MAX; MIN_SCRATCH_BYTES / 8]);
         (NonNull::from(memory).cast(), MIN_SCRATCH_BYTES)
     }

@@ -35,20 +35,20 @@ unsafe fn start<R: Recorder>(
     if !session::begin() {
         return real();
     }
-    let Some(mut open) = R::enter() else {
+    let Some(open) = R::enter() else {
         let result = real();
         // Not observed here; the first call that is will find MPI running.
         session::give_up();
         return result;
     };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     if result != SUCCESS {
         session::give_up();
         R::leave(open, call, result.into(), &[UNDEFINED, 0, i64::from(required())], &[b""], &[]);
         return result;
     }
-    match session::start::<R>(&mut Scratch::of::<R>(&open, inquiry::VERSION_BYTES)) {
+    match session::start::<R>(&mut Scratch::of::<R>(open, inquiry::VERSION_BYTES)) {
         Some(world) => {
             let numbers = [i64::from(world.rank), i64::from(world.size), i64::from(required())];
             R::leave(open, call, result.into(), &numbers, &[world.version], &[]);
@@ -60,9 +60,9 @@ unsafe fn start<R: Recorder>(
 
 /// `MPI_Finalize`
 pub unsafe fn finalize<R: Recorder, L: Language>(call: Call, real: impl FnOnce() -> c_int) -> c_int {
-    let Some((mut open, _)) = session::open::<R>() else { return real() };
+    let Some((open, _)) = session::open::<R>() else { return real() };
     let result = real();
-    R::returned(&mut open);
+    R::returned(open);
     session::close();
     R::leave(open, call, result.into(), &[], &[], &[]);
     result
@@ -75,10 +75,10 @@ pub unsafe fn abort<R: Recorder, L: Language>(
     of: L::Handle,
     code: L::Int,
 ) -> c_int {
-    let Some((mut open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>() else { return real() };
     // SAFETY: both are inputs of the call.
     let numbers = unsafe { [comm::<L>(mpi, of), L::int(code).into()] };
-    R::began(&mut open, call, &numbers);
+    R::began(open, call, &numbers);
     let result = real();
     R::abandon(open);
     result

@@ -1,4 +1,6 @@
 //! What a file is apart from its bytes: permissions, owner, times, extended attributes; and what file system it is on.
+//!
+//! Not seen: the statfs(2) that libc makes in pathconf(3) and fpathconf(3), which need it for a few of their questions.
 
 use super::hooks;
 use core::ffi::{c_char, c_int, c_void};

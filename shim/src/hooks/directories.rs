@@ -1,5 +1,8 @@
 //! Reading directories through libc. The `getdents64` that it makes is recorded beside ([`super::transfers`]), and so are
 //! those of `scandir`, `ftw`, `fts` and `glob`.
+//!
+//! Not seen: how `ftw` and `nftw` open the folders below the first, and `scandirat` its own. libc does that in a function
+//! without a name, whose entry cannot be found; what is read there is recorded of a descriptor without a path.
 
 use super::hooks;
 use super::metadata::Opaque;

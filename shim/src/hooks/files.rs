@@ -3,7 +3,7 @@
 //! Not hooked: `openat2`, which glibc has no function for; and what goes on to calls that are recorded here
 //! where libc makes them: `mkstemp`, `tmpfile`, `shm_open`, `remove`.
 
-use super::{hooks, status_of};
+use super::{checked, hooks, status_of};
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use libc::{iovec, mode_t, off_t};
 
@@ -53,14 +53,10 @@ hooks! {
 
     Read: read | __read + read | __read_nocancel (fd: c_int, buffer: *mut c_void, count: usize) -> result: isize,
         [fd as i64, count as i64], [];
-    Read quiet: __read_chk (fd: c_int, buffer: *mut c_void, count: usize, room: usize) -> result: isize,
-        [fd as i64, count as i64], [];
     Write: write | __write + write | __write_nocancel (fd: c_int, buffer: *const c_void, count: usize) -> result: isize,
         [fd as i64, count as i64], [];
     Pread: pread | pread64 | __pread64 + pread64 | __pread64_nocancel
         (fd: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> result: isize, [fd as i64, count as i64, offset], [];
-    Pread quiet: __pread_chk | __pread64_chk
-        (fd: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize) -> result: isize, [fd as i64, count as i64, offset], [];
     Pwrite: pwrite | pwrite64 | __pwrite64 + pwrite64
         (fd: c_int, buffer: *const c_void, count: usize, offset: off_t) -> result: isize, [fd as i64, count as i64, offset], [];
     Readv: readv + readv (fd: c_int, vector: *const iovec, count: c_int) -> result: isize,
@@ -99,6 +95,18 @@ hooks! {
     Pipe: pipe | __pipe (ends: *mut c_int) -> result: c_int, { let [read, write, inode] = pipe_ends(ends, result); [read, write, 0, inode] }, [];
     Pipe: pipe2 (ends: *mut c_int, flags: c_int) -> result: c_int,
         { let [read, write, inode] = pipe_ends(ends, result); [read, write, flags as i64, inode] }, [];
+}
+
+checked! {
+    Read: __read_chk (fd: c_int, buffer: *mut c_void, count: usize, room: usize)
+        if count <= room => read (fd: c_int, buffer: *mut c_void, count: usize) -> result: isize,
+        [fd as i64, count as i64], [];
+    Pread: __pread_chk (fd: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize)
+        if count <= room => pread (fd: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> result: isize,
+        [fd as i64, count as i64, offset], [];
+    Pread: __pread64_chk (fd: c_int, buffer: *mut c_void, count: usize, offset: off_t, room: usize)
+        if count <= room => pread64 (fd: c_int, buffer: *mut c_void, count: usize, offset: off_t) -> result: isize,
+        [fd as i64, count as i64, offset], [];
 }
 
 /// # Safety

@@ -1,7 +1,7 @@
 //! Libraries that make system calls on the program's behalf: what one of their functions does through another one, or
 //! through libc's `syscall`, is not recorded again.
 //!
-//! Unlike [`crate::span::Span::quiet`], this leaves alone what a signal handler does while such a function waits.
+//! Unlike [`crate::span::Span::quiet`], this leaves alone all other calls that are made while such a function runs.
 
 use crate::elf;
 use crate::real::Real;

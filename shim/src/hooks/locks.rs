@@ -1,10 +1,18 @@
-//! Locks on files, and the two calls whose last argument depends on their second: `fcntl` and `ioctl`.
+//! Locks on files, and the two calls whose last argument depends on their second: `fcntl` and `ioctl`. A request of
+//! `ioctl` that clones a file is recorded as such, with both files; one that opens a file, with that.
+//!
+//! Not seen: the locks that libc has on the files of utmpx(5) and wtmp, by a function of its own without a name.
 //!
 //! Every third argument of these is an int or a pointer; as a machine word it goes on untouched.
 
-use super::hooks;
-use core::ffi::{c_int, c_ulong, c_void};
+use super::{hooks, raw};
+use crate::real::{Inner, Real, usize_fn};
+use crate::span;
+use core::ffi::{c_int, c_long, c_ulong, c_void};
 use libc::off_t;
+use syn_trace::calls::Call;
+use syn_trace::record;
+use syn_trace::system_calls::requests_more;
 
 /// The commands whose argument is a number.
 const NUMBERS: [c_int; 10] = [
@@ -33,7 +41,6 @@ const F_SETSIG: c_int = 10;
 hooks! {
     Fcntl: fcntl | fcntl64 | __fcntl + fcntl64 (fd: c_int, command: c_int, argument: usize) -> result: c_int,
         [fd as i64, command as i64, number_of(command, argument)], [], lock_of(command, argument, result).fields();
-    Ioctl: ioctl + ioctl (fd: c_int, request: c_ulong, argument: usize) -> result: c_int, [fd as i64, request as i64], [];
     // isatty(3) is made of it.
     Ioctl: tcgetattr + tcgetattr (fd: c_int, settings: *mut c_void) -> result: c_int, [fd as i64, libc::TCGETS as i64], [];
     Ioctl: tcsetattr (fd: c_int, action: c_int, settings: *const c_void) -> result: c_int,
@@ -43,6 +50,54 @@ hooks! {
     Lockf quiet: lockf | lockf64 (fd: c_int, command: c_int, length: off_t) -> result: c_int,
         [fd as i64, command as i64, length], [];
 }
+
+type Control = unsafe extern "C-unwind" fn(c_int, c_ulong, usize) -> c_int;
+
+/// Makes and records an `ioctl`. `flags` as for [`span::enter`].
+///
+/// # Safety
+/// `real` does what `ioctl` does, and the arguments are for it.
+#[inline(always)]
+unsafe fn control(flags: u8, fd: c_int, request: c_ulong, argument: usize, real: Control) -> c_int {
+    // SAFETY: the caller's own arguments.
+    let real = || unsafe { real(fd, request, argument) };
+    if requests_more(request) {
+        let arguments = [fd as usize, request as usize, argument, 0, 0, 0];
+        return raw::decoded(flags, libc::SYS_ioctl, arguments, || c_long::from(real())) as c_int;
+    }
+    let Some(mut span) = span::enter(Call::Ioctl, flags) else { return real() };
+    let result = real();
+    span.returned();
+    let failed = result == -1;
+    let outcome = if failed { span::errno() } else { i64::from(result) };
+    span.leave(Call::Ioctl, failed, outcome, &[i64::from(fd), request as i64], &[], &[]);
+    result
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int {
+    let Some(address) = super::real!(ioctl).address() else { return super::missing() };
+    // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
+    unsafe { control(0, fd, request, argument, core::mem::transmute::<usize, Control>(address)) }
+}
+
+/// The entry of libc's own `ioctl`.
+unsafe extern "C-unwind" fn inner_ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int {
+    let Some(address) = INNER_IOCTL.real.address() else { return super::missing() };
+    // SAFETY: as in `ioctl`; the trampoline does what the function of this name does.
+    unsafe { control(record::INNER, fd, request, argument, core::mem::transmute::<usize, Control>(address)) }
+}
+
+static INNER_IOCTL: Inner = Inner {
+    real: Real::new(c"ioctl"),
+    // SAFETY: only the address is used, as the target of a jump from a function of this type.
+    hook: unsafe { core::mem::transmute::<Control, usize_fn>(inner_ioctl) },
+};
+
+#[used]
+#[unsafe(link_section = "syn_inners")]
+static INNER_IOCTL_ENTRY: &Inner = &INNER_IOCTL;
 
 /// The argument where it is a number; pointers are not recorded.
 fn number_of(command: c_int, argument: usize) -> i64 {

@@ -1,6 +1,6 @@
 //! Names and what stands behind them: status, access, links, renaming, special files, the current folder and the root.
 
-use super::hooks;
+use super::{checked, hooks};
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use libc::{dev_t, mode_t, stat as Status, statx as StatusX};
 
@@ -63,12 +63,7 @@ hooks! {
         [dirfd as i64, mode as i64, flags as i64], [path];
     Readlink: readlink + readlink (path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
         [bytes as i64], [LinkPath(path, bytes)];
-    Readlink quiet: __readlink_chk (path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize) -> result: isize,
-        [bytes as i64], [LinkPath(path, bytes)];
     Readlinkat: readlinkat (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [dirfd as i64, bytes as i64], [LinkPath(path, bytes)];
-    Readlinkat: __readlinkat_chk
-        (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize) -> result: isize,
         [dirfd as i64, bytes as i64], [LinkPath(path, bytes)];
 
     Unlink: unlink + unlink (path: *const c_char) -> result: c_int, [], [path];
@@ -107,6 +102,17 @@ hooks! {
     Fchdir: fchdir + fchdir (fd: c_int) -> result: c_int, [fd as i64], [];
     // Behind a new root the run folder is out of reach.
     Chroot: chroot (path: *const c_char) [_room = crate::thread::grow_ahead()] -> result: c_int, [], [path];
+}
+
+checked! {
+    Readlink: __readlink_chk (path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize)
+        if bytes <= room => readlink (path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
+        [bytes as i64], [LinkPath(path, bytes)];
+    Readlinkat: __readlinkat_chk
+        (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize)
+        if bytes <= room => readlinkat
+        (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
+        [dirfd as i64, bytes as i64], [LinkPath(path, bytes)];
 }
 
 /// The path of a call that reads a link into a buffer of so many bytes.

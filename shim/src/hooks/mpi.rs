@@ -2,6 +2,7 @@
 
 use crate::process;
 use crate::span::{self, Span};
+use crate::thread::State;
 use core::ptr::NonNull;
 use syn_mpi_wrap::Recorder;
 use syn_trace::calls::Call;
@@ -10,9 +11,21 @@ use syn_trace::record;
 /// The shim as `syn-mpi-wrap` sees it.
 pub struct Shim;
 
-/// A recorded MPI call under way.
+/// A recorded MPI call under way: its span stands in the thread's state, since there is one at a time, and what is
+/// handed from function to function is a pointer.
 #[derive(Clone, Copy)]
-pub struct Open(Span);
+pub struct Open(NonNull<State>);
+
+impl Open {
+    /// None in a forked child that comes back through the call: its state is empty, or a new one.
+    #[inline(always)]
+    fn span(&mut self) -> Option<&mut Span> {
+        // SAFETY: this thread's state, while the hook runs.
+        let state = unsafe { self.0.as_mut() };
+        let is_gone = state.cursor.is_null() || state.mpi_span.state().is_null();
+        if is_gone { None } else { Some(&mut state.mpi_span) }
+    }
+}
 
 // SAFETY: the scratch memory belongs to the calling thread and is as long as said.
 unsafe impl Recorder for Shim {
@@ -20,21 +33,28 @@ unsafe impl Recorder for Shim {
 
     #[inline(always)]
     fn enter() -> Option<Open> {
-        let span = span::enter(Call::MpiInit, 0)?;
-        let frame = span::frame_address();
-        // SAFETY: this thread's state, while the hook runs.
-        let state = unsafe { &mut *span.state() };
-        if state.mpi_frame != 0 && frame < state.mpi_frame {
-            span.forget();
-            return None;
-        }
-        state.mpi_frame = frame;
-        Some(Open(span))
+        enclose(span::enter(Call::MpiInit, 0)?)
     }
 
     #[inline(always)]
-    fn returned(open: &mut Open) {
-        open.0.returned();
+    fn enter_poll(call: Call, may_find_nothing: bool) -> Option<Open> {
+        enclose(span::enter_poll(call, may_find_nothing)?)
+    }
+
+    #[inline(always)]
+    fn count_in_vain<const N: usize>(mut open: Open, call: Call, numbers: &[i64; N]) -> bool {
+        let counted = open.span().is_some_and(|span| span.count_untimed(call, 0, numbers));
+        if counted {
+            Shim::abandon(open);
+        }
+        counted
+    }
+
+    #[inline(always)]
+    fn returned(mut open: Open) {
+        if let Some(span) = open.span() {
+            span.poll_returned();
+        }
     }
 
     #[inline(always)]
@@ -46,24 +66,30 @@ unsafe impl Recorder for Shim {
         texts: &[&[u8]],
         list: &[i64],
     ) {
-        open.0.record(call, false, result, numbers, texts, list);
+        if let Some(span) = open.span() {
+            span.record(call, false, result, numbers, texts, list);
+        }
         Shim::abandon(open);
     }
 
-    fn part<const N: usize>(open: &mut Open, call: Call, result: i64, numbers: &[i64; N], list: &[i64]) {
-        open.0.record(call, false, result, numbers, &[], list);
+    fn part<const N: usize>(mut open: Open, call: Call, result: i64, numbers: &[i64; N], list: &[i64]) {
+        if let Some(span) = open.span() {
+            span.record(call, false, result, numbers, &[], list);
+        }
     }
 
     #[inline(always)]
-    fn abandon(open: Open) {
+    fn abandon(mut open: Open) {
+        if let Some(span) = open.span() {
+            span.forget();
+        }
         // SAFETY: this thread's state, while the hook runs.
-        unsafe { (*open.0.state()).mpi_frame = 0 };
-        open.0.forget();
+        unsafe { open.0.as_mut().mpi_frame = 0 };
     }
 
-    fn began<const N: usize>(open: &mut Open, call: Call, numbers: &[i64; N]) {
-        // SAFETY: this thread's state, while the hook runs.
-        unsafe { span::note(&mut *open.0.state(), call, record::BEGAN, numbers, &[]) };
+    fn began<const N: usize>(mut open: Open, call: Call, numbers: &[i64; N]) {
+        // SAFETY: as above.
+        unsafe { span::note(open.0.as_mut(), call, record::BEGAN, numbers, &[]) };
     }
 
     fn world(rank: i32, size: i32, implementation: u32) {
@@ -81,14 +107,31 @@ unsafe impl Recorder for Shim {
         });
     }
 
-    fn scratch(open: &Open, _wanted: usize) -> (NonNull<u8>, usize) {
-        let scratch = open.0.scratch();
+    fn scratch(mut open: Open, _wanted: usize) -> (NonNull<u8>, usize) {
+        // SAFETY: as above.
+        let scratch = unsafe { open.0.as_mut().scratch() };
         // SAFETY: the address of a slice is not null.
         (unsafe { NonNull::new_unchecked(scratch.as_mut_ptr()) }, scratch.len())
     }
 }
 
-fn with_state(then: impl FnOnce(&mut crate::thread::State)) {
+/// A call inside another MPI call is not recorded: implementations call themselves.
+#[inline(always)]
+fn enclose(span: Span) -> Option<Open> {
+    let frame = span::frame_address();
+    let mut open = Open(NonNull::new(span.state())?);
+    // SAFETY: this thread's state, while the hook runs.
+    let state = unsafe { open.0.as_mut() };
+    if state.mpi_frame != 0 && frame < state.mpi_frame {
+        span.forget();
+        return None;
+    }
+    state.mpi_frame = frame;
+    state.mpi_span = span;
+    Some(open)
+}
+
+fn with_state(then: impl FnOnce(&mut State)) {
     let state = crate::tls::get();
     if crate::tls::is_state(state) {
         // SAFETY: this thread's state.

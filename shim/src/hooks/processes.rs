@@ -304,6 +304,15 @@ unsafe fn spawned(pid: *const pid_t, result: c_int) -> i64 {
     if result == 0 && !pid.is_null() { unsafe { i64::from(*pid) } } else { 0 }
 }
 
+type Spawn = unsafe extern "C-unwind" fn(
+    *mut pid_t,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    Strings,
+    Strings,
+) -> c_int;
+
 macro_rules! spawns {
     ($($name:ident),*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -311,9 +320,7 @@ macro_rules! spawns {
         pub unsafe extern "C-unwind" fn $name(
             pid: *mut pid_t, path: *const c_char, actions: *const c_void, attributes: *const c_void, argv: Strings, envp: Strings,
         ) -> c_int {
-            type Function = unsafe extern "C-unwind" fn(
-                *mut pid_t, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
-            let Some(real) = real_function!($name as Function) else { return libc::ENOSYS };
+            let Some(real) = real_function!($name as Spawn) else { return libc::ENOSYS };
             let envp = for_child(envp);
             let Some(mut span) = span::enter(Call::PosixSpawn, 0) else {
                 // SAFETY: the caller's own arguments, with what recording needs in the environment.
@@ -334,6 +341,35 @@ macro_rules! spawns {
     )* };
 }
 spawns!(posix_spawn, posix_spawnp);
+
+/// The entry of libc's own `posix_spawn`: `system`, `popen` and `wordexp` start a shell through it, with the environment
+/// as it is. The record is that of the function around it.
+unsafe extern "C-unwind" fn inner_spawn(
+    pid: *mut pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    argv: Strings,
+    envp: Strings,
+) -> c_int {
+    let Some(address) = INNER_SPAWN.real.address() else { return libc::ENOSYS };
+    // SAFETY: the trampoline does what `posix_spawn` does; the caller's own arguments, with what recording needs in the
+    // environment.
+    unsafe {
+        let real = core::mem::transmute::<usize, Spawn>(address);
+        real(pid, path, actions, attributes, argv, for_child(envp))
+    }
+}
+
+static INNER_SPAWN: crate::real::Inner = crate::real::Inner {
+    real: crate::real::Real::new(c"posix_spawn"),
+    // SAFETY: only the address is used, as the target of a jump from a function of this type.
+    hook: unsafe { core::mem::transmute::<Spawn, crate::real::usize_fn>(inner_spawn) },
+};
+
+#[used]
+#[unsafe(link_section = "syn_inners")]
+static INNER_SPAWN_ENTRY: &crate::real::Inner = &INNER_SPAWN;
 
 /// # Safety
 /// `status` is null or what the call has filled in.

@@ -115,7 +115,7 @@ unsafe extern "C-unwind" fn recorded(
                 super::threads::leave();
                 real()
             }
-            _ => decoded(number, [a, b, c, d, e, f], real),
+            _ => decoded(0, number, [a, b, c, d, e, f], real),
         }
     }
 }
@@ -123,9 +123,9 @@ unsafe extern "C-unwind" fn recorded(
 /// The C library's headers leave it out.
 const SYS_IO_PGETEVENTS: c_long = 333;
 
-/// A call of which a record says all.
-fn decoded(number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
-    let span = call_of(number).and_then(|call| span::enter(call, 0));
+/// Makes a call and records it as the system call of this number. `flags` as for [`span::enter`].
+pub(super) fn decoded(flags: u8, number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
+    let span = call_of(number).and_then(|call| span::enter(call, flags));
     let Some(span) = span else { return real() };
     let mut caller = Caller { span };
     let args = args.map(|word| word as u64);

@@ -1,8 +1,9 @@
 //! Sockets: made, named, connected, configured, and data without a message header ([`super::messages`] has the others).
 //!
 //! What libc does itself on behalf of getaddrinfo(3), getifaddrs(3) and syslog(3) is seen: the functions that it calls
-//! there have detours. The others do not, as each costs time at the start of every process; they are called inside libc
-//! by nobody but rcmd(3), rexec(3) and what is left of Sun RPC.
+//! there have detours. (It closes the socket by which the kernel tells of interfaces without calling one; that is not
+//! seen.) The others do not, as each costs time at the start of every process; they are called inside libc by nobody but
+//! rcmd(3), rexec(3) and what is left of Sun RPC.
 
 use super::addresses::{given, local_of, peer_of, peer_process, written};
 use super::readable::Reader;

@@ -25,6 +25,7 @@ void smallest_signal_stack(void);
 void overflow_caught(void);
 void forks_in_handler(void);
 void exec_in_handler(void);
+void handlers_in_waiting_calls(void);
 void cancelled_everywhere(void);
 void cancelled_amid_writes(void);
 void forks_in_threads(void);

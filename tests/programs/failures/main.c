@@ -34,6 +34,7 @@ static const struct part parts[] = {
     {"overflow", overflow_caught},
     {"handler-forks", forks_in_handler},
     {"handler-exec", exec_in_handler},
+    {"handler-in-calls", handlers_in_waiting_calls},
     {"cancel", cancelled_everywhere},
     {"cancel-writes", cancelled_amid_writes},
     {"thread-forks", forks_in_threads},

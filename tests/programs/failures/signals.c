@@ -1,8 +1,10 @@
 /* Signals: masks, handlers, and what these do in the middle of everything. */
 #include "cases.h"
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -246,4 +248,101 @@ void exec_in_handler(void)
     check_exit(child, 0);
     CHECK_OK(unlink("busy"));
     check_and_remove("file", "handler another");
+}
+
+/* ---- handlers while libc waits in a function that is made of others --------------------------------------------- */
+
+/* What `-D_FORTIFY_SOURCE` makes of read(2). */
+extern ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
+
+static int ends[2];
+
+/* Appends one byte, and gives whoever waits something to read. */
+static void append_and_answer(int signal)
+{
+    (void)signal;
+    append_text("file", "h");
+    CHECK_EQ(write(ends[1], "a", 1), 1);
+}
+
+/* True when the process sleeps, as /proc has it behind the name in parentheses. */
+static int sleeps(pid_t pid)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    CHECK(read(fd, text, sizeof text - 1) > 0);
+    CHECK_OK(close(fd));
+    const char *behind = strrchr(text, ')');
+    return behind && behind[2] == 'S';
+}
+
+/* A child that sends the signal once its parent sleeps. */
+static pid_t interrupter(void)
+{
+    pid_t child = fork_child();
+    if (child == 0) {
+        while (!sleeps(getppid()))
+            sched_yield();
+        CHECK_OK(kill(getppid(), SIGUSR1));
+        _exit(0);
+    }
+    return child;
+}
+
+/* A child that has locked the file, until it gets an answer. */
+static pid_t holder(int locked)
+{
+    int ready[2];
+    char byte;
+    CHECK_OK(pipe(ready));
+    pid_t child = fork_child();
+    if (child == 0) {
+        CHECK_OK(lockf(locked, F_LOCK, 0));
+        CHECK_EQ(write(ready[1], "r", 1), 1);
+        CHECK_EQ(read(ends[0], &byte, 1), 1);
+        _exit(0);
+    }
+    CHECK_EQ(read(ready[0], &byte, 1), 1);
+    CHECK_OK(close(ready[0]));
+    CHECK_OK(close(ready[1]));
+    return child;
+}
+
+/* A handler runs while __read_chk, preadv2, lockf and system wait, which may be made of other functions of libc: four
+ * writes of one byte to the file. */
+void handlers_in_waiting_calls(void)
+{
+    struct sigaction action = {.sa_handler = append_and_answer, .sa_flags = SA_RESTART};
+    char bytes[2];
+    struct iovec vector = {bytes, 1};
+    CHECK_OK(sigaction(SIGUSR1, &action, NULL));
+    CHECK_OK(pipe(ends));
+
+    pid_t child = interrupter();
+    CHECK_EQ(__read_chk(ends[0], bytes, 1, sizeof bytes), 1);
+    check_exit(child, 0);
+
+    child = interrupter();
+    CHECK_EQ(preadv2(ends[0], &vector, 1, -1, 0), 1);
+    check_exit(child, 0);
+
+    int locked = open("locked", O_RDWR | O_CREAT | O_EXCL, 0644);
+    CHECK(locked >= 0);
+    pid_t other = holder(locked);
+    child = interrupter();
+    CHECK_OK(lockf(locked, F_LOCK, 0));
+    check_exit(child, 0);
+    check_exit(other, 0);
+    CHECK_OK(close(locked));
+    CHECK_OK(unlink("locked"));
+
+    CHECK_EQ(system("kill -USR1 $PPID"), 0);
+    CHECK_EQ(read(ends[0], bytes, 1), 1);
+
+    CHECK(signal(SIGUSR1, SIG_DFL) != SIG_ERR);
+    CHECK_OK(close(ends[0]));
+    CHECK_OK(close(ends[1]));
+    check_and_remove("file", "hhhh");
 }

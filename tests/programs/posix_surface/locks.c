@@ -2,6 +2,7 @@
 #include "surface.h"
 #include <signal.h>
 #include <sys/file.h>
+#include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
@@ -128,4 +129,19 @@ void ioctls(void)
     CHECK_OK(close(ends[0]));
     CHECK_OK(close(ends[1]));
     close_and_remove(fd, "file");
+}
+
+/* Lets one file share the bytes of another: all of them, from byte 4 to the end, and 3 from byte 1 to byte 20. Whether the
+ * file system can do that is its own affair. */
+void clones(void)
+{
+    int from = new_file("from"), to = new_file("to");
+    struct file_clone_range to_the_end = {.src_fd = from, .src_offset = 4};
+    struct file_clone_range some = {.src_fd = from, .src_offset = 1, .src_length = 3, .dest_offset = 20};
+    CHECK_EQ(write(from, "0123456789", 10), 10);
+    (void)ioctl(to, FICLONE, from);
+    (void)ioctl(to, FICLONERANGE, &to_the_end);
+    (void)ioctl(to, FICLONERANGE, &some);
+    close_and_remove(to, "to");
+    close_and_remove(from, "from");
 }

@@ -28,6 +28,7 @@ static const struct part parts[] = {
     {"pipes", pipes},
     {"seals", seals},
     {"ioctl", ioctls},
+    {"clones", clones},
     {"permissions", permissions},
     {"times", times},
     {"attributes", extended_attributes},

@@ -26,6 +26,7 @@ void locks(void);
 void pipes(void);
 void seals(void);
 void ioctls(void);
+void clones(void);
 void permissions(void);
 void times(void);
 void extended_attributes(void);

@@ -1,6 +1,7 @@
 /* The environment: cleared, replaced, or wrong for a recorder. */
 #include "cases.h"
 #include <spawn.h>
+#include <wordexp.h>
 
 extern char **environ;
 
@@ -62,16 +63,51 @@ static void vfork_without(void)
     _exit(0);
 }
 
-/* Nine processes become, or make, another one in whose environment nothing is left of ours; each writes five bytes. */
+/* The command for a shell that starts what the others start. */
+static const char *command(void)
+{
+    static char text[sizeof self + 64];
+    CHECK_OK(clearenv());
+    snprintf(text, sizeof text, "%s --child write file", self);
+    return text;
+}
+
+static void shell_without(void)
+{
+    CHECK_EQ(system(command()), 0);
+    CHECK_EQ(system("test -z \"$LD_PRELOAD$SYN_JOB$SYN_ADDED\""), 0);
+    _exit(0);
+}
+
+static void pipe_without(void)
+{
+    FILE *stream = popen(command(), "r");
+    CHECK(stream != NULL);
+    CHECK_EQ(pclose(stream), 0);
+    _exit(0);
+}
+
+static void words_without(void)
+{
+    wordexp_t found;
+    char text[sizeof self + 128];
+    snprintf(text, sizeof text, "$(%s)", command());
+    CHECK_EQ(wordexp(text, &found, 0), 0);
+    wordfree(&found);
+    _exit(0);
+}
+
+/* Twelve processes become, or make, another one in whose environment nothing is left of ours; each writes five bytes. */
 void environment_replaced(void)
 {
     static void (*const ways[])(void) = {
         clear_and_exec, exec_without,  exec_with_other,  exec_with_list,  search_with_other,
-        exec_descriptor, spawn_without, exec_with_broken, vfork_without,
+        exec_descriptor, spawn_without, exec_with_broken, vfork_without,  shell_without,
+        pipe_without,   words_without,
     };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         run_in_child(ways[i], 0, 1);
-    check_and_remove("file", "childchildchildchildchildchildchildchildchild");
+    check_and_remove("file", "childchildchildchildchildchildchildchildchildchildchildchild");
 }
 
 static void exec_without_preload(void)

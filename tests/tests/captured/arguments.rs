@@ -1,7 +1,7 @@
 //! What a record of a file call holds beyond its result: offsets that the kernel moved, locks, names, both files.
 
 use serde_json::{Value, json};
-use tests::{Dump, Job, Seen, program, record};
+use tests::{Dump, Job, Seen, program, record, shim};
 
 /// The records of one part of the program that makes every file call there is.
 #[track_caller]
@@ -98,4 +98,28 @@ fn a_directory_read_into_own_memory_ends_with_nothing() {
     let ends = dump.calls("readdir").filter(|seen| seen.result == 0).count();
     assert_eq!((found, ends), (4 * 11 + 2 * 10 + 1, 7));
     assert!(dump.calls("readdir").all(|seen| seen.errno.is_none()));
+}
+
+/// A clone names both files, and how much of the one the other shares. On a file system that cannot clone, strace says
+/// that it could.
+#[test]
+fn clones_of_files() {
+    let scratch = tempfile::tempdir().expect("a folder for temporary files");
+    let run = scratch.path().join("run");
+    let strace =
+        Job::new("strace").args(["-o", "injected", "-e", "trace=ioctl", "-e", "inject=ioctl:retval=0"]);
+    let variables = [("LD_PRELOAD", shim()), ("SYN_RUN", run.clone())];
+    let variables = variables.map(|(name, value)| ["-E".into(), format!("{name}={}", value.display())]);
+    let job = strace.args(variables.into_iter().flatten()).arg(program("posix_surface")).arg("clones");
+    let _ = job.run_in(scratch.path()).succeeded();
+    let dump = Dump::of(&run);
+    let all: Vec<_> = dump.calls("ioctl_ficlonerange").collect();
+    let ranges =
+        all.iter().map(|seen| ["src_offset", "dest_offset", "count"].map(|name| seen.args[name].as_i64()));
+    let expected = [[0, 0, 10], [4, 0, 6], [1, 20, 3]].map(|range| range.map(Some));
+    assert_eq!(ranges.collect::<Vec<_>>(), expected);
+    for seen in all {
+        let second = seen.second_path.as_deref().unwrap_or_default();
+        assert!(seen.is_about("from") && second.ends_with("/to") && seen.errno.is_none(), "{seen:?}");
+    }
 }

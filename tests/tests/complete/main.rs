@@ -26,6 +26,11 @@ fn coreutils() {
 }
 
 #[test]
+fn libc() {
+    check(&programs::libc());
+}
+
+#[test]
 fn tail_follows() {
     check(&programs::tail());
 }

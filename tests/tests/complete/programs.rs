@@ -54,6 +54,11 @@ pub fn coreutils() -> Program {
     script(SCRIPT, &["read", "write", "open", "copy from", "rename", "synchronize", "mode", "times"])
 }
 
+/// What libc opens, reads and asks about by itself.
+pub fn libc() -> Program {
+    of(Job::new(program("libc_surface")), &["read", "open", "list", "status", "map"])
+}
+
 /// tail waits for what another process appends, and ends with it.
 pub fn tail() -> Program {
     const SCRIPT: &str = "

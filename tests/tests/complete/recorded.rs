@@ -114,9 +114,14 @@ fn entries(
 /// What the record is about: its path, or the file that its descriptor stands for.
 fn object(event: &Event<'_>, touched: &Touched, descriptors: &Descriptors, names: &mut Names) -> String {
     let args = event.call.args();
-    if matches!(event.call, Call::Accept | Call::InotifyAddWatch) {
-        // Not what was accepted, and not what is watched.
-        let file = descriptors.descriptor(event.numbers[0] as i32);
+    // Not what was accepted, what is watched, or where the clone comes from.
+    let position = match event.call {
+        Call::Accept | Call::InotifyAddWatch => Some(0),
+        Call::CloneRange => Some(1),
+        _ => None,
+    };
+    if let Some(position) = position {
+        let file = descriptors.descriptor(event.numbers[position] as i32);
         return file.map_or_else(|| NOTHING.into(), |file| names.of_open_file(descriptors.open_file(file)));
     }
     let has_path = args.iter().any(|arg| arg.kind == Kind::Path);

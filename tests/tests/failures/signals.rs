@@ -2,7 +2,7 @@
 
 use crate::{complete, part};
 use std::collections::BTreeSet;
-use tests::Dump;
+use tests::{Dump, Seen};
 
 /// What `lseek` to the end of this file returned: its size.
 #[track_caller]
@@ -70,6 +70,21 @@ fn a_handler_that_becomes_another_program() {
     let dump = complete("failures", "handler-exec");
     assert_eq!(dump.written("file"), (2, 15));
     assert!(dump.calls("stat").any(|seen| seen.is_about("file") && seen.errno.is_none()));
+}
+
+/// What a handler does is its own, also where the calls of the function that it interrupts are not recorded twice.
+#[test]
+fn handlers_in_calls_that_are_made_of_others() {
+    let dump = complete("failures", "handler-in-calls");
+    assert_eq!(dump.written("file"), (4, 4));
+    assert_eq!(dump.calls("preadv").count(), 1);
+    assert_eq!(dump.calls("lockf").count(), 2);
+    let byte_read = |seen: &&Seen| seen.result == 1 && seen.args["count"] == 1;
+    assert_eq!(
+        dump.calls("read").filter(byte_read).count(),
+        4,
+        "by the checked function, by ready and by answers"
+    );
 }
 
 #[test]

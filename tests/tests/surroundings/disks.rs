@@ -45,6 +45,8 @@ fn a_disk_that_is_full() {
     let run = Run::open(kept.path().join("run")).expect("a run folder");
     assert!(run.unreadable.is_empty(), "{:?}", run.unreadable);
     assert!(run.threads.is_empty());
+    let left = std::fs::read_dir(&run.path).expect("a run folder").count();
+    assert_eq!(left, 0, "files that could not be made long enough are gone");
 }
 
 #[test]

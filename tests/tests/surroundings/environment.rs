@@ -8,7 +8,7 @@ use tests::{Dump, Job, Outcome, program, run_recorded, shim};
 #[test]
 fn cleared() {
     let recorded = part("environment");
-    assert_eq!(Dump::of(&recorded.run_folder()).written("file"), (9, 45));
+    assert_eq!(Dump::of(&recorded.run_folder()).written("file"), (12, 60));
     assert_eq!(crate::not_entered(&recorded.run_folder()), 0);
 }
 

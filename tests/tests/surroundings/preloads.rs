@@ -38,6 +38,19 @@ fn a_library_with_constructors() {
     });
 }
 
+/// Where it stands behind ours, its constructor runs first of all, when libc has no environment yet: what the user has set
+/// holds all the same.
+#[test]
+fn a_library_whose_constructor_runs_first() {
+    let job = Job::new(program("early"));
+    in_both_orders(&job, &library("constructing_first"), |order, recorded| {
+        let dump = Dump::of(&recorded.run_folder());
+        assert_eq!(dump.written("early.left"), (8, 40), "{order}");
+        assert_eq!(dump.written("constructed"), (3, 15), "{order}");
+        assert_eq!(recorded.run.unobserved(), [], "{order}");
+    });
+}
+
 #[test]
 fn a_program_with_constructors() {
     let recorded = tests::record(&Job::new(program("early")));

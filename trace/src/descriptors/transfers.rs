@@ -11,20 +11,21 @@ impl Descriptors {
     /// Follows a successful call: the first descriptor is read from, the second written to.
     pub(super) fn transfer_between(&mut self, event: &Event<'_>, touched: &mut Touched) {
         self.touch_second(event, touched);
-        let (read_at, written_at) = match event.call {
-            Call::CopyFileRange | Call::Splice => (event.numbers[2], event.numbers[3]),
-            Call::Sendfile => (event.numbers[2], AT_POSITION),
+        let (read_at, written_at, moved) = match event.call {
+            Call::CopyFileRange | Call::Splice => (event.numbers[2], event.numbers[3], event.result),
+            Call::Sendfile => (event.numbers[2], AT_POSITION, event.result),
+            Call::CloneRange => (event.numbers[2], event.numbers[3], event.numbers[4]),
             // tee(2) takes nothing out of the first pipe, and pipes have no positions.
             _ => return,
         };
         if let (AT_POSITION, Some(file)) = (read_at, touched.file) {
-            self.files[file as usize].transfer(event.result, false);
+            self.files[file as usize].transfer(moved, false);
         }
         if let Some(file) = touched.second_file {
             let file = &mut self.files[file as usize];
             match written_at {
-                AT_POSITION => file.transfer(event.result, true),
-                place => file.reach(place, event.result),
+                AT_POSITION => file.transfer(moved, true),
+                place => file.reach(place, moved),
             }
         }
     }

@@ -187,6 +187,47 @@ pub(super) fn between<W: Witness>(seen: &mut Seen<'_, W>) {
     seen.put(call, [seen.int(0), seen.int(2), from, to, seen.word(4), seen.unsigned(5)]);
 }
 
+/// Requests of ioctl(2) that let a file share the blocks of another one (ioctl_ficlone(2)).
+const FICLONE: u32 = 0x4004_9409;
+const FICLONERANGE: u32 = 0x4020_940d;
+
+/// The request that opens the other end of a pseudoterminal (ioctl_tty(2)), as openpty(3) makes it.
+const TIOCGPTPEER: u32 = 0x5441;
+
+/// True for the requests of ioctl(2) of which more is recorded than descriptor, request and result.
+pub fn requests_more(request: u64) -> bool {
+    // The kernel takes 32 bits of it.
+    matches!(request as u32, FICLONE | FICLONERANGE | TIOCGPTPEER)
+}
+
+pub(super) fn ioctl<W: Witness>(seen: &mut Seen<'_, W>) {
+    let request = seen.unsigned(1);
+    if [FICLONE, FICLONERANGE].map(i64::from).contains(&request) {
+        return clone(seen);
+    }
+    seen.put(Call::Ioctl, [seen.int(0), request]);
+    if request == i64::from(TIOCGPTPEER) && seen.succeeded() {
+        seen.witness.record_descriptor(seen.new_descriptor());
+    }
+}
+
+fn clone<W: Witness>(seen: &mut Seen<'_, W>) {
+    // struct file_clone_range: the source, where in it, how much, and where in the target.
+    let whole = seen.unsigned(1) == i64::from(FICLONE);
+    let range: Option<[i64; 4]> = if seen.succeeded() && !whole { seen.at(2) } else { None };
+    let [source, from, length, to] = match range {
+        Some(range) => range,
+        None if whole => [seen.int(2), 0, 0, 0],
+        None => [-1, 0, 0, 0],
+    };
+    let to_its_end = seen.succeeded() && length == 0;
+    let count = match i32::try_from(source) {
+        Ok(fd) if to_its_end => (seen.witness.status(fd)[1] - from).max(0),
+        _ => length,
+    };
+    seen.put(Call::CloneRange, [source, seen.int(0), from, to, count]);
+}
+
 /// Of a file; anonymous memory is no I/O.
 pub(super) fn mmap<W: Witness>(seen: &mut Seen<'_, W>) {
     let flags = seen.int(3);

@@ -76,7 +76,6 @@ system_calls! {
         SYS_dup: Dup [int 0] [];
         SYS_dup2: Dup2 [int 0, int 1] [];
         SYS_dup3: Dup3 [int 0, int 1, int 2] [];
-        SYS_ioctl: Ioctl [int 0, unsigned 1] [];
         SYS_flock: Flock [int 0, int 1] [];
 
         SYS_access: Access [int 1] [0];
@@ -207,6 +206,7 @@ system_calls! {
         SYS_sendfile: Sendfile files::sendfile;
         SYS_splice: Splice files::between;
         SYS_copy_file_range: CopyFileRange files::between;
+        SYS_ioctl: Ioctl files::ioctl;
         SYS_mmap: Mmap files::mmap;
         SYS_munmap: Munmap files::of_mapping;
         SYS_msync: Msync files::of_mapping;

@@ -1,0 +1,120 @@
+/* polls: one rank that asks for messages long before it sends them to itself, in all the ways in which MPI can be asked,
+ * while a timer's handler writes bytes. Prints how often each call was made.
+ */
+#include "common_mpi.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
+
+enum { IN_VAIN = 4000, REQUESTS = 3 };
+
+static volatile sig_atomic_t written;
+static int null_fd;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    if (write(null_fd, "x", 1) == 1)
+        written++;
+}
+
+struct waiting {
+    MPI_Request requests[REQUESTS];
+    int in[REQUESTS], rounds;
+};
+
+/* One question; how many requests it found complete, or 1 for a message that has come. */
+typedef int (*question)(struct waiting *);
+
+static int test(struct waiting *w)
+{
+    int flag;
+    MPI_Test(&w->requests[0], &flag, MPI_STATUS_IGNORE);
+    return flag;
+}
+
+static int test_any(struct waiting *w)
+{
+    int index, flag;
+    MPI_Testany(REQUESTS, w->requests, &index, &flag, MPI_STATUS_IGNORE);
+    return flag;
+}
+
+static int test_all(struct waiting *w)
+{
+    int flag;
+    MPI_Testall(REQUESTS, w->requests, &flag, MPI_STATUSES_IGNORE);
+    return flag;
+}
+
+static int test_some(struct waiting *w)
+{
+    int found, indices[REQUESTS];
+    MPI_Testsome(REQUESTS, w->requests, &found, indices, MPI_STATUSES_IGNORE);
+    return found;
+}
+
+/* Two tags in turn for a while: no row of calls with the same arguments. */
+static int probe(struct waiting *w)
+{
+    int flag, tag = 500 + (w->rounds < 100 ? w->rounds & 1 : 0);
+    MPI_Iprobe(0, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    return flag;
+}
+
+static int match(struct waiting *w)
+{
+    int flag;
+    MPI_Message message;
+    MPI_Improbe(0, 500, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE);
+    if (flag)
+        MPI_Mrecv(&w->in[0], 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    return flag;
+}
+
+/* Asks in vain, sends, and asks until the message has come. */
+static void ask(const char *name, question question, int receives)
+{
+    struct waiting w = {.rounds = 0};
+    MPI_Request sent[REQUESTS];
+    int out = 7;
+    for (int i = 0; i < receives; i++)
+        MPI_Irecv(&w.in[i], 1, MPI_INT, 0, 500, MPI_COMM_WORLD, &w.requests[i]);
+    for (; w.rounds < IN_VAIN; w.rounds++)
+        CHECK_EQ(question(&w), 0);
+    for (int i = 0; i < (receives ? receives : 1); i++)
+        MPI_Isend(&out, 1, MPI_INT, 0, 500, MPI_COMM_WORLD, &sent[i]);
+    do {
+        w.rounds++;
+    } while (!question(&w));
+    printf("%s %d\n", name, w.rounds);
+    if (receives)
+        MPI_Waitall(receives, w.requests, MPI_STATUSES_IGNORE);
+    else if (question == probe)
+        MPI_Recv(&w.in[0], 1, MPI_INT, 0, 500, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Waitall(receives ? receives : 1, sent, MPI_STATUSES_IGNORE);
+    CHECK_EQ(w.in[0], 7);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, ranks;
+    struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+    start_mpi(&argc, &argv, &rank, &ranks);
+    null_fd = open("/dev/null", O_WRONLY);
+    CHECK(null_fd >= 0);
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    CHECK_OK(sigaction(SIGALRM, &action, NULL));
+    CHECK_OK(setitimer(ITIMER_REAL, &often, NULL));
+    ask("MPI_Test", test, 1);
+    ask("MPI_Testany", test_any, REQUESTS);
+    ask("MPI_Testall", test_all, REQUESTS);
+    ask("MPI_Testsome", test_some, REQUESTS);
+    ask("MPI_Iprobe", probe, 0);
+    ask("MPI_Improbe", match, 0);
+    CHECK_OK(setitimer(ITIMER_REAL, &never, NULL));
+    printf("write %d\n", (int)written);
+    fflush(stdout);
+    MPI_Finalize();
+    return 0;
+}

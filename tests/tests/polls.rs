@@ -1,0 +1,53 @@
+//! Questions that were asked in vain are counted, every one, whether or not the clock was read for it, and whatever a
+//! signal handler records meanwhile.
+
+use std::collections::BTreeMap;
+use syn_trace::{Call, Layer, Run};
+use tests::{mpirun, program, run_recorded};
+
+/// Rows of calls in vain: how many calls they count, and for how many of them the clock was read.
+#[derive(Default)]
+struct Rows {
+    counted: i64,
+    timed: i64,
+}
+
+/// How often the rank made each call of MPI, and how many bytes it wrote to its own file, as its trace says.
+fn of_the_rank(run: &Run) -> (BTreeMap<String, i64>, Rows) {
+    let is_rank = |exe: &str| exe.contains("polls");
+    let index = run.processes.iter().position(|process| is_rank(&process.exe)).expect("a rank");
+    let (mut calls, mut rows, mut latest): (BTreeMap<String, i64>, Rows, String) = Default::default();
+    for (_, event) in run.process_events(index) {
+        if event.call == Call::Repeats {
+            let [counted, timed] = [event.numbers[0], event.numbers[1]];
+            assert!(timed <= counted, "{timed} of {counted} were timed");
+            *calls.get_mut(&latest).expect("a row stands behind the call that it repeats") += counted;
+            (rows.counted, rows.timed) = (rows.counted + counted, rows.timed + timed);
+            continue;
+        }
+        let is_handlers = event.call == Call::Write && event.result == 1;
+        if event.call.layer() == Layer::Mpi || is_handlers {
+            latest = event.call.name().to_owned();
+            *calls.entry(latest.clone()).or_default() += 1;
+        }
+    }
+    (calls, rows)
+}
+
+#[test]
+fn every_question_is_counted() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let job = mpirun(1).arg(program("polls"));
+    let (outcome, run) = run_recorded(&job, folder.path(), &folder.path().join("run"));
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert_eq!(run.dropped(), 0);
+    let (calls, rows) = of_the_rank(&run);
+    let mut lines = 0;
+    for line in outcome.stdout.lines() {
+        let (call, made) = line.split_once(' ').expect("a call and a number");
+        assert_eq!(calls.get(call).copied().unwrap_or(0), made.parse::<i64>().expect("a number"), "{call}");
+        lines += 1;
+    }
+    assert_eq!(lines, 7, "{}", outcome.stdout);
+    assert!(rows.counted > 20_000 && rows.timed < rows.counted, "{} of {} timed", rows.timed, rows.counted);
+}

@@ -1,0 +1,216 @@
+//! An idle call that comes again and again: one record counts them all.
+//!
+//! A program that polls may do so ten million times in a second, and two readings of the clock are then most of what
+//! recording costs. So in a long row of short polls only every [`TIMED_EVERY`]-th is timed, and taken for those before
+//! it: the row as a whole has its exact time, and what part of that was spent in the calls is an estimate. The record
+//! says how many were timed.
+
+use crate::calls::Call;
+use crate::record::{Times, commit, gap};
+use crate::varint::{self, zigzag};
+
+/// How many in a row are timed one by one before the first that is not.
+pub const TIMED_FIRST: u64 = 16;
+/// From there on, one of so many is timed.
+pub const TIMED_EVERY: u64 = 16;
+/// Polls that take longer than this are all timed, units: one of them may do the work of a message. About 1 µs.
+pub const LONGEST_UNTIMED: u64 = 300;
+
+/// The row that is being counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Repeats {
+    /// The place of the body that the latest record has, plus one; 0 when it has none.
+    pub(crate) latest: usize,
+    /// The record that counts how often it came again; null when there is none.
+    at: *mut u8,
+    /// What it says.
+    pub(crate) count: u64,
+    timed: u64,
+    end: u64,
+    pub(crate) took: u64,
+    /// The call, while there is a record.
+    pub(crate) call: u16,
+    /// How many of the next may go untimed, and how many did since the latest that did not.
+    pub(crate) untimed_left: u8,
+    untimed: u8,
+}
+
+impl Repeats {
+    /// No row.
+    pub(crate) const NONE: Repeats = Repeats {
+        latest: 0,
+        at: core::ptr::null_mut(),
+        count: 0,
+        timed: 0,
+        end: 0,
+        took: 0,
+        call: 0,
+        untimed_left: 0,
+        untimed: 0,
+    };
+
+    /// Something else has been recorded, or the record is no longer where it was.
+    #[inline(always)]
+    pub(crate) fn end_row(&mut self) {
+        self.at = core::ptr::null_mut();
+        self.latest = 0;
+        self.untimed_left = 0;
+    }
+
+    /// Counts a timed one, in the record of the row; returns the length of that record if it was made for this.
+    ///
+    /// # Safety
+    /// As for [`crate::record::encode`].
+    #[inline(never)]
+    pub(crate) unsafe fn add(&mut self, at: *mut u8, call: Call, times: Times) -> usize {
+        let is_new = self.at.is_null();
+        if is_new {
+            *self = Repeats { latest: self.latest, at, call: call as u16, ..Repeats::NONE };
+        }
+        let between = times.end.saturating_sub(times.took);
+        self.count += 1;
+        self.timed += 1;
+        self.end += times.end;
+        self.took += times.took + (u64::from(self.untimed) * times.took).min(between);
+        self.untimed = 0;
+        let may_skip = self.timed >= TIMED_FIRST && times.took <= LONGEST_UNTIMED;
+        self.untimed_left = if may_skip { TIMED_EVERY as u8 - 1 } else { 0 };
+        // Length, key (two bytes), flags, gap, took, result, count, timed.
+        const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8 + 8;
+        // SAFETY: the record lies at `self.at`, or there is room for it.
+        unsafe {
+            varint::write_eight(self.at.add(4), gap(self.end, self.took));
+            varint::write_eight(self.at.add(12), self.took);
+            self.write_count();
+            varint::write_eight(self.at.add(29), zigzag(self.timed as i64));
+            if !is_new {
+                return 0;
+            }
+            let body = at.add(1);
+            varint::write(body, 2 * Call::Repeats as u64);
+            commit(at, body, at.add(LENGTH))
+        }
+    }
+
+    /// Counts one without times.
+    ///
+    /// # Safety
+    /// There must be a record of the row, where it was made.
+    #[inline(always)]
+    pub(crate) unsafe fn add_untimed(&mut self) {
+        self.count += 1;
+        self.untimed_left -= 1;
+        self.untimed += 1;
+        // SAFETY: as the caller vouches.
+        unsafe { self.write_count() };
+    }
+
+    /// # Safety
+    /// As for [`Repeats::add_untimed`].
+    #[inline(always)]
+    unsafe fn write_count(&self) {
+        // SAFETY: as the caller vouches.
+        unsafe { varint::write_eight(self.at.add(21), zigzag(self.count as i64)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::memory::{Reader, Writer};
+    use crate::record::{Record, decode, encode};
+    use std::vec;
+    use std::vec::Vec;
+
+    /// A thread that polls: 100 units of its own work, then a poll of 20.
+    struct Thread {
+        memory: Writer,
+        bytes: Vec<u8>,
+        length: usize,
+        now: u64,
+        last_end: u64,
+    }
+
+    impl Thread {
+        fn new() -> Thread {
+            Thread { memory: Writer::NEW, bytes: vec![0; 1 << 12], length: 0, now: 0, last_end: 0 }
+        }
+
+        /// One poll; true when it was timed.
+        fn poll(&mut self, call: Call, took: u64) -> bool {
+            self.now += 100 + took;
+            // SAFETY: nothing moves.
+            if unsafe { self.memory.count_untimed(call, 0, 0, &[1, 0]) } {
+                return false;
+            }
+            let times = Times { end: self.now - self.last_end, took, ..Times::default() };
+            self.last_end = self.now;
+            let at = self.bytes[self.length..].as_mut_ptr();
+            // SAFETY: there is room, all of it zero.
+            self.length +=
+                unsafe { encode(Some(&mut self.memory), at, call, 0, times, 0, &[1, 0], &[], &[]) };
+            true
+        }
+
+        fn rows(&self) -> Vec<Record<'_>> {
+            let (mut memory, mut rest) = (Reader::default(), &self.bytes[..self.length]);
+            let records = core::iter::from_fn(|| decode(&mut memory, &mut rest).unwrap());
+            records.filter(|record| record.call == Call::Repeats).collect()
+        }
+    }
+
+    #[test]
+    fn a_long_row_has_its_exact_time_and_few_readings_of_the_clock() {
+        let mut thread = Thread::new();
+        let timed = (0..1 + 16 + 16 * 60).filter(|_| thread.poll(Call::MpiTest, 20)).count();
+        assert_eq!(timed, 1 + 16 + 60);
+        let rows = thread.rows();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(rows[0].numbers[..2], [16 + 16 * 60, 16 + 60]);
+        assert_eq!((rows[0].times.end, rows[0].times.took), ((16 + 16 * 60) * 120, (16 + 16 * 60) * 20));
+    }
+
+    #[test]
+    fn what_went_untimed_at_the_end_of_a_row_is_counted() {
+        let mut thread = Thread::new();
+        for _ in 0..1 + 16 + 5 {
+            thread.poll(Call::MpiTest, 20);
+        }
+        assert!(
+            thread.memory.may_go_untimed(Call::MpiTest) && !thread.memory.may_go_untimed(Call::MpiTestany)
+        );
+        // Another call, or other arguments, end the row.
+        assert!(thread.poll(Call::MpiTestany, 20));
+        assert!(!thread.memory.may_go_untimed(Call::MpiTest));
+        let rows = thread.rows();
+        assert_eq!((rows.len(), rows[0].numbers[..2].to_vec()), (1, vec![16 + 5, 16]));
+        assert_eq!(rows[0].times.end, 16 * 120);
+    }
+
+    #[test]
+    fn long_polls_are_all_timed() {
+        let mut thread = Thread::new();
+        assert!((0..100).all(|_| thread.poll(Call::MpiTest, LONGEST_UNTIMED + 1)));
+        // One that is short lets the next ones go untimed; what they may have taken stays within what passed.
+        assert!(thread.poll(Call::MpiTest, 20) && !thread.poll(Call::MpiTest, 20));
+        let rows = thread.rows();
+        assert_eq!(rows[0].times.took, 99 * (LONGEST_UNTIMED + 1) + 20);
+    }
+
+    #[test]
+    fn the_estimate_stays_within_the_time_that_passed() {
+        let mut thread = Thread::new();
+        for _ in 0..1 + 16 {
+            thread.poll(Call::MpiTest, 20);
+        }
+        let before = thread.last_end;
+        for _ in 0..15 {
+            assert!(!thread.poll(Call::MpiTest, 0));
+        }
+        assert!(thread.poll(Call::MpiTest, LONGEST_UNTIMED));
+        let row = &thread.rows()[0];
+        assert_eq!(row.times.end, thread.last_end - 120);
+        assert_eq!(row.times.took, 16 * 20 + (thread.last_end - before), "all of what passed, not 16 × 300");
+    }
+}
