@@ -2,7 +2,8 @@
 //!
 //! A *run folder* holds one file per thread (`<pid>-<tid>-<start>.trace`). Each file is a header
 //! ([`header::Header`]) and then records ([`record`]), appended by the thread that owns the file and by nobody
-//! else. `FORMAT.md` beside this crate has the byte tables; `tests/format_document.rs` keeps the two together.
+//! else. Files of many threads may be packed into one (`pack`). `FORMAT.md` beside this crate has the byte tables;
+//! `tests/format_document.rs` keeps the two together.
 //!
 //! ```text
 //!   shim                                   everything that reads
