@@ -16,18 +16,21 @@
 mod coder;
 mod columns;
 mod compress;
+mod records;
 mod rounding;
 mod times;
+mod unpack;
 
 use crate::header::HEADER_BYTES;
-use crate::memory;
 use crate::reader::Ending;
-use crate::record::{self, Fault, Record};
+use crate::record::{self, Record};
 use crate::varint;
-use coder::{Decoder, Encoder};
-use columns::{Columns, Cursors, Join, Kind, Split, move_front, move_rest};
+use coder::Encoder;
+use columns::{Columns, Kind, Split, move_front, move_rest};
+use records::{Records, count, join, times_of};
 use rounding::Rounding;
-use times::{Before, Packed, TimeCoder};
+use times::{Before, TimeCoder};
+pub use unpack::unpack;
 
 /// The first bytes of a packed file.
 pub const MAGIC: [u8; 8] = *b"SYNPACK\n";
@@ -180,31 +183,6 @@ pub fn is_packed(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// The traces, as they were added but for what was rounded.
-///
-/// # Errors
-/// [`PackError`].
-pub fn unpack(packed: &[u8]) -> Result<Vec<Member>, PackError> {
-    let Front { times, traces, unpacked, columns, frame, coded } = Front::of(packed)?;
-    let columns = compress::decompress(frame, columns)?;
-    let decoder = Decoder::new(coded).ok_or(PackError::Damaged("its times"))?;
-    let mut unpacker = Unpacker {
-        cursors: Cursors::new(&columns)?,
-        coder: TimeCoder::new(times),
-        decoder,
-        left: unpacked as usize,
-    };
-    let mut members = Vec::new();
-    for _ in 0..traces {
-        members.push(unpacker.next()?);
-    }
-    let Unpacker { cursors, decoder, left, .. } = unpacker;
-    match left == 0 && cursors.are_at_end() && decoder.is_at_end() {
-        true => Ok(members),
-        false => Err(PackError::Damaged("it holds more than its traces")),
-    }
-}
-
 /// True when `unpacked` holds what `trace` does: the same header and, in order, the same records; of rounded times, but
 /// for the times.
 pub fn is_same(trace: &[u8], unpacked: &[u8], times: Times) -> bool {
@@ -218,193 +196,6 @@ pub fn is_same(trace: &[u8], unpacked: &[u8], times: Times) -> bool {
         Times::Rounded => Record { times: record::Times::default(), ..record },
     };
     one == other && Records::of(ones).map(compared).eq(Records::of(others).map(compared))
-}
-
-/// What stands in front of a packed file, and its parts.
-struct Front<'a> {
-    times: Times,
-    traces: u64,
-    unpacked: u64,
-    columns: u64,
-    frame: &'a [u8],
-    coded: &'a [u8],
-}
-
-impl Front<'_> {
-    fn of(packed: &[u8]) -> Result<Front<'_>, PackError> {
-        let number = |at: usize| Some(u32::from_le_bytes(*packed.get(at..)?.first_chunk()?));
-        let long = |at: usize| Some(u64::from_le_bytes(*packed.get(at..)?.first_chunk()?));
-        if !is_packed(packed) {
-            return Err(PackError::Damaged("its first bytes are others"));
-        }
-        match number(8).ok_or(PackError::CutOff)? {
-            VERSION => {}
-            older if older < VERSION => return Err(PackError::Older(older)),
-            newer => return Err(PackError::Newer(newer)),
-        }
-        let numbers = [16, 24, 32, 40, 48].map(|at| long(at).unwrap_or(u64::MAX));
-        let [traces, unpacked, columns, frame, coded] = numbers;
-        let parts = packed.get(FRONT_BYTES..packed.len().saturating_sub(CHECKSUM_BYTES));
-        let (frame, behind) = parts.and_then(|parts| split_at(parts, frame)).ok_or(PackError::CutOff)?;
-        let (coded, _) = split_at(behind, coded).ok_or(PackError::CutOff)?;
-        let (all, checksum) = packed.split_last_chunk().ok_or(PackError::CutOff)?;
-        if crc32fast::hash(all) != u32::from_le_bytes(*checksum) {
-            return Err(PackError::Damaged("its checksum is another"));
-        }
-        if traces == 0 {
-            return Err(PackError::Damaged("it holds no traces"));
-        }
-        let times = match number(12) {
-            Some(0) => Times::Exact,
-            Some(1) => Times::Rounded,
-            _ => return Err(PackError::Damaged("how its times are packed")),
-        };
-        if unpacked.max(columns) > packed.len() as u64 * MAX_RATIO {
-            return Err(PackError::Damaged("it says more than fits into its size"));
-        }
-        Ok(Front { times, traces, unpacked, columns, frame, coded })
-    }
-}
-
-fn split_at(bytes: &[u8], at: u64) -> Option<(&[u8], &[u8])> {
-    bytes.split_at_checked(usize::try_from(at).ok()?)
-}
-
-/// Takes the traces of a file out, one after the other.
-struct Unpacker<'a> {
-    cursors: Cursors<'a>,
-    coder: TimeCoder,
-    decoder: Decoder<'a>,
-    /// How many bytes the traces that follow take.
-    left: usize,
-}
-
-impl<'a> Unpacker<'a> {
-    fn next(&mut self) -> Result<Member, PackError> {
-        let name = self.name().ok_or(PackError::Damaged("the name of a trace"))?;
-        let header = self.bytes(Kind::Headers, HEADER_BYTES as u64).ok_or(PackError::Damaged("a header"))?;
-        let timeless = self.timeless(header)?;
-        let (mut bytes, mut before) = (header.to_vec(), Before::default());
-        for (record, decoded) in Records::of(&timeless) {
-            let (call, flags) = (decoded.call, decoded.flags);
-            let times = self.coder.code(&mut self.decoder, &mut before, call, flags, Packed::default());
-            let (front, rest) = parts(record).ok_or(UNREADABLE)?;
-            join(&mut bytes, front, times, flags, rest);
-            if bytes.len() > self.left {
-                return Err(TOO_MUCH);
-            }
-        }
-        self.left = self.left.checked_sub(bytes.len()).ok_or(TOO_MUCH)?;
-        Ok(Member { name, bytes })
-    }
-
-    /// The records of a trace with zeros for times, which are shorter than with any others.
-    fn timeless(&mut self, header: &[u8]) -> Result<Vec<u8>, PackError> {
-        let count = self.cursors.of(Kind::Counts as usize).and_then(varint::read).ok_or(UNREADABLE)?;
-        let (mut records, mut record) = (Vec::new(), Vec::new());
-        for _ in 0..count {
-            record.clear();
-            let mut fields = Join { cursors: &mut self.cursors, record: &mut record };
-            let (key, flags) = move_front(&mut fields).ok_or(UNREADABLE)?;
-            fields.record.resize(fields.record.len() + times_of(flags), 0);
-            move_rest(&mut fields, (key, flags)).ok_or(UNREADABLE)?;
-            varint::push(&mut records, record.len() as u64);
-            records.extend_from_slice(&record);
-            if header.len() + records.len() > self.left {
-                return Err(TOO_MUCH);
-            }
-        }
-        match Records::of(&records).count() as u64 == count {
-            true => Ok(records),
-            false => Err(UNREADABLE),
-        }
-    }
-
-    /// A name that stays in its folder.
-    fn name(&mut self) -> Option<String> {
-        let length = varint::read(self.cursors.of(Kind::Names as usize)?)?;
-        let name = std::str::from_utf8(self.bytes(Kind::Names, length)?).ok()?;
-        (!name.contains(['/', '\0']) && !["", ".", ".."].contains(&name)).then(|| name.to_owned())
-    }
-
-    fn bytes(&mut self, kind: Kind, count: u64) -> Option<&'a [u8]> {
-        let column = self.cursors.of(kind as usize)?;
-        let (front, behind) = split_at(column, count)?;
-        *column = behind;
-        Some(front)
-    }
-}
-
-const UNREADABLE: PackError = PackError::Damaged("a record that cannot be");
-const TOO_MUCH: PackError = PackError::Damaged("its traces are longer than it says");
-
-/// The records of a trace, each with its bytes, up to the first that is none.
-struct Records<'a> {
-    memory: Box<memory::Reader<'a>>,
-    rest: &'a [u8],
-    fault: Option<Fault>,
-}
-
-impl<'a> Records<'a> {
-    fn of(rest: &'a [u8]) -> Records<'a> {
-        Records { memory: Box::default(), rest, fault: None }
-    }
-}
-
-impl<'a> Iterator for Records<'a> {
-    type Item = (&'a [u8], Record<'a>);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let before = self.rest;
-        let record = record::decode(&mut self.memory, &mut self.rest).unwrap_or_else(|fault| {
-            self.fault = Some(fault);
-            None
-        });
-        record.map(|record| (&before[..before.len() - self.rest.len()], record))
-    }
-}
-
-/// How many records a trace has; an error if it does not end after a whole one.
-fn count(trace: &[u8]) -> Result<u64, Ending> {
-    let mut records = Records::of(&trace[HEADER_BYTES..]);
-    let count = records.by_ref().count() as u64;
-    let offset = (trace.len() - records.rest.len()) as u64;
-    match records.fault {
-        None => Ok(count),
-        Some(Fault::CutOff) => Err(Ending::CutOff { offset }),
-        Some(fault) => Err(Ending::Damaged { offset, fault }),
-    }
-}
-
-/// How many times a record with these flags has.
-fn times_of(flags: u8) -> usize {
-    2 + usize::from(flags & record::CPU_BEFORE != 0) + usize::from(flags & record::CPU_AFTER != 0)
-}
-
-/// The parts of a record around its times, which are zero.
-fn parts(record: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut body = record;
-    varint::read(&mut body)?;
-    let mut behind = body;
-    let key = varint::read(&mut behind)?;
-    let mut flags = 0;
-    if key & 3 != 1 {
-        flags = *behind.split_off_first()?;
-    }
-    let front = &body[..body.len() - behind.len()];
-    Some((front, behind.get(times_of(flags)..)?))
-}
-
-/// Appends a record, its length in front.
-fn join(trace: &mut Vec<u8>, front: &[u8], times: Packed, flags: u8, rest: &[u8]) {
-    let all = [varint::zigzag(times.gap), times.took as u64, times.cpu_before as u64, times.cpu_after as u64];
-    let there = [true, true, flags & record::CPU_BEFORE != 0, flags & record::CPU_AFTER != 0];
-    let fields = || all.iter().zip(there).filter(|&(_, there)| there).map(|(&time, _)| time);
-    let length: usize = fields().map(varint::length).sum();
-    varint::push(trace, (front.len() + length + rest.len()) as u64);
-    trace.extend_from_slice(front);
-    fields().for_each(|time| varint::push(trace, time));
-    trace.extend_from_slice(rest);
 }
 
 #[cfg(test)]
