@@ -1,16 +1,17 @@
 //! What a writer and the readers of its trace remember of the records before, so that what comes again is short.
 //!
 //! Programs loop: most calls have been made before with the same arguments and the same result. Both sides keep the
-//! latest *bodies* (call, outcome, integers, list) in [`BODIES`] places, and the latest *heads* of texts (a path up
-//! to its last slash) in [`HEADS`] places; where something belongs is computed from itself. A record with a known
-//! body names its place; a text with a known head names that and goes on with its tail.
+//! latest *bodies* (call, outcome, integers, list) in [`BODIES`] places, the latest *heads* of texts (a path up
+//! to its last slash) in [`HEADS`] places and the latest whole texts in [`TEXTS`]; where something belongs is computed
+//! from itself. A record with a known body names its place, and so does a known text; a text with a known head names
+//! that and goes on with its tail.
 //!
 //! A reader knows whatever stands in the trace before. The writer may know less, never more: when a signal handler
 //! has jumped out of the middle of a record, it forgets everything ([`Writer::forget`]), and that needs no mark in
 //! the trace, since it only names what it has written since.
 
 use crate::calls::Call;
-use crate::record::{BEGAN, COMPLETE, FAILED, INNER};
+use crate::record::{BEGAN, COMPLETE, FAILED, INNER, Text};
 use crate::repeats::Repeats;
 
 /// How many bodies are remembered.
@@ -20,8 +21,10 @@ pub const HEADS: usize = 64;
 /// The most 64-bit words of a body that is remembered: call, outcome, integers and list, as many as a call of MPI has
 /// that sends and receives.
 pub const WORDS: usize = 12;
-/// The lengths of heads that are remembered, bytes.
-pub const HEAD_BYTES: core::ops::RangeInclusive<usize> = 4..=127;
+/// How many whole texts are remembered.
+pub const TEXTS: usize = 64;
+/// The lengths of heads and texts that are remembered, bytes.
+pub const TEXT_BYTES: core::ops::RangeInclusive<usize> = 4..=127;
 /// The flags that belong to a body; the others belong to one record of it.
 pub const BODY_FLAGS: u8 = FAILED | INNER | COMPLETE | BEGAN;
 
@@ -39,7 +42,7 @@ const BODY_FACTORS: [u64; WORDS] = [
     0xfa67_4d0a_5fd1_1a33,
     0xed03_75b4_9fbc_5e01,
 ];
-const HEAD_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+const TEXT_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A call without its times: the call's number, flags and how many words there are; the result (or errno); the
 /// integers; the list. Word by word, since what was just stored in words is slow to load in larger pieces.
@@ -103,7 +106,7 @@ impl<'a, const N: usize> Body<'a, N> {
 #[repr(C, align(32))]
 struct Kept([i64; WORDS]);
 
-const _: () = assert!(BODIES == 1 << 8 && HEADS == 1 << 6);
+const _: () = assert!(BODIES == 1 << 8 && HEADS == 1 << 6 && TEXTS == HEADS);
 
 /// Splits a text into what may come again and the rest: a path after its last slash, a text without one at its end.
 #[inline]
@@ -112,13 +115,13 @@ pub fn split(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(slash)
 }
 
-/// The place of a head: for each eight bytes (little-endian, zeros behind the last), exclusive or and multiply; the
+/// The place of a head or a text: for each eight bytes (little-endian, zeros behind the last), exclusive or and multiply; the
 /// topmost six bits.
 #[inline]
-pub fn place_of_head(head: &[u8]) -> usize {
-    let mut sum = head.len() as u64;
-    let mut add = |word: u64| sum = (sum ^ word).wrapping_mul(HEAD_FACTOR).rotate_left(29);
-    let mut rest = head;
+pub fn place_of_text(text: &[u8]) -> usize {
+    let mut sum = text.len() as u64;
+    let mut add = |word: u64| sum = (sum ^ word).wrapping_mul(TEXT_FACTOR).rotate_left(29);
+    let mut rest = text;
     while let Some((chunk, behind)) = rest.split_first_chunk::<8>() {
         add(u64::from_le_bytes(*chunk));
         rest = behind;
@@ -127,21 +130,38 @@ pub fn place_of_head(head: &[u8]) -> usize {
         // Byte by byte: a copy of unknown length would be a call of libc's.
         add(rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)));
     }
-    (sum.wrapping_mul(HEAD_FACTOR) >> 58) as usize
+    (sum.wrapping_mul(TEXT_FACTOR) >> 58) as usize
 }
 
-/// A head as the writer keeps it.
+/// A head or a text as the writer keeps it.
 #[derive(Clone, Copy)]
 #[repr(C, align(128))]
-struct Head {
+struct KeptText {
     length: u8,
     bytes: [u8; 127],
+}
+
+impl KeptText {
+    const NONE: KeptText = KeptText { length: 0, bytes: [0; 127] };
+
+    /// Is it this one? If not, it is from now on.
+    #[inline]
+    fn is_or_becomes(&mut self, text: &[u8]) -> bool {
+        if self.bytes[..usize::from(self.length).min(127)] == *text {
+            return true;
+        }
+        self.length = 0;
+        self.bytes[..text.len()].copy_from_slice(text);
+        self.length = text.len() as u8;
+        false
+    }
 }
 
 /// What a writer remembers. All zero bytes are a valid, empty one.
 pub struct Writer {
     bodies: [Kept; BODIES],
-    heads: [Head; HEADS],
+    heads: [KeptText; HEADS],
+    texts: [KeptText; TEXTS],
     pub(crate) repeats: Repeats,
 }
 
@@ -149,7 +169,8 @@ impl Writer {
     /// An empty one.
     pub const NEW: Writer = Writer {
         bodies: [Kept([0; WORDS]); BODIES],
-        heads: [Head { length: 0, bytes: [0; 127] }; HEADS],
+        heads: [KeptText::NONE; HEADS],
+        texts: [KeptText::NONE; TEXTS],
         repeats: Repeats::NONE,
     };
 
@@ -215,18 +236,21 @@ impl Writer {
     /// The place of a head that the trace already has. Another one takes its place, to be found from now on.
     #[inline]
     pub(crate) fn head(&mut self, head: &[u8]) -> Option<usize> {
-        if !HEAD_BYTES.contains(&head.len()) {
+        if !TEXT_BYTES.contains(&head.len()) {
             return None;
         }
-        let place = place_of_head(head);
-        let kept = &mut self.heads[place % HEADS];
-        if kept.bytes[..usize::from(kept.length).min(127)] == *head {
-            return Some(place);
+        let place = place_of_text(head);
+        self.heads[place % HEADS].is_or_becomes(head).then_some(place)
+    }
+
+    /// The same for a whole text. Its place is behind those of the heads.
+    #[inline]
+    pub(crate) fn text(&mut self, text: &[u8]) -> Option<usize> {
+        if !TEXT_BYTES.contains(&text.len()) {
+            return None;
         }
-        kept.length = 0;
-        kept.bytes[..head.len()].copy_from_slice(head);
-        kept.length = head.len() as u8;
-        None
+        let place = place_of_text(text);
+        self.texts[place % TEXTS].is_or_becomes(text).then_some(HEADS + place)
     }
 }
 
@@ -235,6 +259,7 @@ impl Writer {
 pub struct Reader<'a> {
     bodies: [Option<Known<'a>>; BODIES],
     heads: [&'a [u8]; HEADS],
+    texts: [Text<'a>; TEXTS],
 }
 
 /// The record in which a body last stood at full length.
@@ -248,7 +273,7 @@ pub(crate) struct Known<'a> {
 
 impl Default for Reader<'_> {
     fn default() -> Self {
-        Reader { bodies: [None; BODIES], heads: [&[]; HEADS] }
+        Reader { bodies: [None; BODIES], heads: [&[]; HEADS], texts: [Text::default(); TEXTS] }
     }
 }
 
@@ -261,14 +286,31 @@ impl<'a> Reader<'a> {
         self.bodies[place % BODIES] = Some(known);
     }
 
-    pub(crate) fn head(&self, place: usize) -> &'a [u8] {
-        self.heads[place % HEADS]
+    /// What a text names: the head or the text that was last put at this place, an empty one if there is none.
+    pub(crate) fn text(&self, place: usize) -> Text<'a> {
+        match place.checked_sub(HEADS) {
+            None => Text { head: self.heads[place], tail: &[] },
+            Some(place) => self.texts[place % TEXTS],
+        }
     }
 
-    pub(crate) fn remember_head(&mut self, text: &'a [u8]) {
-        let (head, _) = split(text);
-        if HEAD_BYTES.contains(&head.len()) {
-            self.heads[place_of_head(head) % HEADS] = head;
+    /// To be called with every text that is not named as a whole. Its head is new where it is not a named one.
+    pub(crate) fn remember_text(&mut self, text: Text<'a>) {
+        if text.head.is_empty() {
+            let (head, tail) = split(text.tail);
+            if TEXT_BYTES.contains(&head.len()) {
+                self.heads[place_of_text(head) % HEADS] = head;
+            }
+            if tail.is_empty() {
+                return;
+            }
+        }
+        let mut bytes = [0; *TEXT_BYTES.end()];
+        let length = text.len();
+        if !text.tail.is_empty() && TEXT_BYTES.contains(&length) {
+            bytes[..text.head.len()].copy_from_slice(text.head);
+            bytes[text.head.len()..length].copy_from_slice(text.tail);
+            self.texts[place_of_text(&bytes[..length]) % TEXTS] = text;
         }
     }
 }

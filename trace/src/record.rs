@@ -12,7 +12,7 @@
 //! | errno | varint; the result is -1 | `FAILED` |
 //! | result | zigzag varint | neither `FAILED` nor `COMPLETE` |
 //! | integers | zigzag varints, as the table says | per call |
-//! | texts | varint 2 × length, bytes; or varint 128 × length + 2 × place + 1, bytes behind the head at that place | per call |
+//! | texts | varint 2 × length, bytes; or varint 256 × length + 2 × place + 1, bytes behind what is at that place | per call |
 //! | list | varint count, zigzag varint differences | per call |
 //!
 //! A key that names a place stands for the body that was last written at full length and belongs there
@@ -227,9 +227,12 @@ unsafe fn encode_whole<const N: usize>(
 #[inline]
 unsafe fn write_text(memory: Option<&mut Writer>, to: *mut u8, text: &[u8]) -> *mut u8 {
     let (head, tail) = memory::split(text);
-    let known = memory.and_then(|memory| memory.head(head));
-    let (field, bytes) = match known {
-        Some(place) => (128 * tail.len() as u64 + 2 * place as u64 + 1, tail),
+    let named = memory.and_then(|memory| {
+        let whole = if tail.is_empty() { None } else { memory.text(text) };
+        whole.map(|place| (place, &[][..])).or_else(|| memory.head(head).map(|place| (place, tail)))
+    });
+    let (field, bytes) = match named {
+        Some((place, behind)) => (256 * behind.len() as u64 + 2 * place as u64 + 1, behind),
         None => (2 * text.len() as u64, text),
     };
     // SAFETY: as the caller vouches.
@@ -237,6 +240,14 @@ unsafe fn write_text(memory: Option<&mut Writer>, to: *mut u8, text: &[u8]) -> *
         let to = varint::write(to, field);
         core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         to.add(bytes.len())
+    }
+}
+
+/// Of the first field of a text: the place that it names, if it names one, and how many bytes follow.
+pub(crate) fn text_field(field: u64) -> (Option<usize>, u64) {
+    match field & 1 {
+        0 => (None, field >> 1),
+        _ => (Some((field >> 1) as usize % (memory::HEADS + memory::TEXTS)), field >> 8),
     }
 }
 
@@ -311,10 +322,10 @@ pub struct Record<'a> {
 }
 
 /// A text, in the two pieces in which it may stand in a trace.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub struct Text<'a> {
-    head: &'a [u8],
-    tail: &'a [u8],
+    pub(crate) head: &'a [u8],
+    pub(crate) tail: &'a [u8],
 }
 
 impl<'a> Text<'a> {
@@ -349,6 +360,14 @@ impl core::fmt::Debug for Text<'_> {
         write!(out, "\"{}{}\"", self.head.escape_ascii(), self.tail.escape_ascii())
     }
 }
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Text<'_>) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Text<'_> {}
 
 impl PartialEq<[u8]> for Text<'_> {
     fn eq(&self, bytes: &[u8]) -> bool {
@@ -541,20 +560,23 @@ fn read_text<'a>(
     remembered: bool,
 ) -> Result<Text<'a>, Fault> {
     let short = Fault::WrongLength;
-    let field = varint::read(body).ok_or(short)?;
-    let (length, head) = match field & 1 {
-        0 => (field >> 1, &[][..]),
-        _ => (field >> 7, memory.head((field >> 1) as usize % memory::HEADS)),
+    let (place, length) = text_field(varint::read(body).ok_or(short)?);
+    let (behind, rest) = usize::try_from(length).ok().and_then(|n| body.split_at_checked(n)).ok_or(short)?;
+    *body = rest;
+    let text = match place.map(|place| (place, memory.text(place))) {
+        None => Text::whole(behind),
+        Some((place, Text { head: &[], .. })) if place < memory::HEADS => {
+            return Err(Fault::UnknownPlace(place as u64));
+        }
+        Some((place, Text { head, .. })) if place < memory::HEADS => Text { head, tail: behind },
+        Some((place, text)) if text.is_empty() => return Err(Fault::UnknownPlace(place as u64)),
+        Some((_, text)) if behind.is_empty() => return Ok(text),
+        Some(_) => return Err(short),
     };
-    if field & 1 == 1 && head.is_empty() {
-        return Err(Fault::UnknownPlace((field >> 1) % memory::HEADS as u64));
+    if remembered {
+        memory.remember_text(text);
     }
-    let (tail, behind) = usize::try_from(length).ok().and_then(|n| body.split_at_checked(n)).ok_or(short)?;
-    *body = behind;
-    if field & 1 == 0 && remembered {
-        memory.remember_head(tail);
-    }
-    Ok(Text { head, tail })
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -680,7 +702,7 @@ mod tests {
 
     impl Thread {
         fn new() -> Thread {
-            Thread { memory: Writer::NEW, bytes: vec![0; 1 << 16], length: 0 }
+            Thread { memory: Writer::NEW, bytes: vec![0; 1 << 18], length: 0 }
         }
 
         fn write<const N: usize>(
@@ -789,6 +811,26 @@ mod tests {
             assert_eq!(record.texts[0], *path);
         }
         assert_eq!(records[5].texts[0].bytes(), records[6].texts[0].bytes());
+    }
+
+    #[test]
+    fn whole_texts_come_back() {
+        let mut thread = Thread::new();
+        let mut expected: Vec<Vec<u8>> = Vec::new();
+        for step in 0..4000usize {
+            let (folder, name) = (step * 7919 % 90, step * 104_729 % 23);
+            let tail = ["", "x", "/", "a name of some length"][step % 4];
+            let path = std::format!("/some/folder{folder}/{name}{tail}").into_bytes();
+            let flags = if step % 17 == 0 { SIGNAL } else { 0 };
+            thread.write(Call::Rename, flags, 0, &[], &[&path, &path], &[]);
+            expected.push(path);
+        }
+        for (record, path) in thread.read().iter().zip(&expected) {
+            assert_eq!((record.texts[0].bytes(), record.texts[1].bytes()), (path.into(), path.into()));
+        }
+        let lengths = [b"/usr/lib/a/first.so", b"/usr/lib/a/other.so", b"/usr/lib/a/first.so"]
+            .map(|path| thread.write(Call::Unlink, 0, 0, &[], &[path], &[]));
+        assert!(lengths[2] + 8 == lengths[1], "a place in place of eight bytes: {lengths:?}");
     }
 
     #[test]

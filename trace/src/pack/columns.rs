@@ -2,7 +2,7 @@
 
 use super::PackError;
 use crate::calls::Call;
-use crate::record::{COMPLETE, FAILED};
+use crate::record::{COMPLETE, FAILED, text_field};
 use crate::varint;
 
 /// What a column holds. Its number is this + 16 × which integer of the call + 256 × the call's number.
@@ -61,7 +61,7 @@ pub(super) fn move_rest(by: &mut impl Move, (key, flags): (u64, u8)) -> Option<(
     }
     for _ in 0..texts {
         let field = by.varint(column(Kind::TextFields, 0))?;
-        let length = if field & 1 == 0 { field >> 1 } else { field >> 7 };
+        let (_, length) = text_field(field);
         by.bytes(column(Kind::Texts, 0), length)?;
     }
     for _ in 0..lists {
