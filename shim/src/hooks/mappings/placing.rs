@@ -97,6 +97,9 @@ unsafe fn map_file(
     }
     let failed = result == -1;
     let mut kept_all = failed || !replaces || table::remove(address, end);
+    if replaces {
+        table::settle(address, end);
+    }
     let Some(span) = span else { return result };
     if !failed && fd >= 0 {
         let start = result as usize;
@@ -107,6 +110,7 @@ unsafe fn map_file(
             offset: offset as u64,
             traits,
             owner: process::pid(),
+            leaving: [0, 0],
         };
         touched::begin();
         kept_all &= table::insert(mapping);
@@ -150,6 +154,7 @@ unsafe fn unmap_file(real: UnmapFunction, from: u8, address: usize, bytes: usize
     }
     let failed = result != 0;
     let kept_all = failed || table::remove(address, end);
+    table::settle(address, end);
     if let Some(span) = span {
         if !kept_all {
             note_overflow(&span);
@@ -207,7 +212,8 @@ unsafe fn remap_file(
             touched::tell(span, new_address, new_end);
         }
     }
-    table::mark(address, end_of(address, old_bytes.max(1)));
+    let moved_end = end_of(address, old_bytes.max(1));
+    table::mark(address, moved_end);
     if replaces {
         table::mark(new_address, new_end);
     }
@@ -225,6 +231,10 @@ unsafe fn remap_file(
         if let (false, Some(span)) = (kept_all, &span) {
             note_overflow(span);
         }
+    }
+    table::settle(address, moved_end);
+    if replaces {
+        table::settle(new_address, new_end);
     }
     if let Some(span) = span {
         let outcome = if failed { span::errno() } else { result as i64 };

@@ -3,7 +3,8 @@
 //! Fixed in size, static, and without locks: mappings are made and unmade inside allocators, in signal handlers and in
 //! forked children. A slot is taken by setting its start from `FREE` to `BUSY`, and is whole when the start stands
 //! there. What is about to be unmapped is marked first and taken out afterwards: in between, another thread may be given
-//! the same addresses, and what it has put in is not marked.
+//! the same addresses, and what it has put in is not marked. Which addresses are being unmapped stands beside the mark:
+//! what is mapped there was told about by the call that unmaps it, or is nothing of ours.
 //!
 //! The loader maps libraries by system calls of its own; those mappings are not in here.
 
@@ -36,6 +37,8 @@ static ENDS: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
 static OFFSETS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 static TRAITS: [AtomicU32; SLOTS] = [const { AtomicU32::new(0) }; SLOTS];
 static OWNERS: [AtomicU32; SLOTS] = [const { AtomicU32::new(0) }; SLOTS];
+/// Between which addresses a call under way unmaps; the end is 0 where there is none.
+static LEAVING: [[AtomicUsize; 2]; SLOTS] = [const { [const { AtomicUsize::new(0) }; 2] }; SLOTS];
 /// Slots in use.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// One more than the highest slot that was ever in use.
@@ -58,6 +61,8 @@ pub struct Mapping {
     pub traits: u32,
     /// The process in whose trace it is known: another one than this in a forked child.
     pub owner: u32,
+    /// What of it a call under way unmaps: from the first address to before the second.
+    pub leaving: [usize; 2],
 }
 
 impl Mapping {
@@ -73,6 +78,11 @@ impl Mapping {
     /// How long it is.
     pub fn bytes(&self) -> usize {
         self.end.saturating_sub(self.start)
+    }
+
+    /// True when a call under way unmaps all of it: it may be gone, and something else be there.
+    pub fn is_leaving(&self) -> bool {
+        self.leaving[0] <= self.start && self.end <= self.leaving[1]
     }
 
     /// True when all of the traits are there.
@@ -118,6 +128,7 @@ fn overlapping(slot: usize, start: usize, end: usize) -> Option<Mapping> {
         offset: OFFSETS[slot].load(Ordering::Relaxed),
         traits: TRAITS[slot].load(Ordering::Relaxed),
         owner: OWNERS[slot].load(Ordering::Relaxed),
+        leaving: LEAVING[slot].each_ref().map(|address| address.load(Ordering::Relaxed)),
     };
     // Another thread may have put another mapping here meanwhile.
     (STARTS[slot].load(Ordering::Acquire) & !MARKED == mapping.start).then_some(mapping)
@@ -150,16 +161,35 @@ fn fill(slot: usize, mapping: Mapping, mark: usize) {
     OFFSETS[slot].store(mapping.offset, Ordering::Relaxed);
     TRAITS[slot].store(mapping.traits, Ordering::Relaxed);
     OWNERS[slot].store(mapping.owner, Ordering::Relaxed);
+    set_leaving(slot, mapping.leaving);
     STARTS[slot].store(mapping.start | mark, Ordering::Release);
 }
 
-/// Marks what lies between the addresses, before a call that may unmap it. A mark stays, also when the call fails: it
-/// says only that the mapping is older than some call that began to unmap.
+fn set_leaving(slot: usize, addresses: [usize; 2]) {
+    for (place, address) in LEAVING[slot].iter().zip(addresses) {
+        place.store(address, Ordering::Relaxed);
+    }
+}
+
+/// Marks what lies between the addresses, before a call that may unmap it; [`settle`] is to follow. The mark stays, also
+/// when the call fails: it says only that the mapping is older than some call that began to unmap.
 pub fn mark(start: usize, end: usize) {
     for slot in used_slots() {
         if let Some(mapping) = overlapping(slot, start, end) {
             let marked = mapping.start | MARKED;
             let _ = STARTS[slot].compare_exchange(mapping.start, marked, Ordering::AcqRel, Ordering::Relaxed);
+            if mapping.leaving[1] == 0 {
+                set_leaving(slot, [start, end]);
+            }
+        }
+    }
+}
+
+/// After a call that was to unmap what lies between the addresses: what is left of it stays.
+pub fn settle(start: usize, end: usize) {
+    for slot in used_slots() {
+        if overlapping(slot, start, end).is_some_and(|mapping| mapping.leaving == [start, end]) {
+            set_leaving(slot, [0, 0]);
         }
     }
 }
@@ -206,7 +236,7 @@ pub fn relocate(old: usize, old_bytes: usize, new: usize, new_bytes: usize, keep
         let end = if part.end == old_end { new + new_bytes } else { new + (part.end - old) };
         let end = end.min(new + new_bytes);
         if start < end {
-            kept_all &= insert(Mapping { start, end, ..part });
+            kept_all &= insert(Mapping { start, end, leaving: [0, 0], ..part });
         }
     }
     if !keeps {
@@ -224,8 +254,9 @@ pub fn set_writable(start: usize, end: usize) {
     }
 }
 
-/// Every mapping is known in this process's trace from now on.
+/// In a forked child: every mapping is known in this process's trace from now on, and no other thread unmaps any.
 pub fn adopt_all() {
+    used_slots().for_each(|slot| set_leaving(slot, [0, 0]));
     for owner in &OWNERS[used_slots()] {
         owner.store(process::pid(), Ordering::Relaxed);
     }

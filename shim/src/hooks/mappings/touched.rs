@@ -84,10 +84,11 @@ pub fn introduce(span: &mut Span, start: usize, end: usize) {
     }
 }
 
-/// The mappings of data between the addresses, each cut to what lies there.
+/// The mappings of data between the addresses, each cut to what lies there. What another thread is unmapping has been
+/// told by it.
 fn data_between(start: usize, end: usize) -> impl Iterator<Item = Mapping> {
     let found = table::in_range(start, end).filter(|mapping| mapping.is(DATA));
-    found.map(move |mapping| mapping.between(start, end))
+    found.map(move |mapping| mapping.between(start, end)).filter(|mapping| !mapping.is_leaving())
 }
 
 /// Tells what has been touched of the files mapped between the addresses, before it is unmapped. Of small mappings only
