@@ -58,8 +58,10 @@ impl Line {
         if let Some((_, maker)) = line.split_once("+++ superseded by execve in pid ") {
             return Some(Line::Superseded(maker.split(' ').next()?.parse().ok()?));
         }
-        // The last line of a thread that ended within a call may end anywhere.
-        if line.starts_with(['+', '-', '<']) || line.ends_with(" <detached ...>") {
+        // The last line of a thread that ended within a call may end anywhere; of one that ended before strace could
+        // look at the call, nothing is known.
+        let is_unknown = line.starts_with("???(");
+        if is_unknown || line.starts_with(['+', '-', '<']) || line.ends_with(" <detached ...>") {
             return Some(Line::Other);
         }
         let (name, rest) = line.split_once('(')?;
