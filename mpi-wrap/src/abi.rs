@@ -37,6 +37,15 @@ pub struct Abi {
     predefined: Constants,
 }
 
+/// The predefined handles of the MPI that runs.
+static STARTED: Handles = [const { AtomicUsize::new(0) }; 5];
+
+impl Predefined {
+    fn in_order(self) -> [usize; 5] {
+        [self.comm_null, self.comm_world, self.comm_self, self.request_null, self.type_null]
+    }
+}
+
 /// Byte offsets of a status.
 pub struct StatusLayout {
     /// Of the whole, and from one to the next in an array.
@@ -153,9 +162,12 @@ impl Abi {
 pub struct Mpi {
     /// Its binary interface.
     pub abi: &'static Abi,
-    /// Its predefined handles.
-    pub predefined: Predefined,
+    /// Its predefined handles; read where they are needed, since most calls need none.
+    handles: &'static Handles,
 }
+
+/// Handles in the order of the fields of [`Predefined`].
+type Handles = [AtomicUsize; 5];
 
 /// What a status says, in canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +186,50 @@ impl Status {
 }
 
 impl Mpi {
+    /// The one that runs: it has been started.
+    #[inline(always)]
+    pub fn running(abi: &'static Abi) -> Mpi {
+        Mpi { abi, handles: &STARTED }
+    }
+
+    /// The one that is being started. Whoever does so publishes it by a release store of its own.
+    pub fn start(abi: &'static Abi, predefined: Predefined) -> Mpi {
+        for (place, value) in STARTED.iter().zip(predefined.in_order()) {
+            place.store(value, Ordering::Relaxed);
+        }
+        Mpi::running(abi)
+    }
+
+    #[inline(always)]
+    fn predefined(self, index: usize) -> usize {
+        self.handles[index].load(Ordering::Relaxed)
+    }
+    /// `MPI_COMM_NULL`
+    #[inline(always)]
+    pub fn comm_null(self) -> usize {
+        self.predefined(0)
+    }
+    /// `MPI_COMM_WORLD`
+    #[inline(always)]
+    pub fn comm_world(self) -> usize {
+        self.predefined(1)
+    }
+    /// `MPI_COMM_SELF`
+    #[inline(always)]
+    pub fn comm_self(self) -> usize {
+        self.predefined(2)
+    }
+    /// `MPI_REQUEST_NULL`
+    #[inline(always)]
+    pub fn request_null(self) -> usize {
+        self.predefined(3)
+    }
+    /// `MPI_TYPE_NULL`
+    #[inline(always)]
+    pub fn type_null(self) -> usize {
+        self.predefined(4)
+    }
+
     /// A handle as it was passed: `int` handles leave the upper half of a register undefined.
     #[inline]
     pub fn handle(self, raw: usize) -> usize {
@@ -199,11 +255,11 @@ impl Mpi {
     /// A communicator.
     #[inline]
     pub fn comm(self, handle: usize) -> i64 {
-        if handle == self.predefined.comm_world {
+        if handle == self.comm_world() {
             COMM_WORLD
-        } else if handle == self.predefined.comm_self {
+        } else if handle == self.comm_self() {
             COMM_SELF
-        } else if handle == self.predefined.comm_null {
+        } else if handle == self.comm_null() {
             COMM_NULL
         } else {
             handle as i64
@@ -257,35 +313,14 @@ impl Mpi {
     }
 }
 
-/// The predefined handles once MPI runs; in the order of the fields of [`Predefined`].
-static PREDEFINED: [AtomicUsize; 5] = [const { AtomicUsize::new(0) }; 5];
-
-impl Predefined {
-    /// Keeps them for the calls to come. The caller publishes them by a release store of its own.
-    pub fn keep(self) {
-        let values = [self.comm_null, self.comm_world, self.comm_self, self.request_null, self.type_null];
-        for (place, value) in PREDEFINED.iter().zip(values) {
-            place.store(value, Ordering::Relaxed);
-        }
-    }
-
-    /// Those that were kept.
-    #[inline(always)]
-    pub fn kept() -> Predefined {
-        let kept = |index: usize| PREDEFINED[index].load(Ordering::Relaxed);
-        Predefined {
-            comm_null: kept(0),
-            comm_world: kept(1),
-            comm_self: kept(2),
-            request_null: kept(3),
-            type_null: kept(4),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Beside the one of this process, which other tests start.
+    fn with(abi: &'static Abi, predefined: Predefined) -> Mpi {
+        Mpi { abi, handles: Box::leak(Box::new(predefined.in_order().map(AtomicUsize::new))) }
+    }
 
     fn open_mpi() -> Mpi {
         let predefined = Predefined {
@@ -295,11 +330,11 @@ mod tests {
             request_null: 0x40,
             type_null: 0x50,
         };
-        Mpi { abi: &OPEN_MPI, predefined }
+        with(&OPEN_MPI, predefined)
     }
 
     fn mpich() -> Mpi {
-        Mpi { abi: &MPICH, predefined: MPICH.predefined() }
+        with(&MPICH, MPICH.predefined())
     }
 
     #[test]

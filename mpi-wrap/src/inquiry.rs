@@ -75,7 +75,7 @@ impl Mpi {
     /// Bytes of `count` elements of a datatype.
     #[inline]
     pub fn bytes(self, count: i64, datatype: usize) -> i64 {
-        if count <= 0 || datatype == self.predefined.type_null {
+        if count <= 0 || datatype == self.type_null() {
             return 0;
         }
         let size = number(|size| type_size(datatype, size)).unwrap_or(0);
@@ -95,7 +95,7 @@ impl Mpi {
 
     /// Is it an intercommunicator?
     pub fn is_inter(self, comm: usize) -> bool {
-        comm != self.predefined.comm_world && number(|flag| comm_test_inter(comm, flag)).unwrap_or(0) != 0
+        comm != self.comm_world() && number(|flag| comm_test_inter(comm, flag)).unwrap_or(0) != 0
     }
 
     /// Number of processes this one exchanges data with in a collective: the remote group if there is one.
@@ -120,7 +120,7 @@ impl Mpi {
         if comm_group(comm, &mut group) != SUCCESS {
             return;
         }
-        if comm_group(self.predefined.comm_world, &mut world) == SUCCESS {
+        if comm_group(self.comm_world(), &mut world) == SUCCESS {
             let size = number(|size| group_size(group, size)).unwrap_or(0);
             let mut first = 0;
             while first < size {

@@ -1,18 +1,15 @@
 //! Is MPI running in this process, and which implementation is it?
 
 use core::ptr;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use syn_trace::Call;
 
-use crate::abi::{Abi, MPICH, Mpi, OPEN_MPI, OPEN_MPI_MARK, Predefined};
+use crate::abi::{Abi, MPICH, Mpi, OPEN_MPI, OPEN_MPI_MARK};
 use crate::calls::Ptr;
 use crate::inquiry;
 use crate::recorder::Recorder;
 use crate::scratch::Scratch;
 use crate::symbol::{Symbol, object_name, variable};
-
-/// The implementations that are understood.
-static KNOWN: [&Abi; 2] = [&OPEN_MPI, &MPICH];
 
 /// MPI is not known to run.
 const IDLE: u8 = 0;
@@ -20,10 +17,13 @@ const IDLE: u8 = 0;
 const STARTING: u8 = 1;
 /// It is finalized, or not one that we understand: calls only pass through.
 const CLOSED: u8 = 2;
-/// It runs and is the first of those in [`KNOWN`]; the next number stands for the next one.
+/// It runs.
 const RUNNING: u8 = 3;
 
 static STATE: AtomicU8 = AtomicU8::new(IDLE);
+
+/// The binary interface of the MPI that runs; null when `STATE` is another than that.
+static ABI: AtomicPtr<Abi> = AtomicPtr::new(ptr::null_mut());
 
 /// Opens a call; `None` when it is only to be made.
 #[inline(always)]
@@ -47,9 +47,8 @@ pub fn open_poll<R: Recorder>(call: Call, flag: Ptr) -> Option<(R::Open, Mpi)> {
 
 #[inline(always)]
 fn running() -> Option<Mpi> {
-    let position = STATE.load(Ordering::Acquire).checked_sub(RUNNING)?;
-    let abi = KNOWN.get(usize::from(position))?;
-    Some(Mpi { abi, predefined: Predefined::kept() })
+    // SAFETY: null, or a static.
+    unsafe { ABI.load(Ordering::Acquire).as_ref() }.map(Mpi::running)
 }
 
 #[inline(always)]
@@ -85,6 +84,7 @@ pub fn give_up() {
 
 /// MPI is finalized.
 pub fn close() {
+    ABI.store(ptr::null_mut(), Ordering::Relaxed);
     STATE.store(CLOSED, Ordering::Relaxed);
 }
 
@@ -108,8 +108,8 @@ pub fn start<R: Recorder>(scratch: &mut Scratch) -> Option<Started> {
         close();
         return None;
     };
-    let mpi = Mpi { abi, predefined: abi.predefined() };
-    let world = mpi.predefined.comm_world;
+    let mpi = Mpi::start(abi, abi.predefined());
+    let world = mpi.comm_world();
     let (rank, size) = (mpi.rank_in(world).unwrap_or(-1), mpi.size_of(world));
     R::world(rank, size, abi.implementation);
     run(mpi);
@@ -118,15 +118,14 @@ pub fn start<R: Recorder>(scratch: &mut Scratch) -> Option<Started> {
 
 /// From here on calls are recorded.
 fn run(mpi: Mpi) {
-    mpi.predefined.keep();
-    let position = KNOWN.iter().take_while(|abi| !ptr::eq(**abi, mpi.abi)).count();
-    STATE.store(RUNNING + position as u8, Ordering::Release);
+    STATE.store(RUNNING, Ordering::Relaxed);
+    ABI.store(ptr::from_ref(mpi.abi).cast_mut(), Ordering::Release);
 }
 
 /// For tests of the call forms: as if MPICH had been initialised. One implementation only, as in any process.
 #[cfg(test)]
 pub fn pretend_mpich() -> Mpi {
-    let mpi = Mpi { abi: &MPICH, predefined: MPICH.predefined() };
+    let mpi = Mpi::start(&MPICH, MPICH.predefined());
     run(mpi);
     mpi
 }

@@ -37,18 +37,6 @@ const UNTIMED: u64 = 0;
 /// Enters a call. `flags` is [`record::INNER`] where libc itself is the caller. `None`: only make the real call.
 #[inline(always)]
 pub fn enter(call: Call, flags: u8) -> Option<Span> {
-    enter_as(call, flags, false)
-}
-
-/// Enters a call that may find nothing, if `may_find_nothing`: as one of a long row of such calls the clock may not be
-/// read for it. See [`Span::count_untimed`].
-#[inline(always)]
-pub fn enter_poll(call: Call, may_find_nothing: bool) -> Option<Span> {
-    enter_as(call, 0, may_find_nothing)
-}
-
-#[inline(always)]
-fn enter_as(call: Call, flags: u8, may_find_nothing: bool) -> Option<Span> {
     if process::leaves_out(call) {
         return None;
     }
@@ -62,11 +50,28 @@ fn enter_as(call: Call, flags: u8, may_find_nothing: bool) -> Option<Span> {
         }
     }
     // SAFETY: as above; only this thread and its signal handlers use the state.
-    unsafe { open(&mut *state, frame, call, flags, may_find_nothing) }
+    unsafe { open(&mut *state, frame, flags) }
+}
+
+/// Enters a call that may find nothing, as one of a long row of such calls for which the clock is not read; see
+/// [`count_untimed`]. `None`: it is to be entered as others are.
+#[inline(always)]
+pub fn enter_untimed(call: Call) -> Option<Span> {
+    let state = tls::get();
+    if !tls::is_state(state) {
+        return None;
+    }
+    // SAFETY: this thread's state. One that counts a row is whole.
+    let state = unsafe { &mut *state };
+    if !state.memory.may_go_untimed(call) || state.frame != 0 || state.suppressed_by != 0 {
+        return None;
+    }
+    state.frame = frame_address();
+    Some(Span { state, start: UNTIMED, end: 0, outer_frame: 0, cpu_before: 0, flags: 0, quiet: false })
 }
 
 #[inline(always)]
-fn open(state: &mut State, frame: usize, call: Call, mut flags: u8, may_find_nothing: bool) -> Option<Span> {
+fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
     if state.suppressed_by != 0 && state.is_suppressed(frame) {
         return None;
     }
@@ -75,11 +80,8 @@ fn open(state: &mut State, frame: usize, call: Call, mut flags: u8, may_find_not
         flags |= record::INNER;
     }
     state.frame = frame;
-    let mut cpu_before = 0;
-    if may_find_nothing && state.memory.may_go_untimed(call) {
-        return Some(Span { state, start: UNTIMED, end: 0, outer_frame, cpu_before, flags, quiet: false });
-    }
     let mut start = clock::ticks();
+    let mut cpu_before = 0;
     if start.wrapping_sub(state.last_end) > clock::long_ticks() && may_read_clocks(state) {
         cpu_before = read_cpu(state, start, &mut flags);
         flags |= record::CPU_BEFORE;
@@ -202,35 +204,17 @@ impl Span {
         }
     }
 
-    /// Counts the call as one more that found nothing, if it goes untimed: then it is over. False: its end is to be
-    /// noted, and it is to be recorded.
+    /// True for a call that goes untimed, if it finds nothing.
     #[inline(always)]
-    pub fn count_untimed<const N: usize>(&self, call: Call, outcome: i64, numbers: &[i64; N]) -> bool {
-        if self.start != UNTIMED {
-            return false;
-        }
-        // SAFETY: as in `leave`.
-        let state = unsafe { &mut *self.state };
-        if state.cursor.is_null() || state.encoding.load(Ordering::Relaxed) {
-            return false;
-        }
-        state.encoding.store(true, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        // SAFETY: whatever moves the records or writes another one ends the row.
-        let counted = unsafe { state.memory.count_untimed(call, self.flags, outcome, numbers) };
-        compiler_fence(Ordering::SeqCst);
-        state.encoding.store(false, Ordering::Relaxed);
-        if state.side_used.load(Ordering::Relaxed) != 0 {
-            append_side_slots(state);
-        }
-        counted
+    pub fn is_untimed(&self) -> bool {
+        self.start == UNTIMED
     }
 
-    /// As [`Span::returned`], for a call that [`enter_poll`] entered.
+    /// As [`Span::returned`], for a call that [`enter_untimed`] may have entered.
     #[inline(always)]
     pub fn poll_returned(&mut self) {
         self.returned();
-        if self.start == UNTIMED {
+        if self.is_untimed() {
             self.estimate_start();
         }
     }
@@ -266,6 +250,25 @@ impl Span {
     pub fn state(&self) -> *mut State {
         self.state
     }
+}
+
+/// Counts an untimed call as one more that found nothing: then it is over, but for its frame. False: its end is to be noted,
+/// and it is to be recorded.
+#[inline(always)]
+pub fn count_untimed<const N: usize>(state: &mut State, call: Call, outcome: i64, numbers: &[i64; N]) -> bool {
+    if state.encoding.load(Ordering::Relaxed) {
+        return false;
+    }
+    state.encoding.store(true, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: whatever moves the records or writes another one ends the row.
+    let counted = unsafe { state.memory.count_untimed(call, 0, outcome, numbers) };
+    compiler_fence(Ordering::SeqCst);
+    state.encoding.store(false, Ordering::Relaxed);
+    if state.side_used.load(Ordering::Relaxed) != 0 {
+        append_side_slots(state);
+    }
+    counted
 }
 
 /// A reading at the end of a long call. The flag `WAITED` stays what it says of the gap before the call.

@@ -11,7 +11,7 @@
 //! the trace, since it only names what it has written since.
 
 use crate::calls::Call;
-use crate::record::{BEGAN, COMPLETE, FAILED, INNER, Text};
+use crate::record::{BEGAN, COMPLETE, FAILED, INNER, Text, Times};
 use crate::repeats::Repeats;
 
 /// How many bodies are remembered.
@@ -158,20 +158,27 @@ impl KeptText {
 }
 
 /// What a writer remembers. All zero bytes are a valid, empty one.
+///
+/// What a row of polls needs stands in front, close to what its owner needs for every call: a program that polls between
+/// accesses all over its memory finds little of ours in the cache.
+#[repr(C)]
 pub struct Writer {
+    pub(crate) repeats: Repeats,
+    /// The body of the row that is being counted.
+    polled: Kept,
     bodies: [Kept; BODIES],
     heads: [KeptText; HEADS],
     texts: [KeptText; TEXTS],
-    pub(crate) repeats: Repeats,
 }
 
 impl Writer {
     /// An empty one.
     pub const NEW: Writer = Writer {
+        repeats: Repeats::NONE,
+        polled: Kept([0; WORDS]),
         bodies: [Kept([0; WORDS]); BODIES],
         heads: [KeptText::NONE; HEADS],
         texts: [KeptText::NONE; TEXTS],
-        repeats: Repeats::NONE,
     };
 
     /// Forgets everything; what is written next stands for itself.
@@ -184,10 +191,29 @@ impl Writer {
         self.repeats.end_row();
     }
 
-    /// True when the latest record has this body.
+    /// Counts a call that did again what the latest record says, as the next one of its row; the bytes of the record that
+    /// was made for this. `None`: it did something else.
+    ///
+    /// # Safety
+    /// As for [`crate::record::encode`].
     #[inline(always)]
-    pub(crate) fn is_latest<const N: usize>(&self, body: &Body<'_, N>) -> bool {
-        self.repeats.latest.checked_sub(1).is_some_and(|place| self.knows(place, body))
+    pub(crate) unsafe fn count_again<const N: usize>(
+        &mut self,
+        at: *mut u8,
+        call: Call,
+        times: Times,
+        body: &Body<'_, N>,
+    ) -> Option<usize> {
+        let place = self.repeats.latest.checked_sub(1)?;
+        if !self.knows(place, body) {
+            return None;
+        }
+        // SAFETY: as the caller vouches.
+        let bytes = unsafe { self.repeats.add(at, call, times) };
+        if bytes != 0 {
+            body.keep_at(&mut self.polled);
+        }
+        Some(bytes)
     }
 
     /// True when this call, if it finds nothing, may be counted without times: the clock need not be read before it.
@@ -209,7 +235,7 @@ impl Writer {
         numbers: &[i64; N],
     ) -> bool {
         let body = Body::of(call, flags, outcome, numbers, &[]);
-        let counts = self.may_go_untimed(call) && body.is_some_and(|body| self.is_latest(&body));
+        let counts = self.may_go_untimed(call) && body.is_some_and(|body| body.is_at(&self.polled));
         if counts {
             // SAFETY: a call may go untimed only while there is a record that counts its row.
             unsafe { self.repeats.add_untimed() };

@@ -108,9 +108,11 @@ pub unsafe fn encode<const N: usize>(
         return unsafe { encode_whole(Some(memory), at, call, flags, times, outcome, numbers, texts, list) };
     };
     let is_idle = flags & !BODY_FLAGS == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers);
-    if is_idle && memory.is_latest(&body) {
+    if is_idle {
         // SAFETY: as the caller vouches.
-        return unsafe { memory.repeats.add(at, call, times) };
+        if let Some(bytes) = unsafe { memory.count_again(at, call, times, &body) } {
+            return bytes;
+        }
     }
     let place = body.place();
     let known = memory.knows(place, &body);

@@ -25,6 +25,8 @@ pub(crate) struct Repeats {
     at: *mut u8,
     /// What it says.
     pub(crate) count: u64,
+    /// That as it is written.
+    count_word: u64,
     timed: u64,
     end: u64,
     pub(crate) took: u64,
@@ -41,6 +43,7 @@ impl Repeats {
         latest: 0,
         at: core::ptr::null_mut(),
         count: 0,
+        count_word: varint::eight(0),
         timed: 0,
         end: 0,
         took: 0,
@@ -68,7 +71,6 @@ impl Repeats {
             *self = Repeats { latest: self.latest, at, call: call as u16, ..Repeats::NONE };
         }
         let between = times.end.saturating_sub(times.took);
-        self.count += 1;
         self.timed += 1;
         self.end += times.end;
         self.took += times.took + (u64::from(self.untimed) * times.took).min(between);
@@ -81,7 +83,7 @@ impl Repeats {
         unsafe {
             varint::write_eight(self.at.add(4), gap(self.end, self.took));
             varint::write_eight(self.at.add(12), self.took);
-            self.write_count();
+            self.add_one();
             varint::write_eight(self.at.add(29), zigzag(self.timed as i64));
             if !is_new {
                 return 0;
@@ -98,19 +100,21 @@ impl Repeats {
     /// There must be a record of the row, where it was made.
     #[inline(always)]
     pub(crate) unsafe fn add_untimed(&mut self) {
-        self.count += 1;
         self.untimed_left -= 1;
         self.untimed += 1;
         // SAFETY: as the caller vouches.
-        unsafe { self.write_count() };
+        unsafe { self.add_one() };
     }
 
     /// # Safety
     /// As for [`Repeats::add_untimed`].
     #[inline(always)]
-    unsafe fn write_count(&self) {
+    unsafe fn add_one(&mut self) {
+        const ONE: u64 = zigzag(1);
+        self.count_word = varint::eight_more(self.count_word, zigzag(self.count as i64), ONE);
+        self.count += 1;
         // SAFETY: as the caller vouches.
-        unsafe { varint::write_eight(self.at.add(21), zigzag(self.count as i64)) };
+        unsafe { varint::write_word(self.at.add(21), self.count_word) };
     }
 }
 

@@ -45,12 +45,34 @@ pub unsafe fn write(at: *mut u8, mut value: u64) -> *mut u8 {
 /// `at` must be valid for writing eight bytes.
 #[inline(always)]
 pub unsafe fn write_eight(at: *mut u8, value: u64) {
+    // SAFETY: as the caller vouches.
+    unsafe { write_word(at, eight(value)) };
+}
+
+/// Writes the eight bytes of a varint, stored at once.
+///
+/// # Safety
+/// As for [`write_eight`].
+#[inline(always)]
+pub unsafe fn write_word(at: *mut u8, word: u64) {
+    // SAFETY: as the caller vouches.
+    unsafe { at.cast::<u64>().write_unaligned(word.to_le()) };
+}
+
+/// The eight bytes of the varint of `value + added`, from those of `value`'s: a sum of the lowest bytes, mostly.
+#[inline(always)]
+pub fn eight_more(word: u64, value: u64, added: u64) -> u64 {
+    if (word & 0x7f) + added < 0x80 { word + added } else { eight(value + added) }
+}
+
+/// The eight bytes of a varint of which the lowest 56 bits count; the lowest byte is the first.
+#[inline(always)]
+pub const fn eight(value: u64) -> u64 {
     // Halves, quarters, eighths: each step makes room for the top bits of the lower parts.
     let word = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
     let word = word & 0x0000_3fff_0000_3fff | (word & 0x0fff_c000_0fff_c000) << 2;
     let word = word & 0x007f_007f_007f_007f | (word & 0x3f80_3f80_3f80_3f80) << 1;
-    // SAFETY: as the caller vouches.
-    unsafe { at.cast::<u64>().write_unaligned((word | 0x0080_8080_8080_8080).to_le()) };
+    word | 0x0080_8080_8080_8080
 }
 
 /// Appends `value`.
@@ -142,6 +164,10 @@ mod tests {
             unsafe { write_eight(bytes.as_mut_ptr(), value) };
             let mut rest = &bytes[..];
             assert_eq!((read(&mut rest), rest.len()), (Some(value), 0), "{value:x}");
+            let more = value.wrapping_add(2) & (u64::MAX >> 8);
+            if more > value {
+                assert_eq!(eight_more(eight(value), value, 2), eight(more), "{value:x}");
+            }
         }
     }
 }

@@ -66,7 +66,7 @@ impl<'a> Batch<'a> {
     pub unsafe fn add<R: Recorder>(&mut self, open: R::Open, call: Call, index: usize, position: usize) {
         // A handle that found no room is listed as 0, which is no handle of any implementation.
         let handle = self.handles.get(index).copied().unwrap_or(0);
-        if handle == self.mpi.predefined.request_null {
+        if handle == self.mpi.request_null() {
             return;
         }
         if self.used + EACH > self.list.len() {
@@ -112,7 +112,7 @@ impl<'a> Batch<'a> {
     /// Where the indices of this call start. MPICH before 4.1 counts from 0 in the `mpi_f08` module, too; it shows
     /// in the requests that have become null.
     unsafe fn first_index<L: Language>(&self, requests: Ptr, indices: Ptr, completed: usize) -> c_int {
-        let null = self.mpi.predefined.request_null;
+        let null = self.mpi.request_null();
         let is_done = |index: usize| {
             let before = self.handles.get(index).copied().unwrap_or(null);
             // SAFETY: the application's array has at least as many requests as were copied.

@@ -36,7 +36,7 @@ pub unsafe fn create<R: Recorder, L: Language>(
     let new = match result {
         // SAFETY: the call succeeded, so the place is valid and holds the handle.
         SUCCESS => unsafe { L::handle_at(mpi, Handle::Comm, place, 0) },
-        _ => mpi.predefined.comm_null,
+        _ => mpi.comm_null(),
     };
     let numbers = [from, mpi.comm(new)];
     if numbers[1] == COMM_NULL {

@@ -24,6 +24,7 @@ pub unsafe fn wait<R: Recorder, L: Language>(
 }
 
 /// `MPI_Test`
+#[inline(always)]
 pub unsafe fn test<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
@@ -43,7 +44,7 @@ pub unsafe fn test<R: Recorder, L: Language>(
     }
     R::returned(open);
     // SAFETY: results are read only after success.
-    let completed = unsafe { completed(result, flag) } && request != mpi.predefined.request_null;
+    let completed = unsafe { completed(result, flag) } && request != mpi.request_null();
     // SAFETY: the status is filled when a request completed.
     let Status { source, tag, bytes } = unsafe { matched(mpi, completed, status) };
     let list = [request as i64, source, tag, bytes];
@@ -66,6 +67,7 @@ pub unsafe fn wait_any<R: Recorder, L: Language>(
 }
 
 /// `MPI_Testany`
+#[inline(always)]
 pub unsafe fn test_any<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
@@ -109,6 +111,7 @@ pub unsafe fn wait_all<R: Recorder, L: Language>(
 }
 
 /// `MPI_Testall`
+#[inline(always)]
 pub unsafe fn test_all<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,

@@ -24,6 +24,7 @@ pub unsafe fn probe<R: Recorder, L: Language>(
 }
 
 /// `MPI_Iprobe`
+#[inline(always)]
 pub unsafe fn try_probe<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,

@@ -38,14 +38,26 @@ unsafe impl Recorder for Shim {
 
     #[inline(always)]
     fn enter_poll(call: Call, may_find_nothing: bool) -> Option<Open> {
-        enclose(span::enter_poll(call, may_find_nothing)?)
+        if !may_find_nothing {
+            return Shim::enter();
+        }
+        let Some(span) = span::enter_untimed(call) else { return Shim::enter() };
+        let mut open = Open(NonNull::new(span.state())?);
+        // SAFETY: this thread's state, while the hook runs.
+        let state = unsafe { open.0.as_mut() };
+        state.mpi_frame = state.frame;
+        state.mpi_span = span;
+        Some(open)
     }
 
     #[inline(always)]
     fn count_in_vain<const N: usize>(mut open: Open, call: Call, numbers: &[i64; N]) -> bool {
-        let counted = open.span().is_some_and(|span| span.count_untimed(call, 0, numbers));
+        // SAFETY: this thread's state, while the hook runs.
+        let state = unsafe { open.0.as_mut() };
+        let counted = state.mpi_span.is_untimed() && span::count_untimed(state, call, 0, numbers);
         if counted {
-            Shim::abandon(open);
+            // No other call is around one that goes untimed.
+            (state.frame, state.mpi_frame) = (0, 0);
         }
         counted
     }
