@@ -245,7 +245,7 @@ impl Writer {
 
     /// What a call of the row that is being counted takes on average, units.
     pub fn mean_took(&self) -> u64 {
-        self.repeats.took / self.repeats.count.max(1)
+        self.repeats.mean_took()
     }
 
     #[inline(always)]

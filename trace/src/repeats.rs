@@ -23,18 +23,16 @@ pub(crate) struct Repeats {
     pub(crate) latest: usize,
     /// The record that counts how often it came again; null when there is none.
     at: *mut u8,
-    /// What it says.
-    pub(crate) count: u64,
-    /// That as it is written.
-    count_word: u64,
+    /// What it says: how many, as that is written; how many were timed; the times.
+    count: u64,
     timed: u64,
     end: u64,
-    pub(crate) took: u64,
+    took: u64,
     /// The call, while there is a record.
     pub(crate) call: u16,
-    /// How many of the next may go untimed, and how many did since the latest that did not.
+    /// How many of the next may go untimed, and how many that was after the latest that did not.
     pub(crate) untimed_left: u8,
-    untimed: u8,
+    untimed_granted: u8,
 }
 
 impl Repeats {
@@ -42,14 +40,13 @@ impl Repeats {
     pub(crate) const NONE: Repeats = Repeats {
         latest: 0,
         at: core::ptr::null_mut(),
-        count: 0,
-        count_word: varint::eight(0),
+        count: varint::eight(0),
         timed: 0,
         end: 0,
         took: 0,
         call: 0,
         untimed_left: 0,
-        untimed: 0,
+        untimed_granted: 0,
     };
 
     /// Something else has been recorded, or the record is no longer where it was.
@@ -57,7 +54,7 @@ impl Repeats {
     pub(crate) fn end_row(&mut self) {
         self.at = core::ptr::null_mut();
         self.latest = 0;
-        self.untimed_left = 0;
+        (self.untimed_left, self.untimed_granted) = (0, 0);
     }
 
     /// Counts a timed one, in the record of the row; returns the length of that record if it was made for this.
@@ -71,12 +68,13 @@ impl Repeats {
             *self = Repeats { latest: self.latest, at, call: call as u16, ..Repeats::NONE };
         }
         let between = times.end.saturating_sub(times.took);
+        let untimed = u64::from(self.untimed_granted - self.untimed_left);
         self.timed += 1;
         self.end += times.end;
-        self.took += times.took + (u64::from(self.untimed) * times.took).min(between);
-        self.untimed = 0;
+        self.took += times.took + (untimed * times.took).min(between);
         let may_skip = self.timed >= TIMED_FIRST && times.took <= LONGEST_UNTIMED;
-        self.untimed_left = if may_skip { TIMED_EVERY as u8 - 1 } else { 0 };
+        self.untimed_granted = if may_skip { TIMED_EVERY as u8 - 1 } else { 0 };
+        self.untimed_left = self.untimed_granted;
         // Length, key (two bytes), flags, gap, took, result, count, timed.
         const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8 + 8;
         // SAFETY: the record lies at `self.at`, or there is room for it.
@@ -101,7 +99,6 @@ impl Repeats {
     #[inline(always)]
     pub(crate) unsafe fn add_untimed(&mut self) {
         self.untimed_left -= 1;
-        self.untimed += 1;
         // SAFETY: as the caller vouches.
         unsafe { self.add_one() };
     }
@@ -110,11 +107,15 @@ impl Repeats {
     /// As for [`Repeats::add_untimed`].
     #[inline(always)]
     unsafe fn add_one(&mut self) {
-        const ONE: u64 = zigzag(1);
-        self.count_word = varint::eight_more(self.count_word, zigzag(self.count as i64), ONE);
-        self.count += 1;
+        self.count = varint::eight_more(self.count, zigzag(1));
         // SAFETY: as the caller vouches.
-        unsafe { varint::write_word(self.at.add(21), self.count_word) };
+        unsafe { varint::write_word(self.at.add(21), self.count) };
+    }
+
+    /// What a call of the row takes on average, units.
+    #[cold]
+    pub(crate) fn mean_took(&self) -> u64 {
+        self.took / (varint::of_eight(self.count) >> 1).max(1)
     }
 }
 

@@ -81,13 +81,28 @@ pub unsafe fn test_any<R: Recorder, L: Language>(
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     // SAFETY: inputs of the call; it fills one status.
-    let mut batch = unsafe { Batch::new::<R, L>(open, &mpi, count, requests, Some(status)) };
+    let batch = unsafe { Batch::new::<R, L>(open, &mpi, count, requests, Some(status)) };
     let result = real(status);
     // SAFETY: as the caller vouches.
     if unsafe { in_vain(result, flag) } && batch.count_in_vain::<R>(open, call) {
         return result;
     }
     R::returned(open);
+    // SAFETY: as above.
+    unsafe { leave_any::<R, L>(batch, open, call, result, requests, index, flag) }
+}
+
+/// Apart, so that a poll in vain does not have to put the batch into memory for it.
+#[inline(never)]
+unsafe fn leave_any<R: Recorder, L: Language>(
+    mut batch: Batch,
+    open: R::Open,
+    call: Call,
+    result: c_int,
+    requests: Ptr,
+    index: Ptr,
+    flag: Ptr,
+) -> c_int {
     // SAFETY: results are read only after success. A negative index is MPI_UNDEFINED: all requests were null.
     unsafe {
         if completed(result, flag) {

@@ -45,8 +45,13 @@ unsafe impl Recorder for Shim {
         let mut open = Open(NonNull::new(span.state())?);
         // SAFETY: this thread's state, while the hook runs.
         let state = unsafe { open.0.as_mut() };
-        state.mpi_frame = state.frame;
-        state.mpi_span = span;
+        // Stores wait for those of the program that miss the cache: none is made that changes nothing.
+        if state.mpi_frame != state.frame {
+            state.mpi_frame = state.frame;
+        }
+        if !state.mpi_span.is_untimed() {
+            state.mpi_span = span;
+        }
         Some(open)
     }
 
@@ -57,7 +62,7 @@ unsafe impl Recorder for Shim {
         let counted = state.mpi_span.is_untimed() && span::count_untimed(state, call, 0, numbers);
         if counted {
             // No other call is around one that goes untimed.
-            (state.frame, state.mpi_frame) = (0, 0);
+            state.frame = 0;
         }
         counted
     }
@@ -134,7 +139,7 @@ fn enclose(span: Span) -> Option<Open> {
     let mut open = Open(NonNull::new(span.state())?);
     // SAFETY: this thread's state, while the hook runs.
     let state = unsafe { open.0.as_mut() };
-    if state.mpi_frame != 0 && frame < state.mpi_frame {
+    if span.is_inside_another() && state.mpi_frame != 0 && frame < state.mpi_frame {
         span.forget();
         return None;
     }
