@@ -107,6 +107,10 @@ fn start() {
     // SAFETY: MODE is STARTING.
     let folder = unsafe { FOLDER.get_mut() };
     let decision = settings::decide(folder);
+    if !decision.record {
+        MODE.store(OFF, Ordering::Release);
+        return;
+    }
     FOLDER_LENGTH.store(decision.folder_length, Ordering::Relaxed);
     if decision.extent.is_process_only() {
         CAPABILITIES.fetch_or(header::PROCESS_ONLY, Ordering::Relaxed);
@@ -116,11 +120,7 @@ fn start() {
     // SAFETY: MODE is STARTING.
     unsafe { note_machine(BOOT_ID.get_mut(), HOST.get_mut()) };
     measure_cost();
-    let mode = match (decision.record, decision.extent.is_process_only()) {
-        (false, _) => OFF,
-        (true, true) => PROCESS_ONLY,
-        (true, false) => RECORDING,
-    };
+    let mode = if decision.extent.is_process_only() { PROCESS_ONLY } else { RECORDING };
     MODE.store(mode, Ordering::Release);
 }
 
