@@ -19,8 +19,9 @@ use syn_trace::record;
 const FIRST_BYTES: usize = 64 << 10;
 /// Bytes by which a file grows.
 const GROW_BYTES: usize = 1 << 20;
-/// Records that a signal handler could not append because it interrupted the writing of another one.
-pub const SIDE_SLOTS: usize = 8;
+/// Records that signal handlers could not append because they interrupted the writing of another one. A timer that runs
+/// out faster than its handler returns interrupts the same one again and again. Memory that is not used costs nothing.
+pub const SIDE_SLOTS: usize = 256;
 /// Bytes of one of them.
 pub const SIDE_BYTES: usize = 512;
 /// Bytes of scratch memory for lists and statuses.
