@@ -204,12 +204,6 @@ impl Span {
         }
     }
 
-    /// True when a hook around this one is under way.
-    #[inline(always)]
-    pub fn is_inside_another(&self) -> bool {
-        self.outer_frame != 0
-    }
-
     /// True for a call that goes untimed, if it finds nothing.
     #[inline(always)]
     pub fn is_untimed(&self) -> bool {
@@ -261,19 +255,14 @@ impl Span {
 /// Counts an untimed call as one more that found nothing: then it is over, but for its frame. False: its end is to be noted,
 /// and it is to be recorded.
 #[inline(always)]
-pub fn count_untimed<const N: usize>(
-    state: &mut State,
-    call: Call,
-    outcome: i64,
-    numbers: &[i64; N],
-) -> bool {
+pub fn count_untimed<const N: usize>(state: &mut State, call: Call, numbers: &[i64; N]) -> bool {
     if state.encoding.load(Ordering::Relaxed) {
         return false;
     }
     state.encoding.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     // SAFETY: whatever moves the records or writes another one ends the row.
-    let counted = unsafe { state.memory.count_untimed(call, 0, outcome, numbers) };
+    let counted = unsafe { state.memory.count_untimed(call, numbers) };
     compiler_fence(Ordering::SeqCst);
     state.encoding.store(false, Ordering::Relaxed);
     if state.side_used.load(Ordering::Relaxed) != 0 {

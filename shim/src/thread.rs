@@ -62,7 +62,7 @@ pub struct State {
     pub last_end: u64,
     /// The stack address of the outermost hook under way, 0 when there is none.
     pub frame: usize,
-    /// The stack address of the MPI call under way, 0 when there is none; left over, if no hook is under way.
+    /// The stack address of the MPI call under way, 0 when there is none.
     pub mpi_frame: usize,
     /// That call; of a state that is new (all zero), none.
     pub mpi_span: Span,

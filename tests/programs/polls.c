@@ -1,6 +1,7 @@
 /* polls: one rank that asks for messages long before it sends them to itself, in all the ways in which MPI can be asked,
  * while a timer's handler writes bytes. Prints how often each call was made.
  */
+#define _GNU_SOURCE
 #include "common_mpi.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -96,6 +97,37 @@ static void ask(const char *name, question question, int receives)
     CHECK_EQ(w.in[0], 7);
 }
 
+static ssize_t meet(void *count, const char *text, size_t bytes)
+{
+    (void)text;
+    MPI_Barrier(MPI_COMM_SELF);
+    ++*(int *)count;
+    return (ssize_t)bytes;
+}
+
+/* A stream of the program's own calls MPI from inside fflush(3), after a row of questions of any length. */
+static void meet_in_streams(void)
+{
+    int in, flag, met = 0, tests = 0;
+    MPI_Request request;
+    cookie_io_functions_t functions = {.write = meet};
+    FILE *stream = fopencookie(&met, "w", functions);
+    CHECK(stream != NULL);
+    MPI_Irecv(&in, 1, MPI_INT, 0, 501, MPI_COMM_WORLD, &request);
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 100 + round; i++, tests++) {
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+            CHECK(!flag);
+        }
+        CHECK(fputc('x', stream) == 'x');
+        CHECK_OK(fflush(stream));
+    }
+    CHECK_OK(fclose(stream));
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    printf("MPI_Test %d\nMPI_Barrier %d\n", tests, met);
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks;
@@ -114,6 +146,7 @@ int main(int argc, char **argv)
     ask("MPI_Improbe", match, 0);
     CHECK_OK(setitimer(ITIMER_REAL, &never, NULL));
     printf("write %d\n", (int)written);
+    meet_in_streams();
     fflush(stdout);
     MPI_Finalize();
     return 0;

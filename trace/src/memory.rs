@@ -222,19 +222,13 @@ impl Writer {
         self.repeats.untimed_left != 0 && self.repeats.call == call as u16
     }
 
-    /// Counts one that went untimed, as a further one of its row. False: it is not of this row, and is to be written.
+    /// Counts one that went untimed and succeeded, inside no other call, as a further one of its row. False: it is not of this row, and is to be written.
     ///
     /// # Safety
     /// As for [`crate::record::encode`].
     #[inline(always)]
-    pub unsafe fn count_untimed<const N: usize>(
-        &mut self,
-        call: Call,
-        flags: u8,
-        outcome: i64,
-        numbers: &[i64; N],
-    ) -> bool {
-        let body = Body::of(call, flags, outcome, numbers, &[]);
+    pub unsafe fn count_untimed<const N: usize>(&mut self, call: Call, numbers: &[i64; N]) -> bool {
+        let body = Body::of(call, 0, 0, numbers, &[]);
         let counts = self.may_go_untimed(call) && body.is_some_and(|body| body.is_at(&self.polled));
         if counts {
             // SAFETY: a call may go untimed only while there is a record that counts its row.

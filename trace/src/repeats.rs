@@ -146,7 +146,7 @@ mod tests {
         fn poll(&mut self, call: Call, took: u64) -> bool {
             self.now += 100 + took;
             // SAFETY: nothing moves.
-            if unsafe { self.memory.count_untimed(call, 0, 0, &[1, 0]) } {
+            if unsafe { self.memory.count_untimed(call, &[1, 0]) } {
                 return false;
             }
             let times = Times { end: self.now - self.last_end, took, ..Times::default() };

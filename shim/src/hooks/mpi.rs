@@ -41,28 +41,20 @@ unsafe impl Recorder for Shim {
         if !may_find_nothing {
             return Shim::enter();
         }
-        let Some(span) = span::enter_untimed(call) else { return Shim::enter() };
-        let mut open = Open(NonNull::new(span.state())?);
-        // SAFETY: this thread's state, while the hook runs.
-        let state = unsafe { open.0.as_mut() };
-        // Stores wait for those of the program that miss the cache: none is made that changes nothing.
-        if state.mpi_frame != state.frame {
-            state.mpi_frame = state.frame;
+        match span::enter_untimed(call) {
+            Some(span) => enclose(span),
+            None => Shim::enter(),
         }
-        if !state.mpi_span.is_untimed() {
-            state.mpi_span = span;
-        }
-        Some(open)
     }
 
     #[inline(always)]
     fn count_in_vain<const N: usize>(mut open: Open, call: Call, numbers: &[i64; N]) -> bool {
         // SAFETY: this thread's state, while the hook runs.
         let state = unsafe { open.0.as_mut() };
-        let counted = state.mpi_span.is_untimed() && span::count_untimed(state, call, 0, numbers);
+        let counted = state.mpi_span.is_untimed() && span::count_untimed(state, call, numbers);
         if counted {
             // No other call is around one that goes untimed.
-            state.frame = 0;
+            (state.frame, state.mpi_frame) = (0, 0);
         }
         counted
     }
@@ -139,7 +131,7 @@ fn enclose(span: Span) -> Option<Open> {
     let mut open = Open(NonNull::new(span.state())?);
     // SAFETY: this thread's state, while the hook runs.
     let state = unsafe { open.0.as_mut() };
-    if span.is_inside_another() && state.mpi_frame != 0 && frame < state.mpi_frame {
+    if state.mpi_frame != 0 && frame < state.mpi_frame {
         span.forget();
         return None;
     }
