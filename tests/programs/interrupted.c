@@ -1,12 +1,9 @@
 /* interrupted: reads from a pipe that a signal interrupts, by a handler with which the kernel goes on reading
  * (`--restart`) or without. Another process sends the signal when the reader sleeps, and then what there is to read.
  */
-#include "common.h"
-#include <fcntl.h>
+#include "processes.h"
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 static volatile sig_atomic_t *handled;
 
@@ -16,23 +13,9 @@ static void handler(int signal)
     *handled = 1;
 }
 
-/* The state letter of a process, as /proc has it behind the name in parentheses. */
-static char state_of(pid_t pid)
-{
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY);
-    CHECK(fd >= 0);
-    CHECK(read(fd, text, sizeof text - 1) > 0);
-    CHECK_OK(close(fd));
-    const char *behind = strrchr(text, ')');
-    CHECK(behind != NULL);
-    return behind[2];
-}
-
 static void sender(pid_t reader, int end)
 {
-    while (state_of(reader) != 'S')
+    while (!sleeps(reader))
         sched_yield();
     CHECK_OK(kill(reader, SIGUSR1));
     while (!*handled)

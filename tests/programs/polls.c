@@ -1,7 +1,6 @@
 /* polls: one rank that asks for messages long before it sends them to itself, in all the ways in which MPI can be asked,
  * while a timer's handler writes bytes. Prints how often each call was made.
  */
-#define _GNU_SOURCE
 #include "common_mpi.h"
 #include <fcntl.h>
 #include <signal.h>

@@ -7,6 +7,20 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+/* True when the process sleeps, as /proc has it behind the name in parentheses. */
+static inline int sleeps(pid_t pid)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    CHECK(read(fd, text, sizeof text - 1) > 0);
+    CHECK_OK(close(fd));
+    const char *behind = strrchr(text, ')');
+    CHECK(behind != NULL);
+    return behind[2] == 'S';
+}
+
 /* Appends the text to the file in one write. */
 static inline void append_text(const char *name, const char *text)
 {

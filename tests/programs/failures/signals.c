@@ -265,19 +265,6 @@ static void append_and_answer(int signal)
     CHECK_EQ(write(ends[1], "a", 1), 1);
 }
 
-/* True when the process sleeps, as /proc has it behind the name in parentheses. */
-static int sleeps(pid_t pid)
-{
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY);
-    CHECK(fd >= 0);
-    CHECK(read(fd, text, sizeof text - 1) > 0);
-    CHECK_OK(close(fd));
-    const char *behind = strrchr(text, ')');
-    return behind && behind[2] == 'S';
-}
-
 /* A child that sends the signal once its parent sleeps. */
 static pid_t interrupter(void)
 {
