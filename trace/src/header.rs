@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// The first eight bytes of a thread file.
 pub const MAGIC: [u8; 8] = *b"SYNTRACE";
 /// The format version this code writes, and the only one it reads.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Bytes of the header; the records follow it.
 pub const HEADER_BYTES: usize = 512;
 

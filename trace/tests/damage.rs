@@ -91,10 +91,14 @@ fn foreign_older_newer_and_short_files_are_told_apart() {
 fn errors_name_the_file_and_both_versions() {
     let folder = Folder::new();
     let mut bytes = craft().bytes();
-    bytes[8] = 9;
-    let message = folder.open(&bytes).unwrap_err().to_string();
-    for part in ["1-1-0.trace", "format 9", "newer than 2", "update"] {
-        assert!(message.contains(part), "{part:?} in {message:?}");
+    for (found, what, remedy) in
+        [(VERSION + 1, "newer", "update syn"), (VERSION - 1, "older", "the release that wrote it")]
+    {
+        bytes[8..12].copy_from_slice(&found.to_le_bytes());
+        let message = folder.open(&bytes).unwrap_err().to_string();
+        for part in ["1-1-0.trace", &format!("format {found}"), &format!("{what} than {VERSION}"), remedy] {
+            assert!(message.contains(part), "{part:?} in {message:?}");
+        }
     }
 }
 

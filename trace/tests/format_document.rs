@@ -43,7 +43,16 @@ fn header_fields_stand_where_the_document_says() {
     let found: Vec<&[&str]> = rows.iter().map(|row| &row[..3]).collect();
     assert_eq!(found, expected);
     assert_eq!((offset_of!(ClockPair, ticks), offset_of!(ClockPair, monotonic_ns)), (0, 8));
-    assert!(document.contains(&format!("# The trace format, version {}\n", header::VERSION)));
+    let version = header::VERSION;
+    for said in [
+        format!("# The trace format, version {version}\n"),
+        format!("| `version` | {version}; 0 until the header is whole |"),
+        format!(
+            "`golden/v{version}.trace` is a file of this version, and `golden/v{version}.txt` what it holds."
+        ),
+    ] {
+        assert!(document.contains(&said), "{said:?} is not in the document");
+    }
     assert!(document.contains(&format!("| 0 … {} | header |", HEADER_BYTES - 1)));
     assert!(document.contains(&format!("`magic` | `{}` |", std::str::from_utf8(&header::MAGIC).unwrap())));
 }

@@ -109,13 +109,12 @@ fn describe(trace: &ThreadTrace) -> String {
 
 #[test]
 fn the_golden_file_is_read_as_ever_and_written_as_ever() {
-    let (file, text) = (golden("v2.trace"), golden("v2.txt"));
+    let [file, text] = ["trace", "txt"].map(|kind| golden(&format!("v{}.{kind}", header::VERSION)));
     if std::env::var_os("SYN_BLESS").is_some() {
         std::fs::write(&file, craft().bytes()).unwrap();
         std::fs::write(&text, describe(&ThreadTrace::open(&file).unwrap())).unwrap();
     }
     let found = describe(&ThreadTrace::open(&file).unwrap());
     assert_eq!(found, std::fs::read_to_string(&text).unwrap(), "what the golden file reads as");
-    assert_eq!(header::VERSION, 2, "a new version has a golden file of its own");
     assert!(craft().bytes() == std::fs::read(&file).unwrap(), "the encoder writes other bytes than it did");
 }
