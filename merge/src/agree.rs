@@ -2,8 +2,11 @@
 //! are alike when call, file and size are.
 
 use crate::clocks::Clocks;
+use crate::dependency::Dependencies;
+use crate::lineage::Lineage;
 use crate::load::Recorded;
 use crate::progress::Progress;
+use crate::rules::thread_create;
 use crate::sweep::{Observer, Seen, sweep};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::hash_map::DefaultHasher;
@@ -34,7 +37,8 @@ impl Agreement {
     }
 }
 
-/// What a run did, thread by thread. Memory: 4 bytes an event.
+/// What the application did in a run, thread by thread; how often libraries' own threads looked around is chance. Memory:
+/// 4 bytes an event.
 #[derive(Debug)]
 pub struct Outline {
     threads: Vec<(String, Vec<u32>)>,
@@ -44,8 +48,11 @@ impl Outline {
     /// Goes through a run. Threads are ordered by rank, then by creation.
     pub fn of(recorded: &Recorded, progress: &Progress) -> Outline {
         let run = &recorded.run;
+        let clocks = Clocks::recorded(run);
         let mut classes = Classes { threads: vec![Vec::new(); run.threads.len()] };
-        sweep(run, &Clocks::recorded(run), progress, &mut [&mut classes]);
+        let mut lineage = Lineage::new(run, &clocks);
+        sweep(run, &clocks, progress, &mut [&mut classes, &mut lineage]);
+        let of_library = thread_create::connect(&lineage, &mut Dependencies::default());
         let rank = |process: usize| recorded.worlds.of_process[process].map(|(_, rank)| rank);
         let mut processes: Vec<usize> =
             (0..run.processes.len()).filter(|&process| !run.processes[process].process_only).collect();
@@ -56,7 +63,8 @@ impl Outline {
                 Some(rank) => format!("rank {rank}"),
                 None => format!("process {number}"),
             };
-            for (nth, &thread) in run.processes[process].threads.iter().enumerate() {
+            let of_application = run.processes[process].threads.iter().filter(|&&thread| !of_library[thread]);
+            for (nth, &thread) in of_application.enumerate() {
                 let name = if nth == 0 { owner.clone() } else { format!("{owner} thread {nth}") };
                 threads.push((name, std::mem::take(&mut classes.threads[thread])));
             }

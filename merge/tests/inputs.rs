@@ -1,7 +1,9 @@
 //! What the program says about runs that are not as they should be, and with which exit code it ends.
 
 mod common;
+mod place;
 
+use place::Place;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,20 +19,7 @@ thread rank=1/2 pid=11
   1900 +600 MPI_Barrier root=-2 comm=1
 ";
 
-struct Place(tempfile::TempDir);
-
 impl Place {
-    fn new() -> Place {
-        Place(tempfile::tempdir().unwrap())
-    }
-
-    fn run(&self, name: &str, text: &str) -> PathBuf {
-        let folder = self.0.path().join(name);
-        fs::create_dir_all(&folder).unwrap();
-        common::write_run(text, &folder);
-        folder
-    }
-
     /// The trace of a process in a run.
     fn trace(&self, run: &Path, pid: u32) -> PathBuf {
         let of_process =

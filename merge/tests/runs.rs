@@ -1,25 +1,12 @@
 //! Several runs of one application, and hosts whose clocks differ.
 
 mod common;
+mod place;
 
-use std::path::{Path, PathBuf};
+use place::Place;
+use std::path::Path;
 use syn_merge::{Merged, Options, merge};
 use syn_plan::{Io, Op};
-
-struct Place(tempfile::TempDir);
-
-impl Place {
-    fn new() -> Place {
-        Place(tempfile::tempdir().unwrap())
-    }
-
-    fn run(&self, name: &str, text: &str) -> PathBuf {
-        let folder = self.0.path().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        common::write_run(text, &folder);
-        folder
-    }
-}
 
 fn merged(runs: &[&Path]) -> anyhow::Result<Merged> {
     merge(&Options { runs: runs.iter().map(|&run| run.to_owned()).collect(), ..Options::default() })
@@ -68,6 +55,31 @@ fn what_differs_is_reported_and_not_rejected() {
         both.plan.about.remarks
     );
     assert!(both.notes.warnings.is_empty());
+}
+
+/// One rank, and a thread that MPI makes for itself, which looks around `looks` times.
+fn with_progress_thread(looks: u64) -> String {
+    let mut text = "thread rank=0/1 pid=10
+        1000 +50 pthread_create thread=9 ; inner
+        900 +500 MPI_Init rank=0 size=1 library=crafted
+        2000 +10 MPI_Barrier root=-2 comm=1
+        thread rank=0/1 pid=10 tid=11 starts=1020
+        1020 +0 thread-start thread=9 creator=10\n"
+        .to_owned();
+    for nth in 0..looks {
+        text += &format!("{} +5 open flags=0 pathname=/proc/{nth} !2\n", 1030 + 10 * nth);
+    }
+    text
+}
+
+#[test]
+fn what_a_librarys_own_threads_do_is_not_compared() {
+    let place = Place::new();
+    let one = place.run("one", &with_progress_thread(5));
+    let other = place.run("other", &with_progress_thread(9));
+    let both = merged(&[&one, &other]).unwrap();
+    assert!(both.agreement.is_empty(), "{:?}", both.agreement);
+    assert_eq!(both.plan.programs.len(), 1, "nor is it in the plan");
 }
 
 #[test]

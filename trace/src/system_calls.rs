@@ -23,7 +23,7 @@ mod table;
 mod unrecorded;
 mod waiting;
 
-pub use files::requests_more;
+pub use files::{AFTER_THE_LOCK, FcntlArgument, fcntl_argument, requests_more};
 pub use table::{call_of, decode};
 pub use unrecorded::{UNRECORDED, is_unrecorded};
 

@@ -12,31 +12,7 @@ use core::ffi::{c_int, c_long, c_ulong, c_void};
 use libc::off_t;
 use syn_trace::calls::Call;
 use syn_trace::record;
-use syn_trace::system_calls::requests_more;
-
-/// The commands whose argument is a number.
-const NUMBERS: [c_int; 10] = [
-    libc::F_DUPFD,
-    libc::F_DUPFD_CLOEXEC,
-    libc::F_SETFD,
-    libc::F_SETFL,
-    libc::F_SETOWN,
-    F_SETSIG,
-    libc::F_SETLEASE,
-    libc::F_NOTIFY,
-    libc::F_SETPIPE_SZ,
-    libc::F_ADD_SEALS,
-];
-
-/// The argument is a `struct flock`. 64-bit systems have one form of it and one number for each command.
-const LOCKS: [c_int; 6] =
-    [libc::F_GETLK, libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_GETLK, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
-
-/// Errors of a lock command that come after the kernel has read the structure.
-const AFTER_THE_LOCK: [c_int; 6] =
-    [libc::EAGAIN, libc::EACCES, libc::EINTR, libc::EDEADLK, libc::ENOLCK, libc::EOVERFLOW];
-
-const F_SETSIG: c_int = 10;
+use syn_trace::system_calls::{AFTER_THE_LOCK, FcntlArgument, fcntl_argument, requests_more};
 
 hooks! {
     Fcntl: fcntl | fcntl64 | __fcntl + fcntl64 (fd: c_int, command: c_int, argument: usize) -> result: c_int,
@@ -101,7 +77,7 @@ static INNER_IOCTL_ENTRY: &Inner = &INNER_IOCTL;
 
 /// The argument where it is a number; pointers are not recorded.
 fn number_of(command: c_int, argument: usize) -> i64 {
-    if NUMBERS.contains(&command) { i64::from(argument as c_int) } else { 0 }
+    if fcntl_argument(command) == FcntlArgument::Number { i64::from(argument as c_int) } else { 0 }
 }
 
 /// `l_type`, `l_whence`, `l_start`, `l_len`, if they are known.
@@ -122,7 +98,7 @@ impl Lock {
 /// If the command takes a structure and the kernel has read it, `argument` points to that.
 unsafe fn lock_of(command: c_int, argument: usize, result: c_int) -> Lock {
     let was_read = result != -1 || AFTER_THE_LOCK.contains(&crate::sys::errno());
-    if !LOCKS.contains(&command) || !was_read {
+    if fcntl_argument(command) != FcntlArgument::Lock || !was_read {
         return Lock { fields: [0; 4], known: false };
     }
     // SAFETY: as the caller vouches; the program may have packed it into a structure of its own.

@@ -2,8 +2,7 @@
 #ifndef SURFACE_H
 #define SURFACE_H
 
-#include "../common.h"
-#include <fcntl.h>
+#include "../files.h"
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -24,20 +23,6 @@ void ring_by_number(void);
 void ring_left(void);
 
 enum { BLOCK = 512 };
-
-/* A new, empty file, open for reading and writing. */
-static inline int new_file(const char *name)
-{
-    int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0644);
-    CHECK(fd >= 0);
-    return fd;
-}
-
-static inline void close_and_remove(int fd, const char *name)
-{
-    CHECK_OK(close(fd));
-    CHECK_OK(unlink(name));
-}
 
 /* A block that tells which one it is. */
 static inline void fill(char *block, int which)

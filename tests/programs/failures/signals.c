@@ -1,5 +1,6 @@
 /* Signals: masks, handlers, and what these do in the middle of everything. */
 #include "cases.h"
+#include "../interrupts.h"
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -171,7 +172,7 @@ void handlers_asked_for(void)
 
 /* ---- handlers that do much ---------------------------------------------------------------------------------------- */
 
-enum { FORKS = 50, NANOSECONDS = 300000 };
+enum { FORKS = 50 };
 
 /* Forks; the child opens, writes one byte and closes. */
 static void fork_in_handler(int signal)
@@ -190,30 +191,17 @@ static void fork_in_handler(int signal)
     errno = error;
 }
 
-static timer_t interrupt_always(void (*handler)(int))
-{
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
-    struct itimerspec interval = {{0, NANOSECONDS}, {0, NANOSECONDS}};
-    timer_t timer;
-    handled = 0;
-    CHECK_OK(sigaction(SIGUSR1, &action, NULL));
-    CHECK_OK(timer_create(CLOCK_MONOTONIC, &event, &timer));
-    CHECK_OK(timer_settime(timer, 0, &interval, NULL));
-    return timer;
-}
-
 /* A handler that interrupts writes at any point forks 50 children, each of which writes one byte. The last call of the
  * program, lseek, tells how many writes there were around, one byte each. */
 void forks_in_handler(void)
 {
     int fd = open("file", O_RDWR | O_CREAT | O_EXCL, 0644);
-    timer_t timer = interrupt_always(fork_in_handler);
+    handled = 0;
+    timer_t timer = start_interrupts(fork_in_handler);
     long long count = 0;
     for (; handled < FORKS; count++)
         CHECK_EQ(pwrite(fd, "f", 1, count), 1);
-    CHECK_OK(timer_delete(timer));
-    CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+    stop_interrupts(timer);
     CHECK_EQ(lseek(fd, 0, SEEK_END), count);
     CHECK_OK(close(fd));
     CHECK_OK(unlink("file"));

@@ -1,12 +1,13 @@
 /* Threads and signal handlers: many, on small stacks, in the middle of something, and after everything. */
 #include "cases.h"
+#include "../interrupts.h"
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <time.h>
 
-enum { HANDLED = 200, NANOSECONDS = 300000 };
+enum { HANDLED = 200 };
 
 static volatile sig_atomic_t handled;
 static int handler_fd;
@@ -24,23 +25,16 @@ static void write_from_handler(int signal)
  * last call, lseek, tells how many bytes the lines had, five each. */
 void handler_amid_streams(void)
 {
-    struct sigaction action = {.sa_handler = write_from_handler, .sa_flags = SA_RESTART};
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
-    struct itimerspec interval = {{0, NANOSECONDS}, {0, NANOSECONDS}};
-    timer_t timer;
     FILE *lines = fopen("lines", "w");
     handler_fd = open("handler", O_RDWR | O_CREAT | O_EXCL | O_APPEND, 0644);
     CHECK(lines != NULL && handler_fd >= 0);
-    CHECK_OK(sigaction(SIGUSR1, &action, NULL));
-    CHECK_OK(timer_create(CLOCK_MONOTONIC, &event, &timer));
-    CHECK_OK(timer_settime(timer, 0, &interval, NULL));
+    timer_t timer = start_interrupts(write_from_handler);
     long long count = 0;
     for (; handled < HANDLED; count++) {
         CHECK_EQ(fprintf(lines, "%s\n", "line"), 5);
         CHECK_OK(fflush(lines));
     }
-    CHECK_OK(timer_delete(timer));
-    CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+    stop_interrupts(timer);
     CHECK_EQ(lseek(fileno(lines), 0, SEEK_END), count * 5);
     CHECK_EQ(lseek(handler_fd, 0, SEEK_END), HANDLED);
     CHECK_OK(fclose(lines));

@@ -2,8 +2,7 @@
 #ifndef SURFACE_H
 #define SURFACE_H
 
-#include "../common.h"
-#include <fcntl.h>
+#include "../files.h"
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -39,20 +38,6 @@ void memory_files(void);
 void bad_descriptors(void);
 void bad_addresses(void);
 void long_paths(void);
-
-/* A new, empty file, open for reading and writing. */
-static inline int new_file(const char *name)
-{
-    int fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0644);
-    CHECK(fd >= 0);
-    return fd;
-}
-
-static inline void close_and_remove(int fd, const char *name)
-{
-    CHECK_OK(close(fd));
-    CHECK_OK(unlink(name));
-}
 
 /* The size of an open file. */
 static inline long long size_of(int fd)

@@ -1,35 +1,15 @@
 /* Signal handlers that do I/O in the middle of the program's own, and that leave it by siglongjmp. */
 #include "surface.h"
+#include "../interrupts.h"
 #include <pthread.h>
 #include <setjmp.h>
-#include <time.h>
 
-enum { TIMES = 200, NANOSECONDS = 300000 };
+enum { TIMES = 200 };
 
 static volatile sig_atomic_t handled;
 static int handler_fd;
 static sigjmp_buf back;
 static volatile sig_atomic_t may_jump;
-
-/* From now on until stop_signals the handler interrupts this process at any point. */
-static timer_t start_signals(void (*handler)(int))
-{
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
-    struct itimerspec interval = {{0, NANOSECONDS}, {0, NANOSECONDS}};
-    timer_t timer;
-    handled = 0;
-    CHECK_OK(sigaction(SIGUSR1, &action, NULL));
-    CHECK_OK(timer_create(CLOCK_MONOTONIC, &event, &timer));
-    CHECK_OK(timer_settime(timer, 0, &interval, NULL));
-    return timer;
-}
-
-static void stop_signals(timer_t timer)
-{
-    CHECK_OK(timer_delete(timer));
-    CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
-}
 
 static void write_from_handler(int signal)
 {
@@ -46,7 +26,8 @@ void writing_handler(void)
     int fd = open("main", O_RDWR | O_CREAT | O_EXCL, 0644);
     handler_fd = open("handler", O_RDWR | O_CREAT | O_EXCL | O_APPEND, 0644);
     CHECK(fd >= 0 && handler_fd >= 0);
-    timer_t timer = start_signals(write_from_handler);
+    handled = 0;
+    timer_t timer = start_interrupts(write_from_handler);
     while (handled < TIMES) {
         uint64_t block[64];
         for (int b = 0; b < 64; b++) {
@@ -57,7 +38,7 @@ void writing_handler(void)
             check_pattern(block, sizeof block, offset, 3);
         }
     }
-    stop_signals(timer);
+    stop_interrupts(timer);
     CHECK_EQ(lseek(fd, 0, SEEK_END), 64 * 64 * 8);
     CHECK_EQ(lseek(handler_fd, 0, SEEK_END), TIMES);
     CHECK_OK(close(fd));
@@ -100,10 +81,11 @@ void jumping_handler(void)
 {
     int fd = open("main", O_RDWR | O_CREAT | O_EXCL, 0644);
     CHECK(fd >= 0);
-    timer_t timer = start_signals(jump_from_handler);
+    handled = 0;
+    timer_t timer = start_interrupts(jump_from_handler);
     while (handled < TIMES)
         write_until_jump(fd);
-    stop_signals(timer);
+    stop_interrupts(timer);
     pthread_t thread;
     CHECK_OK(pthread_create(&thread, NULL, use_files, "file"));
     CHECK_OK(pthread_join(thread, NULL));

@@ -123,38 +123,51 @@ pub(super) fn vmsplice<W: Witness>(seen: &mut Seen<'_, W>) {
     seen.put(Call::Vmsplice, [seen.int(0), total, seen.word(2), seen.unsigned(3)]);
 }
 
-/// The commands of fcntl(2) whose argument is a number.
-const NUMBERS: [c_int; 10] = [
-    libc::F_DUPFD,
-    libc::F_DUPFD_CLOEXEC,
-    libc::F_SETFD,
-    libc::F_SETFL,
-    libc::F_SETOWN,
-    F_SETSIG,
-    libc::F_SETLEASE,
-    libc::F_NOTIFY,
-    libc::F_SETPIPE_SZ,
-    libc::F_ADD_SEALS,
-];
-const F_SETSIG: c_int = 10;
+/// What the argument of a command of fcntl(2) is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FcntlArgument {
+    /// A number.
+    Number,
+    /// A `struct flock`. 64-bit systems have one form of it and one number for each command.
+    Lock,
+    /// None, or a pointer to something else.
+    Other,
+}
 
-/// Those whose argument is a `struct flock`.
-const LOCKS: [c_int; 6] =
-    [libc::F_GETLK, libc::F_SETLK, libc::F_SETLKW, libc::F_OFD_GETLK, libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+/// See [`FcntlArgument`].
+pub fn fcntl_argument(command: c_int) -> FcntlArgument {
+    const F_SETSIG: c_int = 10;
+    match command {
+        libc::F_DUPFD
+        | libc::F_DUPFD_CLOEXEC
+        | libc::F_SETFD
+        | libc::F_SETFL
+        | libc::F_SETOWN
+        | F_SETSIG
+        | libc::F_SETLEASE
+        | libc::F_NOTIFY
+        | libc::F_SETPIPE_SZ
+        | libc::F_ADD_SEALS => FcntlArgument::Number,
+        libc::F_GETLK
+        | libc::F_SETLK
+        | libc::F_SETLKW
+        | libc::F_OFD_GETLK
+        | libc::F_OFD_SETLK
+        | libc::F_OFD_SETLKW => FcntlArgument::Lock,
+        _ => FcntlArgument::Other,
+    }
+}
+
+/// Errors of a lock command that come after the kernel has read the `struct flock`.
+pub const AFTER_THE_LOCK: [c_int; 6] =
+    [libc::EAGAIN, libc::EACCES, libc::EINTR, libc::EDEADLK, libc::ENOLCK, libc::EOVERFLOW];
 
 pub(super) fn fcntl<W: Witness>(seen: &mut Seen<'_, W>) {
     let command = seen.call.args[1] as c_int;
-    let argument = if NUMBERS.contains(&command) { seen.int(2) } else { 0 };
-    let was_read = seen.succeeded_or(&[
-        libc::EAGAIN,
-        libc::EACCES,
-        libc::EINTR,
-        libc::EDEADLK,
-        libc::ENOLCK,
-        libc::EOVERFLOW,
-    ]);
+    let kind = fcntl_argument(command);
+    let argument = if kind == FcntlArgument::Number { seen.int(2) } else { 0 };
     let mut length = 0;
-    if LOCKS.contains(&command) && was_read {
+    if kind == FcntlArgument::Lock && seen.succeeded_or(&AFTER_THE_LOCK) {
         // struct flock: type 2, whence 2, start 8 (at 8), length 8.
         seen.for_each::<24>(seen.call.args[2], 1, |lock, list| {
             let (kind, whence) = (half(lock, 0) as i16, (half(lock, 0) >> 16) as i16);
