@@ -22,10 +22,12 @@
 
 #![allow(clippy::missing_safety_doc)]
 
+mod apart;
 mod clock;
 mod detour;
 mod elf;
 mod hooks;
+mod interruption;
 mod process;
 mod prologue;
 mod real;

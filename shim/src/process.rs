@@ -2,6 +2,7 @@
 //!
 //! Everything here is set once, at start (and again in a forked child), before any thread of the process records.
 
+use crate::apart;
 use crate::clock;
 use crate::settings;
 use crate::span;
@@ -133,6 +134,7 @@ fn note_identity() {
 /// In a forked child: another process, of the same run.
 pub fn start_in_forked_child() {
     note_identity();
+    apart::descriptors_are_own();
 }
 
 fn note_machine(boot_id: &mut [u8; 16], host: &mut [u8; 64]) {
@@ -268,6 +270,7 @@ pub fn first_records(state: &mut State, tid: u32, creator: u32, frame: usize) {
             span::note(state, Call::Unobserved, 0, &[], &[chosen::LEFT_OUT]);
         }
     } else {
+        apart::descriptors_become_shared();
         // SAFETY: no arguments.
         let thread = unsafe { libc::pthread_self() } as i64;
         span::note(state, Call::ThreadStart, 0, &[thread, i64::from(creator)], &[]);
@@ -299,34 +302,26 @@ fn process_start(state: &mut State) {
 /// One record for every descriptor that is open, from the kernel's own list.
 fn inherited_descriptors(state: &mut State) {
     let (entries, rest) = state.scratch().split_at_mut(32 << 10);
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    // SAFETY: the path ends with a zero byte.
-    let folder = unsafe { sys::openat(libc::AT_FDCWD, c"/proc/self/fd".as_ptr().cast(), flags, 0) } as i32;
-    if folder < 0 {
-        return span::note(
-            state,
-            Call::Unobserved,
-            0,
-            &[],
-            &[b"open descriptors at start: /proc is not readable"],
-        );
-    }
-    let mut noted = 0;
+    let (mut noted, mut position) = (0, 0);
     loop {
-        // SAFETY: the buffer is as long as said.
-        let filled = unsafe { sys::getdents64(folder, entries.as_mut_ptr(), entries.len()) };
-        if filled <= 0 || noted > MAX_INHERITED {
+        let Ok((filled, behind)) = apart::apart(|| list_descriptors(entries, position)) else {
+            return span::note(
+                state,
+                Call::Unobserved,
+                0,
+                &[],
+                &[b"open descriptors at start: /proc is not readable"],
+            );
+        };
+        if filled == 0 || noted > MAX_INHERITED {
             break;
         }
-        for fd in directory_entries(&entries[..filled as usize]).filter_map(parse_number) {
-            if fd != folder {
-                noted += 1;
-                inherited_descriptor(state, fd, rest);
-            }
+        position = behind;
+        for fd in directory_entries(&entries[..filled]).filter_map(parse_number) {
+            noted += 1;
+            inherited_descriptor(state, fd, rest);
         }
     }
-    // SAFETY: the descriptor is ours.
-    unsafe { sys::close(folder) };
     if noted > MAX_INHERITED {
         span::note(
             state,
@@ -338,7 +333,25 @@ fn inherited_descriptors(state: &mut State) {
     }
 }
 
-/// Notes what a descriptor is that came from somewhere else; `buffer` is room for its path.
+/// Part of the list, from a position on: bytes of `entries` that were filled in, and where it goes on.
+fn list_descriptors(entries: &mut [u8], position: i64) -> Result<(usize, i64), isize> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero byte, the buffer is as long as said, the descriptor is ours.
+    unsafe {
+        let folder = sys::openat(libc::AT_FDCWD, c"/proc/self/fd".as_ptr().cast(), flags, 0);
+        if folder < 0 {
+            return Err(folder);
+        }
+        let folder = folder as i32;
+        sys::lseek(folder, position, libc::SEEK_SET);
+        let filled = sys::getdents64(folder, entries.as_mut_ptr(), entries.len());
+        let behind = sys::lseek(folder, 0, libc::SEEK_CUR);
+        sys::close(folder);
+        Ok((filled.max(0) as usize, behind as i64))
+    }
+}
+
+/// Notes what a descriptor is that came from somewhere else, if it is open; `buffer` is room for its path.
 pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
     let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut digits = [0; 20];
@@ -346,9 +359,11 @@ pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
     link[14..14 + number.len()].copy_from_slice(number);
     // SAFETY: the buffer is as long as said, the status is valid for writing.
     let (length, status, flags, offset) = unsafe {
-        let length = sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(4096));
         let mut status: libc::stat = core::mem::zeroed();
-        sys::fstat(fd, &mut status);
+        if sys::fstat(fd, &mut status) < 0 {
+            return;
+        }
+        let length = sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(4096));
         let regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
         let offset = if regular { sys::lseek(fd, 0, libc::SEEK_CUR).max(0) } else { 0 };
         (length, status, sys::fcntl(fd, libc::F_GETFL, 0).max(0), offset)

@@ -90,22 +90,23 @@ fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
     Some(Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false })
 }
 
-/// False in a handler that has interrupted the writing of a record, whose readings belong to that record's sequence, and
-/// where system calls of our own could end the process.
+/// False in a handler that has interrupted the writing of a record, whose readings belong to that record's sequence, on a
+/// thread that stands in for another, and where system calls of our own could end the process.
 #[cold]
 fn may_read_clocks(state: &State) -> bool {
-    !state.encoding.load(Ordering::Relaxed) && !process::is_confined()
+    !state.encoding.load(Ordering::Relaxed) && !state.is_apart && !process::is_confined()
 }
 
 /// The frame of the hook that encloses this one, 0 if it is only a leftover.
 #[cold]
 fn outer_frame(state: &mut State, frame: usize) -> usize {
-    if state.is_stale(state.frame, frame) {
-        if state.encoding.load(Ordering::Relaxed) {
-            state.clear_abandoned();
-            state.encoding.store(false, Ordering::Relaxed);
+    // A record that is being written may be a handler's whom nobody announced: then guesses will not do.
+    if state.encoding.load(Ordering::Relaxed) {
+        if state.is_certainly_stale(state.frame, frame) {
+            state.give_up_record();
+            state.frame = 0;
         }
-        compiler_fence(Ordering::SeqCst);
+    } else if state.is_stale(state.frame, frame) {
         state.frame = 0;
     }
     state.frame
@@ -294,32 +295,27 @@ fn write<const N: usize>(
     texts: &[&[u8]],
     list: &[i64],
 ) {
-    if state.encoding.load(Ordering::Relaxed) {
+    if state.encoding.load(Ordering::Relaxed) && is_amid_record(state) {
         return set_aside(state, call, flags, times, end, outcome, numbers, texts, list);
     }
     state.encoding.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     let room = record::room(texts, list);
-    if state.cursor as usize + room > state.limit as usize && !state.make_room(room) {
+    // Read once: where a handler forks, the child finds nothing here when it comes back.
+    let mut at = cursor_of(state);
+    if at as usize + room > state.limit as usize {
+        at = if state.make_room(room) { cursor_of(state) } else { core::ptr::null_mut() };
+    }
+    if at.is_null() {
         state.drop_one();
     } else {
         times.end = clock::units(end).saturating_sub(clock::units(state.last_end));
         // SAFETY: there is room, the area behind the cursor is zero, and the macros that call this give as many
         // numbers, texts and lists as the table says (checked by the tests on every call).
         let bytes = unsafe {
-            record::encode(
-                Some(&mut state.memory),
-                state.cursor,
-                call,
-                flags,
-                times,
-                outcome,
-                numbers,
-                texts,
-                list,
-            )
+            record::encode(Some(&mut state.memory), at, call, flags, times, outcome, numbers, texts, list)
         };
-        state.cursor = state.cursor.wrapping_add(bytes);
+        state.cursor = at.wrapping_add(bytes);
         state.last_end = state.last_end.max(end);
     }
     compiler_fence(Ordering::SeqCst);
@@ -330,6 +326,21 @@ fn write<const N: usize>(
     if state.side_used.load(Ordering::Relaxed) != 0 {
         append_side_slots(state);
     }
+}
+
+/// Where the next record goes, as it is now.
+#[inline(always)]
+fn cursor_of(state: &State) -> *mut u8 {
+    // SAFETY: a field of ours.
+    unsafe { (&raw const state.cursor).read_volatile() }
+}
+
+/// True in a handler that has interrupted the writing of a record, unless it turns out that the handler is gone.
+#[cold]
+#[inline(never)]
+fn is_amid_record(state: &mut State) -> bool {
+    state.leave_handlers_below(frame_address());
+    state.encoding.load(Ordering::Relaxed)
 }
 
 #[cold]
@@ -365,7 +376,7 @@ fn set_aside<const N: usize>(
 /// Appends what handlers set aside. Runs with `encoding` set, so that a further handler uses the remaining slots.
 #[cold]
 #[inline(never)]
-fn append_side_slots(state: &mut State) {
+pub fn append_side_slots(state: &mut State) {
     state.encoding.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     let mut index = 0;

@@ -174,14 +174,15 @@ pub fn map_anonymous(bytes: usize) -> Option<*mut u8> {
     (address > 0).then_some(address as *mut u8)
 }
 
-/// Reads all of a small file into `buffer`; what does not fit is left out. `None` if it cannot be opened.
-pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+/// Reads all of a small file into `buffer`; what does not fit is left out. `Err`: a negated errno, if it cannot be opened.
+pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Result<&'a [u8], isize> {
     // SAFETY: the path ends with a zero byte, the buffer is as long as said.
     unsafe {
-        let fd = openat(libc::AT_FDCWD, path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC, 0) as c_int;
+        let fd = openat(libc::AT_FDCWD, path.as_ptr().cast(), libc::O_RDONLY | libc::O_CLOEXEC, 0);
         if fd < 0 {
-            return None;
+            return Err(fd);
         }
+        let fd = fd as c_int;
         let mut filled = 0;
         while filled < buffer.len() {
             let got = read(fd, buffer.as_mut_ptr().add(filled), buffer.len() - filled);
@@ -191,7 +192,7 @@ pub fn read_file<'a>(path: &core::ffi::CStr, buffer: &'a mut [u8]) -> Option<&'a
             filled += got as usize;
         }
         close(fd);
-        Some(&buffer[..filled])
+        Ok(&buffer[..filled])
     }
 }
 

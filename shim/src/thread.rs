@@ -4,7 +4,9 @@
 //! child finds `cursor == limit == 0`, takes the slow path, sees that the mark is gone, and starts a trace of its
 //! own. That holds for every kind of fork, also those that never passed a hook.
 
+use crate::apart;
 use crate::clock;
+use crate::interruption::Interruptions;
 use crate::process;
 use crate::span::Span;
 use crate::sys;
@@ -24,13 +26,14 @@ const GROW_BYTES: usize = 1 << 20;
 pub const SIDE_SLOTS: usize = 256;
 /// Bytes of one of them.
 pub const SIDE_BYTES: usize = 512;
-/// Bytes of scratch memory for lists and statuses.
+/// Bytes of scratch memory for lists and statuses: of what the thread does itself, and once more of what handlers do that
+/// have interrupted one of its hooks.
 pub const SCRATCH_BYTES: usize = 256 << 10;
 /// The longest file name of a trace, its final zero included.
 const NAME_BYTES: usize = 64;
 
 /// Bytes for the path of the thread's file, apart from the scratch memory, which may hold what is being recorded.
-const PATH_BYTES: usize = 8 << 10;
+const PATH_BYTES: usize = (8 << 10) - size_of::<Inheritance>();
 
 /// In the child of a `vfork`; see [`State::suppressed_by`].
 pub const VFORK_CHILD: usize = usize::MAX;
@@ -66,6 +69,8 @@ pub struct State {
     pub mpi_frame: usize,
     /// That call; of a state that is new (all zero), none.
     pub mpi_span: Span,
+    /// Hooks that signals have interrupted.
+    pub interruptions: Interruptions,
     /// True while a record is being written.
     pub encoding: AtomicBool,
     /// Side slots in use.
@@ -91,6 +96,8 @@ pub struct State {
     stack: (usize, usize),
     /// True once recording has been given up for this thread.
     stopped: bool,
+    /// True while [`apart`] does something for this thread on another one, whose clocks are not this one's.
+    pub is_apart: bool,
     /// The stack address of the call in which nothing else is recorded, 0 when there is none, [`VFORK_CHILD`] in the
     /// child of a `vfork`, which runs in its parent's memory until it calls exec.
     pub suppressed_by: usize,
@@ -102,8 +109,34 @@ pub struct State {
 }
 
 const STATE_BYTES: usize = size_of::<State>().next_multiple_of(PAGE);
-/// The whole private mapping: the state, the scratch memory, room for a path.
-const ALL_BYTES: usize = STATE_BYTES + SCRATCH_BYTES + PATH_BYTES;
+/// What is wiped in a forked child.
+const WIPED_BYTES: usize = STATE_BYTES + 2 * SCRATCH_BYTES;
+/// The whole private mapping: the state, the scratch memory, room for a path, and what a forked child gets to know.
+const ALL_BYTES: usize = WIPED_BYTES + PATH_BYTES + size_of::<Inheritance>();
+
+/// What a forked child needs to know of the parent; it is not wiped there.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Inheritance {
+    /// The parent's records, and their length. The child must not write there.
+    window: *mut u8,
+    window_bytes: usize,
+    /// What the fork hook says before the call; see [`Fork`].
+    fork: Fork,
+}
+
+/// How a child came to be, as far as that is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+enum Fork {
+    /// By a system call that passed no hook: anything may have been under way.
+    #[allow(dead_code, reason = "what zeroed memory holds")]
+    Unseen,
+    /// Between records.
+    Clean,
+    /// In a handler that had interrupted the writing of a record. The child may go back there.
+    AmidRecord,
+}
 
 /// The header of the process's first thread, which also counts what threads lose that have no file.
 static FIRST_HEADER: AtomicPtr<Header> = AtomicPtr::new(core::ptr::null_mut());
@@ -119,19 +152,25 @@ pub fn lose_one() {
 }
 
 impl State {
-    /// The thread's scratch memory.
+    /// The thread's scratch memory. What the thread does itself and what a handler does that has interrupted it have one
+    /// each; handlers that interrupt each other's calls share theirs.
     pub fn scratch(&mut self) -> &'static mut [u8] {
+        let offset = if self.interruptions.is_empty() { STATE_BYTES } else { STATE_BYTES + SCRATCH_BYTES };
         // SAFETY: the mapping made in `map_state` has ALL_BYTES bytes and lives as long as the thread records; only
         // the hook under way uses the scratch.
-        unsafe {
-            core::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>().add(STATE_BYTES), SCRATCH_BYTES)
-        }
+        unsafe { core::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>().add(offset), SCRATCH_BYTES) }
     }
 
     fn path_room(&mut self) -> &'static mut [u8] {
-        let at = (&raw mut *self).cast::<u8>().wrapping_add(STATE_BYTES + SCRATCH_BYTES);
+        let at = (&raw mut *self).cast::<u8>().wrapping_add(WIPED_BYTES);
         // SAFETY: as above; used only by the functions below, which do not nest.
         unsafe { core::slice::from_raw_parts_mut(at, PATH_BYTES) }
+    }
+
+    fn inheritance(&mut self) -> &'static mut Inheritance {
+        let at = (&raw mut *self).cast::<u8>().wrapping_add(WIPED_BYTES + PATH_BYTES);
+        // SAFETY: as above; it lies at the end of a page, every value is valid as zero.
+        unsafe { &mut *at.cast::<Inheritance>() }
     }
 
     /// The header page.
@@ -160,6 +199,11 @@ impl State {
         }
     }
 
+    /// The same without a guess: on stacks that are not the thread's own nothing is known of who calls whom.
+    pub fn is_certainly_stale(&self, earlier: usize, frame: usize) -> bool {
+        self.is_on_stack(frame) && self.is_stale(earlier, frame)
+    }
+
     /// True when calls are not recorded because of the call around them.
     #[cold]
     pub fn is_suppressed(&mut self, frame: usize) -> bool {
@@ -180,13 +224,20 @@ impl State {
     /// Counts a record that could not be written.
     #[cold]
     pub fn drop_one(&mut self) {
-        self.header().dropped.fetch_add(1, Ordering::Relaxed);
+        if self.is_whole() {
+            self.header().dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// False once a forked child has wiped it: whoever was at work with it goes on, and must not do harm.
+    fn is_whole(&self) -> bool {
+        !self.header.is_null()
     }
 
     /// Notes a later clock pair; the wait for the next one doubles up to about 16 ms.
     #[cold]
     pub fn take_pair(&mut self) {
-        if process::is_confined() {
+        if process::is_confined() || !self.is_whole() {
             return;
         }
         let pair = clock::pair();
@@ -202,33 +253,52 @@ impl State {
     #[cold]
     #[inline(never)]
     pub fn make_room(&mut self, bytes: usize) -> bool {
-        if self.stopped || process::is_confined() {
+        if self.stopped || process::is_confined() || !self.is_whole() {
             return false;
         }
         let used = self.window_offset + (self.cursor as u64 - self.window as u64);
         let offset = used & !(PAGE as u64 - 1);
         let length = GROW_BYTES.max((bytes + PAGE).next_multiple_of(PAGE));
-        sys::without_signals(|| self.move_window(used, offset, length))
+        self.move_window(used, offset, length)
     }
 
+    /// Runs as a whole while no handler does.
     fn move_window(&mut self, used: u64, offset: u64, length: usize) -> bool {
-        let Some(window) = self.map_further(offset, length) else {
+        let name = self.name;
+        let room = self.path_room();
+        let moved = apart::apart(|| {
+            let window = process::with_path(room, &name, |path| {
+                let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+                // SAFETY: the path ends with a zero byte.
+                let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0) };
+                Some(if fd < 0 { Err(fd) } else { allocate_and_map(fd as c_int, offset, length) })
+            });
+            self.use_window(window.unwrap_or(Err(-(libc::ENAMETOOLONG as isize)))?, used, offset, length);
+            Ok(())
+        });
+        if moved.is_err() {
             self.stop(header::STATE_STOPPED);
-            return false;
-        };
-        self.header().state.store(header::STATE_RECORDING, Ordering::Relaxed);
+        }
+        moved.is_ok()
+    }
+
+    fn use_window(&mut self, window: *mut u8, used: u64, offset: u64, length: usize) {
+        self.set_header_state(header::STATE_RECORDING);
         let (old, old_bytes) = (self.window, self.window_bytes);
         // The header page of the first mapping stays.
         let keep = if self.window_offset == 0 { PAGE } else { 0 };
-        self.window = window;
-        self.window_bytes = length;
-        self.window_offset = offset;
-        self.limit = window.wrapping_add(length);
+        self.set_window(window, length, offset);
         self.cursor = window.wrapping_add((used - offset) as usize);
         self.memory.moved();
         // SAFETY: nothing points into the old records any more.
         unsafe { sys::munmap(old as usize + keep, old_bytes - keep) };
-        true
+    }
+
+    fn set_window(&mut self, window: *mut u8, bytes: usize, offset: u64) {
+        (self.window, self.window_bytes, self.window_offset) = (window, bytes, offset);
+        self.limit = window.wrapping_add(bytes);
+        let inheritance = self.inheritance();
+        (inheritance.window, inheritance.window_bytes) = (window, bytes);
     }
 
     /// Makes sure of room for `bytes` more, whole files at a time as long as that can be had.
@@ -240,33 +310,48 @@ impl State {
         }
     }
 
-    fn map_further(&mut self, offset: u64, length: usize) -> Option<*mut u8> {
-        let name = self.name;
-        process::with_path(self.path_room(), &name, |path| {
-            // SAFETY: the path ends with a zero byte.
-            let fd = unsafe {
-                sys::openat(libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW, 0)
-            };
-            (fd >= 0).then(|| allocate_and_map(fd as c_int, offset, length)).flatten()
-        })
-    }
-
     /// Ends recording on this thread; what was written stays, the file is cut behind it.
     pub fn stop(&mut self, state: u32) {
-        if self.stopped {
+        if self.stopped || !self.is_whole() {
             return;
         }
         self.take_pair();
-        self.header().state.store(state, Ordering::Release);
+        self.set_header_state(state);
         self.stopped = state != header::STATE_PROCESS_ENDED;
-        let used = self.window_offset + (self.cursor as u64 - self.window as u64);
-        let name = self.name;
-        process::with_path(self.path_room(), &name, |path| {
-            // SAFETY: the path ends with a zero byte. A failure leaves zeros behind the records, which mean the same.
-            Some(unsafe { sys::truncate(path, used) })
+        // A handler's record must find no room in what is cut off.
+        sys::without_signals(|| {
+            let used = self.window_offset + (self.cursor as u64 - self.window as u64);
+            // The next record, if there is one after all (an `execve` that failed), has to map the file again.
+            self.limit = self.cursor;
+            let name = self.name;
+            process::with_path(self.path_room(), &name, |path| {
+                // SAFETY: the path ends with a zero byte. A failure leaves zeros behind the records, which mean the same.
+                Some(unsafe { sys::truncate(path, used) })
+            });
         });
-        // The next record, if there is one after all (an `execve` that failed), has to map the file again.
-        self.limit = self.cursor;
+    }
+
+    /// Before the image is replaced. Where the file cannot be opened any more what is mapped stays mapped: should the call
+    /// fail, it is all there is.
+    pub fn expect_replacement(&mut self) {
+        if !OUT_OF_REACH.load(Ordering::Relaxed) {
+            return self.stop(header::STATE_PROCESS_ENDED);
+        }
+        self.take_pair();
+        self.set_header_state(header::STATE_PROCESS_ENDED);
+    }
+
+    /// The image was not replaced.
+    pub fn replacement_failed(&mut self) {
+        if !self.stopped {
+            self.set_header_state(header::STATE_RECORDING);
+        }
+    }
+
+    fn set_header_state(&mut self, state: u32) {
+        if self.is_whole() {
+            self.header().state.store(state, Ordering::Release);
+        }
     }
 
     /// Unmaps everything. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
@@ -290,16 +375,24 @@ impl State {
         }
     }
 
-    /// The parent's records as the child of a fork sees them: to be replaced by private memory, so that a record
-    /// which the fork interrupted is finished into nothing.
-    pub fn window(&self) -> (usize, usize) {
-        (self.window as usize, self.window_bytes)
+    /// Before a call that forks, and with `false` after it.
+    pub fn fork_follows(&mut self, follows: bool) {
+        let amid_record = self.encoding.load(Ordering::Relaxed);
+        self.inheritance().fork = match (follows, amid_record) {
+            (false, _) => Fork::Unseen,
+            (true, false) => Fork::Clean,
+            (true, true) => Fork::AmidRecord,
+        };
     }
 }
+
+/// True once the run folder may be closed to this process.
+static OUT_OF_REACH: AtomicBool = AtomicBool::new(false);
 
 /// Before a call after which this thread's file cannot be opened any more: room for what may come.
 pub fn grow_ahead() {
     const AHEAD_BYTES: usize = 4 << 20;
+    OUT_OF_REACH.store(true, Ordering::Relaxed);
     let state = tls::get();
     // SAFETY: this thread's state.
     unsafe {
@@ -311,20 +404,20 @@ pub fn grow_ahead() {
 
 /// Reserves the blocks (a file that merely is long enough raises SIGBUS when the disk turns out to be full), maps
 /// them and closes the descriptor.
-fn allocate_and_map(fd: c_int, offset: u64, length: usize) -> Option<*mut u8> {
+fn allocate_and_map(fd: c_int, offset: u64, length: usize) -> Result<*mut u8, isize> {
     // SAFETY: the descriptor is ours; a new shared mapping disturbs nothing.
     unsafe {
         let mut reserved = sys::fallocate(fd, 0, offset, length as u64);
         if reserved == -(libc::EOPNOTSUPP as isize) || reserved == -(libc::ENOSYS as isize) {
             reserved = write_zeros(fd, offset, length);
         }
-        let mut address = -1;
+        let mut address = reserved;
         if reserved == 0 {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             address = sys::mmap(0, length, protection, libc::MAP_SHARED, fd, offset);
         }
         sys::close(fd);
-        (address > 0).then_some(address as *mut u8)
+        if address > 0 { Ok(address as *mut u8) } else { Err(address) }
     }
 }
 
@@ -361,10 +454,10 @@ pub fn obtain(frame: usize) -> Option<*mut State> {
         }
         return None;
     }
-    tls::set(tls::MAKING);
     let stack = (frame.saturating_sub(8 << 20), frame + (64 << 10));
     sys::without_signals(|| {
-        let made = map_state().and_then(|state| start(state, frame, stack, 0));
+        tls::set(tls::MAKING);
+        let made = start_new(frame, stack, 0);
         tls::set(made.unwrap_or(tls::ENDED));
         made
     })
@@ -375,48 +468,68 @@ pub fn begin(frame: usize, stack_bytes: usize, creator: u32) {
     if !tls::get().is_null() || !process::is_recording() {
         return;
     }
-    tls::set(tls::MAKING);
     let stack = (frame.saturating_sub(stack_bytes), frame + PAGE);
-    let made = map_state().and_then(|state| start(state, frame, stack, creator));
-    tls::set(made.unwrap_or(tls::ENDED));
+    sys::without_signals(|| {
+        tls::set(tls::MAKING);
+        let made = start_new(frame, stack, creator);
+        tls::set(made.unwrap_or(tls::ENDED));
+    });
 }
 
 fn map_state() -> Option<*mut State> {
     let memory = sys::map_anonymous(ALL_BYTES)?;
     // SAFETY: the mapping was just made. On kernels before 4.14 the advice fails and only hooked forks are noticed.
-    unsafe { sys::madvise(memory as usize, STATE_BYTES + SCRATCH_BYTES, libc::MADV_WIPEONFORK) };
+    unsafe { sys::madvise(memory as usize, WIPED_BYTES, libc::MADV_WIPEONFORK) };
     Some(memory.cast())
 }
 
-/// The child of a fork: its state is wiped, and so is what the process knew of itself.
+/// The child of a fork: its state is wiped, and so is what the process knew of itself. Where the fork may have interrupted
+/// the writing of a record, the state is left to that, and so is memory in the place of the parent's records.
 fn after_fork(state: *mut State, frame: usize) -> Option<*mut State> {
-    tls::set(tls::MAKING);
-    process::start_in_forked_child();
-    let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));
-    let made = start(state, frame, stack, 0);
-    tls::set(made.unwrap_or(tls::ENDED));
-    made
+    sys::without_signals(|| {
+        tls::set(tls::MAKING);
+        process::start_in_forked_child();
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        // SAFETY: what the parent's thread had mapped, and no other thread of this process knows.
+        let fork = unsafe {
+            let Inheritance { window, window_bytes, fork } = *(*state).inheritance();
+            sys::mmap(window as usize, window_bytes, protection, flags, -1, 0);
+            fork
+        };
+        let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));
+        let made =
+            if fork == Fork::Clean { start(state, frame, stack, 0) } else { start_new(frame, stack, 0) };
+        tls::set(made.unwrap_or(tls::ENDED));
+        made
+    })
 }
 
-/// Called by the fork hook in the child, for kernels that did not wipe the state.
-pub fn wipe_in_forked_child(window: (usize, usize)) {
+/// In the child of a fork that passed a hook. Not only at its first call: a child that does nothing is to be known as well.
+pub fn begin_in_forked_child(frame: usize) {
     let state = tls::get();
-    if !tls::is_state(state) {
-        return;
-    }
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: replaces our own mapping of the parent's records, which this process must not write to.
+    // SAFETY: this thread's state, if it has one.
     unsafe {
-        sys::mmap(window.0, window.1, protection, flags, -1, 0);
-        if sys::getpid() as u32 == process::pid() {
-            return; // A fork handler has made calls, and so the child's trace has begun already.
+        // A fork handler may have made calls, and then the child's trace has begun already.
+        if tls::is_state(state) && sys::getpid() as u32 != process::pid() {
+            if (*state).mark == MARK {
+                // The kernel is older than 4.14.
+                core::ptr::write_bytes(state.cast::<u8>(), 0, STATE_BYTES);
+            }
+            let _ = obtain(frame);
         }
-        (*state).mark = 0;
-        (*state).memory.forget();
-        (*state).cursor = core::ptr::null_mut();
-        (*state).limit = core::ptr::null_mut();
     }
+}
+
+/// For a thread that has no state: `None` if it gets none.
+fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
+    let state = map_state()?;
+    let started = start(state, frame, stack, creator);
+    if started.is_none() {
+        // SAFETY: nobody knows the mapping.
+        unsafe { sys::munmap(state as usize, ALL_BYTES) };
+    }
+    started
 }
 
 fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
@@ -424,7 +537,9 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     let this = unsafe { &mut *state };
     this.side_used.store(0, Ordering::Relaxed);
     this.encoding.store(false, Ordering::Relaxed);
-    (this.frame, this.mpi_frame, this.suppressed_by, this.stopped) = (0, 0, 0, false);
+    (this.frame, this.mpi_frame, this.suppressed_by) = (0, 0, 0);
+    (this.stopped, this.is_apart) = (false, false);
+    this.fork_follows(false);
     // SAFETY: no arguments.
     let tid = unsafe { sys::gettid() } as u32;
     let began = clock::pair();
@@ -433,21 +548,23 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     // Readers look for whole extensions: the file gets its own when its header is whole, so that a thread which is
     // killed in between leaves nothing that looks like a trace.
     let whole = name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
-    let window = process::with_path(this.path_room(), &name[..whole - 1], |path| {
-        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        // SAFETY: the path ends with a zero byte.
-        let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) };
-        let window = (fd >= 0).then(|| allocate_and_map(fd as c_int, 0, FIRST_BYTES))?;
-        if window.is_none() {
-            // SAFETY: as above; the file is ours and empty.
-            unsafe { sys::unlink(path) };
-        }
-        window
+    let room = this.path_room();
+    let window = apart::apart(|| {
+        let window = process::with_path(room, &name[..whole - 1], |path| {
+            let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+            // SAFETY: the path ends with a zero byte.
+            let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) };
+            let window = if fd < 0 { Err(fd) } else { allocate_and_map(fd as c_int, 0, FIRST_BYTES) };
+            if fd >= 0 && window.is_err() {
+                // SAFETY: as above; the file is ours and empty.
+                unsafe { sys::unlink(path) };
+            }
+            Some(window)
+        });
+        window.unwrap_or(Err(-(libc::ENAMETOOLONG as isize)))
     });
-    let Some(window) = window else {
+    let Ok(window) = window else {
         lose_one();
-        // SAFETY: nobody knows the mapping yet.
-        unsafe { sys::munmap(state as usize, ALL_BYTES) };
         return None;
     };
     this.header = window.cast();
@@ -459,9 +576,8 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
             Some(unsafe { sys::call(libc::SYS_rename, [from as usize, to as usize, 0, 0, 0, 0]) })
         })
     });
-    (this.window, this.window_bytes, this.window_offset) = (window, FIRST_BYTES, 0);
+    this.set_window(window, FIRST_BYTES, 0);
     this.cursor = window.wrapping_add(HEADER_BYTES);
-    this.limit = window.wrapping_add(FIRST_BYTES);
     this.stack = stack;
     this.last_end = began.ticks;
     (this.cpu_ns, this.cpu_ticks, this.switches) =

@@ -3,6 +3,7 @@
  */
 #include "common_mpi.h"
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
 
@@ -127,6 +128,41 @@ static void meet_in_streams(void)
     printf("MPI_Test %d\nMPI_Barrier %d\n", tests, met);
 }
 
+static jmp_buf back;
+
+static void jump_back(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm;
+    (void)error;
+    longjmp(back, 1);
+}
+
+__attribute__((noinline)) static char meet_deep(int depth)
+{
+    volatile char frame[4096];
+    frame[0] = depth > 0 ? meet_deep(depth - 1) : 0;
+    if (depth == 0)
+        MPI_Barrier(MPI_COMM_SELF);
+    return frame[0];
+}
+
+/* An error handler jumps out of one send; a barrier follows from deeper on the stack. */
+static void meet_behind_jump(void)
+{
+    MPI_Errhandler handler;
+    int out = 7;
+    MPI_Comm_create_errhandler(jump_back, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    if (setjmp(back) == 0) {
+        MPI_Send(&out, 1, MPI_INT, 99, 1, MPI_COMM_WORLD);
+        fail(__FILE__, __LINE__, "there is no rank 99");
+    }
+    meet_deep(4);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    printf("MPI_Barrier 1\n");
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks;
@@ -146,6 +182,7 @@ int main(int argc, char **argv)
     CHECK_OK(setitimer(ITIMER_REAL, &never, NULL));
     printf("write %d\n", (int)written);
     meet_in_streams();
+    meet_behind_jump();
     fflush(stdout);
     MPI_Finalize();
     return 0;

@@ -12,8 +12,9 @@ use tests::shim;
 const ENDIAN: LittleEndian = LittleEndian;
 
 /// Hooked functions that are recorded under the name of another one, which does the same with fewer arguments.
-const RECORDED_AS: [(&str, &str); 90] = [
+const RECORDED_AS: [(&str, &str); 91] = [
     ("_Exit", "_exit"),
+    ("_Fork", "fork"),
     ("abort", "raise"),
     ("accept4", "accept"),
     ("bsd_signal", "sigaction"),
@@ -167,7 +168,11 @@ const OF_LIBRARIES: [(&str, &[&str]); 3] = [
 const ENTRIES: [&str; 3] = ["iocb", "sqe", "cqe"];
 
 /// Exported for another purpose than recording.
-const NOT_RECORDED: [(&str, &str); 11] = [
+const NOT_RECORDED: [(&str, &str); 15] = [
+    ("longjmp", "tells which calls will never return"),
+    ("_longjmp", "as above"),
+    ("siglongjmp", "as above"),
+    ("__longjmp_chk", "as above"),
     ("mprotect", "tells which mapped files can be written to, for the record of the pages touched"),
     ("pkey_mprotect", "as above"),
     ("io_uring_queue_mmap", "tells where the queues of a ring lie"),

@@ -11,8 +11,8 @@
 //! A handler runs anywhere: on an alternate stack of the smallest size, in the middle of a hook, on a thread without
 //! a trace, because of a fault. So the record is made before the handler is called, in a function whose frame is gone by
 //! then, and only counted where an alternate stack has no room for it; nothing is read but this thread's state; and
-//! where that is being written to, the record is set aside ([`crate::span`]). What the handler itself calls is the application's doing, not that of the call it interrupted:
-//! the mark of the interrupted hook is taken away and put back. A handler that is left by `siglongjmp` leaves it away.
+//! where that is being written to, the record is set aside ([`crate::span`]). What the handler itself calls is the
+//! application's doing, not that of the call it interrupted: see [`crate::interruption`].
 
 use crate::process;
 use crate::span;
@@ -112,19 +112,17 @@ fn note_exhausted() {
 unsafe extern "C-unwind" fn deliver(signal: c_int, info: *mut c_void, context: *mut c_void, in_stub: usize) {
     let index = (in_stub - syn_signal_stubs as *const () as usize) / STUB_BYTES;
     let handler = HANDLERS[index % STUBS].load(Ordering::Relaxed);
-    let interrupted = arrived(signal);
+    // Whatever the handler calls lies below this on the stack.
+    let interrupted = arrived(signal, span::frame_address());
     // SAFETY: the address was stored before the stub was installed, and is what the program wants to be called.
     unsafe { core::mem::transmute::<usize, Handler>(handler)(signal, info, context) };
-    if let Some(interrupted) = interrupted {
-        interrupted.goes_on();
+    if let Some(level) = interrupted {
+        let state = tls::get();
+        if tls::is_state(state) {
+            // SAFETY: this thread's state.
+            unsafe { (*state).resume(level) };
+        }
     }
-}
-
-/// The marks of the hook that a signal interrupted.
-struct Interrupted {
-    state: *mut State,
-    frame: usize,
-    suppressed_by: usize,
 }
 
 /// Bytes of stack below which an arrival is counted and not recorded. Making a record takes about 700 when a further
@@ -133,13 +131,14 @@ const STACK_FOR_RECORD: usize = 1 << 10;
 /// The same for a thread that has no trace yet.
 const STACK_FOR_TRACE: usize = 8 << 10;
 
-/// Records the arrival, and takes away the marks of the interrupted hook, if there is one.
+/// Records the arrival, and takes away the marks of the interrupted hook, if there is one, for a handler that is called
+/// from `frame`.
 #[inline(never)]
-fn arrived(signal: c_int) -> Option<Interrupted> {
+fn arrived(signal: c_int, frame: usize) -> Option<usize> {
     if process::leaves_out(Call::SignalDelivered) {
         return None;
     }
-    let (frame, mut state) = (span::frame_address(), tls::get());
+    let mut state = tls::get();
     // SAFETY: a pointer that is none of the marks points to this thread's state.
     if !tls::is_state(state) || unsafe { (*state).cursor.is_null() } {
         state = obtain(frame)?;
@@ -149,19 +148,13 @@ fn arrived(signal: c_int) -> Option<Interrupted> {
     if state.suppressed_by == VFORK_CHILD {
         return None;
     }
+    state.leave_handlers_below(frame);
     if state.is_on_stack(frame) || has_room(frame, STACK_FOR_RECORD) {
         span::note(state, Call::SignalDelivered, 0, &[i64::from(signal)], &[]);
     } else {
         state.drop_one();
     }
-    // While a record is being written, the mark of its hook tells later ones whether it was abandoned.
-    let is_marked = state.frame != 0 || state.suppressed_by != 0;
-    if !is_marked || state.encoding.load(Ordering::Relaxed) {
-        return None;
-    }
-    let interrupted = Interrupted { state, frame: state.frame, suppressed_by: state.suppressed_by };
-    (state.frame, state.suppressed_by) = (0, 0);
-    Some(interrupted)
+    state.interrupt(frame)
 }
 
 /// The trace of a thread whose first event this is.
@@ -186,18 +179,5 @@ fn has_room(frame: usize, bytes: usize) -> bool {
         }
         let stack = stack.assume_init();
         stack.ss_flags & libc::SS_ONSTACK == 0 || frame.saturating_sub(stack.ss_sp as usize) >= bytes
-    }
-}
-
-impl Interrupted {
-    /// Puts the marks back, unless the handler has forked and this is a child without a trace.
-    fn goes_on(self) {
-        let state = tls::get();
-        // SAFETY: this thread's state, if it still has it.
-        unsafe {
-            if state == self.state && !(*state).cursor.is_null() {
-                ((*state).frame, (*state).suppressed_by) = (self.frame, self.suppressed_by);
-            }
-        }
     }
 }

@@ -26,6 +26,7 @@ pub mod environment;
 pub mod files;
 pub mod handlers;
 pub mod ipc;
+pub mod jumps;
 pub mod libaio;
 pub mod library;
 pub mod list;

@@ -1,6 +1,6 @@
 //! Processes: creation, replacement, end, and waiting for it.
 //!
-//! Not hooked: `clone(2)` and `_Fork`, whose children are noticed at their first call ([`crate::thread`]).
+//! Not hooked: `clone(2)`, whose children are noticed at their first call ([`crate::thread`]).
 
 use super::environment::{Strings, for_child};
 use super::hooks;
@@ -23,14 +23,6 @@ macro_rules! real_function {
     };
 }
 
-/// In the child of a fork: cut loose from the parent's records, then begin a trace of our own.
-#[cold]
-fn in_child(window: (usize, usize)) {
-    thread::wipe_in_forked_child(window);
-    // Not only at its first call: a child that does nothing is to be known as well.
-    let _ = thread::obtain(span::frame_address());
-}
-
 macro_rules! forks {
     ($($name:ident),*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -44,11 +36,16 @@ macro_rules! forks {
                 return unsafe { real() };
             };
             // SAFETY: the state lives while the hook runs; the real call has no arguments.
-            let (window, child) = unsafe { ((*span.state()).window(), real()) };
+            let child = unsafe {
+                (*span.state()).fork_follows(true);
+                real()
+            };
             if child == 0 {
-                in_child(window);
+                thread::begin_in_forked_child(span::frame_address());
                 return 0;
             }
+            // SAFETY: as above.
+            unsafe { (*span.state()).fork_follows(false) };
             span.returned();
             let failed = child < 0;
             span.leave(Call::Fork, failed, if failed { span::errno() } else { child.into() }, &[], &[], &[]);
@@ -56,7 +53,7 @@ macro_rules! forks {
         }
     )* };
 }
-forks!(fork, __fork);
+forks!(fork, __fork, _Fork);
 
 /// vfork(2) returns twice on one stack, and the child overwrites the frames of whatever it returned from: the return
 /// address has to be kept in a register across the system call, as libc itself does it. The child shares all memory
@@ -161,10 +158,12 @@ fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: this thread's state, while the hook runs.
     unsafe {
         span::note(&mut *span.state(), Call::Execve, record::BEGAN, &[], &[path]);
-        (*span.state()).stop(header::STATE_PROCESS_ENDED);
+        (*span.state()).expect_replacement();
     }
     let result = real();
     span.returned();
+    // SAFETY: as above.
+    unsafe { (*span.state()).replacement_failed() };
     span.leave(Call::Execve, true, span::errno(), &[], &[path], &[]);
     result
 }
@@ -398,6 +397,8 @@ fn end(code: c_int) {
     super::mappings::tell_all_touched(&mut span);
     // SAFETY: this thread's state.
     unsafe {
+        // A record that is being written was interrupted by the handler that ends the process.
+        (*span.state()).give_up_record();
         span::note(&mut *span.state(), Call::Exit, record::BEGAN, &[i64::from(code)], &[]);
         (*span.state()).stop(header::STATE_PROCESS_ENDED);
     }

@@ -3,6 +3,7 @@
 use super::files::ErrorNumber;
 use super::hooks;
 use super::sync::ThreadResult;
+use crate::apart;
 use crate::process;
 use crate::real::Outcome;
 use crate::span;
@@ -122,14 +123,16 @@ pub fn leave() {
         return;
     }
     // SAFETY: this thread's state; nothing of it is used after `release`.
-    unsafe {
+    sys::without_signals(|| unsafe {
         if !(*state).cursor.is_null() {
+            // A record that is being written was interrupted by a handler that ended the thread.
+            (*state).give_up_record();
             span::note(&mut *state, Call::ThreadEnd, 0, &[], &[]);
             (*state).stop(header::STATE_THREAD_ENDED);
             tls::set(tls::ENDED);
             (*state).release();
         }
-    }
+    });
 }
 
 /// Makes a thread by `real`, whose routine and argument may be ours, and which returns 0 on success. `flags` as for
@@ -149,6 +152,7 @@ unsafe fn create<T: Outcome>(
     let Some(mut span) = span::enter(Call::PthreadCreate, flags) else { return real(routine, argument) };
     // thrd_create(3) goes through pthread_create(3).
     span.quiet();
+    apart::descriptors_become_shared();
     let birth = process::is_recording().then(|| take(routine, argument, attributes)).flatten();
     let result = match birth {
         Some(birth) => real(born, (&raw const *birth).cast_mut().cast()),

@@ -38,6 +38,16 @@ void threads_at_once(void);
 void many_opens(void);
 void many_descriptors(void);
 void errno_of_everything(void);
+void descriptors_of_ones_own(void);
+void descriptors_used_up(void);
+void signals_at_ends(void);
+void exits_amid_calls(void);
+void fails_to_exec_without_rights(void);
+void forks_keep_memory(void);
+void forks_amid_calls(void);
+void jumps_to_deeper_calls(void);
+void handlers_above_coroutines(void);
+void polls_in_handlers(void);
 
 /* The program file itself, for those parts that start it again as `failures --child WHAT`. */
 extern char self[4096];

@@ -47,6 +47,16 @@ static const struct part parts[] = {
     {"opens", many_opens},
     {"many-descriptors", many_descriptors},
     {"errno", errno_of_everything},
+    {"own-descriptors", descriptors_of_ones_own},
+    {"descriptors-used-up", descriptors_used_up},
+    {"signals-at-ends", signals_at_ends},
+    {"exits-amid-calls", exits_amid_calls},
+    {"exec-without-rights", fails_to_exec_without_rights},
+    {"forks-keep-memory", forks_keep_memory},
+    {"forks-amid-calls", forks_amid_calls},
+    {"jumps-to-deeper", jumps_to_deeper_calls},
+    {"coroutine", handlers_above_coroutines},
+    {"polls-in-handlers", polls_in_handlers},
     {NULL, NULL},
 };
 

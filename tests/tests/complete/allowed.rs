@@ -15,8 +15,11 @@ pub struct Allowed {
 /// All of them, at most ten.
 pub const ALLOWED: [Allowed; 6] = [
     Allowed {
-        because: "the shim's own: it sets itself up and grows its files, in every process",
-        is: |caller, call| caller.maker(call) == Maker::Shim && call.made_thread().is_none(),
+        because: "the shim's own: it sets itself up and grows its files, in every process, on a thread of its own where \
+                  others share the descriptors; processes it makes for the program only, by vfork(2)",
+        is: |caller, call| {
+            caller.maker(call) == Maker::Shim && call.made_thread().is_none_or(|made| made.is_thread)
+        },
     },
     Allowed {
         because: "the dynamic loader's own: it finds and maps libraries by system calls in its own code, before the shim is \

@@ -2,6 +2,7 @@
 //! trace holds what it did. The numbers that are expected here stand in the comments of the programs' parts.
 
 mod calls;
+mod interruptions;
 mod processes;
 mod signals;
 

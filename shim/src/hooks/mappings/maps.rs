@@ -1,6 +1,7 @@
 //! `/proc/self/maps` and `/proc/self/smaps`: what the kernel says of the process's mappings, line by line.
 
 use super::table;
+use crate::apart::apart;
 use crate::process;
 use crate::span::Span;
 use crate::sys;
@@ -14,12 +15,18 @@ const MOST_RESIDENT: u64 = (256 << 20) / table::PAGE as u64;
 /// Calls `each` for every line of a file until it says false; a line that does not fit into the buffer is left out.
 /// False when the file cannot be read.
 fn for_each_line(path: &CStr, buffer: &mut [u8], mut each: impl FnMut(&[u8]) -> bool) -> bool {
+    apart(|| read_lines(path, buffer, &mut each)).is_ok()
+}
+
+/// `Err`: a negated errno, before the first line.
+fn read_lines(path: &CStr, buffer: &mut [u8], mut each: impl FnMut(&[u8]) -> bool) -> Result<(), isize> {
     let flags = libc::O_RDONLY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero byte.
-    let fd = unsafe { sys::openat(libc::AT_FDCWD, path.as_ptr().cast(), flags, 0) } as c_int;
+    let fd = unsafe { sys::openat(libc::AT_FDCWD, path.as_ptr().cast(), flags, 0) };
     if fd < 0 {
-        return false;
+        return Err(fd);
     }
+    let fd = fd as c_int;
     let (mut filled, mut goes_on) = (0, true);
     while goes_on {
         let room = &mut buffer[filled..];
@@ -42,7 +49,7 @@ fn for_each_line(path: &CStr, buffer: &mut [u8], mut each: impl FnMut(&[u8]) -> 
     }
     // SAFETY: the descriptor is ours.
     unsafe { sys::close(fd) };
-    true
+    Ok(())
 }
 
 /// Addresses and the rest of a line that begins with a mapping's: `start-end rest`, hexadecimal.
@@ -117,7 +124,8 @@ pub fn dirty_bytes(start: usize, end: usize, buffer: &mut [u8]) -> Option<u64> {
 
 /// The second number of `/proc/self/statm`.
 fn resident_pages(buffer: &mut [u8]) -> Option<u64> {
-    let statm = sys::read_file(c"/proc/self/statm", buffer)?;
+    let read = apart(|| sys::read_file(c"/proc/self/statm", buffer).map(<[u8]>::len));
+    let statm = &buffer[..read.ok()?];
     let (_, rest) = parse_number(statm, 10)?;
     parse_number(rest.trim_ascii_start(), 10).map(|(pages, _)| pages as u64)
 }

@@ -5,7 +5,6 @@
 //! bits of all the process's pages, which costs a fault for every page written later.
 
 use super::table::PAGE;
-use crate::process;
 use crate::sys;
 use core::ffi::c_int;
 
@@ -75,15 +74,13 @@ pub struct Room<'a> {
 pub struct Pagemap(c_int);
 
 impl Pagemap {
-    /// `None` without /proc, without a descriptor to spare, or where the system call would end the process.
-    pub fn open() -> Option<Pagemap> {
-        if process::is_confined() {
-            return None;
-        }
+    /// `Err`, a negated errno: without /proc, without a descriptor to spare, or where the system call would end the process.
+    /// Within [`crate::apart::apart`].
+    pub fn open() -> Result<Pagemap, isize> {
         let (path, flags) = (c"/proc/self/pagemap", libc::O_RDONLY | libc::O_CLOEXEC);
         // SAFETY: the path ends with a zero byte.
-        let fd = unsafe { sys::openat(libc::AT_FDCWD, path.as_ptr().cast(), flags, 0) } as c_int;
-        (fd >= 0).then_some(Pagemap(fd))
+        let fd = unsafe { sys::openat(libc::AT_FDCWD, path.as_ptr().cast(), flags, 0) };
+        if fd < 0 { Err(fd) } else { Ok(Pagemap(fd as c_int)) }
     }
 
     /// Closes it. Not a `drop`: nothing on a hook's frame may need one.

@@ -5,6 +5,7 @@
 use super::maps;
 use super::pagemap::{FILE, PRESENT, Pagemap, Question, Region, Room, SWAPPED};
 use super::table::{self, DATA, Mapping, PAGE, SHARED, WRITABLE};
+use crate::apart::apart;
 use crate::clock;
 use crate::process;
 use crate::span::{self, Span};
@@ -110,22 +111,23 @@ pub fn look(span: &mut Span, start: usize, end: usize) {
         return;
     }
     let Scratch { regions, words, list, text } = Scratch::of(span);
-    let pagemap = Pagemap::open();
-    for mapping in data_between(start, end) {
-        let mut survey = Survey::of(mapping, list, text);
-        let was_seen = pagemap.as_ref().is_some_and(|pagemap| {
+    let looked = apart(|| {
+        let pagemap = Pagemap::open()?;
+        for mapping in data_between(start, end) {
+            let mut survey = Survey::of(mapping, list, text);
             let mut room = Room { regions: &mut *regions, words: &mut *words };
-            survey.look(span, pagemap, &mut room)
-        });
-        if was_seen {
-            survey.tell_rest(span);
-        } else {
-            survey.tell_nothing(span);
+            if survey.look(span, &pagemap, &mut room) {
+                survey.tell_rest(span);
+            } else {
+                survey.tell_nothing(span);
+            }
         }
-    }
-    match pagemap {
-        Some(pagemap) => pagemap.close(),
-        None => note_blindness(span),
+        pagemap.close();
+        Ok(())
+    });
+    if looked.is_err() {
+        data_between(start, end).for_each(|mapping| Survey::of(mapping, list, text).tell_nothing(span));
+        note_blindness(span);
     }
 }
 

@@ -1,0 +1,134 @@
+//! Descriptors of ours that are nobody else's.
+//!
+//! A descriptor that is open for a moment takes the lowest number that is free. Where threads share their descriptors,
+//! another one may want just that number, or put a file of its own in its place, and a child that is forked meanwhile has
+//! it as well. So what needs a descriptor is done on a thread of its own which leaves the shared table, as long as there
+//! may be other threads, or none is to be had in ours.
+
+use crate::process;
+use crate::sys;
+use crate::thread::State;
+use crate::tls;
+use core::arch::asm;
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+/// Bytes of the thread's stack.
+const STACK_BYTES: usize = 128 << 10;
+
+/// True once another thread of this process may use the same descriptors.
+static SHARED: AtomicBool = AtomicBool::new(false);
+
+/// To be called before there is another thread.
+#[inline]
+pub fn descriptors_become_shared() {
+    SHARED.store(true, Ordering::Relaxed);
+}
+
+/// In a forked child, which has one thread.
+pub fn descriptors_are_own() {
+    SHARED.store(false, Ordering::Relaxed);
+}
+
+/// Does something with descriptors of its own, which it closes again, while no handler of the program's runs. `Err` is
+/// a negated errno; also of the attempt to keep the descriptors apart.
+pub fn apart<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize> {
+    let state = tls::get();
+    // SAFETY: this thread's state, if it has one.
+    let is_apart = tls::is_state(state) && unsafe { (*state).is_apart };
+    sys::without_signals(|| {
+        if is_apart {
+            return action();
+        }
+        if SHARED.load(Ordering::Relaxed) {
+            return on_thread(state, &mut action);
+        }
+        match action() {
+            Err(error) if [libc::EMFILE, libc::ENFILE].contains(&(-error as c_int)) => {
+                on_thread(state, &mut action)
+            }
+            done => done,
+        }
+    })
+}
+
+/// What the thread is to do, and what came of it.
+struct Errand<'a, T, A> {
+    action: &'a mut A,
+    result: Result<T, isize>,
+}
+
+/// This thread stands still until the other one is done: `CLONE_VFORK`. The other has our thread-locals, and with them our
+/// state.
+fn on_thread<T, A: FnMut() -> Result<T, isize>>(state: *mut State, action: &mut A) -> Result<T, isize> {
+    const FLAGS: c_int = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_VFORK;
+    if process::is_confined() {
+        return Err(-(libc::EPERM as isize));
+    }
+    let stack = sys::map_anonymous(STACK_BYTES).ok_or(-(libc::ENOMEM as isize))?;
+    let mut errand = Errand { action, result: Err(-(libc::ECANCELED as isize)) };
+    let entry: unsafe extern "C" fn(*mut c_void) = leave_table_and_run::<T, A>;
+    set_apart(state, true);
+    let made: isize;
+    // SAFETY: the new thread uses a stack of its own, and of this one's frame only the errand, as long as it lasts; it
+    // returns from here never, and all registers are as they were in the old one.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r13",
+            "call r12",
+            "xor edi, edi",
+            "mov eax, {exit}",
+            "syscall",
+            "ud2",
+            "2:",
+            exit = const libc::SYS_exit,
+            inlateout("rax") libc::SYS_clone as isize => made,
+            in("rdi") FLAGS as usize,
+            in("rsi") stack.add(STACK_BYTES),
+            in("rdx") 0usize,
+            in("r10") 0usize,
+            in("r8") 0usize,
+            in("r12") entry,
+            in("r13") &raw mut errand,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+        set_apart(state, false);
+        sys::munmap(stack as usize, STACK_BYTES);
+    }
+    if made < 0 { Err(made) } else { errand.result }
+}
+
+fn set_apart(state: *mut State, is_apart: bool) {
+    if tls::is_state(state) {
+        // SAFETY: this thread's state.
+        unsafe { (*state).is_apart = is_apart };
+    }
+}
+
+/// Without a table of its own the errand is not done.
+unsafe extern "C" fn leave_table_and_run<T, A: FnMut() -> Result<T, isize>>(errand: *mut c_void) {
+    const CLOSE_RANGE_UNSHARE: usize = 2;
+    // SAFETY: the pointer comes from `on_thread`, which waits.
+    let errand = unsafe { &mut *errand.cast::<Errand<'_, T, A>>() };
+    // Of a table of which all is to be closed nothing is copied, and so nothing written back when the copy ends.
+    // SAFETY: concerns the new thread's table alone.
+    let left = unsafe {
+        let arguments = [0, u32::MAX as usize, CLOSE_RANGE_UNSHARE, 0, 0, 0];
+        match sys::call(libc::SYS_close_range, arguments) {
+            0 => 0,
+            _ => sys::call(libc::SYS_unshare, [libc::CLONE_FILES as usize, 0, 0, 0, 0, 0]),
+        }
+    };
+    errand.result = if left == 0 { (errand.action)() } else { Err(left) };
+}
