@@ -81,9 +81,9 @@ pub trait Witness {
     /// The same for memory that nobody has looked at yet.
     fn try_read(&mut self, address: u64, to: &mut [u8]) -> bool;
 
-    /// The text at `address`, an argument of a call that has succeeded or failed with `errno`; empty where it cannot be
-    /// read. `room` may be used to keep it.
-    fn text<'a>(&mut self, address: u64, errno: Option<i64>, room: &'a mut [u8]) -> &'a [u8];
+    /// The text at `address`, an argument of a call that has succeeded or failed; empty where it cannot be read. `room` may be
+    /// used to keep it.
+    fn text<'a>(&mut self, address: u64, failed: bool, room: &'a mut [u8]) -> &'a [u8];
 
     /// `st_mode`, `st_size`, `st_ino` of an open descriptor; zeros where there is none.
     fn status(&mut self, fd: i32) -> [i64; 3];
@@ -237,16 +237,17 @@ impl<W: Witness> Seen<'_, W> {
     }
     /// Writes the record of a call with the text that the argument at this position points to.
     fn put_text<const N: usize>(&mut self, call: Call, numbers: [i64; N], position: usize) {
+        let failed = !self.succeeded();
         let [room, _] = &mut self.room.texts;
-        let text = self.witness.text(self.call.args[position], self.outcome.errno(), room);
+        let text = self.witness.text(self.call.args[position], failed, room);
         self.witness.record(call, self.outcome, &numbers, &[text], &[]);
     }
     /// Writes the record of a call with two of them.
     fn put_texts<const N: usize>(&mut self, call: Call, numbers: [i64; N], positions: [usize; 2]) {
+        let failed = !self.succeeded();
         let [first, second] = &mut self.room.texts;
-        let errno = self.outcome.errno();
-        let first = self.witness.text(self.call.args[positions[0]], errno, first);
-        let second = self.witness.text(self.call.args[positions[1]], errno, second);
+        let first = self.witness.text(self.call.args[positions[0]], failed, first);
+        let second = self.witness.text(self.call.args[positions[1]], failed, second);
         self.witness.record(call, self.outcome, &numbers, &[first, second], &[]);
     }
     /// Writes the record of a call with the first numbers of the list.

@@ -44,7 +44,7 @@ impl Witness for Seen<'_> {
         memory::read(self.thread.tid, address, to)
     }
 
-    fn text<'a>(&mut self, address: u64, _: Option<i64>, room: &'a mut [u8]) -> &'a [u8] {
+    fn text<'a>(&mut self, address: u64, _: bool, room: &'a mut [u8]) -> &'a [u8] {
         memory::text(self.thread.tid, address, room)
     }
 

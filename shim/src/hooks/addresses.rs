@@ -8,7 +8,7 @@ use libc::{sockaddr, sockaddr_storage, socklen_t};
 use syn_trace::address::Address;
 
 impl Text for Address {
-    unsafe fn bytes(&self, _failed: bool, _errno: i64) -> &[u8] {
+    unsafe fn bytes(&self, _failed: bool) -> &[u8] {
         Address::bytes(self)
     }
 }

@@ -6,14 +6,6 @@ use super::hooks;
 use core::ffi::{c_char, c_int, c_void};
 use libc::{gid_t, mode_t, uid_t};
 
-/// The name of an extended attribute, null if the kernel may not have read it: when the path does not lead to a
-/// file, some kernels do not look at the name.
-fn name_if_read(name: *const c_char, result: i64) -> *const c_char {
-    const AFTER_THE_NAME: [c_int; 3] = [libc::ENODATA, libc::EOPNOTSUPP, libc::EEXIST];
-    let was_read = result >= 0 || AFTER_THE_NAME.contains(&crate::sys::errno());
-    if was_read { name } else { core::ptr::null() }
-}
-
 hooks! {
     Statfs: statfs | statfs64 | __statfs | statvfs | statvfs64 (path: *const c_char, status: *mut c_void) -> result: c_int,
         [], [path];
@@ -46,28 +38,28 @@ hooks! {
     Futimens: futimens | futimes (fd: c_int, times: *const c_void) -> result: c_int, [fd as i64], [];
 
     Getxattr: getxattr (path: *const c_char, name: *const c_char, value: *mut c_void, size: usize) -> result: isize,
-        [size as i64], [path, name_if_read(name, result as i64)];
+        [size as i64], [path, name];
     Lgetxattr: lgetxattr (path: *const c_char, name: *const c_char, value: *mut c_void, size: usize) -> result: isize,
-        [size as i64], [path, name_if_read(name, result as i64)];
+        [size as i64], [path, name];
     Fgetxattr: fgetxattr (fd: c_int, name: *const c_char, value: *mut c_void, size: usize) -> result: isize,
-        [fd as i64, size as i64], [name_if_read(name, result as i64)];
+        [fd as i64, size as i64], [name];
     Setxattr: setxattr
         (path: *const c_char, name: *const c_char, value: *const c_void, size: usize, flags: c_int) -> result: c_int,
-        [size as i64, flags as i64], [path, name_if_read(name, result as i64)];
+        [size as i64, flags as i64], [path, name];
     Lsetxattr: lsetxattr
         (path: *const c_char, name: *const c_char, value: *const c_void, size: usize, flags: c_int) -> result: c_int,
-        [size as i64, flags as i64], [path, name_if_read(name, result as i64)];
+        [size as i64, flags as i64], [path, name];
     Fsetxattr: fsetxattr (fd: c_int, name: *const c_char, value: *const c_void, size: usize, flags: c_int) -> result: c_int,
-        [fd as i64, size as i64, flags as i64], [name_if_read(name, result as i64)];
+        [fd as i64, size as i64, flags as i64], [name];
     Listxattr: listxattr (path: *const c_char, list: *mut c_char, size: usize) -> result: isize, [size as i64], [path];
     Llistxattr: llistxattr (path: *const c_char, list: *mut c_char, size: usize) -> result: isize, [size as i64], [path];
     Flistxattr: flistxattr (fd: c_int, list: *mut c_char, size: usize) -> result: isize, [fd as i64, size as i64], [];
     Removexattr: removexattr (path: *const c_char, name: *const c_char) -> result: c_int,
-        [], [path, name_if_read(name, result as i64)];
+        [], [path, name];
     Lremovexattr: lremovexattr (path: *const c_char, name: *const c_char) -> result: c_int,
-        [], [path, name_if_read(name, result as i64)];
+        [], [path, name];
     Fremovexattr: fremovexattr (fd: c_int, name: *const c_char) -> result: c_int,
-        [fd as i64], [name_if_read(name, result as i64)];
+        [fd as i64], [name];
 }
 
 /// A user or group; `(uid_t) -1` leaves it as it is, and is recorded as -1.

@@ -62,9 +62,9 @@ hooks! {
     Faccessat: faccessat + faccessat (dirfd: c_int, path: *const c_char, mode: c_int, flags: c_int) -> result: c_int,
         [dirfd as i64, mode as i64, flags as i64], [path];
     Readlink: readlink + readlink (path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [bytes as i64], [LinkPath(path, bytes)];
+        [bytes as i64], [path];
     Readlinkat: readlinkat (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [dirfd as i64, bytes as i64], [LinkPath(path, bytes)];
+        [dirfd as i64, bytes as i64], [path];
 
     Unlink: unlink + unlink (path: *const c_char) -> result: c_int, [], [path];
     Unlinkat: unlinkat (dirfd: c_int, path: *const c_char, flags: c_int) -> result: c_int,
@@ -107,26 +107,12 @@ hooks! {
 checked! {
     Readlink: __readlink_chk (path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize)
         if bytes <= room => readlink (path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [bytes as i64], [LinkPath(path, bytes)];
+        [bytes as i64], [path];
     Readlinkat: __readlinkat_chk
         (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize)
         if bytes <= room => readlinkat
         (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [dirfd as i64, bytes as i64], [LinkPath(path, bytes)];
-}
-
-/// The path of a call that reads a link into a buffer of so many bytes.
-struct LinkPath(*const c_char, usize);
-
-impl super::Text for LinkPath {
-    /// The kernel says `EINVAL` of a buffer without room, before it looks at the path, and of a path that leads to no link.
-    #[inline(always)]
-    unsafe fn bytes(&self, failed: bool, errno: i64) -> &[u8] {
-        let is_no_link =
-            errno == i64::from(libc::EINVAL) && i32::try_from(self.1).is_ok_and(|bytes| bytes > 0);
-        // SAFETY: as the caller vouches; in the one further case the kernel has read the path.
-        unsafe { super::text(self.0, failed && !is_no_link, errno) }
-    }
+        [dirfd as i64, bytes as i64], [path];
 }
 
 /// A `DIR *` or `FILE *`, which only libc looks into.

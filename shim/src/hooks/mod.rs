@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The list may be left out. Everything behind the result is evaluated after the real call; a block may stand in place
-//! of the integers. Texts are pointers to C strings, read only when the kernel has read them before, or whatever else is
-//! a [`Text`]. `Call quiet:` marks functions that do their work through others of this list, which are not to be
+//! of the integers. Texts are pointers to C strings, which after a failure are read only where there is something to read, or
+//! whatever else is a [`Text`]. `Call quiet:` marks functions that do their work through others of this list, which are not to be
 //! recorded a second time. The names behind `+` are entries of libc that get a detour: calls that libc makes itself are
 //! recorded with the flag `INNER`. There is no second list: the names, with the addresses behind them, stand in two
 //! linker sections that [`crate::real`] walks.
@@ -52,6 +52,7 @@ pub mod threads;
 pub mod transfers;
 
 use core::ffi::{c_char, c_int};
+use readable::Reader;
 use syn_trace::record::MAX_TEXT_BYTES;
 
 /// Declares a function's place behind ours, and registers it.
@@ -133,7 +134,7 @@ macro_rules! hooks {
         #[allow(unused_unsafe)]
         unsafe {
             span.leave(syn_trace::calls::Call::$call, failed, outcome, &$numbers,
-                &[$($crate::hooks::Text::bytes(&$text, failed, outcome)),*], $crate::hooks::hooks!(@list $($list)?));
+                &[$($crate::hooks::Text::bytes(&$text, failed)),*], $crate::hooks::hooks!(@list $($list)?));
             $( $( $after; )? )?
         }
         $result
@@ -185,64 +186,48 @@ pub fn missing<T: crate::real::Outcome>() -> T {
 
 /// What a line of [`hooks!`] gives as a text.
 pub trait Text {
-    /// Its bytes, after a call that has succeeded, or failed with `errno`.
+    /// Its bytes, after a call that has succeeded or failed.
     ///
     /// # Safety
     /// As for [`text`].
-    unsafe fn bytes(&self, failed: bool, errno: i64) -> &[u8];
+    unsafe fn bytes(&self, failed: bool) -> &[u8];
 }
 
 impl Text for *const c_char {
     #[inline(always)]
-    unsafe fn bytes(&self, failed: bool, errno: i64) -> &[u8] {
+    unsafe fn bytes(&self, failed: bool) -> &[u8] {
         // SAFETY: as the caller vouches.
-        unsafe { text(*self, failed, errno) }
+        unsafe { text(*self, failed) }
     }
 }
 
-/// The text at `pointer`, empty when the kernel may not have read it: on errors that come before it looks at the
-/// path (a bad flag, a bad address, no memory) the pointer may be anything.
+/// A text of which success does not tell that it was read.
+pub struct Unread(pub *const c_char);
+
+impl Text for Unread {
+    unsafe fn bytes(&self, _failed: bool) -> &[u8] {
+        Reader::new().text(self.0)
+    }
+}
+
+/// The text at `pointer`, empty where it cannot be read: of a call that failed, no errno tells which of its arguments the
+/// kernel has looked at before.
 ///
 /// # Safety
-/// If the call did not fail in one of those ways, `pointer` must point to a C string or be null.
+/// If the call did not fail, `pointer` must point to a C string or be null.
 #[inline]
-pub unsafe fn text<'a>(pointer: *const c_char, failed: bool, errno: i64) -> &'a [u8] {
-    if pointer.is_null() || (failed && !path_was_read(errno)) {
+pub unsafe fn text<'a>(pointer: *const c_char, failed: bool) -> &'a [u8] {
+    if pointer.is_null() {
         return &[];
+    }
+    if failed {
+        return Reader::new().text(pointer);
     }
     // SAFETY: the kernel has just read the string.
     unsafe {
         let length = libc::strnlen(pointer, MAX_TEXT_BYTES);
         core::slice::from_raw_parts(pointer.cast(), length)
     }
-}
-
-fn path_was_read(errno: i64) -> bool {
-    const AFTER_THE_PATH: [c_int; 22] = [
-        libc::ENOENT,
-        libc::EACCES,
-        libc::EEXIST,
-        libc::ENOTDIR,
-        libc::EISDIR,
-        libc::ELOOP,
-        libc::EROFS,
-        libc::ENXIO,
-        libc::ETXTBSY,
-        libc::EBUSY,
-        libc::ENOTEMPTY,
-        libc::EXDEV,
-        libc::ENODEV,
-        libc::EMLINK,
-        libc::EDQUOT,
-        libc::ENOSPC,
-        libc::EOVERFLOW,
-        libc::EPERM,
-        libc::ESTALE,
-        libc::EIO,
-        libc::ENODATA,
-        libc::EOPNOTSUPP,
-    ];
-    AFTER_THE_PATH.iter().any(|&known| i64::from(known) == errno)
 }
 
 /// What an open file is: `st_mode`, `st_size`, `st_ino`; zeros if the descriptor is not valid.

@@ -3,7 +3,8 @@
 //! Not hooked: `clone(2)`, whose children are noticed at their first call ([`crate::thread`]).
 
 use super::environment::{Strings, for_child};
-use super::hooks;
+use super::readable::Reader;
+use super::{Unread, hooks};
 use crate::process;
 use crate::span;
 use crate::thread;
@@ -168,18 +169,6 @@ fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// The path of an exec call, which is read before it: a bad pointer must fail in the kernel, not here.
-fn readable_path<'a>(path: *const c_char) -> &'a [u8] {
-    // SAFETY: asks the kernel whether the address can be read, by way of a system call that only looks at the path.
-    let probe =
-        unsafe { crate::sys::call(libc::SYS_access, [path as usize, libc::F_OK as usize, 0, 0, 0, 0]) };
-    if probe == -(libc::EFAULT as isize) || probe == -(libc::ENAMETOOLONG as isize) {
-        return &[];
-    }
-    // SAFETY: the kernel has just read it.
-    unsafe { super::text(path, false, 0) }
-}
-
 macro_rules! replaces_image {
     ($($name:ident ($($before:ident : $before_ty:ty)?) path, $environment:expr, $function:ident ($($given:ident),*) $(, $after:ident : $after_ty:ty)?;)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -190,8 +179,9 @@ macro_rules! replaces_image {
             type Function = unsafe extern "C-unwind" fn(
                 $($before_ty,)? *const c_char, Strings, Strings $(, $after_ty)?) -> c_int;
             let Some(real) = real_function!($function as Function) else { return super::missing() };
+            // The path is read before the call: a bad pointer must fail in the kernel, not here.
             // SAFETY: the caller's own arguments, with what recording needs in the environment.
-            replace(readable_path(path), || unsafe {
+            replace(Reader::new().text(path), || unsafe {
                 real($($before,)? path, argv, for_child($environment($($given),*)) $(, $after)?)
             })
         }
@@ -330,9 +320,9 @@ macro_rules! spawns {
             // SAFETY: the caller's own arguments.
             let result = unsafe { real(pid, path, actions, attributes, argv, envp) };
             span.returned();
-            // SAFETY: the call has filled in the child's id and read the path.
+            // SAFETY: a call that succeeded has filled in the child's id and read the path.
             unsafe {
-                let text = super::text(path, result != 0, i64::from(result));
+                let text = super::text(path, result != 0);
                 span.leave(Call::PosixSpawn, false, i64::from(result), &[spawned(pid, result)], &[text], &[]);
             }
             result
@@ -387,7 +377,8 @@ hooks! {
         [i64::from(pid), status(child_status, result), options as i64], [];
     Waitid: waitid (kind: c_uint, id: c_uint, info: *mut c_void, options: c_int) -> result: c_int,
         [i64::from(kind), i64::from(id), options as i64], [];
-    System quiet: system (command: *const c_char) -> result: c_int, [], [command];
+    // It is the shell's start that fails where the command cannot be read.
+    System quiet: system (command: *const c_char) -> result: c_int, [], [Unread(command)];
 }
 
 /// The end of the process: its record stands before it, and the header says that the end was orderly.

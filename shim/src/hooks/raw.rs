@@ -161,9 +161,9 @@ impl Witness for Caller {
         Reader::new().can_read(address as usize, to.len()) && self.read(address, to)
     }
 
-    fn text<'a>(&mut self, address: u64, errno: Option<i64>, _: &'a mut [u8]) -> &'a [u8] {
-        // SAFETY: the call has succeeded, or failed with this errno.
-        unsafe { super::text(address as *const _, errno.is_some(), errno.unwrap_or(0)) }
+    fn text<'a>(&mut self, address: u64, failed: bool, _: &'a mut [u8]) -> &'a [u8] {
+        // SAFETY: a call that succeeded has read its texts.
+        unsafe { super::text(address as *const _, failed) }
     }
 
     fn status(&mut self, fd: i32) -> [i64; 3] {

@@ -1,7 +1,9 @@
 //! Memory that the program names before the kernel has looked at it: a bad pointer must fail there, not here.
 
 use crate::sys;
+use core::ffi::c_char;
 use libc::iovec;
+use syn_trace::record::MAX_TEXT_BYTES;
 
 const PAGE: usize = 4096;
 /// The most parts of one transfer (`UIO_MAXIOV`); the kernel takes no more.
@@ -44,6 +46,32 @@ impl Reader {
         }
         // SAFETY: readable, and whatever is there is a T.
         Some(unsafe { (address as *const T).read_unaligned() })
+    }
+
+    /// The C string at `address` without its final zero, or the first `most` bytes of a longer one; `None` where it goes on
+    /// into memory that cannot be read.
+    pub fn string<'a>(&mut self, address: usize, most: usize) -> Option<&'a [u8]> {
+        let mut length = 0;
+        while length < most {
+            let at = address.checked_add(length)?;
+            let part = (PAGE - at % PAGE).min(most - length);
+            if !self.can_read(at, part) {
+                return None;
+            }
+            // SAFETY: this part can be read.
+            let filled = unsafe { libc::strnlen(at as *const c_char, part) };
+            length += filled;
+            if filled < part {
+                break;
+            }
+        }
+        // SAFETY: so much can be read.
+        Some(unsafe { core::slice::from_raw_parts(address as *const u8, length) })
+    }
+
+    /// What a record takes of the text at `pointer`; empty where that cannot be read.
+    pub fn text<'a>(&mut self, pointer: *const c_char) -> &'a [u8] {
+        self.string(pointer as usize, MAX_TEXT_BYTES).unwrap_or(&[])
     }
 
     /// The bytes that the parts of a transfer add up to, as far as they can be read.

@@ -48,6 +48,8 @@ void forks_amid_calls(void);
 void jumps_to_deeper_calls(void);
 void handlers_above_coroutines(void);
 void polls_in_handlers(void);
+void texts_unread(void);
+void failures_in_prison(void);
 
 /* The program file itself, for those parts that start it again as `failures --child WHAT`. */
 extern char self[4096];

@@ -57,6 +57,8 @@ static const struct part parts[] = {
     {"jumps-to-deeper", jumps_to_deeper_calls},
     {"coroutine", handlers_above_coroutines},
     {"polls-in-handlers", polls_in_handlers},
+    {"texts-unread", texts_unread},
+    {"prison", failures_in_prison},
     {NULL, NULL},
 };
 

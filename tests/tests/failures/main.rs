@@ -3,6 +3,7 @@
 
 mod calls;
 mod interruptions;
+mod pointers;
 mod processes;
 mod signals;
 

@@ -1,0 +1,24 @@
+//! Pointers that lead nowhere: a program must fail as it does without the recorder.
+
+use crate::complete;
+
+/// What could be read is on record, and no more.
+#[test]
+fn texts_that_the_kernel_has_not_read() {
+    let dump = complete("failures", "texts-unread");
+    for (call, name) in [("rename", "missing/one"), ("renameat", "missing/two"), ("link", "missing/one")] {
+        let seen = dump.calls(call).find(|seen| seen.errno.is_some()).expect("a failed call");
+        assert!(seen.path.as_ref().is_some_and(|path| path.ends_with(name)), "{call}: {seen:?}");
+        assert_eq!(seen.second_path, None, "{call}");
+    }
+    assert_eq!(dump.calls("rename").count(), 2);
+    assert_eq!(dump.calls("mknod").filter(|seen| seen.path.is_none() && seen.errno.is_some()).count(), 2);
+}
+
+/// No system call of the recorder's own may end the process.
+#[test]
+fn failures_in_a_prison() {
+    let dump = complete("failures", "prison");
+    let failed = |call| dump.calls(call).filter(|seen| !seen.began && seen.path.is_none()).count();
+    assert_eq!((failed("access"), failed("execve")), (2, 2));
+}
