@@ -4,9 +4,9 @@
 //! environment that the kernel gets, with a note of it (`SYN_ADDED`), and the child takes it out of its own again
 //! before `main` ([`crate::settings::export`]): the program sees the environment that it was given.
 
+use super::readable::Reader;
 use crate::process;
 use crate::settings;
-use crate::sys;
 use crate::tls;
 use core::ffi::{CStr, c_char};
 
@@ -16,6 +16,8 @@ pub type Strings = *const *const c_char;
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 /// More entries than this are left as they are.
 const MAX_ENTRIES: usize = 8192;
+/// `MAX_ARG_STRLEN`: the kernel takes no longer entries.
+const MAX_ENTRY_BYTES: usize = 128 << 10;
 
 /// The environment for a new process image: `given`, or a copy with what is missing, in this thread's scratch memory.
 pub fn for_child(given: Strings) -> Strings {
@@ -42,7 +44,8 @@ struct Found {
 fn look(given: Strings, ours: &[u8]) -> Option<Found> {
     let mut found = Found { entries: 0, preload: None };
     let mut job = false;
-    while let Some(entry) = entry(given, found.entries)? {
+    let mut given = Given::new(given);
+    while let Some(entry) = given.entry(found.entries)? {
         found.entries += 1;
         job |= entry.starts_with(b"SYN_JOB=");
         if let Some(value) = entry.strip_prefix(PRELOAD) {
@@ -58,33 +61,34 @@ fn look(given: Strings, ours: &[u8]) -> Option<Found> {
     (!loads_us || !job).then_some(found)
 }
 
-/// The entry at `index`, `Some(None)` at the end; `None` when it cannot be read.
-fn entry(given: Strings, index: usize) -> Option<Option<&'static [u8]>> {
-    if given.is_null() {
-        return Some(None);
-    }
-    let at = given.wrapping_add(index);
-    if !readable(at as usize) {
-        return None;
-    }
-    // SAFETY: the kernel has just read there; strings end before memory does.
-    unsafe {
-        let text = *at;
-        if text.is_null() {
-            return Some(None);
-        }
-        readable(text as usize).then(|| Some(CStr::from_ptr(text).to_bytes()))
-    }
+/// The environment that the program gives, which the kernel has not read yet.
+struct Given {
+    array: usize,
+    pointers: Reader,
+    strings: Reader,
 }
 
-fn readable(address: usize) -> bool {
-    sys::word_at((address & !3) as *const u32).is_some()
+impl Given {
+    fn new(array: Strings) -> Given {
+        Given { array: array as usize, pointers: Reader::new(), strings: Reader::new() }
+    }
+
+    /// The entry at `index`, `Some(None)` at the end; `None` when it cannot be read.
+    fn entry(&mut self, index: usize) -> Option<Option<&'static [u8]>> {
+        if self.array == 0 {
+            return Some(None);
+        }
+        // SAFETY: an address is a number.
+        let text: usize = unsafe { self.pointers.copy(self.array.wrapping_add(index * size_of::<usize>()))? };
+        if text == 0 { Some(None) } else { self.strings.string(text, MAX_ENTRY_BYTES).map(Some) }
+    }
 }
 
 /// The array, with the strings that are new behind it.
 fn complete(given: Strings, found: &Found, ours: &[u8], scratch: &mut [u8]) -> Option<Strings> {
     let (array, strings) = scratch.split_at_mut_checked((found.entries + 4) * size_of::<usize>())?;
     let array: *mut *const c_char = array.as_mut_ptr().cast();
+    let mut given = Given::new(given);
     let mut count = 0;
     let mut put = |text: *const c_char| {
         // SAFETY: the array has room for every entry, three more and the null pointer.
@@ -92,7 +96,7 @@ fn complete(given: Strings, found: &Found, ours: &[u8], scratch: &mut [u8]) -> O
         count += 1;
     };
     for index in 0..found.entries {
-        let text = entry(given, index)??;
+        let text = given.entry(index)??;
         let of_ours = [PRELOAD, b"SYN_JOB=", settings::ADDED].iter().any(|name| text.starts_with(name));
         if !of_ours {
             put(text.as_ptr().cast());

@@ -50,6 +50,7 @@ void handlers_above_coroutines(void);
 void polls_in_handlers(void);
 void texts_unread(void);
 void failures_in_prison(void);
+void environment_torn(void);
 
 /* The program file itself, for those parts that start it again as `failures --child WHAT`. */
 extern char self[4096];

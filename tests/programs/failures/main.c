@@ -59,6 +59,7 @@ static const struct part parts[] = {
     {"polls-in-handlers", polls_in_handlers},
     {"texts-unread", texts_unread},
     {"prison", failures_in_prison},
+    {"torn-environment", environment_torn},
     {NULL, NULL},
 };
 
