@@ -4,6 +4,7 @@
 //! environment that the kernel gets, with a note of it (`SYN_ADDED`), and the child takes it out of its own again
 //! before `main` ([`crate::settings::export`]): the program sees the environment that it was given.
 
+use super::processes::PATH_NOTE_BYTES;
 use super::readable::Reader;
 use crate::process;
 use crate::settings;
@@ -31,7 +32,7 @@ pub fn for_child(given: Strings) -> Strings {
     let Some(found) = look(given, ours) else { return given };
     // SAFETY: this thread's state. A vfork child uses its parent's, which stands still meanwhile.
     let scratch = unsafe { (*state).scratch() };
-    complete(given, &found, ours, scratch).unwrap_or(given)
+    complete(given, &found, ours, &mut scratch[PATH_NOTE_BYTES..]).unwrap_or(given)
 }
 
 /// What an environment has of ours.

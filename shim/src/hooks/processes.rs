@@ -99,6 +99,10 @@ unsafe extern "C" fn before_vfork() {
     }
 }
 
+/// Bytes at the front of the scratch memory in which the child of a `vfork` leaves its path, whole pages of them: the
+/// environment of its exec call is put together behind them.
+pub(super) const PATH_NOTE_BYTES: usize = (2 + record::MAX_TEXT_BYTES).next_multiple_of(4096);
+
 /// In the child of a `vfork`: leaves the path of its exec call to its parent, in the scratch memory of the call under
 /// way: two bytes of length, then the path. Elsewhere it does nothing.
 fn note_path_in_child(path: &[u8]) {

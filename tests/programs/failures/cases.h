@@ -51,6 +51,7 @@ void polls_in_handlers(void);
 void texts_unread(void);
 void failures_in_prison(void);
 void environment_torn(void);
+void vfork_with_environment(void);
 
 /* The program file itself, for those parts that start it again as `failures --child WHAT`. */
 extern char self[4096];

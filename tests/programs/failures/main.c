@@ -60,6 +60,7 @@ static const struct part parts[] = {
     {"texts-unread", texts_unread},
     {"prison", failures_in_prison},
     {"torn-environment", environment_torn},
+    {"vfork-environment", vfork_with_environment},
     {NULL, NULL},
 };
 

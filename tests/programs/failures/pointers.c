@@ -4,7 +4,6 @@
 #include <linux/seccomp.h>
 #include <spawn.h>
 #include <stddef.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,18 +66,4 @@ void failures_in_prison(void)
     if (child == 0)
         fail_in_prison();
     check_exit(child, 0);
-}
-
-/* An environment whose only entry goes on into memory that is not there, and one that lies there itself. */
-void environment_torn(void)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(pages != MAP_FAILED);
-    CHECK_OK(mprotect(pages + page, page, PROT_NONE));
-    memset(pages, 'E', page);
-    char *words[] = {"true", NULL}, *torn[] = {pages + page - 10, NULL};
-    CHECK_FAILS(execve("/bin/true", words, torn), EFAULT);
-    CHECK_FAILS(execve("/bin/true", words, (char **)(pages + page)), EFAULT);
-    CHECK_OK(munmap(pages, 2 * page));
 }

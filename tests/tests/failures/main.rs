@@ -3,6 +3,7 @@
 
 mod calls;
 mod interruptions;
+mod environments;
 mod pointers;
 mod processes;
 mod signals;

@@ -22,9 +22,3 @@ fn failures_in_a_prison() {
     let failed = |call| dump.calls(call).filter(|seen| !seen.began && seen.path.is_none()).count();
     assert_eq!((failed("access"), failed("execve")), (2, 2));
 }
-
-#[test]
-fn a_torn_environment() {
-    let dump = complete("failures", "torn-environment");
-    assert_eq!(dump.calls("execve").filter(|seen| seen.errno == Some(14)).count(), 2);
-}
