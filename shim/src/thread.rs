@@ -256,29 +256,24 @@ impl State {
         if self.stopped || process::is_confined() || !self.is_whole() {
             return false;
         }
-        let used = self.window_offset + (self.cursor as u64 - self.window as u64);
-        let offset = used & !(PAGE as u64 - 1);
-        let length = GROW_BYTES.max((bytes + PAGE).next_multiple_of(PAGE));
-        self.move_window(used, offset, length)
-    }
-
-    /// Runs as a whole while no handler does.
-    fn move_window(&mut self, used: u64, offset: u64, length: usize) -> bool {
-        let name = self.name;
-        let room = self.path_room();
-        let moved = apart::apart(|| {
-            let window = process::with_path(room, &name, |path| {
-                let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-                // SAFETY: the path ends with a zero byte.
-                let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0) };
-                Some(if fd < 0 { Err(fd) } else { allocate_and_map(fd as c_int, offset, length) })
-            });
-            self.use_window(window.unwrap_or(Err(-(libc::ENAMETOOLONG as isize)))?, used, offset, length);
-            Ok(())
-        });
-        if moved.is_err() {
+        let moved = self.move_window(bytes);
+        if !moved {
             self.stop(header::STATE_STOPPED);
         }
+        moved
+    }
+
+    /// Maps the file from the next record on, with room for `bytes`. Where that fails, everything stays as it is.
+    fn move_window(&mut self, bytes: usize) -> bool {
+        let (name, room) = (self.name, self.path_room());
+        let moved = apart::apart(|| {
+            let used = self.window_offset + (self.cursor as u64 - self.window as u64);
+            let offset = used & !(PAGE as u64 - 1);
+            let length = GROW_BYTES.max((bytes + PAGE).next_multiple_of(PAGE));
+            let window = allocate_and_map(open(room, &name, 0)?, offset, length)?;
+            self.use_window(window, used, offset, length);
+            Ok(())
+        });
         moved.is_ok()
     }
 
@@ -301,12 +296,12 @@ impl State {
         (inheritance.window, inheritance.window_bytes) = (window, bytes);
     }
 
-    /// Makes sure of room for `bytes` more, whole files at a time as long as that can be had.
+    /// Makes room for `bytes` more, if that can be had, unless there is half of it. (Servers change their user at every
+    /// request.)
     fn grow_by(&mut self, bytes: usize) {
-        if self.limit as usize - (self.cursor as usize) < bytes && !self.encoding.load(Ordering::Relaxed) {
-            let stopped = self.stopped;
-            self.make_room(bytes);
-            self.stopped = stopped;
+        let left = self.limit as usize - self.cursor as usize;
+        if left < bytes / 2 && !self.stopped && !self.encoding.load(Ordering::Relaxed) {
+            self.move_window(bytes);
         }
     }
 
@@ -334,11 +329,18 @@ impl State {
     /// Before the image is replaced. Where the file cannot be opened any more what is mapped stays mapped: should the call
     /// fail, it is all there is.
     pub fn expect_replacement(&mut self) {
-        if !OUT_OF_REACH.load(Ordering::Relaxed) {
+        if !OUT_OF_REACH.load(Ordering::Relaxed) || self.is_within_reach() {
             return self.stop(header::STATE_PROCESS_ENDED);
         }
         self.take_pair();
         self.set_header_state(header::STATE_PROCESS_ENDED);
+    }
+
+    fn is_within_reach(&mut self) -> bool {
+        let (name, room) = (self.name, self.path_room());
+        // SAFETY: the descriptor is ours.
+        let opened = apart::apart(|| open(room, &name, 0).map(|fd| unsafe { sys::close(fd) }));
+        opened.is_ok()
     }
 
     /// The image was not replaced.
@@ -399,6 +401,20 @@ pub fn grow_ahead() {
         if tls::is_state(state) && !(*state).cursor.is_null() {
             (*state).grow_by(AHEAD_BYTES);
         }
+    }
+}
+
+/// Opens the file `name` of the run folder, within [`apart::apart`]; `room` is for its path.
+fn open(room: &mut [u8], name: &[u8], flags: c_int) -> Result<c_int, isize> {
+    let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: the path ends with a zero byte.
+    let opened = process::with_path(room, name, |path| {
+        Some(unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) })
+    });
+    match opened {
+        Some(fd) if fd >= 0 => Ok(fd as c_int),
+        Some(error) => Err(error),
+        None => Err(-(libc::ENAMETOOLONG as isize)),
     }
 }
 
@@ -550,18 +566,13 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     let whole = name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
     let room = this.path_room();
     let window = apart::apart(|| {
-        let window = process::with_path(room, &name[..whole - 1], |path| {
-            let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-            // SAFETY: the path ends with a zero byte.
-            let fd = unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) };
-            let window = if fd < 0 { Err(fd) } else { allocate_and_map(fd as c_int, 0, FIRST_BYTES) };
-            if fd >= 0 && window.is_err() {
-                // SAFETY: as above; the file is ours and empty.
-                unsafe { sys::unlink(path) };
-            }
-            Some(window)
-        });
-        window.unwrap_or(Err(-(libc::ENAMETOOLONG as isize)))
+        let fd = open(room, &name[..whole - 1], libc::O_CREAT | libc::O_EXCL)?;
+        let window = allocate_and_map(fd, 0, FIRST_BYTES);
+        if window.is_err() {
+            // SAFETY: the path ends with a zero byte; the file is ours and empty.
+            process::with_path(room, &name[..whole - 1], |path| Some(unsafe { sys::unlink(path) }));
+        }
+        window
     });
     let Ok(window) = window else {
         lose_one();

@@ -168,7 +168,7 @@ const OF_LIBRARIES: [(&str, &[&str]); 3] = [
 const ENTRIES: [&str; 3] = ["iocb", "sqe", "cqe"];
 
 /// Exported for another purpose than recording.
-const NOT_RECORDED: [(&str, &str); 15] = [
+const NOT_RECORDED: [(&str, &str); 27] = [
     ("longjmp", "tells which calls will never return"),
     ("_longjmp", "as above"),
     ("siglongjmp", "as above"),
@@ -187,6 +187,18 @@ const NOT_RECORDED: [(&str, &str); 15] = [
     ("seteuid", "as above"),
     ("setreuid", "as above"),
     ("setresuid", "as above"),
+    ("setfsuid", "as above"),
+    ("setgid", "the trace grows ahead, since only a group may get to the run folder"),
+    ("setegid", "as above"),
+    ("setregid", "as above"),
+    ("setresgid", "as above"),
+    ("setfsgid", "as above"),
+    ("setgroups", "as above"),
+    ("initgroups", "as above"),
+    ("capset", "the trace grows ahead, since capabilities may be what opens the run folder"),
+    ("unshare", "as above, of a user namespace"),
+    ("setns", "the trace grows ahead, since the run folder may not be there in another namespace"),
+    ("pivot_root", "as above, below another root"),
 ];
 
 /// Calls that libc has no function for: they are made by number, through `syscall`, or seen by ptrace; or by a request of

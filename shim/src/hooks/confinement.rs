@@ -4,8 +4,8 @@
 use crate::clock;
 use crate::process;
 use crate::thread;
-use core::ffi::{c_int, c_long};
-use libc::uid_t;
+use core::ffi::{c_char, c_int, c_long, c_void};
+use libc::{gid_t, uid_t};
 
 /// Functions before which this thread's trace grows as far as it may need to, since it cannot afterwards.
 macro_rules! give_up_rights {
@@ -28,6 +28,41 @@ give_up_rights! {
     seteuid(user: uid_t);
     setreuid(real: uid_t, effective: uid_t);
     setresuid(real: uid_t, effective: uid_t, saved: uid_t);
+    setfsuid(user: uid_t);
+    // The folders on the way to the run folder may be open to a group alone.
+    setgid(group: gid_t);
+    setegid(group: gid_t);
+    setregid(real: gid_t, effective: gid_t);
+    setresgid(real: gid_t, effective: gid_t, saved: gid_t);
+    setfsgid(group: gid_t);
+    setgroups(count: usize, groups: *const gid_t);
+    initgroups(user: *const c_char, group: gid_t);
+    // To open what is another user's is a capability; who goes to a user namespace leaves all of them behind.
+    capset(header: *mut c_void, data: *const c_void);
+    unshare(flags: c_int);
+    setns(fd: c_int, kind: c_int);
+    pivot_root(new: *const c_char, old: *const c_char);
+}
+
+/// True for the system calls that do the same.
+pub fn gives_up_rights(number: c_long) -> bool {
+    const NUMBERS: [c_long; 14] = [
+        libc::SYS_setuid,
+        libc::SYS_setreuid,
+        libc::SYS_setresuid,
+        libc::SYS_setfsuid,
+        libc::SYS_setgid,
+        libc::SYS_setregid,
+        libc::SYS_setresgid,
+        libc::SYS_setfsgid,
+        libc::SYS_setgroups,
+        libc::SYS_capset,
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_pivot_root,
+        libc::SYS_landlock_restrict_self,
+    ];
+    NUMBERS.contains(&number)
 }
 
 /// `prctl(2)`: `PR_SET_SECCOMP` ends the system calls that may be made without asking.

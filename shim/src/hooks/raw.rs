@@ -48,11 +48,11 @@ pub unsafe extern "C-unwind" fn syscall() -> c_long {
 
 /// libc's function, if the call is to go on to it without a frame of ours; else 0.
 unsafe extern "C" fn untouched(number: c_long) -> usize {
+    if confinement::gives_up_rights(number) {
+        thread::grow_ahead();
+    }
     match number {
         libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork | libc::SYS_rt_sigreturn => {}
-        libc::SYS_setuid | libc::SYS_setreuid | libc::SYS_setresuid | libc::SYS_setfsuid => {
-            thread::grow_ahead()
-        }
         libc::SYS_seccomp | libc::SYS_prctl | libc::SYS_mprotect => return 0,
         _ if call_of(number).is_some() => return 0,
         _ => {}

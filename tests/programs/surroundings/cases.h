@@ -33,6 +33,7 @@ static inline void run_in_child(void (*run)(void), int expected, int after)
 void root_changed(void);
 void user_changed(void);
 void user_changed_at_start(void);
+void user_of_files_changed(void);
 void names_changed(void);
 void folder_hidden(void);
 void folder_removed(void);

@@ -19,6 +19,7 @@ static const struct part parts[] = {
     {"chroot", root_changed},
     {"user", user_changed},
     {"user-first", user_changed_at_start},
+    {"user-of-files", user_of_files_changed},
     {"namespaces", names_changed},
     {"strict", strict_mode},
     {"filter-kills", filter_that_kills},

@@ -2,8 +2,8 @@
 //! trace holds what it did. The numbers that are expected here stand in the comments of the programs' parts.
 
 mod calls;
-mod interruptions;
 mod environments;
+mod interruptions;
 mod pointers;
 mod processes;
 mod signals;

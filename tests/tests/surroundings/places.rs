@@ -19,6 +19,12 @@ fn without_privileges() {
     );
 }
 
+/// The other user cannot open the trace's file to give it more room; what it has been given before stays.
+#[test]
+fn another_user_for_files() {
+    holds_many(&part("user-of-files").run);
+}
+
 /// New processes and images that may not make files in the run folder are missing in it: `syn info` says which.
 #[test]
 fn processes_without_privileges() {
