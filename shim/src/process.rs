@@ -104,14 +104,15 @@ fn start() {
     if MODE.compare_exchange(UNKNOWN, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
-    note_identity();
     // SAFETY: MODE is STARTING.
     let folder = unsafe { FOLDER.get_mut() };
+    // The decision comes first: a process that is not to be recorded may be under a filter that lets nothing else pass.
     let decision = settings::decide(folder);
     if !decision.record {
         MODE.store(OFF, Ordering::Release);
         return;
     }
+    note_identity();
     FOLDER_LENGTH.store(decision.folder_length, Ordering::Relaxed);
     if decision.extent.is_process_only() {
         CAPABILITIES.fetch_or(header::PROCESS_ONLY, Ordering::Relaxed);

@@ -31,7 +31,9 @@ pub unsafe fn call(number: c_long, args: [usize; 6]) -> isize {
 }
 
 macro_rules! syscalls {
-    ($( $(#[$doc:meta])* $name:ident = $number:ident ( $($arg:ident : $ty:ty),* ); )*) => { $(
+    ($( $(#[$doc:meta])* $name:ident = $number:ident ( $($arg:ident : $ty:ty),* ); )*) => {
+        const WITH_FUNCTIONS: &[c_long] = &[$(libc::$number),*];
+        $(
         $(#[$doc])*
         ///
         /// # Safety
@@ -44,7 +46,23 @@ macro_rules! syscalls {
             // SAFETY: as the caller vouches.
             unsafe { call(libc::$number, args) }
         }
-    )* };
+        )*
+    };
+}
+
+/// The system calls that this library may make besides those of the program.
+pub fn own_calls() -> impl Iterator<Item = c_long> {
+    const OTHERS: [c_long; 8] = [
+        libc::SYS_fallocate,
+        libc::SYS_futex,
+        libc::SYS_getpgrp,
+        libc::SYS_ioctl,
+        libc::SYS_rename,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_sigaltstack,
+    ];
+    WITH_FUNCTIONS.iter().copied().chain(OTHERS)
 }
 
 syscalls! {

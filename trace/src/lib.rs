@@ -26,6 +26,8 @@ pub mod memory;
 pub mod record;
 pub mod repeats;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+pub mod seccomp;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod system_calls;
 pub mod varint;
 

@@ -6,6 +6,7 @@ use libc::{
     BPF_ABS, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, sock_filter,
 };
 use std::mem::offset_of;
+use syn_trace::seccomp::AUDIT_ARCH_X86_64;
 use syn_trace::system_calls::UNRECORDED;
 
 /// What a stop of the filter tells: a call of x86-64, or one by another convention, which is not decoded.
@@ -13,8 +14,6 @@ pub const NATIVE: u32 = 0;
 /// See [`NATIVE`].
 pub const FOREIGN: u32 = 1;
 
-/// `EM_X86_64 | __AUDIT_ARCH_64BIT | __AUDIT_ARCH_LE`.
-pub const AUDIT_ARCH_X86_64: u32 = 62 | 0x8000_0000 | 0x4000_0000;
 /// Set in the numbers of x32, a convention of its own with 32-bit pointers.
 const X32_BIT: u32 = 0x4000_0000;
 
@@ -77,32 +76,13 @@ fn unrecorded() -> Vec<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use syn_trace::seccomp;
     use syn_trace::system_calls::is_unrecorded;
 
-    /// Runs the filter as the kernel does.
     fn answer_to(number: u32, arch: u32, flags: u32) -> u32 {
-        let (program, mut at, mut value) = (program(), 0, 0);
-        loop {
-            let sock_filter { code, jt, jf, k } = program[at];
-            at += 1;
-            let holds = match u32::from(code) & !(BPF_JMP | BPF_K) {
-                _ if code as u32 == BPF_LD | BPF_W | BPF_ABS => {
-                    value = match k as usize {
-                        offset if offset == offset_of!(libc::seccomp_data, nr) => number,
-                        offset if offset == offset_of!(libc::seccomp_data, arch) => arch,
-                        _ => flags,
-                    };
-                    continue;
-                }
-                _ if code as u32 == BPF_RET | BPF_K => return k,
-                BPF_JEQ => value == k,
-                BPF_JGE => value >= k,
-                BPF_JGT => value > k,
-                BPF_JSET => value & k != 0,
-                _ => panic!("an instruction that the filter should not have"),
-            };
-            at += usize::from(if holds { jt } else { jf });
-        }
+        let mut call = seccomp::call_without_arguments(number.into());
+        (call.arch, call.args[3]) = (arch, flags.into());
+        seccomp::answer(&program(), &call).expect("an answer")
     }
 
     #[test]

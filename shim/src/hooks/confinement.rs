@@ -3,9 +3,15 @@
 
 use crate::clock;
 use crate::process;
+use crate::sys;
 use crate::thread;
-use core::ffi::{c_char, c_int, c_long, c_void};
-use libc::{gid_t, uid_t};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+use libc::{gid_t, sock_fprog, uid_t};
+use syn_trace::seccomp;
+
+/// Set when a filter of this process would end a program at a system call of ours.
+static ENDS_US: AtomicBool = AtomicBool::new(false);
 
 /// Functions before which this thread's trace grows as far as it may need to, since it cannot afterwards.
 macro_rules! give_up_rights {
@@ -80,17 +86,56 @@ pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usiz
     // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
     let result = unsafe { core::mem::transmute::<usize, Function>(address)(option, a, b, c, d) };
     if option == libc::PR_SET_SECCOMP {
-        if result == 0 { process::confine() } else { clock::thaw() }
+        if result == 0 {
+            process::confine()
+        } else {
+            clock::thaw()
+        }
+        if result == 0 && a == libc::SECCOMP_MODE_FILTER as usize {
+            // SAFETY: the kernel has just taken the filter.
+            unsafe { look_into(b as *const sock_fprog) };
+        }
     }
     result
 }
 
 /// The same by `seccomp(2)`, which is made by number.
-pub fn seccomp(real: impl FnOnce() -> c_long) -> c_long {
+///
+/// # Safety
+/// `argument` belongs to the call that `real` makes.
+pub unsafe fn seccomp(operation: c_uint, argument: usize, real: impl FnOnce() -> c_long) -> c_long {
     thread::grow_ahead();
     let result = real();
     if result == 0 {
         process::confine();
+        if operation == libc::SECCOMP_SET_MODE_FILTER {
+            // SAFETY: the kernel has just taken the filter.
+            unsafe { look_into(argument as *const sock_fprog) };
+        }
     }
     result
+}
+
+/// Asks a new filter about the system calls that we make at the start of a program. Here none is made any more, but a filter
+/// outlives exec, and the recorder would begin anew there, knowing nothing of it.
+///
+/// # Safety
+/// The kernel has taken the filter.
+unsafe fn look_into(filter: *const sock_fprog) {
+    // SAFETY: as the caller vouches; the program may have packed it into a structure of its own.
+    let sock_fprog { len, filter } = unsafe { filter.read_unaligned() };
+    // SAFETY: as above.
+    let instructions = unsafe { core::slice::from_raw_parts(filter, usize::from(len)) };
+    let passes = |number| {
+        let call = seccomp::call_without_arguments(number);
+        seccomp::answer(instructions, &call).is_some_and(seccomp::goes_on)
+    };
+    if !sys::own_calls().all(passes) {
+        ENDS_US.store(true, Ordering::Relaxed);
+    }
+}
+
+/// True when a program that this process becomes or starts would be ended by what the recorder does there.
+pub fn ends_recorders() -> bool {
+    ENDS_US.load(Ordering::Relaxed)
 }

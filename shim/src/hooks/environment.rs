@@ -4,6 +4,7 @@
 //! environment that the kernel gets, with a note of it (`SYN_ADDED`), and the child takes it out of its own again
 //! before `main` ([`crate::settings::export`]): the program sees the environment that it was given.
 
+use super::confinement;
 use super::processes::PATH_NOTE_BYTES;
 use super::readable::Reader;
 use crate::process;
@@ -26,13 +27,40 @@ pub fn for_child(given: Strings) -> Strings {
     if !process::is_recording() || !tls::is_state(state) {
         return given;
     }
+    // SAFETY: this thread's state. A vfork child uses its parent's, which stands still meanwhile.
+    let scratch = &mut unsafe { (*state).scratch() }[PATH_NOTE_BYTES..];
+    if confinement::ends_recorders() {
+        process::note_unobserved(b"programs started under a seccomp filter that would end the recorder");
+        // SAFETY: the caller's environment.
+        return unsafe { switched_off(given, scratch) }.unwrap_or(given);
+    }
     let Some(ours) = crate::elf::own_path().map(CStr::to_bytes).filter(|path| path.starts_with(b"/")) else {
         return given;
     };
     let Some(found) = look(given, ours) else { return given };
-    // SAFETY: this thread's state. A vfork child uses its parent's, which stands still meanwhile.
-    let scratch = unsafe { (*state).scratch() };
-    complete(given, &found, ours, &mut scratch[PATH_NOTE_BYTES..]).unwrap_or(given)
+    complete(given, &found, ours, scratch).unwrap_or(given)
+}
+
+/// The environment with a note in front that nothing is to be recorded. It stays there for the programs that are started
+/// by this one, which are under the same filter.
+///
+/// # Safety
+/// `given` must be null or end with a null pointer: where this is called, the kernel cannot be asked what is readable.
+unsafe fn switched_off(given: Strings, scratch: &mut [u8]) -> Option<Strings> {
+    let count = match given.is_null() {
+        true => 0,
+        // SAFETY: as the caller vouches.
+        false => (0..MAX_ENTRIES).find(|&index| unsafe { (*given.add(index)).is_null() })?,
+    };
+    let (array, _) = scratch.split_at_mut_checked((count + 2) * size_of::<usize>())?;
+    let array: *mut *const c_char = array.as_mut_ptr().cast();
+    // SAFETY: the array has room for the note, every entry and the null pointer.
+    unsafe {
+        array.write(c"SYN_OFF=1".as_ptr());
+        core::ptr::copy(given, array.add(1), count);
+        array.add(1 + count).write(core::ptr::null());
+    }
+    Some(array.cast_const().cast())
 }
 
 /// What an environment has of ours.

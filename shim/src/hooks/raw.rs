@@ -97,7 +97,7 @@ unsafe extern "C-unwind" fn recorded(
             libc::SYS_io_uring_register => {
                 rings::register(unsigned(a), unsigned(b), c as *const c_void, unsigned(d), real)
             }
-            libc::SYS_seccomp => confinement::seccomp(real),
+            libc::SYS_seccomp => confinement::seccomp(unsigned(a), c, real),
             libc::SYS_prctl => confinement::prctl(int(a), b, c, d, e).into(),
             libc::SYS_mmap => mappings::mmap(a, b, int(c), int(d), int(e), f as i64) as c_long,
             libc::SYS_munmap => mappings::munmap(a, b).into(),

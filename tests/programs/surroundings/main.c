@@ -26,6 +26,8 @@ static const struct part parts[] = {
     {"filter-kills-long", filter_that_kills_long},
     {"filter-refuses", filter_that_refuses},
     {"filter-others", filter_with_others},
+    {"filters-inherited", filters_that_kill_others},
+    {"filter-harmless", filter_that_kills_nobody},
     {"file-size", files_limited},
     {"address-space", memory_limited},
     {"locked-memory", memory_locked},

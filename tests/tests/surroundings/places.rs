@@ -113,6 +113,21 @@ fn others_under_a_filter() {
     assert!(written + missing >= 30, "{written} writes on record, {missing} missing");
 }
 
+/// A program that would be ended by what the recorder does at its start is not recorded, and the trace says so; nor is what
+/// that program starts.
+#[test]
+fn inherited_filters() {
+    let recorded = part("filters-inherited");
+    let unobserved = recorded.run.unobserved();
+    assert_eq!(unobserved.len(), 3, "{unobserved:?}");
+    assert!(unobserved.iter().all(|(_, what)| what.contains("seccomp filter")), "{unobserved:?}");
+    assert_eq!(Dump::of(&recorded.run_folder()).written("file"), (0, 0));
+
+    let recorded = part("filter-harmless");
+    assert_eq!(recorded.run.unobserved(), []);
+    assert_eq!(Dump::of(&recorded.run_folder()).written("file"), (1, 5));
+}
+
 /// The limit holds for the trace as well; the signal for exceeding it is the program's only.
 #[test]
 fn a_limit_of_file_sizes() {
