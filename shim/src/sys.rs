@@ -52,7 +52,10 @@ macro_rules! syscalls {
 
 /// The system calls that this library may make besides those of the program.
 pub fn own_calls() -> impl Iterator<Item = c_long> {
-    const OTHERS: [c_long; 8] = [
+    const OTHERS: [c_long; 12] = [
+        libc::SYS_clone,
+        libc::SYS_close_range,
+        libc::SYS_exit,
         libc::SYS_fallocate,
         libc::SYS_futex,
         libc::SYS_getpgrp,
@@ -61,6 +64,7 @@ pub fn own_calls() -> impl Iterator<Item = c_long> {
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_sigaltstack,
+        libc::SYS_unshare,
     ];
     WITH_FUNCTIONS.iter().copied().chain(OTHERS)
 }
