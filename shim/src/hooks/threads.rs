@@ -18,9 +18,17 @@ use syn_trace::header;
 
 type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
-/// What a new thread needs to know; taken from a fixed supply, so that no allocator is entered.
+/// What a new thread needs to know, and what its creator wants to know of it; taken from a fixed supply, so that no
+/// allocator is entered.
+///
+/// Where the program keeps the thread's handle nobody can know: a detached thread may have given that memory back before its
+/// creator returns from `pthread_create`. So the creator looks there only while the thread is held up at its first
+/// instruction ([`Birth::handle`]), and otherwise takes what the thread says itself.
 struct Birth {
-    taken: AtomicU32,
+    /// One of the stages below.
+    stage: AtomicU32,
+    /// What the thread says of itself; counts from [`BORN`] on.
+    handle: AtomicUsize,
     routine: AtomicUsize,
     argument: AtomicUsize,
     creator: AtomicU32,
@@ -30,19 +38,92 @@ struct Birth {
 /// What libc's thrd_create(3) hands to pthread_create(3) in place of attributes.
 const C11_ATTRIBUTES: *const pthread_attr_t = core::ptr::without_provenance(usize::MAX);
 
+/// Nobody's.
+const FREE: u32 = 0;
+/// The creator is in `pthread_create`, or back from it, and the thread has yet to run.
+const MAKING: u32 = 1;
+/// The thread runs: the creator gives the note back.
+const BORN: u32 = 2;
+/// The creator looks at the handle in the program's memory: the thread must not go on. It gives the note back.
+const LOOKING: u32 = 3;
+/// The same, and the thread sleeps.
+const AWAITED: u32 = 4;
+/// The creator has looked.
+const LOOKED: u32 = 5;
+
 /// As many threads as can be on their way from `pthread_create` to their first instruction; beyond that a thread
-/// starts without a note of its creator.
-const BIRTHS: usize = 256;
+/// starts without a note of its creator, and its creator's record does not name it.
+const BIRTHS: usize = 4096;
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static SUPPLY: [Birth; BIRTHS] = [const {
     Birth {
-        taken: AtomicU32::new(0),
+        stage: AtomicU32::new(FREE),
+        handle: AtomicUsize::new(0),
         routine: AtomicUsize::new(0),
         argument: AtomicUsize::new(0),
         creator: AtomicU32::new(0),
         stack_bytes: AtomicUsize::new(0),
     }
 }; BIRTHS];
+
+impl Birth {
+    /// True when this was its stage; if so, it is at the other one now.
+    fn advance(&self, from: u32, to: u32) -> bool {
+        self.stage.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Gives it back.
+    fn release(&self) {
+        self.stage.store(FREE, Ordering::Release);
+    }
+
+    /// In the creator: the handle of the thread that has been made, which libc has stored at `place`. The last use of the
+    /// note. The thread is not waited for; it waits for the few instructions of this.
+    ///
+    /// # Safety
+    /// `pthread_create` has succeeded.
+    unsafe fn handle(&self, place: *const pthread_t) -> i64 {
+        if !self.advance(MAKING, LOOKING) {
+            let handle = self.handle.load(Ordering::Relaxed);
+            self.release();
+            return handle as i64;
+        }
+        // SAFETY: libc has written there, and no instruction of the program's has been run by the thread since.
+        let handle = unsafe { place.read_volatile() };
+        if self.stage.swap(LOOKED, Ordering::AcqRel) == AWAITED {
+            self.futex(libc::FUTEX_WAKE, 1);
+        }
+        handle as i64
+    }
+
+    /// In the thread: it runs. The last use of the note.
+    fn is_born(&self) {
+        // SAFETY: no arguments.
+        self.handle.store(unsafe { libc::pthread_self() } as usize, Ordering::Relaxed);
+        if self.advance(MAKING, BORN) {
+            return;
+        }
+        // A creator of lower priority on the same processor would never get on if this did not sleep.
+        if self.advance(LOOKING, AWAITED) {
+            while self.stage.load(Ordering::Acquire) == AWAITED {
+                self.futex(libc::FUTEX_WAIT, AWAITED);
+            }
+        }
+        self.release();
+    }
+
+    /// futex(2) on the stage.
+    fn futex(&self, operation: c_int, value: u32) {
+        let operation = operation | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word is ours; no timeout.
+        unsafe {
+            sys::call(
+                libc::SYS_futex,
+                [self.stage.as_ptr() as usize, operation as usize, value as usize, 0, 0, 0],
+            )
+        };
+    }
+}
 
 /// The key whose destructor ends a thread's recording; 0 when there is none, so that it is stored plus one.
 static KEY: AtomicU32 = AtomicU32::new(0);
@@ -62,9 +143,8 @@ fn take(
     attributes: *const pthread_attr_t,
 ) -> Option<&'static Birth> {
     let first = NEXT.fetch_add(1, Ordering::Relaxed);
-    let birth = (0..BIRTHS)
-        .map(|step| &SUPPLY[(first + step) % BIRTHS])
-        .find(|birth| birth.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok())?;
+    let birth =
+        (0..BIRTHS).map(|step| &SUPPLY[(first + step) % BIRTHS]).find(|birth| birth.advance(FREE, MAKING))?;
     let mut stack_bytes = 8 << 20;
     if !attributes.is_null() && attributes != C11_ATTRIBUTES {
         // SAFETY: the program passes initialised attributes.
@@ -87,7 +167,7 @@ unsafe extern "C-unwind" fn born(birth: *mut c_void) -> *mut c_void {
     let routine = unsafe { core::mem::transmute::<usize, Routine>(birth.routine.load(Ordering::Relaxed)) };
     let (creator, stack_bytes) =
         (birth.creator.load(Ordering::Relaxed), birth.stack_bytes.load(Ordering::Relaxed));
-    birth.taken.store(0, Ordering::Release);
+    birth.is_born();
     thread::begin(span::frame_address(), stack_bytes, creator);
     arm();
     // SAFETY: the program's own function and argument.
@@ -160,11 +240,15 @@ unsafe fn create<T: Outcome>(
     };
     span.returned();
     let made = result.number() == 0;
-    if !made && let Some(birth) = birth {
-        birth.taken.store(0, Ordering::Release);
-    }
-    // SAFETY: the call has succeeded, so the pointer is valid.
-    let handle = if made { unsafe { *thread as i64 } } else { 0 };
+    let handle = match birth {
+        // SAFETY: the call has succeeded.
+        Some(birth) if made => unsafe { birth.handle(thread) },
+        Some(birth) => {
+            birth.release();
+            0
+        }
+        None => 0,
+    };
     span.leave(Call::PthreadCreate, false, result.number(), &[handle], &[], &[]);
     result
 }

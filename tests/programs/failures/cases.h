@@ -37,6 +37,7 @@ void sockets_across_exec(void);
 void threads_at_once(void);
 void many_opens(void);
 void many_descriptors(void);
+void detached_threads(void);
 void errno_of_everything(void);
 void descriptors_of_ones_own(void);
 void descriptors_used_up(void);

@@ -46,6 +46,7 @@ static const struct part parts[] = {
     {"threads-at-once", threads_at_once},
     {"opens", many_opens},
     {"many-descriptors", many_descriptors},
+    {"detached", detached_threads},
     {"errno", errno_of_everything},
     {"own-descriptors", descriptors_of_ones_own},
     {"descriptors-used-up", descriptors_used_up},

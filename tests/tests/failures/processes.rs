@@ -70,6 +70,22 @@ fn thousands_of_threads() {
     }
 }
 
+/// The memory of a thread's handle may be gone when its creator is back; both name it all the same.
+#[test]
+fn detached_threads() {
+    let dump = complete("failures", "detached");
+    let named = |call: &str| {
+        let mut handles: Vec<i64> =
+            dump.calls(call).map(|seen| seen.args["thread"].as_i64().expect("a handle")).collect();
+        handles.sort();
+        handles
+    };
+    let created = named("pthread_create");
+    assert_eq!(created.len(), 500);
+    assert!(!created.contains(&0));
+    assert_eq!(created, named("thread-start"));
+}
+
 #[test]
 fn cancelled_and_left_behind() {
     assert_eq!(complete("process_surface", "cancel").written("file"), (2, 20));
