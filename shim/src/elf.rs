@@ -2,11 +2,13 @@
 //!
 //! `dlsym` allocates when a name is missing, takes the loader's lock, and may itself be interposed; an allocator
 //! that is only just initialising must not be entered from below. So the loaded objects are walked as the loader
-//! linked them, and their GNU hash tables read directly.
+//! linked them, and their GNU hash tables read directly. Those that came later are walked by the loader itself, since they
+//! may go again ([`next_function`]).
 //!
 //! Source: System V gABI, chapter 5 (dynamic linking); `<link.h>`; the GNU hash section as binutils writes it.
 
-use core::ffi::{CStr, c_char, c_int};
+use crate::real::Real;
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 #[repr(C)]
@@ -30,6 +32,15 @@ struct Dynamic {
     value: usize,
 }
 
+/// `struct dl_phdr_info`, as far as it is read here.
+#[repr(C)]
+struct ObjectInfo {
+    base: usize,
+    name: *const c_char,
+    headers: *const libc::Elf64_Phdr,
+    header_count: u16,
+}
+
 #[repr(C)]
 struct Symbol {
     name: u32,
@@ -44,6 +55,9 @@ unsafe extern "C" {
     /// The loader's list of objects, kept for debuggers; its first entry is the program.
     #[link_name = "_r_debug"]
     static LOADER: DebugInfo;
+    /// The first byte of this library, which the linker has a name for.
+    #[link_name = "__ehdr_start"]
+    static OWN_START: u8;
 }
 
 const DT_NULL: i64 = 0;
@@ -66,22 +80,22 @@ struct Object {
 
 impl Object {
     /// # Safety
-    /// `map` must be an entry of the loader's list.
-    unsafe fn of(map: &LinkMap) -> Option<Object> {
+    /// Both must be those of a loaded object.
+    unsafe fn of(base: usize, dynamic: *const Dynamic) -> Option<Object> {
         let mut object = Object {
-            base: map.base,
+            base,
             strings: core::ptr::null(),
             symbols: core::ptr::null(),
             versions: core::ptr::null(),
             hash: core::ptr::null(),
         };
-        let mut entry = map.dynamic;
+        let mut entry = dynamic;
         // SAFETY: the dynamic section ends with DT_NULL; the loader has relocated its addresses, except in
         // objects it leaves alone (the vDSO), whose addresses lie below their base.
         unsafe {
             while !entry.is_null() && (*entry).tag != DT_NULL {
                 let value = (*entry).value;
-                let address = if value < map.base { value + map.base } else { value };
+                let address = if value < base { value + base } else { value };
                 match (*entry).tag {
                     DT_STRTAB => object.strings = address as *const u8,
                     DT_SYMTAB => object.symbols = address as *const Symbol,
@@ -169,89 +183,129 @@ static LAST_STARTED_WITH: AtomicPtr<LinkMap> = AtomicPtr::new(core::ptr::null_mu
 
 /// Notes which objects the process was started with. To be called from the constructor.
 pub fn note_started_with() {
-    if let Some(last) = behind_us().last() {
+    if let Some(last) = started_with().last() {
         LAST_STARTED_WITH.store(core::ptr::from_ref(last).cast_mut(), Ordering::Relaxed);
     }
 }
 
-/// The objects loaded behind this library, in search order.
-fn behind_us() -> impl Iterator<Item = &'static LinkMap> {
-    let here = gnu_hash as *const () as usize;
-    // SAFETY: the loader keeps the list whole while it calls constructors, and only ever appends to it; entries of
-    // libraries that the process was started with are never removed.
-    let all = core::iter::successors(unsafe { LOADER.map.as_ref() }, |map| unsafe { map.next.as_ref() });
-    let mut passed = false;
-    let base = object_base(here);
-    all.filter(move |map| {
-        let was = passed;
-        passed |= map.base == base;
-        was
+/// Where this library was loaded.
+fn own_base() -> usize {
+    (&raw const OWN_START) as usize
+}
+
+/// The objects that the process was started with, from the program on; all there are, until that is known.
+///
+/// Other threads may load and unload libraries meanwhile. These objects are never unloaded, and come before all others:
+/// the walk does not touch what lies behind them.
+fn from_program() -> impl Iterator<Item = &'static LinkMap> {
+    let last = LAST_STARTED_WITH.load(Ordering::Relaxed).cast_const();
+    // SAFETY: see above. Until the last one is known, the process has one thread, and the loader keeps the list whole
+    // while it calls constructors.
+    core::iter::successors(unsafe { LOADER.map.as_ref() }, move |map| unsafe {
+        if core::ptr::eq(*map, last) { None } else { map.next.as_ref() }
     })
 }
 
-/// Those of them that the process was started with; all there are, until that is known.
+/// Those of them that were loaded behind this library, in search order.
 fn started_with() -> impl Iterator<Item = &'static LinkMap> {
-    let last = LAST_STARTED_WITH.load(Ordering::Relaxed).cast_const();
-    let mut is_behind = false;
-    behind_us().take_while(move |map| {
-        let is_in = !is_behind;
-        is_behind = core::ptr::eq(*map, last);
-        is_in
-    })
+    from_program().skip_while(|map| map.base != own_base()).skip(1)
 }
 
 /// The path under which this library was loaded.
 pub fn own_path() -> Option<&'static CStr> {
-    let base = object_base(gnu_hash as *const () as usize);
-    // SAFETY: as in `behind_us`; names are strings that stay.
-    unsafe {
-        let mut all = core::iter::successors(LOADER.map.as_ref(), |map| map.next.as_ref());
-        all.find(|map| map.base == base).map(|map| CStr::from_ptr(map.name))
-    }
+    let own = from_program().find(|map| map.base == own_base())?;
+    // SAFETY: names are strings that stay.
+    Some(unsafe { CStr::from_ptr(own.name) })
 }
 
-/// The load address of the object that holds `address`: the nearest base below it.
-pub fn object_base(address: usize) -> usize {
-    let mut best = 0;
-    // SAFETY: as in `behind_us`.
-    let mut map = unsafe { LOADER.map.as_ref() };
-    while let Some(entry) = map {
-        if entry.base <= address && entry.base > best {
-            best = entry.base;
-        }
-        // SAFETY: as in `behind_us`.
-        map = unsafe { entry.next.as_ref() };
-    }
-    best
-}
+/// The loader's walk over its own list, past any that the program has put in its place.
+static WALK: Real = Real::new(c"dl_iterate_phdr");
 
 /// The function `name` in the first object behind this library that has it (what `RTLD_NEXT` means), in its default
 /// version. A name that has none, such as `__pthread_mutex_lock` since glibc 2.34, can only be asked for by programs
 /// that were linked before: they get the version that is left.
+///
+/// Other threads may unload libraries meanwhile, of which neither the loader's entry nor the tables can be read any more.
+/// The loader's own walk keeps them from that, as the unwinding of exceptions needs it to. The lock that it holds is held
+/// by others only while the list is changed or walked, and a thread may take it again: unlike that of `dlsym`, it is not
+/// held while constructors run, which may wait for this thread. (Nor does the walk allocate.)
 pub fn next_function(name: &CStr) -> Option<usize> {
-    // SAFETY: the caller uses no function of a library that has been unloaded.
-    search(behind_us().filter_map(|map| unsafe { Object::of(map) }), name).map(|(_, address)| address)
+    type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
+    type Walk = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;
+    let walk = WALK.address()?;
+    let mut search = Search::of(name);
+    // SAFETY: the function behind this name has this type; `visit` uses the search only while the walk lasts.
+    unsafe {
+        core::mem::transmute::<usize, Walk>(walk)(visit, (&raw mut search).cast());
+    }
+    search.result().map(|(_, address)| address)
+}
+
+/// One step of the loader's walk; other than 0 ends it.
+unsafe extern "C" fn visit(info: *const ObjectInfo, _: usize, search: *mut c_void) -> c_int {
+    // SAFETY: the loader hands over an entry of its own, whose object stays loaded meanwhile, and the search that it was
+    // given.
+    unsafe {
+        let (info, search) = (&*info, &mut *search.cast::<Search<'_>>());
+        if !search.is_behind_us {
+            search.is_behind_us = info.base == own_base();
+            return 0;
+        }
+        let headers = core::slice::from_raw_parts(info.headers, info.header_count.into());
+        let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC);
+        let Some(dynamic) = dynamic else { return 0 };
+        let object = Object::of(info.base, (info.base + dynamic.p_vaddr as usize) as *const Dynamic);
+        object.is_some_and(|object| search.is_over_with(&object)).into()
+    }
 }
 
 /// The same among the objects that the process was started with: it stays where it is.
 pub fn function_started_with(name: &CStr) -> Option<usize> {
     // SAFETY: these objects stay loaded.
-    search(started_with().filter_map(|map| unsafe { Object::of(map) }), name).map(|(_, address)| address)
+    search(started_with().filter_map(|map| unsafe { Object::of(map.base, map.dynamic) }), name)
+        .map(|(_, address)| address)
 }
 
-/// The base of the object that has the function, and its address.
-fn search(objects: impl Iterator<Item = Object>, name: &CStr) -> Option<(usize, usize)> {
-    let hash = gnu_hash(name);
-    let mut old = None;
-    for object in objects {
-        // SAFETY: whoever made the object vouches for it.
-        match unsafe { object.function(name, hash) } {
-            Some(Found::Default(address)) => return Some((object.base, address)),
-            Some(Found::Old(address)) => old = old.or(Some((object.base, address))),
+/// A function looked for in one object after the other.
+struct Search<'a> {
+    name: &'a CStr,
+    hash: u32,
+    is_behind_us: bool,
+    found: Option<(usize, usize)>,
+    old: Option<(usize, usize)>,
+}
+
+impl<'a> Search<'a> {
+    fn of(name: &'a CStr) -> Search<'a> {
+        Search { name, hash: gnu_hash(name), is_behind_us: false, found: None, old: None }
+    }
+
+    /// Looks in one more; true when no further one needs a look.
+    ///
+    /// # Safety
+    /// The object must be loaded.
+    unsafe fn is_over_with(&mut self, object: &Object) -> bool {
+        // SAFETY: as the caller vouches.
+        match unsafe { object.function(self.name, self.hash) } {
+            Some(Found::Default(address)) => self.found = Some((object.base, address)),
+            Some(Found::Old(address)) => self.old = self.old.or(Some((object.base, address))),
             None => {}
         }
+        self.found.is_some()
     }
-    old
+
+    /// The base of the object that has the function, and its address.
+    fn result(&self) -> Option<(usize, usize)> {
+        self.found.or(self.old)
+    }
+}
+
+/// Looks in objects that stay loaded.
+fn search(mut objects: impl Iterator<Item = Object>, name: &CStr) -> Option<(usize, usize)> {
+    let mut search = Search::of(name);
+    // SAFETY: as the caller vouches.
+    let _ = objects.any(|object| unsafe { search.is_over_with(&object) });
+    search.result()
 }
 
 /// The objects that the process was started with, their tables found once for many searches.
@@ -268,7 +322,7 @@ impl Objects {
         let first: *mut Object = crate::sys::map_anonymous(bytes)?.cast();
         let mut count = 0;
         // SAFETY: these objects stay loaded.
-        for object in started_with().filter_map(|map| unsafe { Object::of(map) }) {
+        for object in started_with().filter_map(|map| unsafe { Object::of(map.base, map.dynamic) }) {
             // SAFETY: there is room for as many as were counted.
             unsafe { first.add(count).write(object) };
             count += 1;

@@ -58,6 +58,17 @@ fn room_for_thread_locals() {
     );
 }
 
+/// Other libraries are unloaded while the function behind ours is looked up, in one that may be unloaded as well.
+#[test]
+fn unloaded_meanwhile() {
+    let unloading = Job::new(program("unloading")).arg("--library").arg(library("asynchronous"));
+    let recorded = record(&unloading.arg("--copied").arg(library("plugin")));
+    assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
+    let dump = Dump::of(&recorded.run_folder());
+    assert!(dump.calls("io_destroy").count() > 0);
+    assert!(dump.calls("io_destroy").all(|seen| seen.result == 0));
+}
+
 /// MPI that comes with a library, as in Python: the program itself knows nothing of it.
 #[test]
 fn mpi_in_a_library() {
