@@ -24,6 +24,7 @@ static const struct part parts[] = {
     {"ring-polled", ring_polled},
     {"ring-by-number", ring_by_number},
     {"ring-left", ring_left},
+    {"ring-closed", ring_closed},
     {NULL, NULL},
 };
 

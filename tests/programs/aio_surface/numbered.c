@@ -107,3 +107,25 @@ void ring_by_number(void)
     close_ring(&ring);
     close_and_remove(fd, "by-number");
 }
+
+/* One submission; then the ring is closed, its memory stays, and its number becomes that of a file, which is mapped. */
+void ring_closed(void)
+{
+    enum { WORDS = 1024 };
+    static unsigned words[WORDS];
+    struct raw_ring ring;
+    if (!open_ring(&ring, 4))
+        return;
+    put(&ring, &(struct io_uring_sqe){.opcode = IORING_OP_NOP, .user_data = 3000});
+    CHECK_EQ(syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0), 1);
+    CHECK_EQ(next_result(&ring).tag, 3000);
+    CHECK_OK(close(ring.fd));
+    CHECK_EQ(new_file("closed"), ring.fd);
+    for (int i = 0; i < WORDS; i++)
+        words[i] = 0x41414141;
+    CHECK_EQ(write(ring.fd, words, sizeof words), sizeof words);
+    const unsigned *mapped = mmap(NULL, sizeof words, PROT_READ, MAP_PRIVATE, ring.fd, 0);
+    CHECK(mapped != MAP_FAILED);
+    CHECK_EQ(mapped[0], words[0]);
+    close_and_remove(ring.fd, "closed");
+}

@@ -21,6 +21,7 @@ void ring_wide(void);
 void ring_polled(void);
 void ring_by_number(void);
 void ring_left(void);
+void ring_closed(void);
 
 enum { BLOCK = 512 };
 

@@ -152,3 +152,12 @@ fn completions_that_were_taken_out_without_a_call() {
     let Some((_, dump)) = ring_part("ring-left") else { return };
     assert_eq!(numbers(dump.calls("cqe"), "user_data"), [2000, 2001, 2002]);
 }
+
+/// The number of a ring that has been closed is a file's: what is mapped of that is no queue.
+#[test]
+fn a_file_where_a_ring_was() {
+    let Some((_, dump)) = ring_part("ring-closed") else { return };
+    assert_eq!(numbers(dump.calls("sqe"), "user_data"), [3000]);
+    assert_eq!(numbers(dump.calls("cqe"), "user_data"), [3000]);
+    assert_eq!(unobserved(&dump), [""; 0]);
+}

@@ -81,12 +81,18 @@ impl Queues {
         i64::from(self.key() & !REGISTERED)
     }
 
+    /// Those of both queues, which were found consistent.
+    fn masks(&self) -> [u32; 2] {
+        // SAFETY: both lie in the ring's memory.
+        [self.sq.mask, self.cq.mask].map(|mask| unsafe { *(mask as *const u32) })
+    }
+
     /// The queues have been moved, with the counters that they had.
     pub(super) fn relocate(&self) {
         if let Some(ring) = table::by_descriptor(self.key())
             && self.is_consistent()
         {
-            ring.locate(self.flags, self.bases(), self.addresses());
+            ring.locate(self.flags, self.bases(), self.addresses(), self.masks());
         }
     }
 
@@ -100,7 +106,7 @@ impl Queues {
             return None;
         }
         let ring = table::make(key)?;
-        ring.locate(self.flags, bases, self.addresses());
+        ring.locate(self.flags, bases, self.addresses(), self.masks());
         if let Some(view) = ring.view() {
             // What went through before it was known cannot be told apart from nothing.
             ring.submitted.store(view.sq_head, Ordering::Relaxed);

@@ -6,6 +6,7 @@
 
 use crate::hooks::readable::Reader;
 use crate::process;
+use crate::sys;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -68,11 +69,15 @@ pub(super) const FIELDS: usize = 8;
 /// One ring.
 pub(super) struct Ring {
     fd: AtomicI32,
+    /// The file behind that descriptor: number of the device, number of the file; zeros where there is none.
+    file: [AtomicU64; 2],
     /// The process that the memory belongs to: a forked child may not have it.
     owner: AtomicU32,
     flags: AtomicU32,
     features: AtomicU32,
     offsets: [AtomicU32; FIELDS],
+    /// The masks of the submission queue and of the completion queue, as they were said to be.
+    masks: [AtomicU32; 2],
     /// Start of the memory of the submission queue, of the completion queue and of the submission queue's entries; 0
     /// where it is not known.
     submissions: AtomicUsize,
@@ -114,15 +119,27 @@ unsafe fn shared(base: usize, offset: &AtomicU32) -> u32 {
     }
 }
 
+/// Device and number of the file behind a descriptor; zeros if there is none.
+fn file_of(fd: c_int) -> [u64; 2] {
+    // SAFETY: a zeroed status is valid, and the call fills it in.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        sys::fstat(fd, &mut status);
+        [status.st_dev, status.st_ino]
+    }
+}
+
 impl Ring {
     /// A place without a ring.
     pub(super) const fn new() -> Ring {
         Ring {
             fd: AtomicI32::new(NONE),
+            file: [const { AtomicU64::new(0) }; 2],
             owner: AtomicU32::new(0),
             flags: AtomicU32::new(0),
             features: AtomicU32::new(0),
             offsets: [const { AtomicU32::new(0) }; FIELDS],
+            masks: [const { AtomicU32::new(0) }; 2],
             submissions: AtomicUsize::new(0),
             completions: AtomicUsize::new(0),
             entries: AtomicUsize::new(0),
@@ -178,7 +195,7 @@ impl Ring {
         passed_on
     }
 
-    /// The queues, if they can be looked at.
+    /// The queues, if they can be looked at, and still are what they were said to be: memory can become another's unseen.
     pub(super) fn view(&self) -> Option<View> {
         if !self.is_visible() {
             return None;
@@ -189,8 +206,8 @@ impl Ring {
         let in_order =
             flags & SETUP_NO_SQARRAY != 0 || self.offset(Field::SqArray).load(Ordering::Relaxed) == 0;
         // SAFETY: the memory is the program's own, as it said itself, and it is about to use it.
-        unsafe {
-            Some(View {
+        let view = unsafe {
+            View {
                 sq_head: shared(submissions, self.offset(Field::SqHead)),
                 sq_tail: shared(submissions, self.offset(Field::SqTail)),
                 sq_mask: shared(submissions, self.offset(Field::SqMask)),
@@ -206,8 +223,10 @@ impl Ring {
                 cq_mask: shared(completions, self.offset(Field::CqMask)),
                 cqes: at(completions, Field::Cqes) as *const u8,
                 cqe_bytes: if flags & SETUP_CQE32 != 0 { 32 } else { 16 },
-            })
-        }
+            }
+        };
+        let masks = self.masks.each_ref().map(|mask| mask.load(Ordering::Relaxed));
+        (masks == [view.sq_mask, view.cq_mask]).then_some(view)
     }
 
     /// Takes over what the kernel has said of a ring whose memory the program has yet to map.
@@ -216,6 +235,9 @@ impl Ring {
         let offsets = [sq[0], sq[1], sq[2], sq[6], cq[0], cq[1], cq[2], cq[5]];
         for (to, from) in self.offsets.iter().zip(offsets) {
             to.store(from, Ordering::Relaxed);
+        }
+        for (to, entries) in self.masks.iter().zip([parameters.sq_entries, parameters.cq_entries]) {
+            to.store(entries.wrapping_sub(1), Ordering::Relaxed);
         }
         self.flags.store(parameters.flags, Ordering::Relaxed);
         self.features.store(parameters.features, Ordering::Relaxed);
@@ -230,8 +252,12 @@ impl Ring {
         }
     }
 
-    /// Takes over what liburing knows: absolute addresses, in the order of [`Field`], and the start of the entries.
-    pub(super) fn locate(&self, flags: u32, bases: [usize; 3], addresses: [usize; FIELDS]) {
+    /// Takes over what liburing knows: absolute addresses, in the order of [`Field`], the start of the entries, and the masks
+    /// that stand there.
+    pub(super) fn locate(&self, flags: u32, bases: [usize; 3], addresses: [usize; FIELDS], masks: [u32; 2]) {
+        for (to, mask) in self.masks.iter().zip(masks) {
+            to.store(mask, Ordering::Relaxed);
+        }
         for (index, (to, address)) in self.offsets.iter().zip(addresses).enumerate() {
             let base = bases[usize::from(index >= Field::CqHead as usize)];
             to.store(address.wrapping_sub(base) as u32, Ordering::Relaxed);
@@ -248,8 +274,13 @@ impl Ring {
         self.areas().iter().zip(bases).all(|(area, base)| area.load(Ordering::Relaxed) == base)
     }
 
-    /// The program has mapped the part of its memory that stands at `offset` of the descriptor.
+    /// The program has mapped the part of its memory that stands at `offset` of the descriptor; unless that is another file's
+    /// by now, and the ring has been closed.
     pub(super) fn mapped(&self, offset: i64, address: usize) {
+        let file = self.file.each_ref().map(|part| part.load(Ordering::Relaxed));
+        if file_of(self.fd()) != file {
+            return;
+        }
         match offset {
             OFFSET_SUBMISSIONS => {
                 self.submissions.store(address, Ordering::Relaxed);
@@ -312,6 +343,9 @@ impl Ring {
 
     /// Makes it known, once it has been described.
     pub(super) fn publish(&self, fd: c_int) {
+        for (to, part) in self.file.iter().zip(file_of(fd)) {
+            to.store(part, Ordering::Relaxed);
+        }
         self.fd.store(fd, Ordering::Release);
     }
 
