@@ -203,7 +203,7 @@ const NOT_RECORDED: [(&str, &str); 27] = [
 
 /// Calls that libc has no function for: they are made by number, through `syscall`, or seen by ptrace; or by a request of
 /// another one.
-const NO_FUNCTIONS: [&str; 4] = ["clone", "futex", "openat2", "ioctl_ficlonerange"];
+const NO_FUNCTIONS: [&str; 3] = ["futex", "openat2", "ioctl_ficlonerange"];
 
 /// Twins that exist in libc and are not hooked, each with its reason.
 const SKIPPED: [(&str, &str); 0] = [];

@@ -24,6 +24,7 @@ mod unrecorded;
 mod waiting;
 
 pub use files::{AFTER_THE_LOCK, FcntlArgument, fcntl_argument, requests_more};
+pub use others::is_vfork;
 pub use table::{call_of, decode};
 pub use unrecorded::{UNRECORDED, is_unrecorded};
 

@@ -1,10 +1,12 @@
 //! Processes: creation, replacement, end, and waiting for it.
 //!
-//! Not hooked: `clone(2)`, whose children are noticed at their first call ([`crate::thread`]).
+//! Not recorded: `clone(2)` (but where the child borrows its parent's memory), whose children are noticed at their first
+//! call ([`crate::thread`]).
 
 use super::environment::{Strings, for_child};
 use super::readable::Reader;
 use super::{Unread, hooks};
+use crate::apart;
 use crate::process;
 use crate::span;
 use crate::thread;
@@ -14,6 +16,7 @@ use libc::pid_t;
 use syn_trace::calls::Call;
 use syn_trace::header;
 use syn_trace::record;
+use syn_trace::system_calls::is_vfork;
 
 macro_rules! real_function {
     ($name:ident as $function:ty) => {
@@ -102,6 +105,67 @@ unsafe extern "C" fn before_vfork() {
 /// Bytes at the front of the scratch memory in which the child of a `vfork` leaves its path, whole pages of them: the
 /// environment of its exec call is put together behind them.
 pub(super) const PATH_NOTE_BYTES: usize = (2 + record::MAX_TEXT_BYTES).next_multiple_of(4096);
+/// True for flags of clone(2) with which the child runs in the memory of the calling thread, thread-locals included, while
+/// that stands still: until the child calls exec or ends, as it is with vfork(2).
+fn borrows_memory(flags: c_int) -> bool {
+    const LOOKED_AT: c_int = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_THREAD | libc::CLONE_SETTLS;
+    flags & LOOKED_AT == libc::CLONE_VM | libc::CLONE_VFORK
+}
+
+type Clone = unsafe extern "C-unwind" fn(
+    *const c_void,
+    *mut c_void,
+    c_int,
+    *mut c_void,
+    *mut pid_t,
+    *mut c_void,
+    *mut pid_t,
+) -> c_int;
+
+macro_rules! clones {
+    ($($name:ident),*) => { $(
+        // Of the last three, which may be missing, libc reads those that the flags ask for, from where any function has them.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(missing_docs, clippy::missing_safety_doc)]
+        pub unsafe extern "C-unwind" fn $name(
+            routine: *const c_void, stack: *mut c_void, flags: c_int, argument: *mut c_void, parent_tid: *mut pid_t,
+            locals: *mut c_void, child_tid: *mut pid_t,
+        ) -> c_int {
+            let Some(real) = real_function!($name as Clone) else { return super::missing() };
+            // SAFETY: the caller's own arguments. The child never comes back here: it runs the routine and ends.
+            let real = || unsafe { real(routine, stack, flags, argument, parent_tid, locals, child_tid) };
+            if flags & libc::CLONE_FILES != 0 {
+                apart::descriptors_become_shared();
+            }
+            if borrows_memory(flags) { lend_memory(flags, real) } else { real() }
+        }
+    )* };
+}
+clones!(clone, __clone);
+
+/// Makes a child by `real` that borrows this thread's memory, and is back when the child has given it back.
+fn lend_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
+    let Some(mut span) = span::enter(Call::Vfork, 0) else { return real() };
+    let lend = |by: usize| {
+        // SAFETY: this thread's state.
+        unsafe { (*span.state()).suppressed_by = by };
+    };
+    lend(thread::VFORK_CHILD);
+    note_path_in_child(b"");
+    let result = real();
+    lend(0);
+    span.returned();
+    let failed = result < 0;
+    let outcome = if failed { span::errno() } else { result.into() };
+    if is_vfork(flags) {
+        span.record(Call::Vfork, failed, outcome, &[], &[], &[]);
+    } else {
+        span.record(Call::Clone, failed, outcome, &[flags.into()], &[], &[]);
+    }
+    record_exec_of_child(&mut span, result);
+    span.forget();
+    result
+}
 
 /// In the child of a `vfork`: leaves the path of its exec call to its parent, in the scratch memory of the call under
 /// way: two bytes of length, then the path. Elsewhere it does nothing.
@@ -123,6 +187,14 @@ fn path_from_child(scratch: &[u8]) -> &[u8] {
     &room[..usize::from(u16::from_ne_bytes([length[0], length[1]]))]
 }
 
+/// In the parent: records which program the child has become, if it was made (`child` is its id) and has become one.
+fn record_exec_of_child(span: &mut span::Span, child: c_int) {
+    let path = path_from_child(span.scratch());
+    if child > 0 && !path.is_empty() {
+        span.record(Call::ChildExecve, false, 0, &[child.into()], &[path], &[]);
+    }
+}
+
 /// In the parent only: records the call, and turns an error into errno.
 unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
     let state = tls::get();
@@ -134,10 +206,7 @@ unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
                 span.returned();
                 let failed = result < 0;
                 span.record(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
-                let path = path_from_child(span.scratch());
-                if !failed && !path.is_empty() {
-                    span.record(Call::ChildExecve, false, 0, &[result.into()], &[path], &[]);
-                }
+                record_exec_of_child(&mut span, result);
                 span.forget();
             }
         }

@@ -7,6 +7,7 @@
 use super::addresses::peer_process;
 use super::readable::Reader;
 use super::{confinement, libaio, mappings, processes, rings, status_of};
+use crate::apart;
 use crate::process;
 use crate::span::{self, Span};
 use crate::sys;
@@ -52,7 +53,8 @@ unsafe extern "C" fn untouched(number: c_long) -> usize {
         thread::grow_ahead();
     }
     match number {
-        libc::SYS_clone | libc::SYS_clone3 | libc::SYS_fork | libc::SYS_vfork | libc::SYS_rt_sigreturn => {}
+        libc::SYS_clone | libc::SYS_clone3 => apart::descriptors_become_shared(),
+        libc::SYS_fork | libc::SYS_vfork | libc::SYS_rt_sigreturn => {}
         libc::SYS_seccomp | libc::SYS_prctl | libc::SYS_mprotect => return 0,
         _ if call_of(number).is_some() => return 0,
         _ => {}

@@ -38,6 +38,7 @@ void threads_at_once(void);
 void many_opens(void);
 void many_descriptors(void);
 void detached_threads(void);
+void borrowed_memory(void);
 void errno_of_everything(void);
 void descriptors_of_ones_own(void);
 void descriptors_used_up(void);

@@ -116,7 +116,7 @@ static int exec_from_shared(void *text)
 }
 
 /* Children that share their parent's memory on a stack of their own, which waits for them: one writes, one becomes
- * another program, and the parent writes around them. Nine writes. */
+ * another program, and the parent writes around them. Nine writes, three of them in borrowed memory. */
 void clones_in_shared_memory(void)
 {
     enum { STACK = 65536, FLAGS = CLONE_VM | CLONE_VFORK | SIGCHLD };

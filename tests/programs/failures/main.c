@@ -47,6 +47,7 @@ static const struct part parts[] = {
     {"opens", many_opens},
     {"many-descriptors", many_descriptors},
     {"detached", detached_threads},
+    {"borrowed", borrowed_memory},
     {"errno", errno_of_everything},
     {"own-descriptors", descriptors_of_ones_own},
     {"descriptors-used-up", descriptors_used_up},

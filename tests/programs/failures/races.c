@@ -1,4 +1,4 @@
-/* What one thread takes away while another is still in a call. */
+/* What a thread or a child takes away, and another still has or uses. */
 #include "cases.h"
 #include <pthread.h>
 #include <sched.h>
@@ -44,4 +44,30 @@ void detached_threads(void)
     CHECK_OK(pthread_attr_destroy(&detached));
     CHECK_OK(sem_destroy(&gone));
     CHECK_OK(sched_setaffinity(0, sizeof all, &all));
+}
+
+static int lent_fd;
+
+static int close_and_become(void *unused)
+{
+    char *words[] = {self, "--child", "print", "became another", NULL}, *nothing[] = {NULL};
+    close(lent_fd);
+    execve(self, words, nothing);
+    (void)unused;
+    _exit(1);
+}
+
+/* A child that runs in its parent's memory closes the parent's file, which is its own copy, and becomes another program;
+ * the parent writes five bytes to the file. */
+void borrowed_memory(void)
+{
+    enum { STACK = 65536 };
+    char *stack = allocate(STACK);
+    fflush(stdout);
+    lent_fd = open("file", O_RDWR | O_CREAT | O_EXCL, 0644);
+    check_exit(clone(close_and_become, stack + STACK, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL), 0);
+    CHECK_EQ(write(lent_fd, "after", 5), 5);
+    CHECK_OK(close(lent_fd));
+    free(stack);
+    check_and_remove("file", "after");
 }

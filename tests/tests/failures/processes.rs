@@ -41,10 +41,28 @@ fn forks_that_libc_does_not_know_of() {
     assert_eq!(writers(&dump, "file").len(), 4, "each child has a trace of its own");
 }
 
-/// As libraries make processes that are to start fast: the child runs in its parent's memory.
+/// As libraries make processes that are to start fast: the child runs in its parent's memory. What it does there is not on
+/// record.
 #[test]
 fn children_in_shared_memory() {
-    assert_eq!(complete("failures", "shared-memory").written("file"), (9, 9));
+    let dump = complete("failures", "shared-memory");
+    assert_eq!(dump.written("file"), (6, 6), "of the parent, and of the programs");
+    assert_eq!(dump.calls("vfork").count(), 6);
+}
+
+/// A child in its parent's memory closes a file and becomes another program; the parent goes on with that file.
+#[test]
+fn a_child_that_borrows_its_parents_memory() {
+    let dump = complete("failures", "borrowed");
+    let writes: Vec<&Seen> = dump.calls("write").filter(|seen| seen.is_about("file")).collect();
+    assert_eq!(writes.len(), 1);
+    let parent = writes[0].pid;
+    assert_eq!(dump.calls("execve").filter(|seen| seen.pid == parent).count(), 0);
+    let child = dump.calls("vfork").next().expect("a child").result;
+    assert!(dump.0.iter().any(|seen| i64::from(seen.pid) == child), "the program has a trace of its own");
+    let became: Vec<&Seen> = dump.calls("child-execve").collect();
+    assert_eq!(became.len(), 1);
+    assert_eq!(became[0].args["pid"], child);
 }
 
 /// The processes that wrote to files of this name.

@@ -83,21 +83,26 @@ pub(super) fn sigaction<W: Witness>(seen: &mut Seen<'_, W>) {
     seen.put(Call::Sigaction, [seen.int(0), handler.clamp(0, 2), flags]);
 }
 
+/// Of the flags of clone(2): the signal at the child's end, and where its id is noted.
+const UNIMPORTANT: i64 =
+    0xff | (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::CLONE_PARENT_SETTID) as i64;
+
+/// True for flags with which clone(2) does what vfork(2) does.
+pub fn is_vfork(flags: i32) -> bool {
+    i64::from(flags) & !UNIMPORTANT == (libc::CLONE_VM | libc::CLONE_VFORK) as i64
+}
+
 /// What libc's `fork` and `vfork` come to has their names. `clone3` has its flags in a structure, and the signal that
 /// the others have in the low byte stands there by itself.
 pub(super) fn clone<W: Witness>(seen: &mut Seen<'_, W>) {
-    const SIGNAL: i64 = 0xff;
-    const NOTES: i64 =
-        (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID | libc::CLONE_PARENT_SETTID) as i64;
-    const BORROWS: i64 = (libc::CLONE_VM | libc::CLONE_VFORK) as i64;
     let flags = match seen.call.number {
         libc::SYS_clone => seen.word(0),
         _ if seen.succeeded() => seen.at(0).unwrap_or(0),
         _ => 0,
     };
-    match flags & !SIGNAL & !NOTES {
+    match flags & !UNIMPORTANT {
         0 if seen.succeeded() => seen.put(Call::Fork, []),
-        BORROWS => seen.put(Call::Vfork, []),
+        _ if is_vfork(flags as i32) => seen.put(Call::Vfork, []),
         _ => seen.put(Call::Clone, [flags]),
     }
 }
