@@ -103,25 +103,34 @@ impl Birth {
         if self.advance(MAKING, BORN) {
             return;
         }
-        // A creator of lower priority on the same processor would never get on if this did not sleep.
+        // A creator of lower priority on the same processor would never get on if this did not sleep. One that a handler has
+        // jumped out of does not come back.
         if self.advance(LOOKING, AWAITED) {
+            let mut turns = 0..100;
             while self.stage.load(Ordering::Acquire) == AWAITED {
+                if turns.next().is_none() {
+                    return;
+                }
                 self.futex(libc::FUTEX_WAIT, AWAITED);
             }
         }
         self.release();
     }
 
-    /// futex(2) on the stage.
+    /// futex(2) on the stage; a wait ends after 10 ms at the latest.
     fn futex(&self, operation: c_int, value: u32) {
         let operation = operation | libc::FUTEX_PRIVATE_FLAG;
-        // SAFETY: the word is ours; no timeout.
-        unsafe {
-            sys::call(
-                libc::SYS_futex,
-                [self.stage.as_ptr() as usize, operation as usize, value as usize, 0, 0, 0],
-            )
-        };
+        let most = libc::timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        let arguments = [
+            self.stage.as_ptr() as usize,
+            operation as usize,
+            value as usize,
+            &raw const most as usize,
+            0,
+            0,
+        ];
+        // SAFETY: the word is ours, the time outlives the call.
+        unsafe { sys::call(libc::SYS_futex, arguments) };
     }
 }
 
