@@ -10,7 +10,9 @@ use super::readable::Reader;
 use crate::process;
 use crate::settings;
 use crate::tls;
+use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// An array of strings that ends with a null pointer.
 pub type Strings = *const *const c_char;
@@ -21,19 +23,24 @@ const MAX_ENTRIES: usize = 8192;
 /// `MAX_ARG_STRLEN`: the kernel takes no longer entries.
 const MAX_ENTRY_BYTES: usize = 128 << 10;
 
-/// The environment for a new process image: `given`, or a copy with what is missing, in this thread's scratch memory.
+/// The environment for a new process image: `given`, or a copy with what is missing, or with what keeps the program from
+/// being recorded, in memory that is this thread's until its next call.
 pub fn for_child(given: Strings) -> Strings {
     let state = tls::get();
-    if !process::is_recording() || !tls::is_state(state) {
+    if !process::is_recording() {
         return given;
     }
     // SAFETY: this thread's state. A vfork child uses its parent's, which stands still meanwhile.
-    let scratch = &mut unsafe { (*state).scratch() }[PATH_NOTE_BYTES..];
+    let scratch = tls::is_state(state).then(|| unsafe { &mut (*state).scratch()[PATH_NOTE_BYTES..] });
     if confinement::ends_recorders() {
-        process::note_unobserved(b"programs started under a seccomp filter that would end the recorder");
-        // SAFETY: the caller's environment.
-        return unsafe { switched_off(given, scratch) }.unwrap_or(given);
+        if !TOLD.swap(true, Ordering::Relaxed) {
+            process::note_unobserved(b"programs started under a seccomp filter that would end the recorder");
+        }
+        let array = scratch.map(|scratch| scratch.as_mut_ptr().cast()).or_else(|| SPARE.of_this_thread());
+        // SAFETY: the caller's environment; both have this much room.
+        return array.and_then(|array| unsafe { switched_off(given, array) }).unwrap_or(given);
     }
+    let Some(scratch) = scratch else { return given };
     let Some(ours) = crate::elf::own_path().map(CStr::to_bytes).filter(|path| path.starts_with(b"/")) else {
         return given;
     };
@@ -41,19 +48,42 @@ pub fn for_child(given: Strings) -> Strings {
     complete(given, &found, ours, scratch).unwrap_or(given)
 }
 
+/// Room for the environment of a program that is not to be recorded, for the first thread without a state that needs it:
+/// a forked child, as a rule, where nobody may ask for memory.
+struct Spare {
+    /// The thread, by the address of its errno.
+    owner: AtomicUsize,
+    array: UnsafeCell<[*const c_char; MAX_ENTRIES + 2]>,
+}
+// SAFETY: only the owner uses the array.
+unsafe impl Sync for Spare {}
+
+impl Spare {
+    fn of_this_thread(&self) -> Option<*mut *const c_char> {
+        // SAFETY: libc gives every thread an errno.
+        let us = unsafe { libc::__errno_location() } as usize;
+        let owner = self.owner.compare_exchange(0, us, Ordering::Relaxed, Ordering::Relaxed);
+        (owner.is_ok() || owner == Err(us)).then(|| self.array.get().cast())
+    }
+}
+
+static SPARE: Spare =
+    Spare { owner: AtomicUsize::new(0), array: UnsafeCell::new([core::ptr::null(); MAX_ENTRIES + 2]) };
+/// Set when the trace says that programs are not recorded.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
 /// The environment with a note in front that nothing is to be recorded. It stays there for the programs that are started
 /// by this one, which are under the same filter.
 ///
 /// # Safety
-/// `given` must be null or end with a null pointer: where this is called, the kernel cannot be asked what is readable.
-unsafe fn switched_off(given: Strings, scratch: &mut [u8]) -> Option<Strings> {
+/// `array` must have room for [`MAX_ENTRIES`] and two; `given` must be null or end with a null pointer: where this is
+/// called, the kernel cannot be asked what is readable.
+unsafe fn switched_off(given: Strings, array: *mut *const c_char) -> Option<Strings> {
     let count = match given.is_null() {
         true => 0,
         // SAFETY: as the caller vouches.
         false => (0..MAX_ENTRIES).find(|&index| unsafe { (*given.add(index)).is_null() })?,
     };
-    let (array, _) = scratch.split_at_mut_checked((count + 2) * size_of::<usize>())?;
-    let array: *mut *const c_char = array.as_mut_ptr().cast();
     // SAFETY: the array has room for the note, every entry and the null pointer.
     unsafe {
         array.write(c"SYN_OFF=1".as_ptr());

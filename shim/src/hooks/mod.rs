@@ -7,11 +7,11 @@
 //! ```
 //!
 //! The list may be left out. Everything behind the result is evaluated after the real call; a block may stand in place
-//! of the integers. Texts are pointers to C strings, which after a failure are read only where there is something to read, or
-//! whatever else is a [`Text`]. `Call quiet:` marks functions that do their work through others of this list, which are not to be
-//! recorded a second time. The names behind `+` are entries of libc that get a detour: calls that libc makes itself are
-//! recorded with the flag `INNER`. There is no second list: the names, with the addresses behind them, stand in two
-//! linker sections that [`crate::real`] walks.
+//! of the integers. Texts are pointers to C strings, which after a failure are read only where there is something to
+//! read, or whatever else is a [`Text`]. `Call quiet:` marks functions that do their work through others of this list,
+//! which are not to be recorded a second time. The names behind `+` are entries of libc that get a detour: calls that
+//! libc makes itself are recorded with the flag `INNER`. There is no second list: the names, with the addresses behind
+//! them, stand in two linker sections that [`crate::real`] walks.
 //!
 //! Behind the arguments, `[name = expression]` is evaluated before the real call, for what the call overwrites; behind
 //! the list, `, then expression` once the record stands, for further ones. `__f_chk` functions stand in [`checked!`].

@@ -1,6 +1,6 @@
 //! Pointers that lead nowhere: a program must fail as it does without the recorder.
 
-use crate::complete;
+use crate::{complete, part};
 
 /// What could be read is on record, and no more.
 #[test]
@@ -18,7 +18,8 @@ fn texts_that_the_kernel_has_not_read() {
 /// No system call of the recorder's own may end the process.
 #[test]
 fn failures_in_a_prison() {
-    let dump = complete("failures", "prison");
+    let (recorded, dump) = part("failures", "prison");
+    assert_eq!(recorded.run.dropped(), 0);
     let failed = |call| dump.calls(call).filter(|seen| !seen.began && seen.path.is_none()).count();
     assert_eq!((failed("access"), failed("execve")), (2, 2));
 }
