@@ -4,6 +4,7 @@ mod support;
 
 use std::fs;
 use support::{Folder, on, rank, run, whole_run};
+use syn_trace::header::VERSION;
 
 const ALL: [&str; 3] = ["info", "dump", "check"];
 
@@ -52,13 +53,17 @@ fn traces_of_other_versions_and_lengths() {
     let folder = Folder::new();
     let file = folder.path().join("1-1-0.trace");
     let mut newer = rank(0).bytes();
-    newer[8] = 3;
+    newer[8] = VERSION as u8 + 1;
     let header_only = &rank(0).bytes()[..100];
-    for (bytes, expected) in [(&newer[..], "newer than 2"), (header_only, "100 of 512"), (&[], "0 of 512")] {
+    for (bytes, expected) in [
+        (&newer[..], format!("newer than {VERSION}")),
+        (header_only, "100 of 512".into()),
+        (&[], "0 of 512".into()),
+    ] {
         fs::write(&file, bytes).unwrap();
         for subcommand in ALL {
-            on(subcommand, &file).code(1).err_has(&["1-1-0.trace", expected]);
-            on(subcommand, folder.path()).code(1).err_has(&["1-1-0.trace", expected]);
+            on(subcommand, &file).code(1).err_has(&["1-1-0.trace", &expected]);
+            on(subcommand, folder.path()).code(1).err_has(&["1-1-0.trace", &expected]);
         }
     }
 }

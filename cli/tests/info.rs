@@ -4,6 +4,7 @@ mod support;
 
 use serde_json::{Value, json};
 use support::{Folder, json_on, launcher, on, rank, whole_run};
+use syn_trace::header::VERSION;
 use syn_trace::record::BEGAN;
 use syn_trace::{Call, craft::Craft};
 
@@ -12,7 +13,7 @@ fn a_whole_run_is_complete() {
     let folder = whole_run();
     let info = &json_on("info", folder.path()).code(0).json()[0];
     let expected = json!({
-        "kind": "run", "format": 2, "command": "app -n 4", "host": "node0", "hosts": ["node0"], "mpi": "Open MPI",
+        "kind": "run", "format": VERSION, "command": "app -n 4", "host": "node0", "hosts": ["node0"], "mpi": "Open MPI",
         "processes": 3, "threads": 3, "ranks": 2, "events": 6 + 2 * 13, "complete": true, "dropped": 0,
         "not_entered": [], "unobserved": [],
     });

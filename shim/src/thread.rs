@@ -407,8 +407,8 @@ pub fn grow_ahead() {
 /// Opens the file `name` of the run folder, within [`apart::apart`]; `room` is for its path.
 fn open(room: &mut [u8], name: &[u8], flags: c_int) -> Result<c_int, isize> {
     let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-    // SAFETY: the path ends with a zero byte.
     let opened = process::with_path(room, name, |path| {
+        // SAFETY: the path ends with a zero byte.
         Some(unsafe { sys::openat(libc::AT_FDCWD, path, flags, 0o666) })
     });
     match opened {
