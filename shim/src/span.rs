@@ -384,6 +384,8 @@ pub fn append_side_slots(state: &mut State) {
     while state.side_used.compare_exchange(index, 0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
         let (end, took, bytes) = (state.side[index].end, state.side[index].took, state.side[index].bytes);
         if bytes != 0 {
+            // The latest record is the handler's from now on: a row of polls begins anew behind it.
+            state.memory.moved();
             append_one(state, index, end, took, bytes);
         }
         state.side[index] = SideSlot { end: 0, took: 0, bytes: 0, record: [0; _] };
