@@ -20,11 +20,11 @@ fuzz_target!(|data: &[u8]| {
     let Ok(run) = Run::open_thread(file.path()) else { return };
     let mut descriptors = Descriptors::new("/");
     for (thread, event) in run.process_events(0) {
-        let touched = descriptors.apply(&event);
+        let times = (run.threads[thread].start_ns(&event), run.threads[thread].end_ns(&event));
+        let touched = descriptors.apply(&event, times.0);
         if let Some(file) = touched.file {
             let _ = descriptors.open_file(file).offset;
         }
-        let times = (run.threads[thread].start_ns(&event), run.threads[thread].end_ns(&event));
         assert!(times.0 <= times.1 && event.list.iter().count() <= event.list.len());
         let bytes: usize = event.texts.iter().map(|text| text.bytes().len()).sum();
         assert!(bytes <= 4 * data.len());

@@ -136,7 +136,7 @@ pub fn sweep(run: &Run, clocks: &Clocks, progress: &Progress, observers: &mut [&
             end_ns: clocks.ns(thread, trace.end_ns(&source.event)),
         };
         let files = &mut descriptors[trace.process];
-        let touched = files.apply(&source.event);
+        let touched = files.apply(&source.event, seen.start_ns);
         for observer in &mut *observers {
             observer.see(&seen, &touched, files);
         }

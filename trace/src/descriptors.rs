@@ -4,16 +4,18 @@
 //! flags and a position, and several descriptors may share one. [`Descriptors`] keeps both for one process image.
 //! Feed it every event of the image in time order ([`crate::Run::process_events`]).
 //!
-//! Two things in a trace are not what they seem, and are dealt with here:
+//! Three things in a trace are not what they seem, and are dealt with here:
 //! - `fopen`, `fclose`, `opendir` … are recorded after the `open` and `close` that libc made inside them, if
 //!   those were seen. The outer call then only touches; where the inner one was not seen, it opens or closes.
 //! - A descriptor is free before `close` has returned: another thread's `open` may get the same number and return
 //!   first. Such an `open` releases the old file, and the late `close` then concerns the old one.
+//! - A call that waits on a descriptor while another thread closes it goes on with the file that it began with.
 //!
 //! Paths are made absolute and freed of `.`, `..` and double slashes as texts, without regard to symbolic links,
 //! which a trace does not tell. After `chroot` they are those that the process itself sees, as its children do. Bytes
 //! that are not UTF-8 are written as [`crate::text`] says.
 
+mod departures;
 pub mod flags;
 mod mapped;
 mod naming;
@@ -31,6 +33,7 @@ pub use open_file::OpenFile;
 use crate::calls::{Call, MAX_NUMBERS};
 use crate::reader::Event;
 use crate::record;
+use departures::Departures;
 use mapped::Mapped;
 use operands::Operands;
 use paths::Paths;
@@ -91,6 +94,9 @@ pub struct Descriptors {
     replaced: HashMap<i32, OpenId>,
     mapped: Mapped,
     registered: Registered,
+    departures: Departures,
+    /// When the call that is being followed began.
+    began_ns: u64,
 }
 
 impl Descriptors {
@@ -104,6 +110,8 @@ impl Descriptors {
             replaced: HashMap::new(),
             mapped: Mapped::default(),
             registered: Registered::new(),
+            departures: Departures::default(),
+            began_ns: 0,
         }
     }
 
@@ -121,14 +129,16 @@ impl Descriptors {
         self.table.get(fd)
     }
 
-    /// Follows one event. A failed call changes nothing, but its paths are told.
+    /// Follows one event, whose call was entered at `began_ns` on an axis that all threads of the process share
+    /// ([`crate::run::Thread::start_ns`]). A failed call changes nothing, but its paths are told.
     #[inline]
-    pub fn apply(&mut self, event: &Event<'_>) -> Touched {
+    pub fn apply(&mut self, event: &Event<'_>, began_ns: u64) -> Touched {
+        self.began_ns = began_ns;
         let operands = Operands::of(event.call);
         let mut touched = Touched::default();
         if operands.has_path() {
             self.find_paths(event, operands, &mut touched);
-        } else if let Some(file) = self.table.get(operands.fd(event)) {
+        } else if let Some(file) = self.at_entry(operands.fd(event), operands) {
             self.touch(file, &mut touched);
         } else if operands.none() {
             self.follow_memory(event, &mut touched);
@@ -143,6 +153,17 @@ impl Descriptors {
             _ => self.apply_rare(event, &mut touched),
         }
         touched
+    }
+
+    /// The open file that the descriptor stood for when the call being followed began, as far as that matters: it may wait.
+    #[inline(always)]
+    fn at_entry(&self, fd: i32, operands: &Operands) -> Option<OpenId> {
+        if self.departures.concern(self.began_ns, operands)
+            && let Some(file) = self.departures.since(self.began_ns, fd)
+        {
+            return Some(file);
+        }
+        self.table.get(fd)
     }
 
     fn apply_rare(&mut self, event: &Event<'_>, touched: &mut Touched) {

@@ -205,7 +205,7 @@ fn random_bytes_never_panic() {
         while let Ok(Some(record)) = record::decode(&mut memory, &mut rest) {
             decoded += 1;
             assert!(record.list.iter().count() == record.list.len() && record.list.len() <= MAX_RECORD_BYTES);
-            descriptors.apply(&event_of(&record));
+            descriptors.apply(&event_of(&record), 0);
         }
     }
     assert!(decoded > 100, "{decoded} records decoded");
@@ -226,7 +226,7 @@ fn damaged_records_never_panic() {
         let mut rest = &bytes[..];
         let mut memory = Reader::default();
         while let Ok(Some(record)) = record::decode(&mut memory, &mut rest) {
-            descriptors.apply(&event_of(&record));
+            descriptors.apply(&event_of(&record), 0);
         }
     }
 }
@@ -252,7 +252,7 @@ fn random_calls_keep_descriptors_consistent() {
         }
         .bytes();
         let record = record::decode(&mut Reader::default(), &mut &bytes[HEADER_BYTES..]).unwrap().unwrap();
-        let touched = descriptors.apply(&event_of(&record));
+        let touched = descriptors.apply(&event_of(&record), 0);
         alive.extend(touched.opened);
         if call == Call::Pipe && touched.opened.is_some() {
             alive.extend(touched.opened.map(|reader| reader + 1));

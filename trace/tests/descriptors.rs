@@ -17,7 +17,10 @@ fn follow(threads: &[Craft]) -> (Descriptors, Vec<(Call, Touched)>) {
     let run = Run::open(folder.path()).unwrap();
     assert_eq!(run.processes.len(), 1);
     let mut descriptors = Descriptors::new("/");
-    let touched = run.process_events(0).map(|(_, event)| (event.call, descriptors.apply(&event))).collect();
+    let touched = run
+        .process_events(0)
+        .map(|(thread, event)| (event.call, descriptors.apply(&event, run.threads[thread].start_ns(&event))))
+        .collect();
     (descriptors, touched)
 }
 
@@ -347,6 +350,39 @@ fn events_of_a_process_come_in_time_order() {
         .map(|(thread, event)| (run.threads[thread].tid(), run.threads[thread].start_ns(&event)))
         .collect();
     assert_eq!(events, [(8, 50), (7, 100), (8, 200), (7, 400), (7, 500), (8, 600)]);
+}
+
+#[test]
+fn calls_that_wait_keep_the_file_they_began_with() {
+    let read = |craft: Craft, at, took| craft.call(Call::Read, at, took, 4, &[3, 4], &[], &[]);
+    let closing = app()
+        .open(100, "a", 3)
+        .close(300, 3)
+        .open(400, "b", 3)
+        .close(800, 3)
+        .open(850, "c", 3)
+        .close(900, 3)
+        .open(950, "d", 3)
+        .open(960, "to", 4)
+        .call(Call::Dup2, 1300, 5, 3, &[4, 3], &[], &[])
+        .close(1500, 3);
+    let reading = Craft::new(7, 8);
+    let reading = read(reading, 200, 300); // across a close and an open
+    let reading = read(reading, 600, 10);
+    let reading = read(reading, 700, 350); // across two of each
+    let reading = read(reading, 1100, 10);
+    let splice = [3, 4, -1, -1, 4, 0];
+    let reading = reading.call(Call::Splice, 1200, 150, 4, &splice, &[], &[]); // across a dup2
+    let reading = read(reading, 1450, 100); // across a close alone
+    let (descriptors, all) = follow(&[closing, reading]);
+    let paths = |call| -> Vec<_> { of(&all, call).iter().map(|touched| touched.path.as_deref()).collect() };
+    let in_folder = |name: &str| format!("/home/u/{name}");
+    let expected = ["a", "b", "b", "d", "to"].map(in_folder);
+    assert_eq!(paths(Call::Read), expected.each_ref().map(|path| Some(path.as_str())));
+    assert_eq!(paths(Call::Splice), [Some(in_folder("d").as_str())]);
+    let opened = |nth: usize| of(&all, Call::Open)[nth].opened.expect("an open file");
+    let offsets = [0, 1, 2, 3].map(|nth| descriptors.open_file(opened(nth)).offset);
+    assert_eq!(offsets, [4, 8, 0, 8], "each read and splice moves its own file's position");
 }
 
 #[test]

@@ -19,8 +19,8 @@ fn follow(thread: Craft) -> (Descriptors, Vec<Option<String>>) {
     let run = Run::open(folder.path()).unwrap();
     let mut descriptors = Descriptors::new("/");
     let mut about = Vec::new();
-    for (_, event) in run.process_events(0) {
-        let Touched { path, .. } = descriptors.apply(&event);
+    for (thread, event) in run.process_events(0) {
+        let Touched { path, .. } = descriptors.apply(&event, run.threads[thread].start_ns(&event));
         if [Call::Sqe, Call::Close].contains(&event.call) {
             about.push(path.map(|path| path.to_string()));
         }

@@ -17,7 +17,11 @@ fn follow(thread: &Craft) -> (Descriptors, Vec<Touched>) {
     thread.write(folder.path()).unwrap();
     let run = Run::open(folder.path()).unwrap();
     let mut descriptors = Descriptors::new("/");
-    let touched = run.process_events(0).map(|(_, event)| descriptors.apply(&event)).collect();
+    let begin = |thread: usize, event: &_| run.threads[thread].start_ns(event);
+    let touched = run
+        .process_events(0)
+        .map(|(thread, event)| descriptors.apply(&event, begin(thread, &event)))
+        .collect();
     (descriptors, touched)
 }
 

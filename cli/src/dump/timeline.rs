@@ -42,7 +42,7 @@ pub fn for_each_line<E>(
             Moment::Return(event) => {
                 let descriptors =
                     descriptors[thread.process].get_or_insert_with(|| Descriptors::new(&process.cwd));
-                Item::Call(event, descriptors.apply(event))
+                Item::Call(event, descriptors.apply(event, thread.start_ns(event)))
             }
         };
         print(&Line { thread, process, item })?;

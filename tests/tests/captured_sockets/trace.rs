@@ -112,7 +112,7 @@ fn for_each(run: &Run, mut with: impl FnMut(u32, &Event<'_>, &Touched, &Descript
                 (0..event.numbers[0]).for_each(|_| with(tid, repeated, touched, &descriptors));
                 continue;
             }
-            let touched = descriptors.apply(&event);
+            let touched = descriptors.apply(&event, run.threads[thread].start_ns(&event));
             with(tid, &event, &touched, &descriptors);
             last.insert(thread, (event, touched));
         }

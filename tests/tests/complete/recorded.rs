@@ -21,7 +21,7 @@ pub fn counted(run: &Run, names: &mut Names) -> Counted {
         let mut last: HashMap<usize, Vec<Entry>> = HashMap::new();
         let mut inner: HashMap<usize, u64> = HashMap::new();
         for (thread, event) in run.process_events(index) {
-            let touched = descriptors.apply(&event);
+            let touched = descriptors.apply(&event, run.threads[thread].start_ns(&event));
             if event.call == Call::Fork && !event.has(FAILED) {
                 forked.insert(event.result as u32);
             }

@@ -14,7 +14,7 @@ impl Descriptors {
         self.files[id as usize].descriptors = 1;
         if let Some(old) = self.table.put(fd, id) {
             self.replaced.insert(fd, old);
-            self.release(old, touched);
+            self.release(fd, old, touched);
         }
         (touched.file, touched.opened) = (Some(id), Some(id));
     }
@@ -107,7 +107,7 @@ impl Descriptors {
         if let Some(old) = self.take_replaced(fd) {
             self.touch(old, touched);
         } else if let Some(file) = self.table.take(fd) {
-            self.release(file, touched);
+            self.release(fd, file, touched);
         }
     }
 
@@ -120,7 +120,7 @@ impl Descriptors {
         let bound = |number: i64| i32::try_from(number.max(0)).unwrap_or(i32::MAX);
         for fd in self.table.used(bound(event.numbers[0]), bound(event.numbers[1])) {
             if let Some(file) = self.table.take(fd) {
-                self.release(file, touched);
+                self.release(fd, file, touched);
             }
         }
     }
@@ -143,11 +143,13 @@ impl Descriptors {
             if !closes {
                 self.replaced.insert(new, old);
             }
-            self.release(old, touched);
+            self.release(new, old, touched);
         }
     }
 
-    fn release(&mut self, file: OpenId, touched: &mut Touched) {
+    /// `file` is not behind `fd` any more.
+    fn release(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
+        self.departures.note(self.began_ns, fd, file);
         let descriptors = &mut self.files[file as usize].descriptors;
         *descriptors -= 1;
         if *descriptors == 0 {

@@ -13,12 +13,15 @@ pub(super) struct Operands {
     path: [u8; 2],
     /// The call is about no descriptor yet, and its result is one.
     makes: bool,
+    /// The call may wait for something on its descriptors.
+    waits: bool,
 }
 
 const NONE: u8 = u8::MAX;
 
 static OPERANDS: [Operands; NUMBERS] = {
-    let mut table = [Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes: false }; NUMBERS];
+    let mut table =
+        [Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes: false, waits: false }; NUMBERS];
     let mut index = 0;
     while index < Call::ALL.len() {
         let call = Call::ALL[index];
@@ -41,7 +44,7 @@ const fn find(call: Call) -> Operands {
             | Call::MqOpen
             | Call::IoUringSetup
     );
-    let mut found = Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes };
+    let mut found = Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes, waits: waits(call) };
     let args = call.args();
     let (mut index, mut numbers, mut dirs, mut paths) = (0, 0, 0, 0);
     while index < args.len() {
@@ -66,6 +69,52 @@ const fn find(call: Call) -> Operands {
     found
 }
 
+/// Those that make or close descriptors are left out.
+const fn waits(call: Call) -> bool {
+    matches!(
+        call,
+        Call::Read
+            | Call::Readv
+            | Call::Pread
+            | Call::Preadv
+            | Call::Write
+            | Call::Writev
+            | Call::Pwrite
+            | Call::Pwritev
+            | Call::Fread
+            | Call::Fwrite
+            | Call::Fflush
+            | Call::Getdents
+            | Call::Readdir
+            | Call::Fsync
+            | Call::Fdatasync
+            | Call::SyncFileRange
+            | Call::Syncfs
+            | Call::Fallocate
+            | Call::PosixFallocate
+            | Call::Flock
+            | Call::Lockf
+            | Call::CopyFileRange
+            | Call::CloneRange
+            | Call::Sendfile
+            | Call::Splice
+            | Call::Tee
+            | Call::Vmsplice
+            | Call::Send
+            | Call::Sendto
+            | Call::Sendmsg
+            | Call::Sendmmsg
+            | Call::Recv
+            | Call::Recvfrom
+            | Call::Recvmsg
+            | Call::Recvmmsg
+            | Call::Connect
+            | Call::EpollWait
+            | Call::MqSend
+            | Call::MqReceive
+    )
+}
+
 impl Operands {
     #[inline(always)]
     pub(super) fn of(call: Call) -> &'static Operands {
@@ -76,6 +125,12 @@ impl Operands {
     #[inline(always)]
     pub(super) fn none(&self) -> bool {
         self.fd == NONE && self.path[0] == NONE && !self.makes
+    }
+
+    /// True when the call may wait for something on its descriptors.
+    #[inline(always)]
+    pub(super) fn may_wait(&self) -> bool {
+        self.waits
     }
 
     /// The descriptor, or -1.

@@ -1,5 +1,6 @@
 //! Calls that move bytes from one descriptor to another.
 
+use super::operands::Operands;
 use super::{Descriptors, Touched, descriptor};
 use crate::calls::Call;
 use crate::reader::Event;
@@ -32,7 +33,7 @@ impl Descriptors {
 
     /// Tells the file of the second descriptor.
     pub(super) fn touch_second(&self, event: &Event<'_>, touched: &mut Touched) {
-        touched.second_file = self.table.get(descriptor(event.numbers[1]));
+        touched.second_file = self.at_entry(descriptor(event.numbers[1]), Operands::of(event.call));
         if let Some(file) = touched.second_file {
             touched.second_path.clone_from(&self.files[file as usize].path);
         }
