@@ -228,7 +228,8 @@ static WALK: Real = Real::new(c"dl_iterate_phdr");
 /// Other threads may unload libraries meanwhile, of which neither the loader's entry nor the tables can be read any more.
 /// The loader's own walk keeps them from that, as the unwinding of exceptions needs it to. The lock that it holds is held
 /// by others only while the list is changed or walked, and a thread may take it again: unlike that of `dlsym`, it is not
-/// held while constructors run, which may wait for this thread. (Nor does the walk allocate.)
+/// held while constructors run, which may wait for this thread. (Nor does the walk allocate.) What is found stays loaded as
+/// long as the program may call it.
 pub fn next_function(name: &CStr) -> Option<usize> {
     type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
     type Walk = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;
