@@ -3,7 +3,8 @@
 //! A descriptor that is open for a moment takes the lowest number that is free. Where threads share their descriptors,
 //! another one may want just that number, or put a file of its own in its place, and a child that is forked meanwhile has
 //! it as well. So what needs a descriptor is done on a thread of its own which leaves the shared table, as long as there
-//! may be other threads, or none is to be had in ours.
+//! may be other threads, or none is to be had in ours. Where such a thread cannot be made (emulators of the kernel know few
+//! kinds) it is done on this one.
 
 use crate::process;
 use crate::sys;
@@ -18,6 +19,14 @@ const STACK_BYTES: usize = 128 << 10;
 
 /// True once another thread of this process may use the same descriptors.
 static SHARED: AtomicBool = AtomicBool::new(false);
+
+/// True where the attempt to make such a thread would end the process.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// No thread is ever made for this: Valgrind ends programs that make one of an unusual kind.
+pub fn stay_on_thread() {
+    NEVER.store(true, Ordering::Relaxed);
+}
 
 /// To be called before there is another thread.
 #[inline]
@@ -40,17 +49,28 @@ pub fn apart<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize
         if is_apart {
             return action();
         }
-        if SHARED.load(Ordering::Relaxed) {
-            return on_thread(state, &mut action);
-        }
-        match action() {
-            Err(error) if [libc::EMFILE, libc::ENFILE].contains(&(-error as c_int)) => {
-                on_thread(state, &mut action)
+        if !SHARED.load(Ordering::Relaxed) || NEVER.load(Ordering::Relaxed) {
+            let done = action();
+            let used_up =
+                done.as_ref().is_err_and(|error| is_one_of(*error, [libc::EMFILE, libc::ENFILE, 0]));
+            if !used_up || NEVER.load(Ordering::Relaxed) {
+                return done;
             }
-            done => done,
+        }
+        match on_thread(state, &mut action) {
+            Err(Unmade(error)) if is_one_of(error, [libc::EINVAL, libc::ENOSYS, libc::EPERM]) => action(),
+            Err(Unmade(error)) => Err(error),
+            Ok(done) => done,
         }
     })
 }
+
+fn is_one_of(error: isize, errnos: [c_int; 3]) -> bool {
+    errnos.iter().any(|&errno| -(errno as isize) == error)
+}
+
+/// Why there is no thread.
+struct Unmade(isize);
 
 /// What the thread is to do, and what came of it.
 struct Errand<'a, T, A> {
@@ -60,7 +80,10 @@ struct Errand<'a, T, A> {
 
 /// This thread stands still until the other one is done: `CLONE_VFORK`. The other has our thread-locals, and with them our
 /// state.
-fn on_thread<T, A: FnMut() -> Result<T, isize>>(state: *mut State, action: &mut A) -> Result<T, isize> {
+fn on_thread<T, A: FnMut() -> Result<T, isize>>(
+    state: *mut State,
+    action: &mut A,
+) -> Result<Result<T, isize>, Unmade> {
     const FLAGS: c_int = libc::CLONE_VM
         | libc::CLONE_FS
         | libc::CLONE_FILES
@@ -69,9 +92,9 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(state: *mut State, action: &mut 
         | libc::CLONE_SYSVSEM
         | libc::CLONE_VFORK;
     if process::is_confined() {
-        return Err(-(libc::EPERM as isize));
+        return Ok(Err(-(libc::EPERM as isize)));
     }
-    let stack = sys::map_anonymous(STACK_BYTES).ok_or(-(libc::ENOMEM as isize))?;
+    let stack = sys::map_anonymous(STACK_BYTES).ok_or(Unmade(-(libc::ENOMEM as isize)))?;
     let mut errand = Errand { action, result: Err(-(libc::ECANCELED as isize)) };
     let entry: unsafe extern "C" fn(*mut c_void) = leave_table_and_run::<T, A>;
     set_apart(state, true);
@@ -106,7 +129,7 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(state: *mut State, action: &mut 
         set_apart(state, false);
         sys::munmap(stack as usize, STACK_BYTES);
     }
-    if made < 0 { Err(made) } else { errand.result }
+    if made < 0 { Err(Unmade(made)) } else { Ok(errand.result) }
 }
 
 fn set_apart(state: *mut State, is_apart: bool) {

@@ -11,6 +11,8 @@ pub const LONG_NS: u64 = 64_000;
 const TSC_SHIFT: u32 = 3;
 
 static USE_TSC: AtomicBool = AtomicBool::new(false);
+/// The same, but for a time in which no clock is read.
+static CHOSE_TSC: AtomicBool = AtomicBool::new(false);
 /// The counter when it was read for the last time, 0 while it may be.
 static FROZEN: AtomicU64 = AtomicU64::new(0);
 static LONG_TICKS: AtomicU64 = AtomicU64::new(LONG_NS);
@@ -18,6 +20,7 @@ static LONG_TICKS: AtomicU64 = AtomicU64::new(LONG_NS);
 /// Decides which clock to use, once per process.
 pub fn choose() {
     let invariant = tsc_is_invariant();
+    CHOSE_TSC.store(invariant, Ordering::Relaxed);
     USE_TSC.store(invariant, Ordering::Relaxed);
     if invariant {
         // The rate is measured by the readers from clock pairs; here 2 ticks per ns are near enough for a threshold.
@@ -64,7 +67,7 @@ fn ticks_otherwise() -> u64 {
 }
 
 /// From now on no clock is read: time stands still. For a process that is to lose both the counter and system calls
-/// (the strict mode of seccomp(2) takes the time stamp counter away, too).
+/// (the strict mode of seccomp(2) takes the time stamp counter away, too), or a thread that is to lose the counter.
 pub fn freeze() {
     FROZEN.store(ticks(), Ordering::Relaxed);
     USE_TSC.store(false, Ordering::Relaxed);
@@ -73,7 +76,7 @@ pub fn freeze() {
 /// Time goes on: the process was not denied anything after all.
 pub fn thaw() {
     if FROZEN.swap(0, Ordering::Relaxed) != 0 {
-        choose();
+        USE_TSC.store(CHOSE_TSC.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
@@ -85,7 +88,7 @@ pub fn long_ticks() -> u64 {
 
 /// The header's `clock` and `tick_shift`.
 pub fn description() -> (u32, u32) {
-    if USE_TSC.load(Ordering::Relaxed) {
+    if CHOSE_TSC.load(Ordering::Relaxed) {
         (header::CLOCK_TSC, TSC_SHIFT)
     } else {
         (header::CLOCK_MONOTONIC, TSC_SHIFT)

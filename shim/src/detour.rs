@@ -11,6 +11,7 @@
 //! Patching happens once, while the process has one thread. A page is writable or executable, never both. Where a
 //! check fails nothing is patched, and the trace says that libc's own calls were not seen.
 
+use crate::apart;
 use crate::elf;
 use crate::process;
 use crate::prologue;
@@ -82,6 +83,10 @@ macro_rules! unseen {
 /// # Errors
 /// What the trace is to say of it.
 pub fn install() -> Result<(), &'static [u8]> {
+    if elf::is_started_with(b"vgpreload_") {
+        apart::stay_on_thread();
+        return unseen!("Valgrind runs the program, and replaces some of its entries itself");
+    }
     if !settings::wants_detours() {
         return unseen!("SYN_DETOURS=0 leaves its entries alone");
     }

@@ -211,6 +211,13 @@ fn started_with() -> impl Iterator<Item = &'static LinkMap> {
     from_program().skip_while(|map| map.base != own_base()).skip(1)
 }
 
+/// True when the process was started with a library whose path has `part` in it.
+pub fn is_started_with(part: &[u8]) -> bool {
+    // SAFETY: names are strings that stay.
+    let mut paths = from_program().map(|map| unsafe { CStr::from_ptr(map.name) }.to_bytes());
+    paths.any(|path| path.windows(part.len()).any(|window| window == part))
+}
+
 /// The path under which this library was loaded.
 pub fn own_path() -> Option<&'static CStr> {
     let own = from_program().find(|map| map.base == own_base())?;

@@ -46,7 +46,7 @@ impl State {
     /// interrupted hook. `None` when there is none.
     pub fn interrupt(&mut self, at: usize) -> Option<usize> {
         let amid_record = self.encoding.load(Ordering::Relaxed);
-        if self.frame == 0 && self.suppressed_by == 0 && self.mpi_frame == 0 && !amid_record {
+        if self.frame == 0 && self.suppressed_by == self.resting && self.mpi_frame == 0 && !amid_record {
             return None;
         }
         let level = self.interruptions.count;
@@ -70,7 +70,7 @@ impl State {
                 break;
             }
         }
-        (self.frame, self.suppressed_by, self.mpi_frame) = (0, 0, 0);
+        (self.frame, self.suppressed_by, self.mpi_frame) = (0, self.resting, 0);
         Some(level)
     }
 

@@ -201,7 +201,7 @@ impl Span {
         self.end = clock::ticks();
         if self.quiet {
             // SAFETY: as in `leave`.
-            unsafe { (*self.state).suppressed_by = 0 };
+            unsafe { (*self.state).suppressed_by = (*self.state).resting };
         }
     }
 
@@ -245,6 +245,11 @@ impl Span {
     pub fn scratch(&self) -> &'static mut [u8] {
         // SAFETY: as in `leave`.
         unsafe { (*self.state).scratch() }
+    }
+
+    /// The flags of a record that stands before the call, because it may not return.
+    pub fn began(&self) -> u8 {
+        record::BEGAN | self.flags & record::INNER
     }
 
     /// The thread's state.
@@ -364,7 +369,7 @@ fn set_aside<const N: usize>(
         return state.drop_one();
     }
     state.side_used.store(index + 1, Ordering::Relaxed);
-    let slot = &mut state.side[index];
+    let Some(slot) = state.side.get_mut(index) else { return };
     let timeless = Times { end: 0, took: 0, ..times };
     // SAFETY: the slot has the room, and appending has zeroed it.
     let bytes = unsafe {

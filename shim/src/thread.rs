@@ -37,6 +37,10 @@ const PATH_BYTES: usize = (8 << 10) - size_of::<Inheritance>();
 
 /// In the child of a `vfork`; see [`State::suppressed_by`].
 pub const VFORK_CHILD: usize = usize::MAX;
+/// While somebody else uses this thread's thread-locals at the same time: calls from other stacks are not recorded.
+const SHARED: usize = usize::MAX - 1;
+/// The same where the other one's stack lies in this one's: no call is recorded.
+const INDISTINCT: usize = usize::MAX - 2;
 
 const MARK: u64 = u64::from_le_bytes(*b"synstate");
 const PAGE: usize = 4096;
@@ -101,6 +105,8 @@ pub struct State {
     /// The stack address of the call in which nothing else is recorded, 0 when there is none, [`VFORK_CHILD`] in the
     /// child of a `vfork`, which runs in its parent's memory until it calls exec.
     pub suppressed_by: usize,
+    /// What that is when no call is under way: 0, or one of the marks above.
+    pub resting: usize,
     name: [u8; NAME_BYTES],
     /// What the trace says already.
     pub memory: Writer,
@@ -207,10 +213,25 @@ impl State {
     /// True when calls are not recorded because of the call around them.
     #[cold]
     pub fn is_suppressed(&mut self, frame: usize) -> bool {
-        if self.suppressed_by != VFORK_CHILD && self.is_stale(self.suppressed_by, frame) {
-            self.suppressed_by = 0;
+        match self.suppressed_by {
+            VFORK_CHILD | INDISTINCT => true,
+            SHARED => !self.is_on_stack(frame),
+            around => {
+                if self.is_stale(around, frame) {
+                    self.suppressed_by = self.resting;
+                }
+                self.suppressed_by == around
+            }
         }
-        self.suppressed_by != 0
+    }
+
+    /// Somebody is about to use this thread's thread-locals, and with them this state, on a stack that ends at `stack`, while
+    /// the thread goes on (clone(2) with `CLONE_VM`, without `CLONE_SETTLS`). True for the first time.
+    pub fn share(&mut self, stack: usize) -> bool {
+        let is_new = self.resting == 0;
+        self.resting = if self.is_on_stack(stack.wrapping_sub(1)) { INDISTINCT } else { SHARED };
+        self.suppressed_by = self.resting;
+        is_new
     }
 
     /// Clears what an abandoned record has left: behind the last record there are zeros.
@@ -553,7 +574,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     let this = unsafe { &mut *state };
     this.side_used.store(0, Ordering::Relaxed);
     this.encoding.store(false, Ordering::Relaxed);
-    (this.frame, this.mpi_frame, this.suppressed_by) = (0, 0, 0);
+    (this.frame, this.mpi_frame, this.suppressed_by, this.resting) = (0, 0, 0, 0);
     (this.stopped, this.is_apart) = (false, false);
     this.fork_follows(false);
     // SAFETY: no arguments.

@@ -71,20 +71,39 @@ pub fn gives_up_rights(number: c_long) -> bool {
     NUMBERS.contains(&number)
 }
 
-/// `prctl(2)`: `PR_SET_SECCOMP` ends the system calls that may be made without asking.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     type Function = unsafe extern "C-unwind" fn(c_int, usize, usize, usize, usize) -> c_int;
     let Some(address) = super::real!(prctl).address() else { return super::missing() };
+    // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
+    unsafe {
+        let real = core::mem::transmute::<usize, Function>(address);
+        control(option, a, b, || real(option, a, b, c, d))
+    }
+}
+
+/// `prctl(2)`, made by `real`: `PR_SET_SECCOMP` ends the system calls that may be made without asking, `PR_SET_TSC` the
+/// reading of the time stamp counter.
+///
+/// # Safety
+/// The arguments belong to the call that `real` makes.
+pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> c_int) -> c_int {
     if option == libc::PR_SET_SECCOMP {
         thread::grow_ahead();
         if a == libc::SECCOMP_MODE_STRICT as usize {
             clock::freeze();
         }
     }
-    // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
-    let result = unsafe { core::mem::transmute::<usize, Function>(address)(option, a, b, c, d) };
+    let denies_clock = option == libc::PR_SET_TSC && a == libc::PR_TSC_SIGSEGV as usize;
+    if denies_clock {
+        process::note_unobserved(b"times: the program has given up the time stamp counter");
+        clock::freeze();
+    }
+    let result = real();
+    if option == libc::PR_SET_TSC && denies_clock == (result != 0) {
+        clock::thaw();
+    }
     if option == libc::PR_SET_SECCOMP {
         if result == 0 {
             process::confine()

@@ -9,6 +9,7 @@ use super::processes::PATH_NOTE_BYTES;
 use super::readable::Reader;
 use crate::process;
 use crate::settings;
+use crate::sys;
 use crate::tls;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
@@ -45,6 +46,11 @@ pub fn for_child(given: Strings) -> Strings {
         return given;
     };
     let Some(found) = look(given, ours) else { return given };
+    // In a folder of its own the program would only be told that the library is not there.
+    // SAFETY: the path, which is the loader's, ends with a zero byte.
+    if unsafe { sys::call(libc::SYS_access, [ours.as_ptr() as usize, libc::R_OK as usize, 0, 0, 0, 0]) } < 0 {
+        return given;
+    }
     complete(given, &found, ours, scratch).unwrap_or(given)
 }
 

@@ -20,7 +20,7 @@ use crate::real::Outcome;
 use crate::span::{self, Span};
 use core::ffi::{c_int, c_uint};
 use libc::off_t;
-use placing::{map, remap, unmap};
+pub(super) use placing::{map, remap, unmap};
 use syn_trace::calls::Call;
 use table::PAGE;
 
@@ -88,7 +88,7 @@ send! {
 
 /// Not recorded: that a mapping has become writable tells how its pages are to be read later.
 #[inline(always)]
-unsafe fn protect(
+pub(super) unsafe fn protect(
     real: unsafe extern "C-unwind" fn(usize, usize, c_int) -> c_int,
     _: u8,
     address: usize,
@@ -126,41 +126,65 @@ fn note_protection(address: usize, bytes: usize, protection: c_int, result: c_in
 
 /// Declares calls that are recorded where they are about a mapping of a file, and what is found out before them.
 macro_rules! about_files {
-    ($( $call:ident: $name:ident ($address:ident : usize, $bytes:ident : usize $(, $arg:ident : $ty:ty)*) -> $ret:ty,
+    ($( $call:ident: $name:ident $(= $body:ident)? ($address:ident : usize, $bytes:ident : usize $(, $arg:ident : $ty:ty)*) -> $ret:ty,
         [$($number:expr),*] $(, before $before:expr)?; )*) => { $(
+        about_files!(@body $call $name $($body)? ($address, $bytes $(, $arg: $ty)*) $ret, [$($number),*], $($before)?);
+    )* };
+    // What has a system call of its own has its body in a function of its own.
+    (@body $call:ident $name:ident $body:ident ($address:ident, $bytes:ident $(, $arg:ident : $ty:ty)*) $ret:ty, $numbers:tt, $($before:expr)?) => {
+        /// By `real`, which does what the function of nearly this name does.
+        #[allow(clippy::missing_safety_doc)]
+        pub(super) unsafe fn $body(
+            real: unsafe extern "C-unwind" fn(usize, usize $(, $ty)*) -> $ret, $address: usize, $bytes: usize $(, $arg: $ty)*
+        ) -> $ret {
+            about_files!(@record $call real ($address, $bytes $(, $arg)*) $numbers, $($before)?)
+        }
+        about_files!(@exported $name ($address, $bytes $(, $arg: $ty)*) $ret, |real| $body(real, $address, $bytes $(, $arg)*));
+    };
+    (@body $call:ident $name:ident ($address:ident, $bytes:ident $(, $arg:ident : $ty:ty)*) $ret:ty, $numbers:tt, $($before:expr)?) => {
+        about_files!(@exported $name ($address, $bytes $(, $arg: $ty)*) $ret,
+            |real| about_files!(@record $call real ($address, $bytes $(, $arg)*) $numbers, $($before)?));
+    };
+    (@exported $name:ident ($address:ident, $bytes:ident $(, $arg:ident : $ty:ty)*) $ret:ty, |$real:ident| $then:expr) => {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($address: usize, $bytes: usize $(, $arg: $ty)*) -> $ret {
             type Function = unsafe extern "C-unwind" fn(usize, usize $(, $ty)*) -> $ret;
             let Some(function) = super::real!($name).address() else { return super::missing() };
-            // SAFETY: the function behind this name has this type.
-            let real = unsafe { core::mem::transmute::<usize, Function>(function) };
+            // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
+            #[allow(unused_unsafe)]
+            unsafe {
+                let $real = core::mem::transmute::<usize, Function>(function);
+                $then
+            }
+        }
+    };
+    (@record $call:ident $real:ident ($address:ident, $bytes:ident $(, $arg:ident)*) [$($number:expr),*], $($before:expr)?) => {{
             let (start, end) = ($address & !(PAGE - 1), end_of($address, $bytes));
             let span = if table::overlaps(start, end) { span::enter(Call::$call, 0) } else { None };
             // SAFETY: the caller's own arguments.
-            let Some(mut span) = span else { return unsafe { real($address, $bytes $(, $arg)*) } };
+            let Some(mut span) = span else { return unsafe { $real($address, $bytes $(, $arg)*) } };
             touched::introduce(&mut span, start, end);
             $( $before(&mut span, start, end); )?
             // SAFETY: as above.
-            let result = unsafe { real($address, $bytes $(, $arg)*) };
+            let result = unsafe { $real($address, $bytes $(, $arg)*) };
             span.returned();
             let failed = result.failed();
             let outcome = if failed { span::errno() } else { result.number() };
             span.leave(Call::$call, failed, outcome, &[$address as i64, $bytes as i64, $($number),*], &[], &[]);
             result
-        }
-    )* };
+    }};
 }
 
 about_files! {
-    Msync: msync (address: usize, bytes: usize, flags: c_int) -> c_int, [i64::from(flags)],
+    Msync: msync = sync_file (address: usize, bytes: usize, flags: c_int) -> c_int, [i64::from(flags)],
         before |span: &mut Span, start, end| {
             // MS_ASYNC alone does nothing.
             if flags & libc::MS_SYNC != 0 {
                 touched::tell_before_sync(span, start, end);
             }
         };
-    Madvise: madvise (address: usize, bytes: usize, advice: c_int) -> c_int, [i64::from(advice)],
+    Madvise: madvise = advise (address: usize, bytes: usize, advice: c_int) -> c_int, [i64::from(advice)],
         before |span: &mut Span, start, end| {
             const TAKES_PAGES_AWAY: [c_int; 4] =
                 [libc::MADV_DONTNEED, MADV_DONTNEED_LOCKED, libc::MADV_REMOVE, libc::MADV_PAGEOUT];
@@ -169,7 +193,7 @@ about_files! {
             }
         };
     Madvise: posix_madvise (address: usize, bytes: usize, advice: c_int) -> ErrorNumber, [i64::from(advice)];
-    Mincore: mincore (address: usize, bytes: usize, vec: *mut u8) -> c_int, [];
+    Mincore: mincore = ask_core (address: usize, bytes: usize, vec: *mut u8) -> c_int, [];
     Mlock: mlock (address: usize, bytes: usize) -> c_int, [0];
     Mlock: mlock2 (address: usize, bytes: usize, flags: c_uint) -> c_int, [i64::from(flags)];
     Munlock: munlock (address: usize, bytes: usize) -> c_int, [];

@@ -112,6 +112,25 @@ fn borrows_memory(flags: c_int) -> bool {
     flags & LOOKED_AT == libc::CLONE_VM | libc::CLONE_VFORK
 }
 
+/// The same where that goes on meanwhile: both would write to one trace.
+fn shares_locals(flags: c_int) -> bool {
+    flags & (libc::CLONE_VM | libc::CLONE_SETTLS) == libc::CLONE_VM && !borrows_memory(flags)
+}
+
+/// Gets ready for a clone(2) with these flags, to a stack that ends there.
+pub fn before_clone(flags: c_int, stack: usize) {
+    if flags & libc::CLONE_FILES != 0 {
+        apart::descriptors_become_shared();
+    }
+    let state = tls::get();
+    // SAFETY: this thread's state.
+    if shares_locals(flags) && tls::is_state(state) && unsafe { (*state).share(stack) } {
+        process::note_unobserved(
+            b"what shares a thread's memory, thread-locals included (clone(2) without CLONE_SETTLS)",
+        );
+    }
+}
+
 type Clone = unsafe extern "C-unwind" fn(
     *const c_void,
     *mut c_void,
@@ -134,9 +153,7 @@ macro_rules! clones {
             let Some(real) = real_function!($name as Clone) else { return super::missing() };
             // SAFETY: the caller's own arguments. The child never comes back here: it runs the routine and ends.
             let real = || unsafe { real(routine, stack, flags, argument, parent_tid, locals, child_tid) };
-            if flags & libc::CLONE_FILES != 0 {
-                apart::descriptors_become_shared();
-            }
+            before_clone(flags, stack as usize);
             if borrows_memory(flags) { lend_memory(flags, real) } else { real() }
         }
     )* };
@@ -153,7 +170,8 @@ fn lend_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
     lend(thread::VFORK_CHILD);
     note_path_in_child(b"");
     let result = real();
-    lend(0);
+    // SAFETY: as above.
+    lend(unsafe { (*span.state()).resting });
     span.returned();
     let failed = result < 0;
     let outcome = if failed { span::errno() } else { result.into() };
@@ -201,7 +219,7 @@ unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
     // SAFETY: this thread's state, if it has one.
     unsafe {
         if tls::is_state(state) && (*state).suppressed_by == thread::VFORK_CHILD {
-            (*state).suppressed_by = 0;
+            (*state).suppressed_by = (*state).resting;
             if let Some(mut span) = span::enter(Call::Vfork, 0) {
                 span.returned();
                 let failed = result < 0;
@@ -231,7 +249,7 @@ fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
     super::mappings::tell_all_touched(&mut span);
     // SAFETY: this thread's state, while the hook runs.
     unsafe {
-        span::note(&mut *span.state(), Call::Execve, record::BEGAN, &[], &[path]);
+        span::note(&mut *span.state(), Call::Execve, span.began(), &[], &[path]);
         (*span.state()).expect_replacement();
     }
     let result = real();
@@ -240,6 +258,18 @@ fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
     unsafe { (*span.state()).replacement_failed() };
     span.leave(Call::Execve, true, span::errno(), &[], &[path], &[]);
     result
+}
+
+/// The system calls, made by `real` with an environment.
+///
+/// # Safety
+/// The arguments belong to the call that `real` makes.
+pub unsafe fn replace_by_number(
+    path: *const c_char,
+    environment: Strings,
+    real: impl FnOnce(Strings) -> c_int,
+) -> c_int {
+    replace(Reader::new().text(path), || real(for_child(environment)))
 }
 
 macro_rules! replaces_image {
@@ -455,7 +485,7 @@ hooks! {
 }
 
 /// The end of the process: its record stands before it, and the header says that the end was orderly.
-fn end(code: c_int) {
+pub fn end(code: c_int) {
     super::rings::finish();
     let Some(mut span) = span::enter(Call::Exit, 0) else { return };
     super::mappings::tell_all_touched(&mut span);
@@ -463,7 +493,7 @@ fn end(code: c_int) {
     unsafe {
         // A record that is being written was interrupted by the handler that ends the process.
         (*span.state()).give_up_record();
-        span::note(&mut *span.state(), Call::Exit, record::BEGAN, &[i64::from(code)], &[]);
+        span::note(&mut *span.state(), Call::Exit, span.began(), &[i64::from(code)], &[]);
         (*span.state()).stop(header::STATE_PROCESS_ENDED);
     }
     span.forget();

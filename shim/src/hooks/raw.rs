@@ -5,9 +5,9 @@
 //! their first call ([`crate::thread`]). Numbers whose calls need more than a record go to the hooks of their family.
 
 use super::addresses::peer_process;
+use super::environment::Strings;
 use super::readable::Reader;
 use super::{confinement, libaio, mappings, processes, rings, status_of};
-use crate::apart;
 use crate::process;
 use crate::span::{self, Span};
 use crate::sys;
@@ -48,12 +48,19 @@ pub unsafe extern "C-unwind" fn syscall() -> c_long {
 }
 
 /// libc's function, if the call is to go on to it without a frame of ours; else 0.
-unsafe extern "C" fn untouched(number: c_long) -> usize {
+unsafe extern "C" fn untouched(number: c_long, a: usize, b: usize) -> usize {
     if confinement::gives_up_rights(number) {
         thread::grow_ahead();
     }
     match number {
-        libc::SYS_clone | libc::SYS_clone3 => apart::descriptors_become_shared(),
+        libc::SYS_clone => processes::before_clone(a as c_int, b),
+        libc::SYS_clone3 => {
+            // SAFETY: numbers. (struct clone_args; its first version is so long.)
+            let arguments = unsafe { Reader::new().copy::<[u64; 8]>(a) };
+            if let Some([flags, _, _, _, _, stack, bytes, _]) = arguments {
+                processes::before_clone(flags as c_int, (stack + bytes) as usize);
+            }
+        }
         libc::SYS_fork | libc::SYS_vfork | libc::SYS_rt_sigreturn => {}
         libc::SYS_seccomp | libc::SYS_prctl | libc::SYS_mprotect => return 0,
         _ if call_of(number).is_some() => return 0,
@@ -100,19 +107,26 @@ unsafe extern "C-unwind" fn recorded(
                 rings::register(unsigned(a), unsigned(b), c as *const c_void, unsigned(d), real)
             }
             libc::SYS_seccomp => confinement::seccomp(unsigned(a), c, real),
-            libc::SYS_prctl => confinement::prctl(int(a), b, c, d, e).into(),
-            libc::SYS_mmap => mappings::mmap(a, b, int(c), int(d), int(e), f as i64) as c_long,
-            libc::SYS_munmap => mappings::munmap(a, b).into(),
-            libc::SYS_mremap => mappings::mremap(a, b, c, int(d), e) as c_long,
-            libc::SYS_mprotect => mappings::mprotect(a, b, int(c)).into(),
-            libc::SYS_msync => mappings::msync(a, b, int(c)).into(),
-            libc::SYS_madvise => mappings::madvise(a, b, int(c)).into(),
-            libc::SYS_mincore => mappings::mincore(a, b, c as *mut u8).into(),
-            libc::SYS_execve => processes::execve(a as *const _, b as *const _, c as *const _).into(),
-            libc::SYS_execveat => {
-                processes::execveat(int(a), b as *const _, c as *const _, d as *const _, int(e)).into()
+            libc::SYS_prctl => confinement::control(int(a), b, c, || real() as c_int).into(),
+            libc::SYS_mmap => mappings::map(mmap, 0, a, b, int(c), int(d), int(e), f as i64) as c_long,
+            libc::SYS_munmap => mappings::unmap(munmap, 0, a, b).into(),
+            libc::SYS_mremap => mappings::remap(mremap, 0, a, b, c, int(d), e) as c_long,
+            libc::SYS_mprotect => mappings::protect(mprotect, 0, a, b, int(c)).into(),
+            libc::SYS_msync => mappings::sync_file(msync, a, b, int(c)).into(),
+            libc::SYS_madvise => mappings::advise(madvise, a, b, int(c)).into(),
+            libc::SYS_mincore => mappings::ask_core(mincore, a, b, c as *mut u8).into(),
+            libc::SYS_execve => {
+                let real = |environment| execve(a, b, environment);
+                processes::replace_by_number(a as *const _, c as *const _, real).into()
             }
-            libc::SYS_exit_group => processes::_exit(int(a)),
+            libc::SYS_execveat => {
+                let real = |environment| execveat(int(a), b, c, environment, int(e));
+                processes::replace_by_number(b as *const _, d as *const _, real).into()
+            }
+            libc::SYS_exit_group => {
+                processes::end(int(a));
+                real()
+            }
             libc::SYS_exit => {
                 super::threads::leave();
                 real()
@@ -120,6 +134,31 @@ unsafe extern "C-unwind" fn recorded(
             _ => decoded(0, number, [a, b, c, d, e, f], real),
         }
     }
+}
+
+/// System calls as functions that make them by number: what stands behind the function of a call's name may be a library's
+/// (an allocator's, or that of a network), which makes it by number in its turn.
+macro_rules! by_number {
+    ($($name:ident = $number:ident ($($arg:ident : $ty:ty),*) -> $ret:ty;)*) => { $(
+        unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
+            type Function = unsafe extern "C-unwind" fn(c_long $(, $ty)*) -> c_long;
+            let Some(address) = super::real!(syscall).address() else { return super::missing() };
+            // SAFETY: the function behind this name takes any number of words.
+            unsafe { core::mem::transmute::<usize, Function>(address)(libc::$number $(, $arg)*) as $ret }
+        }
+    )* };
+}
+
+by_number! {
+    mmap = SYS_mmap (address: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: i64) -> isize;
+    munmap = SYS_munmap (address: usize, bytes: usize) -> c_int;
+    mremap = SYS_mremap (address: usize, old_bytes: usize, new_bytes: usize, flags: c_int, new_address: usize) -> isize;
+    mprotect = SYS_mprotect (address: usize, bytes: usize, protection: c_int) -> c_int;
+    msync = SYS_msync (address: usize, bytes: usize, flags: c_int) -> c_int;
+    madvise = SYS_madvise (address: usize, bytes: usize, advice: c_int) -> c_int;
+    mincore = SYS_mincore (address: usize, bytes: usize, vec: *mut u8) -> c_int;
+    execve = SYS_execve (path: usize, argv: usize, environment: Strings) -> c_int;
+    execveat = SYS_execveat (dirfd: c_int, path: usize, argv: usize, environment: Strings, flags: c_int) -> c_int;
 }
 
 /// The C library's headers leave it out.

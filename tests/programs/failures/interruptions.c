@@ -5,9 +5,12 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdatomic.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 
@@ -108,6 +111,56 @@ void descriptors_used_up(void)
         CHECK_OK(close(last--));
     move_about(fd, 30000);
     CHECK_OK(setrlimit(RLIMIT_NOFILE, &before));
+    close_and_remove(fd, "file");
+}
+
+/* ---- memory and clocks that are not as usual ------------------------------------------------------------------ */
+
+enum { SHARERS = 3, SHARED_WRITES = 20000, SHARED_STACK = 1 << 16 };
+
+static int write_on(void *fd)
+{
+    for (int i = 0; i < SHARED_WRITES; i++)
+        if (write((int)(long)fd, "y", 1) != 1)
+            return 9;
+    return 0;
+}
+
+/* Three processes share all of this one's memory, thread-locals included, and write all at once; this one writes 20 000
+ * times two bytes. */
+void memory_shared_at_once(void)
+{
+    int fd = open("/dev/null", O_WRONLY), flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | SIGCHLD;
+    pid_t sharers[SHARERS];
+    char *stacks = allocate(SHARERS * SHARED_STACK);
+    for (int i = 0; i < SHARERS; i++)
+        sharers[i] = clone(write_on, stacks + (i + 1) * SHARED_STACK, flags, (void *)(long)fd);
+    for (int i = 0; i < SHARED_WRITES; i++)
+        CHECK_EQ(write(fd, "xx", 2), 2);
+    for (int i = 0; i < SHARERS; i++)
+        check_exit(sharers[i], 0);
+    free(stacks);
+    CHECK_OK(close(fd));
+}
+
+/* Four writes, of which the second and the third, by a child, fall into a time in which the time stamp counter may not be
+ * read. */
+void without_counter(void)
+{
+    int fd = new_file("file");
+    CHECK_OK(prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0));
+    CHECK_OK(prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0));
+    CHECK_EQ(write(fd, "1", 1), 1);
+    CHECK_OK(syscall(SYS_prctl, PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0));
+    CHECK_EQ(write(fd, "2", 1), 1);
+    pid_t child = fork_child();
+    if (child == 0) {
+        CHECK_EQ(write(fd, "3", 1), 1);
+        _exit(8);
+    }
+    check_exit(child, 8);
+    CHECK_OK(prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0));
+    CHECK_EQ(write(fd, "4", 1), 1);
     close_and_remove(fd, "file");
 }
 

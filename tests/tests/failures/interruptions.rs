@@ -10,6 +10,23 @@ fn descriptors_are_the_programs_alone() {
     assert_eq!(dump.calls("lseek").count(), 60_000);
 }
 
+/// Two that share thread-locals cannot both be recorded: the thread that was there first is, and the trace says so.
+#[test]
+fn memory_that_is_shared_at_once() {
+    let (recorded, dump) = part("failures", "memory-shared");
+    assert_eq!(recorded.run.dropped(), 0);
+    let own = dump.calls("write").filter(|seen| seen.args["count"] == 2 && seen.result == 2).count();
+    assert_eq!((own, dump.calls("write").filter(|seen| seen.result == 1).count()), (20_000, 0));
+    assert!(recorded.run.unobserved().iter().any(|(_, what)| what.contains("CLONE_SETTLS")));
+}
+
+#[test]
+fn no_time_stamp_counter() {
+    let (recorded, dump) = part("failures", "without-counter");
+    assert_eq!(dump.written("file"), (4, 4));
+    assert!(recorded.run.unobserved().iter().any(|(_, what)| what.contains("time stamp counter")));
+}
+
 /// What matters here is that it comes to its end: the records of handlers that run after a trace has ended are counted.
 #[test]
 fn signals_that_arrive_at_the_end() {

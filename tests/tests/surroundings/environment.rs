@@ -129,6 +129,27 @@ fn preloaded_twice() {
     assert_eq!(Dump::of(&run).written("file"), (5000, 5000));
 }
 
+/// A library behind the recorder makes its functions' calls by number, which comes back to the recorder; in both orders.
+#[test]
+fn a_library_that_makes_calls_by_number() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let library = tests::library("numbered");
+    let orders = [[shim(), library.clone()], [library, shim()]];
+    for (number, [first, second]) in orders.iter().enumerate() {
+        let run = folder.path().join(format!("run.{number}"));
+        let list = format!("{}:{}", first.display(), second.display());
+        let job = Job::new(program("numbered")).env("LD_PRELOAD", list).env("SYN_RUN", &run);
+        assert_eq!(job.run_in(folder.path()).succeeded().stderr, "");
+        let dump = Dump::of(&run);
+        for call in ["mmap", "mincore", "msync", "madvise", "mremap", "munmap"] {
+            assert!(dump.calls(call).any(|seen| seen.errno.is_none()), "{call} is on record");
+        }
+        assert!(dump.calls("_exit").any(|seen| seen.args["status"] == 3));
+        let own = dump.calls("execve").filter(|seen| seen.is_about("true") && seen.depth == 0);
+        assert_eq!(own.count(), 1);
+    }
+}
+
 /// A run folder made in a place where others may write, too: links are not followed, and nothing there is overwritten.
 #[test]
 fn names_that_are_taken() {
