@@ -14,9 +14,6 @@ use core::arch::asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// Bytes of the thread's stack.
-const STACK_BYTES: usize = 128 << 10;
-
 /// True once another thread of this process may use the same descriptors.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
@@ -79,7 +76,7 @@ struct Errand<'a, T, A> {
 }
 
 /// This thread stands still until the other one is done: `CLONE_VFORK`. The other has our thread-locals, and with them our
-/// state.
+/// state, and goes on below on our stack.
 fn on_thread<T, A: FnMut() -> Result<T, isize>>(
     state: *mut State,
     action: &mut A,
@@ -94,13 +91,12 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
     if process::is_confined() {
         return Ok(Err(-(libc::EPERM as isize)));
     }
-    let stack = sys::map_anonymous(STACK_BYTES).ok_or(Unmade(-(libc::ENOMEM as isize)))?;
     let mut errand = Errand { action, result: Err(-(libc::ECANCELED as isize)) };
     let entry: unsafe extern "C" fn(*mut c_void) = leave_table_and_run::<T, A>;
     set_apart(state, true);
     let made: isize;
-    // SAFETY: the new thread uses a stack of its own, and of this one's frame only the errand, as long as it lasts; it
-    // returns from here never, and all registers are as they were in the old one.
+    // SAFETY: the new thread uses the stack below this frame, where nothing is, and the errand; it never returns from here,
+    // and all registers are as they were in the old one.
     unsafe {
         asm!(
             "syscall",
@@ -117,7 +113,7 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
             exit = const libc::SYS_exit,
             inlateout("rax") libc::SYS_clone as isize => made,
             in("rdi") FLAGS as usize,
-            in("rsi") stack.add(STACK_BYTES),
+            in("rsi") 0usize,
             in("rdx") 0usize,
             in("r10") 0usize,
             in("r8") 0usize,
@@ -126,9 +122,8 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
             lateout("rcx") _,
             lateout("r11") _,
         );
-        set_apart(state, false);
-        sys::munmap(stack as usize, STACK_BYTES);
     }
+    set_apart(state, false);
     if made < 0 { Err(Unmade(made)) } else { Ok(errand.result) }
 }
 
