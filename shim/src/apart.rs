@@ -4,7 +4,7 @@
 //! another one may want just that number, or put a file of its own in its place, and a child that is forked meanwhile has
 //! it as well. So what needs a descriptor is done on a thread of its own which leaves the shared table, as long as there
 //! may be other threads, or none is to be had in ours. Where such a thread cannot be made (emulators of the kernel know few
-//! kinds) it is done on this one.
+//! kinds, and there may be too many already) it is done on this one.
 
 use crate::process;
 use crate::sys;
@@ -48,26 +48,17 @@ pub fn apart<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize
         }
         if !SHARED.load(Ordering::Relaxed) || NEVER.load(Ordering::Relaxed) {
             let done = action();
-            let used_up =
-                done.as_ref().is_err_and(|error| is_one_of(*error, [libc::EMFILE, libc::ENFILE, 0]));
-            if !used_up || NEVER.load(Ordering::Relaxed) {
+            let is_used_up = |error: &isize| [libc::EMFILE, libc::ENFILE].contains(&(-error as c_int));
+            if !done.as_ref().is_err_and(is_used_up) || NEVER.load(Ordering::Relaxed) {
                 return done;
             }
         }
-        match on_thread(state, &mut action) {
-            Err(Unmade(error)) if is_one_of(error, [libc::EINVAL, libc::ENOSYS, libc::EPERM]) => action(),
-            Err(Unmade(error)) => Err(error),
-            Ok(done) => done,
-        }
+        on_thread(state, &mut action).unwrap_or_else(|Unmade| action())
     })
 }
 
-fn is_one_of(error: isize, errnos: [c_int; 3]) -> bool {
-    errnos.iter().any(|&errno| -(errno as isize) == error)
-}
-
-/// Why there is no thread.
-struct Unmade(isize);
+/// There is no thread.
+struct Unmade;
 
 /// What the thread is to do, and what came of it.
 struct Errand<'a, T, A> {
@@ -124,7 +115,7 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
         );
     }
     set_apart(state, false);
-    if made < 0 { Err(Unmade(made)) } else { Ok(errand.result) }
+    if made < 0 { Err(Unmade) } else { Ok(errand.result) }
 }
 
 fn set_apart(state: *mut State, is_apart: bool) {

@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use syn_trace::reader::Ending;
 use syn_trace::{Call, Run};
@@ -93,7 +94,14 @@ fn readable(run: &Path) -> BTreeMap<u32, u64> {
         assert_eq!(events.ending(), Some(Ending::Whole), "{}", thread.trace.path().display());
         *writes.entry(thread.tid()).or_default() += completed as u64;
     }
-    assert_eq!(run.dropped(), 0);
+    let dropped = |thread: &&syn_trace::run::Thread| thread.trace.header().dropped.load(Relaxed) > 0;
+    let losers: Vec<_> = run
+        .threads
+        .iter()
+        .filter(dropped)
+        .map(|thread| (run.processes[thread.process].command.clone(), thread.tid(), thread.events().count()))
+        .collect();
+    assert_eq!(run.dropped(), 0, "{losers:?}");
     writes
 }
 
