@@ -37,7 +37,7 @@ pub fn descriptors_are_own() {
 }
 
 /// Does something with descriptors of its own, which it closes again, while no handler of the program's runs. `Err` is
-/// a negated errno; also of the attempt to keep the descriptors apart.
+/// a negated errno.
 pub fn apart<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize> {
     let state = tls::get();
     // SAFETY: this thread's state, if it has one.
@@ -53,25 +53,22 @@ pub fn apart<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize
                 return done;
             }
         }
-        on_thread(state, &mut action).unwrap_or_else(|Unmade| action())
+        on_thread(state, &mut action).unwrap_or_else(action)
     })
 }
-
-/// There is no thread.
-struct Unmade;
 
 /// What the thread is to do, and what came of it.
 struct Errand<'a, T, A> {
     action: &'a mut A,
-    result: Result<T, isize>,
+    result: Option<Result<T, isize>>,
 }
 
 /// This thread stands still until the other one is done: `CLONE_VFORK`. The other has our thread-locals, and with them our
-/// state, and goes on below on our stack.
+/// state, and goes on below on our stack. `None`: it could not be made, or not leave the table, and has done nothing.
 fn on_thread<T, A: FnMut() -> Result<T, isize>>(
     state: *mut State,
     action: &mut A,
-) -> Result<Result<T, isize>, Unmade> {
+) -> Option<Result<T, isize>> {
     const FLAGS: c_int = libc::CLONE_VM
         | libc::CLONE_FS
         | libc::CLONE_FILES
@@ -80,12 +77,11 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
         | libc::CLONE_SYSVSEM
         | libc::CLONE_VFORK;
     if process::is_confined() {
-        return Ok(Err(-(libc::EPERM as isize)));
+        return None;
     }
-    let mut errand = Errand { action, result: Err(-(libc::ECANCELED as isize)) };
+    let mut errand = Errand { action, result: None };
     let entry: unsafe extern "C" fn(*mut c_void) = leave_table_and_run::<T, A>;
     set_apart(state, true);
-    let made: isize;
     // SAFETY: the new thread uses the stack below this frame, where nothing is, and the errand; it never returns from here,
     // and all registers are as they were in the old one.
     unsafe {
@@ -102,7 +98,7 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
             "ud2",
             "2:",
             exit = const libc::SYS_exit,
-            inlateout("rax") libc::SYS_clone as isize => made,
+            inlateout("rax") libc::SYS_clone as isize => _,
             in("rdi") FLAGS as usize,
             in("rsi") 0usize,
             in("rdx") 0usize,
@@ -115,7 +111,7 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
         );
     }
     set_apart(state, false);
-    if made < 0 { Err(Unmade) } else { Ok(errand.result) }
+    errand.result
 }
 
 fn set_apart(state: *mut State, is_apart: bool) {
@@ -125,7 +121,6 @@ fn set_apart(state: *mut State, is_apart: bool) {
     }
 }
 
-/// Without a table of its own the errand is not done.
 unsafe extern "C" fn leave_table_and_run<T, A: FnMut() -> Result<T, isize>>(errand: *mut c_void) {
     const CLOSE_RANGE_UNSHARE: usize = 2;
     // SAFETY: the pointer comes from `on_thread`, which waits.
@@ -139,5 +134,5 @@ unsafe extern "C" fn leave_table_and_run<T, A: FnMut() -> Result<T, isize>>(erra
             _ => sys::call(libc::SYS_unshare, [libc::CLONE_FILES as usize, 0, 0, 0, 0, 0]),
         }
     };
-    errand.result = if left == 0 { (errand.action)() } else { Err(left) };
+    errand.result = (left == 0).then(|| (errand.action)());
 }

@@ -222,7 +222,8 @@ impl Writer {
         self.repeats.untimed_left != 0 && self.repeats.call == call as u16
     }
 
-    /// Counts one that went untimed and succeeded, inside no other call, as a further one of its row. False: it is not of this row, and is to be written.
+    /// Counts one that went untimed and succeeded, inside no other call, as a further one of its row. False: it is not of
+    /// this row, and is to be written.
     ///
     /// # Safety
     /// As for [`crate::record::encode`].

@@ -68,7 +68,7 @@ impl Repeats {
             *self = Repeats { latest: self.latest, at, call: call as u16, ..Repeats::NONE };
         }
         let between = times.end.saturating_sub(times.took);
-        let untimed = u64::from(self.untimed_granted - self.untimed_left);
+        let untimed = u64::from(self.untimed_granted.saturating_sub(self.untimed_left));
         self.timed += 1;
         self.end += times.end;
         self.took += times.took + (untimed * times.took).min(between);
@@ -77,12 +77,13 @@ impl Repeats {
         self.untimed_left = self.untimed_granted;
         // Length, key (two bytes), flags, gap, took, result, count, timed.
         const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8 + 8;
-        // SAFETY: the record lies at `self.at`, or there is room for it.
+        let Some(record) = self.record() else { return 0 };
+        // SAFETY: the record lies there, or there is room for it.
         unsafe {
-            varint::write_eight(self.at.add(4), gap(self.end, self.took));
-            varint::write_eight(self.at.add(12), self.took);
-            self.add_one();
-            varint::write_eight(self.at.add(29), zigzag(self.timed as i64));
+            varint::write_eight(record.add(4), gap(self.end, self.took));
+            varint::write_eight(record.add(12), self.took);
+            self.add_one(record);
+            varint::write_eight(record.add(29), zigzag(self.timed as i64));
             if !is_new {
                 return 0;
             }
@@ -98,18 +99,29 @@ impl Repeats {
     /// There must be a record of the row, where it was made.
     #[inline(always)]
     pub(crate) unsafe fn add_untimed(&mut self) {
-        self.untimed_left -= 1;
-        // SAFETY: as the caller vouches.
-        unsafe { self.add_one() };
+        self.untimed_left = self.untimed_left.saturating_sub(1);
+        if let Some(record) = self.record() {
+            // SAFETY: as the caller vouches.
+            unsafe { self.add_one(record) };
+        }
+    }
+
+    /// The record of the row, read once: where a handler forks in the middle of this, the child finds everything wiped when
+    /// it comes back.
+    #[inline(always)]
+    fn record(&self) -> Option<*mut u8> {
+        // SAFETY: a field of ours.
+        let at = unsafe { (&raw const self.at).read_volatile() };
+        (!at.is_null()).then_some(at)
     }
 
     /// # Safety
     /// As for [`Repeats::add_untimed`].
     #[inline(always)]
-    unsafe fn add_one(&mut self) {
+    unsafe fn add_one(&mut self, record: *mut u8) {
         self.count = varint::eight_more(self.count, zigzag(1));
         // SAFETY: as the caller vouches.
-        unsafe { varint::write_word(self.at.add(21), self.count) };
+        unsafe { varint::write_word(record.add(21), self.count) };
     }
 
     /// What a call of the row takes on average, units.
@@ -201,6 +213,15 @@ mod tests {
         assert!(thread.poll(Call::MpiTest, 20) && !thread.poll(Call::MpiTest, 20));
         let rows = thread.rows();
         assert_eq!(rows[0].times.took, 99 * (LONGEST_UNTIMED + 1) + 20);
+    }
+
+    /// What a forked child finds that comes back from a handler to the counting of a poll.
+    #[test]
+    fn a_row_that_was_wiped_meanwhile_is_counted_nowhere() {
+        let mut row = Repeats { untimed_left: 3, untimed_granted: 15, ..Repeats::NONE };
+        // SAFETY: there is no record, which is what is to be noticed.
+        unsafe { row.add_untimed() };
+        assert!(row.record().is_none());
     }
 
     #[test]

@@ -52,23 +52,23 @@ give_up_rights! {
 
 /// True for the system calls that do the same.
 pub fn gives_up_rights(number: c_long) -> bool {
-    const NUMBERS: [c_long; 14] = [
-        libc::SYS_setuid,
-        libc::SYS_setreuid,
-        libc::SYS_setresuid,
-        libc::SYS_setfsuid,
-        libc::SYS_setgid,
-        libc::SYS_setregid,
-        libc::SYS_setresgid,
-        libc::SYS_setfsgid,
-        libc::SYS_setgroups,
-        libc::SYS_capset,
-        libc::SYS_unshare,
-        libc::SYS_setns,
-        libc::SYS_pivot_root,
-        libc::SYS_landlock_restrict_self,
-    ];
-    NUMBERS.contains(&number)
+    matches!(
+        number,
+        libc::SYS_setuid
+            | libc::SYS_setreuid
+            | libc::SYS_setresuid
+            | libc::SYS_setfsuid
+            | libc::SYS_setgid
+            | libc::SYS_setregid
+            | libc::SYS_setresgid
+            | libc::SYS_setfsgid
+            | libc::SYS_setgroups
+            | libc::SYS_capset
+            | libc::SYS_unshare
+            | libc::SYS_setns
+            | libc::SYS_pivot_root
+            | libc::SYS_landlock_restrict_self
+    )
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -105,6 +105,7 @@ unsafe extern "C" fn before_vfork() {
 /// Bytes at the front of the scratch memory in which the child of a `vfork` leaves its path, whole pages of them: the
 /// environment of its exec call is put together behind them.
 pub(super) const PATH_NOTE_BYTES: usize = (2 + record::MAX_TEXT_BYTES).next_multiple_of(4096);
+
 /// True for flags of clone(2) with which the child runs in the memory of the calling thread, thread-locals included, while
 /// that stands still: until the child calls exec or ends, as it is with vfork(2).
 fn borrows_memory(flags: c_int) -> bool {
