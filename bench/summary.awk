@@ -16,7 +16,7 @@ NR > 1 {
 }
 
 END {
-    calls_table(); cpu_table(); threads_table(); start_table(); applications_table(); size_table(); seen_table()
+    calls_table(); cpu_table(); threads_table(); start_table(); processes_table(); applications_table(); size_table(); seen_table()
 }
 
 # --- numbers -----------------------------------------------------------------------------------------------------
@@ -161,6 +161,22 @@ function start_table(    j, variant, n) {
         n = gather("start", "true", "elapsed_us", variant, "-", "bare"); printf "| %s ", spread(n, "%.0f")
         n = gather("start", "true", "cpu_us", variant, "-", "bare"); printf "| %s |\n", spread(n, "%.0f")
     }
+    print ""
+}
+
+function processes_table(    i, j, what, variant, n) {
+    if (!heading("processes", "600 short processes, one after the other")) return
+    table_head("how|variant|s|ratio|CPU time ratio")
+    for (i = 1; i <= count["processes"]; i++)
+        for (j = 1; j <= variant_count["processes"]; j++) {
+            what = whats["processes", i]
+            variant = variants["processes", j]
+            n = gather("processes", what, "elapsed_ns", variant, "")
+            printf "| %s | %s | %.2f ", what, variant, quantile(n, 0.5) / 1e9
+            if (variant == "bare") { print "| – | – |"; continue }
+            n = gather("processes", what, "elapsed_ns", variant, "/", "bare"); printf "| %s ", interval(n)
+            n = gather("processes", what, "cpu_ns", variant, "/", "bare"); printf "| %s |\n", interval(n)
+        }
     print ""
 }
 

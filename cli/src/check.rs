@@ -34,6 +34,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
                         path.display()
                     )
                     .context(WRITING)?;
+                    for doubt in plan.balance_doubts() {
+                        writeln!(out, "{}: {doubt}", path.display()).context(WRITING)?;
+                    }
                 }
                 Err(error) => {
                     unreadable = true;

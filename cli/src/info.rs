@@ -1,7 +1,9 @@
 //! `syn info`: what a run folder, a trace or a plan holds, on one screen or as one JSON object.
 
+mod balance;
 mod plan;
 mod run;
+mod run_balance;
 pub mod statement;
 mod table;
 
@@ -78,7 +80,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             (serde_json::to_string(&info)?, run::screen(&run, &info, rows), info.common.complete)
         }
         Input::Plan(plan) => {
-            let info = plan::Info::of(&plan, &args.path)?;
+            let info = plan::Info::of(&plan, &args.path, rows)?;
             (serde_json::to_string(&info)?, plan::screen(&info, rows), info.common.complete)
         }
     };

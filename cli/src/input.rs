@@ -10,7 +10,7 @@ pub enum Input {
     /// A run folder, or a single trace as a run of one thread.
     Run(Run),
     /// A plan.
-    Plan(Plan),
+    Plan(Box<Plan>),
 }
 
 impl Input {
@@ -24,7 +24,7 @@ impl Input {
             bail!("{} is neither a folder nor a regular file", path.display());
         }
         if Plan::is_plan(path) {
-            return Ok(Input::Plan(Plan::load(path)?));
+            return Ok(Input::Plan(Box::new(Plan::load(path)?)));
         }
         match Run::open_thread(path) {
             Ok(run) => Ok(Input::Run(run)),

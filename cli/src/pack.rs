@@ -5,6 +5,7 @@
 //! interrupts that, each trace is there once at least, and readers take it once.
 
 use crate::output::{complain, on_stdout};
+use crate::survey::describe_ending;
 use crate::{DONE, LOOK};
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -151,17 +152,15 @@ impl Group {
         if !force && is_being_recorded(&trace) {
             bail!("{}: process {} still records into it", path.display(), trace.header().pid);
         }
+        let (events, used, ending) = count(&trace);
+        // Packed, what is cut between records would look whole.
+        if let Some(fault) = describe_ending(ending) {
+            bail!("{}: {fault}", path.display());
+        }
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.with_context(|| format!("{}: its name is not UTF-8", path.display()))?;
-        self.packer.add(name, &before).map_err(|ending| match ending {
-            Ending::Whole => anyhow::anyhow!("{}: it changed while it was read", path.display()),
-            ending => anyhow::anyhow!(
-                "{}: {}",
-                path.display(),
-                crate::survey::describe_ending(ending).unwrap_or_default()
-            ),
-        })?;
-        let (events, used) = count(&trace);
+        let added = self.packer.add(name, &before);
+        added.map_err(|_| anyhow::anyhow!("{}: it changed while it was read", path.display()))?;
         self.sum.traces += 1;
         self.sum.events += events;
         self.sum.before += used;
@@ -236,14 +235,15 @@ fn compare(packed: &[u8], times: Times, files: &[(PathBuf, Vec<u8>)]) -> anyhow:
     Ok(())
 }
 
-/// Calls, and bytes in use.
-fn count(trace: &ThreadTrace) -> (u64, u64) {
+/// Calls, bytes in use, and how the records end.
+fn count(trace: &ThreadTrace) -> (u64, u64, Ending) {
     let mut events = trace.events();
     let calls = events.by_ref().map(|event| match event.call {
         syn_trace::Call::Repeats => event.numbers[0].max(0) as u64,
         _ => 1,
     });
-    (calls.sum(), events.bytes_read())
+    let calls = calls.sum();
+    (calls, events.bytes_read(), events.ending().unwrap_or(Ending::Whole))
 }
 
 /// True when the trace has not been ended, and its process is there on this machine.

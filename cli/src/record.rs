@@ -7,8 +7,9 @@ mod signals;
 use crate::FAILED;
 use crate::info::statement;
 use crate::output::complain;
-use crate::survey::{Reason, Survey};
+use crate::survey::{NotEntered, Reason, Survey};
 use anyhow::Context;
+use folder::Folder;
 use signals::Relay;
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -24,6 +25,10 @@ pub struct Args {
     /// The folder in which run folders are made, numbered from 1.
     #[arg(short, long, value_name = "DIR", default_value = "runs")]
     output: PathBuf,
+    /// Takes DIR itself as the run folder, made if it is missing, and adds to what is in it: programs that work together, as a
+    /// server and its clients do, become one run.
+    #[arg(long, conflicts_with = "repeat")]
+    join: bool,
     /// How calls are seen. `shim`: by a library that is preloaded into every program. `ptrace`: from outside, as system
     /// calls, with two stops for each; also in statically linked, Go and set-user-ID programs (those only as root).
     /// Returns when the last process of the command has ended.
@@ -59,7 +64,7 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
     };
     let relay = Relay::start().context("cannot prepare for signals")?;
     for _ in 0..args.repeat {
-        let folder = folder::make(&args.output)?;
+        let folder = if args.join { Folder::join(&args.output)? } else { Folder::make(&args.output)? };
         let code = match &shim {
             Some(shim) => record(&args.command, shim, &folder, &relay)?,
             None => trace(&args.command, &folder, &relay)?,
@@ -72,9 +77,12 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
 }
 
 /// Records with the shim.
-fn record(words: &[OsString], shim: &Path, folder: &Path, relay: &Relay) -> anyhow::Result<u8> {
+fn record(words: &[OsString], shim: &Path, folder: &Folder, relay: &Relay) -> anyhow::Result<u8> {
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).env("LD_PRELOAD", shim::preload(shim)).env("SYN_RUN", folder);
+    command.args(&words[1..]).env("LD_PRELOAD", shim::preload(shim)).env("SYN_RUN", &folder.path);
+    if folder.joined {
+        command.env("SYN_JOB", &folder.path);
+    }
     let mut child = match relay.spawn(&mut command) {
         Ok(child) => child,
         Err(error) => return Ok(not_run(folder, &words[0].to_string_lossy(), &error)),
@@ -86,8 +94,8 @@ fn record(words: &[OsString], shim: &Path, folder: &Path, relay: &Relay) -> anyh
 }
 
 /// Records through ptrace.
-fn trace(words: &[OsString], folder: &Path, relay: &Relay) -> anyhow::Result<u8> {
-    let ended = syn_tracer::run(words, folder, |pid| relay.begin(pid), || relay.end());
+fn trace(words: &[OsString], folder: &Folder, relay: &Relay) -> anyhow::Result<u8> {
+    let ended = syn_tracer::run(words, &folder.path, |pid| relay.begin(pid), || relay.end());
     relay.end();
     match ended {
         Ok(ended) => {
@@ -100,15 +108,15 @@ fn trace(words: &[OsString], folder: &Path, relay: &Relay) -> anyhow::Result<u8>
         Err(syn_tracer::Error::Command { program, cause }) => Ok(not_run(folder, &program, &cause)),
         Err(error) => {
             // It stays when something was recorded.
-            let _ = std::fs::remove_dir(folder);
+            let _ = std::fs::remove_dir(&folder.path);
             Err(error.into())
         }
     }
 }
 
 /// Says that the command could not be started. An empty run folder would only be in the way.
-fn not_run(folder: &Path, program: &str, error: &std::io::Error) -> u8 {
-    let _ = std::fs::remove_dir(folder);
+fn not_run(folder: &Folder, program: &str, error: &std::io::Error) -> u8 {
+    let _ = std::fs::remove_dir(&folder.path);
     complain(&format!("cannot run {program}: {error}"));
     if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUNNABLE }
 }
@@ -122,22 +130,23 @@ fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// One line about what was recorded, and what was not.
-fn tell(folder: &Path, words: &[OsString]) -> Result<(), TraceError> {
-    let run = Run::open(folder)?;
-    if run.threads.is_empty() && run.unreadable.is_empty() {
+fn tell(folder: &Folder, words: &[OsString]) -> Result<(), TraceError> {
+    let (run, folder, before) = (Run::open(&folder.path)?, &folder.path, folder.traces);
+    if run.threads.len() + run.unreadable.len() == before {
         let name = words[0].to_string_lossy();
         let why = Reason::of(&name, ".");
         let hint = if why.ptrace_helps() { HINT } else { "" };
         complain(&format!(
-            "warning: nothing was recorded: {name} is {}; {} is empty{hint}",
+            "warning: nothing was recorded: {name} is {}; {} {}{hint}",
             why.text(),
-            folder.display()
+            folder.display(),
+            if before == 0 { "is empty" } else { "is as it was" }
         ));
         return Ok(());
     }
     let launchers = run.processes.iter().filter(|process| process.process_only).count();
     let mut line = format!(
-        "recorded {} processes ({launchers} of them launchers), {} threads in {}",
+        "recorded {} processes ({launchers} of them launchers or left out), {} threads in {}",
         run.processes.len(),
         run.threads.len(),
         folder.display()
@@ -152,8 +161,16 @@ fn tell(folder: &Path, words: &[OsString]) -> Result<(), TraceError> {
         complain(&format!("warning: cannot write {}: {error}", statement.display()));
     }
     tell_not_entered(&run);
+    if run.processes.len() >= MANY_PROCESSES && !folder::is_in_memory(folder) {
+        complain(
+            "many processes: where making files is slow, a run folder on tmpfs (-o /dev/shm/…) makes their starts cheaper",
+        );
+    }
     Ok(())
 }
+
+/// From so many process images on, what it costs to make their files is worth a hint.
+const MANY_PROCESSES: usize = 300;
 
 const HINT: &str = ". `syn record --backend=ptrace` records such programs too";
 
@@ -161,11 +178,12 @@ const HINT: &str = ". `syn record --backend=ptrace` records such programs too";
 fn tell_not_entered(run: &Run) {
     const LISTED: usize = 8;
     let missing = Survey::of(run).not_entered;
-    for process in missing.iter().take(LISTED) {
-        complain(&format!("warning: not recorded: {}", process.describe()));
+    let lines = NotEntered::describe(&missing);
+    for line in lines.iter().take(LISTED) {
+        complain(&format!("warning: not recorded: {line}"));
     }
-    if missing.len() > LISTED {
-        let more = missing.len() - LISTED;
+    if lines.len() > LISTED {
+        let more = lines.len() - LISTED;
         complain(&format!(
             "warning: not recorded: {more} more; `syn info --all {}` lists them",
             run.path.display()

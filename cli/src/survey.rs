@@ -6,7 +6,7 @@ mod reason;
 use children::Children;
 pub use reason::Reason;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
 use syn_trace::reader::Ending;
 use syn_trace::record::Fault;
@@ -58,21 +58,30 @@ pub struct NotEntered {
 }
 
 impl NotEntered {
-    /// In one line.
-    pub fn describe(&self) -> String {
-        let mut line = match (self.pid, self.rank) {
-            (_, Some(rank)) => return format!("rank {rank}: its trace is not in the folder"),
+    /// What it has in common with others, for [`grouped`].
+    fn kind(&self) -> String {
+        if self.rank.is_some() {
+            return "its trace is not in the folder".into();
+        }
+        let why = self.why.as_deref().unwrap_or("its program is not known; perhaps it ended at once");
+        self.program.as_ref().map_or_else(|| why.to_owned(), |program| format!("{program} ({why})"))
+    }
+
+    fn who(&self) -> String {
+        let who = match (self.pid, self.rank) {
+            (_, Some(rank)) => format!("rank {rank}"),
             (Some(pid), _) => format!("process {pid}"),
             (None, _) => "a process".into(),
         };
-        if let (Some(by), Some(call)) = (self.started_by, self.call) {
-            line += &format!(", {call} by process {by}");
+        match (self.started_by, self.call) {
+            (Some(by), Some(call)) => format!("{who} ({call} by process {by})"),
+            _ => who,
         }
-        if let Some(program) = &self.program {
-            line += &format!(": {program}");
-        }
-        let why = self.why.as_deref().unwrap_or("its program is not known; perhaps it ended at once");
-        format!("{line} ({why})")
+    }
+
+    /// All of them; those that are alike in one line.
+    pub fn describe(missing: &[NotEntered]) -> Vec<String> {
+        grouped(missing.iter().map(|process| (process.kind(), process.who())))
     }
 }
 
@@ -83,6 +92,43 @@ pub struct Unobserved {
     pub pid: Option<u32>,
     /// What, and why.
     pub reason: String,
+}
+
+impl Unobserved {
+    /// All of them; those that are alike in one line.
+    pub fn describe(unobserved: &[Unobserved]) -> Vec<String> {
+        let who = |pid: Option<u32>| pid.map_or(String::new(), |pid| format!("process {pid}"));
+        grouped(unobserved.iter().map(|missed| (missed.reason.clone(), who(missed.pid))))
+    }
+}
+
+/// What is told of each kind, in the order of their first: `who: kind`, with how many there are and a few examples where there
+/// are several. Without a name for who it is, the kind alone.
+pub fn grouped(entries: impl Iterator<Item = (String, String)>) -> Vec<String> {
+    const EXAMPLES: usize = 3;
+    let mut groups: Vec<(String, Vec<String>, u64)> = Vec::new();
+    let mut place: HashMap<String, usize> = HashMap::new();
+    for (kind, who) in entries {
+        let index = *place.entry(kind).or_insert_with_key(|kind| {
+            groups.push((kind.clone(), Vec::new(), 0));
+            groups.len() - 1
+        });
+        let (_, examples, count) = &mut groups[index];
+        *count += 1;
+        if examples.len() <= EXAMPLES && !examples.contains(&who) {
+            examples.push(who);
+        }
+    }
+    let line = |(kind, mut examples, count): (String, Vec<String>, u64)| {
+        let others = if examples.len() > EXAMPLES { " and others" } else { "" };
+        examples.truncate(EXAMPLES);
+        match (&*examples.join(", "), count) {
+            ("", _) => kind,
+            (examples, 1) => format!("{examples}: {kind}"),
+            (examples, _) => format!("{examples}{others} ({count} times): {kind}"),
+        }
+    };
+    groups.into_iter().map(line).collect()
 }
 
 impl Survey {
@@ -171,6 +217,7 @@ impl Survey {
 pub fn describe_ending(ending: Ending) -> Option<String> {
     match ending {
         Ending::Whole => None,
+        Ending::CutBetween { bytes } => Some(format!("cut off at byte {bytes}, between two records")),
         Ending::CutOff { offset } => Some(format!("cut off inside the record at byte {offset}")),
         Ending::Damaged { offset, fault } => {
             let what = match fault {

@@ -89,6 +89,13 @@ fn check_says_where_a_trace_is_cut_off() {
         "{}",
         said.out
     );
+    let last = said.out.split("at byte ").nth(1).and_then(|rest| rest.split(';').next());
+    let last: usize = last.and_then(|at| at.parse().ok()).expect("where the last record begins");
+    fs::write(&file, &whole[..last]).unwrap();
+    let between = format!("cut off at byte {last}, between two records");
+    assert!(on("check", &file).code(3).out.contains(&format!("{between}; 12 records precede it")));
+    assert!(on("info", &file).code(3).out.contains(&between));
+    on("dump", &file).code(3).err_has(&[&between]);
     fs::write(&file, &whole).unwrap();
     assert!(on("check", &file).code(0).out.contains("whole, 1 threads, 13 records"));
 }

@@ -35,7 +35,12 @@ fn a_whole_run_is_complete() {
 #[test]
 fn the_screen_names_what_ran() {
     let screen = on("info", whole_run().path()).code(0).out;
-    for part in ["app -n 4", "Open MPI, 2 ranks", "mpirun -np 2 app (launcher)", "yes, nothing was missed"] {
+    for part in [
+        "app -n 4",
+        "Open MPI, 2 ranks",
+        "mpirun -np 2 app (process creation only)",
+        "yes, nothing was missed",
+    ] {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
     }
     assert!(screen.lines().count() < 40);
@@ -128,6 +133,42 @@ fn what_could_not_be_seen_is_listed_with_its_reason() {
     assert_eq!(dropped, ["7 records of thread 50 could not be written"]);
     let blind = unobserved(&start().header(|header| *header.capabilities.get_mut() = 0));
     assert!(blind[0].contains("detoured"), "{blind:?}");
+}
+
+#[test]
+fn what_is_alike_is_told_once() {
+    let folder = Folder::new();
+    let pids: Vec<i64> = (201..801).collect();
+    folder.add(&launcher(&pids));
+    let alone = on("info", folder.path()).code(3).out;
+    let line = "process 203 (posix_spawn by process 100) and others (600 times): /bin/app";
+    assert!(alone.contains(line), "{alone}");
+    for pid in 201..801 {
+        let start = Craft::new(pid, pid).header(|header| header.ppid = 100).process_start("/bin/a", "/", "a");
+        folder.add(&start.call(Call::Unobserved, 10, 0, 0, &[], &[b"io_uring"], &[]));
+    }
+    let all = on("info", folder.path()).code(3).out;
+    let line = "process 201, process 202, process 203 and others (600 times): io_uring";
+    assert_eq!(all.matches("io_uring").count(), 1, "{all}");
+    assert!(
+        all.contains(line) && all.contains("no, see above") && !all.contains("nothing was missed"),
+        "{all}"
+    );
+}
+
+/// What could not be observed stands in the plan too.
+#[test]
+fn a_plan_of_a_run_that_was_not_wholly_seen_says_so() {
+    let folder = Folder::new();
+    let plan = folder.path().join("app.syn");
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).unwrap();
+    let start = Craft::new(50, 50).process_start("/bin/a", "/", "a");
+    start.call(Call::Unobserved, 10, 0, 0, &[], &[b"io_uring"], &[]).write(&run).unwrap();
+    let merged = support::run(["merge", run.to_str().unwrap(), "-o", plan.to_str().unwrap()]);
+    assert!(merged.code(0).out.contains("not observed: io_uring (1 times)"));
+    let info = on("info", &plan).code(3).out;
+    assert!(info.contains("io_uring") && info.contains("no, see above"), "{info}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn packed_files_that_cannot_be_read_are_told() {
     let (name, packed) = files(folder.path()).remove(0);
     let path = folder.path().join(&name);
     for (at, value, expected) in
-        [(8, 1, "older than 2"), (8, 3, "newer than 2"), (70, packed[70] ^ 1, "damaged")]
+        [(8, 1, "older than 3"), (8, 4, "newer than 3"), (70, packed[70] ^ 1, "damaged")]
     {
         let mut bytes = packed.clone();
         bytes[at] = value;

@@ -5,12 +5,16 @@ mod support;
 use serde_json::json;
 use std::path::PathBuf;
 use support::{Folder, json_on, on};
-use syn_plan::{About, Edge, File, Initial, Io, Op, Plan, Program, Rule, Step, Steps, Thread};
+use syn_plan::{
+    About, Balance, Edge, File, Initial, Io, LeftOut, Op, Plan, Program, Rule, Step, Steps, Thread,
+};
 
 fn program(rank: u32, ops: &[Op]) -> Program {
     let steps: Steps =
         (0u64..).zip(ops).map(|(at, &op)| Step { start_ns: at * 1_000, took_ns: 10, op }).collect();
-    Program { thread: Thread { process: rank, rank: Some(rank), pid: 100 + rank, tid: 100 + rank }, steps }
+    let (pid, tid) = (100 + rank, 100 + rank);
+    let thread = Thread { process: rank, rank: Some(rank), pid, tid, ends_with_process: false };
+    Program { thread, balance: Balance::default(), steps }
 }
 
 fn plan() -> Plan {
@@ -26,12 +30,16 @@ fn plan() -> Plan {
             events: 40,
             dropped: 0,
             busy_waiting: 0.5,
+            cores: 2,
             remarks: Vec::new(),
+            left_out: Vec::new(),
         },
         files: vec![
             File { path: "/data/in".into(), initial: Initial::Regular { bytes: 4096 } },
             File { path: "/data/out".into(), initial: Initial::Absent },
         ],
+        names: Vec::new(),
+        attributes: Vec::new(),
         edges: vec![Edge { rule: Rule::Message, signals: 1 }],
         programs: vec![
             program(
@@ -77,6 +85,38 @@ fn info_counts_edges_by_rule() {
 }
 
 #[test]
+fn info_shows_where_the_time_went() {
+    let folder = Folder::new();
+    let mut plan = plan();
+    let absent = on("info", &saved(&folder, &plan)).code(0).out;
+    assert!(absent.contains("balance      not in this plan"), "{absent}");
+    for program in &mut plan.programs {
+        let balance = &mut program.balance;
+        (balance.wall_ns, balance.work_ns) = (1_500_000_000, 1_200_000_000);
+        (balance.unexplained_calls_ns, balance.preempted_ns) = (150_000_000, 30_000_000);
+        balance.explain(Rule::Message, 120_000_000);
+    }
+    let path = saved(&folder, &plan);
+    let info = &json_on("info", &path).code(0).json()[0];
+    let expected = json!({
+        "wall_s": 3.0, "work_s": 2.4, "calls_cpu_s": 0.0, "calls_wait_s": 0.0, "sleep_s": 0.0,
+        "explained_s": {"message": 0.24}, "unexplained_calls_s": 0.3, "unexplained_s": 0.0, "preempted_s": 0.06,
+        "recording_s": 0.0, "unmeasured_s": 0.0, "polling_cpu_s": 0.0, "open_percent": 0.0,
+    });
+    assert_eq!((&info["balance"], &info["cores"]), (&expected, &json!(2)));
+    let thread = &info["thread_list"][1];
+    assert_eq!((&thread["tid"], &thread["rank"], &thread["work_s"]), (&json!(101), &json!(1), &json!(1.2)));
+    let screen = on("info", &path).code(0).out;
+    for part in ["1.500      1.200", "10.0 % of the threads' time is unknown"] {
+        assert!(screen.contains(part), "{part:?} in\n{screen}");
+    }
+    assert!(!screen.contains("cores can do no more"), "{screen}");
+    plan.about.cores = 1;
+    let screen = on("info", &saved(&folder, &plan)).code(0).out;
+    assert!(screen.contains("2.400 s of processor time, but 1 cores"), "{screen}");
+}
+
+#[test]
 fn dump_has_one_line_per_step() {
     let folder = Folder::new();
     let path = saved(&folder, &plan());
@@ -95,6 +135,30 @@ fn dump_has_one_line_per_step() {
     let text = on("dump", &path).code(0).out;
     assert_eq!(text.lines().count(), 7);
     assert!(text.lines().nth(1).unwrap().ends_with("= 512 </data/in>"), "{text}");
+}
+
+#[test]
+fn a_handle_of_an_open_that_failed_is_no_file_s() {
+    let folder = Folder::new();
+    let mut plan = plan();
+    let io = |call, result| Op::Io { call, result };
+    let open = |file, result| io(Io::Open { file, handle: 0, flags: 0, mode: 0 }, result);
+    plan.programs[0] = program(0, &[open(0, 0), open(1, -2), io(Io::Fstat { handle: 0 }, 0)]);
+    plan.programs[0].steps.push(&Step { start_ns: 9_000, took_ns: 0, op: Op::Signal { edge: 0 } });
+    let steps = json_on("dump", &saved(&folder, &plan)).code(0).json();
+    assert_eq!((&steps[1]["path"], &steps[2]["path"]), (&json!("/data/out"), &json!("/data/in")));
+}
+
+#[test]
+fn info_lists_what_is_left_out() {
+    let folder = Folder::new();
+    let mut plan = plan();
+    let left_out = LeftOut { call: "read (pipe)".into(), count: 3, bytes: 70, ns: 2_500_000_000 };
+    plan.about.left_out.push(left_out);
+    let path = saved(&folder, &plan);
+    let info = &json_on("info", &path).code(0).json()[0];
+    assert_eq!(info["left_out"], json!([{"call": "read (pipe)", "count": 3, "bytes": 70, "s": 2.5}]));
+    assert!(on("info", &path).code(0).out.contains("read (pipe) 3, 70 bytes, 2.500 s"));
 }
 
 #[test]

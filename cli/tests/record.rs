@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use support::{Folder, Said, syn};
+use support::{Folder, Said, rank, syn};
 
 /// A folder with a file that passes for the shim: the loader cannot load it, says so, and goes on.
 fn folder_with_shim() -> (Folder, PathBuf) {
@@ -49,6 +49,21 @@ fn run_folders_are_numbered_on() {
     assert!(folder.path().join("mine/8").is_dir() && folder.path().join("mine/9").is_dir());
     said(record(&folder, &["-o", "mine", "--repeat", "3", "false"])).code(1);
     assert!(folder.path().join("mine/10").is_dir() && !folder.path().join("mine/11").exists());
+}
+
+#[test]
+fn commands_join_one_run_folder() {
+    let (folder, _) = folder_with_shim();
+    let show = ["--join", "-o", "mine/together", "--", "sh", "-c", "echo $SYN_RUN $SYN_JOB"];
+    let root = folder.path().canonicalize().unwrap().join("mine/together");
+    let line = format!("{0} {0}\n", root.display());
+    for _ in 0..2 {
+        assert_eq!(said(record(&folder, &show)).code(0).err_has(&["together is empty"]).out, line);
+    }
+    assert_eq!(fs::read_dir(folder.path().join("mine")).unwrap().count(), 1, "no numbered folder beside it");
+    rank(0).write(&root).unwrap();
+    said(record(&folder, &show)).code(0).err_has(&["nothing was recorded", "together is as it was"]);
+    said(record(&folder, &["--join", "--repeat", "2", "true"])).code(2);
 }
 
 #[test]

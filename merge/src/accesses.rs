@@ -1,15 +1,15 @@
-//! Follows what all processes do to the files in scope, for the rules on files.
+//! Follows what all processes do to files, for the rules on files, and which of the system's they change.
 
 use crate::between::Between;
 use crate::dependency::{Dependencies, Moment};
 use crate::rules::file_create::{Existence, HandedOver};
 use crate::rules::file_data::{Contents, Informed};
-use crate::scope::Scope;
+use crate::scope::{Changed, Scope, is_of_system};
 use crate::sweep::{Observer, Seen};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
-use syn_trace::descriptors::{Descriptors, OpenId, Touched};
+use syn_trace::descriptors::{Descriptors, OpenId, Touched, flags};
 use syn_trace::{Call, Run, record};
 
 /// One path.
@@ -26,6 +26,7 @@ const OUTSIDE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Accesses {
     scope: Scope,
+    changed: Changed,
     files: Vec<File>,
     by_path: HashMap<Rc<str>, u32>,
     /// By process and open file: which file it is.
@@ -42,6 +43,7 @@ impl Accesses {
     pub fn new(run: &Run, scope: Scope) -> Accesses {
         Accesses {
             scope,
+            changed: Changed::new(),
             files: Vec::new(),
             by_path: HashMap::new(),
             by_open: vec![Vec::new(); run.processes.len()],
@@ -52,9 +54,16 @@ impl Accesses {
         }
     }
 
-    /// What was found.
-    pub fn finish(self) -> Dependencies {
-        self.found
+    /// What was found, and which files in folders of the system were changed.
+    pub fn finish(self) -> (Dependencies, Changed) {
+        (self.found, self.changed)
+    }
+
+    /// Others are part of a plan anyway.
+    fn note_change(&mut self, path: Option<&Rc<str>>) {
+        if let Some(path) = path.filter(|path| is_of_system(path)) {
+            self.changed.insert(path.clone());
+        }
     }
 
     fn at_path(&mut self, path: Option<&Rc<str>>) -> Option<u32> {
@@ -62,7 +71,7 @@ impl Accesses {
         if let Some(&file) = self.by_path.get(path) {
             return (file != OUTSIDE).then_some(file);
         }
-        let file = if self.scope.contains(path) { self.files.len() as u32 } else { OUTSIDE };
+        let file = if self.scope.could_contain(path) { self.files.len() as u32 } else { OUTSIDE };
         self.by_path.insert(path.clone(), file);
         if file == OUTSIDE {
             return None;
@@ -81,6 +90,9 @@ impl Accesses {
         let opened = descriptors.open_file(open);
         let path = opened.path.as_ref().filter(|_| Scope::contains_type(opened.st_mode));
         let file = self.at_path(path);
+        if opened.flags & (flags::O_ACCMODE | flags::O_CREAT | flags::O_TRUNC) != 0 {
+            self.note_change(path);
+        }
         let table = &mut self.by_open[seen.process as usize];
         table.resize((open as usize).max(table.len()), OUTSIDE);
         table.push(file.unwrap_or(OUTSIDE));
@@ -93,9 +105,11 @@ impl Accesses {
         let made = flags & libc::O_CREAT != 0
             && (flags & libc::O_EXCL != 0 || opened.size == 0 && file.existence.exists() != Some(true));
         if made {
-            file.existence.change(seen.process, seen.leave(), true);
+            // It was not there before.
+            file.existence.find(seen, false, &mut self.found);
+            file.existence.change(seen, true, &mut self.found);
         } else {
-            file.existence.find(seen.process, seen.enter(), true, &mut self.found);
+            file.existence.find(seen, true, &mut self.found);
         }
         file.contents.open(seen.process, opened.size, flags & libc::O_TRUNC != 0);
         if made {
@@ -110,18 +124,18 @@ impl Accesses {
         else {
             return;
         };
-        self.files[file as usize].existence.find(seen.process, seen.enter(), true, &mut self.found);
+        self.files[file as usize].existence.find(seen, true, &mut self.found);
     }
 
     fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
         if let Some(file) = self.at_path(path) {
-            self.files[file as usize].existence.find(seen.process, seen.enter(), exists, &mut self.found);
+            self.files[file as usize].existence.find(seen, exists, &mut self.found);
         }
     }
 
     fn change(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
         if let Some(file) = self.at_path(path) {
-            self.files[file as usize].existence.change(seen.process, seen.leave(), exists);
+            self.files[file as usize].existence.change(seen, exists, &mut self.found);
         }
     }
 
@@ -136,11 +150,16 @@ impl Accesses {
         self.change(seen, touched.second_path.as_ref(), true);
     }
 
-    fn hand_over(&mut self, seen: &Seen<'_>, open: OpenId) {
+    fn hand_over(&mut self, seen: &Seen<'_>, open: OpenId, at_position: bool) {
         if self.several_threads[seen.process as usize]
             && let Some(handed) = self.handed_over.get_mut(&(seen.process, open))
         {
-            handed.use_it(seen.enter(), seen.leave(), &mut self.found);
+            let (enter, leave) = (seen.enter(), seen.leave());
+            if at_position {
+                handed.move_it(enter, leave, &mut self.found);
+            } else {
+                handed.use_it(enter, leave, &mut self.found);
+            }
         }
     }
 
@@ -158,14 +177,14 @@ impl Accesses {
             start..start.saturating_add(bytes)
         };
         if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {
-            self.hand_over(seen, open);
+            self.hand_over(seen, open, read_at.is_none());
             let contents = &self.files[file].contents;
             contents.read(place(read_at, open), seen.enter(), &mut self.informed, &mut self.found);
         }
         if let (Some(open), Some(file)) =
             (touched.second_file, self.behind(seen.process, touched.second_file))
         {
-            self.hand_over(seen, open);
+            self.hand_over(seen, open, written_at.is_none());
             if bytes > 0 {
                 self.files[file].contents.write(place(written_at, open), seen.leave());
             }
@@ -174,12 +193,19 @@ impl Accesses {
 
     /// A call on an open file; what it did to the bytes.
     fn use_open(&mut self, seen: &Seen<'_>, file: usize, open: OpenId, descriptors: &Descriptors) {
-        self.hand_over(seen, open);
+        let appends = descriptors.open_file(open).flags & libc::O_APPEND != 0;
+        let at_position = match seen.event.call {
+            // What is appended lands at the end, wherever the position is.
+            Call::Write | Call::Writev => !appends,
+            Call::Read | Call::Readv | Call::Lseek | Call::Readdir | Call::Getdents | Call::Rewinddir => true,
+            _ => false,
+        };
+        self.hand_over(seen, open, at_position);
         let contents = &mut self.files[file].contents;
         match seen.event.call {
             Call::Write | Call::Writev | Call::Pwrite | Call::Pwritev => {
                 let mut bytes = moved(seen, descriptors, open);
-                if descriptors.open_file(open).flags & libc::O_APPEND != 0 {
+                if appends {
                     bytes = contents.size()..contents.size().saturating_add(bytes.end - bytes.start);
                 }
                 if !bytes.is_empty() {
@@ -210,18 +236,26 @@ impl Accesses {
 
     fn follow_path(&mut self, seen: &Seen<'_>, touched: &Touched) {
         let (path, second) = (touched.path.as_ref(), touched.second_path.as_ref());
+        if changes(seen.event.call) {
+            self.note_change(path);
+            if matches!(seen.event.call, Call::Rename | Call::Renameat | Call::Link | Call::Linkat) {
+                self.note_change(second);
+            }
+        }
         match seen.event.call {
             Call::Unlink | Call::Unlinkat | Call::Rmdir => {
                 self.find(seen, path, true);
                 self.change(seen, path, false);
             }
-            Call::Mkdir | Call::Mkdirat | Call::Symlink | Call::Symlinkat => {
+            Call::Mkdir | Call::Mkdirat | Call::Mknod | Call::Mknodat | Call::Symlink | Call::Symlinkat => {
+                self.find(seen, path, false);
                 self.change(seen, path, true);
                 self.find_folder(seen, touched);
             }
             Call::Rename | Call::Renameat => self.rename(seen, touched),
             Call::Link | Call::Linkat => {
                 self.find(seen, path, true);
+                self.find(seen, second, false);
                 self.change(seen, second, true);
             }
             Call::Truncate => {
@@ -242,6 +276,37 @@ impl Accesses {
             _ => {}
         }
     }
+}
+
+/// Calls that change what their path leads to.
+fn changes(call: Call) -> bool {
+    matches!(
+        call,
+        Call::Unlink
+            | Call::Unlinkat
+            | Call::Rmdir
+            | Call::Mkdir
+            | Call::Mkdirat
+            | Call::Mknod
+            | Call::Mknodat
+            | Call::Symlink
+            | Call::Symlinkat
+            | Call::Rename
+            | Call::Renameat
+            | Call::Link
+            | Call::Linkat
+            | Call::Truncate
+            | Call::Chmod
+            | Call::Fchmodat
+            | Call::Chown
+            | Call::Lchown
+            | Call::Fchownat
+            | Call::Utimensat
+            | Call::Setxattr
+            | Call::Lsetxattr
+            | Call::Removexattr
+            | Call::Lremovexattr
+    )
 }
 
 /// The bytes that a successful transfer moved.

@@ -6,8 +6,8 @@ use crate::dependency::Dependencies;
 use crate::lineage::Lineage;
 use crate::load::Recorded;
 use crate::progress::Progress;
-use crate::rules::thread_create;
-use crate::sweep::{Observer, Seen, sweep};
+use crate::rules::thread_create::{self, Standing};
+use crate::sweep::{Measuring, Observer, Seen, sweep};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -51,8 +51,8 @@ impl Outline {
         let clocks = Clocks::recorded(run);
         let mut classes = Classes { threads: vec![Vec::new(); run.threads.len()] };
         let mut lineage = Lineage::new(run, &clocks);
-        sweep(run, &clocks, progress, &mut [&mut classes, &mut lineage]);
-        let of_library = thread_create::connect(&lineage, &mut Dependencies::default());
+        sweep(run, &clocks, Measuring::No, progress, &mut [&mut classes, &mut lineage]);
+        let standings = thread_create::connect(&lineage, &mut Dependencies::default());
         let rank = |process: usize| recorded.worlds.of_process[process].map(|(_, rank)| rank);
         let mut processes: Vec<usize> =
             (0..run.processes.len()).filter(|&process| !run.processes[process].process_only).collect();
@@ -63,7 +63,10 @@ impl Outline {
                 Some(rank) => format!("rank {rank}"),
                 None => format!("process {number}"),
             };
-            let of_application = run.processes[process].threads.iter().filter(|&&thread| !of_library[thread]);
+            let of_application = run.processes[process]
+                .threads
+                .iter()
+                .filter(|&&thread| standings[thread] == Standing::Application);
             for (nth, &thread) in of_application.enumerate() {
                 let name = if nth == 0 { owner.clone() } else { format!("{owner} thread {nth}") };
                 threads.push((name, std::mem::take(&mut classes.threads[thread])));

@@ -1,17 +1,18 @@
 //! What an MPI call costs its own thread, apart from waiting: packing, copying, protocol.
 //!
-//! The own cost of a call is the time from the last moment it waited for (or its entry) to its return. On a machine
-//! with more ranks than processors this also holds the time until the waiting thread got a processor, which a replay
-//! will have by itself. So an observed cost counts at most as much as is usual for its class.
+//! The own cost of a call is the time from the last moment it waited for (or its entry) to its return, where the thread
+//! kept its processor all the while. On a machine with more ranks than processors others hold the time until the waiting
+//! thread got a processor, too, which a replay will have by itself. Their own cost is what is usual for their class among
+//! those that kept it.
 
 use crate::dependency::Stage;
 use crate::mpi::{CallLog, Class, TimedCall};
 use crate::schedule::Schedule;
 
-/// Which of the sorted observed costs of a class is taken as usual. The median: at most half of the calls of a class
-/// may meet a busy processor before it is distorted, and a lower quantile would take real work away from classes
-/// whose calls differ.
+/// Which of the sorted observed costs of a class is taken as usual: the median, among calls that kept their processor.
 const USUAL: f64 = 0.5;
+/// The same where no call of the class did: most of them hold the time until the thread got a processor.
+const USUAL_OF_LOST: f64 = 0.1;
 
 /// The usual own cost of every class of MPI calls.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ pub struct Costs {
 impl Costs {
     /// From all calls of a run.
     pub fn of(log: &CallLog, schedule: &Schedule) -> Costs {
-        let mut observed: Vec<(Class, u64)> = Vec::new();
+        let mut observed: Vec<(Class, bool, u64)> = Vec::new();
         for (thread, calls) in log.threads.iter().enumerate() {
             let mut points = schedule.points(thread).iter().peekable();
             for call in calls {
@@ -32,13 +33,19 @@ impl Costs {
                         awaited = point.awaited_ns;
                     }
                 }
-                observed.push((call.class, own(call, awaited)));
+                observed.push((call.class, !call.kept, own(call, awaited)));
             }
         }
         observed.sort_unstable();
         let usual = observed
             .chunk_by(|one, other| one.0 == other.0)
-            .map(|class| class[((class.len() - 1) as f64 * USUAL) as usize])
+            .map(|class| {
+                let kept = class.partition_point(|&(_, lost, _)| !lost);
+                let (from, quantile) =
+                    if kept > 0 { (&class[..kept], USUAL) } else { (class, USUAL_OF_LOST) };
+                let (class, _, ns) = from[((from.len() - 1) as f64 * quantile) as usize];
+                (class, ns)
+            })
             .collect();
         Costs { usual }
     }
@@ -47,6 +54,9 @@ impl Costs {
     pub fn of_call(&self, call: &TimedCall, awaited_ns: Option<u64>) -> u64 {
         let usual = self.usual.binary_search_by_key(&call.class, |&(class, _)| class);
         let own = own(call, awaited_ns);
+        if call.kept {
+            return own;
+        }
         usual.map_or(own, |index| own.min(self.usual[index].1))
     }
 }

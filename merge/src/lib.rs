@@ -34,6 +34,7 @@ mod report;
 mod rules;
 mod schedule;
 mod scope;
+mod shared;
 mod sweep;
 
 pub use agree::Agreement;
@@ -54,7 +55,7 @@ pub struct Args {
     /// Where to write the plan.
     #[arg(short, long, default_value = "merged.syn", value_name = "FILE")]
     pub output: PathBuf,
-    /// Also replay what was done to files of the system: /usr, /etc, libraries, what MPI keeps for itself.
+    /// Also replay what was only read of the system (/run, /etc, /usr, libraries), and what MPI keeps for itself.
     #[arg(long)]
     pub all_files: bool,
     /// Go on when there is no trace of some ranks.
@@ -72,6 +73,10 @@ pub struct Args {
 pub fn run(args: Args) -> Result<u8> {
     let Args { runs, output, all_files, partial, json } = args;
     let merged = merge(&Options { runs, all_files, partial })?;
+    // A replay would refuse it.
+    merged.plan.check().context(
+        "the plan that came out cannot be replayed, which is a fault of syn-merge; nothing was written",
+    )?;
     merged.plan.save(&output)?;
     let bytes = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
     let screen = report::screen(&merged, &output, bytes);

@@ -2,10 +2,11 @@
 
 use crate::clocks::Clocks;
 use crate::dependency::{Moment, Point, Stage};
-use crate::sweep::{Observer, Seen};
+use crate::scope::Scope;
+use crate::sweep::{Observer, Seen, is_note};
 use std::collections::HashMap;
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::{Call, Run, record};
+use syn_trace::{Call, Layer, Run, record};
 
 /// A process image that has at least one event.
 #[derive(Clone, Debug)]
@@ -79,11 +80,34 @@ pub struct FurtherThread {
     pub process_before: Option<Moment>,
 }
 
+/// On whose behalf a call was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// The application's own.
+    Application,
+    /// A library's, inside a call that is not MPI's: an allocator, a resolver, the constructor of a loaded library.
+    Library,
+    /// A library's, inside a call of MPI.
+    Mpi,
+}
+
+/// What a thread did, as far as it tells whether the application can do without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Deeds {
+    /// No call is on record.
+    #[default]
+    Nothing,
+    /// Calls, none of them on files of a plan and none of MPI.
+    Calls,
+    /// I/O on files, or MPI.
+    Work,
+}
+
 /// A call that names a thread: `pthread_create` when entered, `pthread_join` when returned.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadCall {
-    /// A library made it inside another call of the application.
-    pub inner: bool,
+    /// On whose behalf.
+    pub maker: Maker,
     /// Index of the process.
     pub process: u32,
     /// The `pthread_t`.
@@ -107,6 +131,10 @@ pub struct Lineage {
     pub thread_creations: Vec<ThreadCall>,
     /// Joins by time of return.
     pub thread_joins: Vec<ThreadCall>,
+    /// By index of the thread.
+    pub deeds: Vec<Deeds>,
+    /// By index of the thread: the calls under way inside which something is on record, the outermost first.
+    under_way: Vec<Vec<Call>>,
     /// Host, pid and parent's pid of every process.
     identity: Vec<(usize, u32, u32)>,
     launchers: Vec<bool>,
@@ -127,6 +155,8 @@ impl Lineage {
             threads: vec![None; run.threads.len()],
             thread_creations: Vec::new(),
             thread_joins: Vec::new(),
+            deeds: vec![Deeds::default(); run.threads.len()],
+            under_way: vec![Vec::new(); run.threads.len()],
             identity: run
                 .processes
                 .iter()
@@ -150,7 +180,7 @@ impl Lineage {
         (host, ppid)
     }
 
-    /// True for launchers and shells, which are not part of a plan.
+    /// True for launchers and programs left out by choice, which are not part of a plan.
     pub fn is_launcher(&self, process: u32) -> bool {
         self.launchers[process as usize]
     }
@@ -194,6 +224,42 @@ impl Lineage {
         self.images[seen.process as usize] = Some(Image { first, last, exec: None, parent_before });
     }
 
+    /// Keeps the list of the calls under way. Number 0 of a `call-entered` says that all of them were left by a jump.
+    fn follow_entries(&mut self, seen: &Seen<'_>) {
+        let under_way = &mut self.under_way[seen.thread as usize];
+        let event = seen.event;
+        if event.call == Call::Entered {
+            match Call::from_id(event.numbers[0] as u64) {
+                Some(call) => under_way.push(call),
+                None => under_way.clear(),
+            }
+        } else if !event.has(record::INNER) && !is_note(event.call) && event.call != Call::Repeats {
+            under_way.clear();
+        } else if let Some(at) = under_way.iter().rposition(|&call| call == event.call) {
+            under_way.truncate(at);
+        }
+    }
+
+    fn maker(&self, seen: &Seen<'_>) -> Maker {
+        let mut around = self.under_way[seen.thread as usize].iter();
+        match seen.event.has(record::INNER) {
+            false => Maker::Application,
+            true if around.any(|call| call.layer() == Layer::Mpi) => Maker::Mpi,
+            true => Maker::Library,
+        }
+    }
+
+    fn judge(&mut self, seen: &Seen<'_>, touched: &Touched) {
+        let deeds = &mut self.deeds[seen.thread as usize];
+        let call = seen.event.call;
+        if *deeds == Deeds::Work || is_note(call) || matches!(call, Call::ThreadStart | Call::ThreadEnd) {
+            return;
+        }
+        let on_file = touched.path.as_deref().is_some_and(|path| Scope::default().contains(path));
+        let works = call.layer() == Layer::Mpi || on_file && touched.peer.is_none();
+        *deeds = (*deeds).max(if works { Deeds::Work } else { Deeds::Calls });
+    }
+
     fn create(&mut self, seen: &Seen<'_>, how: How) {
         self.creations.push(Creation { how, process: seen.process, enter: seen.enter() });
     }
@@ -223,14 +289,16 @@ fn has_ended(status: i64) -> bool {
 
 impl Observer for Lineage {
     #[inline]
-    fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, _: &Descriptors) {
         self.live(seen);
+        self.judge(seen, touched);
+        let maker = self.maker(seen);
+        self.follow_entries(seen);
         let event = seen.event;
         if event.has(record::FAILED) && event.call != Call::Execve {
             return;
         }
-        let inner = event.has(record::INNER);
-        let thread = |at| ThreadCall { inner, process: seen.process, handle: event.numbers[0], at };
+        let thread = |at| ThreadCall { maker, process: seen.process, handle: event.numbers[0], at };
         match event.call {
             Call::Fork | Call::Vfork => self.create_by_pid(seen, event.result),
             // What a recorder from outside sees of `pthread_create`: there, a thread's id is its handle.

@@ -5,7 +5,8 @@ use crate::notes::Notes;
 use anyhow::{Context, Result, bail, ensure};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use syn_trace::reader::Ending;
 use syn_trace::run::Process;
 use syn_trace::{Call, Run, TraceError};
@@ -47,11 +48,12 @@ impl Recorded {
 /// # Errors
 /// When one is no run, has files of another version, lacks ranks (and `partial` is not set), or is of another
 /// application than the others.
-pub fn load(paths: &[std::path::PathBuf], partial: bool, notes: &mut Notes) -> Result<Vec<Recorded>> {
+pub fn load(paths: &[PathBuf], partial: bool, notes: &mut Notes) -> Result<Vec<Recorded>> {
     let mut runs = Vec::new();
     for path in paths {
         runs.push(open(path, partial, notes)?);
     }
+    no_run_twice(paths)?;
     let Some(first) = runs.first() else { bail!("no run was named; try: syn-merge runs/*") };
     for other in &runs[1..] {
         same_application(first, other)?;
@@ -61,6 +63,19 @@ pub fn load(paths: &[std::path::PathBuf], partial: bool, notes: &mut Notes) -> R
     let base = runs.remove(median);
     runs.insert(0, base);
     Ok(runs)
+}
+
+/// A run beside itself would count as one that came out exactly alike.
+fn no_run_twice(paths: &[PathBuf]) -> Result<()> {
+    let mut seen: BTreeMap<(u64, u64), &Path> = BTreeMap::new();
+    for path in paths {
+        let about =
+            std::fs::metadata(path).with_context(|| format!("cannot open the run {}", path.display()))?;
+        if let Some(before) = seen.insert((about.dev(), about.ino()), path) {
+            bail!("{} and {} are the same run folder: name each run once", before.display(), path.display());
+        }
+    }
+    Ok(())
 }
 
 fn open(path: &Path, partial: bool, notes: &mut Notes) -> Result<Recorded> {
@@ -96,9 +111,20 @@ fn open(path: &Path, partial: bool, notes: &mut Notes) -> Result<Recorded> {
     survey(&mut recorded, notes)?;
     ensure!(
         recorded.application().next().is_some(),
-        "{name} holds launchers and shells only: the application itself was not recorded (a static binary, or one that clears LD_PRELOAD?)"
+        "{name} holds nothing but process creation: its programs are launchers, or SYN_ONLY or SYN_EXCEPT leaves them out ({}); \
+         an application that is missing here is a static binary or clears LD_PRELOAD, or is to be named in SYN_ONLY",
+        programs(&recorded.run)
     );
     Ok(recorded)
+}
+
+/// The file names of a run's programs, each once.
+fn programs(run: &Run) -> String {
+    let mut names: Vec<&str> =
+        run.processes.iter().map(|process| process.exe.rsplit('/').next().unwrap_or("")).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
 }
 
 fn runs_inside(path: &Path) -> String {
@@ -179,7 +205,9 @@ struct Look {
 /// Reads every trace once, on all processors.
 fn survey(recorded: &mut Recorded, notes: &mut Notes) -> Result<()> {
     let run = &recorded.run;
-    let looks: Vec<Look> = run.threads.par_iter().map(look).collect();
+    let before = run.cpu_before();
+    let look = |(index, thread)| look(thread, run.began_ns(index, &before));
+    let looks: Vec<Look> = run.threads.par_iter().enumerate().map(look).collect();
     let (mut start_ns, mut end_ns) = (u64::MAX, 0);
     let mut unobserved: BTreeMap<&str, u64> = BTreeMap::new();
     for (thread, look) in run.threads.iter().zip(&looks) {
@@ -198,6 +226,9 @@ fn survey(recorded: &mut Recorded, notes: &mut Notes) -> Result<()> {
         }
         let path = thread.trace.path().display();
         match look.ending {
+            Some(Ending::CutBetween { bytes }) => notes.warn(format!(
+                "{path}: cut off at byte {bytes}, between two records; what precedes was used"
+            )),
             Some(Ending::CutOff { offset }) => notes
                 .warn(format!("{path}: cut off inside the record at byte {offset}; what precedes was used")),
             Some(Ending::Damaged { offset, fault }) => {
@@ -220,8 +251,7 @@ fn survey(recorded: &mut Recorded, notes: &mut Notes) -> Result<()> {
     Ok(())
 }
 
-fn look(thread: &syn_trace::run::Thread) -> Look {
-    let first_ns = thread.clock.start_ns.max(0.0) as u64;
+fn look(thread: &syn_trace::run::Thread, first_ns: u64) -> Look {
     let mut look = Look { events: 0, first_ns, last_ns: first_ns, ending: None, unobserved: Vec::new() };
     let mut events = thread.events();
     for event in events.by_ref() {
@@ -248,7 +278,7 @@ fn same_application(first: &Recorded, other: &Recorded) -> Result<()> {
     );
     ensure!(
         first.command() == other.command(),
-        "{} ran `{}`, {} ran `{}`: merge runs of one application",
+        "{} ran `{}`, {} ran `{}`: the runs of a merge are repetitions of one application. Programs that work together, as a server and its clients do, are recorded into one run folder (`syn record --join -o {0} -- command`), which is merged alone",
         first.name(),
         first.command(),
         other.name(),

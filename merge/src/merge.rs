@@ -11,12 +11,11 @@ use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::reduce::reduce;
 use crate::schedule::{Count, Schedule};
-use crate::scope::Scope;
-use crate::sweep::sweep;
+use crate::sweep::{Measuring, sweep};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use syn_plan::{About, Plan, Program, Rule, Steps, Thread};
+use syn_plan::{About, Balance, Op, Plan, Program, Rule, Steps, Thread};
 
 /// What to merge, and how.
 #[derive(Clone, Debug, Default)]
@@ -38,10 +37,8 @@ pub struct Merged {
     pub processes: usize,
     /// Waits of every rule.
     pub counts: BTreeMap<Rule, Count>,
-    /// Computation in all programs, nanoseconds.
-    pub compute_ns: u64,
-    /// Waiting that nobody observed, in all programs, nanoseconds.
-    pub unobserved_ns: u64,
+    /// Where the time of all programs went.
+    pub balance: Balance,
     /// Other runs' threads that did not do quite the same as the base's: the run, the thread.
     pub agreement: Vec<(String, Agreement)>,
     /// What else there is to tell.
@@ -54,19 +51,29 @@ pub struct Merged {
 /// When a run cannot be used; see [`crate::load::load`].
 pub fn merge(options: &Options) -> Result<Merged> {
     let mut notes = Notes::default();
-    let scope = Scope { all_files: options.all_files };
     let runs = load(&options.runs, options.partial, &mut notes)?;
     let progress = Progress::new(bytes_to_read(&runs));
-    let connected = connect(&runs[0], scope, &progress, &mut notes);
+    let connected = connect(&runs[0], options.all_files, &progress, &mut notes);
     let schedule = schedule(&connected, runs[0].run.threads.len(), &mut notes);
     let agreement = agree(&runs, &progress, &mut notes);
-    let mut lowered = lower(&runs[0], &connected, &schedule, scope, &progress);
+    let mut lowered = lower(&runs[0], &connected, &schedule, &progress);
+    lowered.facts.drain(..).for_each(|fact| notes.tell(fact));
     lowered.remarks.drain(..).for_each(|remark| notes.remark(remark));
     progress.finish();
-    let (compute_ns, unobserved_ns) = (lowered.compute_ns, lowered.unobserved_ns);
+    if !lowered.programs.iter().any(|(steps, _)| has_io(steps)) {
+        notes.remark(
+            "the plan has no operation on files: nothing that was recorded is I/O on a file of the plan",
+        );
+    }
     let counts = schedule.counts.clone();
     let (plan, processes) = assemble(&runs, &connected, schedule, lowered, &notes);
-    Ok(Merged { plan, processes, counts, compute_ns, unobserved_ns, agreement, notes })
+    let mut balance = Balance::default();
+    plan.programs.iter().for_each(|program| balance.add(&program.balance));
+    Ok(Merged { plan, processes, counts, balance, agreement, notes })
+}
+
+fn has_io(steps: &Steps) -> bool {
+    steps.iter().any(|step| matches!(step.op, Op::Io { call, .. } if call.is_call()))
 }
 
 /// Every sweep reads a run once: two of the base, one more if its hosts need aligning, one of each when they are
@@ -105,7 +112,7 @@ fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(Stri
         if let Some(least) = least.filter(|_| alike < of) {
             let percent = |rate: f64| format!("{:.2} %", rate * 100.0);
             notes.remark(format!(
-                "{} agrees with {} in {} of its events ({} in {}); the plan follows the latter",
+                "{0} agrees with {1} in {2} of its events ({3} in {4}); the plan holds the events of {1} alone, and a replay repeats what was done there: of {0} only the elapsed time counts",
                 other.name(),
                 base.name(),
                 percent(alike as f64 / of as f64),
@@ -119,31 +126,26 @@ fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(Stri
     found
 }
 
-fn lower(
-    base: &Recorded,
-    connected: &Connected,
-    schedule: &Schedule,
-    scope: Scope,
-    progress: &Progress,
-) -> Lowered {
+fn lower(base: &Recorded, connected: &Connected, schedule: &Schedule, progress: &Progress) -> Lowered {
     let run = &base.run;
     let costs = Costs::of(&connected.log, schedule);
-    let start_ns =
-        |thread: usize| connected.clocks.ns(thread, run.threads[thread].clock.start_ns.max(0.0) as u64);
+    let cpu_before = run.cpu_before();
+    let start_ns = |thread: usize| connected.clocks.ns(thread, run.began_ns(thread, &cpu_before));
     let threads = base.application().flat_map(|process| &process.threads);
     let origin_ns = threads.map(|&thread| start_ns(thread)).min().unwrap_or(0);
     let mut lowering = Lowering::new(Sources {
         run,
         clocks: &connected.clocks,
-        scope,
+        scope: &connected.scope,
         schedule,
         log: &connected.log,
         costs: &costs,
         in_plan: &connected.in_plan,
         origin_ns,
+        cpu_before: &cpu_before,
     });
     progress.stage("lowering");
-    sweep(run, &connected.clocks, progress, &mut [&mut lowering]);
+    sweep(run, &connected.clocks, Measuring::Yes, progress, &mut [&mut lowering]);
     lowering.finish()
 }
 
@@ -166,9 +168,13 @@ fn assemble(
             events: base.events,
             dropped: runs.iter().map(|run| run.run.dropped()).sum(),
             busy_waiting: lowered.busy_waiting,
+            cores: base.run.processors(),
             remarks: notes.warnings.iter().chain(&notes.remarks).cloned().collect(),
+            left_out: lowered.left_out,
         },
         files: lowered.files,
+        names: lowered.names,
+        attributes: lowered.attributes,
         edges: schedule.edges,
         programs: Vec::new(),
     };
@@ -177,10 +183,11 @@ fn assemble(
     for (number, &(rank, process)) in (0u32..).zip(&processes) {
         let owner = &base.run.processes[process];
         for &thread in owner.threads.iter().filter(|&&thread| connected.in_plan[thread]) {
-            let steps: Steps = std::mem::take(&mut programs[thread]);
-            let thread =
-                Thread { process: number, rank, pid: owner.pid, tid: base.run.threads[thread].tid() };
-            plan.programs.push(Program { thread, steps });
+            let (steps, balance) = std::mem::take(&mut programs[thread]);
+            let (tid, ends_with_process) =
+                (base.run.threads[thread].tid(), base.run.threads[thread].ended_with_process());
+            let thread = Thread { process: number, rank, pid: owner.pid, tid, ends_with_process };
+            plan.programs.push(Program { thread, balance, steps });
         }
     }
     (plan, processes.len())

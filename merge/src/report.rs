@@ -3,7 +3,10 @@
 use crate::merge::Merged;
 use std::fmt::Write;
 use std::path::Path;
-use syn_plan::Rule;
+use syn_plan::{LeftOut, Rule, figures};
+
+/// Kinds of calls that the screen has room for.
+const MOST_LEFT_OUT: usize = 8;
 
 /// The screen.
 pub fn screen(merged: &Merged, output: &Path, bytes: u64) -> String {
@@ -33,15 +36,33 @@ fn lines(text: &mut String, merged: &Merged, output: &Path, bytes: u64) -> std::
     for (rule, count) in &merged.counts {
         writeln!(text, "{:<18} {:>12} {:>12}", rule.name(), count.found, count.kept)?;
     }
-    let all_ns = merged.compute_ns.saturating_add(merged.unobserved_ns);
-    let share = if all_ns == 0 { 0.0 } else { merged.unobserved_ns as f64 / all_ns as f64 };
+    let balance = &merged.balance;
     writeln!(
         text,
-        "computing  {:.3} s of work, {:.3} s of waiting that nobody observed ({:.1} %)",
-        seconds(merged.compute_ns),
-        seconds(merged.unobserved_ns),
-        share * 100.0
+        "time       {:.3} s of all threads: work {:.3}, I/O {:.3}, sleeps {:.3}, preempted {:.3}, recording {:.3}, unmeasured {:.3}",
+        seconds(balance.wall_ns),
+        seconds(balance.work_ns),
+        seconds(balance.calls_cpu_ns.saturating_add(balance.calls_wait_ns)),
+        seconds(balance.sleep_ns),
+        seconds(balance.preempted_ns),
+        seconds(balance.recording_ns),
+        seconds(balance.unmeasured_ns),
     )?;
+    writeln!(
+        text,
+        "waiting    {:.3} s explained by rules, {:.3} in calls that are not replayed, {:.3} that nothing explains",
+        seconds(balance.explained()),
+        seconds(balance.unexplained_calls_ns),
+        seconds(balance.unexplained_ns),
+    )?;
+    for left_out in about.left_out.iter().take(MOST_LEFT_OUT) {
+        let LeftOut { call, count, bytes, ns } = left_out;
+        writeln!(text, "left out   {call}: {count} calls, {bytes} bytes, {:.3} s", seconds(*ns))?;
+    }
+    if let Some(more) = about.left_out.len().checked_sub(MOST_LEFT_OUT + 1) {
+        let more = more + 1;
+        writeln!(text, "left out   {more} more kinds of calls; `syn info --all` lists them")?;
+    }
     for fact in &merged.notes.facts {
         writeln!(text, "note       {fact}")?;
     }
@@ -59,12 +80,8 @@ fn seconds(ns: u64) -> f64 {
 }
 
 fn spread(runs_ns: &[u64]) -> String {
-    match (runs_ns.iter().min(), runs_ns.iter().max()) {
-        (Some(&least), Some(&most)) if runs_ns.len() > 1 && least > 0 => {
-            format!(" (spread {:.1} %; the first is the base)", (most - least) as f64 / least as f64 * 100.0)
-        }
-        _ => String::new(),
-    }
+    figures::spread_percent(runs_ns)
+        .map_or(String::new(), |spread| format!(" (spread {spread:.1} %; the first is the base)"))
 }
 
 /// The same as one JSON object.
@@ -84,6 +101,13 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
             |(run, thread)| serde_json::json!({ "run": run, "thread": thread.thread, "rate": thread.rate() }),
         )
         .collect();
+    let left_out: Vec<serde_json::Value> = about
+        .left_out
+        .iter()
+        .map(|LeftOut { call, count, bytes, ns }| {
+            serde_json::json!({ "call": call, "count": count, "bytes": bytes, "s": seconds(*ns) })
+        })
+        .collect();
     serde_json::json!({
         "command": about.command,
         "hosts": about.hosts,
@@ -96,8 +120,11 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
         "elapsed_s": about.runs_ns.iter().map(|&ns| seconds(ns)).collect::<Vec<_>>(),
         "files": merged.plan.files.len(),
         "edges": rules,
-        "compute_s": seconds(merged.compute_ns),
-        "unobserved_s": seconds(merged.unobserved_ns),
+        "work_s": seconds(merged.balance.work_ns),
+        "explained_s": seconds(merged.balance.explained()),
+        "unexplained_calls_s": seconds(merged.balance.unexplained_calls_ns),
+        "unexplained_s": seconds(merged.balance.unexplained_ns),
+        "left_out": left_out,
         "busy_waiting": about.busy_waiting,
         "agreement": agreement,
         "notes": merged.notes.facts,

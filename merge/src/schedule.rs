@@ -16,6 +16,8 @@ pub struct SyncPoint {
     pub ns: u64,
     /// When the last of what the rules say it waits for happened, whether or not a wait was kept.
     pub awaited_ns: Option<u64>,
+    /// The rule that says so.
+    pub rule: Option<Rule>,
     /// Its steps in [`Schedule::ops`]: waits, then signals.
     ops: Range<u32>,
 }
@@ -45,8 +47,13 @@ impl Schedule {
     /// From what the reduction left, for a run with so many threads.
     pub fn new(dependencies: &Dependencies, graph: &Graph, reduced: &Reduced, threads: usize) -> Schedule {
         let mut schedule = Schedule::default();
-        let places =
-            graph.points().iter().map(|&point| SyncPoint { point, ns: 0, awaited_ns: None, ops: 0..0 });
+        let places = graph.points().iter().map(|&point| SyncPoint {
+            point,
+            ns: 0,
+            awaited_ns: None,
+            rule: None,
+            ops: 0..0,
+        });
         let mut points: Vec<SyncPoint> = places.collect();
         // (place, signal?, edge, count): sorting puts waits before signals.
         let mut ops: Vec<(u32, bool, EdgeId, u32)> = Vec::new();
@@ -61,7 +68,9 @@ impl Schedule {
             {
                 let place = graph.point_of_moment(moment);
                 points[place].ns = target.ns;
-                points[place].awaited_ns = points[place].awaited_ns.max(last);
+                if points[place].awaited_ns < last {
+                    (points[place].awaited_ns, points[place].rule) = (last, Some(rule));
+                }
                 if reduced.waits[moment] {
                     ops.push((place as u32, false, edge, signals));
                 }

@@ -1,8 +1,13 @@
 //! Which files are part of a plan: the storage that the application works on.
+//!
+//! That is every file but those of the system that are only read, and those that are no storage or belong to MPI.
+
+use std::collections::HashSet;
+use std::rc::Rc;
+use syn_plan::{MAX_NAME, MAX_PATH};
 
 /// Folders of the system: what is read there is the same on every machine that can run the application.
-const SYSTEM: [&str; 11] =
-    ["/run", "/etc", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin", "/opt", "/var/lib"];
+const SYSTEM: [&str; 9] = ["/run", "/etc", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin"];
 /// Folders that are no storage at all.
 const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// The file system in memory, which is storage like any other, but also where libraries share memory.
@@ -13,29 +18,36 @@ const SEGMENTS: [&str; 10] =
 /// Beginnings of the names of folders in which MPI implementations keep what their processes share.
 const MPI_SESSIONS: [&str; 4] = ["ompi.", "openmpi-sessions", "pmix-", "prte."];
 
+/// What the application changed: paths by the calls that were seen.
+pub type Changed = HashSet<Rc<str>>;
+
 /// Decides by path.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// Also take what lies in the folders of the system.
+    /// Also take what lies in the folders of the system, and what MPI keeps for itself.
     pub all_files: bool,
+    /// What is taken although it lies in a folder of the system: the application wrote, made, renamed or removed it.
+    pub changed: Rc<Changed>,
 }
 
 impl Scope {
     /// Whether the file at this absolute path is part of the plan.
-    pub fn contains(self, path: &str) -> bool {
-        let is_below = |folder: &&str| {
-            path.strip_prefix(*folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+    pub fn contains(&self, path: &str) -> bool {
+        self.could_contain(path) && (self.all_files || !is_of_system(path) || self.changed.contains(path))
+    }
+
+    /// Whether it is, if the application changes it.
+    pub fn could_contain(&self, path: &str) -> bool {
         // The kernel names files like this that have no name any more.
         let nameless =
-            path.len() <= 1 || !path.starts_with('/') || path.contains('\0') || path.ends_with(" (deleted)");
+            path.len() <= 1 || !path.starts_with('/') || path.contains('\0') || path.ends_with(DELETED);
         let in_memory = path.strip_prefix(SHARED_MEMORY);
-        if nameless || in_memory.is_none() && KERNEL.iter().any(is_below) {
+        if nameless || in_memory.is_none() && is_below(&KERNEL, path) || !can_be_made(path) {
             return false;
         }
         let segment = in_memory.is_some_and(|name| SEGMENTS.iter().any(|start| name.starts_with(start)));
         let session = |part: &str| MPI_SESSIONS.iter().any(|name| part.starts_with(name));
-        self.all_files || !(segment || SYSTEM.iter().any(is_below) || path.split('/').any(session))
+        self.all_files || !(segment || path.split('/').any(session))
     }
 
     /// Whether an open file of this type is: regular files, and directories, which can be listed and synced.
@@ -45,13 +57,37 @@ impl Scope {
     }
 }
 
+/// What the kernel adds to the name of a file that has none any more.
+const DELETED: &str = " (deleted)";
+
+/// Whether the path lies in a folder of the system.
+pub fn is_of_system(path: &str) -> bool {
+    is_below(&SYSTEM, path)
+}
+
+/// Whether it is the name of a file that was removed while it was open.
+pub fn is_deleted(path: &str) -> bool {
+    path.ends_with(DELETED)
+}
+
+fn is_below(folders: &[&str], path: &str) -> bool {
+    folders
+        .iter()
+        .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}
+
+/// Calls on longer names fail before they reach a storage; and names that are not UTF-8 are longer in a plan.
+fn can_be_made(path: &str) -> bool {
+    path.len() <= MAX_PATH && path.split('/').all(|name| name.len() <= MAX_NAME)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Scope;
+    use super::*;
 
     #[test]
     fn the_application_s_files_are_taken() {
-        let usual = Scope { all_files: false };
+        let usual = Scope::default();
         for path in [
             "/home/u/in.melt",
             "/scratch/etc/x",
@@ -60,6 +96,9 @@ mod tests {
             "/library/x",
             "/dev/shm/run/x",
             "/dev/shm/run/dump",
+            "/opt/app/data",
+            "/var/lib/postgresql/base",
+            "/root/x",
         ] {
             assert!(usual.contains(path), "{path}");
         }
@@ -77,11 +116,20 @@ mod tests {
         for path in left_out {
             assert!(!usual.contains(path), "{path}");
         }
+        assert!(!usual.contains(&format!("/w/{}", "x".repeat(256))));
+    }
+
+    #[test]
+    fn what_the_application_changes_is_taken_wherever_it_lies() {
+        let changed = ["/etc/app.conf", "/dev/null", "/dev/shm/vader_segment.h.1"].map(Rc::from);
+        let scope = Scope { all_files: false, changed: Rc::new(changed.into()) };
+        assert!(scope.contains("/etc/app.conf") && !scope.contains("/etc/passwd"));
+        assert!(!scope.contains("/dev/null") && !scope.contains("/dev/shm/vader_segment.h.1"));
     }
 
     #[test]
     fn all_files_leaves_out_only_what_is_none() {
-        let all = Scope { all_files: true };
+        let all = Scope { all_files: true, ..Scope::default() };
         assert!(
             all.contains("/usr/lib/x.so") && all.contains("/run/user/x") && all.contains("/dev/shm/sem.x")
         );

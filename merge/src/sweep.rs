@@ -3,10 +3,12 @@
 use crate::clocks::Clocks;
 use crate::dependency::{Moment, Point, Stage};
 use crate::progress::Progress;
+use crate::shared::SharedPositions;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::{Event, Events};
+use syn_trace::run::{Measured, MeasuredEvents, Segment};
 use syn_trace::{Call, Run, record};
 
 /// An event in its place.
@@ -22,6 +24,8 @@ pub struct Seen<'a> {
     pub first_inside: u32,
     /// The event.
     pub event: &'a Event<'a>,
+    /// What it took; empty where that was not asked for.
+    pub measured: Measured,
     /// When the call was entered, nanoseconds on the time axis of the merge.
     pub start_ns: u64,
     /// When the call returned.
@@ -49,13 +53,18 @@ impl Seen<'_> {
 pub trait Observer {
     /// Sees one event: what it touched, and the descriptors of its process after it.
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors);
+
+    /// A thread has no more events: what lies behind them, and when it ended, nanoseconds since the start of the run. Only
+    /// where that was asked for.
+    fn end(&mut self, _thread: u32, _rest: Option<Segment>, _behind_ns: u64) {}
 }
 
 /// A thread on its way through the sweep. Memory: one event, whatever the thread's length, and 16 bytes for each
 /// record of libc or MPI since the application's last own call.
 struct Source<'a> {
-    events: Events<'a>,
+    events: Timed<'a>,
     event: Event<'a>,
+    measured: Measured,
     record: u32,
     inside: Vec<(u64, u32)>,
     /// The record before is of a call inside another.
@@ -83,7 +92,7 @@ impl Source<'_> {
 }
 
 /// True for records that are no calls of their own and may stand inside one.
-fn is_note(call: Call) -> bool {
+pub fn is_note(call: Call) -> bool {
     matches!(
         call,
         Call::Unobserved
@@ -91,6 +100,7 @@ fn is_note(call: Call) -> bool {
             | Call::InheritedMapping
             | Call::PagesTouched
             | Call::SignalDelivered
+            | Call::Entered
             | Call::ChildExecve
             | Call::Iocb
             | Call::Sqe
@@ -98,23 +108,59 @@ fn is_note(call: Call) -> bool {
     )
 }
 
+/// A thread's events, with what they took or without.
+enum Timed<'a> {
+    Plain(Events<'a>),
+    Measured(Box<MeasuredEvents<'a>>),
+}
+
+impl<'a> Timed<'a> {
+    #[inline]
+    fn next(&mut self) -> Option<(Event<'a>, Measured)> {
+        match self {
+            Timed::Plain(events) => events.next().map(|event| (event, Measured::default())),
+            Timed::Measured(events) => events.next(),
+        }
+    }
+}
+
+/// Whether a sweep tells what events took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measuring {
+    /// It does not.
+    No,
+    /// [`Seen::measured`] and [`Observer::end`] do.
+    Yes,
+}
+
 /// Shows every event of `run` to every one of `observers`, threads merged by the time of return.
-pub fn sweep(run: &Run, clocks: &Clocks, progress: &Progress, observers: &mut [&mut dyn Observer]) {
+pub fn sweep(
+    run: &Run,
+    clocks: &Clocks,
+    measuring: Measuring,
+    progress: &Progress,
+    observers: &mut [&mut dyn Observer],
+) {
     let mut descriptors: Vec<Descriptors> =
         run.processes.iter().map(|process| Descriptors::new(&process.cwd)).collect();
+    let mut shared = SharedPositions::new(run);
     let mut sources = Vec::with_capacity(run.threads.len());
     let mut turns = BinaryHeap::with_capacity(run.threads.len());
     let returns =
         |thread: usize, event: &Event<'_>| clocks.ns(thread, run.threads[thread].clock.ns(event.end));
     for (thread, trace) in run.threads.iter().enumerate() {
-        let mut events = trace.events();
+        let mut events = match measuring {
+            Measuring::No => Timed::Plain(trace.events()),
+            Measuring::Yes => Timed::Measured(Box::new(trace.measured())),
+        };
         let first = events.next();
-        if let Some(event) = &first {
+        if let Some((event, _)) = &first {
             turns.push(Reverse((returns(thread, event), thread)));
         }
-        sources.push(first.map(|event| Source {
+        sources.push(first.map(|(event, measured)| Source {
             events,
             event,
+            measured,
             record: 0,
             inside: Vec::new(),
             was_inner: false,
@@ -132,23 +178,34 @@ pub fn sweep(run: &Run, clocks: &Clocks, progress: &Progress, observers: &mut [&
             record: source.record,
             first_inside,
             event: &source.event,
+            measured: source.measured,
             start_ns: clocks.ns(thread, trace.start_ns(&source.event)),
             end_ns: clocks.ns(thread, trace.end_ns(&source.event)),
         };
         let files = &mut descriptors[trace.process];
+        shared.arrive(trace.process, files);
         let touched = files.apply(&source.event, seen.start_ns);
+        shared.leave(trace.process, files);
+        if let (Call::InheritedFd, Some(open)) = (seen.event.call, touched.opened) {
+            shared.inherit(trace.process, seen.event.numbers[0] as i32, open, &mut descriptors);
+        }
+        let files = &descriptors[trace.process];
         for observer in &mut *observers {
             observer.see(&seen, &touched, files);
         }
         let before = source.event.offset;
         match source.events.next() {
-            Some(event) => {
+            Some((event, measured)) => {
                 progress.read(event.offset - before);
                 *time = returns(thread, &event);
-                source.event = event;
+                (source.event, source.measured) = (event, measured);
                 source.record += 1;
             }
             None => {
+                if let Timed::Measured(events) = &source.events {
+                    let (rest, behind_ns) = (events.rest(), events.behind_ns());
+                    observers.iter_mut().for_each(|observer| observer.end(thread as u32, rest, behind_ns));
+                }
                 std::collections::binary_heap::PeekMut::pop(turn);
             }
         }

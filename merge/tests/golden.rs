@@ -7,6 +7,7 @@ mod common;
 
 use std::path::Path;
 use syn_merge::{Merged, Options, merge};
+use syn_plan::LeftOut;
 
 /// A merged plan as text: waits of every rule, files, programs, what was remarked.
 fn describe(merged: &Merged) -> String {
@@ -22,6 +23,19 @@ fn describe(merged: &Merged) -> String {
         lines.push(format!("program rank={rank} pid={} tid={}", program.thread.pid, program.thread.tid));
         lines.extend(program.steps.iter().map(|step| format!("  {step}")));
     }
+    let attributes = merged.plan.attributes.iter();
+    lines.extend(
+        attributes.map(|there| format!("attribute f{} a{} bytes={}", there.file, there.name, there.bytes)),
+    );
+    lines.extend(
+        (0..).zip(&merged.plan.names).map(|(number, name): (u32, _)| format!("name a{number} {name}")),
+    );
+    let left_out = merged.plan.about.left_out.iter();
+    lines.extend(
+        left_out.map(|LeftOut { call, count, bytes, ns }| {
+            format!("left out {call} {count} bytes={bytes} ns={ns}")
+        }),
+    );
     lines.extend(merged.notes.facts.iter().map(|fact| format!("note {fact}")));
     lines.extend(merged.notes.remarks.iter().map(|remark| format!("remark {remark}")));
     lines.extend(merged.notes.warnings.iter().map(|warning| format!("warning {warning}")));
@@ -42,6 +56,11 @@ fn check(file: &Path, bless: bool) -> Result<(), String> {
     again.plan.save(&plans[1]).map_err(|error| error.to_string())?;
     if std::fs::read(&plans[0]).ok() != std::fs::read(&plans[1]).ok() {
         return Err("merging twice gave two plans".into());
+    }
+    for program in &merged.plan.programs {
+        if program.balance.open_ns() != 0 {
+            return Err(format!("the time of thread {} is {:?}", program.thread.tid, program.balance));
+        }
     }
     let found = describe(&merged);
     if bless && found != expected {

@@ -97,6 +97,37 @@ fn what_is_no_run_is_refused() {
 }
 
 #[test]
+fn a_run_is_named_once() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    let link = place.0.path().join("link");
+    std::os::unix::fs::symlink(&run, &link).unwrap();
+    for again in [run.clone(), run.join("../run/"), link] {
+        assert_says(&place.refuse(&[&run, &again]), &["the same run folder", "name each run once"]);
+    }
+}
+
+#[test]
+fn runs_of_different_programs_are_refused_with_a_way_out() {
+    let place = Place::new();
+    let one = place.run("one", "thread pid=10 command=server\n  100 +5 sync\n");
+    let other = place.run("other", "thread pid=11 command=client\n  100 +5 sync\n");
+    assert_says(
+        &place.refuse(&[&one, &other]),
+        &["`server`", "`client`", "syn record --join -o", "one run folder"],
+    );
+}
+
+#[test]
+fn runs_that_differ_are_told_with_what_follows() {
+    let place = Place::new();
+    let one = place.run("one", "thread pid=10\n  100 +5 sync\n  200 +5 sync\n");
+    let other = place.run("other", "thread pid=10\n  100 +5 sync\n  200 +900 unlink pathname=/w/x\n");
+    let (_, screen, _) = place.merge(&[&one, &other]);
+    assert_says(&screen, &["agrees with", "the plan holds the events of", "only the elapsed time counts"]);
+}
+
+#[test]
 fn no_run_at_all_is_wrong_usage() {
     let output = Command::new(env!("CARGO_BIN_EXE_syn-merge")).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -203,7 +234,7 @@ fn lost_records_are_a_warning() {
 fn launchers_alone_are_no_application() {
     let place = Place::new();
     let run = place.run("run", "thread pid=10 launcher\n  1000 +10 fork = 11\n");
-    assert_says(&place.refuse(&[&run]), &["launchers and shells only"]);
+    assert_says(&place.refuse(&[&run]), &["nothing but process creation", "SYN_ONLY or SYN_EXCEPT"]);
 }
 
 #[test]

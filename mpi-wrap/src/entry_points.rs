@@ -363,7 +363,7 @@ mod tests {
     // SAFETY: `enter` never opens a call, so no memory is ever asked for.
     unsafe impl crate::Recorder for Nothing {
         type Open = ();
-        fn enter() -> Option<()> {
+        fn enter(_: Call) -> Option<()> {
             None
         }
         fn enter_poll(_: Call, _: bool) -> Option<()> {

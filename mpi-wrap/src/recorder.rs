@@ -31,7 +31,7 @@ pub unsafe trait Recorder {
 
     /// Before the real call. `None` when the thread is already inside an MPI call (implementations call
     /// themselves: MPICH's Fortran entry points call the C ones) or must not record.
-    fn enter() -> Option<Self::Open>;
+    fn enter(call: Call) -> Option<Self::Open>;
 
     /// As [`Recorder::enter`], for a call that may find nothing, if `may_find_nothing`: in a long row of such calls the
     /// recorder may leave out the time of this one. Then it counts it if it finds nothing, see

@@ -27,12 +27,12 @@ static ABI: AtomicPtr<Abi> = AtomicPtr::new(ptr::null_mut());
 
 /// Opens a call; `None` when it is only to be made.
 #[inline(always)]
-pub fn open<R: Recorder>() -> Option<(R::Open, Mpi)> {
+pub fn open<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
     let mpi = match running() {
         Some(mpi) => mpi,
-        None => return join_if_idle::<R>(),
+        None => return join_if_idle::<R>(call),
     };
-    Some((R::enter()?, mpi))
+    Some((R::enter(call)?, mpi))
 }
 
 /// Opens a call that may find nothing. `flag` is where it says so, null for one that waits.
@@ -40,7 +40,7 @@ pub fn open<R: Recorder>() -> Option<(R::Open, Mpi)> {
 pub fn open_poll<R: Recorder>(call: Call, flag: Ptr) -> Option<(R::Open, Mpi)> {
     let mpi = match running() {
         Some(mpi) => mpi,
-        None => return join_if_idle::<R>(),
+        None => return join_if_idle::<R>(call),
     };
     Some((R::enter_poll(call, !flag.is_null())?, mpi))
 }
@@ -52,24 +52,24 @@ fn running() -> Option<Mpi> {
 }
 
 #[inline(always)]
-fn join_if_idle<R: Recorder>() -> Option<(R::Open, Mpi)> {
-    if STATE.load(Ordering::Relaxed) == IDLE { join::<R>() } else { None }
+fn join_if_idle<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
+    if STATE.load(Ordering::Relaxed) == IDLE { join::<R>(call) } else { None }
 }
 
 /// The first call that we see: MPI may have been initialised where we could not see it (by a library that looked
 /// `MPI_Init` up by itself).
 #[cold]
 #[inline(never)]
-fn join<R: Recorder>() -> Option<(R::Open, Mpi)> {
+fn join<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
     // First of all, since it costs least: is anything to be recorded?
-    let open = R::enter()?;
+    let open = R::enter(call)?;
     if !inquiry::is_running() || !begin() {
         R::abandon(open);
         return None;
     }
     let started = start::<R>(&mut Scratch::of::<R>(open, inquiry::VERSION_BYTES));
     R::abandon(open);
-    Some((R::enter()?, started?.mpi))
+    Some((R::enter(call)?, started?.mpi))
 }
 
 /// This thread is about to initialise MPI; false when it has been, or is being.

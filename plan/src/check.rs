@@ -1,6 +1,6 @@
 //! Whether a plan can be replayed. A plan is untrusted input: nothing is done with one that fails here.
 
-use crate::{HandleId, Io, Op, Plan, Step};
+use crate::{Initial, Io, Op, Plan, Step};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -8,6 +8,15 @@ use std::collections::BinaryHeap;
 pub const MAX_HANDLES: u32 = 1 << 22;
 /// The most processes a plan may have.
 pub const MAX_PROCESSES: u32 = 1 << 20;
+/// The longest path, below the storage root, that Linux takes.
+pub const MAX_PATH: usize = 4095;
+/// The longest name of a file.
+pub const MAX_NAME: usize = 255;
+/// What the names of extended attributes begin with that anybody may change.
+const USER_ATTRIBUTE: &str = "user.";
+/// Types of nodes in `st_mode`: all, and those a replay makes.
+const NODE_TYPE: u32 = 0o170_000;
+const NODES: [u32; 4] = [0, 0o100_000, 0o010_000, 0o140_000];
 
 /// What makes a plan impossible to replay.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +55,54 @@ pub enum Fault {
         /// Its path.
         path: String,
     },
+    /// A file or folder must be there at the start, and cannot be.
+    #[error("file {file}: {path:?} is in {folder:?}, which is a regular file at the start")]
+    FileInFile {
+        /// Index of the file.
+        file: usize,
+        /// Its path.
+        path: String,
+        /// What it is in.
+        folder: String,
+    },
+    /// A name that no file system takes.
+    #[error(
+        "file {file}: the path {path:?} is longer than {MAX_PATH} bytes, or a name in it than {MAX_NAME}"
+    )]
+    LongName {
+        /// Index of the file.
+        file: usize,
+        /// Its path.
+        path: String,
+    },
+    /// An extended attribute is changed, or there at the start, that is not a user's: others give rights.
+    #[error(
+        "the extended attribute {name:?} would be changed; a replay changes those of users alone (`user.…`)"
+    )]
+    BadAttribute {
+        /// Its name.
+        name: String,
+    },
+    /// A file that is not there at the start has an extended attribute.
+    #[error("file {file}: {path:?} is not there at the start, and has an extended attribute")]
+    AttributeOfNothing {
+        /// Index of the file.
+        file: usize,
+        /// Its path.
+        path: String,
+    },
+    /// Something is made that is no file, FIFO or socket.
+    #[error(
+        "program {program}, step {step}: makes a node of type {mode:#o}, which is no regular file, FIFO or socket"
+    )]
+    BadNode {
+        /// Index of the program.
+        program: usize,
+        /// Index of the step.
+        step: u64,
+        /// The type and permissions.
+        mode: u32,
+    },
     /// An edge gets another number of signals than it says.
     #[error("edge {edge} gets {found} signals, but is said to get {expected}")]
     Signals {
@@ -83,6 +140,8 @@ pub enum Fault {
 /// See [`Plan::check`].
 pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
     paths(plan)?;
+    plan.initial_folders()?;
+    initial_attributes(plan)?;
     for (program, steps) in plan.programs.iter().enumerate() {
         if steps.thread.process >= MAX_PROCESSES {
             return Err(Fault::Process { program, process: steps.thread.process });
@@ -100,8 +159,42 @@ fn paths(plan: &Plan) -> Result<(), Fault> {
         if !path.starts_with('/') || climbs || path.contains('\0') {
             return Err(Fault::BadPath { file, path: path.clone() });
         }
+        if path.len() > MAX_PATH || path.split('/').any(|name| name.len() > MAX_NAME) {
+            return Err(Fault::LongName { file, path: path.clone() });
+        }
     }
     Ok(())
+}
+
+fn initial_attributes(plan: &Plan) -> Result<(), Fault> {
+    let nowhere = |what, number: u32, limit: usize| {
+        Err(Fault::NoSuch { program: 0, step: 0, what, number: number.into(), limit: limit as u64 })
+    };
+    for attribute in &plan.attributes {
+        if attribute.file as usize >= plan.files.len() {
+            return nowhere("file", attribute.file, plan.files.len());
+        }
+        let file = &plan.files[attribute.file as usize];
+        if file.initial == Initial::Absent {
+            let path = file.path.clone();
+            return Err(Fault::AttributeOfNothing { file: attribute.file as usize, path });
+        }
+        let Some(name) = plan.names.get(attribute.name as usize) else {
+            return nowhere("attribute name", attribute.name, plan.names.len());
+        };
+        changeable(name)?;
+    }
+    match plan.names.iter().find(|name| name.contains('\0') || name.len() > MAX_NAME) {
+        Some(name) => Err(Fault::BadAttribute { name: name.clone() }),
+        None => Ok(()),
+    }
+}
+
+fn changeable(name: &str) -> Result<(), Fault> {
+    match name.starts_with(USER_ATTRIBUTE) {
+        true => Ok(()),
+        false => Err(Fault::BadAttribute { name: name.to_owned() }),
+    }
 }
 
 fn references(plan: &Plan, program: usize) -> Result<(), Fault> {
@@ -138,6 +231,17 @@ fn references(plan: &Plan, program: usize) -> Result<(), Fault> {
                 }
                 for handle in handles.into_iter().flatten() {
                     below("handle", handle, MAX_HANDLES as usize)?;
+                }
+                if let Some((name, changes)) = call.attribute() {
+                    below("attribute name", name, plan.names.len())?;
+                    if changes {
+                        changeable(&plan.names[name as usize])?;
+                    }
+                }
+                if let Io::Mknod { mode, .. } = call
+                    && !NODES.contains(&(mode & NODE_TYPE))
+                {
+                    return Err(Fault::BadNode { program, step, mode });
                 }
             }
             Op::Compute { .. } | Op::Sleep { .. } => {}
@@ -203,69 +307,4 @@ fn progress(plan: &Plan) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-impl Io {
-    /// The files and handles an operation names.
-    pub fn operands(&self) -> ([Option<u32>; 2], [Option<HandleId>; 2]) {
-        match *self {
-            Io::Open { file, handle, .. } => ([Some(file), None], [Some(handle), None]),
-            Io::Dup { handle, new } => ([None; 2], [Some(handle), Some(new)]),
-            Io::Close { handle }
-            | Io::Read { handle, .. }
-            | Io::Write { handle, .. }
-            | Io::ReadAt { handle, .. }
-            | Io::WriteAt { handle, .. }
-            | Io::Seek { handle, .. }
-            | Io::Fsync { handle }
-            | Io::Fdatasync { handle }
-            | Io::SyncRange { handle, .. }
-            | Io::Ftruncate { handle, .. }
-            | Io::Allocate { handle, .. }
-            | Io::Fstat { handle }
-            | Io::ReadDir { handle, .. } => ([None; 2], [Some(handle), None]),
-            Io::Truncate { file, .. }
-            | Io::Stat { file, .. }
-            | Io::Access { file, .. }
-            | Io::Readlink { file }
-            | Io::Unlink { file }
-            | Io::Mkdir { file, .. }
-            | Io::Rmdir { file } => ([Some(file), None], [None; 2]),
-            Io::Rename { from, to } | Io::Link { from, to } => ([Some(from), Some(to)], [None; 2]),
-            Io::Symlink { target, link } => ([Some(target), Some(link)], [None; 2]),
-            Io::SyncFs => ([None; 2], [None; 2]),
-        }
-    }
-
-    /// The name of the call class in reports.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Io::Open { .. } => "open",
-            Io::Close { .. } => "close",
-            Io::Dup { .. } => "dup",
-            Io::Read { .. } => "read",
-            Io::Write { .. } => "write",
-            Io::ReadAt { .. } => "pread",
-            Io::WriteAt { .. } => "pwrite",
-            Io::Seek { .. } => "lseek",
-            Io::Fsync { .. } => "fsync",
-            Io::Fdatasync { .. } => "fdatasync",
-            Io::SyncRange { .. } => "sync_file_range",
-            Io::SyncFs => "syncfs",
-            Io::Truncate { .. } => "truncate",
-            Io::Ftruncate { .. } => "ftruncate",
-            Io::Allocate { .. } => "fallocate",
-            Io::Stat { .. } => "stat",
-            Io::Fstat { .. } => "fstat",
-            Io::Access { .. } => "access",
-            Io::Readlink { .. } => "readlink",
-            Io::Unlink { .. } => "unlink",
-            Io::Rename { .. } => "rename",
-            Io::Link { .. } => "link",
-            Io::Symlink { .. } => "symlink",
-            Io::Mkdir { .. } => "mkdir",
-            Io::Rmdir { .. } => "rmdir",
-            Io::ReadDir { .. } => "readdir",
-        }
-    }
 }

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | 8 | magic `SYNPLAN\n` |
 //! | 4 | version, little endian |
-//! | section | the head in postcard's wire format: about, files, edges, threads with their step counts |
+//! | section | the head in postcard's wire format: about, files, attributes, edges, threads with their balances and step counts |
 //! | section, one per thread | its steps, see [`crate::Steps`] |
 //!
 //! A section is its length (8 bytes, little endian), the CRC-32 of its bytes (4 bytes, little endian), its bytes.
 
 use crate::check::{self, Fault};
-use crate::{About, Edge, File, Plan, Program, Steps, Thread};
+use crate::{About, Attribute, Balance, Edge, File, Plan, Program, Steps, Thread};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The first eight bytes of a plan.
 pub const MAGIC: [u8; 8] = *b"SYNPLAN\n";
 /// The format version this code writes, and the only one it reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Why a plan could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -86,8 +86,10 @@ pub enum PlanError {
 struct Head {
     about: About,
     files: Vec<File>,
+    names: Vec<String>,
+    attributes: Vec<Attribute>,
     edges: Vec<Edge>,
-    threads: Vec<(Thread, u64)>,
+    threads: Vec<(Thread, Balance, u64)>,
 }
 
 impl Plan {
@@ -115,11 +117,13 @@ impl Plan {
         let head = Head {
             about: self.about.clone(),
             files: self.files.clone(),
+            names: self.names.clone(),
+            attributes: self.attributes.clone(),
             edges: self.edges.clone(),
             threads: self
                 .programs
                 .iter()
-                .map(|program| (program.thread.clone(), program.steps.len()))
+                .map(|program| (program.thread.clone(), program.balance.clone(), program.steps.len()))
                 .collect(),
         };
         let head = postcard::to_stdvec(&head).map_err(io::Error::other)?;
@@ -191,22 +195,23 @@ impl<'a> Sections<'a> {
     fn plan(&mut self) -> Result<Plan, PlanError> {
         let offset = self.at as u64;
         let head = self.section("the head")?;
-        let head = match postcard::take_from_bytes::<Head>(head) {
+        let mut head = match postcard::take_from_bytes::<Head>(head) {
             Ok((head, [])) => head,
             _ => return Err(self.damaged(offset, "the head".into())),
         };
         let mut programs = Vec::new();
-        for (index, (thread, count)) in head.threads.into_iter().enumerate() {
+        for (index, (thread, balance, count)) in std::mem::take(&mut head.threads).into_iter().enumerate() {
             let name = format!("the steps of program {index}");
             let offset = self.at as u64;
             let steps = Steps::from_bytes(self.section(&name)?.to_vec(), count)
                 .ok_or_else(|| self.damaged(offset, name))?;
-            programs.push(Program { thread, steps });
+            programs.push(Program { thread, balance, steps });
         }
         if self.at != self.bytes.len() {
             return Err(self.damaged(self.at as u64, "what follows the last program".into()));
         }
-        Ok(Plan { about: head.about, files: head.files, edges: head.edges, programs })
+        let Head { about, files, names, attributes, edges, .. } = head;
+        Ok(Plan { about, files, names, attributes, edges, programs })
     }
 
     fn section(&mut self, name: &str) -> Result<&'a [u8], PlanError> {

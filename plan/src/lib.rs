@@ -10,13 +10,21 @@
 
 #![forbid(unsafe_code)]
 
+mod balance;
 mod check;
+pub mod figures;
 mod file;
+mod folders;
+mod io;
+mod seconds;
 mod steps;
 mod text;
 
-pub use check::Fault;
+pub use balance::Balance;
+pub use check::{Fault, MAX_NAME, MAX_PATH};
 pub use file::{MAGIC, PlanError, VERSION};
+pub use io::Io;
+pub use seconds::BalanceSeconds;
 pub use steps::Steps;
 
 use serde::{Deserialize, Serialize};
@@ -43,8 +51,25 @@ pub struct About {
     /// How waiting for a message behaved: the share of the waiting time in which the processor was used, 0 to 1.
     /// A library that polls has a share near 1 and takes processor time from others.
     pub busy_waiting: f64,
+    /// Online processors of the machines it was recorded on, all together; 0 when unknown.
+    pub cores: u32,
     /// What could not be observed or was left out, each with its reason.
     pub remarks: Vec<String>,
+    /// Recorded calls that the plan holds no operation for, most time first.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Recorded calls of one kind that became no operation: in a replay they are time, if anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The call, and in parentheses what it was on where that is why it is left out: `read (pipe)`.
+    pub call: String,
+    /// How many.
+    pub count: u64,
+    /// Bytes they moved or asked for, 0 where that is not known.
+    pub bytes: u64,
+    /// Time in them, nanoseconds.
+    pub ns: u64,
 }
 
 /// How a file must be before the replay starts.
@@ -68,6 +93,17 @@ pub struct File {
     pub path: String,
     /// Its state before the first program starts.
     pub initial: Initial,
+}
+
+/// An extended attribute that a file has before the first program starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attribute {
+    /// Which file.
+    pub file: FileId,
+    /// Its name.
+    pub name: NameId,
+    /// The size of its value.
+    pub bytes: u64,
 }
 
 /// Why one thread waits for another: the rule that found the dependency.
@@ -142,6 +178,8 @@ pub struct Thread {
     pub pid: u32,
     /// Thread id where it was recorded.
     pub tid: u32,
+    /// True when it lived as its process exited: the exit ends it, it does not finish by itself.
+    pub ends_with_process: bool,
 }
 
 /// A thread and what it does.
@@ -149,6 +187,8 @@ pub struct Thread {
 pub struct Program {
     /// Who it is.
     pub thread: Thread,
+    /// Where its time went in the recording.
+    pub balance: Balance,
     /// What it does, in order.
     pub steps: Steps,
 }
@@ -160,6 +200,10 @@ pub struct Plan {
     pub about: About,
     /// The files and directories it names.
     pub files: Vec<File>,
+    /// The names of extended attributes.
+    pub names: Vec<String>,
+    /// The extended attributes that are there before the first program starts.
+    pub attributes: Vec<Attribute>,
     /// The dependencies between its programs.
     pub edges: Vec<Edge>,
     /// One program per recorded thread.
@@ -170,6 +214,8 @@ pub struct Plan {
 pub type HandleId = u32;
 /// Index into the plan's files.
 pub type FileId = u32;
+/// Index into the plan's names of extended attributes.
+pub type NameId = u32;
 /// Index into the plan's edges.
 pub type EdgeId = u32;
 
@@ -227,62 +273,4 @@ pub enum Op {
         /// How many steps.
         steps: u32,
     },
-}
-
-/// An I/O operation on a file by number, or on an open file by handle. Sizes and offsets are in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Io {
-    /// open(2); `handle` is what it becomes when it succeeds. `flags` are those of `open(2)` on Linux x86-64.
-    Open { file: FileId, handle: HandleId, flags: i32, mode: u32 },
-    /// close(2).
-    Close { handle: HandleId },
-    /// dup(2): `new` is the same open file as `handle`.
-    Dup { handle: HandleId, new: HandleId },
-    /// read(2), readv(2).
-    Read { handle: HandleId, bytes: u64 },
-    /// write(2), writev(2).
-    Write { handle: HandleId, bytes: u64 },
-    /// pread(2), preadv(2).
-    ReadAt { handle: HandleId, bytes: u64, offset: u64 },
-    /// pwrite(2), pwritev(2).
-    WriteAt { handle: HandleId, bytes: u64, offset: u64 },
-    /// lseek(2), to an absolute position.
-    Seek { handle: HandleId, offset: u64 },
-    /// fsync(2).
-    Fsync { handle: HandleId },
-    /// fdatasync(2).
-    Fdatasync { handle: HandleId },
-    /// sync_file_range(2).
-    SyncRange { handle: HandleId, offset: u64, bytes: u64, flags: u32 },
-    /// syncfs(2); sync(2) is replayed as this, on the storage root.
-    SyncFs,
-    /// truncate(2).
-    Truncate { file: FileId, bytes: u64 },
-    /// ftruncate(2).
-    Ftruncate { handle: HandleId, bytes: u64 },
-    /// fallocate(2), posix_fallocate(3).
-    Allocate { handle: HandleId, mode: i32, offset: u64, bytes: u64 },
-    /// stat(2) and its kin; `follow` is false for lstat(2).
-    Stat { file: FileId, follow: bool },
-    /// fstat(2).
-    Fstat { handle: HandleId },
-    /// access(2), with its mode.
-    Access { file: FileId, mode: i32 },
-    /// readlink(2).
-    Readlink { file: FileId },
-    /// unlink(2).
-    Unlink { file: FileId },
-    /// rename(2).
-    Rename { from: FileId, to: FileId },
-    /// link(2).
-    Link { from: FileId, to: FileId },
-    /// symlink(2): `link` points to `target`, both below the storage root.
-    Symlink { target: FileId, link: FileId },
-    /// mkdir(2).
-    Mkdir { file: FileId, mode: u32 },
-    /// rmdir(2).
-    Rmdir { file: FileId },
-    /// Read up to `entries` entries of an open directory.
-    ReadDir { handle: HandleId, entries: u32 },
 }

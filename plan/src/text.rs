@@ -1,5 +1,5 @@
-//! Steps as text, one line each: the form in `syn dump` and in messages. Files, handles and edges appear by number
-//! (`f3`, `h0`, `e7`), so that a line can be read without the rest of the plan.
+//! Steps as text, one line each: the form in `syn dump` and in messages. Files, handles, edges and names of extended
+//! attributes appear by number (`f3`, `h0`, `e7`, `a1`), so that a line can be read without the rest of the plan.
 
 use crate::{Initial, Io, Op, Rule, Step};
 use std::fmt::{Display, Formatter, Result};
@@ -73,6 +73,40 @@ impl Display for Io {
             Io::Symlink { target, link } => write!(out, " f{target} f{link}"),
             Io::Mkdir { file, mode } => write!(out, " f{file} mode={mode:#o}"),
             Io::ReadDir { handle, entries } => write!(out, " h{handle} entries={entries}"),
+            Io::Advise { handle, offset, bytes, advice } => {
+                write!(out, " h{handle} offset={offset} bytes={bytes} advice={advice}")
+            }
+            Io::Readahead { handle, offset, bytes } => {
+                write!(out, " h{handle} offset={offset} bytes={bytes}")
+            }
+            Io::Inherit { file, handle, flags, offset } => {
+                write!(out, " f{file} h{handle} flags={flags:#o} offset={offset}")
+            }
+            Io::Chmod { file, mode, follow } => write!(out, " f{file} mode={mode:#o} follow={follow}"),
+            Io::Fchmod { handle, mode } => write!(out, " h{handle} mode={mode:#o}"),
+            Io::Chown { file, follow } | Io::Utimens { file, follow } => {
+                write!(out, " f{file} follow={follow}")
+            }
+            Io::Fchown { handle } | Io::Futimens { handle } | Io::Fstatfs { handle } => {
+                write!(out, " h{handle}")
+            }
+            Io::GetXattr { file, follow, name, bytes } => {
+                write!(out, " f{file} follow={follow} a{name} bytes={bytes}")
+            }
+            Io::FgetXattr { handle, name, bytes } => write!(out, " h{handle} a{name} bytes={bytes}"),
+            Io::SetXattr { file, follow, name, bytes, flags } => {
+                write!(out, " f{file} follow={follow} a{name} bytes={bytes} flags={flags}")
+            }
+            Io::FsetXattr { handle, name, bytes, flags } => {
+                write!(out, " h{handle} a{name} bytes={bytes} flags={flags}")
+            }
+            Io::ListXattr { file, follow, bytes } => write!(out, " f{file} follow={follow} bytes={bytes}"),
+            Io::FlistXattr { handle, bytes } => write!(out, " h{handle} bytes={bytes}"),
+            Io::RemoveXattr { file, follow, name } => write!(out, " f{file} follow={follow} a{name}"),
+            Io::FremoveXattr { handle, name } => write!(out, " h{handle} a{name}"),
+            Io::Mknod { file, mode } => write!(out, " f{file} mode={mode:#o}"),
+            Io::Statfs { file } => write!(out, " f{file}"),
+            Io::RenameWith { from, to, flags } => write!(out, " f{from} f{to} flags={flags:#x}"),
         }
     }
 }

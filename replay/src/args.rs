@@ -28,6 +28,11 @@ pub struct Args {
     #[arg(long, value_name = "F.json")]
     pub report: Option<PathBuf>,
 
+    /// Run folders of the application, recorded on the storage that is replayed on: the report then says how wrong
+    /// the replay is. The plan is named before this
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub against: Vec<PathBuf>,
+
     /// Drop the prepared files from the page cache before the replay starts
     #[arg(long)]
     pub cold: bool,

@@ -29,11 +29,11 @@ pub fn sleep_until(deadline_ns: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &deadline) == Err(Errno::INTR) {}
 }
 
-/// Sleeps as an application does, with the kernel's default slack of 50 µs on every timer, in a thread whose other
-/// sleeps are exact.
-pub fn sleep_as_application(deadline_ns: u64) {
+/// Lets `sleep` sleep as an application does, with the kernel's default slack of 50 µs on every timer, in a thread
+/// whose other sleeps are exact.
+pub fn sleep_as_application(sleep: impl FnOnce()) {
     let _ = set_current_timer_slack(None);
-    sleep_until(deadline_ns);
+    sleep();
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 

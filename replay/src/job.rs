@@ -4,6 +4,7 @@ use crate::args::{Args, Mode};
 use crate::burn;
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::io::{Buffers, Handles, Target};
+use crate::process::ProcessEnd;
 use crate::program::Runner;
 use crate::storage::{BelowRoot, Root};
 use crate::transport::{Nobody, polls};
@@ -11,12 +12,14 @@ use anyhow::Context;
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use std::num::NonZero;
 use std::sync::atomic::AtomicU64;
-use syn_plan::{Io, Op, Plan, Program, Step, Steps, Thread};
+use syn_plan::{Balance, Io, Op, Plan, Program, Step, Steps, Thread};
 
 /// Steps of the program that measures what a step costs.
 const PROBE_STEPS: u64 = 2000;
 /// The fastest of so many counts: what else runs on the machine only ever adds to it.
 const PROBE_ROUNDS: usize = 30;
+/// Readings of the CPU clock in a round.
+const READINGS: u32 = 100;
 
 /// How fast this machine is.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +28,8 @@ pub struct Machine {
     pub iterations_per_ns: f64,
     /// What the replay itself adds to a step, nanoseconds.
     pub step_cost_ns: f64,
+    /// What a reading of the CPU clock takes, nanoseconds.
+    pub reading_ns: f64,
 }
 
 impl Machine {
@@ -37,7 +42,7 @@ impl Machine {
         let iterations_per_ns =
             burn::calibrate(programs.clamp(1, cores)).context("cannot measure the speed of this machine")?;
         let step_cost_ns = step_cost().context("cannot measure the cost of a step")?;
-        Ok(Machine { iterations_per_ns, step_cost_ns })
+        Ok(Machine { iterations_per_ns, step_cost_ns, reading_ns: reading() })
     }
 }
 
@@ -77,7 +82,8 @@ impl<'a> Job<'a> {
     pub fn target(&self, programs: &[usize]) -> Target<'a> {
         let handles = Handles::for_programs(programs.iter().map(|&index| &self.plan.programs[index]));
         let (root, files, paths) = (self.root, &self.plan.files[..], self.paths);
-        Target { root, files, paths, handles, direct_refused: AtomicU64::new(0) }
+        let names = &self.plan.names[..];
+        Target { root, files, paths, names, handles, direct_refused: AtomicU64::new(0) }
     }
 }
 
@@ -88,13 +94,15 @@ fn step_cost() -> anyhow::Result<f64> {
     let root = Root::new(file.try_clone()?);
     let handles = Handles::with_room(1);
     handles.put(0, file.try_clone()?, 0)?;
-    let target = Target { root: &root, files: &[], paths: &[], handles, direct_refused: AtomicU64::new(0) };
+    let direct_refused = AtomicU64::new(0);
+    let target = Target { root: &root, files: &[], paths: &[], names: &[], handles, direct_refused };
     let call = Io::Seek { handle: 0, offset: 0 };
     let step = |number| Step { start_ns: number * 1000, took_ns: 200, op: Op::Io { call, result: 0 } };
-    let thread = Thread { process: 0, rank: None, pid: 0, tid: 0 };
-    let program = Program { thread, steps: (0..PROBE_STEPS).map(step).collect::<Steps>() };
-    let plan = Plan::default();
-    let machine = Machine { iterations_per_ns: 0.0, step_cost_ns: 0.0 };
+    let thread = Thread { process: 0, rank: None, pid: 0, tid: 0, ends_with_process: false };
+    let steps: Steps = (0..PROBE_STEPS).map(step).collect();
+    let program = Program { thread, balance: Balance::default(), steps };
+    let plan = Plan { programs: vec![program], ..Plan::default() };
+    let machine = Machine { iterations_per_ns: 0.0, step_cost_ns: 0.0, reading_ns: 0.0 };
     let job = Job {
         plan: &plan,
         paths: &[],
@@ -104,11 +112,12 @@ fn step_cost() -> anyhow::Result<f64> {
         cpu_scale: 1.0,
         polls: false,
     };
+    let end = ProcessEnd::of(&plan.programs);
     let (mut with_replay, mut bare) = (u64::MAX, u64::MAX);
     for _ in 0..PROBE_ROUNDS {
         let place = AtomicU64::new(0);
-        let runner = Runner::new(&job, &target, &Nobody, 0, &place, Buffers::none());
-        with_replay = with_replay.min(runner.run(&program.steps, now_ns()).times.cpu_ns);
+        let runner = Runner::new(&job, &target, &Nobody, &end, 0, &place, Buffers::none());
+        with_replay = with_replay.min(runner.run(now_ns()).cpu_ns);
         let before = thread_cpu_ns();
         for _ in 0..PROBE_STEPS {
             seek(&file, SeekFrom::Start(0))?;
@@ -116,4 +125,16 @@ fn step_cost() -> anyhow::Result<f64> {
         bare = bare.min(thread_cpu_ns() - before);
     }
     Ok(with_replay.saturating_sub(bare) as f64 / PROBE_STEPS as f64)
+}
+
+/// What a reading of the CPU clock takes, nanoseconds: the fastest of several rounds.
+fn reading() -> f64 {
+    let round = |_| {
+        let before = now_ns();
+        for _ in 0..READINGS {
+            std::hint::black_box(thread_cpu_ns());
+        }
+        now_ns() - before
+    };
+    (0..PROBE_ROUNDS).map(round).min().unwrap_or(0) as f64 / f64::from(READINGS)
 }

@@ -14,13 +14,17 @@
 
 #![deny(unsafe_code)]
 
+mod against;
 pub mod args;
 mod burn;
 mod clock;
+mod divergence;
 mod io;
 mod job;
 mod launch;
 mod measure;
+mod meter;
+mod process;
 mod program;
 mod progress;
 mod report;
@@ -30,6 +34,7 @@ mod transport;
 
 pub use args::{Args, Mode, Waiting};
 
+use against::Application;
 use anyhow::Context;
 use job::{Job, Machine};
 use launch::{Crew, Local};
@@ -113,6 +118,8 @@ fn started_by_mpi() -> Option<u32> {
 fn stages(args: &Args, crew: &dyn Crew) -> anyhow::Result<u8> {
     let plan = agreed(crew, Plan::load(&args.plan).map_err(Into::into))?;
     crew.agree(crew.fits(&plan))?;
+    let against = if crew.leads() { Application::of(&args.against, &plan) } else { Ok(None) };
+    let against = agreed(crew, against)?;
     let paths: Vec<BelowRoot> = plan.files.iter().map(|file| BelowRoot::new(&file.path)).collect();
     let needed = if crew.leads() { storage::needed_bytes(&plan) } else { 0 };
     let machine = agreed(crew, Machine::measure(crew.programs_here(&plan)))?;
@@ -127,7 +134,7 @@ fn stages(args: &Args, crew: &dyn Crew) -> anyhow::Result<u8> {
         crew.agree(folder.remove())?;
     }
     progress.done();
-    let reported = if crew.leads() { tell(args, crew, &plan, machine, &replays) } else { Ok(0) };
+    let reported = if crew.leads() { tell(args, crew, &plan, machine, &replays, against) } else { Ok(0) };
     Ok(crew.share_code(agreed(crew, reported)?))
 }
 
@@ -167,8 +174,9 @@ fn tell(
     plan: &Plan,
     machine: Machine,
     replays: &[Vec<Outcome>],
+    against: Option<Application>,
 ) -> anyhow::Result<u8> {
-    let report = Report::new(args, crew.name(), plan, machine, replays);
+    let report = Report::new(args, crew.name(), plan, machine, replays, against);
     std::io::stdout().write_all(report.text().as_bytes()).context("cannot write the report to stdout")?;
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&report)?;

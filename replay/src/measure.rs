@@ -1,17 +1,16 @@
 //! What a program's replay gave, in a form that travels between processes and adds up.
 
+use crate::divergence::Divergences;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::mem::{Discriminant, discriminant};
-use syn_plan::Io;
+use syn_plan::{Balance, Io};
 
 /// Longer than this is counted as this long: one hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Digits of a duration that are kept: an error of at most 1 %.
 const DIGITS: u8 = 2;
-/// Divergences that a program tells in full; the others are counted.
-const EXAMPLES: usize = 5;
 
 /// How durations are distributed.
 #[derive(Clone, Debug)]
@@ -134,49 +133,6 @@ impl Classes {
     }
 }
 
-/// An operation that did not come out as recorded.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Divergence {
-    /// Index of the program.
-    pub program: usize,
-    /// Which of its steps, repeats followed.
-    pub step: u64,
-    /// The operation.
-    pub call: String,
-    /// The file where it was recorded.
-    pub file: Option<String>,
-    /// Its result in the recording: bytes moved, 0, or the negated errno.
-    pub expected: i64,
-    /// Its result here.
-    pub found: i64,
-}
-
-/// Where a program's time went. All in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Times {
-    /// Computation, and going from step to step.
-    pub compute_ns: u64,
-    /// Sleeps and recorded idle time.
-    pub sleep_ns: u64,
-    /// I/O operations.
-    pub io_ns: u64,
-    /// Waiting for other programs, and signalling to them.
-    pub waiting_ns: u64,
-    /// Processor time that the thread got.
-    pub cpu_ns: u64,
-}
-
-impl Times {
-    /// Adds the times of another program.
-    pub fn add(&mut self, other: &Times) {
-        self.compute_ns += other.compute_ns;
-        self.sleep_ns += other.sleep_ns;
-        self.io_ns += other.io_ns;
-        self.waiting_ns += other.waiting_ns;
-        self.cpu_ns += other.cpu_ns;
-    }
-}
-
 /// What one program's replay gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
@@ -185,33 +141,19 @@ pub struct Outcome {
     /// When it ended, nanoseconds since the common start.
     pub end_ns: u64,
     /// Where its time went.
-    pub times: Times,
+    pub balance: Balance,
+    /// Processor time that the thread got, nanoseconds.
+    pub cpu_ns: u64,
+    /// I/O that it did after its process was over, which the recording's exit would have cut off.
+    pub after_process: u64,
     /// Its I/O by class.
     pub classes: BTreeMap<String, Class>,
-    /// The first operations that did not come out as recorded.
-    pub divergences: Vec<Divergence>,
+    /// Operations that did not come out as recorded.
+    pub divergences: Divergences,
     /// How late operations were issued in the open model.
     pub lateness: Latencies,
     /// Opens that were done without `O_DIRECT`.
     pub direct_refused: u64,
-}
-
-/// Collects divergences.
-#[derive(Debug, Default)]
-pub struct Examples(Vec<Divergence>);
-
-impl Examples {
-    /// Keeps a divergence if it is among the first.
-    pub fn keep(&mut self, divergence: impl FnOnce() -> Divergence) {
-        if self.0.len() < EXAMPLES {
-            self.0.push(divergence());
-        }
-    }
-
-    /// What was kept.
-    pub fn into_list(self) -> Vec<Divergence> {
-        self.0
-    }
 }
 
 #[cfg(test)]

@@ -2,109 +2,146 @@
 
 use crate::args::Mode;
 use crate::burn::burn;
-use crate::clock::{now_ns, sleep_as_application, sleep_until, thread_cpu_ns};
+use crate::clock::{sleep_as_application, sleep_until, thread_cpu_ns};
+use crate::divergence::Collector;
 use crate::io::{Buffers, Target};
 use crate::job::Job;
-use crate::measure::{Classes, Divergence, Examples, Latencies, Outcome, Times, moves_bytes};
+use crate::measure::{Classes, Latencies, Outcome, moves_bytes};
+use crate::meter::{Meter, Part};
+use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
-use syn_plan::{Io, Op, Step, Steps};
+use syn_plan::{Io, Op, Program, Rule, Step, Steps};
+
+/// A program that its process's end may cut off looks for that after so much work, nanoseconds.
+const SLICE_NS: f64 = 5_000_000.0;
 
 /// Runs the steps of one program in the thread that owns it.
 pub struct Runner<'a> {
     job: &'a Job<'a>,
     target: &'a Target<'a>,
     transport: &'a dyn Transport,
-    program: usize,
+    /// The end of the process that it runs in.
+    end: &'a ProcessEnd,
+    /// True when that end cuts it off.
+    cut: bool,
+    number: usize,
+    steps: &'a Steps,
     /// Where others see how far the program is.
     place: &'a AtomicU64,
     buffers: Buffers,
-    /// When the step before ended, or the common start.
-    now_ns: u64,
+    meter: Meter,
     /// What going from step to step has cost and has not yet been taken off the computation.
     debt_ns: f64,
     step: u64,
-    times: Times,
     classes: Classes,
-    examples: Examples,
+    divergences: Collector,
     lateness: Latencies,
+    after_process: u64,
 }
 
 impl<'a> Runner<'a> {
-    /// For the program with number `program`, whose files are in `target`.
+    /// For the program with this number, whose files are in `target` and whose process ends with `end`.
     pub fn new(
         job: &'a Job<'a>,
         target: &'a Target<'a>,
         transport: &'a dyn Transport,
-        program: usize,
+        end: &'a ProcessEnd,
+        number: usize,
         place: &'a AtomicU64,
         buffers: Buffers,
     ) -> Runner<'a> {
+        let Program { thread, steps, .. } = &job.plan.programs[number];
         Runner {
             job,
             target,
             transport,
-            program,
+            end,
+            cut: thread.ends_with_process,
+            number,
+            steps,
             place,
             buffers,
-            now_ns: 0,
+            meter: Meter::start(0),
             debt_ns: 0.0,
             step: 0,
-            times: Times::default(),
             classes: Classes::default(),
-            examples: Examples::default(),
+            divergences: Collector::new(number),
             lateness: Latencies::default(),
+            after_process: 0,
         }
     }
 
-    /// Runs `steps`; `start_ns` is the common start of all programs on the monotonic clock.
-    pub fn run(mut self, steps: &Steps, start_ns: u64) -> Outcome {
+    /// Runs all steps; `start_ns` is the common start of all programs on the monotonic clock.
+    pub fn run(mut self, start_ns: u64) -> Outcome {
         let cpu_before = thread_cpu_ns();
-        self.now_ns = start_ns;
+        self.meter = Meter::start(start_ns);
+        let steps = self.steps;
         match self.job.mode {
             Mode::Closed => self.closed(steps),
             Mode::Afap => self.as_fast_as_possible(steps),
             Mode::Think => self.think_limited(steps),
             Mode::Timed => self.timed(steps, start_ns),
         }
-        self.times.cpu_ns = thread_cpu_ns() - cpu_before;
+        let cpu_ns = thread_cpu_ns() - cpu_before;
         Outcome {
-            program: self.program,
-            end_ns: self.now_ns.saturating_sub(start_ns),
-            times: self.times,
+            program: self.number,
+            end_ns: self.meter.now_ns.saturating_sub(start_ns),
+            balance: self.meter.finish(),
+            cpu_ns,
+            after_process: self.after_process,
             classes: self.classes.into_map(),
-            divergences: self.examples.into_list(),
+            divergences: self.divergences.finish(),
             lateness: self.lateness,
             direct_refused: 0,
         }
     }
 
     fn closed(&mut self, steps: &Steps) {
+        let seen = if self.cut { steps_others_see(steps) } else { 0 };
+        let mut begun = false;
         for step in steps.unrolled() {
+            let over = self.cut && self.end.is_over();
+            if over && self.step >= seen {
+                break;
+            }
             self.next_step();
             match step.op {
+                Op::Compute { .. } | Op::Sleep { .. } if over => {}
                 Op::Compute { cpu_ns, idle_ns } => {
                     self.compute(cpu_ns);
                     if idle_ns > 0 {
-                        self.idle_until(self.now_ns.saturating_add(idle_ns));
+                        self.idle_until(self.meter.now_ns.saturating_add(idle_ns));
                     }
                 }
                 Op::Sleep { ns } => {
-                    sleep_as_application(self.now_ns.saturating_add(ns));
-                    self.times.sleep_ns += self.lap();
+                    let deadline_ns = self.meter.now_ns.saturating_add(ns);
+                    sleep_as_application(|| self.sleep_until(deadline_ns));
+                    self.meter.lap(Part::Sleep);
                 }
                 Op::Signal { edge } => {
                     self.transport.signal(edge);
-                    self.times.waiting_ns += self.lap();
+                    self.meter.lap(Part::Work);
                 }
                 Op::Wait { edge, count } => {
+                    let rule = self.job.plan.edges[edge as usize].rule;
                     self.transport.wait(edge, count);
-                    self.times.waiting_ns += self.lap();
+                    if !begun && starts_a_thread(rule) {
+                        // The thread was not there before.
+                        self.meter.begin();
+                        continue;
+                    }
+                    self.meter.lap(Part::Wait(rule));
                 }
-                Op::Io { call, result } => self.io(&call, result),
+                Op::Io { call, result } => {
+                    self.after_process += u64::from(over);
+                    self.io(&call, result);
+                }
                 Op::Repeat { .. } => unreachable!("repeats are followed by `unrolled`"),
             }
+            begun = true;
         }
+        self.meter.lap(Part::Work);
     }
 
     fn as_fast_as_possible(&mut self, steps: &Steps) {
@@ -137,7 +174,7 @@ impl<'a> Runner<'a> {
     }
 
     fn think(&mut self, think_ns: u64, work_ns: u64) {
-        let until = self.now_ns.saturating_add(think_ns);
+        let until = self.meter.now_ns.saturating_add(think_ns);
         self.compute(work_ns.min(think_ns));
         self.idle_until(until);
     }
@@ -150,7 +187,7 @@ impl<'a> Runner<'a> {
             if let Op::Io { call, result } = step.op {
                 let due = start_ns.saturating_add(step.start_ns);
                 self.idle_until(due);
-                self.lateness.record(self.now_ns.saturating_sub(due));
+                self.lateness.record(self.meter.now_ns.saturating_sub(due));
                 self.io(&call, result);
             }
         }
@@ -160,51 +197,76 @@ impl<'a> Runner<'a> {
     fn next_step(&mut self) {
         self.place.store(self.step, Ordering::Relaxed);
         self.step += 1;
-        self.debt_ns += self.job.machine.step_cost_ns;
-    }
-
-    /// The time since the last call of this, nanoseconds.
-    fn lap(&mut self) -> u64 {
-        let before = std::mem::replace(&mut self.now_ns, now_ns());
-        self.now_ns.saturating_sub(before)
+        let machine = &self.job.machine;
+        self.debt_ns += machine.step_cost_ns + f64::from(self.meter.take_readings()) * machine.reading_ns;
     }
 
     fn compute(&mut self, cpu_ns: u64) {
         let work_ns = cpu_ns as f64 * self.job.cpu_scale;
         let paid_ns = self.debt_ns.min(work_ns);
         self.debt_ns -= paid_ns;
-        burn(((work_ns - paid_ns) * self.job.machine.iterations_per_ns) as u64);
-        self.times.compute_ns += self.lap();
+        let mut left_ns = work_ns - paid_ns;
+        self.meter.before_work(left_ns);
+        while self.cut && left_ns > SLICE_NS && !self.end.is_over() {
+            self.burn(SLICE_NS);
+            left_ns -= SLICE_NS;
+        }
+        if !(self.cut && self.end.is_over()) {
+            self.burn(left_ns);
+        }
+        self.meter.lap(Part::Work);
+    }
+
+    fn burn(&self, work_ns: f64) {
+        burn((work_ns * self.job.machine.iterations_per_ns) as u64);
+    }
+
+    fn sleep_until(&self, deadline_ns: u64) {
+        if self.cut { self.end.sleep_until(deadline_ns) } else { sleep_until(deadline_ns) }
     }
 
     fn idle_until(&mut self, deadline_ns: u64) {
-        if deadline_ns > self.now_ns {
-            sleep_until(deadline_ns);
+        if deadline_ns > self.meter.now_ns {
+            self.sleep_until(deadline_ns);
         }
-        self.times.sleep_ns += self.lap();
+        self.meter.lap(Part::Idle);
     }
 
     fn io(&mut self, call: &Io, expected: i64) {
-        self.times.compute_ns += self.lap();
+        self.meter.lap(Part::Work);
         let found = self.target.perform(&mut self.buffers, call, expected);
-        let took_ns = self.lap();
-        self.times.io_ns += took_ns;
+        let took_ns = self.meter.lap(Part::Io);
         let moves = moves_bytes(call);
-        let class = self.classes.of(call);
-        class.record(took_ns, found, moves);
-        if !agree(expected, found, moves) {
-            class.divergent += 1;
-            let (program, step, target) = (self.program, self.step - 1, self.target);
-            self.examples.keep(|| Divergence {
-                program,
-                step,
-                call: call.to_string(),
-                file: target.path_of(call).map(str::to_owned),
-                expected,
-                found,
-            });
+        let agrees = agree(expected, found, moves);
+        // What stands for the state that a process found is no call of the application.
+        if call.is_call() || !agrees {
+            let class = self.classes.of(call);
+            class.record(took_ns, found, moves);
+            class.divergent += u64::from(!agrees);
+        }
+        if !agrees {
+            self.diverged(call, expected, found);
         }
     }
+
+    fn diverged(&mut self, call: &Io, expected: i64, found: i64) {
+        let target = self.target;
+        let cause = match target.cause_of(call) {
+            Some(cause) => {
+                self.divergences.consequence(cause, call);
+                cause
+            }
+            None => self.divergences.cause(self.step - 1, call, || target.path_of(call), expected, found),
+        };
+        if expected >= 0 && found < 0 {
+            target.failed(call, cause);
+        }
+    }
+}
+
+/// True for what a thread waits for before its own time begins.
+fn starts_a_thread(rule: Rule) -> bool {
+    matches!(rule, Rule::ProcessCreate | Rule::ThreadCreate)
 }
 
 /// Transfers agree in their bytes, everything else in success; failures in their errno.

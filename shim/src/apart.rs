@@ -6,6 +6,7 @@
 //! may be other threads, or none is to be had in ours. Where such a thread cannot be made (emulators of the kernel know few
 //! kinds, and there may be too many already) it is done on this one.
 
+use crate::preemption::Mark;
 use crate::process;
 use crate::sys;
 use crate::thread::State;
@@ -82,6 +83,7 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
     let mut errand = Errand { action, result: None };
     let entry: unsafe extern "C" fn(*mut c_void) = leave_table_and_run::<T, A>;
     set_apart(state, true);
+    Mark::take_down();
     // SAFETY: the new thread uses the stack below this frame, where nothing is, and the errand; it never returns from here,
     // and all registers are as they were in the old one.
     unsafe {

@@ -5,8 +5,11 @@ use crate::sys;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use syn_trace::header::{self, ClockPair};
 
-/// Stretches at least this long get a reading of the thread's CPU clock (a system call of about 0.6 µs).
-pub const LONG_NS: u64 = 64_000;
+/// Where the kernel does not tell whether the thread kept its processor, stretches at least this long get a reading of its
+/// CPU clock (a system call of about 0.6 µs).
+const LONG_NS: u64 = 64_000;
+/// Readings are at least so far apart.
+const RARELY_NS: u64 = 50_000;
 /// Record times are in units of 2^3 ticks: about 3 ns at 2.5 GHz.
 const TSC_SHIFT: u32 = 3;
 
@@ -16,6 +19,7 @@ static CHOSE_TSC: AtomicBool = AtomicBool::new(false);
 /// The counter when it was read for the last time, 0 while it may be.
 static FROZEN: AtomicU64 = AtomicU64::new(0);
 static LONG_TICKS: AtomicU64 = AtomicU64::new(LONG_NS);
+static RARELY_TICKS: AtomicU64 = AtomicU64::new(RARELY_NS);
 
 /// Decides which clock to use, once per process.
 pub fn choose() {
@@ -25,6 +29,7 @@ pub fn choose() {
     if invariant {
         // The rate is measured by the readers from clock pairs; here 2 ticks per ns are near enough for a threshold.
         LONG_TICKS.store(2 * LONG_NS, Ordering::Relaxed);
+        RARELY_TICKS.store(2 * RARELY_NS, Ordering::Relaxed);
     }
 }
 
@@ -36,7 +41,7 @@ fn tsc_is_invariant() -> bool {
     const EDX: usize = 3;
     const LEAF_8000_0007: u32 = 4;
     type LeafFunction = unsafe extern "C" fn(u32) -> *const [u32; 4];
-    if let Some(address) = elf::function_started_with(c"__x86_get_cpuid_feature_leaf") {
+    if let Some(address) = elf::symbol_started_with(c"__x86_get_cpuid_feature_leaf") {
         // SAFETY: the function of this name has this type, and its result begins with the four registers.
         unsafe {
             let leaf = core::mem::transmute::<usize, LeafFunction>(address)(LEAF_8000_0007);
@@ -86,6 +91,11 @@ pub fn long_ticks() -> u64 {
     LONG_TICKS.load(Ordering::Relaxed)
 }
 
+/// [`RARELY_NS`] in ticks.
+pub fn rarely_ticks() -> u64 {
+    RARELY_TICKS.load(Ordering::Relaxed)
+}
+
 /// The header's `clock` and `tick_shift`.
 pub fn description() -> (u32, u32) {
     if CHOSE_TSC.load(Ordering::Relaxed) {
@@ -125,6 +135,18 @@ pub fn pair() -> ClockPair {
 /// CPU time of this thread, nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of another thread of this process, nanoseconds; 0 if there is none of this number.
+pub fn cpu_ns_of(tid: u32) -> u64 {
+    /// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` of the kernel's `include/linux/posix-timers_types.h`.
+    const OF_THREAD: i32 = 4 | 2;
+    sys::clock_ns(!(tid as i32) << 3 | OF_THREAD)
+}
+
+/// CPU time of this process, ended threads and earlier images included, nanoseconds.
+pub fn process_cpu_ns() -> u64 {
+    sys::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// How often this thread gave up its processor of its own accord.

@@ -90,7 +90,7 @@ pub fn install() -> Result<(), &'static [u8]> {
     if !settings::wants_detours() {
         return unseen!("SYN_DETOURS=0 leaves its entries alone");
     }
-    if thread_count() != 1 {
+    if !has_one_thread() {
         return unseen!("the process had several threads, or no /proc, when it was entered");
     }
     // Memory of our own: the program's allocator may not be ready for us yet.
@@ -163,7 +163,20 @@ fn place(patches: &mut [Patch]) -> Result<(), &'static [u8]> {
     Ok(())
 }
 
-fn thread_count() -> usize {
+/// The kernel counts a process's threads among the links of the folder that lists them. Elsewhere they are listed.
+fn has_one_thread() -> bool {
+    // SAFETY: the path ends with a zero byte, a zeroed status is valid and is filled in.
+    let links = unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        match sys::stat(c"/proc/self/task".as_ptr().cast(), &mut status) {
+            0 => status.st_nlink,
+            _ => 0,
+        }
+    };
+    links == 3 || listed_threads() == 1
+}
+
+fn listed_threads() -> usize {
     let mut entries = [0u8; 512];
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero byte, the buffer is as long as said.

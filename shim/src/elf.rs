@@ -65,6 +65,7 @@ const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 const DT_VERSYM: i64 = 0x6fff_fff0;
+const STT_OBJECT: u8 = 1;
 const STT_FUNC: u8 = 2;
 const HIDDEN_VERSION: u16 = 0x8000;
 
@@ -156,7 +157,7 @@ impl Object {
         unsafe {
             let symbol = &*self.symbols.add(index);
             let is_it = symbol.section != 0
-                && symbol.info & 15 == STT_FUNC
+                && matches!(symbol.info & 15, STT_OBJECT | STT_FUNC)
                 && CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) == name;
             let hidden = !self.versions.is_null() && *self.versions.add(index) & HIDDEN_VERSION != 0;
             let address = self.base + symbol.value;
@@ -267,8 +268,8 @@ unsafe extern "C" fn visit(info: *const ObjectInfo, _: usize, search: *mut c_voi
     }
 }
 
-/// The same among the objects that the process was started with: it stays where it is.
-pub fn function_started_with(name: &CStr) -> Option<usize> {
+/// The same, or a variable, among the objects that the process was started with: it stays where it is.
+pub fn symbol_started_with(name: &CStr) -> Option<usize> {
     // SAFETY: these objects stay loaded.
     search(started_with().filter_map(|map| unsafe { Object::of(map.base, map.dynamic) }), name)
         .map(|(_, address)| address)
@@ -338,7 +339,7 @@ impl Objects {
         Some(Objects { first, count, bytes })
     }
 
-    /// What [`function_started_with`] says, and the base of the object.
+    /// What [`symbol_started_with`] says, and the base of the object.
     pub fn function(&self, name: &CStr) -> Option<(usize, usize)> {
         // SAFETY: so many were written.
         let objects = unsafe { core::slice::from_raw_parts(self.first, self.count) };

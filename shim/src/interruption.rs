@@ -98,6 +98,7 @@ impl State {
         let gave_up = self.leave_handlers(|state, at| state.is_stale(at, target));
         if self.frame != 0 && self.is_stale(self.frame, target) {
             self.frame = 0;
+            span::tell_left(self);
             if !gave_up {
                 self.drop_one();
             }

@@ -28,6 +28,8 @@ mod detour;
 mod elf;
 mod hooks;
 mod interruption;
+mod living;
+mod preemption;
 mod process;
 mod prologue;
 mod real;

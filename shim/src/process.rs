@@ -4,6 +4,8 @@
 
 use crate::apart;
 use crate::clock;
+use crate::living;
+use crate::preemption;
 use crate::settings;
 use crate::span;
 use crate::sys;
@@ -39,6 +41,8 @@ static RANKS: AtomicI32 = AtomicI32::new(0);
 static MPI: AtomicU32 = AtomicU32::new(0);
 static GAP_COST: AtomicU32 = AtomicU32::new(0);
 static CALL_COST: AtomicU32 = AtomicU32::new(0);
+static READING_COST: AtomicU32 = AtomicU32::new(0);
+static PROCESSORS: AtomicU32 = AtomicU32::new(0);
 static FOLDER_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes that are written once, before `MODE` says that they may be read.
@@ -121,6 +125,10 @@ fn start() {
     clock::choose();
     // SAFETY: MODE is STARTING.
     unsafe { note_machine(BOOT_ID.get_mut(), HOST.get_mut()) };
+    if preemption::find() {
+        CAPABILITIES.fetch_or(header::SEES_PREEMPTION, Ordering::Relaxed);
+    }
+    PROCESSORS.store(processors(), Ordering::Relaxed);
     measure_cost();
     let mode = if decision.extent.is_process_only() { PROCESS_ONLY } else { RECORDING };
     MODE.store(mode, Ordering::Release);
@@ -136,6 +144,7 @@ fn note_identity() {
 pub fn start_in_forked_child() {
     note_identity();
     apart::descriptors_are_own();
+    living::begin_anew();
 }
 
 fn note_machine(boot_id: &mut [u8; 16], host: &mut [u8; 64]) {
@@ -155,7 +164,7 @@ fn note_machine(boot_id: &mut [u8; 16], host: &mut [u8; 64]) {
     }
 }
 
-/// Measures what recording one call costs: outside the call, and inside its duration. The smallest of a few
+/// Measures what recording one call costs: outside the call, and inside its duration; and what a CPU reading does. The smallest of a few
 /// batches is taken, since whatever disturbs the measurement makes it longer.
 fn measure_cost() {
     let mut bytes = [0u8; 256];
@@ -178,8 +187,25 @@ fn measure_cost() {
         call = call.min(inside / 4);
         gap = gap.min(all.saturating_sub(inside) / 4);
     }
-    GAP_COST.store(gap.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
-    CALL_COST.store(call.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
+    let reading = (0..3).map(|_| {
+        let before = clock::ticks();
+        core::hint::black_box((clock::thread_cpu_ns(), clock::voluntary_switches()));
+        clock::ticks() - before
+    });
+    for (cost, ticks) in [(&GAP_COST, gap), (&CALL_COST, call), (&READING_COST, reading.min().unwrap_or(0))] {
+        cost.store(ticks.min(u64::from(u32::MAX)) as u32, Ordering::Relaxed);
+    }
+}
+
+/// How many processors this process may use: sched_getaffinity(2).
+fn processors() -> u32 {
+    let mut set = [0u64; 128];
+    // SAFETY: the set is as long as said.
+    let filled = unsafe {
+        sys::call(libc::SYS_sched_getaffinity, [0, size_of_val(&set), set.as_mut_ptr() as usize, 0, 0, 0])
+    };
+    let words = filled.max(0) as usize / size_of::<u64>();
+    set.iter().take(words).map(|word| word.count_ones()).sum()
 }
 
 /// Calls `then` with the path of the run folder.
@@ -201,8 +227,8 @@ pub fn with_path<T>(buffer: &mut [u8], name: &[u8], then: impl FnOnce(*const u8)
     then(buffer.as_ptr())
 }
 
-/// Fills in the header of a new thread file.
-pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair) {
+/// Fills in the header of a new thread file. `started_cpu_ns` is the thread's CPU time so far.
+pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: u64) {
     let (clock, tick_shift) = clock::description();
     to.version = header::VERSION;
     to.header_bytes = HEADER_BYTES as u32;
@@ -216,6 +242,9 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair) {
     to.mpi.store(MPI.load(Ordering::Relaxed), Ordering::Relaxed);
     to.gap_cost_ticks = GAP_COST.load(Ordering::Relaxed);
     to.call_cost_ticks = CALL_COST.load(Ordering::Relaxed);
+    to.reading_cost_ticks = READING_COST.load(Ordering::Relaxed);
+    to.processors = PROCESSORS.load(Ordering::Relaxed);
+    to.start_cpu_ns = started_cpu_ns;
     to.capabilities.store(CAPABILITIES.load(Ordering::Relaxed), Ordering::Relaxed);
     to.process_start_ns = START_NS.load(Ordering::Relaxed);
     to.start = began;
@@ -303,9 +332,9 @@ fn process_start(state: &mut State) {
 /// One record for every descriptor that is open, from the kernel's own list.
 fn inherited_descriptors(state: &mut State) {
     let (entries, rest) = state.scratch().split_at_mut(32 << 10);
-    let (mut noted, mut position) = (0, 0);
-    loop {
-        let Ok((filled, behind)) = apart::apart(|| list_descriptors(entries, position)) else {
+    let (mut noted, mut position) = (0, Some(0));
+    while let Some(from) = position {
+        let Ok((filled, behind)) = apart::apart(|| list_descriptors(entries, from)) else {
             return span::note(
                 state,
                 Call::Unobserved,
@@ -314,7 +343,7 @@ fn inherited_descriptors(state: &mut State) {
                 &[b"open descriptors at start: /proc is not readable"],
             );
         };
-        if filled == 0 || noted > MAX_INHERITED {
+        if noted > MAX_INHERITED {
             break;
         }
         position = behind;
@@ -334,8 +363,10 @@ fn inherited_descriptors(state: &mut State) {
     }
 }
 
-/// Part of the list, from a position on: bytes of `entries` that were filled in, and where it goes on.
-fn list_descriptors(entries: &mut [u8], position: i64) -> Result<(usize, i64), isize> {
+/// Part of the list, from a position on: bytes of `entries` that were filled in, and where it goes on, if it does.
+fn list_descriptors(entries: &mut [u8], position: i64) -> Result<(usize, Option<i64>), isize> {
+    /// The kernel fills in as many entries as fit; one has a name of ten digits at most.
+    const ENTRY_BYTES: usize = 64;
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     // SAFETY: the path ends with a zero byte, the buffer is as long as said, the descriptor is ours.
     unsafe {
@@ -344,11 +375,22 @@ fn list_descriptors(entries: &mut [u8], position: i64) -> Result<(usize, i64), i
             return Err(folder);
         }
         let folder = folder as i32;
-        sys::lseek(folder, position, libc::SEEK_SET);
-        let filled = sys::getdents64(folder, entries.as_mut_ptr(), entries.len());
-        let behind = sys::lseek(folder, 0, libc::SEEK_CUR);
+        if position != 0 {
+            sys::lseek(folder, position, libc::SEEK_SET);
+        }
+        let mut filled = 0;
+        let behind = loop {
+            let rest = &mut entries[filled..];
+            if rest.len() < ENTRY_BYTES {
+                break Some(sys::lseek(folder, 0, libc::SEEK_CUR) as i64);
+            }
+            match sys::getdents64(folder, rest.as_mut_ptr(), rest.len()) {
+                bytes @ 1.. => filled += bytes as usize,
+                _ => break None,
+            }
+        };
         sys::close(folder);
-        Ok((filled.max(0) as usize, behind as i64))
+        Ok((filled, behind))
     }
 }
 

@@ -1,13 +1,14 @@
 //! One call under way: from the entry of a hook to its record.
 
 use crate::clock;
+use crate::preemption::{self, Mark};
 use crate::process;
 use crate::sys;
 use crate::thread::{self, SIDE_SLOTS, SideSlot, State};
 use crate::tls;
 use core::sync::atomic::{Ordering, compiler_fence};
 use syn_trace::calls::Call;
-use syn_trace::record::{self, Times};
+use syn_trace::record::{self, Flags, Times};
 
 /// A call that is to be recorded. It holds nothing that needs dropping: a cancelled thread or a C++ exception may
 /// unwind past it, a signal handler may jump over it.
@@ -17,9 +18,22 @@ pub struct Span {
     start: u64,
     end: u64,
     outer_frame: usize,
+    /// CPU time at the reading before it, nanoseconds.
     cpu_before: u64,
-    flags: u8,
+    flags: Flags,
     quiet: bool,
+}
+
+/// A call that has been entered, and of which nothing is on record yet. Should something inside it come first, a
+/// `call-entered` record tells what lay before it: records stand in the order of time.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub struct Entered {
+    /// Ticks; 0 when there is no such call.
+    start: u64,
+    cpu: u64,
+    call: u16,
+    flags: Flags,
 }
 
 /// The stack address of the caller's frame, near enough.
@@ -36,7 +50,7 @@ const UNTIMED: u64 = 0;
 
 /// Enters a call. `flags` is [`record::INNER`] where libc itself is the caller. `None`: only make the real call.
 #[inline(always)]
-pub fn enter(call: Call, flags: u8) -> Option<Span> {
+pub fn enter(call: Call, flags: Flags) -> Option<Span> {
     if process::leaves_out(call) {
         return None;
     }
@@ -50,7 +64,7 @@ pub fn enter(call: Call, flags: u8) -> Option<Span> {
         }
     }
     // SAFETY: as above; only this thread and its signal handlers use the state.
-    unsafe { open(&mut *state, frame, flags) }
+    unsafe { open(&mut *state, frame, call, flags) }
 }
 
 /// Enters a call that may find nothing, as one of a long row of such calls for which the clock is not read; see
@@ -71,23 +85,109 @@ pub fn enter_untimed(call: Call) -> Option<Span> {
 }
 
 #[inline(always)]
-fn open(state: &mut State, frame: usize, mut flags: u8) -> Option<Span> {
+fn open(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Option<Span> {
     if state.suppressed_by != 0 && state.is_suppressed(frame) {
         return None;
     }
+    let kept = Mark::Told.stands();
     let outer_frame = if state.frame == 0 { 0 } else { outer_frame(state, frame) };
     if outer_frame != 0 {
         flags |= record::INNER;
+        tell_entered(state);
     }
     state.frame = frame;
     let mut start = clock::ticks();
     let mut cpu_before = 0;
-    if start.wrapping_sub(state.last_end) > clock::long_ticks() && may_read_clocks(state) {
-        cpu_before = read_cpu(state, start, &mut flags);
-        flags |= record::CPU_BEFORE;
-        start = clock::ticks();
+    if !kept {
+        let looked = look(state, start);
+        (flags, cpu_before) = (flags | looked.before(), looked.cpu);
+        if looked.read {
+            start = clock::ticks();
+        }
     }
+    state.entered = Entered { start, cpu: cpu_before, call: call as u16, flags };
     Some(Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false })
+}
+
+/// What a look at the processor has shown, where the thread did not certainly keep it.
+#[derive(Clone, Copy, Default)]
+struct Looked {
+    /// CPU time, nanoseconds, where it was read.
+    cpu: u64,
+    read: bool,
+    waited: bool,
+    lost: bool,
+}
+
+impl Looked {
+    /// As flags of what lay before a call.
+    fn before(self) -> Flags {
+        self.flags(record::CPU_BEFORE, record::WAITED_BEFORE, record::LOST_BEFORE)
+    }
+
+    /// As flags of a call.
+    fn after(self) -> Flags {
+        self.flags(record::CPU_AFTER, record::WAITED_AFTER, record::LOST_AFTER)
+    }
+
+    fn flags(self, read: Flags, waited: Flags, lost: Flags) -> Flags {
+        let flag = |is: bool, flag: Flags| if is { flag } else { 0 };
+        flag(self.read, read) | flag(self.waited, waited) | flag(self.lost, lost)
+    }
+}
+
+/// The thread may have lost its processor before `now`. Reads its clock, unless that has just been done: a thread that waits
+/// again and again would do little else. Then the next look does, which comes at the next boundary. Where the kernel does
+/// not tell, the clock is read after everything that took long.
+#[cold]
+#[inline(never)]
+fn look(state: &mut State, now: u64) -> Looked {
+    let is_known = preemption::is_known();
+    if state.is_apart {
+        // The thread itself stands still: neither its mark nor this processor tells anything of it.
+        return Looked { lost: is_known, ..Looked::default() };
+    }
+    let since = if is_known { state.cpu_ticks } else { state.last_end.max(state.entered.start) };
+    let least = if is_known { clock::rarely_ticks() } else { clock::long_ticks() };
+    let mut looked = Looked::default();
+    if now.saturating_sub(since) > least && may_read_clocks(state) {
+        // Whatever happens from here on, while the clocks are read as well, the next look finds.
+        Mark::Told.put();
+        looked.cpu = clock::thread_cpu_ns();
+        let switches = clock::voluntary_switches();
+        (looked.read, looked.waited) = (true, switches != state.switches);
+        state.switches = switches;
+        state.cpu_ticks = clock::ticks();
+    } else {
+        looked.lost = is_known && !Mark::Unread.stands();
+        Mark::Unread.put();
+    }
+    looked
+}
+
+/// Tells that the call under way was entered, before something inside it is recorded.
+#[inline(always)]
+fn tell_entered(state: &mut State) {
+    if state.entered.start != 0 && !state.encoding.load(Ordering::Relaxed) {
+        write_entered(state);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn write_entered(state: &mut State) {
+    const OF_ENTRY: Flags = record::INNER | record::CPU_BEFORE | record::WAITED_BEFORE | record::LOST_BEFORE;
+    let Entered { start, cpu, call, flags } = core::mem::take(&mut state.entered);
+    let times = Times { cpu_before: cpu, ..Times::default() };
+    write(state, Call::Entered, flags & OF_ENTRY, times, start, 0, &[i64::from(call)], &[], &[]);
+}
+
+/// The calls under way have been left by a jump: what follows is not inside them. Those that have told of their entry say so.
+pub fn tell_left(state: &mut State) {
+    let was_told = core::mem::take(&mut state.entered).start == 0;
+    if was_told && !state.encoding.load(Ordering::Relaxed) {
+        note(state, Call::Entered, 0, &[0], &[]);
+    }
 }
 
 /// False in a handler that has interrupted the writing of a record, whose readings belong to that record's sequence, on a
@@ -108,28 +208,9 @@ fn outer_frame(state: &mut State, frame: usize) -> usize {
         }
     } else if state.is_stale(state.frame, frame) {
         state.frame = 0;
+        tell_left(state);
     }
     state.frame
-}
-
-/// CPU nanoseconds since the reading before. Sets `WAITED` when there was clearly less CPU time than wall time and
-/// the thread gave up its processor of its own accord.
-#[cold]
-#[inline(never)]
-fn read_cpu(state: &mut State, now: u64, flags: &mut u8) -> u64 {
-    let cpu = clock::thread_cpu_ns();
-    let used = cpu.saturating_sub(state.cpu_ns);
-    let elapsed = now.saturating_sub(state.cpu_ticks);
-    // The rate of the counter is not known here: "clearly less" is judged with a rate of 1.5 to 6 ticks per ns.
-    if used.saturating_mul(3) / 2 < elapsed {
-        let switches = clock::voluntary_switches();
-        if switches != state.switches {
-            *flags |= record::WAITED;
-        }
-        state.switches = switches;
-    }
-    (state.cpu_ns, state.cpu_ticks) = (cpu, clock::ticks());
-    used
 }
 
 impl Span {
@@ -170,9 +251,16 @@ impl Span {
             cpu_before: self.cpu_before,
             ..Times::default()
         };
-        if self.end - self.start > clock::long_ticks() && may_read_clocks(state) {
-            times.cpu_after = read_cpu_after(state, self.end, self.flags, &mut flags);
+        if state.entered.start != self.start {
+            // What lay before the call is told already.
+            flags &= !(record::CPU_BEFORE | record::WAITED_BEFORE | record::LOST_BEFORE);
         }
+        if !Mark::Told.stands() {
+            let looked = look(state, self.end);
+            flags |= looked.after();
+            times.cpu_after = looked.cpu;
+        }
+        state.entered.start = 0;
         if failed {
             flags |= record::FAILED;
         } else if let Some(position) = call.requested()
@@ -228,17 +316,27 @@ impl Span {
         let state = unsafe { &mut *self.state };
         let since = self.end.saturating_sub(state.last_end);
         self.start = self.end - clock::ticks_of(state.memory.mean_took()).min(since);
-        if since > clock::long_ticks() && may_read_clocks(state) {
-            self.cpu_before = read_cpu(state, self.start, &mut self.flags);
-            self.flags |= record::CPU_BEFORE;
+        if !Mark::Told.stands() {
+            let looked = look(state, self.end);
+            self.flags |= looked.before();
+            self.cpu_before = looked.cpu;
         }
+        // Its call does not matter: it is recorded next.
+        state.entered = Entered { start: self.start, ..Entered::default() };
     }
 
     /// Leaves the call without a record.
     #[inline(always)]
     pub fn forget(self) {
         // SAFETY: as in `leave`.
-        unsafe { (*self.state).frame = self.outer_frame };
+        unsafe {
+            (*self.state).frame = self.outer_frame;
+            (*self.state).entered.start = 0;
+        }
+        if self.flags & record::PROCESSOR_FLAGS != 0 {
+            // What a look has shown is on no record: the next one is to find the same.
+            Mark::take_down();
+        }
     }
 
     /// The thread's scratch memory, for this call.
@@ -248,7 +346,7 @@ impl Span {
     }
 
     /// The flags of a record that stands before the call, because it may not return.
-    pub fn began(&self) -> u8 {
+    pub fn began(&self) -> Flags {
         record::BEGAN | self.flags & record::INNER
     }
 
@@ -277,22 +375,13 @@ pub fn count_untimed<const N: usize>(state: &mut State, call: Call, numbers: &[i
     counted
 }
 
-/// A reading at the end of a long call. The flag `WAITED` stays what it says of the gap before the call.
-#[cold]
-#[inline(never)]
-fn read_cpu_after(state: &mut State, now: u64, entry_flags: u8, flags: &mut u8) -> u64 {
-    let cpu = read_cpu(state, now, flags);
-    *flags = (*flags & !record::WAITED) | (entry_flags & record::WAITED) | record::CPU_AFTER;
-    cpu
-}
-
 /// Appends a record to the thread's file, or keeps it aside if this is a handler that interrupted another append.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 fn write<const N: usize>(
     state: &mut State,
     call: Call,
-    flags: u8,
+    flags: Flags,
     mut times: Times,
     end: u64,
     outcome: i64,
@@ -315,6 +404,11 @@ fn write<const N: usize>(
         state.drop_one();
     } else {
         times.end = clock::units(end).saturating_sub(clock::units(state.last_end));
+        let told = if flags & (record::CPU_BEFORE | record::CPU_AFTER) != 0 {
+            since_reading(state.cpu_told, flags, &mut times)
+        } else {
+            state.cpu_told
+        };
         // SAFETY: there is room, the area behind the cursor is zero, and the macros that call this give as many
         // numbers, texts and lists as the table says (checked by the tests on every call).
         let bytes = unsafe {
@@ -322,6 +416,7 @@ fn write<const N: usize>(
         };
         state.cursor = at.wrapping_add(bytes);
         state.last_end = state.last_end.max(end);
+        state.cpu_told = told;
     }
     compiler_fence(Ordering::SeqCst);
     state.encoding.store(false, Ordering::Relaxed);
@@ -331,6 +426,20 @@ fn write<const N: usize>(
     if state.side_used.load(Ordering::Relaxed) != 0 {
         append_side_slots(state);
     }
+}
+
+/// From CPU times to what lies between them and the readings on record; the latest of them.
+#[cold]
+fn since_reading(mut told: u64, flags: Flags, times: &mut Times) -> u64 {
+    for (flag, cpu) in
+        [(record::CPU_BEFORE, &mut times.cpu_before), (record::CPU_AFTER, &mut times.cpu_after)]
+    {
+        if flags & flag != 0 {
+            let since = cpu.saturating_sub(told);
+            (told, *cpu) = (told + since, since);
+        }
+    }
+    told
 }
 
 /// Where the next record goes, as it is now.
@@ -354,7 +463,7 @@ fn is_amid_record(state: &mut State) -> bool {
 fn set_aside<const N: usize>(
     state: &mut State,
     call: Call,
-    flags: u8,
+    flags: Flags,
     times: Times,
     end: u64,
     outcome: i64,
@@ -364,7 +473,7 @@ fn set_aside<const N: usize>(
 ) {
     let index = state.side_used.load(Ordering::Relaxed);
     // CPU readings belong to the thread's sequence of them, which a handler does not take part in.
-    let flags = (flags & !(record::CPU_BEFORE | record::CPU_AFTER | record::WAITED)) | record::SIGNAL;
+    let flags = (flags & !record::PROCESSOR_FLAGS) | record::SIGNAL;
     if index >= SIDE_SLOTS || record::room(texts, list) > size_of_val(&state.side[0].record) {
         return state.drop_one();
     }
@@ -417,9 +526,25 @@ fn append_one(state: &mut State, index: usize, end: u64, took: u64, bytes: usize
 }
 
 /// Writes a record that belongs to no real call, or that stands before a call which may not return.
-pub fn note<const N: usize>(state: &mut State, call: Call, flags: u8, numbers: &[i64; N], texts: &[&[u8]]) {
+pub fn note<const N: usize>(
+    state: &mut State,
+    call: Call,
+    mut flags: Flags,
+    numbers: &[i64; N],
+    texts: &[&[u8]],
+) {
+    let kept = Mark::Told.stands();
+    if state.frame != 0 {
+        tell_entered(state);
+    }
     let now = clock::ticks();
-    write(state, call, flags, Times::default(), now, 0, numbers, texts, &[]);
+    let mut times = Times::default();
+    if !kept {
+        let looked = look(state, now);
+        flags |= looked.before();
+        times.cpu_before = looked.cpu;
+    }
+    write(state, call, flags, times, now, 0, numbers, texts, &[]);
 }
 
 /// errno as it is now, for a record of a failure.

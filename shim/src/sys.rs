@@ -52,7 +52,7 @@ macro_rules! syscalls {
 
 /// The system calls that this library may make besides those of the program.
 pub fn own_calls() -> impl Iterator<Item = c_long> {
-    const OTHERS: [c_long; 12] = [
+    const OTHERS: [c_long; 13] = [
         libc::SYS_clone,
         libc::SYS_close_range,
         libc::SYS_exit,
@@ -63,6 +63,7 @@ pub fn own_calls() -> impl Iterator<Item = c_long> {
         libc::SYS_rename,
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
+        libc::SYS_sched_getaffinity,
         libc::SYS_sigaltstack,
         libc::SYS_unshare,
     ];
@@ -94,6 +95,8 @@ syscalls! {
     mkdir = SYS_mkdir(path: *const u8, mode: u32);
     /// fstat(2)
     fstat = SYS_fstat(fd: c_int, stat: *mut libc::stat);
+    /// stat(2)
+    stat = SYS_stat(path: *const u8, stat: *mut libc::stat);
     /// fcntl(2)
     fcntl = SYS_fcntl(fd: c_int, command: c_int, argument: usize);
     /// getdents64(2)

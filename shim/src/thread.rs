@@ -7,8 +7,10 @@
 use crate::apart;
 use crate::clock;
 use crate::interruption::Interruptions;
+use crate::living;
+use crate::preemption;
 use crate::process;
-use crate::span::Span;
+use crate::span::{Entered, Span};
 use crate::sys;
 use crate::tls;
 use core::ffi::c_int;
@@ -17,10 +19,13 @@ use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::memory::Writer;
 use syn_trace::record;
 
-/// Bytes of a new trace file: the header and the first records.
-const FIRST_BYTES: usize = 64 << 10;
-/// Bytes by which a file grows.
-const GROW_BYTES: usize = 1 << 20;
+/// Bytes of a new trace file: the header and the first records. Most processes need no more.
+const FIRST_BYTES: usize = 16 << 10;
+/// The fewest and the most bytes by which a file grows; in between it grows by what it has.
+const GROW_BYTES: (usize, usize) = (64 << 10, 1 << 20);
+/// A file is cut at its end only where more than this is left: giving blocks back takes a disk file system milliseconds,
+/// several times as long as a short process lives.
+const LEFT_BYTES: usize = 64 << 10;
 /// Records that signal handlers could not append because they interrupted the writing of another one. A timer that runs
 /// out faster than its handler returns interrupts the same one again and again. Memory that is not used costs nothing.
 pub const SIDE_SLOTS: usize = 256;
@@ -79,8 +84,10 @@ pub struct State {
     pub encoding: AtomicBool,
     /// Side slots in use.
     pub side_used: AtomicUsize,
-    /// CPU time at the latest reading, nanoseconds.
-    pub cpu_ns: u64,
+    /// The innermost call under way, while nothing inside it is on record.
+    pub entered: Entered,
+    /// CPU time up to the latest reading that is on record, nanoseconds.
+    pub cpu_told: u64,
     /// Ticks at the latest reading.
     pub cpu_ticks: u64,
     /// Voluntary context switches at the latest reading of them.
@@ -107,6 +114,8 @@ pub struct State {
     pub suppressed_by: usize,
     /// What that is when no call is under way: 0, or one of the marks above.
     pub resting: usize,
+    /// Where the thread stands among the [`living`].
+    place: usize,
     name: [u8; NAME_BYTES],
     /// What the trace says already.
     pub memory: Writer,
@@ -290,7 +299,8 @@ impl State {
         let moved = apart::apart(|| {
             let used = self.window_offset + (self.cursor as u64 - self.window as u64);
             let offset = used & !(PAGE as u64 - 1);
-            let length = GROW_BYTES.max((bytes + PAGE).next_multiple_of(PAGE));
+            let usual = (used as usize).next_multiple_of(PAGE).clamp(GROW_BYTES.0, GROW_BYTES.1);
+            let length = usual.max((bytes + PAGE).next_multiple_of(PAGE));
             let window = allocate_and_map(open(room, &name, 0)?, offset, length)?;
             self.use_window(window, used, offset, length);
             Ok(())
@@ -326,19 +336,24 @@ impl State {
         }
     }
 
-    /// Ends recording on this thread; what was written stays, the file is cut behind it.
+    /// Ends recording on this thread; what was written stays, and the file is cut behind it where that is worth it.
     pub fn stop(&mut self, state: u32) {
         if self.stopped || !self.is_whole() {
             return;
         }
         self.take_pair();
+        self.note_end(state);
         self.set_header_state(state);
         self.stopped = state != header::STATE_PROCESS_ENDED;
         // A handler's record must find no room in what is cut off.
         sys::without_signals(|| {
             let used = self.window_offset + (self.cursor as u64 - self.window as u64);
+            let left = self.limit as usize - self.cursor as usize;
             // The next record, if there is one after all (an `execve` that failed), has to map the file again.
             self.limit = self.cursor;
+            if left <= LEFT_BYTES {
+                return; // Zeros behind the records mean the same.
+            }
             let name = self.name;
             process::with_path(self.path_room(), &name, |path| {
                 // SAFETY: the path ends with a zero byte. A failure leaves zeros behind the records, which mean the same.
@@ -354,7 +369,20 @@ impl State {
             return self.stop(header::STATE_PROCESS_ENDED);
         }
         self.take_pair();
+        self.note_end(header::STATE_PROCESS_ENDED);
         self.set_header_state(header::STATE_PROCESS_ENDED);
+    }
+
+    /// Notes when the thread ended, and with the process all others as well, and what CPU time they have used.
+    fn note_end(&mut self, state: u32) {
+        if process::is_confined() {
+            return;
+        }
+        if state == header::STATE_PROCESS_ENDED {
+            living::end_all();
+            self.header().process_cpu_ns.store(clock::process_cpu_ns(), Ordering::Relaxed);
+        }
+        living::end(self.header(), clock::ticks(), clock::thread_cpu_ns());
     }
 
     fn is_within_reach(&mut self) -> bool {
@@ -366,6 +394,9 @@ impl State {
 
     /// The image was not replaced.
     pub fn replacement_failed(&mut self) {
+        living::go_on();
+        self.header().process_cpu_ns.store(0, Ordering::Relaxed);
+        self.header().end_ticks.store(0, Ordering::Relaxed);
         if !self.stopped {
             self.set_header_state(header::STATE_RECORDING);
         }
@@ -386,6 +417,9 @@ impl State {
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
+        if !living::leave(self.place, self.header) {
+            return; // Somebody is about to write to the header: it stays.
+        }
         let (window, window_bytes, header) = (self.window as usize, self.window_bytes, self.header as usize);
         let this = (&raw mut *self) as usize;
         // SAFETY: nobody uses the state after this; the addresses were copied out of it first.
@@ -579,7 +613,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     this.fork_follows(false);
     // SAFETY: no arguments.
     let tid = unsafe { sys::gettid() } as u32;
-    let began = clock::pair();
+    let (began, started_cpu_ns) = (clock::pair(), clock::thread_cpu_ns());
     write_name(&mut this.name, process::pid(), tid, began.monotonic_ns);
     let name = this.name;
     // Readers look for whole extensions: the file gets its own when its header is whole, so that a thread which is
@@ -600,7 +634,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
         return None;
     };
     this.header = window.cast();
-    process::fill_header(this.header(), tid, began);
+    process::fill_header(this.header(), tid, began, started_cpu_ns);
     let (from, to) = this.path_room().split_at_mut(PATH_BYTES / 2);
     let _ = process::with_path(from, &name[..whole - 1], |from| {
         process::with_path(to, &name, |to| {
@@ -612,8 +646,10 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     this.cursor = window.wrapping_add(HEADER_BYTES);
     this.stack = stack;
     this.last_end = began.ticks;
-    (this.cpu_ns, this.cpu_ticks, this.switches) =
-        (clock::thread_cpu_ns(), clock::ticks(), clock::voluntary_switches());
+    (this.cpu_told, this.cpu_ticks, this.switches) =
+        (started_cpu_ns, began.ticks, clock::voluntary_switches());
+    this.entered = Entered::default();
+    this.place = living::join(this.header);
     this.next_pair = began.ticks + 100_000;
     compiler_fence(Ordering::Release);
     this.mark = MARK;
@@ -621,6 +657,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
         FIRST_HEADER.store(this.header, Ordering::Relaxed);
     }
     process::first_records(this, tid, creator, frame);
+    preemption::Mark::Told.put();
     Some(state)
 }
 
@@ -658,5 +695,5 @@ pub fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
     }
 }
 
-const _: () = assert!(FIRST_BYTES - HEADER_BYTES > record::MAX_RECORD_BYTES && HEADER_BYTES <= PAGE);
+const _: () = assert!(FIRST_BYTES.is_multiple_of(PAGE) && HEADER_BYTES <= PAGE);
 const _: () = assert!(size_of::<SideSlot>() == SIDE_BYTES);

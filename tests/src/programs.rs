@@ -24,11 +24,21 @@ const WITHOUT_MPI: &[&str] = &[
     "privileged",
     "interrupted",
     "libc_surface",
+    "time/calls",
+    "time/signals",
+    "time/sync",
+    "time/processes",
+    "time/threads",
+    "time/openmp",
+    "time/load",
 ];
 
 /// What a program or library is linked with besides libc.
-const LIBRARIES: &[(&str, &[&str])] =
-    &[("aio_surface", &["-laio", "-luring"]), ("constructing_first", &["-Wl,-z,initfirst"])];
+const LIBRARIES: &[(&str, &[&str])] = &[
+    ("aio_surface", &["-laio", "-luring"]),
+    ("constructing_first", &["-Wl,-z,initfirst"]),
+    ("time/openmp", &["-fopenmp"]),
+];
 
 /// One builder at a time in this process. Builders in other processes do no harm: each has a file of its own
 /// and moves it into place when it is whole.
@@ -43,7 +53,8 @@ enum Variant {
     Library,
 }
 
-/// The program `tests/programs/<name>.c`, `.cpp`, `.f90`, `.f` or `.go`, or made of all C files in the folder `<name>`.
+/// The program `tests/programs/<name>.c`, `.cpp`, `.f90`, `.f` or `.go`, or made of all C files in the folder `<name>`; the
+/// name may have a folder in it.
 ///
 /// # Panics
 /// When there is no such program, its compiler is missing, or it does not compile.
@@ -113,7 +124,8 @@ fn built(name: &str, variant: Variant) -> PathBuf {
         }
     };
     if modified(&binary).is_none_or(|built| built <= sources.newest) {
-        std::fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
+        let folder = binary.parent().expect("a program lies in a folder");
+        std::fs::create_dir_all(folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
         compile(name, &sources.compiled, variant, &binary);
     }
     binary
@@ -128,6 +140,7 @@ struct Sources {
 impl Sources {
     fn of(programs: &Path, name: &str) -> Sources {
         let own_folder = programs.join(name);
+        let folder_above = own_folder.parent().expect("a program lies in a folder");
         let single =
             ["c", "cpp", "f90", "f", "go"].map(|extension| programs.join(format!("{name}.{extension}")));
         let compiled = match single.into_iter().find(|file| file.is_file()) {
@@ -135,7 +148,7 @@ impl Sources {
             None => files_with(&own_folder, "c"),
         };
         assert!(!compiled.is_empty(), "there is no test program {name} in {}", programs.display());
-        let headers = [files_with(programs, "h"), files_with(&own_folder, "h")].concat();
+        let headers = [programs, folder_above, &own_folder].map(|folder| files_with(folder, "h")).concat();
         let newest = compiled.iter().chain(&headers).filter_map(|file| modified(file)).max();
         Sources { compiled, newest: newest.expect("the sources have a time of modification") }
     }

@@ -89,4 +89,4 @@ pub fn copies() -> Job {
 }
 
 /// What the launchers of these jobs are called: of them only process creation is recorded.
-pub const LAUNCHERS: [&str; 5] = ["mpirun", "orterun", "mpiexec.hydra", "hydra_pmi_proxy", "dash"];
+pub const LAUNCHERS: [&str; 4] = ["mpirun", "orterun", "mpiexec.hydra", "hydra_pmi_proxy"];

@@ -49,6 +49,11 @@ impl Recording {
         replay.arg("--report").arg(self.file("report.json"))
     }
 
+    /// Whether descriptors were replaced: a `dup2` closes what was there, for which the plan has a `close`.
+    fn redirects(&self) -> bool {
+        Dump::of(&self.run).0.iter().any(|seen| seen.call == "dup2")
+    }
+
     /// The calls on the application's own files, by the class in which they are replayed.
     fn recorded(&self) -> BTreeMap<&'static str, Tally> {
         let work = self.file("work").display().to_string();
@@ -75,14 +80,14 @@ impl Recording {
     }
 }
 
-/// The class in which a recorded call is replayed. A descriptor that a process has from its parent is opened there.
+/// The class in which a recorded call is replayed.
 fn class_of(call: &str) -> Option<&'static str> {
     Some(match call {
         "read" | "readv" => "read",
         "write" | "writev" => "write",
         "pread" | "preadv" => "pread",
         "pwrite" | "pwritev" => "pwrite",
-        "open" | "openat" | "creat" | "inherited-fd" => "open",
+        "open" | "openat" | "creat" => "open",
         "close" => "close",
         "fsync" => "fsync",
         "ftruncate" => "ftruncate",
@@ -94,6 +99,17 @@ fn class_of(call: &str) -> Option<&'static str> {
 fn json(file: &Path) -> Value {
     let text = std::fs::read(file).unwrap_or_else(|e| panic!("cannot read {}: {e}", file.display()));
     serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// What a shell's child reads and writes where its redirection points, at a position that processes share, the replay reads
+/// and writes at that position.
+fn fold_positions(classes: &mut BTreeMap<&'static str, Tally>) {
+    for (at_position, plain) in [("pread", "read"), ("pwrite", "write")] {
+        if let Some(tally) = classes.remove(at_position) {
+            let sum = classes.entry(plain).or_default();
+            (sum.calls, sum.bytes) = (sum.calls + tally.calls, sum.bytes + tally.bytes);
+        }
+    }
 }
 
 /// What the replay did, as its report tells it.
@@ -110,10 +126,18 @@ fn replayed(report: &Value) -> BTreeMap<&'static str, Tally> {
 fn check_replay(recording: &Recording, outcome: &Outcome) -> Value {
     let report = json(&recording.file("report.json"));
     assert_eq!(report["divergences"]["total"], 0, "{report:#}");
-    assert_eq!(replayed(&report), recording.recorded(), "replayed (left) and recorded");
+    let (mut replayed, mut recorded) = (replayed(&report), recording.recorded());
+    if recording.redirects() {
+        fold_positions(&mut replayed);
+        fold_positions(&mut recorded);
+        let closes = |of: &mut BTreeMap<_, Tally>| of.remove("close").map_or(0, |close: Tally| close.calls);
+        let (replayed, recorded) = (closes(&mut replayed), closes(&mut recorded));
+        assert!(replayed >= recorded, "{replayed} closes replayed, {recorded} recorded");
+    }
+    assert_eq!(replayed, recorded, "replayed (left) and recorded");
     let left: Vec<_> = recording.file("storage").read_dir().expect("the storage").collect();
     assert!(left.is_empty(), "left on the storage: {left:?}");
-    assert!(outcome.stdout.contains("all operations came out as recorded"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("operations came out as recorded"), "{}", outcome.stdout);
     report
 }
 
@@ -193,6 +217,43 @@ fn lammps() {
 fn programs_without_mpi() {
     let script = "seq 1 5000 > numbers && sort -r numbers -o sorted && gzip -n sorted && gzip -t sorted.gz";
     whole_way(&Job::new("sh").args(["-c", script]), 0, &[("process-create", 3)]);
+}
+
+/// The I/O of a loop is the shell's own: redirections, `echo`, `read`.
+#[test]
+fn loops_of_a_shell() {
+    let script = "i=0; while [ $i -lt 40 ]; do echo line $i >>log; i=$((i+1)); done
+        while read line; do echo \"<$line>\"; done <log >out
+        (cat out; echo end) >all";
+    for shell in ["sh", "bash"] {
+        let recording = whole_way(&Job::new(shell).args(["-c", script]), 0, &[("process-create", 2)]);
+        let recorded = recording.recorded();
+        assert!(recorded["open"].calls >= 43, "{shell}: {recorded:?}");
+        assert!(
+            recorded["write"].calls >= 81 && recorded["write"].bytes >= 3 * 40 * 7,
+            "{shell}: {recorded:?}"
+        );
+        assert!(recorded["read"].bytes >= 2 * 40 * 7, "{shell}: {recorded:?}");
+    }
+}
+
+/// A shell between the launcher and each rank, and one in front of the launcher: one run folder, and ranks.
+#[test]
+fn shells_around_ranks() {
+    let inner = format!(
+        "echo starts >>$OMPI_COMM_WORLD_RANK$PMI_RANK.log; {} --fsync; true",
+        program("pseudo").display()
+    );
+    let wrapper = r#"echo began >job.log; "$@"; echo ended >>job.log"#;
+    let job = Job::new("sh").args(["-c", wrapper, "wrapper"]);
+    let job = job.followed_by(&mpirun(2).args(["sh", "-c"]).arg(inner));
+    let recording = Recording::of(&job);
+    let merged = recording.merge("app.syn");
+    assert_eq!((&merged["ranks"], &merged["dropped"]), (&2.into(), &0.into()), "{merged:#}");
+    assert!(merged["edges"]["collective"]["found"].as_u64().is_some_and(|found| found >= 2), "{merged:#}");
+    assert_eq!(recording.file("runs").read_dir().expect("a folder of runs").count(), 1);
+    let outcome = recording.replay().run_in(Path::new("/")).succeeded();
+    check_replay(&recording, &outcome);
 }
 
 /// The bytes of a copy are moved in the kernel, and no MPI is in it.

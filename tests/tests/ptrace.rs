@@ -74,7 +74,7 @@ fn seen_by_kernel(output: &Path, work: &Path) -> Vec<Moved> {
     let mut threads: BTreeMap<u32, Moved> = BTreeMap::new();
     strace::for_each_call(output, work, |caller, call| {
         let Some(direction) = Direction::of(&call.name) else { return };
-        // Of launchers and shells only process creation is recorded.
+        // Of launchers only process creation is recorded.
         if caller.program.file_name().is_some_and(|name| LAUNCHERS.iter().any(|launcher| name == *launcher)) {
             return;
         }

@@ -280,6 +280,9 @@ calls! {
     /// The requests `FICLONE` and `FICLONERANGE` of ioctl(2), as `cp --reflink` makes them. `count` is what was cloned, also
     /// where the request says "to the end of the file"; `FIDEDUPERANGE`, which moves nothing, is an `ioctl`.
     77 CloneRange "ioctl_ficlonerange" Posix (src_fd: Fd, dest_fd: Fd, src_offset: Offset, dest_offset: Offset, count: Bytes);
+    /// Not a call: the call with this number has been entered, and something inside it is on record before it. Its own
+    /// record follows when it returns; what lay before it is told here.
+    78 Entered "call-entered" Process (call: Int);
 
     /// Not a call: the first record of a process image.
     80 ProcessStart "process-start" Process (ppid: Pid, exe: Path, cwd: Path, command: Text);
@@ -584,6 +587,18 @@ static SHAPES: [[u8; 4]; NUMBERS] = {
     shapes
 };
 
+/// The interface of every call by its number. The shim asks for nothing else of the table above, whose names and addresses
+/// would be a quarter of what the loader relocates in every process.
+static LAYERS: [Layer; NUMBERS] = {
+    let mut layers = [Layer::Posix; NUMBERS];
+    let mut index = 0;
+    while index < Call::ALL.len() {
+        layers[Call::ALL[index] as usize] = Call::ALL[index].info().layer;
+        index += 1;
+    }
+    layers
+};
+
 impl Call {
     /// The libc or MPI name.
     pub const fn name(self) -> &'static str {
@@ -591,8 +606,8 @@ impl Call {
     }
     /// The interface the call belongs to.
     #[inline(always)]
-    pub const fn layer(self) -> Layer {
-        self.info().layer
+    pub fn layer(self) -> Layer {
+        LAYERS[self as usize]
     }
     /// What a record of the call holds.
     pub const fn args(self) -> &'static [Arg] {

@@ -8,7 +8,7 @@ use crate::launchers::is_launcher;
 pub enum Extent {
     /// Every call.
     Everything,
-    /// Process creation alone: it is a launcher or a shell, and nobody has asked for more.
+    /// Process creation alone: it is a launcher, and nobody has asked for more.
     OfLauncher,
     /// Process creation alone: the user leaves it out.
     LeftOut,
@@ -96,10 +96,18 @@ mod tests {
 
     #[test]
     fn launchers_are_recorded_when_asked_for() {
-        assert_eq!(Choice::default().extent(b"/bin/sh"), Extent::OfLauncher);
-        assert_eq!(only(b"sh").extent(b"/bin/sh"), Extent::Everything);
-        assert_eq!(only(b"cat").extent(b"/bin/sh"), Extent::LeftOut);
-        assert_eq!(Choice::default().extent(b"/bin/cat"), Extent::Everything);
+        let orted = b"/usr/bin/orted";
+        assert_eq!(Choice::default().extent(orted), Extent::OfLauncher);
+        assert_eq!(only(b"orted").extent(orted), Extent::Everything);
+        assert_eq!(only(b"cat").extent(orted), Extent::LeftOut);
+    }
+
+    #[test]
+    fn shells_are_programs_like_any_other() {
+        for program in [&b"/bin/sh"[..], b"/usr/bin/bash", b"/usr/bin/env", b"/bin/cat"] {
+            assert_eq!(Choice::default().extent(program), Extent::Everything);
+        }
+        assert_eq!(except(b"sh").extent(b"/bin/sh"), Extent::LeftOut);
     }
 
     #[test]

@@ -38,12 +38,12 @@ pub struct Craft {
     records: Vec<u8>,
     memory: Box<Writer>,
     end_ns: u64,
-    flags: u8,
+    flags: record::Flags,
     cpu: (Option<u64>, Option<u64>),
 }
 
 impl Craft {
-    /// A thread of process `pid` on the host `node0`, which starts at 0 and has ended in an orderly way.
+    /// A thread of process `pid` on the host `node0`, which starts at 0; how it ended is not on record.
     pub fn new(pid: u32, tid: u32) -> Craft {
         let start = ClockPair { ticks: MONOTONIC_START_NS, monotonic_ns: MONOTONIC_START_NS };
         let header = Header {
@@ -55,14 +55,14 @@ impl Craft {
             ppid: 1,
             tick_shift: 0,
             clock: header::CLOCK_MONOTONIC,
-            state: header::STATE_THREAD_ENDED.into(),
+            state: header::STATE_RECORDING.into(),
             latest_index: 0.into(),
             mpi: header::MPI_NONE.into(),
             rank: (-1).into(),
             ranks: 0.into(),
             gap_cost_ticks: 0,
             call_cost_ticks: 0,
-            capabilities: (header::SEES_LIBC_INTERNAL | header::SEES_MPI).into(),
+            capabilities: (header::SEES_LIBC_INTERNAL | header::SEES_MPI | header::SEES_PREEMPTION).into(),
             process_start_ns: MONOTONIC_START_NS,
             start_realtime_ns: REALTIME_START_NS,
             start,
@@ -70,6 +70,12 @@ impl Craft {
             dropped: 0.into(),
             boot_id: *b"crafted-boot-id.",
             host: [0; 64],
+            start_cpu_ns: 0,
+            process_cpu_ns: 0.into(),
+            end_ticks: 0.into(),
+            end_cpu_ns: 0.into(),
+            reading_cost_ticks: 0,
+            processors: 0,
         };
         let craft = Craft {
             header,
@@ -123,8 +129,8 @@ impl Craft {
         self
     }
 
-    /// The next call gets these further flags of [`crate::record`]: `INNER`, `WAITED`, `SIGNAL`, `BEGAN`.
-    pub fn flags(mut self, flags: u8) -> Craft {
+    /// The next call gets these further flags of [`crate::record`]: `INNER`, `SIGNAL`, `BEGAN`, `WAITED_…`, `LOST_…`.
+    pub fn flags(mut self, flags: record::Flags) -> Craft {
         self.flags = flags;
         self
     }
@@ -187,7 +193,7 @@ impl Craft {
     fn record(
         mut self,
         call: Call,
-        flag: u8,
+        flag: record::Flags,
         (start_ns, took_ns): (u64, u64),
         outcome: i64,
         numbers: &[i64],
@@ -229,6 +235,10 @@ impl Craft {
         bytes.resize(header::HEADER_BYTES, 0);
         bytes.extend_from_slice(&self.records);
         bytes.resize(bytes.len() + 64, 0);
+        if self.header.state.load(Relaxed) == header::STATE_RECORDING {
+            // A file that was not ended has whole pages.
+            bytes.resize(bytes.len().next_multiple_of(4096), 0);
+        }
         bytes
     }
 
@@ -250,7 +260,7 @@ fn append(
     memory: &mut Writer,
     records: &mut Vec<u8>,
     call: Call,
-    flags: u8,
+    flags: record::Flags,
     times: Times,
     outcome: i64,
     numbers: &[i64],

@@ -28,7 +28,7 @@ mod sockets;
 mod table;
 mod transfers;
 
-pub use open_file::OpenFile;
+pub use open_file::{OpenFile, Position};
 
 use crate::calls::{Call, MAX_NUMBERS};
 use crate::reader::Event;
@@ -127,6 +127,23 @@ impl Descriptors {
     #[inline]
     pub fn descriptor(&self, fd: i32) -> Option<OpenId> {
         self.table.get(fd)
+    }
+
+    /// The descriptors in use, rising.
+    pub fn in_use(&self) -> Vec<i32> {
+        self.table.used(0, i32::MAX)
+    }
+
+    /// Where an open file stands.
+    pub fn position(&self, id: OpenId) -> Position {
+        let file = &self.files[id as usize];
+        Position { offset: file.offset, end: file.end }
+    }
+
+    /// Another process has the same open file, and has left it at this position.
+    pub fn share(&mut self, id: OpenId, position: Position) {
+        let file = &mut self.files[id as usize];
+        (file.offset, file.end, file.shared) = (position.offset, position.end, true);
     }
 
     /// Follows one event, whose call was entered at `began_ns` on an axis that all threads of the process share

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// The first eight bytes of a thread file.
 pub const MAGIC: [u8; 8] = *b"SYNTRACE";
 /// The format version this code writes, and the only one it reads.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes of the header; the records follow it.
 pub const HEADER_BYTES: usize = 512;
 
@@ -28,12 +28,15 @@ pub const STATE_STOPPED: u32 = 3;
 
 /// `capabilities`: libc's own calls are seen (entry detours are in place).
 pub const SEES_LIBC_INTERNAL: u64 = 1;
-/// `capabilities`: only process creation is recorded, because the program is a launcher or a shell.
+/// `capabilities`: only process creation is recorded, because the program is a launcher or is left out by choice.
 pub const PROCESS_ONLY: u64 = 2;
 /// `capabilities`: the MPI entry points are recorded.
 pub const SEES_MPI: u64 = 4;
 /// `capabilities`: recorded from outside, by ptrace(2): system calls, and no calls of libraries.
 pub const BY_PTRACE: u64 = 8;
+/// `capabilities`: it is known of every stretch whether the thread kept its processor (rseq(2)); without it, short
+/// stretches are taken to have kept it.
+pub const SEES_PREEMPTION: u64 = 16;
 
 /// `mpi`: which implementation was found at `MPI_Init`.
 pub const MPI_NONE: u32 = 0;
@@ -110,6 +113,18 @@ pub struct Header {
     pub boot_id: [u8; 16],
     /// Host name, padded with zeros.
     pub host: [u8; 64],
+    /// CPU time of the thread when its recording started, nanoseconds: CPU readings count on from it.
+    pub start_cpu_ns: u64,
+    /// CPU time of the whole process, in the file of the thread that ended it or replaced its image; 0 in others.
+    pub process_cpu_ns: AtomicU64,
+    /// When the thread ended, or was ended with its process; 0 where nobody knows.
+    pub end_ticks: AtomicU64,
+    /// CPU time of the thread then, nanoseconds.
+    pub end_cpu_ns: AtomicU64,
+    /// Ticks that a CPU reading takes.
+    pub reading_cost_ticks: u32,
+    /// Processors that were online.
+    pub processors: u32,
 }
 
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);

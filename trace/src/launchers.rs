@@ -1,4 +1,5 @@
-//! Programs that start others and have no I/O of their own worth replaying: of them only process creation is recorded.
+//! Programs that start the ranks of a parallel job and forward what they print: of them only process creation is recorded.
+//! Everything else is a program like any other, shells too: a redirection is a shell's own `open`, `read` its own `read`.
 
 /// Their file names.
 const LAUNCHERS: &[&[u8]] = &[
@@ -6,40 +7,23 @@ const LAUNCHERS: &[&[u8]] = &[
     b"mpiexec",
     b"mpirun.openmpi",
     b"mpiexec.openmpi",
+    b"mpirun.mpich",
+    b"mpiexec.mpich",
     b"mpiexec.hydra",
     b"orterun",
     b"orted",
     b"prterun",
+    b"prun",
     b"prte",
     b"prted",
     b"hydra_pmi_proxy",
+    b"hydra_bstrap_proxy",
+    b"hydra_nameserver",
     b"srun",
     b"slurmstepd",
-    b"sh",
-    b"bash",
-    b"dash",
-    b"ash",
-    b"zsh",
-    b"ksh",
-    b"csh",
-    b"tcsh",
-    b"fish",
-    b"env",
-    b"nice",
-    b"nohup",
-    b"setsid",
-    b"stdbuf",
-    b"taskset",
-    b"numactl",
-    b"time",
-    b"timeout",
-    b"strace",
-    b"ltrace",
-    b"gdb",
-    b"perf",
 ];
 
-/// True for the program file of a launcher or shell.
+/// True for the program file of a launcher.
 pub fn is_launcher(exe: &[u8]) -> bool {
     let name = exe.rsplit(|&byte| byte == b'/').next().unwrap_or(exe);
     LAUNCHERS.contains(&name)

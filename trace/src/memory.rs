@@ -11,7 +11,7 @@
 //! the trace, since it only names what it has written since.
 
 use crate::calls::Call;
-use crate::record::{BEGAN, COMPLETE, FAILED, INNER, Text, Times};
+use crate::record::{BEGAN, COMPLETE, FAILED, Flags, INNER, Text, Times};
 use crate::repeats::Repeats;
 
 /// How many bodies are remembered.
@@ -26,7 +26,7 @@ pub const TEXTS: usize = 64;
 /// The lengths of heads and texts that are remembered, bytes.
 pub const TEXT_BYTES: core::ops::RangeInclusive<usize> = 4..=127;
 /// The flags that belong to a body; the others belong to one record of it.
-pub const BODY_FLAGS: u8 = FAILED | INNER | COMPLETE | BEGAN;
+pub const BODY_FLAGS: Flags = FAILED | INNER | COMPLETE | BEGAN;
 
 const BODY_FACTORS: [u64; WORDS] = [
     0x9e37_79b9_7f4a_7c15,
@@ -58,7 +58,7 @@ impl<'a, const N: usize> Body<'a, N> {
     #[inline(always)]
     pub(crate) fn of(
         call: Call,
-        flags: u8,
+        flags: Flags,
         outcome: i64,
         numbers: &'a [i64; N],
         list: &'a [i64],
@@ -287,7 +287,7 @@ pub struct Reader<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'a> {
     pub(crate) call: Call,
-    pub(crate) flags: u8,
+    pub(crate) flags: Flags,
     /// From the outcome on.
     pub(crate) rest: &'a [u8],
 }

@@ -35,7 +35,7 @@ pub use unpack::unpack;
 /// The first bytes of a packed file.
 pub const MAGIC: [u8; 8] = *b"SYNPACK\n";
 /// The version of the packed format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// How a packed file is called: as the first trace in it, with this extension.
 pub const EXTENSION: &str = "pack";
 /// How many bits behind the leading one are kept of a time.

@@ -81,6 +81,8 @@ pub enum TraceError {
 pub struct ThreadTrace {
     path: PathBuf,
     map: memmap2::Mmap,
+    /// It was unpacked: what stood behind its records is gone, and its packed file has a checksum.
+    was_packed: bool,
 }
 
 /// One call of one thread.
@@ -89,7 +91,7 @@ pub struct Event<'a> {
     /// Which call.
     pub call: Call,
     /// See [`crate::record`] for the flags.
-    pub flags: u8,
+    pub flags: record::Flags,
     /// Units from the header's start to the entry of the call.
     pub start: u64,
     /// Units from the header's start to the return of the call.
@@ -115,7 +117,7 @@ pub struct Event<'a> {
 impl Event<'_> {
     /// True when `flag` of [`crate::record`] is set.
     #[inline]
-    pub fn has(&self, flag: u8) -> bool {
+    pub fn has(&self, flag: record::Flags) -> bool {
         self.flags & flag != 0
     }
     /// The integer argument `name`, if the call has one.
@@ -134,6 +136,11 @@ impl Event<'_> {
 pub enum Ending {
     /// After a whole record.
     Whole,
+    /// After a whole record, but more followed it when the file was recorded.
+    CutBetween {
+        /// Where the file ends, bytes.
+        bytes: u64,
+    },
     /// Inside a record; everything before it was read.
     CutOff {
         /// Where the record begins, bytes.
@@ -179,7 +186,7 @@ impl ThreadTrace {
         // one short under a running reader gets SIGBUS, as with any mapped file.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
         if !pack::is_packed(&map) {
-            return Ok(vec![ThreadTrace::new(path, map)]);
+            return Ok(vec![ThreadTrace::new(path, map, false)]);
         }
         let members = pack::unpack(&map);
         let members = members.map_err(|fault| TraceError::Packed { path: path.clone(), fault })?;
@@ -187,12 +194,12 @@ impl ThreadTrace {
         let open = |member: pack::Member| {
             let path = folder.join(&member.name);
             let map = in_memory(&path, &member.bytes)?;
-            ThreadTrace::new(path, map)
+            ThreadTrace::new(path, map, true)
         };
         Ok(members.into_iter().map(open).collect())
     }
 
-    fn new(path: PathBuf, map: memmap2::Mmap) -> Result<ThreadTrace, TraceError> {
+    fn new(path: PathBuf, map: memmap2::Mmap, was_packed: bool) -> Result<ThreadTrace, TraceError> {
         let bytes = map.len() as u64;
         let front = map.len().min(header::MAGIC.len());
         if map.iter().take(header::HEADER_BYTES).all(|&byte| byte == 0) {
@@ -205,7 +212,7 @@ impl ThreadTrace {
         if map.len() < header::HEADER_BYTES {
             return Err(TraceError::Short { path, bytes });
         }
-        let trace = ThreadTrace { path, map };
+        let trace = ThreadTrace { path, map, was_packed };
         let header = trace.header();
         match header.version {
             header::VERSION => {}
@@ -260,14 +267,33 @@ impl ThreadTrace {
     /// The events in the order in which their calls returned.
     pub fn events(&self) -> Events<'_> {
         Events {
-            all: &self.map,
+            trace: self,
             rest: &self.map[header::HEADER_BYTES..],
             memory: Box::default(),
             end: 0,
+            is_closed: false,
             ending: None,
         }
     }
+
+    /// False where the header, or the length of the file, shows that more followed. `is_closed`: the records end with that of
+    /// an end.
+    fn reaches_its_end(&self, is_closed: bool) -> bool {
+        let header = self.header();
+        match header.state.load(Ordering::Acquire) {
+            // The recorder reserves whole pages, and cuts the file behind the last record only when it ends it.
+            header::STATE_RECORDING => self.was_packed || self.bytes().is_multiple_of(PAGE),
+            header::STATE_THREAD_ENDED | header::STATE_PROCESS_ENDED => {
+                // The record of the end may be one that could not be written.
+                is_closed || header.dropped.load(Ordering::Relaxed) > 0
+            }
+            _ => true,
+        }
+    }
 }
+
+/// Bytes in which files grow while they are recorded.
+const PAGE: u64 = 4096;
 
 /// A trace that was packed, in memory of its own.
 fn in_memory(path: &Path, trace: &[u8]) -> Result<memmap2::Mmap, TraceError> {
@@ -280,10 +306,11 @@ fn in_memory(path: &Path, trace: &[u8]) -> Result<memmap2::Mmap, TraceError> {
 /// Iterator over the events of a thread.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
-    all: &'a [u8],
+    trace: &'a ThreadTrace,
     rest: &'a [u8],
     memory: Box<memory::Reader<'a>>,
     end: u64,
+    is_closed: bool,
     ending: Option<Ending>,
 }
 
@@ -294,7 +321,7 @@ impl Events<'_> {
     }
     /// Bytes of the file up to here, the header included.
     pub fn bytes_read(&self) -> u64 {
-        (self.all.len() - self.rest.len()) as u64
+        (self.trace.map.len() - self.rest.len()) as u64
     }
 }
 
@@ -310,6 +337,12 @@ impl<'a> Iterator for Events<'a> {
         match record::decode(&mut self.memory, &mut self.rest) {
             Ok(Some(record)) => {
                 self.end = self.end.saturating_add(record.times.end);
+                match record.call {
+                    Call::Exit | Call::ThreadEnd => self.is_closed = true,
+                    // The first of its two records stands before the call; there is a second where it failed.
+                    Call::Execve => self.is_closed = record.flags & record::FAILED == 0,
+                    _ => {}
+                }
                 Some(Event {
                     call: record.call,
                     flags: record.flags,
@@ -326,7 +359,9 @@ impl<'a> Iterator for Events<'a> {
                 })
             }
             Ok(None) => {
-                self.ending = Some(Ending::Whole);
+                let bytes = self.trace.bytes();
+                let is_whole = self.trace.reaches_its_end(self.is_closed);
+                self.ending = Some(if is_whole { Ending::Whole } else { Ending::CutBetween { bytes } });
                 None
             }
             Err(fault) => {

@@ -5,6 +5,7 @@
 //! | length | varint: bytes after this field; never 0 | always |
 //! | key | varint: 2 × call number; or 4 × place + 1 (+ 2 when flags follow), see below | always |
 //! | flags | byte, see below | unless the key names a place without flags |
+//! | processor | byte: the upper eight of the flags, see below | `PROCESSOR` in the flags byte |
 //! | gap | zigzag varint: units from the end of the record before (the first: from the header's start) to the entry | always |
 //! | took | varint: units from entry to return | always |
 //! | cpu before | varint: thread CPU ns from the previous CPU reading to the entry of the call | `CPU_BEFORE` |
@@ -30,22 +31,36 @@ use crate::memory::{self, BODY_FLAGS, Body, Writer};
 use crate::varint::{self, unzigzag, zigzag};
 use core::sync::atomic::{AtomicU8, Ordering};
 
+/// The flags of a record. The lower eight bits are its flags byte; the upper eight, which say what became of the
+/// processor, are a second byte that is there when one of them is set.
+pub type Flags = u16;
+
 /// The call failed; errno stands in place of the result.
-pub const FAILED: u8 = 1;
+pub const FAILED: Flags = 1;
 /// The call came from a library inside another call, not from the application.
-pub const INNER: u8 = 2;
-/// A CPU reading was taken at entry.
-pub const CPU_BEFORE: u8 = 4;
-/// A CPU reading was taken at return.
-pub const CPU_AFTER: u8 = 8;
-/// Since the CPU reading before, the thread gave up its processor of its own accord: it waited for something.
-pub const WAITED: u8 = 16;
+pub const INNER: Flags = 2;
+/// In the file only: the second byte follows.
+pub const PROCESSOR: Flags = 4;
 /// The result is the byte count that was asked for.
-pub const COMPLETE: u8 = 32;
+pub const COMPLETE: Flags = 32;
 /// Recorded from a signal handler that interrupted the writing of another record.
-pub const SIGNAL: u8 = 64;
+pub const SIGNAL: Flags = 64;
 /// Written before the call, because it may not return.
-pub const BEGAN: u8 = 128;
+pub const BEGAN: Flags = 128;
+/// The thread's CPU clock was read at entry.
+pub const CPU_BEFORE: Flags = 0x100;
+/// The thread's CPU clock was read at return.
+pub const CPU_AFTER: Flags = 0x200;
+/// Before the call, since the CPU reading before, the thread gave up its processor of its own accord.
+pub const WAITED_BEFORE: Flags = 0x400;
+/// The same in the call.
+pub const WAITED_AFTER: Flags = 0x800;
+/// The thread lost its processor before the call, for whatever reason, and the clock was not read there.
+pub const LOST_BEFORE: Flags = 0x1000;
+/// The same in the call.
+pub const LOST_AFTER: Flags = 0x2000;
+/// All of the second byte.
+pub const PROCESSOR_FLAGS: Flags = 0xff00;
 
 /// The most bytes of one text; longer ones are cut there.
 pub const MAX_TEXT_BYTES: usize = 4096;
@@ -90,7 +105,7 @@ pub unsafe fn encode<const N: usize>(
     memory: Option<&mut Writer>,
     at: *mut u8,
     call: Call,
-    flags: u8,
+    flags: Flags,
     times: Times,
     outcome: i64,
     numbers: &[i64; N],
@@ -107,7 +122,9 @@ pub unsafe fn encode<const N: usize>(
         // SAFETY: as the caller vouches.
         return unsafe { encode_whole(Some(memory), at, call, flags, times, outcome, numbers, texts, list) };
     };
-    let is_idle = flags & !BODY_FLAGS == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers);
+    // How the thread shared its processor in a row of polls, the reading behind it tells.
+    const UNREAD: Flags = LOST_BEFORE | LOST_AFTER;
+    let is_idle = flags & !(BODY_FLAGS | UNREAD) == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers);
     if is_idle {
         // SAFETY: as the caller vouches.
         if let Some(bytes) = unsafe { memory.count_again(at, call, times, &body) } {
@@ -136,15 +153,14 @@ pub unsafe fn encode<const N: usize>(
 /// # Safety
 /// As for [`encode`].
 #[inline(always)]
-unsafe fn encode_known(at: *mut u8, place: usize, flags: u8, times: Times) -> usize {
+unsafe fn encode_known(at: *mut u8, place: usize, flags: Flags, times: Times) -> usize {
     let own_flags = flags & !BODY_FLAGS != 0;
     // SAFETY: every write stays inside the room that the caller vouches for.
     unsafe {
         let body = at.add(1);
         let mut to = varint::write(body, 4 * place as u64 + 1 + 2 * u64::from(own_flags));
         if own_flags {
-            to.write(flags);
-            to = to.add(1);
+            to = write_flags(to, flags);
         }
         to = write_times(to, flags, times);
         commit(at, body, to)
@@ -159,9 +175,26 @@ pub(crate) fn gap(end: u64, took: u64) -> u64 {
 }
 
 /// # Safety
+/// Two bytes at `to` must be writable.
+#[inline(always)]
+unsafe fn write_flags(to: *mut u8, flags: Flags) -> *mut u8 {
+    let processor = (flags >> 8) as u8;
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if processor == 0 {
+            to.write(flags as u8);
+            return to.add(1);
+        }
+        to.write((flags | PROCESSOR) as u8);
+        to.add(1).write(processor);
+        to.add(2)
+    }
+}
+
+/// # Safety
 /// Four varints at `to` must be writable.
 #[inline(always)]
-unsafe fn write_times(to: *mut u8, flags: u8, times: Times) -> *mut u8 {
+unsafe fn write_times(to: *mut u8, flags: Flags, times: Times) -> *mut u8 {
     // SAFETY: as the caller vouches.
     unsafe {
         let mut to = varint::write(to, gap(times.end, times.took));
@@ -186,7 +219,7 @@ unsafe fn encode_whole<const N: usize>(
     mut memory: Option<&mut Writer>,
     at: *mut u8,
     call: Call,
-    flags: u8,
+    flags: Flags,
     times: Times,
     outcome: i64,
     numbers: &[i64; N],
@@ -196,9 +229,8 @@ unsafe fn encode_whole<const N: usize>(
     // SAFETY: every write stays inside the room that the caller vouches for.
     unsafe {
         let body = at.add(1);
-        let mut to = varint::write(body, 2 * call as u64);
-        to.write(flags);
-        to = write_times(to.add(1), flags, times);
+        let mut to = write_flags(varint::write(body, 2 * call as u64), flags);
+        to = write_times(to, flags, times);
         if flags & FAILED != 0 {
             to = varint::write(to, outcome as u64);
         } else if flags & COMPLETE == 0 {
@@ -265,7 +297,7 @@ pub unsafe fn copy_with_times(at: *mut u8, encoded: &[u8], times: Times) -> usiz
         varint::read(&mut rest)?;
         Some(before - rest.len())
     });
-    // The call number, the flags, then one byte each for the two zero times.
+    // The call number, the flags byte alone, then one byte each for the two zero times.
     let Some((call, behind)) = parsed.and_then(|call| Some((call, rest.get(3..)?))) else { return 0 };
     // SAFETY: two times take at most 20 bytes where there were two, and the length at most two more.
     unsafe {
@@ -308,7 +340,7 @@ pub struct Record<'a> {
     /// Which call.
     pub call: Call,
     /// See the constants of this module.
-    pub flags: u8,
+    pub flags: Flags,
     /// Times relative to the record before.
     pub times: Times,
     /// The result, -1 on failure.
@@ -478,14 +510,21 @@ fn decode_known<'a>(
 }
 
 #[inline(always)]
-fn read_flags(body: &mut &[u8]) -> Result<u8, Fault> {
-    let (&flags, rest) = body.split_first().ok_or(Fault::WrongLength)?;
-    *body = rest;
-    Ok(flags)
+pub(crate) fn read_flags(body: &mut &[u8]) -> Result<Flags, Fault> {
+    let mut next = || {
+        let (&byte, rest) = body.split_first().ok_or(Fault::WrongLength)?;
+        *body = rest;
+        Ok(Flags::from(byte))
+    };
+    let flags = next()?;
+    if flags & PROCESSOR == 0 {
+        return Ok(flags);
+    }
+    Ok(flags & !PROCESSOR | next()? << 8)
 }
 
 #[inline(always)]
-fn read_times(body: &mut &[u8], flags: u8) -> Result<Times, Fault> {
+fn read_times(body: &mut &[u8], flags: Flags) -> Result<Times, Fault> {
     let mut next = || varint::read(body).ok_or(Fault::WrongLength);
     let (gap, took) = (unzigzag(next()?) as u64, next()?);
     Ok(Times {
@@ -521,7 +560,7 @@ fn remember<'a>(memory: &mut memory::Reader<'a>, record: &Record<'a>, rest: &'a 
 fn decode_rest<'a>(
     memory: &mut memory::Reader<'a>,
     call: Call,
-    flags: u8,
+    flags: Flags,
     times: Times,
     body: &mut &'a [u8],
 ) -> Result<Record<'a>, Fault> {
@@ -590,7 +629,7 @@ mod tests {
 
     fn write<const N: usize>(
         call: Call,
-        flags: u8,
+        flags: Flags,
         outcome: i64,
         numbers: &[i64; N],
         texts: &[&[u8]],
@@ -710,7 +749,7 @@ mod tests {
         fn write<const N: usize>(
             &mut self,
             call: Call,
-            flags: u8,
+            flags: Flags,
             outcome: i64,
             numbers: &[i64; N],
             texts: &[&[u8]],
@@ -743,7 +782,7 @@ mod tests {
         let first = thread.write(Call::MpiWait, 0, 0, &[1, 1], &[], &list);
         thread.write(Call::Read, COMPLETE, 10, &[3, 10], &[], &[]);
         let again = thread.write(Call::MpiWait, 0, 0, &[1, 1], &[], &list);
-        let waited = thread.write(Call::MpiWait, CPU_BEFORE | WAITED, 0, &[1, 1], &[], &list);
+        let waited = thread.write(Call::MpiWait, CPU_BEFORE | WAITED_BEFORE, 0, &[1, 1], &[], &list);
         thread.write(Call::MpiWait, INNER, 0, &[1, 1], &[], &list);
         assert!(first > 14 && again <= 6 && waited <= 8, "{first} {again} {waited} bytes");
         let records = thread.read();
@@ -756,8 +795,8 @@ mod tests {
             assert!(record.list.iter().eq(list), "record {index}");
             assert_eq!((record.times.end, record.times.took), (100, 40));
         }
-        let flags: Vec<u8> = records.iter().map(|record| record.flags).collect();
-        assert_eq!(flags, [0, COMPLETE, 0, CPU_BEFORE | WAITED, INNER]);
+        let flags: Vec<Flags> = records.iter().map(|record| record.flags).collect();
+        assert_eq!(flags, [0, COMPLETE, 0, CPU_BEFORE | WAITED_BEFORE, INNER]);
         assert_eq!(records[3].times.cpu_before, 7);
     }
 

@@ -1,12 +1,16 @@
 //! A run folder: every thread of every process of one job, on one time axis.
 
+mod balance;
 mod events;
+mod meter;
+
+pub use balance::{Balance, Balances};
+pub use meter::{Measured, MeasuredEvents, Segment};
 
 use crate::calls::Call;
 use crate::header::{self, ClockPair, Header};
 use crate::pack;
 use crate::reader::{Event, Events, ThreadTrace, TraceError};
-use crate::record;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -44,6 +48,8 @@ pub struct Thread {
     pub gap_cost_ns: u64,
     /// Nanoseconds that recording adds to a call; readers take it off every duration.
     pub call_cost_ns: u64,
+    /// Nanoseconds that a reading of the CPU clock takes.
+    pub reading_cost_ns: u64,
 }
 
 impl Thread {
@@ -54,6 +60,21 @@ impl Thread {
     /// The events in the order in which their calls returned.
     pub fn events(&self) -> Events<'_> {
         self.trace.events()
+    }
+    /// When the thread ended and its CPU time then, where that is on record: nanoseconds since the start of the run, and
+    /// nanoseconds.
+    pub fn end(&self) -> Option<(u64, u64)> {
+        let header = self.trace.header();
+        let (ticks, cpu_ns) =
+            (header.end_ticks.load(Ordering::Acquire), header.end_cpu_ns.load(Ordering::Relaxed));
+        let since = ticks.checked_sub(header.start.ticks).filter(|_| ticks != 0)?;
+        Some((self.clock.ns(since >> header.tick_shift), cpu_ns))
+    }
+    /// True for a thread that lived when its process ended or became another program, and did not bring that about itself.
+    pub fn ended_with_process(&self) -> bool {
+        let header = self.trace.header();
+        let ended = header.end_ticks.load(Ordering::Acquire) != 0;
+        ended && header.state.load(Ordering::Relaxed) == header::STATE_RECORDING
     }
     /// When the call was entered, nanoseconds since the start of the run.
     #[inline]
@@ -93,7 +114,7 @@ pub struct Process {
     pub cwd: String,
     /// The command, its words separated by spaces.
     pub command: String,
-    /// True for launchers and shells, of which only process creation is recorded.
+    /// True for launchers and for programs left out by choice, of which only process creation is recorded.
     pub process_only: bool,
     /// True when libc's own calls were seen too.
     pub sees_libc_internal: bool,
@@ -188,9 +209,10 @@ impl Run {
             };
             let cost = |ticks: u32| (f64::from(ticks) * ns_per_tick) as u64;
             let (gap_cost_ns, call_cost_ns) = (cost(header.gap_cost_ticks), cost(header.call_cost_ticks));
+            let reading_cost_ns = cost(header.reading_cost_ticks);
             self.processes[process].threads.push(self.threads.len());
             self.complete(process, &trace);
-            self.threads.push(Thread { trace, clock, process, gap_cost_ns, call_cost_ns });
+            self.threads.push(Thread { trace, clock, process, gap_cost_ns, call_cost_ns, reading_cost_ns });
         }
     }
 
@@ -209,6 +231,17 @@ impl Run {
                 (process.exe, process.cwd, process.command) = (text(0), text(1), text(2));
             }
         }
+    }
+
+    /// Processors that were online, all machines together; 0 where one did not say.
+    pub fn processors(&self) -> u32 {
+        let mut machines = std::collections::BTreeMap::new();
+        for thread in &self.threads {
+            let header = thread.trace.header();
+            let most: &mut u32 = machines.entry(header.boot_id).or_default();
+            *most = header.processors.max(*most);
+        }
+        if machines.values().all(|&count| count > 0) { machines.values().sum() } else { 0 }
     }
 
     /// Records that the shim could not write, all threads together.
@@ -232,10 +265,11 @@ impl Run {
     /// application's own time, without the launcher's before and after it. `None` for a run without any event.
     pub fn application_span_ns(&self) -> Option<(u64, u64)> {
         let mut span: Option<(u64, u64)> = None;
+        let before = self.cpu_before();
         for process in self.processes.iter().filter(|process| !process.process_only) {
             for &index in &process.threads {
                 let thread = &self.threads[index];
-                let first = thread.clock.start_ns as u64;
+                let first = self.began_ns(index, &before);
                 let last = thread.events().last().map_or(first, |event| thread.end_ns(&event));
                 let (start, end) = span.unwrap_or((first, last));
                 span = Some((start.min(first), end.max(last)));
@@ -329,6 +363,8 @@ impl Origins {
                 realtime_minus_monotonic: realtime_minus_monotonic(header),
             });
             let started = i128::from(header.process_start_ns).min(origins.began(trace, rates));
+            // It had been at work before its recording started.
+            let started = started - i128::from(header.start_cpu_ns);
             let started = started + origins.to_realtime(trace, rates);
             origins.start_realtime_ns = origins.start_realtime_ns.min(started);
         }
@@ -373,63 +409,4 @@ impl Origins {
 
 fn realtime_minus_monotonic(header: &Header) -> i128 {
     i128::from(header.start_realtime_ns) - i128::from(header.start.monotonic_ns)
-}
-
-/// What lay between two calls of one thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gap {
-    /// When it began, nanoseconds since the start of the run.
-    pub start_ns: u64,
-    /// Its length, nanoseconds, the cost of recording taken off.
-    pub wall_ns: u64,
-    /// Work in it: thread CPU time, nanoseconds; equal to `wall_ns` where no reading was taken.
-    pub cpu_ns: u64,
-    /// Waiting that nobody observed, nanoseconds: wall time without CPU time in which the thread gave up its
-    /// processor of its own accord. What remains (`wall - cpu - waited`) is preemption.
-    pub waited_ns: u64,
-}
-
-/// Follows one thread's events and measures the gaps between them.
-///
-/// The shim reads the thread's CPU clock only around long stretches. A reading covers everything since the one
-/// before: what lay between, calls and short gaps, is taken at its wall time, and the rest is this stretch's.
-#[derive(Clone, Debug)]
-pub struct GapMeter {
-    behind_ns: u64,
-    since_reading_ns: u64,
-}
-
-impl GapMeter {
-    /// For a thread that started at `start_ns`, nanoseconds since the start of the run.
-    pub fn new(start_ns: u64) -> GapMeter {
-        GapMeter { behind_ns: start_ns, since_reading_ns: 0 }
-    }
-
-    /// The gap before `event`. Call it for every event of the thread, in order; an event that encloses earlier
-    /// ones (depth 0 around depth 1) has no gap before it.
-    pub fn before(&mut self, thread: &Thread, event: &Event<'_>) -> Gap {
-        let (start, end) = (thread.start_ns(event), thread.end_ns(event));
-        let mut gap = Gap { start_ns: self.behind_ns, ..Gap::default() };
-        let raw = start.saturating_sub(self.behind_ns);
-        gap.wall_ns = raw.saturating_sub(thread.gap_cost_ns);
-        gap.cpu_ns = gap.wall_ns;
-        if let Some(cpu) = event.cpu_before {
-            gap.cpu_ns = cpu.saturating_sub(self.since_reading_ns).min(gap.wall_ns);
-            if event.has(record::WAITED) {
-                gap.waited_ns = gap.wall_ns - gap.cpu_ns;
-            }
-            self.since_reading_ns = 0;
-        } else {
-            self.since_reading_ns = self.since_reading_ns.saturating_add(raw);
-        }
-        match event.cpu_after {
-            Some(_) => self.since_reading_ns = 0,
-            None => {
-                let inside = end.saturating_sub(start.max(self.behind_ns));
-                self.since_reading_ns = self.since_reading_ns.saturating_add(inside);
-            }
-        }
-        self.behind_ns = self.behind_ns.max(thread.clock.ns(event.end));
-        gap
-    }
 }

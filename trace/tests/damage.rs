@@ -4,11 +4,10 @@
 use std::path::{Path, PathBuf};
 use syn_trace::craft::Craft;
 use syn_trace::descriptors::Descriptors;
-use syn_trace::header::{HEADER_BYTES, Header, MAGIC, VERSION};
+use syn_trace::header::{HEADER_BYTES, Header, MAGIC, STATE_PROCESS_ENDED, STATE_THREAD_ENDED, VERSION};
 use syn_trace::memory::Reader;
 use syn_trace::reader::Ending;
-use syn_trace::record::{self, MAX_RECORD_BYTES};
-use syn_trace::run::GapMeter;
+use syn_trace::record::{self, BEGAN, MAX_RECORD_BYTES};
 use syn_trace::{Call, Event, Run, ThreadTrace, TraceError};
 
 fn craft() -> Craft {
@@ -20,6 +19,19 @@ fn craft() -> Craft {
         .fail(Call::Rename, 3_000, 20, 2, &[], &[&[b'n'; 200], b"/new"])
         .call(Call::MpiStartall, 4_000, 20, 0, &[40], &[], &requests)
         .call(Call::Close, 5_000, 10, 0, &[3], &[], &[])
+}
+
+/// The same thread, which then ends.
+fn ended() -> Craft {
+    craft().header(|header| *header.state.get_mut() = STATE_THREAD_ENDED).call(
+        Call::ThreadEnd,
+        6_000,
+        0,
+        0,
+        &[],
+        &[],
+        &[],
+    )
 }
 
 struct Folder(tempfile::TempDir);
@@ -105,7 +117,7 @@ fn errors_name_the_file_and_both_versions() {
 #[test]
 fn cut_at_every_byte_everything_before_is_still_read() {
     let folder = Folder::new();
-    let whole = craft().bytes();
+    let whole = ended().bytes();
     let (records, end) = records(&whole);
     for cut in HEADER_BYTES..=end {
         let trace = folder.open(&whole[..cut]).unwrap();
@@ -114,10 +126,49 @@ fn cut_at_every_byte_everything_before_is_still_read() {
         let complete = records.iter().filter(|(offset, length)| offset + length <= cut).count();
         assert_eq!(read, complete, "cut at {cut}");
         let boundary = records.get(complete).map_or(end, |&(offset, _)| offset);
-        let expected =
-            if cut == boundary { Ending::Whole } else { Ending::CutOff { offset: boundary as u64 } };
+        let expected = match cut {
+            _ if cut == end => Ending::Whole,
+            _ if cut == boundary => Ending::CutBetween { bytes: cut as u64 },
+            _ => Ending::CutOff { offset: boundary as u64 },
+        };
         assert_eq!(events.ending(), Some(expected), "cut at {cut}");
     }
+}
+
+#[test]
+fn a_cut_between_records_shows_in_header_and_length() {
+    let folder = Folder::new();
+    let ending = |bytes: &[u8]| {
+        let trace = folder.open(bytes).unwrap();
+        let mut events = trace.events();
+        events.by_ref().for_each(drop);
+        events.ending().unwrap()
+    };
+    let exec =
+        |failed: bool| {
+            let craft = craft()
+                .header(|header| *header.state.get_mut() = STATE_PROCESS_ENDED)
+                .flags(BEGAN)
+                .call(Call::Execve, 6_000, 0, 0, &[], &[b"/bin/x"], &[]);
+            let craft = if failed { craft.fail(Call::Execve, 6_100, 9, 2, &[], &[b"/bin/x"]) } else { craft };
+            craft.bytes()
+        };
+    assert_eq!(ending(&exec(false)), Ending::Whole);
+    let cut = Ending::CutBetween { bytes: exec(true).len() as u64 };
+    assert_eq!(ending(&exec(true)), cut, "what the process did after it is missing");
+    // Not ended: whole pages, whatever is in them.
+    let killed = craft().bytes();
+    assert_eq!((ending(&killed), killed.len()), (Ending::Whole, 4096));
+    let (_, end) = records(&killed);
+    for length in [HEADER_BYTES, end, end + 1, 4095] {
+        assert_eq!(ending(&killed[..length]), Ending::CutBetween { bytes: length as u64 });
+    }
+    // The record of the end may be among those that could not be written.
+    let dropped = craft().header(|header| {
+        *header.state.get_mut() = STATE_PROCESS_ENDED;
+        *header.dropped.get_mut() = 1;
+    });
+    assert_eq!(ending(&dropped.bytes()), Ending::Whole);
 }
 
 #[test]
@@ -245,7 +296,7 @@ fn random_calls_keep_descriptors_consistent() {
         let numbers: Vec<i64> = (0..numbers).map(|_| NUMBERS[random.below(NUMBERS.len())]).collect();
         let texts: Vec<&[u8]> = (0..texts).map(|_| TEXTS[random.below(TEXTS.len())]).collect();
         let result = NUMBERS[random.below(NUMBERS.len())];
-        let thread = Craft::new(1, 1).flags(random.next() as u8 & record::INNER);
+        let thread = Craft::new(1, 1).flags(random.next() as u16 & record::INNER);
         let bytes = match random.below(5) {
             0 => thread.fail(call, 1, 1, random.below(12) as i32, &numbers, &texts),
             _ => thread.call(call, 1, 1, result, &numbers, &texts, &[]),
@@ -285,14 +336,17 @@ fn random_headers_never_panic() {
         folder.file(&bytes);
         let run = Run::open(folder.path()).unwrap();
         let [thread] = &run.threads[..] else { panic!("one readable thread") };
-        let mut meter = GapMeter::new(thread.clock.start_ns as u64);
-        for (_, event) in run.process_events(0) {
-            let gap = meter.before(thread, &event);
-            assert!(gap.cpu_ns + gap.waited_ns <= gap.wall_ns);
+        for (event, measured) in thread.measured() {
+            for segment in [measured.before, measured.call] {
+                let parts =
+                    [segment.cpu_ns, segment.waited_ns, segment.unmeasured_ns, segment.preempted_ns()];
+                assert_eq!(parts.iter().sum::<u64>(), segment.wall_ns);
+            }
             assert!(thread.start_ns(&event) <= thread.end_ns(&event));
         }
         if let Some((start, end)) = run.application_span_ns() {
             assert!(start <= end);
         }
+        run.balances();
     }
 }

@@ -30,7 +30,8 @@ fn header_fields_stand_where_the_document_says() {
     }
     let fields = fields!(
         magic version header_bytes pid tid ppid tick_shift clock state latest_index mpi rank ranks gap_cost_ticks
-        call_cost_ticks capabilities process_start_ns start_realtime_ns start latest dropped boot_id host
+        call_cost_ticks capabilities process_start_ns start_realtime_ns start latest dropped boot_id host start_cpu_ns
+        process_cpu_ns end_ticks end_cpu_ns reading_cost_ticks processors
     );
     let ends = fields[1..].iter().map(|&(_, offset)| offset).chain([size_of::<Header>()]);
     let expected: Vec<[String; 3]> = fields
@@ -68,8 +69,9 @@ fn constants_have_the_values_of_the_document() {
     let (max_text_bytes, max_list) = (record::MAX_TEXT_BYTES, record::MAX_LIST);
     let mut expected = values! {
         header: CLOCK_TSC CLOCK_MONOTONIC STATE_RECORDING STATE_THREAD_ENDED STATE_PROCESS_ENDED STATE_STOPPED
-            SEES_LIBC_INTERNAL PROCESS_ONLY SEES_MPI BY_PTRACE MPI_NONE MPI_OPEN_MPI MPI_MPICH;
-        record: FAILED INNER CPU_BEFORE CPU_AFTER WAITED COMPLETE SIGNAL BEGAN;
+            SEES_LIBC_INTERNAL PROCESS_ONLY SEES_MPI BY_PTRACE SEES_PREEMPTION MPI_NONE MPI_OPEN_MPI MPI_MPICH;
+        record: FAILED INNER PROCESSOR COMPLETE SIGNAL BEGAN CPU_BEFORE CPU_AFTER WAITED_BEFORE WAITED_AFTER LOST_BEFORE
+            LOST_AFTER;
     };
     expected.push(("`MAX_TEXT_BYTES`".into(), max_text_bytes.to_string()));
     expected.push(("`MAX_LIST`".into(), max_list.to_string()));

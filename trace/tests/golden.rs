@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use syn_trace::craft::Craft;
-use syn_trace::record::{BEGAN, INNER, SIGNAL, WAITED};
+use syn_trace::record::{BEGAN, INNER, LOST_AFTER, SIGNAL, WAITED_AFTER, WAITED_BEFORE};
 use syn_trace::{Call, ThreadTrace, header};
 
 fn golden(name: &str) -> PathBuf {
@@ -24,20 +24,32 @@ fn craft() -> Craft {
         .image(1_000)
         .header(|header| {
             header.ppid = 4200;
+            header.state.store(header::STATE_THREAD_ENDED, Relaxed);
             header.gap_cost_ticks = 21;
             header.call_cost_ticks = 13;
             header.latest[1].ticks += 5_000_000_000;
             header.latest[1].monotonic_ns += 5_000_000_000;
             header.latest_index.store(1, Relaxed);
             header.dropped.store(2, Relaxed);
+            header.start_cpu_ns = 700_000;
+            header.process_cpu_ns.store(3_000_000_000, Relaxed);
+            header.end_ticks.store(header.start.ticks + 9_000_000_000, Relaxed);
+            header.end_cpu_ns.store(2_000_000_000, Relaxed);
+            header.reading_cost_ticks = 1_400;
+            header.processors = 16;
         })
         .process_start("/usr/bin/app", "/home/u", "app -i in.txt")
         .call(Call::Openat, 10_000, 2_000, 3, &[-100, 0o101, 0o644, 0o100_644, 0, 77], &[b"out\xff"], &[])
         .cpu(Some(123_456), None)
         .call(Call::Write, 500_000, 900, 4096, &[3, 4096], &[], &[])
         .cpu(Some(1), Some(99))
-        .flags(WAITED)
+        .flags(WAITED_BEFORE | WAITED_AFTER)
         .call(Call::Pread, 900_000, 70_000, 100, &[3, 4096, 1 << 40], &[], &[])
+        .cpu(Some(40_000), None)
+        .call(Call::Entered, 980_000, 0, 0, &[Call::Fflush as i64], &[], &[])
+        .flags(INNER | LOST_AFTER)
+        .call(Call::Write, 985_000, 9_000, 10, &[3, 10], &[], &[])
+        .call(Call::Fflush, 980_000, 15_000, 0, &[3], &[], &[])
         .fail(Call::Rename, 1_000_000, 10, 2, &[], &[&long, b"/b"])
         .flags(INNER)
         .call(Call::Lseek, 1_000_100, 10, 0, &[3, -5, 1], &[], &[])
@@ -74,7 +86,15 @@ fn describe(trace: &ThreadTrace) -> String {
         head.ranks.load(Relaxed),
         header::mpi_name(head.mpi.load(Relaxed))
     ));
-    line(format_args!("costs {} {}", head.gap_cost_ticks, head.call_cost_ticks));
+    line(format_args!("costs {} {} {}", head.gap_cost_ticks, head.call_cost_ticks, head.reading_cost_ticks));
+    line(format_args!(
+        "cpu {} process {} end {} at {} processors {}",
+        head.start_cpu_ns,
+        head.process_cpu_ns.load(Relaxed),
+        head.end_cpu_ns.load(Relaxed),
+        head.end_ticks.load(Relaxed),
+        head.processors
+    ));
     line(format_args!("capabilities {:#x}", head.capabilities.load(Relaxed)));
     line(format_args!("process start {} real time {}", head.process_start_ns, head.start_realtime_ns));
     line(format_args!("start {:?}", head.start));

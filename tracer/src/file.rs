@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use syn_trace::Call;
 use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::memory::Writer;
-use syn_trace::record::{self, Times};
+use syn_trace::record::{self, Flags, Times};
 use syn_trace::run::EXTENSION;
 
 const PAGE: usize = 4096;
@@ -87,7 +87,7 @@ impl TraceFile {
     pub fn record<const N: usize>(
         &mut self,
         call: Call,
-        flags: u8,
+        flags: Flags,
         times: Times,
         end: u64,
         outcome: i64,
@@ -114,7 +114,7 @@ impl TraceFile {
     }
 
     /// Appends a record of something that is no call, or that stands before a call which may not return.
-    pub fn note<const N: usize>(&mut self, call: Call, flags: u8, numbers: &[i64; N], texts: &[&[u8]]) {
+    pub fn note<const N: usize>(&mut self, call: Call, flags: Flags, numbers: &[i64; N], texts: &[&[u8]]) {
         self.record(call, flags, Times::default(), clock::now(), 0, numbers, texts, &[]);
     }
 
@@ -127,7 +127,7 @@ impl TraceFile {
         let length = GROW_BYTES.max((room + PAGE).next_multiple_of(PAGE));
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path);
         let Ok(window) = file.and_then(|file| map(&file, offset, length)) else {
-            self.finish(header::STATE_STOPPED);
+            self.finish(header::STATE_STOPPED, None);
             self.stopped = true;
             return false;
         };
@@ -147,7 +147,13 @@ impl TraceFile {
     }
 
     /// Says how the recording ended, and cuts the file behind its last record.
-    pub fn finish(&mut self, state: u32) {
+    ///
+    /// `cpu_ns` is the thread's CPU time now, where that can still be asked for.
+    pub fn finish(&mut self, state: u32, cpu_ns: Option<u64>) {
+        if let Some(cpu_ns) = cpu_ns {
+            self.header().end_cpu_ns.store(cpu_ns, Relaxed);
+            self.header().end_ticks.store(clock::now(), Release);
+        }
         let index = self.header().latest_index.load(Relaxed) ^ 1;
         // SAFETY: as in `create`; the pair that is valid is the other one.
         unsafe {
@@ -156,7 +162,11 @@ impl TraceFile {
         }
         self.header().latest_index.store(index, Release);
         self.header().state.store(state, Release);
-        let used = (self.window_at + self.cursor) as u64;
+        let mut used = (self.window_at + self.cursor) as u64;
+        if state == header::STATE_RECORDING {
+            // No record says that it has ended: whole pages tell that nothing is cut off.
+            used = used.next_multiple_of(PAGE as u64);
+        }
         // If it fails, there are zeros behind the records, which mean the same.
         let _ = OpenOptions::new().write(true).open(&self.path).and_then(|file| file.set_len(used));
     }

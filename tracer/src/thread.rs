@@ -3,8 +3,9 @@
 use crate::clock::{self, LONG_NS};
 use crate::file::TraceFile;
 use crate::ptrace::{AtEntry, Tid};
-use syn_trace::record;
-use syn_trace::system_calls::SystemCall;
+use syn_trace::Call;
+use syn_trace::record::{self, Flags, Times};
+use syn_trace::system_calls::{SystemCall, call_of};
 
 /// A thread that we trace.
 pub struct Thread {
@@ -42,6 +43,8 @@ pub struct UnderWay {
     pub start: u64,
     /// CPU nanoseconds from the reading before to the beginning, and whether the thread waited in that time.
     pub gap: Option<CpuUse>,
+    /// That it began is on record already.
+    pub is_told: bool,
 }
 
 /// How a call was interrupted.
@@ -111,7 +114,19 @@ impl Thread {
         let AtEntry { number, args, instruction, .. } = at;
         let call = SystemCall { number, args, result: 0, before };
         // The time is taken last: what we do here is not part of the call.
-        UnderWay { call, instruction, start: clock::now(), gap }
+        UnderWay { call, instruction, start: clock::now(), gap, is_told: false }
+    }
+
+    /// Something is about to be recorded inside a call with which the kernel goes on: tells that it was entered.
+    pub fn tell_entered(&mut self, call: UnderWay) -> UnderWay {
+        let (Some(file), Some(name)) = (&mut self.file, call_of(call.call.number)) else { return call };
+        if !call.is_told {
+            let cpu_before = call.gap.map_or(0, |used| used.ns);
+            let times = Times { cpu_before, ..Times::default() };
+            let numbers = [i64::from(name as u16)];
+            file.record(Call::Entered, flags_of(call.gap), times, call.start, 0, &numbers, &[], &[]);
+        }
+        UnderWay { gap: None, is_told: true, ..call }
     }
 
     /// CPU time since the reading before.
@@ -131,10 +146,15 @@ impl Thread {
 }
 
 /// The flags of a record for what lay before its call.
-pub fn flags_of(gap: Option<CpuUse>) -> u8 {
+pub fn flags_of(gap: Option<CpuUse>) -> Flags {
     match gap {
         None => 0,
         Some(CpuUse { waited: false, .. }) => record::CPU_BEFORE,
-        Some(CpuUse { waited: true, .. }) => record::CPU_BEFORE | record::WAITED,
+        Some(CpuUse { waited: true, .. }) => record::CPU_BEFORE | record::WAITED_BEFORE,
     }
+}
+
+/// The flags of a record for what its call used.
+pub fn flags_of_call(used: CpuUse) -> Flags {
+    record::CPU_AFTER | if used.waited { record::WAITED_AFTER } else { 0 }
 }

@@ -200,6 +200,8 @@ impl<'a> Tree<'a> {
             if !goes_on {
                 thread.at = Place::Outside;
                 give_up(thread, process, room, &call, interruption);
+            } else if !process.leaves_out(Call::SignalDelivered) {
+                thread.at = Place::Interrupted(thread.tell_entered(call), interruption);
             }
         }
         if !process.leaves_out(Call::SignalDelivered)
@@ -250,7 +252,8 @@ impl<'a> Tree<'a> {
         let replaced = self.threads.extract_if(|_, thread| thread.pid == tid || thread.tid == former);
         for (_, mut thread) in replaced {
             if let Some(file) = &mut thread.file {
-                file.finish(header::STATE_PROCESS_ENDED);
+                let state = if thread.tid == former { header::STATE_PROCESS_ENDED } else { file.state() };
+                file.finish(state, clock::cpu_ns(thread.tid));
             }
         }
         self.begin_image(tid, Process::of_program(tid, clock::now()));
@@ -316,6 +319,12 @@ impl<'a> Tree<'a> {
             dropped: 0.into(),
             boot_id: self.machine.boot_id,
             host: self.machine.host,
+            start_cpu_ns: clock::cpu_ns(tid).unwrap_or(0),
+            process_cpu_ns: 0.into(),
+            end_ticks: 0.into(),
+            end_cpu_ns: 0.into(),
+            reading_cost_ticks: 0,
+            processors: std::thread::available_parallelism().map_or(0, |count| count.get() as u32),
         }
     }
 
@@ -323,7 +332,7 @@ impl<'a> Tree<'a> {
     fn ending(&mut self, tid: Tid) {
         let Some((thread, ..)) = self.recording(tid) else { return };
         if let Some(mut file) = thread.file.take() {
-            file.finish(file.state());
+            file.finish(file.state(), clock::cpu_ns(tid));
         }
     }
 

@@ -4,7 +4,7 @@ use crate::clock::{self, LONG_NS};
 use crate::descriptors;
 use crate::memory;
 use crate::process::{Blind, Process};
-use crate::thread::{CpuUse, Thread, UnderWay, flags_of};
+use crate::thread::{CpuUse, Thread, UnderWay, flags_of, flags_of_call};
 use syn_trace::Call;
 use syn_trace::record::{self, Times};
 use syn_trace::system_calls::{Outcome, Side, Witness};
@@ -80,7 +80,7 @@ impl Witness for Seen<'_> {
         }
         let Some(file) = &mut self.thread.file else { return };
         let (gap, inside) = (self.gap.take(), self.inside.take());
-        let mut flags = flags_of(gap) | if inside.is_some() { record::CPU_AFTER } else { 0 };
+        let mut flags = flags_of(gap) | inside.map_or(0, flags_of_call);
         let number = match outcome {
             Outcome::Failed(errno) => {
                 flags |= record::FAILED;

@@ -90,7 +90,7 @@ fn arguments(op: &Op) -> Value {
     }
 }
 
-/// Which file each handle of each process stands for; `None` where it stands for several in turn.
+/// Which file each handle of each process stands for, where the recording could open it; `None` where it stands for several in turn.
 struct Handles(HashMap<(u32, HandleId), Option<FileId>>);
 
 impl Handles {
@@ -99,8 +99,13 @@ impl Handles {
         for program in &plan.programs {
             for step in program.steps.iter() {
                 let (handle, file) = match step.op {
-                    Op::Io { call: Io::Open { file, handle, .. }, .. } => (handle, Some(file)),
-                    Op::Io { call: Io::Dup { handle, new }, .. } => (new, handles.file(program, handle)),
+                    Op::Io {
+                        call: Io::Open { file, handle, .. } | Io::Inherit { file, handle, .. },
+                        result: 0..,
+                    } => (handle, Some(file)),
+                    Op::Io { call: Io::Dup { handle, new }, result: 0.. } => {
+                        (new, handles.file(program, handle))
+                    }
                     _ => continue,
                 };
                 match handles.0.entry((program.thread.process, handle)) {

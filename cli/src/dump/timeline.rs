@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::order::InTimeOrder;
-use syn_trace::reader::{Ending, Events};
-use syn_trace::run::{Gap, GapMeter, Process, Thread};
+use syn_trace::reader::Ending;
+use syn_trace::run::{MeasuredEvents, Process, Segment, Thread};
 use syn_trace::{Event, Run};
 
 /// One line of the dump.
@@ -21,8 +21,8 @@ pub struct Line<'a> {
 pub enum Item<'a> {
     /// A call, and the files it was about.
     Call(&'a Event<'a>, Touched),
-    /// Computation between two calls, and the depth of the call behind it.
-    Gap(Gap, u32),
+    /// Computation between two calls, and 1 if that was inside another call.
+    Gap(Segment, u32),
 }
 
 /// Hands `print` every line of the run and returns the threads whose records do not end as they should. Memory
@@ -54,15 +54,14 @@ pub fn for_each_line<E>(
 #[expect(clippy::large_enum_variant, reason = "nearly all are calls, and one per thread is kept")]
 enum Moment<'a> {
     Return(Event<'a>),
-    Gap(Gap, u32),
+    Gap(Segment, u32),
 }
 
 /// The moments of one thread.
 struct Moments<'a> {
     thread: &'a Thread,
     index: usize,
-    events: Events<'a>,
-    meter: GapMeter,
+    events: MeasuredEvents<'a>,
     /// The call behind the gap that was handed out last.
     behind_gap: Option<Event<'a>>,
     endings: &'a RefCell<Vec<(usize, Ending)>>,
@@ -71,8 +70,7 @@ struct Moments<'a> {
 impl<'a> Moments<'a> {
     fn of(run: &'a Run, index: usize, endings: &'a RefCell<Vec<(usize, Ending)>>) -> Moments<'a> {
         let thread = &run.threads[index];
-        let meter = GapMeter::new(thread.clock.start_ns as u64);
-        Moments { thread, index, events: thread.events(), meter, behind_gap: None, endings }
+        Moments { thread, index, events: thread.measured(), behind_gap: None, endings }
     }
 }
 
@@ -83,16 +81,17 @@ impl<'a> Iterator for Moments<'a> {
         let event = match self.behind_gap.take() {
             Some(event) => event,
             None => {
-                let Some(event) = self.events.next() else {
-                    let ending = self.events.ending().filter(|&ending| ending != Ending::Whole);
+                let Some((event, measured)) = self.events.next() else {
+                    let ending = self.events.events().ending().filter(|&ending| ending != Ending::Whole);
                     self.endings.borrow_mut().extend(ending.map(|ending| (self.index, ending)));
                     return None;
                 };
-                let gap = self.meter.before(self.thread, &event);
+                let gap = measured.before;
                 if gap.wall_ns > 0 {
                     self.behind_gap = Some(event);
                     let end = gap.start_ns + gap.wall_ns;
-                    return Some((end, (self.index, Moment::Gap(gap, event.depth()))));
+                    let depth = u32::from(gap.inside.is_some());
+                    return Some((end, (self.index, Moment::Gap(gap, depth))));
                 }
                 event
             }

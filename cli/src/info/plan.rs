@@ -1,5 +1,6 @@
 //! What a plan holds.
 
+use super::balance::{Balances, ThreadBalance};
 use super::table::{self, row};
 use super::{Common, Counts};
 use crate::survey::Unobserved;
@@ -7,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
-use syn_plan::{Initial, Op, Plan, Rule, VERSION};
+use syn_plan::{BalanceSeconds, Initial, Op, Plan, Rule, VERSION};
 
 /// `syn info --json` for a plan.
 #[derive(Serialize)]
@@ -28,14 +29,38 @@ pub struct Info {
     prepared_bytes: u64,
     /// The share of message waiting in which the processor was used.
     busy_waiting: f64,
+    /// Online processors where it was recorded, 0 when unknown.
+    cores: u32,
+    /// Where the time of all threads went.
+    balance: BalanceSeconds,
+    /// Where the time of each thread went.
+    thread_list: Vec<ThreadBalance>,
+    /// The balance for the screen.
+    #[serde(skip)]
+    balances: String,
+    /// Recorded calls without an operation in the plan, most time first.
+    left_out: Vec<LeftOut>,
     /// The file.
     #[serde(skip)]
     path: String,
 }
 
+/// Recorded calls of one kind that the plan leaves out.
+#[derive(Serialize)]
+struct LeftOut {
+    call: String,
+    count: u64,
+    bytes: u64,
+    /// Time in them, seconds.
+    s: f64,
+}
+
 impl Info {
-    pub fn of(plan: &Plan, path: &Path) -> anyhow::Result<Info> {
+    /// On the screen the balance takes at most `rows` lines.
+    pub fn of(plan: &Plan, path: &Path, rows: usize) -> anyhow::Result<Info> {
         let about = &plan.about;
+        let (balances, mut screen) = (Balances::of(plan), String::new());
+        balances.write(&mut screen, rows);
         let bytes =
             std::fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?.len();
         let (mut calls, mut edges) = (Counts::new(), Rule::ALL.map(|rule| (rule.name(), 0)).into());
@@ -77,6 +102,20 @@ impl Info {
             files: plan.files.len() as u64,
             prepared_bytes: prepared.fold(0, u64::saturating_add),
             busy_waiting: about.busy_waiting,
+            cores: about.cores,
+            balance: balances.all,
+            thread_list: balances.threads,
+            balances: screen,
+            left_out: about
+                .left_out
+                .iter()
+                .map(|left_out| LeftOut {
+                    call: left_out.call.clone(),
+                    count: left_out.count,
+                    bytes: left_out.bytes,
+                    s: seconds(left_out.ns),
+                })
+                .collect(),
             path: path.display().to_string(),
         })
     }
@@ -117,6 +156,13 @@ pub fn screen(info: &Info, rows: usize) -> String {
         "waiting",
         format_args!("{:.0} % of it with the processor in use", info.busy_waiting * 100.0),
     );
+    out.push_str(&info.balances);
+    let left_out: Vec<String> = info
+        .left_out
+        .iter()
+        .map(|LeftOut { call, count, bytes, s }| format!("{call} {count}, {bytes} bytes, {s:.3} s"))
+        .collect();
+    table::list(&mut out, "recorded and not replayed:", &left_out, rows);
     table::missing(&mut out, common, rows);
     out
 }

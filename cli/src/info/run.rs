@@ -1,5 +1,6 @@
 //! What a run holds.
 
+use super::run_balance::{self, Seconds};
 use super::statement::Observed;
 use super::table::{self, row};
 use super::{Common, Counts};
@@ -8,6 +9,7 @@ use serde::Serialize;
 use std::fmt::Write;
 use syn_trace::Run;
 use syn_trace::header::{HEADER_BYTES, VERSION};
+use syn_trace::run::{Balance, Balances};
 
 /// `syn info --json` for a run.
 #[derive(Serialize)]
@@ -20,6 +22,10 @@ pub struct Info {
     layers: Counts,
     /// Records per call.
     calls: Counts,
+    /// Where the time of all threads went.
+    balance: Seconds,
+    /// What about it cannot be.
+    doubt: Option<String>,
     /// The process images, by start.
     process_list: Vec<ProcessInfo>,
 }
@@ -34,9 +40,13 @@ struct ProcessInfo {
     events: u64,
     bytes: u64,
     command: String,
-    /// Only process creation was recorded: a launcher or a shell.
+    /// Only process creation was recorded: a launcher, or a program left out by choice.
     launcher: bool,
     end: &'static str,
+    /// Where the time of its threads went.
+    balance: Seconds,
+    /// CPU time that the kernel counted, from the image's start to its end; none where the end is not on record.
+    cpu_s: Option<f64>,
     #[serde(flatten)]
     observed: Observed,
 }
@@ -55,8 +65,18 @@ impl Info {
             calls.insert(call.name(), count);
         }
         let (events, bytes) = (survey.events(), survey.bytes());
+        let balances = run.balances();
+        let mut all = Balance::default();
+        for (thread, balance) in run.threads.iter().zip(&balances.threads) {
+            if !run.processes[thread.process].process_only {
+                all += balance;
+            }
+        }
+        let elapsed_ns = run.application_span_ns().map_or(0, |(start, end)| end - start);
         Info {
-            process_list: process_list(run, &survey),
+            balance: Seconds::from(&all),
+            doubt: run_balance::too_much(run, all.work_ns + all.calls_ns, elapsed_ns),
+            process_list: process_list(run, &survey, &balances),
             common: Common {
                 kind: "run",
                 format: VERSION,
@@ -69,7 +89,7 @@ impl Info {
                 ranks: run.processes.iter().map(|process| process.ranks).max().unwrap_or(0),
                 events,
                 bytes,
-                elapsed_s: run.application_span_ns().map_or(0.0, |(start, end)| (end - start) as f64 * 1e-9),
+                elapsed_s: elapsed_ns as f64 * 1e-9,
                 complete: survey.complete(),
                 dropped: survey.dropped,
                 not_entered: survey.not_entered,
@@ -82,13 +102,17 @@ impl Info {
     }
 }
 
-fn process_list(run: &Run, survey: &Survey) -> Vec<ProcessInfo> {
+fn process_list(run: &Run, survey: &Survey, balances: &Balances) -> Vec<ProcessInfo> {
     let describe = |(index, process): (usize, &syn_trace::run::Process)| {
         let threads: Vec<_> = process.threads.iter().map(|&thread| &run.threads[thread]).collect();
         let sum = |count: fn(&crate::survey::ThreadSurvey) -> u64| {
             process.threads.iter().map(|&thread| count(&survey.threads[thread])).sum()
         };
+        let mut balance = Balance::default();
+        process.threads.iter().for_each(|&thread| balance += &balances.threads[thread]);
         ProcessInfo {
+            balance: Seconds::from(&balance),
+            cpu_s: balances.kernel_cpu_ns[index].map(|cpu_ns| cpu_ns as f64 * 1e-9),
             pid: process.pid,
             ppid: process.ppid,
             host: process.host.clone(),
@@ -122,6 +146,10 @@ pub fn screen(run: &Run, info: &Info, rows: usize) -> String {
             common.bytes, info.bytes_per_event
         ),
     );
+    info.balance.screen(&mut out);
+    if let Some(doubt) = &info.doubt {
+        row(&mut out, "", doubt);
+    }
     table::counts(&mut out, "layers", &info.layers);
     let mut lines = vec![format!(
         "{:>8} {:>5} {:>7} {:>10}  {:<17}  {}",
@@ -138,7 +166,7 @@ pub fn screen(run: &Run, info: &Info, rows: usize) -> String {
             shorten(&process.command)
         );
         if process.launcher {
-            let _ = write!(line, " (launcher)");
+            let _ = write!(line, " (process creation only)");
         }
         if process.observed.dropped + process.observed.not_understood > 0
             || !process.observed.unobserved.is_empty()

@@ -1,6 +1,6 @@
 //! The completeness statement of a run: process by process, what was observable and what is missing.
 
-use crate::survey::{Survey, describe_ending};
+use crate::survey::{NotEntered, Survey, describe_ending, grouped};
 use serde::Serialize;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
@@ -102,18 +102,21 @@ pub fn text(run: &Run) -> String {
         survey.dropped,
         survey.not_entered.len()
     );
-    for (index, process) in run.processes.iter().enumerate() {
+    let processes = run.processes.iter().enumerate().map(|(index, process)| {
         let observed = Observed::of(run, index, &survey);
-        let _ = writeln!(out, "\nprocess {}: {}", process.pid, process.command);
-        let _ = writeln!(out, "  seen: {}", observed.describe());
+        let mut about = format!("{}\n  seen: {}", process.command, observed.describe());
         for reason in &observed.unobserved {
-            let _ = writeln!(out, "  not seen: {reason}");
+            let _ = write!(about, "\n  not seen: {reason}");
         }
+        (about, format!("process {}", process.pid))
+    });
+    for line in grouped(processes) {
+        let _ = writeln!(out, "\n{line}");
     }
     if !survey.not_entered.is_empty() {
         let _ = writeln!(out, "\nNot entered:");
-        for process in &survey.not_entered {
-            let _ = writeln!(out, "  {}", process.describe());
+        for line in NotEntered::describe(&survey.not_entered) {
+            let _ = writeln!(out, "  {line}");
         }
     }
     for error in &run.unreadable {

@@ -1,7 +1,7 @@
 //! The parts of a screen that runs and plans share.
 
 use super::{Common, Counts};
-use crate::survey::NotEntered;
+use crate::survey::{NotEntered, Unobserved};
 use std::fmt::Write;
 
 /// Rows of a list before it is cut, so that everything fits one screen.
@@ -48,18 +48,14 @@ pub fn list(out: &mut String, heading: &str, lines: &[String], rows: usize) {
 
 /// What is missing; the last thing on the screen.
 pub fn missing(out: &mut String, common: &Common, rows: usize) {
-    let entered: Vec<String> = common.not_entered.iter().map(NotEntered::describe).collect();
-    list(out, "left no trace:", &entered, rows);
-    let unobserved: Vec<String> = common
-        .unobserved
-        .iter()
-        .map(|missed| match missed.pid {
-            Some(pid) => format!("process {pid}: {}", missed.reason),
-            None => missed.reason.clone(),
-        })
-        .collect();
-    list(out, "could not be seen:", &unobserved, rows);
+    list(out, "left no trace:", &NotEntered::describe(&common.not_entered), rows);
+    list(out, "could not be seen:", &Unobserved::describe(&common.unobserved), rows);
     let _ = writeln!(out);
-    let complete = if common.complete { "yes, nothing was missed" } else { "no, see above" };
+    let complete = match (common.complete, common.kind) {
+        (false, _) => "no, see above",
+        // Processes that nobody recorded are known to their run only.
+        (true, "plan") => "yes, nothing was missed in the processes that were recorded",
+        (true, _) => "yes, nothing was missed",
+    };
     row(out, "complete", complete);
 }

@@ -4,8 +4,8 @@ use super::program::Stretch;
 use super::{Lowering, Visit};
 use crate::dependency::Stage;
 use crate::sweep::Seen;
-use syn_plan::Op;
-use syn_trace::run::Gap;
+use syn_plan::{Op, Rule};
+use syn_trace::run::Segment;
 
 impl Lowering<'_> {
     /// The thread's start: what it waits for, and the time until it started nevertheless.
@@ -20,9 +20,14 @@ impl Lowering<'_> {
         if created.is_some() {
             self.synchronize(visit.seen.thread, 0, Stage::Around, since_ns, since_ns);
         }
-        let idle_ns = started_ns - since_ns;
+        // Before its recording started, the thread's processor was at work for the loader.
+        let startup_ns = self.from.run.startup_cpu_ns(visit.seen.thread as usize, self.from.cpu_before);
+        let cpu_ns = startup_ns.min(started_ns - since_ns);
+        let idle_ns = started_ns - since_ns - cpu_ns;
         let thread = &mut self.threads[visit.seen.thread as usize];
-        thread.program.compute(Stretch { start_ns: since_ns, end_ns: started_ns, cpu_ns: 0, idle_ns });
+        thread.since_ns = since_ns;
+        let stretch = Stretch { start_ns: since_ns, end_ns: started_ns, cpu_ns, idle_ns, in_call: true };
+        thread.program.compute(stretch);
     }
 
     /// The gap before the event, and what is to be done where it is entered.
@@ -36,9 +41,7 @@ impl Lowering<'_> {
     /// A call that encloses this one was entered during the gap before it: returns what is left of the gap after.
     pub(super) fn enter_around(&mut self, visit: &Visit<'_>) -> Stretch {
         let seen = visit.seen;
-        let Gap { wall_ns, cpu_ns, waited_ns, .. } = visit.gap;
-        let start_ns = seen.start_ns.saturating_sub(wall_ns);
-        let mut gap = Stretch { start_ns, end_ns: seen.start_ns, cpu_ns, idle_ns: waited_ns };
+        let mut gap = gap_stretch(seen, &visit.gap);
         while let Some(at_ns) = self.next_point(seen.thread, seen.record, Stage::Around) {
             let before = gap.split_at(at_ns);
             self.threads[seen.thread as usize].program.compute(before);
@@ -81,12 +84,20 @@ impl Lowering<'_> {
         }
     }
 
-    /// Until when the call waited, by the rules, if it did and its waits have not been passed.
-    pub(super) fn awaited(&self, thread: u32, record: u32) -> Option<u64> {
+    /// Until when the call waited, by which rule, if it did and its waits have not been passed.
+    pub(super) fn awaited(&self, thread: u32, record: u32) -> Option<(u64, Option<Rule>)> {
         let points = self.from.schedule.points(thread as usize);
         let ahead = points.get(self.threads[thread as usize].next_point..)?;
         let point =
             ahead.iter().find(|point| (point.point.record, point.point.stage) >= (record, Stage::Leave))?;
-        point.awaited_ns.filter(|_| point.point.record == record)
+        let awaited_ns = point.awaited_ns.filter(|_| point.point.record == record)?;
+        Some((awaited_ns, point.rule))
     }
+}
+
+/// What lay before an event, as computation and waiting.
+pub(super) fn gap_stretch(seen: &Seen<'_>, gap: &Segment) -> Stretch {
+    let Segment { wall_ns, cpu_ns, waited_ns, inside, .. } = *gap;
+    let start_ns = seen.start_ns.saturating_sub(wall_ns);
+    Stretch { start_ns, end_ns: seen.start_ns, cpu_ns, idle_ns: waited_ns, in_call: inside.is_some() }
 }

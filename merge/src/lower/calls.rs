@@ -1,7 +1,6 @@
 //! Calls by kind: I/O, MPI, sleeps, what MPI does inside its own calls, and all the rest.
 
 use super::program::Stretch;
-use super::waiting::may_wait;
 use super::{Lowering, Visit};
 use crate::between::Between;
 use crate::dependency::Stage;
@@ -9,6 +8,7 @@ use crate::mpi::Around;
 use crate::sweep::Seen;
 use syn_plan::Op;
 use syn_trace::Call;
+use syn_trace::run::Segment;
 
 /// Shorter waits say nothing about how the library waits.
 const LEAST_WAIT_NS: u64 = 100_000;
@@ -37,21 +37,32 @@ impl Lowering<'_> {
     pub(super) fn inside(&mut self, visit: &Visit<'_>, around: u32) {
         let seen = visit.seen;
         self.interrupt_polling(seen.thread);
-        let awaited_ns = self.awaited(seen.thread, around).unwrap_or(0);
+        let (awaited_ns, rule) = self.awaited(seen.thread, around).unwrap_or((0, None));
         let gap = self.enter_around(visit);
-        let took_ns = visit.end_ns - visit.begin_ns;
-        let sleeps = is_sleep(seen.event.call);
-        let cpu_ns = if sleeps { 0 } else { visit.cpu_ns.unwrap_or(took_ns) };
-        let idle_ns = if may_wait(seen.event.call) { took_ns - cpu_ns } else { 0 };
-        let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
-        for mut later in [gap, own] {
+        for mut later in [gap, visit.own_stretch()] {
             let before = later.split_at(awaited_ns);
-            self.threads[seen.thread as usize].program.compute(Stretch { idle_ns: 0, ..before });
+            let program = &mut self.threads[seen.thread as usize].program;
+            program.compute(Stretch { idle_ns: 0, ..before });
+            program.explain(rule, before.idle_ns, 0);
             if later.end_ns > awaited_ns {
                 self.synchronize(seen.thread, around, Stage::Leave, before.end_ns, before.end_ns);
                 self.threads[seen.thread as usize].program.compute(later);
             }
         }
+    }
+}
+
+impl Visit<'_> {
+    /// The call's own time as computation and waiting.
+    pub(super) fn own_stretch(&self) -> Stretch {
+        let Segment { cpu_ns, waited_ns, .. } = self.own;
+        Stretch { start_ns: self.begin_ns, end_ns: self.end_ns, cpu_ns, idle_ns: waited_ns, in_call: true }
+    }
+
+    /// Waits until `awaited_ns`, and what comes behind: CPU time, at most `most_ns` of it.
+    fn behind(&self, awaited_ns: u64, most_ns: u64) -> Stretch {
+        let cpu_ns = self.own.cpu_ns.min(most_ns);
+        Stretch { start_ns: awaited_ns, end_ns: self.end_ns, cpu_ns, idle_ns: 0, in_call: true }
     }
 }
 
@@ -84,6 +95,8 @@ impl Lowering<'_> {
             program.step(start_ns, end_ns, Op::Io { call, result });
             start_ns = end_ns;
         }
+        program.balance.calls_cpu_ns += visit.own.cpu_ns;
+        program.balance.calls_wait_ns += visit.own.waited_ns;
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
     }
 
@@ -92,15 +105,17 @@ impl Lowering<'_> {
     /// takes by itself.
     pub(super) fn pass(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
-        let awaited_ns =
-            self.awaited(seen.thread, seen.record).unwrap_or(0).clamp(visit.begin_ns, visit.end_ns);
+        let (awaited_ns, rule) = self.awaited(seen.thread, seen.record).unwrap_or((0, None));
+        let awaited_ns = awaited_ns.clamp(visit.begin_ns, visit.end_ns);
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.begin_ns, awaited_ns);
-        let rest_ns = visit.end_ns.saturating_sub(awaited_ns);
-        let cpu_ns = visit.cpu_ns.map_or(rest_ns, |cpu| cpu.min(rest_ns));
-        let is_explained = awaited_ns > visit.begin_ns;
-        let idle_ns = if may_wait(seen.event.call) && !is_explained { rest_ns - cpu_ns } else { 0 };
-        let stretch = Stretch { start_ns: awaited_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
-        self.threads[seen.thread as usize].program.compute(stretch);
+        let program = &mut self.threads[seen.thread as usize].program;
+        if awaited_ns == visit.begin_ns {
+            return program.compute(visit.own_stretch());
+        }
+        let behind = visit.behind(awaited_ns, visit.end_ns - awaited_ns);
+        let polled_ns = visit.own.cpu_ns - behind.cpu_ns;
+        program.explain(rule, polled_ns + visit.own.waited_ns, polled_ns);
+        program.compute(behind);
     }
 
     pub(super) fn sleep(&mut self, visit: &Visit<'_>) {
@@ -115,12 +130,14 @@ impl Lowering<'_> {
         let whole = relative && seen.event.result == 0;
         let ns = if whole { requested.max(0) as u64 } else { took_ns };
         if let Some(polling) = self.polling_goes_on(visit) {
-            return polling.sleep(visit.begin_ns, visit.end_ns, ns);
+            return polling.sleep(visit, ns);
         }
         self.interrupt_polling(seen.thread);
         self.enter(visit);
         let program = &mut self.threads[seen.thread as usize].program;
         program.step(visit.begin_ns, visit.end_ns, Op::Sleep { ns });
+        program.balance.sleep_ns += visit.own.waited_ns;
+        program.balance.calls_cpu_ns += visit.own.cpu_ns;
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
     }
 
@@ -133,13 +150,15 @@ impl Lowering<'_> {
         }
         let call = calls[thread.next_call];
         if call.class.is_failed_poll() && !self.has_point(seen) {
-            return self.failed_poll(visit, &call);
+            return self.failed_poll(visit);
         }
-        let awaited_ns = self.awaited(seen.thread, seen.record);
+        let awaited = self.awaited(seen.thread, seen.record);
+        let awaited_ns = awaited.map(|(awaited_ns, _)| awaited_ns);
         let mut since_ns = visit.begin_ns;
+        let mut polled = (0, 0);
         match self.polling_since(visit) {
             Some(polled_ns) if awaited_ns.is_some_and(|awaited_ns| awaited_ns > polled_ns) => {
-                self.threads[seen.thread as usize].polling = None;
+                polled = self.polled(visit);
                 since_ns = polled_ns;
                 self.synchronize(seen.thread, seen.record, Stage::Enter, since_ns, since_ns);
             }
@@ -151,14 +170,24 @@ impl Lowering<'_> {
         let until_ns = awaited_ns.unwrap_or(0).clamp(since_ns, visit.end_ns);
         self.count_waiting(visit, until_ns);
         self.synchronize(seen.thread, seen.record, Stage::Leave, since_ns, until_ns);
-        let cpu_ns = self.from.costs.of_call(&call, awaited_ns);
-        let stretch = Stretch { start_ns: until_ns, end_ns: visit.end_ns, cpu_ns, idle_ns: 0 };
-        self.threads[seen.thread as usize].program.compute(stretch);
+        // Without anything to wait for, its CPU time is its cost.
+        let most_ns = awaited_ns.map_or(u64::MAX, |_| self.from.costs.of_call(&call, awaited_ns));
+        let mut behind = visit.behind(until_ns, most_ns);
+        let program = &mut self.threads[seen.thread as usize].program;
+        let spun_ns = visit.own.cpu_ns - behind.cpu_ns;
+        match awaited {
+            Some((_, rule)) => {
+                let (waited_ns, cpu_ns) = polled;
+                program.explain(rule, spun_ns + visit.own.waited_ns + waited_ns, spun_ns + cpu_ns);
+            }
+            None => behind.idle_ns = visit.own.waited_ns,
+        }
+        program.compute(behind);
     }
 
     /// How the library waits shows in calls that waited for long: with the processor, or without.
     pub(super) fn count_waiting(&mut self, visit: &Visit<'_>, until_ns: u64) {
-        let Some(cpu_ns) = visit.cpu_ns else { return };
+        let cpu_ns = visit.own.cpu_ns;
         if until_ns.saturating_sub(visit.begin_ns) >= LEAST_WAIT_NS {
             self.waiting_cpu_ns = self.waiting_cpu_ns.saturating_add(cpu_ns);
             self.waiting_ns = self.waiting_ns.saturating_add(visit.end_ns - visit.begin_ns);

@@ -1,9 +1,10 @@
 //! The files of the plan, and how each must be before the replay starts.
 //!
-//! What a file was like before the run shows in the first call that names it: found, not found, or made.
+//! What a file was like before the run shows in the first call that names it: found, not found, or made. What it was,
+//! a file or a folder, may show later, or in what lies below it; until then it is open.
 
 use crate::scope::Scope;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use syn_plan::{File, FileId, Initial};
 
@@ -16,10 +17,36 @@ pub enum Evidence {
     Directory,
     /// It was not there, or was made by this call.
     Absent,
+    /// This call has made it, or emptied the one that was there: which does not show.
+    Made,
     /// It was there; what it was does not show.
     Something,
     /// Nothing shows.
     Nothing,
+}
+
+/// What the run has made of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Now {
+    /// Nothing, as far as was seen.
+    Untouched,
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link to this file.
+    Link(FileId),
+    /// What had this name before.
+    Moved(FileId),
+}
+
+#[derive(Debug)]
+struct Entry {
+    path: Rc<str>,
+    evidence: Evidence,
+    now: Now,
+    /// It is behind another name: in a folder that was renamed, or behind a symbolic link.
+    is_alias: bool,
 }
 
 /// The files named so far.
@@ -27,98 +54,183 @@ pub enum Evidence {
 pub struct FileTable {
     scope: Scope,
     by_path: HashMap<Rc<str>, Option<FileId>>,
-    files: Vec<(Rc<str>, Evidence)>,
-    /// Folders that were renamed: new name, old name.
+    files: Vec<Entry>,
+    /// Names whose files may hold others, and which have come from elsewhere: (name, where from), renamed folders and
+    /// symbolic links.
     moved: Vec<(Rc<str>, Rc<str>)>,
-    /// Folders and symbolic links that the run made.
-    folders: HashSet<FileId>,
-    links: HashSet<FileId>,
 }
 
 impl FileTable {
     /// No files yet.
     pub fn new(scope: Scope) -> FileTable {
-        FileTable {
-            scope,
-            by_path: HashMap::new(),
-            files: Vec::new(),
-            moved: Vec::new(),
-            folders: HashSet::new(),
-            links: HashSet::new(),
-        }
+        FileTable { scope, by_path: HashMap::new(), files: Vec::new(), moved: Vec::new() }
     }
 
     /// The file at `path`, of which a call shows `evidence`; `None` when it is not in scope.
     pub fn touch(&mut self, path: &Rc<str>, evidence: Evidence) -> Option<FileId> {
         if let Some(&known) = self.by_path.get(path) {
-            let file = &mut self.files[known? as usize].1;
-            // The first call says how it was. Only what it left open may be told by a later one.
-            let told = matches!(evidence, Evidence::Regular(_) | Evidence::Directory);
-            if *file == Evidence::Nothing || *file == Evidence::Something && told {
-                *file = evidence;
-            }
+            self.learn(known?, evidence);
             return known;
         }
         if !self.scope.contains(path) {
             self.by_path.insert(path.clone(), None);
             return None;
         }
-        let evidence = if self.touch_before_move(path, evidence) { Evidence::Absent } else { evidence };
+        let is_alias = self.touch_before_move(path, evidence);
+        let evidence = if is_alias { Evidence::Absent } else { evidence };
         let file = self.files.len() as FileId;
-        self.files.push((path.clone(), evidence));
+        let now = if evidence == Evidence::Made { Now::File } else { Now::Untouched };
+        self.files.push(Entry { path: path.clone(), evidence, now, is_alias });
         self.by_path.insert(path.clone(), Some(file));
         Some(file)
     }
 
-    /// A file in a folder that was renamed was in the old folder before the run.
+    /// The first call says how a file was. Only what it left open may be told by a later one.
+    fn learn(&mut self, mut file: FileId, evidence: Evidence) {
+        let told = matches!(evidence, Evidence::Regular(_) | Evidence::Directory);
+        // Each step leads to a name that came earlier in a chain of renames, but names may go round in circles.
+        for _ in 0..self.files.len() {
+            let entry = &mut self.files[file as usize];
+            if evidence == Evidence::Made {
+                entry.now = Now::File;
+            }
+            match (entry.evidence, entry.now) {
+                (Evidence::Nothing, _) => return entry.evidence = evidence,
+                (Evidence::Something, _) if told => return entry.evidence = evidence,
+                (_, Now::Moved(from) | Now::Link(from)) if told => file = from,
+                _ => return,
+            }
+        }
+    }
+
+    /// A file in a folder that was renamed was in the old folder before the run; one behind a link is in its target.
     fn touch_before_move(&mut self, path: &str, evidence: Evidence) -> bool {
         let old = self.moved.iter().rev().find_map(|(new, old)| {
             let rest = path.strip_prefix(&**new).filter(|rest| rest.starts_with('/'))?;
             Some(Rc::from(format!("{old}{rest}")))
         });
-        old.is_some_and(|old| {
-            self.touch(&old, evidence);
+        old.is_some_and(|old: Rc<str>| {
+            // A link may lead to itself.
+            if *old != *path && old.len() <= syn_plan::MAX_PATH {
+                self.touch(&old, evidence);
+            }
             true
         })
     }
 
-    /// `old` is called `new` from now on, and what is in it, if it is a folder.
-    pub fn rename(&mut self, old: &Rc<str>, new: &Rc<str>) {
-        let is_folder =
-            |file: FileId| self.folders.contains(&file) || self.files[file as usize].1 == Evidence::Directory;
-        if self.by_path.get(old).copied().flatten().is_some_and(is_folder) {
-            self.moved.push((new.clone(), old.clone()));
+    /// `old` has the name of `new` from now on, and what is in it, if it is a folder.
+    pub fn rename(&mut self, old: FileId, new: FileId) {
+        let path = |file: FileId| self.files[file as usize].path.clone();
+        let before = &self.files[old as usize];
+        // What it may hold others of, seen from its new name.
+        let holder = match before.now {
+            Now::File => None,
+            Now::Link(target) => Some(target),
+            Now::Folder => Some(old),
+            Now::Untouched | Now::Moved(_) => {
+                (!matches!(before.evidence, Evidence::Regular(_) | Evidence::Made)).then_some(old)
+            }
+        };
+        let now = if before.now == Now::Untouched { Now::Moved(old) } else { before.now };
+        if let Some(holder) = holder {
+            self.moved.push((path(new), path(holder)));
         }
+        self.files[new as usize].now = now;
+        self.files[old as usize].now = Now::Untouched;
+    }
+
+    /// Both were there, and have each other's name from now on.
+    pub fn exchange(&mut self, one: FileId, other: FileId) {
+        for (file, with) in [(one, other), (other, one)] {
+            self.files[file as usize].now = Now::Moved(with);
+        }
+    }
+
+    /// `new` is another name of the file.
+    pub fn link(&mut self, file: FileId, new: FileId) {
+        self.files[new as usize].now = match self.files[file as usize].now {
+            Now::Untouched => Now::Moved(file),
+            now => now,
+        };
     }
 
     /// The run made this folder.
     pub fn made_folder(&mut self, folder: FileId) {
-        self.folders.insert(folder);
+        self.files[folder as usize].now = Now::Folder;
+        // A folder that had the name before, or a link, has it no longer.
+        let path = &self.files[folder as usize].path;
+        self.moved.retain(|(name, _)| name != path);
     }
 
     /// The run made this symbolic link.
-    pub fn made_link(&mut self, link: FileId) {
-        self.links.insert(link);
+    pub fn made_link(&mut self, link: FileId, target: FileId) {
+        self.files[link as usize].now = Now::Link(target);
+        let path = |file: FileId| self.files[file as usize].path.clone();
+        self.moved.push((path(link), path(target)));
     }
 
     /// Whether there is a symbolic link that the run made. Others are not in the plan: it knows files and folders.
     pub fn is_made_link(&self, path: &Rc<str>) -> bool {
-        self.by_path.get(path).copied().flatten().is_some_and(|file| self.links.contains(&file))
+        let file = self.by_path.get(path).copied().flatten();
+        file.is_some_and(|file| matches!(self.files[file as usize].now, Now::Link(_)))
     }
 
-    /// The files of the plan.
-    pub fn finish(self) -> Vec<File> {
+    /// The files of the plan; what had to be guessed is added to `facts`.
+    pub fn finish(mut self, facts: &mut Vec<String>) -> Vec<File> {
+        self.settle_kinds();
+        let guessed =
+            self.files.iter().filter(|file| file.evidence == Evidence::Made && !self.is_in_new(file));
+        let guessed = guessed.count();
+        if guessed > 0 {
+            facts.push(format!(
+                "{guessed} files were made, or emptied, by the first call that names them (O_CREAT, and no bytes afterwards): \
+                 the recording does not tell which; the plan has them as made"
+            ));
+        }
         let initial = |evidence| match evidence {
             Evidence::Regular(bytes) => Initial::Regular { bytes },
             Evidence::Directory => Initial::Directory,
-            Evidence::Absent | Evidence::Nothing => Initial::Absent,
+            Evidence::Absent | Evidence::Made | Evidence::Nothing => Initial::Absent,
             Evidence::Something => Initial::Regular { bytes: 0 },
         };
-        let file = |(path, evidence): (Rc<str>, Evidence)| File {
-            path: path.as_ref().into(),
-            initial: initial(evidence),
-        };
+        let file = |file: Entry| File { path: file.path.as_ref().into(), initial: initial(file.evidence) };
         self.files.into_iter().map(file).collect()
+    }
+
+    /// What has others below it is a folder. Nothing that was there before can be in what was a regular file before: it
+    /// has come there in a way that nobody saw.
+    fn settle_kinds(&mut self) {
+        for file in 0..self.files.len() {
+            let entry = &self.files[file];
+            if entry.is_alias || entry.evidence == Evidence::Nothing {
+                continue;
+            }
+            for above in self.above(&entry.path.clone()) {
+                let exists = matches!(
+                    self.files[file].evidence,
+                    Evidence::Regular(_) | Evidence::Directory | Evidence::Something
+                );
+                match self.files[above as usize].evidence {
+                    Evidence::Something => self.files[above as usize].evidence = Evidence::Directory,
+                    Evidence::Regular(_) if exists => self.files[file].evidence = Evidence::Absent,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Whether it is in a folder that the run made: then it was made too.
+    fn is_in_new(&self, file: &Entry) -> bool {
+        self.above(&file.path).into_iter().any(|above| {
+            let above = &self.files[above as usize];
+            above.now == Now::Folder && above.evidence == Evidence::Absent
+        })
+    }
+
+    /// The files of the plan that are above a path, lowest first.
+    fn above(&self, path: &str) -> Vec<FileId> {
+        let cuts = path.match_indices('/').map(|(at, _)| at).rev();
+        cuts.filter_map(|at| self.by_path.get(&path[..at]).copied().flatten()).collect()
     }
 }
 
@@ -127,7 +239,13 @@ mod tests {
     use super::*;
 
     fn table() -> FileTable {
-        FileTable::new(Scope { all_files: false })
+        FileTable::new(Scope::default())
+    }
+
+    /// How a file is in the plan.
+    fn state(files: FileTable, path: &str) -> Option<Initial> {
+        let files = files.finish(&mut Vec::new());
+        files.iter().find(|file| file.path == path).map(|file| file.initial)
     }
 
     #[test]
@@ -141,20 +259,98 @@ mod tests {
         files.touch(&other, Evidence::Absent);
         files.touch(&other, Evidence::Regular(7));
         assert_eq!(files.touch(&"/etc/passwd".into(), Evidence::Regular(1)), None);
-        let initial: Vec<Initial> = files.finish().iter().map(|file| file.initial).collect();
+        let initial: Vec<Initial> = files.finish(&mut Vec::new()).iter().map(|file| file.initial).collect();
         assert_eq!(initial, [Initial::Absent, Initial::Regular { bytes: 7 }]);
     }
 
     #[test]
     fn files_of_a_renamed_folder_were_in_the_old_one() {
+        for old in [Evidence::Directory, Evidence::Something] {
+            let mut files = table();
+            let old = files.touch(&"/w/old".into(), old).unwrap();
+            let new = files.touch(&"/w/new".into(), Evidence::Absent).unwrap();
+            files.rename(old, new);
+            files.touch(&"/w/new/data".into(), Evidence::Regular(5));
+            let files = files.finish(&mut Vec::new());
+            let state = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.initial);
+            assert_eq!(state("/w/old"), Some(Initial::Directory));
+            assert_eq!(state("/w/old/data"), Some(Initial::Regular { bytes: 5 }));
+            assert_eq!(
+                (state("/w/new"), state("/w/new/data")),
+                (Some(Initial::Absent), Some(Initial::Absent))
+            );
+        }
+    }
+
+    #[test]
+    fn what_has_others_below_it_is_a_folder() {
+        for below in [Evidence::Regular(1), Evidence::Absent, Evidence::Something, Evidence::Made] {
+            let mut files = table();
+            files.touch(&"/w/d".into(), Evidence::Something);
+            files.touch(&"/w/d/x".into(), below);
+            assert_eq!(state(files, "/w/d"), Some(Initial::Directory));
+        }
         let mut files = table();
-        files.touch(&"/w/old".into(), Evidence::Directory);
-        files.touch(&"/w/new".into(), Evidence::Absent);
-        files.rename(&"/w/old".into(), &"/w/new".into());
-        files.touch(&"/w/new/data".into(), Evidence::Regular(5));
-        let files = files.finish();
+        files.touch(&"/w/f".into(), Evidence::Something);
+        files.touch(&"/w/f/x".into(), Evidence::Nothing);
+        assert_eq!(state(files, "/w/f"), Some(Initial::Regular { bytes: 0 }));
+    }
+
+    #[test]
+    fn a_renamed_or_linked_file_tells_its_size_later() {
+        let mut files = table();
+        let old = files.touch(&"/w/old".into(), Evidence::Something).unwrap();
+        let new = files.touch(&"/w/new".into(), Evidence::Absent).unwrap();
+        files.rename(old, new);
+        files.touch(&"/w/new".into(), Evidence::Regular(9));
+        assert_eq!(state(files, "/w/old"), Some(Initial::Regular { bytes: 9 }));
+    }
+
+    #[test]
+    fn what_is_behind_a_link_is_in_its_target() {
+        let mut files = table();
+        let target = files.touch(&"/w/target".into(), Evidence::Nothing).unwrap();
+        let link = files.touch(&"/w/link".into(), Evidence::Absent).unwrap();
+        files.made_link(link, target);
+        files.touch(&"/w/link/data".into(), Evidence::Regular(3));
+        let files = files.finish(&mut Vec::new());
         let state = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.initial);
-        assert_eq!(state("/w/old/data"), Some(Initial::Regular { bytes: 5 }));
-        assert_eq!(state("/w/new/data"), Some(Initial::Absent));
+        assert_eq!(state("/w/target/data"), Some(Initial::Regular { bytes: 3 }));
+        assert_eq!((state("/w/link"), state("/w/link/data")), (Some(Initial::Absent), Some(Initial::Absent)));
+    }
+
+    #[test]
+    fn a_link_that_was_renamed_still_leads_to_its_target_until_a_folder_has_its_name() {
+        let mut files = table();
+        let target = files.touch(&"/w/target".into(), Evidence::Nothing).unwrap();
+        let link = files.touch(&"/w/link".into(), Evidence::Absent).unwrap();
+        files.made_link(link, target);
+        let current = files.touch(&"/w/current".into(), Evidence::Absent).unwrap();
+        files.rename(link, current);
+        files.touch(&"/w/current/data".into(), Evidence::Regular(3));
+        files.made_folder(current);
+        files.touch(&"/w/current/other".into(), Evidence::Regular(4));
+        let files = files.finish(&mut Vec::new());
+        let state = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.initial);
+        assert_eq!(state("/w/target/data"), Some(Initial::Regular { bytes: 3 }));
+        assert_eq!(state("/w/current/data"), Some(Initial::Absent));
+        assert_eq!(
+            (state("/w/target/other"), state("/w/current/other")),
+            (None, Some(Initial::Regular { bytes: 4 }))
+        );
+    }
+
+    #[test]
+    fn a_guess_is_told() {
+        let mut files = table();
+        files.touch(&"/w/a".into(), Evidence::Made);
+        let folder = files.touch(&"/w/d".into(), Evidence::Absent).unwrap();
+        files.made_folder(folder);
+        files.touch(&"/w/d/b".into(), Evidence::Made);
+        files.touch(&"/w/c".into(), Evidence::Absent);
+        files.touch(&"/w/c".into(), Evidence::Made);
+        let mut remarks = Vec::new();
+        files.finish(&mut remarks);
+        assert!(remarks.len() == 1 && remarks[0].starts_with("1 files were made, or emptied"), "{remarks:?}");
     }
 }

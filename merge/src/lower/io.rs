@@ -1,13 +1,13 @@
 //! From a recorded call to the operations of the plan.
 
+use super::attributes::Attributes;
 use super::files::{Evidence, FileTable};
 use super::handles::Handles;
 use crate::between::Between;
 use crate::scope::Scope;
 use crate::sweep::Seen;
-use std::rc::Rc;
-use syn_plan::{FileId, HandleId, Io};
-use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, flags};
+use syn_plan::{HandleId, Io};
+use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched};
 use syn_trace::{Call, record};
 
 /// The operations of one event, each with its result as in [`syn_plan::Op::Io`].
@@ -19,8 +19,7 @@ pub fn translate(
     touched: &Touched,
     descriptors: &Descriptors,
     stdio_is_opaque: bool,
-    files: &mut FileTable,
-    handles: &mut Handles,
+    tables: Tables<'_>,
     out: &mut Operations,
 ) {
     let result = match seen.event.has(record::FAILED) {
@@ -28,7 +27,8 @@ pub fn translate(
         false => 0,
     };
     let thread = seen.thread;
-    let mut translation = Translation { seen, touched, stdio_is_opaque, result, thread, files, handles, out };
+    let mut translation =
+        Translation { seen, touched, descriptors, stdio_is_opaque, result, thread, tables, out };
     translation.closes();
     if let Some(opened) = touched.opened {
         translation.opened(opened, descriptors.open_file(opened));
@@ -37,20 +37,31 @@ pub fn translate(
     } else if let Some(io) = translation.on_handle() {
         let result = translation.moved();
         translation.out.push((io, result));
-    } else {
-        translation.on_path();
+    } else if let Some(io) = translation.on_path() {
+        translation.out.push((io, translation.result));
     }
 }
 
-struct Translation<'t> {
-    seen: &'t Seen<'t>,
-    touched: &'t Touched,
-    stdio_is_opaque: bool,
+/// What translation keeps books on.
+pub struct Tables<'t> {
+    /// The files of the plan.
+    pub files: &'t mut FileTable,
+    /// Their extended attributes.
+    pub attributes: &'t mut Attributes,
+    /// The open files of the process.
+    pub handles: &'t mut Handles,
+}
+
+/// One event on its way to operations.
+pub(super) struct Translation<'t> {
+    pub(super) seen: &'t Seen<'t>,
+    pub(super) touched: &'t Touched,
+    descriptors: &'t Descriptors,
+    pub(super) stdio_is_opaque: bool,
     /// 0 or the negated errno.
-    result: i64,
-    thread: u32,
-    files: &'t mut FileTable,
-    handles: &'t mut Handles,
+    pub(super) result: i64,
+    pub(super) thread: u32,
+    pub(super) tables: Tables<'t>,
     out: &'t mut Operations,
 }
 
@@ -65,11 +76,11 @@ impl Translation<'_> {
             _ => false,
         };
         if by_name {
-            let handle = self.handles.close(self.touched.file, self.thread);
+            let handle = self.tables.handles.close(self.touched.file, self.thread);
             self.out.extend(handle.map(|handle| (Io::Close { handle }, self.result)));
         }
         for &released in &self.touched.released {
-            while let Some(handle) = self.handles.close(Some(released), self.thread) {
+            while let Some(handle) = self.tables.handles.close(Some(released), self.thread) {
                 self.out.push((Io::Close { handle }, 0));
             }
         }
@@ -77,26 +88,32 @@ impl Translation<'_> {
 
     fn opened(&mut self, open: OpenId, file: &OpenFile) {
         let Some(path) = file.path.as_ref().filter(|_| Scope::contains_type(file.st_mode)) else { return };
-        let made = file.flags & libc::O_CREAT != 0 && (file.flags & libc::O_EXCL != 0 || file.size == 0);
-        let evidence = match file.st_mode & libc::S_IFMT {
-            libc::S_IFDIR => Evidence::Directory,
-            _ if made && !file.inherited => Evidence::Absent,
-            _ => Evidence::Regular(file.size),
-        };
-        let Some(id) = self.files.touch(path, evidence) else { return };
-        let handle = self.handles.open(open, self.thread);
+        let evidence = self.shown_by_open(file);
+        let Some(id) = self.tables.files.touch(path, evidence) else { return };
+        let handle = self.tables.handles.open(open, self.thread);
         if file.inherited {
             let flags = file.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC);
-            self.out.push((Io::Open { file: id, handle, flags, mode: 0 }, 0));
-            if file.offset > 0 {
-                self.out.push((Io::Seek { handle, offset: file.offset }, 0));
-            }
+            self.out.push((Io::Inherit { file: id, handle, flags, offset: file.offset }, 0));
         } else {
             self.out.push((Io::Open { file: id, handle, flags: file.flags, mode: self.mode() }, 0));
         }
     }
 
-    fn mode(&self) -> u32 {
+    /// What a successful open shows about how the file was before.
+    fn shown_by_open(&self, file: &OpenFile) -> Evidence {
+        let creates = file.flags & libc::O_CREAT != 0 && !file.inherited;
+        match file.st_mode & libc::S_IFMT {
+            libc::S_IFDIR => Evidence::Directory,
+            0 if file.flags & libc::O_DIRECTORY != 0 => Evidence::Directory,
+            _ if creates && file.flags & libc::O_EXCL != 0 => Evidence::Absent,
+            // What the call makes has no more rights than the call says.
+            _ if creates && file.size == 0 && file.st_mode & 0o777 & !self.mode() == 0 => Evidence::Made,
+            _ if file.flags & libc::O_TRUNC != 0 && !file.inherited => Evidence::Something,
+            _ => Evidence::Regular(file.size),
+        }
+    }
+
+    pub(super) fn mode(&self) -> u32 {
         let numbers = &self.seen.event.numbers;
         let mode = match self.seen.event.call {
             Call::Open => numbers[1],
@@ -110,17 +127,18 @@ impl Translation<'_> {
 
     /// A read of the one file and a write of the other, as far as they are files: the replay moves the bytes itself.
     fn between(&mut self, Between { read_at, written_at, bytes }: Between) {
-        if let Some(handle) = self.handles.get(self.touched.file, self.thread) {
+        if let Some(handle) = self.tables.handles.get(self.touched.file, self.thread) {
             // At the end of the file one byte is asked for as well as any number.
             let asked = bytes.max(1);
-            let io = match read_at {
+            let io = match read_at.or_else(|| self.shared_position(self.touched.file, bytes)) {
                 Some(offset) => Io::ReadAt { handle, bytes: asked, offset },
                 None => Io::Read { handle, bytes: asked },
             };
             self.out.push((io, bytes as i64));
         }
-        let target = self.handles.get(self.touched.second_file, self.thread);
+        let target = self.tables.handles.get(self.touched.second_file, self.thread);
         if let Some(handle) = target.filter(|_| bytes > 0) {
+            let written_at = written_at.or_else(|| self.shared_position(self.touched.second_file, bytes));
             let io = match written_at {
                 Some(offset) => Io::WriteAt { handle, bytes, offset },
                 None => Io::Write { handle, bytes },
@@ -129,20 +147,40 @@ impl Translation<'_> {
         }
     }
 
+    /// Where a transfer of so many bytes at the position began, if the position is shared. The replay's open files are
+    /// not: it goes to where the bytes went. What is appended goes to the end by itself.
+    fn shared_position(&self, file: Option<OpenId>, moved: u64) -> Option<u64> {
+        let file = self.descriptors.open_file(file?);
+        let is_positioned = file.shared && file.flags & libc::O_APPEND == 0;
+        is_positioned.then(|| file.offset.saturating_sub(moved))
+    }
+
+    /// A read or write at the position.
+    fn at_position(&self, handle: HandleId, bytes: u64, writes: bool) -> Io {
+        let moved = self.seen.event.result.max(0) as u64;
+        let moved = if self.result == 0 { moved } else { 0 };
+        match (self.shared_position(self.touched.file, moved), writes) {
+            (Some(offset), true) => Io::WriteAt { handle, bytes, offset },
+            (Some(offset), false) => Io::ReadAt { handle, bytes, offset },
+            (None, true) => Io::Write { handle, bytes },
+            (None, false) => Io::Read { handle, bytes },
+        }
+    }
+
     fn on_handle(&mut self) -> Option<Io> {
         let numbers = &self.seen.event.numbers;
         if self.touched.duplicated {
-            let (handle, new) = self.handles.duplicate(self.touched.file, self.thread)?;
+            let (handle, new) = self.tables.handles.duplicate(self.touched.file, self.thread)?;
             return Some(Io::Dup { handle, new });
         }
-        let handle = self.handles.get(self.touched.file, self.thread)?;
+        let handle = self.tables.handles.get(self.touched.file, self.thread)?;
         let bytes = |position: usize| numbers[position].max(0) as u64;
         Some(match self.seen.event.call {
-            Call::Read | Call::Readv => Io::Read { handle, bytes: bytes(1) },
-            Call::Write | Call::Writev => Io::Write { handle, bytes: bytes(1) },
+            Call::Read | Call::Readv => self.at_position(handle, bytes(1), false),
+            Call::Write | Call::Writev => self.at_position(handle, bytes(1), true),
             // preadv2(2): the offset -1 means the position.
-            Call::Preadv if numbers[2] == -1 => Io::Read { handle, bytes: bytes(1) },
-            Call::Pwritev if numbers[2] == -1 => Io::Write { handle, bytes: bytes(1) },
+            Call::Preadv if numbers[2] == -1 => self.at_position(handle, bytes(1), false),
+            Call::Pwritev if numbers[2] == -1 => self.at_position(handle, bytes(1), true),
             Call::Pread | Call::Preadv => Io::ReadAt { handle, bytes: bytes(1), offset: bytes(2) },
             Call::Pwrite | Call::Pwritev => Io::WriteAt { handle, bytes: bytes(1), offset: bytes(2) },
             Call::Lseek if self.result == 0 => {
@@ -169,7 +207,7 @@ impl Translation<'_> {
             Call::Fwrite if self.stdio_is_opaque => {
                 Io::Write { handle, bytes: self.stream_bytes(numbers[2]) }
             }
-            _ => return None,
+            _ => return self.metadata_on_handle(handle),
         })
     }
 
@@ -194,138 +232,9 @@ impl Translation<'_> {
             Call::Read | Call::Readv | Call::Pread | Call::Preadv => event.result,
             Call::Write | Call::Writev | Call::Pwrite | Call::Pwritev => event.result,
             Call::Fread | Call::Fwrite => self.stream_bytes(event.result) as i64,
-            // posix_fallocate(3) returns the error.
-            Call::PosixFallocate => -event.result.abs(),
+            // These return the error.
+            Call::PosixFallocate | Call::PosixFadvise => -event.result.abs(),
             _ => 0,
         }
     }
-}
-
-/// Paths.
-impl Translation<'_> {
-    fn on_path(&mut self) {
-        let numbers = &self.seen.event.numbers;
-        let io = match self.seen.event.call {
-            Call::Open if self.result != 0 => self.failed_open(numbers[0] as i32),
-            Call::Openat | Call::Openat2 if self.result != 0 => self.failed_open(numbers[1] as i32),
-            Call::Creat if self.result != 0 => {
-                self.failed_open(libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC)
-            }
-            Call::Fopen if self.result != 0 && self.stdio_is_opaque => {
-                self.failed_open(flags::of_stream_mode(&self.seen.event.texts[1].bytes()))
-            }
-            Call::Opendir if self.result != 0 && self.stdio_is_opaque => self.failed_open(libc::O_DIRECTORY),
-            Call::Stat => self.stat(numbers[0], numbers[1], true),
-            Call::Lstat => self.stat(numbers[0], numbers[1], false),
-            Call::Fstatat => self.stat(numbers[2], numbers[3], follows(numbers[1])),
-            Call::Statx => self.stat(numbers[3], numbers[4], follows(numbers[1])),
-            Call::Access => {
-                self.named(Evidence::Something).map(|file| Io::Access { file, mode: numbers[0] as i32 })
-            }
-            Call::Faccessat => {
-                self.named(Evidence::Something).map(|file| Io::Access { file, mode: numbers[1] as i32 })
-            }
-            Call::Readlink | Call::Readlinkat => self.readlink(),
-            Call::Unlinkat if numbers[1] & i64::from(libc::AT_REMOVEDIR) != 0 => self.rmdir(),
-            Call::Unlink | Call::Unlinkat => self.named(Evidence::Something).map(|file| Io::Unlink { file }),
-            Call::Rmdir => self.rmdir(),
-            Call::Mkdir => self.mkdir(numbers[0]),
-            Call::Mkdirat => self.mkdir(numbers[1]),
-            Call::Truncate => self
-                .named(Evidence::Something)
-                .map(|file| Io::Truncate { file, bytes: numbers[0].max(0) as u64 }),
-            Call::Rename | Call::Renameat => self.rename(),
-            Call::Link | Call::Linkat => self.link(),
-            Call::Symlink | Call::Symlinkat => self.symlink(),
-            Call::Sync => Some(Io::SyncFs),
-            _ => None,
-        };
-        self.out.extend(io.map(|io| (io, self.result)));
-    }
-
-    /// The file of the call's path. `found` is what success shows; failures show other things.
-    fn named(&mut self, found: Evidence) -> Option<FileId> {
-        let evidence = if self.result == 0 { found } else { self.shown_by_failure() };
-        self.files.touch(self.touched.path.as_ref()?, evidence)
-    }
-
-    fn shown_by_failure(&self) -> Evidence {
-        match -self.result as i32 {
-            libc::ENOENT | libc::ENOTDIR => Evidence::Absent,
-            libc::EISDIR | libc::ENOTEMPTY => Evidence::Directory,
-            libc::EEXIST | libc::EACCES | libc::EPERM | libc::EINVAL => Evidence::Something,
-            _ => Evidence::Nothing,
-        }
-    }
-
-    fn second(&mut self, evidence: Evidence) -> Option<FileId> {
-        let path: &Rc<str> = self.touched.second_path.as_ref()?;
-        self.files.touch(path, if self.result == 0 { evidence } else { Evidence::Nothing })
-    }
-
-    fn failed_open(&mut self, flags: i32) -> Option<Io> {
-        let file = self.named(Evidence::Nothing)?;
-        let handle: HandleId = self.handles.peek(self.thread);
-        Some(Io::Open { file, handle, flags, mode: self.mode() })
-    }
-
-    fn stat(&mut self, st_mode: i64, st_size: i64, follow: bool) -> Option<Io> {
-        let found = match st_mode as u32 & libc::S_IFMT {
-            libc::S_IFDIR => Evidence::Directory,
-            libc::S_IFREG => Evidence::Regular(st_size.max(0) as u64),
-            _ if self.result != 0 => Evidence::Nothing,
-            _ => return None,
-        };
-        self.named(found).map(|file| Io::Stat { file, follow })
-    }
-
-    /// The plan knows no symbolic links but those the run makes: others cannot be read in the replay.
-    fn readlink(&mut self) -> Option<Io> {
-        let replayed = self.result != 0 || self.files.is_made_link(self.touched.path.as_ref()?);
-        if !replayed {
-            return None;
-        }
-        self.named(Evidence::Something).map(|file| Io::Readlink { file })
-    }
-
-    fn rmdir(&mut self) -> Option<Io> {
-        self.named(Evidence::Directory).map(|file| Io::Rmdir { file })
-    }
-
-    fn mkdir(&mut self, mode: i64) -> Option<Io> {
-        let exists = self.result == -i64::from(libc::EEXIST);
-        let file = match exists {
-            true => self.files.touch(self.touched.path.as_ref()?, Evidence::Directory),
-            false => self.named(Evidence::Absent),
-        }?;
-        if self.result == 0 {
-            self.files.made_folder(file);
-        }
-        Some(Io::Mkdir { file, mode: mode as u32 & 0o7777 })
-    }
-
-    fn rename(&mut self) -> Option<Io> {
-        let (from, to) = (self.named(Evidence::Something), self.second(Evidence::Absent));
-        if let (0, Some(old), Some(new)) = (self.result, &self.touched.path, &self.touched.second_path) {
-            self.files.rename(old, new);
-        }
-        Some(Io::Rename { from: from?, to: to? })
-    }
-
-    fn link(&mut self) -> Option<Io> {
-        let (from, to) = (self.named(Evidence::Something), self.second(Evidence::Absent));
-        Some(Io::Link { from: from?, to: to? })
-    }
-
-    fn symlink(&mut self) -> Option<Io> {
-        let (link, target) = (self.named(Evidence::Absent)?, self.second(Evidence::Nothing)?);
-        if self.result == 0 {
-            self.files.made_link(link);
-        }
-        Some(Io::Symlink { target, link })
-    }
-}
-
-fn follows(flags: i64) -> bool {
-    flags & i64::from(libc::AT_SYMLINK_NOFOLLOW) == 0
 }

@@ -5,15 +5,16 @@
 //! replayed themselves their own cost as computation.
 
 mod around;
+mod attributes;
 mod calls;
-mod cpu;
 mod files;
 mod handles;
 mod io;
+mod metadata;
+mod paths;
 mod polling;
 mod program;
 mod unreplayed;
-mod waiting;
 
 use crate::clocks::Clocks;
 use crate::costs::Costs;
@@ -21,16 +22,16 @@ use crate::mpi::CallLog;
 use crate::schedule::Schedule;
 use crate::scope::Scope;
 use crate::sweep::{Observer, Seen};
-use cpu::CpuReadings;
+use attributes::Attributes;
 use files::FileTable;
 use handles::Handles;
-use io::Operations;
+use io::{Operations, Tables};
 use polling::Polling;
-use program::Program;
-use syn_plan::{File, Steps};
+use program::{Program, Stretch};
+use syn_plan::{Attribute, Balance, File, LeftOut, Steps};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
-use syn_trace::run::{Gap, GapMeter};
+use syn_trace::run::Segment;
 use syn_trace::{Call, Layer, Run};
 use unreplayed::Unreplayed;
 
@@ -42,7 +43,7 @@ pub struct Sources<'a> {
     /// Its time axis.
     pub clocks: &'a Clocks,
     /// Which files are in the plan.
-    pub scope: Scope,
+    pub scope: &'a Scope,
     /// Signals and waits.
     pub schedule: &'a Schedule,
     /// MPI calls.
@@ -53,32 +54,40 @@ pub struct Sources<'a> {
     pub in_plan: &'a [bool],
     /// When the application started on the time axis of the merge.
     pub origin_ns: u64,
+    /// What [`Run::cpu_before`] says.
+    pub cpu_before: &'a [(u64, u64)],
 }
 
 /// What lowering made of a run.
 #[derive(Debug)]
 pub struct Lowered {
     /// By thread of the run; empty for those that are not part of the plan.
-    pub programs: Vec<Steps>,
+    pub programs: Vec<(Steps, Balance)>,
     /// The files of the plan.
     pub files: Vec<File>,
-    /// Computation in all programs, nanoseconds.
-    pub compute_ns: u64,
-    /// Waiting that nobody observed, in all programs, nanoseconds.
-    pub unobserved_ns: u64,
+    /// Names of extended attributes, and which are there before.
+    pub names: Vec<String>,
+    /// See there.
+    pub attributes: Vec<Attribute>,
     /// The share of the processor in MPI calls that waited.
     pub busy_waiting: f64,
+    /// What was decided without knowing.
+    pub facts: Vec<String>,
     /// What is not in the plan.
     pub remarks: Vec<String>,
+    /// Calls without an operation in it.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// A thread on its way.
 #[derive(Debug)]
 struct Thread {
     program: Program,
-    meter: GapMeter,
-    readings: CpuReadings,
-    /// The latest return.
+    /// Of calls inside an MPI call that are not looked at one by one: CPU time and waiting, nanoseconds.
+    skipped: (u64, u64),
+    /// When its program begins on the time axis of the merge.
+    since_ns: u64,
+    /// The latest return on the time axis of the merge.
     behind_ns: u64,
     next_point: usize,
     next_call: usize,
@@ -94,6 +103,7 @@ pub struct Lowering<'a> {
     threads: Vec<Thread>,
     handles: Vec<Handles>,
     files: FileTable,
+    attributes: Attributes,
     operations: Operations,
     unreplayed: Unreplayed,
     waiting_cpu_ns: u64,
@@ -103,13 +113,14 @@ pub struct Lowering<'a> {
 /// One event with its times.
 struct Visit<'a> {
     seen: &'a Seen<'a>,
-    gap: Gap,
+    /// What lay before it.
+    gap: Segment,
+    /// Its own time: since its entry, or the last call inside.
+    own: Segment,
     /// Entry, or the return of the last call inside.
     begin_ns: u64,
     /// Return, and not before that.
     end_ns: u64,
-    /// Processor time in the call, where it was read.
-    cpu_ns: Option<u64>,
     /// How many calls it stands for.
     times: u64,
 }
@@ -119,8 +130,8 @@ impl<'a> Lowering<'a> {
     pub fn new(from: Sources<'a>) -> Lowering<'a> {
         let threads = from.run.threads.iter().enumerate().map(|(index, thread)| Thread {
             program: Program::new(from.origin_ns),
-            meter: GapMeter::new(thread.clock.start_ns.max(0.0) as u64),
-            readings: CpuReadings::default(),
+            skipped: (0, 0),
+            since_ns: from.clocks.ns(index, thread.clock.start_ns.max(0.0) as u64),
             behind_ns: from.clocks.ns(index, thread.clock.start_ns.max(0.0) as u64),
             next_point: 0,
             next_call: 0,
@@ -131,7 +142,8 @@ impl<'a> Lowering<'a> {
             from,
             threads: threads.collect(),
             handles: from.run.processes.iter().map(|_| Handles::default()).collect(),
-            files: FileTable::new(from.scope),
+            files: FileTable::new(from.scope.clone()),
+            attributes: Attributes::default(),
             operations: Operations::new(),
             unreplayed: Unreplayed::default(),
             waiting_cpu_ns: 0,
@@ -140,53 +152,69 @@ impl<'a> Lowering<'a> {
     }
 
     /// The steps of every thread, and what else there is to tell.
-    pub fn finish(mut self) -> Lowered {
-        let (mut compute_ns, mut unobserved_ns, mut programs) = (0u64, 0u64, Vec::new());
-        for mut thread in self.threads.drain(..) {
-            if let Some(polling) = thread.polling.take() {
-                polling.give_up(&mut thread.program);
-            }
-            compute_ns = compute_ns.saturating_add(thread.program.cpu_ns);
-            unobserved_ns = unobserved_ns.saturating_add(thread.program.idle_ns);
-            programs.push(thread.program.finish());
-        }
+    pub fn finish(self) -> Lowered {
+        let programs = self.threads.into_iter().map(|thread| thread.program.finish()).collect();
         let busy_waiting = match self.waiting_ns {
             0 => 0.0,
             waiting_ns => self.waiting_cpu_ns as f64 / waiting_ns as f64,
         };
-        let (files, remarks) = (self.files.finish(), self.unreplayed.remarks());
-        Lowered { programs, files, compute_ns, unobserved_ns, busy_waiting, remarks }
+        let (remarks, mut facts) = (self.unreplayed.remarks(), Vec::new());
+        let files = self.files.finish(&mut facts);
+        let (names, attributes) = self.attributes.finish(&files);
+        let left_out = self.unreplayed.left_out();
+        Lowered { programs, files, names, attributes, busy_waiting, facts, remarks, left_out }
     }
 
-    fn visit<'s>(&mut self, seen: &'s Seen<'s>) -> Visit<'s> {
-        let trace = &self.from.run.threads[seen.thread as usize];
-        let thread = &mut self.threads[seen.thread as usize];
-        let mut gap = thread.meter.before(trace, seen.event);
-        let begin_ns = seen.start_ns.max(thread.behind_ns);
-        let gap_ns = seen.start_ns.saturating_sub(thread.behind_ns);
-        let end_ns = seen.end_ns.max(begin_ns);
-        let mut cpu_ns = thread.readings.of_call(seen.event, gap_ns, end_ns - begin_ns);
-        let times = times(seen.event);
-        if times > 1 {
-            // What recording added has been taken off once. The calls that were not timed count with the length of
-            // those that were, so what a reading of the clock adds is to be taken off each; that it was not read comes
-            // out of the gaps then, and is as much as counting such a call adds to them.
-            let added_ns = |cost_ns: u64, times: u64| cost_ns.saturating_mul(times.saturating_sub(1));
-            gap.wall_ns = gap.wall_ns.saturating_sub(added_ns(trace.gap_cost_ns, timed(seen.event)));
-            gap.cpu_ns = gap.cpu_ns.min(gap.wall_ns);
-            let took_ns = cpu_ns.unwrap_or(end_ns - begin_ns);
-            cpu_ns = Some(took_ns.saturating_sub(added_ns(trace.call_cost_ns, times)));
+    /// The thread's time behind its last record. One that was ended with its process did not wait for that: it would have
+    /// gone on.
+    fn end_thread(&mut self, index: usize, rest: Option<Segment>, behind_ns: u64) {
+        self.interrupt_polling(index as u32);
+        let trace = &self.from.run.threads[index];
+        if let Some(rest) = rest {
+            self.account(index as u32, &rest);
+            let idle_ns = if trace.ended_with_process() { 0 } else { rest.waited_ns };
+            let thread = &mut self.threads[index];
+            let (start_ns, cpu_ns) = (thread.behind_ns, rest.cpu_ns);
+            let end_ns = start_ns.saturating_add(rest.wall_ns);
+            let in_call = rest.inside.is_some();
+            thread.program.compute(Stretch { start_ns, end_ns, cpu_ns, idle_ns, in_call });
+            thread.program.leave_out_waiting(rest.waited_ns - idle_ns);
         }
-        Visit { seen, gap, begin_ns, end_ns, cpu_ns, times }
+        let started_ns = trace.clock.start_ns.max(0.0) as u64;
+        let thread = &mut self.threads[index];
+        let before_ns = self.from.clocks.ns(index, started_ns).saturating_sub(thread.since_ns);
+        thread.program.balance.wall_ns = behind_ns.saturating_sub(started_ns).saturating_add(before_ns);
+    }
+
+    /// Parts of a segment that are the same whatever it was.
+    fn account(&mut self, thread: u32, segment: &Segment) {
+        let balance = &mut self.threads[thread as usize].program.balance;
+        balance.preempted_ns += segment.preempted_ns();
+        balance.recording_ns += segment.recording_ns;
+        balance.unmeasured_ns += segment.unmeasured_ns;
+    }
+
+    fn visit<'s>(&mut self, seen: &'s Seen<'s>, gap: Segment, mut own: Segment) -> Visit<'s> {
+        let thread = &mut self.threads[seen.thread as usize];
+        let begin_ns = seen.start_ns.max(thread.behind_ns);
+        let end_ns = seen.end_ns.max(begin_ns);
+        let (cpu_ns, waited_ns) = std::mem::take(&mut thread.skipped);
+        (own.cpu_ns, own.waited_ns) = (own.cpu_ns + cpu_ns, own.waited_ns + waited_ns);
+        Visit { seen, gap, own, begin_ns, end_ns, times: times(seen.event) }
     }
 
     /// What the event is in the plan, if it is I/O.
     fn translate(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let opaque = !self.from.run.processes[seen.process as usize].sees_libc_internal;
-        let (files, handles) = (&mut self.files, &mut self.handles[seen.process as usize]);
-        io::translate(seen, touched, descriptors, opaque, files, handles, &mut self.operations);
+        let tables = Tables {
+            files: &mut self.files,
+            attributes: &mut self.attributes,
+            handles: &mut self.handles[seen.process as usize],
+        };
+        io::translate(seen, touched, descriptors, opaque, tables, &mut self.operations);
         if self.operations.is_empty() {
-            self.unreplayed.see(seen, touched, self.from.scope);
+            let file = touched.file.map(|file| descriptors.open_file(file));
+            self.unreplayed.see(seen, touched, file, self.from.scope, opaque);
         } else {
             self.unreplayed.see_replayed(seen);
         }
@@ -198,15 +226,20 @@ fn times(event: &Event<'_>) -> u64 {
     if event.call == Call::Repeats { event.numbers[0].max(1) as u64 } else { 1 }
 }
 
-/// How many of them were timed.
-fn timed(event: &Event<'_>) -> u64 {
-    if event.call == Call::Repeats { event.numbers[1].max(1) as u64 } else { 1 }
-}
-
 impl Observer for Lowering<'_> {
+    fn end(&mut self, thread: u32, rest: Option<Segment>, behind_ns: u64) {
+        if self.from.in_plan[thread as usize] {
+            self.end_thread(thread as usize, rest, behind_ns);
+        }
+    }
+
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         if !self.from.in_plan[seen.thread as usize] {
             return;
+        }
+        let measured = seen.measured;
+        for segment in [&measured.before, &measured.call] {
+            self.account(seen.thread, segment);
         }
         let around = self.around(seen);
         let (is_mpi, sleeps) = (seen.event.call.layer() == Layer::Mpi, calls::is_sleep(seen.event.call));
@@ -217,9 +250,12 @@ impl Observer for Lowering<'_> {
         // Of a call that communicates, its own record tells the time: how often the library looked for messages
         // meanwhile, and slept, says nothing more.
         if around.is_some_and(|around| around.communicates) && self.operations.is_empty() {
-            return self.threads[seen.thread as usize].readings.inside(seen.event);
+            let skipped = &mut self.threads[seen.thread as usize].skipped;
+            skipped.0 += measured.before.cpu_ns + measured.call.cpu_ns;
+            skipped.1 += measured.before.waited_ns + measured.call.waited_ns;
+            return;
         }
-        let visit = self.visit(seen);
+        let visit = self.visit(seen, measured.before, measured.call);
         if seen.record == 0 {
             self.begin(&visit);
         }

@@ -3,12 +3,10 @@
 //! How often a program asks before the answer comes depends on how fast the answer comes, which is what a replay is to
 //! find out. So the run becomes one wait, and its processor time is waiting, not work.
 
+use super::around::gap_stretch;
 use super::program::{Program, Stretch};
-use super::waiting::may_wait;
 use super::{Lowering, Visit};
-use crate::mpi::TimedCall;
 use syn_plan::Op;
-use syn_trace::run::Gap;
 
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
 /// loop that does nothing else takes less.
@@ -25,7 +23,7 @@ pub struct Polling {
 #[derive(Debug)]
 enum Held {
     Compute(Stretch),
-    Sleep { start_ns: u64, end_ns: u64, ns: u64 },
+    Sleep { start_ns: u64, end_ns: u64, ns: u64, cpu_ns: u64, waited_ns: u64 },
 }
 
 impl Polling {
@@ -47,8 +45,19 @@ impl Polling {
     }
 
     /// The application sleeps before it asks again.
-    pub fn sleep(&mut self, start_ns: u64, end_ns: u64, ns: u64) {
-        self.held.push(Held::Sleep { start_ns, end_ns, ns });
+    pub fn sleep(&mut self, visit: &Visit<'_>, ns: u64) {
+        let (start_ns, end_ns) = (visit.begin_ns, visit.end_ns);
+        let (cpu_ns, waited_ns) = (visit.own.cpu_ns, visit.own.waited_ns);
+        self.held.push(Held::Sleep { start_ns, end_ns, ns, cpu_ns, waited_ns });
+    }
+
+    /// All of its time but preemption, and how much of it was on the processor, nanoseconds.
+    fn times(&self) -> (u64, u64) {
+        let parts = self.held.iter().map(|held| match *held {
+            Held::Compute(Stretch { cpu_ns, idle_ns, .. }) => (cpu_ns, idle_ns),
+            Held::Sleep { cpu_ns, waited_ns, .. } => (cpu_ns, waited_ns),
+        });
+        parts.fold((0, 0), |(all, cpu), (cpu_ns, waited_ns)| (all + cpu_ns + waited_ns, cpu + cpu_ns))
     }
 
     /// Nothing came of it: what was done is done in the replay too.
@@ -56,7 +65,11 @@ impl Polling {
         for held in self.held {
             match held {
                 Held::Compute(stretch) => program.compute(stretch),
-                Held::Sleep { start_ns, end_ns, ns } => program.step(start_ns, end_ns, Op::Sleep { ns }),
+                Held::Sleep { start_ns, end_ns, ns, cpu_ns, waited_ns } => {
+                    program.step(start_ns, end_ns, Op::Sleep { ns });
+                    program.balance.sleep_ns += waited_ns;
+                    program.balance.calls_cpu_ns += cpu_ns;
+                }
             }
         }
     }
@@ -72,9 +85,7 @@ impl Lowering<'_> {
     pub(super) fn polling_goes_on(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
         self.polling_since(visit).filter(|_| !self.has_point(visit.seen))?;
         let polling = self.threads[visit.seen.thread as usize].polling.as_mut()?;
-        let Gap { wall_ns, cpu_ns, waited_ns, .. } = visit.gap;
-        let start_ns = visit.seen.start_ns.saturating_sub(wall_ns);
-        polling.compute(Stretch { start_ns, end_ns: visit.seen.start_ns, cpu_ns, idle_ns: waited_ns });
+        polling.compute(gap_stretch(visit.seen, &visit.gap));
         Some(polling)
     }
 
@@ -84,9 +95,17 @@ impl Lowering<'_> {
         is_little(visit.gap.cpu_ns, visit).then_some(polling.since_ns)
     }
 
-    pub(super) fn failed_poll(&mut self, visit: &Visit<'_>, call: &TimedCall) {
-        let cpu_ns = self.from.costs.of_call(call, None);
-        let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns: 0 };
+    /// Ends the run of polls under way, which was waiting for what this event found, and the gap before it: waiting and
+    /// CPU time in both, nanoseconds.
+    pub(super) fn polled(&mut self, visit: &Visit<'_>) -> (u64, u64) {
+        let polling = self.threads[visit.seen.thread as usize].polling.take();
+        let (waited_ns, cpu_ns) = polling.map_or((0, 0), |polling| polling.times());
+        (waited_ns + visit.gap.cpu_ns + visit.gap.waited_ns, cpu_ns + visit.gap.cpu_ns)
+    }
+
+    /// A test or probe that found nothing.
+    pub(super) fn failed_poll(&mut self, visit: &Visit<'_>) {
+        let own = visit.own_stretch();
         if let Some(polling) = self.polling_goes_on(visit) {
             return polling.compute(own);
         }
@@ -100,11 +119,9 @@ impl Lowering<'_> {
     /// A call that is not replayed, among them a poll that came again: time in the run of polls under way. False if
     /// there is none, or if it ends here.
     pub(super) fn polled_meanwhile(&mut self, visit: &Visit<'_>) -> bool {
-        let took_ns = visit.end_ns - visit.begin_ns;
-        let cpu_ns = visit.cpu_ns.unwrap_or(took_ns);
-        let idle_ns = if may_wait(visit.seen.event.call) { took_ns - cpu_ns } else { 0 };
-        let own = Stretch { start_ns: visit.begin_ns, end_ns: visit.end_ns, cpu_ns, idle_ns };
-        is_little(cpu_ns, visit) && self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
+        let own = visit.own_stretch();
+        is_little(own.cpu_ns, visit)
+            && self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
     }
 
     pub(super) fn interrupt_polling(&mut self, thread: u32) {

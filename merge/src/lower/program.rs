@@ -1,6 +1,6 @@
 //! One thread's steps in the making.
 
-use syn_plan::{HandleId, Io, Op, Step, Steps};
+use syn_plan::{Balance, HandleId, Io, Op, Rule, Step, Steps};
 
 /// A stretch of computation, on the time axis of the merge.
 #[derive(Clone, Copy, Debug)]
@@ -11,8 +11,10 @@ pub struct Stretch {
     pub end_ns: u64,
     /// Work in it.
     pub cpu_ns: u64,
-    /// Waiting in it that nobody observed.
+    /// Waiting in it that no rule explains.
     pub idle_ns: u64,
+    /// It is inside a recorded call.
+    pub in_call: bool,
 }
 
 impl Stretch {
@@ -24,7 +26,7 @@ impl Stretch {
             length => (at_ns - self.start_ns) as f64 / length as f64,
         };
         let (cpu_ns, idle_ns) = ((self.cpu_ns as f64 * share) as u64, (self.idle_ns as f64 * share) as u64);
-        let before = Stretch { start_ns: self.start_ns, end_ns: at_ns, cpu_ns, idle_ns };
+        let before = Stretch { end_ns: at_ns, cpu_ns, idle_ns, ..*self };
         self.start_ns = at_ns;
         self.cpu_ns -= cpu_ns;
         self.idle_ns -= idle_ns;
@@ -48,10 +50,8 @@ pub struct Program {
     steps: Steps,
     stretch: Option<Stretch>,
     listing: Option<Listing>,
-    /// Work in all its steps, nanoseconds.
-    pub cpu_ns: u64,
-    /// Unobserved waiting in all its steps, nanoseconds.
-    pub idle_ns: u64,
+    /// Where its time went.
+    pub balance: Balance,
 }
 
 impl Program {
@@ -66,8 +66,11 @@ impl Program {
         if stretch.cpu_ns == 0 && stretch.idle_ns == 0 {
             return;
         }
-        self.cpu_ns = self.cpu_ns.saturating_add(stretch.cpu_ns);
-        self.idle_ns = self.idle_ns.saturating_add(stretch.idle_ns);
+        let balance = &mut self.balance;
+        balance.work_ns = balance.work_ns.saturating_add(stretch.cpu_ns);
+        let idle =
+            if stretch.in_call { &mut balance.unexplained_calls_ns } else { &mut balance.unexplained_ns };
+        *idle = idle.saturating_add(stretch.idle_ns);
         match &mut self.stretch {
             Some(before) => {
                 before.end_ns = before.end_ns.max(stretch.end_ns);
@@ -76,6 +79,20 @@ impl Program {
             }
             None => self.stretch = Some(stretch),
         }
+    }
+
+    /// Accounts for waiting that is not part of the program.
+    pub fn leave_out_waiting(&mut self, ns: u64) {
+        self.balance.unexplained_ns += ns;
+    }
+
+    /// Accounts for waiting that a rule explains. On the processor for `cpu_ns` of it: a library that polls.
+    pub fn explain(&mut self, rule: Option<Rule>, ns: u64, cpu_ns: u64) {
+        match rule {
+            Some(rule) => self.balance.explain(rule, ns),
+            None => self.balance.unexplained_calls_ns += ns,
+        }
+        self.balance.polling_cpu_ns += cpu_ns;
     }
 
     /// Appends any other step.
@@ -107,7 +124,7 @@ impl Program {
             at = end_ns;
             self.push(start_ns, end_ns, Op::Io { call: Io::ReadDir { handle, entries }, result: 0 });
         }
-        if let Some(Stretch { start_ns, end_ns, cpu_ns, idle_ns }) = self.stretch.take() {
+        if let Some(Stretch { start_ns, end_ns, cpu_ns, idle_ns, .. }) = self.stretch.take() {
             self.push(start_ns.max(at), end_ns.max(at), Op::Compute { cpu_ns, idle_ns });
         }
     }
@@ -117,9 +134,9 @@ impl Program {
         self.steps.push(&Step { start_ns: start, took_ns: end_ns.saturating_sub(start_ns), op });
     }
 
-    /// All steps.
-    pub fn finish(mut self) -> Steps {
+    /// All steps, and where the time went.
+    pub fn finish(mut self) -> (Steps, Balance) {
         self.flush();
-        self.steps
+        (self.steps, self.balance)
     }
 }

@@ -1,13 +1,24 @@
-//! Bytes of files in scope that were moved in ways that a plan does not have.
+//! What was recorded and has no operation in the plan.
 
-use crate::scope::Scope;
-use crate::sweep::Seen;
-use std::collections::BTreeMap;
-use syn_trace::descriptors::{OpenId, Touched};
-use syn_trace::{Call, record};
+use crate::scope::{Scope, is_deleted};
+use crate::sweep::{Seen, is_note};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use syn_plan::LeftOut;
+use syn_trace::descriptors::{OpenFile, OpenId, Touched};
+use syn_trace::{Call, Layer, record};
 
 /// One mapping: process, file, first address.
 type Mapping = (u32, OpenId, i64);
+/// A call, and what it was on.
+type Kind = (Call, &'static str);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Total {
+    count: u64,
+    bytes: u64,
+    ns: u64,
+}
 
 /// What is left out, counted.
 #[derive(Debug, Default)]
@@ -16,11 +27,21 @@ pub struct Unreplayed {
     mapped: BTreeMap<Mapping, (u64, u64)>,
     asynchronous_bytes: u64,
     cloned_bytes: u64,
+    calls: HashMap<Kind, Total>,
+    /// By thread: what the event before was counted as, for the calls that repeat it.
+    before: HashMap<u32, Kind>,
 }
 
 impl Unreplayed {
-    /// An event that became no operation.
-    pub fn see(&mut self, seen: &Seen<'_>, touched: &Touched, scope: Scope) {
+    /// An event that became no operation. `file` is what its descriptor stands for.
+    pub fn see(
+        &mut self,
+        seen: &Seen<'_>,
+        touched: &Touched,
+        file: Option<&OpenFile>,
+        scope: &Scope,
+        stdio_is_opaque: bool,
+    ) {
         let in_scope = || touched.path.as_deref().is_some_and(|path| scope.contains(path));
         let numbers = &seen.event.numbers;
         if let (Call::PagesTouched, Some(file)) = (seen.event.call, touched.file) {
@@ -32,13 +53,53 @@ impl Unreplayed {
         } else if let Some(bytes) = asked_for(seen).filter(|_| in_scope()) {
             self.asynchronous_bytes = self.asynchronous_bytes.saturating_add(bytes);
         }
+        self.count(seen, touched, file, scope, stdio_is_opaque);
+    }
+
+    fn count(
+        &mut self,
+        seen: &Seen<'_>,
+        touched: &Touched,
+        file: Option<&OpenFile>,
+        scope: &Scope,
+        stdio_is_opaque: bool,
+    ) {
+        let event = seen.event;
+        let is_again = event.call == Call::Repeats;
+        let kind = if is_again {
+            self.before.get(&seen.thread).copied()
+        } else {
+            stands_for_itself(event.call, stdio_is_opaque).then(|| (event.call, on(touched, file, scope)))
+        };
+        let Some(kind) = kind else {
+            // What repeats this is not counted either.
+            self.before.remove(&seen.thread);
+            return;
+        };
+        self.before.insert(seen.thread, kind);
+        let total = self.calls.entry(kind).or_default();
+        total.count = total.count.saturating_add(if is_again { event.numbers[0].max(0) as u64 } else { 1 });
+        total.bytes = total.bytes.saturating_add(bytes(seen));
+        total.ns = total.ns.saturating_add(seen.end_ns.saturating_sub(seen.start_ns));
     }
 
     /// An event that became operations: what they do in another way.
     pub fn see_replayed(&mut self, seen: &Seen<'_>) {
+        self.before.remove(&seen.thread);
         if seen.event.call == Call::CloneRange && !seen.event.has(record::FAILED) {
             self.cloned_bytes = self.cloned_bytes.saturating_add(seen.event.numbers[4].max(0) as u64);
         }
+    }
+
+    /// The calls, most time first.
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        let named = |(&(call, on), total): (&Kind, &Total)| {
+            let name = if on.is_empty() { call.name().to_owned() } else { format!("{} ({on})", call.name()) };
+            LeftOut { call: name, count: total.count, bytes: total.bytes, ns: total.ns }
+        };
+        let mut all: Vec<LeftOut> = self.calls.iter().map(named).collect();
+        all.sort_by(|one, other| (Reverse(one.ns), &one.call).cmp(&(Reverse(other.ns), &other.call)));
+        all
     }
 
     /// What to tell about it.
@@ -65,6 +126,51 @@ impl Unreplayed {
         }
         remarks
     }
+}
+
+/// Whether the record is of a call that nothing else in the plan stands for: programs and edges stand for the making of
+/// processes and threads, and the calls inside those of C streams for these.
+fn stands_for_itself(call: Call, stdio_is_opaque: bool) -> bool {
+    match call {
+        Call::Sqe | Call::Iocb => true,
+        Call::Opendir | Call::Fdopendir | Call::Closedir => stdio_is_opaque,
+        call => match call.layer() {
+            Layer::Mpi | Layer::Process => false,
+            Layer::Stdio => stdio_is_opaque,
+            _ => !is_note(call),
+        },
+    }
+}
+
+/// What a call was on, where that is why it is left out.
+fn on(touched: &Touched, file: Option<&OpenFile>, scope: &Scope) -> &'static str {
+    match file.map_or(0, |file| file.st_mode) & libc::S_IFMT {
+        libc::S_IFIFO => return "pipe",
+        libc::S_IFSOCK => return "socket",
+        libc::S_IFCHR | libc::S_IFBLK => return "device",
+        _ => {}
+    }
+    match touched.path.as_deref() {
+        Some(path) if is_deleted(path) => "removed file",
+        Some(path) if !scope.contains(path) => "system",
+        _ => "",
+    }
+}
+
+/// Bytes that a call moved, or asked for where it does not say.
+fn bytes(seen: &Seen<'_>) -> u64 {
+    let event = seen.event;
+    if event.has(record::FAILED) || event.call == Call::Repeats {
+        return 0;
+    }
+    let bytes = match event.call {
+        call if call.requested().is_some() => event.result,
+        Call::Tee | Call::Vmsplice | Call::MqReceive | Call::Msgrcv => event.result,
+        Call::Sendmmsg | Call::Recvmmsg | Call::MqSend | Call::Mmap => event.numbers[1],
+        Call::Msgsnd => event.numbers[1],
+        _ => return asked_for(seen).unwrap_or(0),
+    };
+    bytes.max(0) as u64
 }
 
 /// The bytes of an asynchronous transfer.

@@ -38,6 +38,8 @@ pub struct TimedCall {
     pub record: u32,
     /// Its class.
     pub class: Class,
+    /// The thread kept its processor from the entry to the return.
+    pub kept: bool,
 }
 
 /// An MPI call inside which other calls were recorded.

@@ -275,6 +275,7 @@ impl Observer for Matcher<'_> {
             end_ns: seen.end_ns,
             record: seen.record,
             class,
+            kept: !seen.event.has(record::CPU_AFTER | record::LOST_AFTER) && seen.first_inside == seen.record,
         });
     }
 }

@@ -1,9 +1,11 @@
-//! A call that finds a file (or finds it gone) comes after the call of another process that made it (or removed it).
+//! A call that finds a file (or finds it gone) comes after the call of another thread that made it (or removed it), and
+//! before the one that changes that next.
 //!
-//! The recording shows only that it was so; a dependency is taken where the finding call began after the making one
+//! The recording shows only that it was so; a dependency is taken where the later call began after the earlier one
 //! had returned.
 
 use crate::dependency::{Dependencies, Moment};
+use crate::sweep::Seen;
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 
@@ -11,10 +13,10 @@ use syn_plan::Rule;
 #[derive(Debug, Default)]
 pub struct Existence {
     exists: Option<bool>,
-    /// The process that changed this last, and when.
-    change: Option<(u32, Moment)>,
-    /// Threads that come after the change.
-    informed: Vec<u32>,
+    /// The call that changed this last.
+    change: Option<Moment>,
+    /// The last call of each thread that found it so since.
+    found_by: Vec<Moment>,
 }
 
 impl Existence {
@@ -23,45 +25,55 @@ impl Existence {
         self.exists
     }
 
-    /// A call of `process` that returned at `leave` made the path exist, or removed it.
-    pub fn change(&mut self, process: u32, leave: Moment, exists: bool) {
-        self.exists = Some(exists);
-        self.change = Some((process, leave));
-        self.informed.clear();
+    /// A call made the path exist, or removed it, or put another file there. Those that found it before come before.
+    pub fn change(&mut self, seen: &Seen<'_>, exists: bool, found: &mut Dependencies) {
+        let (enter, leave) = (seen.enter(), seen.leave());
+        let others = self.found_by.iter().filter(|last| last.point.thread != enter.point.thread);
+        for &last in others.filter(|last| last.ns <= enter.ns) {
+            found.add_one(Rule::FileCreate, last, enter);
+        }
+        (self.exists, self.change) = (Some(exists), Some(leave));
+        self.found_by.clear();
     }
 
-    /// A call of `process` that began at `enter` saw that the path exists, or that it does not.
-    pub fn find(&mut self, process: u32, enter: Moment, exists: bool, found: &mut Dependencies) {
+    /// A call saw that the path exists, or that it does not.
+    pub fn find(&mut self, seen: &Seen<'_>, exists: bool, found: &mut Dependencies) {
+        let (enter, leave) = (seen.enter(), seen.leave());
         // The last change happened while this call ran: it may have seen the state before or after.
-        if self.change.is_some_and(|(_, changed)| enter.ns < changed.ns) {
+        if self.change.is_some_and(|changed| enter.ns < changed.ns) {
             return;
         }
         if self.exists != Some(exists) {
             // What is seen contradicts what is known: something outside the run changed it.
             (self.exists, self.change) = (Some(exists), None);
-            return;
+            self.found_by.clear();
         }
-        let Some((changed_by, changed)) = self.change else { return };
-        if changed_by != process && !self.informed.contains(&enter.point.thread) {
-            self.informed.push(enter.point.thread);
-            found.add_one(Rule::FileCreate, changed, enter);
+        match self.found_by.iter_mut().find(|last| last.point.thread == leave.point.thread) {
+            Some(last) => *last = leave,
+            None => {
+                self.found_by.push(leave);
+                self.change.into_iter().for_each(|changed| found.add_one(Rule::FileCreate, changed, enter));
+            }
         }
     }
 }
 
 /// An open file that several threads of one process use: it is used after the call that opened it, and closed after
-/// the last use. Without this a thread of the replay could use what another one has not opened yet.
+/// the last use. Without this a thread of the replay could use what another one has not opened yet. Of calls at its
+/// position each begins where the one before has ended.
 #[derive(Debug)]
 pub struct HandedOver {
     opened: Moment,
     /// The last use by every thread.
     uses: BTreeMap<u32, Moment>,
+    /// The last use of its position.
+    position: Option<Moment>,
 }
 
 impl HandedOver {
     /// It was opened by a call that returned at `leave`.
     pub fn new(leave: Moment) -> HandedOver {
-        HandedOver { opened: leave, uses: BTreeMap::new() }
+        HandedOver { opened: leave, uses: BTreeMap::new(), position: None }
     }
 
     /// It is used between `enter` and `leave`.
@@ -72,9 +84,20 @@ impl HandedOver {
         }
     }
 
+    /// The same, at its position.
+    pub fn move_it(&mut self, enter: Moment, leave: Moment, found: &mut Dependencies) {
+        if let Some(before) = self.position.filter(|before| before.ns <= enter.ns) {
+            found.add_one(Rule::FileData, before, enter);
+        }
+        self.position = Some(leave);
+        self.use_it(enter, leave, found);
+    }
+
     /// It is closed by a call that began at `enter`.
     pub fn close(&self, enter: Moment, found: &mut Dependencies) {
-        for &last in self.uses.values().filter(|last| last.ns <= enter.ns) {
+        // Its own thread's uses precede, and the last one of them is this call.
+        let others = self.uses.values().filter(|last| last.point.thread != enter.point.thread);
+        for &last in others.filter(|last| last.ns <= enter.ns) {
             found.add_one(Rule::FileCreate, last, enter);
         }
     }

@@ -23,6 +23,8 @@ pub struct Contents {
     pieces: BTreeMap<u64, Piece>,
     /// Where the file ends as far as is known; where appended bytes go.
     size: u64,
+    /// The last write behind that end. Bytes in front of it that nobody wrote can be read from then on.
+    grown: Option<Moment>,
     first_process: Option<u32>,
     shared: bool,
 }
@@ -39,12 +41,14 @@ impl Contents {
         if truncated {
             self.cut(0);
         }
-        self.size = self.size.max(size);
+        if size > self.size {
+            (self.size, self.grown) = (size, None);
+        }
     }
 
     /// The file has been cut to `size` bytes.
     pub fn cut(&mut self, size: u64) {
-        self.size = size;
+        (self.size, self.grown) = (size, None);
         let behind = self.pieces.split_off(&size);
         drop(behind);
         if let Some((_, piece)) = self.pieces.iter_mut().next_back() {
@@ -60,7 +64,9 @@ impl Contents {
     /// These bytes were written by a call that returned at `written`.
     pub fn write(&mut self, bytes: Range<u64>, written: Moment) {
         let Range { start, end } = bytes;
-        self.size = self.size.max(end);
+        if end > self.size {
+            (self.size, self.grown) = (end, Some(written));
+        }
         if let Some(piece) = self.pieces.get_mut(&start).filter(|piece| piece.end == end) {
             piece.written = written;
             return;
@@ -102,18 +108,25 @@ impl Contents {
     pub fn read(&self, bytes: Range<u64>, enter: Moment, informed: &mut Informed, found: &mut Dependencies) {
         let reader = enter.point.thread;
         let mut latest: Vec<Moment> = Vec::new();
-        for (_, piece) in
-            self.pieces.range(..bytes.end).rev().take_while(|(_, piece)| piece.end > bytes.start)
-        {
-            let written = piece.written;
+        let mut add = |written: Moment| {
             if written.point.thread == reader || written.ns > enter.ns {
-                continue;
+                return;
             }
             match latest.iter_mut().find(|other| other.point.thread == written.point.thread) {
                 Some(other) if other.point >= written.point => {}
                 Some(other) => *other = written,
                 None => latest.push(written),
             }
+        };
+        let mut unwritten = bytes.end - bytes.start;
+        for (&start, piece) in
+            self.pieces.range(..bytes.end).rev().take_while(|(_, piece)| piece.end > bytes.start)
+        {
+            unwritten -= piece.end.min(bytes.end) - start.max(bytes.start);
+            add(piece.written);
+        }
+        if unwritten > 0 {
+            self.grown.into_iter().for_each(&mut add);
         }
         latest.sort_unstable_by_key(|written| written.point);
         for written in latest {
@@ -170,6 +183,19 @@ mod tests {
         contents.open(1, 10_000, false);
         contents.write(10_000..10_010, moment(0, 1000));
         assert_eq!(contents.pieces.len(), 2, "from now on it matters which write it was");
+    }
+
+    #[test]
+    fn a_hole_is_read_after_the_write_behind_it() {
+        let mut contents = Contents { shared: true, ..Contents::default() };
+        contents.write(4096..8192, moment(0, 1));
+        assert_eq!(writers(&contents, 0..4096), [(0, 1)]);
+        contents.write(0..4096, moment(1, 2));
+        assert_eq!(writers(&contents, 0..4096), [(1, 2)], "no hole any more");
+        let mut there = Contents::default();
+        there.open(0, 9000, false);
+        there.write(100..200, moment(0, 1));
+        assert_eq!(writers(&there, 0..100), [], "the file was as long before");
     }
 
     #[test]

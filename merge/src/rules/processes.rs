@@ -1,7 +1,7 @@
 //! Applies the two rules on processes, and looks through launchers.
 //!
-//! Launchers and shells are not part of a plan, but what they pass on is: in `sh -c "a; b"` the program b starts
-//! after a has ended. So a launcher carries a *frontier*, the moments that whatever it does next comes after.
+//! Launchers, and programs that the user leaves out, are not part of a plan, but what they pass on is: with
+//! `SYN_EXCEPT=sh` and `sh -c "a; b"` the program b starts after a has ended. So a launcher carries a *frontier*, the moments that whatever it does next comes after.
 
 use super::process_create::{self, Creator};
 use super::process_join;

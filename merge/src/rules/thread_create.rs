@@ -1,17 +1,28 @@
 //! A thread starts after the call that created it.
 
 use crate::dependency::Dependencies;
-use crate::lineage::{FurtherThread, Lineage, ThreadCall};
+use crate::lineage::{Deeds, FurtherThread, Lineage, Maker, ThreadCall};
 use std::collections::BTreeMap;
 use syn_plan::Rule;
+
+/// Whether a thread is the application's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is, or does the application's I/O.
+    Application,
+    /// MPI made it for itself inside a call (its progress threads inside `MPI_Init`), or another such thread did; and no I/O
+    /// on files and no MPI of its own is on record.
+    OfMpi,
+    /// Another library made it inside a call, and no call of its own is on record.
+    Idle,
+}
 
 /// Connects every thread with the `pthread_create` that gave it its handle. A handle may be used again after a join:
 /// the n-th thread with it belongs to the n-th creation. Where the creation was not seen, what the process did last
 /// before is taken.
 ///
-/// Returns which threads are not the application's, by index: a library made them for itself inside a call (MPI its
-/// progress threads inside `MPI_Init`), or another such thread did.
-pub fn connect(lineage: &Lineage, found: &mut Dependencies) -> Vec<bool> {
+/// Returns by index whose the threads are.
+pub fn connect(lineage: &Lineage, found: &mut Dependencies) -> Vec<Standing> {
     let mut created: BTreeMap<(u32, i64), Vec<&ThreadCall>> = BTreeMap::new();
     for create in &lineage.thread_creations {
         created.entry((create.process, create.handle)).or_default().push(create);
@@ -22,16 +33,23 @@ pub fn connect(lineage: &Lineage, found: &mut Dependencies) -> Vec<bool> {
         *nth += 1;
         created.get(&(thread.process, thread.handle?))?.get(*nth - 1).copied()
     };
-    let mut of_library = vec![false; lineage.threads.len()];
+    let mut made_by_mpi = vec![false; lineage.threads.len()];
+    let mut standings = vec![Standing::Application; lineage.threads.len()];
     for thread in lineage.further_threads().filter(|thread| !lineage.is_launcher(thread.process)) {
         let creation = creation_of(thread);
         if let Some(creation) = creation {
-            let by_library = of_library[creation.at.point.thread as usize];
-            of_library[thread.first.point.thread as usize] = creation.inner || by_library;
+            let index = thread.first.point.thread as usize;
+            made_by_mpi[index] =
+                creation.maker == Maker::Mpi || made_by_mpi[creation.at.point.thread as usize];
+            standings[index] = match lineage.deeds[index] {
+                Deeds::Nothing | Deeds::Calls if made_by_mpi[index] => Standing::OfMpi,
+                Deeds::Nothing if creation.maker == Maker::Library => Standing::Idle,
+                _ => Standing::Application,
+            };
         }
         if let Some(source) = creation.map(|creation| creation.at).or(thread.process_before) {
             found.add_one(Rule::ThreadCreate, source, thread.first);
         }
     }
-    of_library
+    standings
 }

@@ -137,7 +137,8 @@ fn flagged(mut craft: Craft, flags: &str) -> Craft {
     for word in flags.split_whitespace() {
         match word {
             "inner" => bits |= record::INNER,
-            "waited" => bits |= record::WAITED,
+            "waited" => bits |= record::WAITED_BEFORE | record::WAITED_AFTER,
+            "lost" => bits |= record::LOST_AFTER,
             "began" => bits |= record::BEGAN,
             _ => {
                 let (before, after) =

@@ -28,7 +28,7 @@ pub(super) unsafe fn collective<R: Recorder, L: Language>(
     comm: L::Handle,
     traffic: impl FnOnce(Mpi, usize) -> Traffic,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     let result = real();
     R::returned(open);
     // SAFETY: inputs of the call.

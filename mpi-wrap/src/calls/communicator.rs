@@ -28,7 +28,7 @@ pub unsafe fn create<R: Recorder, L: Language>(
     from: L::Handle,
     place: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     let result = real();
     R::returned(open);
     // SAFETY: an input of the call.
@@ -84,7 +84,7 @@ pub unsafe fn release<R: Recorder, L: Language>(
     real: impl FnOnce() -> c_int,
     place: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     // SAFETY: an input of the call, which sets it to null.
     let comm = mpi.comm(unsafe { L::handle_at(mpi, Handle::Comm, place, 0) });
     let result = real();

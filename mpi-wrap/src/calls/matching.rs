@@ -131,7 +131,7 @@ pub unsafe fn receive_matched<R: Recorder, L: Language>(
     message: Ptr,
     status: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     // SAFETY: an input of the call, which sets it to null.
@@ -157,7 +157,7 @@ pub unsafe fn post_matched<R: Recorder, L: Language>(
     message: Ptr,
     request: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     // SAFETY: an input of the call, which sets it to null.
     let message = unsafe { L::handle_at(mpi, Handle::Message, message, 0) };
     let result = real();

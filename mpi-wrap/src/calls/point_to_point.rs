@@ -18,7 +18,7 @@ pub unsafe fn send<R: Recorder, L: Language>(
     tag: L::Int,
     on: L::Handle,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     let result = real();
     R::returned(open);
     // SAFETY: as the caller vouches.
@@ -45,7 +45,7 @@ pub unsafe fn post<R: Recorder, L: Language>(
     on: L::Handle,
     request: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     let result = real();
     R::returned(open);
     // SAFETY: as the caller vouches.
@@ -73,7 +73,7 @@ pub unsafe fn receive<R: Recorder, L: Language>(
     on: L::Handle,
     status: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     let result = real(status);
@@ -110,7 +110,7 @@ pub unsafe fn exchange<R: Recorder, L: Language>(
     on: L::Handle,
     status: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real(status) };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     let result = real(status);

@@ -16,7 +16,7 @@ pub unsafe fn activate<R: Recorder, L: Language>(
     real: impl FnOnce() -> c_int,
     request: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     // SAFETY: an input of the call.
     let request = unsafe { L::handle_at(mpi, Handle::Request, request, 0) };
     let result = real();
@@ -32,7 +32,7 @@ pub unsafe fn activate_all<R: Recorder, L: Language>(
     count: L::Int,
     requests: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     let result = real();
     R::returned(open);
     // SAFETY: an input of the call.
@@ -61,7 +61,7 @@ pub unsafe fn give_up<R: Recorder, L: Language>(
     real: impl FnOnce() -> c_int,
     request: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     // SAFETY: an input of the call, which may set it to null.
     let request = unsafe { L::handle_at(mpi, Handle::Request, request, 0) };
     let result = real();

@@ -36,11 +36,11 @@ struct Keep;
 // SAFETY: each call gets memory of its own, which is never given back.
 unsafe impl Recorder for Keep {
     type Open = ();
-    fn enter() -> Option<()> {
+    fn enter(_: Call) -> Option<()> {
         (!INSIDE.replace(true)).then_some(())
     }
-    fn enter_poll(_: Call, _: bool) -> Option<()> {
-        Keep::enter()
+    fn enter_poll(call: Call, _: bool) -> Option<()> {
+        Keep::enter(call)
     }
     fn count_in_vain<const N: usize>((): (), _: Call, _: &[i64; N]) -> bool {
         false

@@ -35,7 +35,7 @@ unsafe fn start<R: Recorder>(
     if !session::begin() {
         return real();
     }
-    let Some(open) = R::enter() else {
+    let Some(open) = R::enter(call) else {
         let result = real();
         // Not observed here; the first call that is will find MPI running.
         session::give_up();
@@ -60,7 +60,7 @@ unsafe fn start<R: Recorder>(
 
 /// `MPI_Finalize`
 pub unsafe fn finalize<R: Recorder, L: Language>(call: Call, real: impl FnOnce() -> c_int) -> c_int {
-    let Some((open, _)) = session::open::<R>() else { return real() };
+    let Some((open, _)) = session::open::<R>(call) else { return real() };
     let result = real();
     R::returned(open);
     session::close();
@@ -75,7 +75,7 @@ pub unsafe fn abort<R: Recorder, L: Language>(
     of: L::Handle,
     code: L::Int,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>() else { return real() };
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     // SAFETY: both are inputs of the call.
     let numbers = unsafe { [comm::<L>(mpi, of), L::int(code).into()] };
     R::began(open, call, &numbers);

@@ -1,11 +1,12 @@
 //! What a plan must not be, and how repeats unroll.
 
 use crate::sample::sample;
-use syn_plan::{Edge, Fault, File, Initial, Io, Op, Plan, Program, Rule, Step, Thread};
+use syn_plan::{Attribute, Balance, Edge, Fault, File, Initial, Io, Op, Plan, Program, Rule, Step, Thread};
 
 fn program(ops: &[Op]) -> Program {
     let steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
-    Program { thread: Thread { process: 0, rank: None, pid: 1, tid: 1 }, steps }
+    let thread = Thread { process: 0, rank: None, pid: 1, tid: 1, ends_with_process: false };
+    Program { thread, balance: Balance::default(), steps }
 }
 
 fn plan(signals: &[u32], programs: &[&[Op]]) -> Plan {
@@ -40,6 +41,54 @@ fn paths_must_be_absolute_and_not_climb() {
     let mut plan = plan(&[], &[]);
     plan.files[0].path = "/a/..b/c../...".into();
     assert_eq!(plan.check(), Ok(()));
+}
+
+#[test]
+fn what_cannot_be_prepared_is_refused() {
+    let files = |paths: &[(&str, Initial)]| {
+        let files = paths.iter().map(|&(path, initial)| File { path: path.into(), initial }).collect();
+        Plan { files, ..Plan::default() }.check()
+    };
+    let file = Initial::Regular { bytes: 1 };
+    let fault = files(&[("/d/f", Initial::Directory), ("/d", file)]);
+    assert_eq!(fault, Err(Fault::FileInFile { file: 0, path: "/d/f".into(), folder: "/d".into() }));
+    assert_eq!(files(&[("/d/f", Initial::Absent), ("/d", file)]), Ok(()));
+    let (name, path) = (format!("/{}", "x".repeat(256)), "/x".repeat(2048));
+    for path in [name, path] {
+        assert_eq!(files(&[(&path, Initial::Absent)]), Err(Fault::LongName { file: 0, path: path.clone() }));
+    }
+}
+
+#[test]
+fn what_is_not_there_has_no_attributes() {
+    let mut plan = plan(&[], &[]);
+    plan.names.push("user.x".into());
+    plan.attributes.push(Attribute { file: 0, name: 0, bytes: 1 });
+    assert_eq!(plan.check(), Err(Fault::AttributeOfNothing { file: 0, path: "/a".into() }));
+    plan.files[0].initial = Initial::Directory;
+    assert_eq!(plan.check(), Ok(()));
+    plan.attributes[0].name = 1;
+    assert!(matches!(plan.check(), Err(Fault::NoSuch { what: "attribute name", .. })));
+}
+
+#[test]
+fn rights_are_not_given_out() {
+    let io = |call| [Op::Io { call, result: 0 }];
+    let check = |call, name: &str| {
+        let mut plan = plan(&[], &[&io(call)]);
+        plan.names.push(name.into());
+        plan.check()
+    };
+    let set = Io::SetXattr { file: 0, follow: true, name: 0, bytes: 1, flags: 0 };
+    let get = Io::GetXattr { file: 0, follow: true, name: 0, bytes: 1 };
+    assert_eq!(check(set, "user.x"), Ok(()));
+    assert_eq!(check(get, "security.capability"), Ok(()));
+    let refused = Err(Fault::BadAttribute { name: "security.capability".into() });
+    assert_eq!(check(set, "security.capability"), refused);
+    assert_eq!(check(Io::RemoveXattr { file: 0, follow: true, name: 0 }, "security.capability"), refused);
+    assert_eq!(check(Io::Mknod { file: 0, mode: 0o010_644 }, ""), Ok(()));
+    let mode = 0o060_644;
+    assert_eq!(check(Io::Mknod { file: 0, mode }, ""), Err(Fault::BadNode { program: 0, step: 0, mode }));
 }
 
 #[test]

@@ -44,6 +44,14 @@ fn the_golden_file_is_the_sample_and_the_sample_is_the_golden_file() {
 }
 
 #[test]
+fn golden_files_of_earlier_versions_are_told_to_be_older() {
+    for version in 1..VERSION {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/v{version}.syn"));
+        assert!(matches!(Plan::load(&golden), Err(PlanError::Older { found, .. }) if found == version));
+    }
+}
+
+#[test]
 fn what_was_saved_is_loaded() {
     let folder = Folder::new();
     assert_eq!(folder.load(&saved()).expect("loaded"), sample());
@@ -76,9 +84,19 @@ fn other_versions() {
         bytes[MAGIC.len()..][..4].copy_from_slice(&version.to_le_bytes());
         folder.load(&bytes)
     };
-    assert!(matches!(with_version(VERSION - 1), Err(PlanError::Older { found: 0, .. })));
-    assert!(matches!(with_version(VERSION + 1), Err(PlanError::Newer { found: 2, .. })));
+    assert!(matches!(with_version(VERSION - 1), Err(PlanError::Older { found, .. }) if found == VERSION - 1));
+    assert!(matches!(with_version(VERSION + 1), Err(PlanError::Newer { found, .. }) if found == VERSION + 1));
     assert!(matches!(with_version(u32::MAX), Err(PlanError::Newer { found: u32::MAX, .. })));
+}
+
+#[test]
+fn plans_of_earlier_versions_are_told_apart() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    for version in 1..VERSION {
+        let error = Plan::load(&golden.join(format!("v{version}.syn"))).expect_err("refused");
+        assert!(matches!(error, PlanError::Older { found, .. } if found == version), "{error}");
+        assert!(error.to_string().contains("older") && error.to_string().contains("merge the run again"));
+    }
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! A plan in which everything occurs.
 
-use syn_plan::{About, Edge, File, Initial, Io, Op, Plan, Program, Rule, Step, Thread};
+use syn_plan::{
+    About, Attribute, Balance, Edge, File, Initial, Io, LeftOut, Op, Plan, Program, Rule, Step, Thread,
+};
 
 /// One of each operation, by its number in a file.
-pub const CALLS: [Io; 26] = [
+pub const CALLS: [Io; 47] = [
     Io::Open { file: 0, handle: 0, flags: 0o1102, mode: 0o644 },
     Io::Close { handle: 0 },
     Io::Dup { handle: 0, new: 1 },
@@ -30,6 +32,27 @@ pub const CALLS: [Io; 26] = [
     Io::Mkdir { file: 2, mode: 0o755 },
     Io::Rmdir { file: 2 },
     Io::ReadDir { handle: 0, entries: 14 },
+    Io::Advise { handle: 0, offset: 15, bytes: 16, advice: 4 },
+    Io::Readahead { handle: 0, offset: 17, bytes: 18 },
+    Io::Inherit { file: 0, handle: 2, flags: 0o2001, offset: 19 },
+    Io::Chmod { file: 0, mode: 0o600, follow: true },
+    Io::Fchmod { handle: 0, mode: 0o640 },
+    Io::Chown { file: 0, follow: false },
+    Io::Fchown { handle: 0 },
+    Io::Utimens { file: 0, follow: true },
+    Io::Futimens { handle: 0 },
+    Io::GetXattr { file: 0, follow: true, name: 1, bytes: 20 },
+    Io::FgetXattr { handle: 0, name: 0, bytes: 21 },
+    Io::SetXattr { file: 0, follow: true, name: 0, bytes: 22, flags: 1 },
+    Io::FsetXattr { handle: 0, name: 0, bytes: 23, flags: 2 },
+    Io::ListXattr { file: 0, follow: true, bytes: 24 },
+    Io::FlistXattr { handle: 0, bytes: 25 },
+    Io::RemoveXattr { file: 0, follow: true, name: 0 },
+    Io::FremoveXattr { handle: 0, name: 0 },
+    Io::Mknod { file: 0, mode: 0o010_600 },
+    Io::Statfs { file: 1 },
+    Io::Fstatfs { handle: 0 },
+    Io::RenameWith { from: 0, to: 1, flags: 2 },
 ];
 
 pub const INITIAL: [Initial; 3] = [Initial::Absent, Initial::Regular { bytes: 1 << 33 }, Initial::Directory];
@@ -44,8 +67,26 @@ pub const OPS: [Op; 6] = [
     Op::Repeat { count: 3, steps: 1 },
 ];
 
+/// Every part has a value of its own.
+fn balance() -> Balance {
+    Balance {
+        wall_ns: 1_000_000,
+        work_ns: 1,
+        calls_cpu_ns: 2,
+        calls_wait_ns: 3,
+        sleep_ns: 4,
+        explained_ns: Rule::ALL.iter().zip(10..).map(|(&rule, ns)| (rule, ns)).collect(),
+        unexplained_calls_ns: 5,
+        unexplained_ns: 6,
+        preempted_ns: 7,
+        recording_ns: 8,
+        unmeasured_ns: 9,
+        polling_cpu_ns: 77,
+    }
+}
+
 pub fn sample() -> Plan {
-    let files = ["/data/ä", "/", "/data"].iter().zip(INITIAL);
+    let files = ["/data/ä", "/large", "/data"].iter().zip(INITIAL);
     let mut start_ns = 17;
     let mut steps = |ops: &[Op]| {
         let step = |&op: &Op| {
@@ -67,19 +108,28 @@ pub fn sample() -> Plan {
             events: 40,
             dropped: 1,
             busy_waiting: 0.75,
+            cores: 64,
             remarks: vec!["nothing to remark".into()],
+            left_out: vec![LeftOut { call: "mmap".into(), count: 2, bytes: 8192, ns: 3000 }],
         },
         files: files.map(|(path, initial)| File { path: (*path).into(), initial }).collect(),
+        names: vec!["user.note".into(), "security.selinux".into()],
+        attributes: vec![Attribute { file: 2, name: 0, bytes: 5 }],
         edges: Rule::ALL
             .iter()
             .map(|&rule| Edge { rule, signals: u32::from(rule == Rule::ProcessCreate) })
             .collect(),
         programs: vec![
             Program {
-                thread: Thread { process: 0, rank: Some(0), pid: 100, tid: 100 },
+                thread: Thread { process: 0, rank: Some(0), pid: 100, tid: 100, ends_with_process: false },
+                balance: balance(),
                 steps: steps(&[&OPS[..], &everything[..]].concat()),
             },
-            Program { thread: Thread { process: 1, rank: None, pid: 101, tid: 102 }, steps: steps(&waits) },
+            Program {
+                thread: Thread { process: 1, rank: None, pid: 101, tid: 102, ends_with_process: true },
+                balance: Balance::default(),
+                steps: steps(&waits),
+            },
         ],
     }
 }

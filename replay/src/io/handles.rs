@@ -1,8 +1,9 @@
 //! The open files of one process of the plan.
 
+use crate::divergence::Cause;
 use rustix::io::{Errno, Result};
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use syn_plan::{FileId, HandleId, Op, Program};
 
 const CLOSED: RawFd = -1;
@@ -18,6 +19,8 @@ struct Slot {
     descriptor: AtomicI32,
     /// For messages; the file of the last open.
     file: AtomicU32,
+    /// Why it is not open although it should be; 0 for no reason.
+    cause: AtomicU64,
 }
 
 impl Handles {
@@ -34,7 +37,8 @@ impl Handles {
 
     /// Room for `count` handles.
     pub fn with_room(count: usize) -> Handles {
-        let closed = || Slot { descriptor: AtomicI32::new(CLOSED), file: AtomicU32::new(0) };
+        let closed =
+            || Slot { descriptor: AtomicI32::new(CLOSED), file: AtomicU32::new(0), cause: AtomicU64::new(0) };
         Handles { slots: std::iter::repeat_with(closed).take(count).collect() }
     }
 
@@ -62,8 +66,23 @@ impl Handles {
     pub fn put(&self, handle: HandleId, descriptor: OwnedFd, file: FileId) -> Result<()> {
         let slot = self.slot(handle)?;
         slot.file.store(file, Ordering::Relaxed);
+        slot.cause.store(0, Ordering::Relaxed);
         drop(owned(slot.descriptor.swap(descriptor.into_raw_fd(), Ordering::AcqRel)));
         Ok(())
+    }
+
+    /// Notes that `file` should have been opened here, but was not because of `cause`; what was there is closed, so
+    /// that nothing is done to another file.
+    pub fn lost(&self, handle: HandleId, file: FileId, cause: Cause) {
+        let Ok(slot) = self.slot(handle) else { return };
+        slot.file.store(file, Ordering::Relaxed);
+        slot.cause.store(cause.to_number(), Ordering::Relaxed);
+        drop(owned(slot.descriptor.swap(CLOSED, Ordering::AcqRel)));
+    }
+
+    /// Why a handle is not open although it should be.
+    pub fn cause(&self, handle: HandleId) -> Option<Cause> {
+        Cause::from_number(self.slot(handle).ok()?.cause.load(Ordering::Relaxed))
     }
 
     /// Takes an open file out, to be closed.

@@ -4,9 +4,11 @@
 
 mod flags;
 mod handles;
+mod metadata;
 mod perform;
 mod transfer;
 
 pub use handles::Handles;
+pub use metadata::attribute_value;
 pub use perform::Target;
 pub use transfer::{Buffers, fill};

@@ -1,12 +1,13 @@
 //! One I/O operation.
 
-use super::{Buffers, Handles, flags};
+use super::{Buffers, Handles, flags, metadata, transfer};
+use crate::divergence::Cause;
 use crate::storage::{BelowRoot, Root, relative};
-use rustix::fs::{self, AtFlags, FallocateFlags, Mode, OFlags, RawDir};
+use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, RenameFlags};
 use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use syn_plan::{FileId, HandleId, Io};
 
@@ -22,6 +23,8 @@ pub struct Target<'a> {
     pub files: &'a [syn_plan::File],
     /// By [`FileId`].
     pub paths: &'a [BelowRoot],
+    /// Names of extended attributes, by [`syn_plan::NameId`].
+    pub names: &'a [String],
     /// The open files.
     pub handles: Handles,
     /// Opens that were done without `O_DIRECT`, because the storage does not have it.
@@ -42,6 +45,25 @@ impl Target<'_> {
         let (files, handles) = call.operands();
         let file = files[0].or_else(|| handles[0].and_then(|handle| self.handles.file(handle)))?;
         self.files.get(file as usize).map(|file| file.path.as_str())
+    }
+
+    /// What made `call` fail: the open of the handle that it uses.
+    pub fn cause_of(&self, call: &Io) -> Option<Cause> {
+        match call {
+            Io::Open { .. } | Io::Inherit { .. } => None,
+            call => self.handles.cause(call.operands().1[0]?),
+        }
+    }
+
+    /// `call` failed because of `cause`, and did not in the recording: what it would have opened is not open.
+    pub fn failed(&self, call: &Io, cause: Cause) {
+        match *call {
+            Io::Open { file, handle, .. } | Io::Inherit { file, handle, .. } => {
+                self.handles.lost(handle, file, cause);
+            }
+            Io::Dup { handle, new } => self.handles.lost(new, self.handles.file(handle).unwrap_or(0), cause),
+            _ => {}
+        }
     }
 
     fn attempt(&self, buffers: &mut Buffers, call: &Io, expected: i64) -> Result<u64> {
@@ -80,7 +102,15 @@ impl Target<'_> {
             }
             Io::Fstat { handle } => drop(fs::fstat(open(handle)?)?),
             Io::ReadDir { handle, entries } => read_folder(open(handle)?, entries)?,
-            ref on_a_path => self.on_path(on_a_path)?,
+            Io::Advise { handle, offset, bytes, advice } => {
+                transfer::advise(open(handle)?, offset, bytes, advice)?
+            }
+            Io::Readahead { handle, offset, bytes } => transfer::read_ahead(open(handle)?, offset, bytes)?,
+            Io::Inherit { file, handle, flags, offset } => self.inherit(file, handle, flags, offset)?,
+            ref other => match metadata::on_handle(self, other) {
+                Some(outcome) => outcome?,
+                None => self.on_path(other)?,
+            },
         }
         Ok(0)
     }
@@ -88,7 +118,8 @@ impl Target<'_> {
     fn on_path(&self, call: &Io) -> Result<()> {
         match *call {
             Io::Truncate { file, bytes } => {
-                let file = self.root.open(&self.path(file).whole, OFlags::WRONLY, Mode::empty())?;
+                let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+                let file = self.root.open(&self.path(file).whole, flags, Mode::empty())?;
                 fs::ftruncate(file, bytes)
             }
             Io::Stat { file, follow } => self.root.stat(self.path(file), follow).map(drop),
@@ -126,11 +157,19 @@ impl Target<'_> {
                 let (parent, last) = self.root.parent(self.path(link))?;
                 fs::symlinkat(content.as_c_str(), parent, last)
             }
-            _ => unreachable!("operations on open files are handled by the caller"),
+            Io::RenameWith { from, to, flags } => {
+                let ((from, old), (to, new)) = self.parents(from, to)?;
+                fs::renameat_with(from, old, to, new, RenameFlags::from_bits_retain(flags))
+            }
+            Io::Mknod { file, mode } => {
+                let (parent, last) = self.root.parent(self.path(file))?;
+                fs::mknodat(parent, last, FileType::from_raw_mode(mode), permissions(mode), 0)
+            }
+            ref other => metadata::on_path(self, other),
         }
     }
 
-    fn path(&self, file: FileId) -> &BelowRoot {
+    pub(super) fn path(&self, file: FileId) -> &BelowRoot {
         &self.paths[file as usize]
     }
 
@@ -139,28 +178,43 @@ impl Target<'_> {
     }
 
     fn open(&self, file: FileId, handle: HandleId, flags: i32, mode: u32, expected: i64) -> Result<()> {
-        let (path, flags, mode) = (&self.path(file).whole, flags::from_plan(flags), permissions(mode));
-        let descriptor = match self.root.open(path, flags, mode) {
+        match self.opened(file, flags, permissions(mode), expected) {
+            // What failed when it was recorded is not used later: no handle stands for it.
+            Ok(descriptor) if expected < 0 => close(descriptor),
+            Ok(descriptor) => self.handles.put(handle, descriptor, file),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn opened(&self, file: FileId, flags: i32, mode: Mode, expected: i64) -> Result<OwnedFd> {
+        let (path, flags) = (&self.path(file).whole, flags::from_plan(flags));
+        match self.root.open(path, flags, mode) {
             Err(Errno::INVAL) if expected >= 0 && flags.contains(OFlags::DIRECT) => {
                 let descriptor = self.root.open(path, flags - OFlags::DIRECT, mode)?;
                 self.direct_refused.fetch_add(1, Ordering::Relaxed);
-                descriptor
+                Ok(descriptor)
             }
-            outcome => outcome?,
-        };
-        // What failed when it was recorded is not used later: no handle stands for it.
-        if expected < 0 { close(descriptor) } else { self.handles.put(handle, descriptor, file) }
+            outcome => outcome,
+        }
+    }
+
+    fn inherit(&self, file: FileId, handle: HandleId, flags: i32, offset: u64) -> Result<()> {
+        self.open(file, handle, flags, 0, 0)?;
+        if offset > 0 {
+            fs::seek(self.handles.get(handle)?, fs::SeekFrom::Start(offset))?;
+        }
+        Ok(())
     }
 }
 
-type Entry<'a> = (std::os::fd::OwnedFd, &'a std::ffi::CStr);
+type Entry<'a> = (OwnedFd, &'a std::ffi::CStr);
 
 /// Permission bits without set-user-id, set-group-id and sticky: the replay hands out no rights.
-fn permissions(mode: u32) -> Mode {
+pub(super) fn permissions(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o777)
 }
 
-fn close(descriptor: std::os::fd::OwnedFd) -> Result<()> {
+fn close(descriptor: OwnedFd) -> Result<()> {
     // SAFETY: the descriptor is given up here, and nothing uses it afterwards.
     unsafe { rustix::io::try_close(descriptor.into_raw_fd()) }
 }
@@ -178,7 +232,7 @@ fn access(file: std::os::fd::BorrowedFd<'_>, mode: i32) -> Result<()> {
     status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, empty, mode, libc::AT_EMPTY_PATH) })
 }
 
-fn status(result: i64) -> Result<()> {
+pub(super) fn status(result: i64) -> Result<()> {
     if result == 0 {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! Reading and writing of any size from buffers of a bounded one.
 
+use super::perform::status;
 use rustix::io::{Errno, Result};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use syn_plan::{Io, Op, Program};
@@ -95,6 +96,23 @@ impl Buffers {
             })
         })
     }
+}
+
+/// posix_fadvise(2).
+pub fn advise(file: BorrowedFd<'_>, offset: u64, bytes: u64, advice: i32) -> Result<()> {
+    let (offset, bytes) = (offset as i64, bytes as i64);
+    // SAFETY: takes no pointers; negative numbers are refused by the kernel.
+    match unsafe { libc::posix_fadvise(file.as_raw_fd(), offset, bytes, advice) } {
+        0 => Ok(()),
+        error => Err(Errno::from_raw_os_error(error)),
+    }
+}
+
+/// readahead(2).
+pub fn read_ahead(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Result<()> {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    // SAFETY: takes no pointers; negative numbers are refused by the kernel.
+    status(unsafe { libc::readahead(file.as_raw_fd(), offset as i64, bytes) } as i64)
 }
 
 /// Goes on with `transfer(done, left)` until it moves nothing more, or what was recorded has been moved.

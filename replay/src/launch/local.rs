@@ -218,7 +218,7 @@ impl Stage {
     /// Where programs stood, for a message.
     fn describe(&self, plan: &Plan, programs: &[usize]) -> String {
         let places = programs.iter().map(|&index| {
-            let Program { thread, steps } = &plan.programs[index];
+            let Program { thread, steps, .. } = &plan.programs[index];
             let rank = thread.rank.map_or("no rank".into(), |rank| format!("rank {rank}"));
             let who = format!(
                 "program {index} ({rank}, recorded as process {}, thread {})",

@@ -12,6 +12,7 @@ use crate::clock::ExactSleeps;
 use crate::io::{Buffers, Target};
 use crate::job::Job;
 use crate::measure::Outcome;
+use crate::process::ProcessEnd;
 use crate::program::Runner;
 use crate::transport::Transport;
 use std::collections::BTreeMap;
@@ -71,37 +72,46 @@ fn run_programs<'p>(
     start: &(dyn Fn() -> u64 + Sync),
     died: &(dyn Fn(&str) + Sync),
 ) -> Vec<Outcome> {
-    let targets: Vec<Target<'_>> = processes.iter().map(|programs| job.target(programs)).collect();
-    let run = |target: &Target<'_>, index: usize| {
+    let programs = |programs: &Vec<usize>| {
+        let end = ProcessEnd::of(programs.iter().map(|&index| &job.plan.programs[index]));
+        (job.target(programs), end)
+    };
+    let targets: Vec<(Target<'_>, ProcessEnd)> = processes.iter().map(programs).collect();
+    let run = |(target, end): &(Target<'_>, ProcessEnd), index: usize| {
         let program = &job.plan.programs[index];
         let _exact = ExactSleeps::begin();
         let buffers = Buffers::for_program(program, index as u64);
-        let runner = Runner::new(job, target, transport, index, place(index), buffers);
-        runner.run(&program.steps, start())
+        let runner = Runner::new(job, target, transport, end, index, place(index), buffers);
+        let outcome = runner.run(start());
+        end.ended(&program.thread);
+        outcome
     };
-    let guarded = |target: &Target<'_>, index: usize| {
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| run(target, index)));
+    let guarded = |process: &(Target<'_>, ProcessEnd), index: usize| {
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| run(process, index)));
         outcome.map_err(|_| died(&format!("program {index} panicked"))).ok()
     };
     let all = || {
-        targets.iter().zip(processes).flat_map(|(target, all)| all.iter().map(move |&index| (target, index)))
+        targets
+            .iter()
+            .zip(processes)
+            .flat_map(|(process, all)| all.iter().map(move |&index| (process, index)))
     };
     let mut outcomes: Vec<Outcome> = std::thread::scope(|scope| {
         let guarded = &guarded;
         let mut started = Vec::new();
-        for (target, index) in all().skip(1) {
-            match std::thread::Builder::new().spawn_scoped(scope, move || guarded(target, index)) {
+        for (process, index) in all().skip(1) {
+            match std::thread::Builder::new().spawn_scoped(scope, move || guarded(process, index)) {
                 Ok(thread) => started.push(thread),
                 Err(error) => died(&format!("cannot start the thread of program {index}: {error}")),
             }
         }
-        let first = all().next().and_then(|(target, index)| guarded(target, index));
+        let first = all().next().and_then(|(process, index)| guarded(process, index));
         let others = started.into_iter().filter_map(|thread| thread.join().ok().flatten());
         first.into_iter().chain(others).collect()
     });
     if let Some(outcome) = outcomes.first_mut() {
         outcome.direct_refused =
-            targets.iter().map(|target| target.direct_refused.load(Ordering::Relaxed)).sum();
+            targets.iter().map(|(target, _)| target.direct_refused.load(Ordering::Relaxed)).sum();
     }
     outcomes
 }

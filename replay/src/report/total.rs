@@ -1,6 +1,7 @@
-//! Figures over several replays, and over several runs of the application.
+//! Times of several replays and runs.
 
 use serde::Serialize;
+use syn_plan::figures::{change_percent, error_percent, median_ns, range_percent, spread_percent};
 
 /// Nanoseconds as seconds.
 pub fn seconds(ns: u64) -> f64 {
@@ -27,34 +28,61 @@ impl Seconds {
     }
 }
 
-/// The index of the median; of an even number, the lower of the two in the middle.
-pub fn median_of(values: &[u64]) -> usize {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by_key(|&index| values[index]);
-    order[(values.len() - 1) / 2]
+/// How long everything took: in the recording, in the replays, and of the application on the same storage.
+#[derive(Debug, Serialize)]
+pub struct Totals {
+    pub recorded_s: f64,
+    /// What recording cost the thread that it cost most; part of `recorded_s`.
+    pub recording_s: f64,
+    /// Every run that was merged into the plan.
+    pub recorded_runs_s: Vec<f64>,
+    pub recorded_spread_percent: Option<f64>,
+    pub replayed_s: Seconds,
+    /// Of the median replay against the recording.
+    pub change_percent: Option<f64>,
+    pub change_percent_range: Option<[f64; 2]>,
+    /// Every run of the application on the storage that is replayed on.
+    pub application_s: Vec<f64>,
+    pub application_spread_percent: Option<f64>,
+    /// Of the median replay against the application's median run.
+    pub error_percent: Option<f64>,
+    pub error_percent_range: Option<[f64; 2]>,
 }
 
-/// The error as //TRACE defines it (FAST'07, section 5): (recorded − replayed) · 100 / recorded. `None` when the
-/// recorded time is not known.
-pub fn error_percent(recorded_ns: u64, replayed_ns: u64) -> Option<f64> {
-    let (recorded, replayed) = (recorded_ns as f64, replayed_ns as f64);
-    (recorded_ns > 0).then(|| (recorded - replayed) * 100.0 / recorded)
-}
-
-/// The smallest and the largest error of several replays; `None` for a single one.
-pub fn error_range(recorded_ns: u64, replayed_ns: &[u64]) -> Option<[f64; 2]> {
-    let (fastest, slowest) = (replayed_ns.iter().min()?, replayed_ns.iter().max()?);
-    if replayed_ns.len() < 2 {
-        return None;
+impl Totals {
+    /// From nanoseconds; `application_ns` is empty when the application was not measured.
+    pub fn new(
+        recorded_ns: u64,
+        recording_ns: u64,
+        recorded_runs_ns: &[u64],
+        replayed_ns: &[u64],
+        application_ns: &[u64],
+    ) -> Totals {
+        let replayed = median_ns(replayed_ns).unwrap_or(0);
+        let all = |ns: &[u64]| ns.iter().copied().map(seconds).collect();
+        let change = |replayed| change_percent(recorded_ns, replayed);
+        let application = median_ns(application_ns).unwrap_or(0);
+        let error = |replayed| error_percent(application, replayed);
+        Totals {
+            recorded_s: seconds(recorded_ns),
+            recording_s: seconds(recording_ns),
+            recorded_runs_s: all(recorded_runs_ns),
+            recorded_spread_percent: spread_percent(recorded_runs_ns),
+            replayed_s: Seconds::of(replayed_ns),
+            change_percent: change(replayed),
+            change_percent_range: range_percent(replayed_ns, change),
+            application_s: all(application_ns),
+            application_spread_percent: spread_percent(application_ns),
+            error_percent: error(replayed),
+            error_percent_range: range_percent(replayed_ns, error),
+        }
     }
-    Some([error_percent(recorded_ns, *slowest)?, error_percent(recorded_ns, *fastest)?])
 }
 
-/// How far runs of the application lie apart: (longest − shortest) · 100 / median. `None` for a single run.
-pub fn spread_percent(runs_ns: &[u64]) -> Option<f64> {
-    let (fastest, slowest) = (runs_ns.iter().min()?, runs_ns.iter().max()?);
-    let median = runs_ns[median_of(runs_ns)];
-    (runs_ns.len() > 1 && median > 0).then(|| (slowest - fastest) as f64 * 100.0 / median as f64)
+/// The replay whose time is nearest to the median of all, by its place.
+pub fn nearest_to_median(values: &[u64]) -> usize {
+    let median = median_ns(values).unwrap_or(0);
+    (0..values.len()).min_by_key(|&index| values[index].abs_diff(median)).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -62,20 +90,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_relative_to_the_recording() {
-        assert_eq!(error_percent(100, 90), Some(10.0));
-        assert_eq!(error_percent(100, 150), Some(-50.0));
-        assert_eq!(error_percent(0, 150), None);
-        assert_eq!(error_range(100, &[90, 120]), Some([-20.0, 10.0]));
-        assert_eq!(error_range(100, &[90]), None);
+    fn there_is_an_error_only_against_the_application() {
+        let alone = Totals::new(100, 4, &[90, 100, 110], &[90, 130], &[]);
+        assert_eq!((alone.change_percent, alone.change_percent_range), (Some(10.0), Some([-10.0, 30.0])));
+        assert_eq!((alone.error_percent, alone.error_percent_range), (None, None));
+        assert_eq!((alone.recorded_spread_percent, alone.application_spread_percent), (Some(20.0), None));
+        let against = Totals::new(100, 4, &[100], &[90, 130], &[180, 220]);
+        assert_eq!((against.error_percent, against.error_percent_range), (Some(45.0), Some([35.0, 55.0])));
+        assert_eq!(against.application_spread_percent, Some(20.0));
+        assert_eq!(against.recorded_spread_percent, None);
     }
 
     #[test]
-    fn the_median_is_one_of_the_values() {
-        assert_eq!(median_of(&[5]), 0);
-        assert_eq!(median_of(&[9, 1, 5]), 2);
-        assert_eq!(median_of(&[9, 1, 5, 7]), 2);
-        assert_eq!(spread_percent(&[90, 100, 110]), Some(20.0));
-        assert_eq!(spread_percent(&[90]), None);
+    fn the_replay_that_is_shown_is_one_of_them() {
+        assert_eq!(nearest_to_median(&[5]), 0);
+        assert_eq!(nearest_to_median(&[9, 1, 5]), 2);
+        assert_eq!(nearest_to_median(&[9, 1, 5, 7]), 2);
     }
 }

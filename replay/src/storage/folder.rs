@@ -4,7 +4,9 @@ use super::Root;
 use anyhow::{Context, bail};
 use rustix::fs::{CWD, Mode, OFlags, fstatvfs, mkdirat, openat};
 use rustix::io::Errno;
+use std::fs::Permissions;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A folder in which one replay happens. Whoever made it removes it when done, unless it is to be kept.
@@ -63,8 +65,15 @@ impl Folder {
         if !std::mem::take(&mut self.remove) {
             return Ok(());
         }
-        std::fs::remove_dir_all(&self.path)
-            .with_context(|| format!("cannot remove {}; remove it by hand", self.path.display()))
+        self.remove_all().with_context(|| format!("cannot remove {}; remove it by hand", self.path.display()))
+    }
+
+    fn remove_all(&self) -> std::io::Result<()> {
+        std::fs::remove_dir_all(&self.path).or_else(|_| {
+            // The application may have taken the right to change folders from itself.
+            let _ = open_up(&self.path);
+            std::fs::remove_dir_all(&self.path)
+        })
     }
 }
 
@@ -72,9 +81,20 @@ impl Drop for Folder {
     /// On the way out after an error, which is the one to tell.
     fn drop(&mut self) {
         if self.remove {
-            let _ = std::fs::remove_dir_all(&self.path);
+            let _ = self.remove_all();
         }
     }
+}
+
+/// Gives the owner every right to the folders below `folder` and to itself.
+fn open_up(folder: &Path) -> std::io::Result<()> {
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn open_storage(storage: &Path) -> anyhow::Result<OwnedFd> {

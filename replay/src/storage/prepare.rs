@@ -1,16 +1,16 @@
 //! The files as they were before the application started.
 
-use super::path::names;
 use super::{BelowRoot, Root};
+use crate::io::attribute_value;
 use anyhow::{Context, bail};
 use indicatif::ProgressBar;
-use rustix::fs::{Advice, Mode, OFlags, fadvise, fsync, mkdirat, syncfs};
+use rustix::fs::{Advice, Mode, OFlags, XattrFlags, fadvise, fsetxattr, fsync, mkdirat, syncfs};
 use rustix::io::Errno;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
 use std::num::NonZeroU64;
-use syn_plan::{Initial, Plan};
+use syn_plan::{FileId, Initial, Io, Op, Plan};
 
 /// How much is written at a time.
 const CHUNK: usize = 4 << 20;
@@ -29,45 +29,33 @@ pub fn prepare(
     bar: &ProgressBar,
     interrupted: &dyn Fn() -> bool,
 ) -> anyhow::Result<()> {
-    for folder in folders(plan)? {
+    for folder in plan.initial_folders()? {
         make_folder(root, &folder).with_context(|| format!("cannot prepare the folder {folder}"))?;
     }
-    let mut content = Content::new();
-    for file in &plan.files {
+    let (mut content, executables) = (Content::new(), executables(plan));
+    for (number, file) in (0..).zip(&plan.files) {
         if let Initial::Regular { bytes } = file.initial {
-            write_file(root, &file.path, bytes, &mut content, cold, bar, interrupted)
+            let mode = if executables.contains(&number) { Mode::RWXU } else { Mode::RUSR | Mode::WUSR };
+            write_file(root, (&file.path, mode), bytes, &mut content, cold, bar, interrupted)
                 .with_context(|| format!("cannot prepare the file {} of {bytes} bytes", file.path))?;
         }
+    }
+    for attribute in &plan.attributes {
+        let (file, name) = (&plan.files[attribute.file as usize], &plan.names[attribute.name as usize]);
+        set_attribute(root, &file.path, name, attribute.bytes)
+            .with_context(|| format!("cannot prepare the extended attribute {name} of {}", file.path))?;
     }
     syncfs(root).context("cannot bring the prepared files to the storage")
 }
 
-/// The folders to make, each after the one it is in. A folder that the plan has as absent is made by the replay, if
-/// at all, and so is what is in it.
-fn folders(plan: &Plan) -> anyhow::Result<BTreeSet<String>> {
-    let initial: HashMap<String, Initial> =
-        plan.files.iter().map(|file| (normal(names(&file.path)), file.initial)).collect();
-    let mut folders = BTreeSet::new();
-    for file in &plan.files {
-        let path: Vec<&str> = names(&file.path).collect();
-        let parents = path.len().saturating_sub(1);
-        let depth = if file.initial == Initial::Directory { path.len() } else { parents };
-        for end in 1..=depth {
-            let folder = normal(path[..end].iter().copied());
-            match (initial.get(&folder), file.initial) {
-                (Some(Initial::Absent | Initial::Regular { .. }), Initial::Absent) => break,
-                (Some(Initial::Regular { .. }), _) => {
-                    bail!("the plan has {folder} as a file, and {} in it", file.path)
-                }
-                _ => folders.insert(folder),
-            };
-        }
-    }
-    Ok(folders)
-}
-
-fn normal<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.fold(String::new(), |path, name| path + "/" + name)
+/// The files that the application was told it may execute: nothing executes them here, but the answer is the same.
+fn executables(plan: &Plan) -> HashSet<FileId> {
+    let steps = plan.programs.iter().flat_map(|program| program.steps.iter());
+    let allowed = steps.filter_map(|step| match step.op {
+        Op::Io { call: Io::Access { file, mode }, result: 0 } if mode & libc::X_OK != 0 => Some(file),
+        _ => None,
+    });
+    allowed.collect()
 }
 
 fn make_folder(root: &Root, folder: &str) -> anyhow::Result<()> {
@@ -79,9 +67,18 @@ fn make_folder(root: &Root, folder: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Where the storage has no extended attributes, or none so large, the replay finds none, and says so.
+fn set_attribute(root: &Root, path: &str, name: &str, bytes: u64) -> anyhow::Result<()> {
+    let file = root.open(&BelowRoot::new(path).whole, OFlags::RDONLY | OFlags::NOFOLLOW, Mode::empty())?;
+    match fsetxattr(&file, name, &attribute_value(bytes), XattrFlags::empty()) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSPC | Errno::DQUOT | Errno::TOOBIG | Errno::RANGE) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 fn write_file(
     root: &Root,
-    path: &str,
+    (path, mode): (&str, Mode),
     bytes: u64,
     content: &mut Content,
     cold: bool,
@@ -89,7 +86,7 @@ fn write_file(
     interrupted: &dyn Fn() -> bool,
 ) -> anyhow::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
-    let mut file = File::from(root.open(&BelowRoot::new(path).whole, flags, Mode::RUSR | Mode::WUSR)?);
+    let mut file = File::from(root.open(&BelowRoot::new(path).whole, flags, mode)?);
     let mut left = bytes;
     while left > 0 {
         if interrupted() {
@@ -126,35 +123,5 @@ impl Content {
             block[..8].copy_from_slice(&self.blocks.to_le_bytes());
         }
         &self.chunk
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn made(files: &[(&str, Initial)]) -> Vec<String> {
-        let files =
-            files.iter().map(|&(path, initial)| syn_plan::File { path: path.into(), initial }).collect();
-        let plan = Plan { files, ..Plan::default() };
-        folders(&plan).map(Vec::from_iter).unwrap_or_else(|error| vec![error.to_string()])
-    }
-
-    #[test]
-    fn parents_are_made_unless_the_replay_makes_them() {
-        let absent = Initial::Absent;
-        assert_eq!(made(&[("/a/b/c", absent)]), ["/a", "/a/b"]);
-        assert_eq!(made(&[("/a/b/c", absent), ("/a/b", absent)]), ["/a"]);
-        assert_eq!(made(&[("/a/b/c", absent), ("/a", Initial::Regular { bytes: 1 })]), [] as [&str; 0]);
-        assert_eq!(made(&[("/d/e", Initial::Directory)]), ["/d", "/d/e"]);
-        assert_eq!(made(&[("/", Initial::Directory)]), [] as [&str; 0]);
-        // What is in a folder was there although a later mkdir failed on it.
-        assert_eq!(made(&[("/a/b", Initial::Regular { bytes: 1 }), ("/a", absent)]), ["/a"]);
-    }
-
-    #[test]
-    fn a_file_with_something_in_it_is_refused() {
-        let file = Initial::Regular { bytes: 1 };
-        assert_eq!(made(&[("/a", file), ("/a/b", file)]), ["the plan has /a as a file, and /a/b in it"]);
     }
 }

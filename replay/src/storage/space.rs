@@ -6,6 +6,8 @@ use syn_plan::{FileId, HandleId, Initial, Io, Op, Plan, Step};
 
 const TRUNCATES: i32 = 0o1000;
 const APPENDS: i32 = 0o2000;
+/// `RENAME_NOREPLACE`.
+const NO_REPLACE: u32 = 1;
 
 /// The most bytes that the files of `plan` take at one time, when its steps happen in the recorded order.
 pub fn needed_bytes(plan: &Plan) -> u64 {
@@ -99,6 +101,10 @@ impl Disk {
                 let position = Position { file, offset: 0, appends: flags & APPENDS != 0 };
                 self.handles.insert((process, handle), position);
             }
+            Io::Inherit { file, handle, flags, offset } => {
+                let position = Position { file, offset: offset.into(), appends: flags & APPENDS != 0 };
+                self.handles.insert((process, handle), position);
+            }
             Io::Dup { handle, new } => {
                 if let Some(position) = position(handle) {
                     self.handles.insert((process, new), position);
@@ -134,11 +140,12 @@ impl Disk {
             }
             Io::Truncate { file, bytes } => self.cut(file, bytes),
             Io::Unlink { file } => self.cut(file, 0),
-            Io::Rename { from, to } => {
+            Io::Rename { from, to } | Io::RenameWith { from, to, flags: 0 | NO_REPLACE } => {
                 let moved = self.files[from as usize];
                 self.cut(from, 0);
                 self.change(to, |extent| *extent = moved);
             }
+            Io::RenameWith { from, to, .. } => self.files.swap(from as usize, to as usize),
             _ => {}
         }
     }
@@ -153,15 +160,19 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use syn_plan::{File, Program, Steps, Thread};
+    use syn_plan::{Balance, File, Program, Steps, Thread};
 
     fn needed(initial: u64, calls: &[(Io, i64)]) -> u64 {
         let step = |&(call, result)| Step { start_ns: 0, took_ns: 0, op: Op::Io { call, result } };
-        let thread = Thread { process: 0, rank: None, pid: 1, tid: 1 };
+        let thread = Thread { process: 0, rank: None, pid: 1, tid: 1, ends_with_process: false };
         let file = |path: &str, bytes| File { path: path.into(), initial: Initial::Regular { bytes } };
         needed_bytes(&Plan {
             files: vec![file("/a", initial), file("/b", 0)],
-            programs: vec![Program { thread, steps: calls.iter().map(step).collect::<Steps>() }],
+            programs: vec![Program {
+                thread,
+                balance: Balance::default(),
+                steps: calls.iter().map(step).collect::<Steps>(),
+            }],
             ..Plan::default()
         })
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use syn_plan::{About, Edge, File, Initial, Io, Op, Plan, Program, Rule, Step, Thread};
+use syn_plan::{About, Balance, Edge, File, Initial, Io, Op, Plan, Program, Rule, Step, Thread};
 use tempfile::TempDir;
 
 pub const O_WRONLY: i32 = 1;
@@ -42,9 +42,21 @@ impl Draft {
     pub fn program(&mut self, process: u32, rank: Option<u32>, ops: &[Op]) {
         let ops = (0..).zip(ops);
         let steps = ops.map(|(number, &op)| Step { start_ns: number * 1000, took_ns: 500, op }).collect();
-        let thread = Thread { process, rank, pid: 1000 + process, tid: 1000 + self.0.programs.len() as u32 };
-        self.0.programs.push(Program { thread, steps });
+        let tid = 1000 + self.0.programs.len() as u32;
+        let thread = Thread { process, rank, pid: 1000 + process, tid, ends_with_process: false };
+        self.0.programs.push(Program { thread, balance: Balance::default(), steps });
         self.0.about.ranks = self.0.about.ranks.max(rank.map_or(0, |rank| rank + 1));
+    }
+
+    /// A further program that the end of its process cuts off.
+    pub fn cut_program(&mut self, process: u32, ops: &[Op]) {
+        self.program(process, None, ops);
+        self.last().thread.ends_with_process = true;
+    }
+
+    /// The program that was added last.
+    pub fn last(&mut self) -> &mut Program {
+        self.0.programs.last_mut().expect("a program")
     }
 
     /// Runs `syn-replay` with this plan on a fresh folder.
@@ -86,6 +98,10 @@ pub struct Replay {
 impl Replay {
     pub fn code(&self) -> i32 {
         self.output.status.code().expect("an exit code")
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.output.stdout).into_owned()
     }
 
     pub fn stderr(&self) -> String {

@@ -1,6 +1,9 @@
 //! Plans made by hand, replayed by the program.
 
+mod balance;
 mod common;
+mod ends;
+mod metadata;
 mod operations;
 mod outcomes;
 #[cfg(feature = "mpi")]

@@ -1,9 +1,26 @@
 //! Divergences, warnings, and processes that end early.
 
 use crate::common::*;
+use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use syn_plan::{Io, Op};
+use syn_plan::{Io, LeftOut, Op};
+use syn_trace::{Call, craft::Craft};
+
+#[test]
+fn what_follows_a_failed_open_names_the_file_that_was_to_be_opened() {
+    let mut draft = Draft::new();
+    let (there, missing) = (draft.regular("/there", 100), draft.absent("/missing"));
+    let fstat = || io(Io::Fstat { handle: 0 }, 0);
+    let ops = [open(there, 0, 0), fstat(), open(missing, 0, 0), fstat(), close(0)];
+    draft.program(0, None, &ops);
+    let replay = draft.replay(&[]);
+    // One cause, and what followed from it: nothing is said of the file that the handle was of before.
+    let divergences = &replay.report()["divergences"];
+    assert_eq!((&divergences["total"], &divergences["causes"]), (&3.into(), &1.into()));
+    assert_eq!(divergences["examples"][0]["file"], "/missing");
+    assert_eq!(divergences["examples"][0]["consequences"], serde_json::json!({"close": 1, "fstat": 1}));
+}
 
 #[test]
 fn divergences_are_counted_and_told() {
@@ -54,7 +71,7 @@ fn dropped_records_need_a_look() {
 #[test]
 fn the_report_has_the_promised_fields() {
     let mut draft = Draft::new();
-    draft.0.about.runs_ns = vec![900_000, 1_000_000, 1_100_000];
+    draft.0.about.runs_ns = vec![900_000, 1_000_000, 1_100_000, 1_000_000];
     let file = draft.regular("/in", 8192);
     draft.program(0, Some(0), &[open(file, 0, 0), read(0, 8192)]);
     let replay = draft.replay(&[]);
@@ -63,15 +80,112 @@ fn the_report_has_the_promised_fields() {
     assert_eq!(report["storage"], replay.storage.path().to_str().expect("text"));
     assert_eq!(report["recorded_s"], 0.001);
     let (recorded, replayed) = (0.001, report["replayed_s"].as_f64().expect("a number"));
-    let error = report["error_percent"].as_f64().expect("a number");
-    assert!((error - (recorded - replayed) * 100.0 / recorded).abs() < 1e-6);
-    assert_eq!(report["application_spread_percent"], 20.0);
+    let change = report["change_percent"].as_f64().expect("a number");
+    assert!((change - (replayed - recorded) * 100.0 / recorded).abs() < 1e-6);
+    assert_eq!(report["recorded_runs_s"].as_array().map(Vec::len), Some(4));
+    assert_eq!(report["recorded_spread_percent"], 20.0);
+    assert_eq!(report["application_s"], serde_json::json!([]));
+    assert!(report["error_percent"].is_null() && report["application_spread_percent"].is_null());
+    assert!(!replay.text().contains("error"), "{}", replay.text());
     assert_eq!(report["ranks"][0]["rank"], 0);
     for call in ["open", "read"] {
         for side in ["recorded", "replayed"] {
             assert!(report["calls"][call][side]["latency_us"]["p99"].is_f64());
         }
     }
+}
+
+/// The storage folder of a recording that took `ms` milliseconds.
+fn recorded(command: &str, ms: u64) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let thread = Craft::new(7, 7).process_start(&format!("/bin/{command}"), "/", command);
+    let trace = thread.call(Call::Sync, 10, ms * 1_000_000 - 10, 0, &[], &[], &[]);
+    trace.write(folder.path()).expect("the trace is written");
+    folder
+}
+
+#[test]
+fn there_is_an_error_against_the_application_measured_on_the_storage() {
+    let mut draft = Draft::new();
+    draft.program(0, None, &[Op::Sleep { ns: 1000 }]);
+    let runs = [recorded("app", 200), recorded("app", 100)];
+    let paths = runs.iter().map(|run| run.path().to_str().expect("text"));
+    let options: Vec<&str> = ["--against"].into_iter().chain(paths).collect();
+    let replay = draft.replay(&options);
+    let report = replay.went_well();
+    let number = |name: &str| report[name].as_f64().expect("a number");
+    let application: Vec<f64> =
+        report["application_s"].as_array().expect("a list").iter().filter_map(|one| one.as_f64()).collect();
+    let median = (application[0] + application[1]) / 2.0;
+    assert!((application[0] / application[1] - 2.0).abs() < 1e-3, "{application:?}");
+    assert!((number("error_percent") - (median - number("replayed_s")) * 100.0 / median).abs() < 1e-3);
+    let spread = (application[0] - application[1]) * 100.0 / median;
+    assert!((number("application_spread_percent") - spread).abs() < 1e-3);
+    assert!(replay.text().contains("error of the replay"), "{}", replay.text());
+}
+
+#[test]
+fn another_application_is_warned_about_and_a_plan_is_none() {
+    let mut draft = Draft::new();
+    draft.program(0, None, &[Op::Sleep { ns: 1000 }]);
+    draft.0.about.ranks = 2;
+    let other = recorded("other", 100);
+    let replay = draft.replay(&["--against", other.path().to_str().expect("text")]);
+    assert_eq!(replay.code(), 3, "{}", replay.stderr());
+    let warnings = replay.report()["warnings"].to_string();
+    assert!(
+        warnings.contains("has 0 ranks, the plan has 2") && warnings.contains("ran `other`"),
+        "{warnings}"
+    );
+    let plan = other.path().join("app.syn");
+    draft.0.save(&plan).expect("the plan is written");
+    draft
+        .replay(&["--against", plan.to_str().expect("text")])
+        .failed_saying(&["is a plan", "before --against"]);
+    draft.replay(&["--against", "/nowhere"]).failed_saying(&["/nowhere"]);
+}
+
+#[test]
+fn consequences_of_a_failed_open_stand_under_it() {
+    let mut draft = Draft::new();
+    let (there, missing) = (draft.regular("/there", 100), draft.absent("/missing"));
+    let fstat = |handle| io(Io::Fstat { handle }, 0);
+    draft.program(0, None, &[open(there, 0, 0), open(missing, 0, 0), fstat(0), read(0, 10), close(0)]);
+    let dup = io(Io::Dup { handle: 0, new: 1 }, 0);
+    draft.program(1, None, &[open(missing, 0, 0), dup, fstat(1), open(there, 1, 0), fstat(1), close(1)]);
+    let replay = draft.replay(&["--repeat", "2"]);
+    assert_eq!(replay.code(), 3, "{}", replay.stderr());
+    let found = &replay.report()["divergences"];
+    assert_eq!(
+        (&found["total"], &found["causes"], &found["each"]),
+        (&7.into(), &2.into(), &serde_json::json!([7, 7]))
+    );
+    let examples = found["examples"].as_array().expect("examples");
+    assert_eq!(examples.len(), 2, "{examples:?}");
+    assert!(examples.iter().all(|one| one["file"] == "/missing"), "{examples:?}");
+    assert_eq!(examples[0]["consequences"], serde_json::json!({"fstat": 1, "read": 1, "close": 1}));
+    assert_eq!(examples[1]["consequences"], serde_json::json!({"dup": 1, "fstat": 1}));
+    let text = replay.text();
+    assert!(text.contains("and so were not as recorded: 1 close, 1 fstat, 1 read"), "{text}");
+}
+
+#[test]
+fn what_the_plan_leaves_out_is_told() {
+    let mut draft = Draft::new();
+    draft.program(0, None, &[io(Io::SyncFs, 0)]);
+    let whole = draft.replay(&[]);
+    whole.went_well();
+    assert!(whole.text().contains("all operations came out as recorded"), "{}", whole.text());
+    let left_out = |call: &str, count| LeftOut { call: call.into(), count, bytes: 5, ns: 1_000_000 };
+    draft.0.about.left_out = vec![left_out("sendto", 7), left_out("mmap", 2)];
+    let replay = draft.replay(&[]);
+    let expected = serde_json::json!({"call": "sendto", "count": 7, "bytes": 5, "total_s": 0.001});
+    assert_eq!(replay.went_well()["left_out"][0], expected);
+    let text = replay.text();
+    for part in ["all 1 replayed operations came out", "9 calls of 2 kinds are not replayed: sendto, mmap"] {
+        assert!(text.contains(part), "{part:?} in {text}");
+    }
+    assert!(!text.contains("all operations"), "{text}");
 }
 
 /// A plan of which the last program sleeps until it is ended.
@@ -94,19 +208,16 @@ fn start(plan: &Path, storage: &Path) -> Child {
 
 /// The process ids of the two replaying processes, in the order of their start, once the second one sleeps in its
 /// second step.
-fn children(parent: &mut Child) -> Vec<String> {
+fn children(parent: &mut Child) -> Vec<u32> {
     let list = format!("/proc/{0}/task/{0}/children", parent.id());
     loop {
-        let children: Vec<String> = std::fs::read_to_string(&list)
-            .unwrap_or_default()
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect();
-        let asleep = |pid: &String| {
+        let listed = std::fs::read_to_string(&list).unwrap_or_default();
+        let children: Vec<u32> = listed.split_whitespace().map(|pid| pid.parse().expect("a pid")).collect();
+        let asleep = |pid: u32| {
             let call = std::fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
             call.starts_with(&format!("{} ", libc::SYS_clock_nanosleep))
         };
-        if children.len() == 2 && asleep(&children[1]) {
+        if children.len() == 2 && asleep(children[1]) {
             return children;
         }
         assert!(parent.try_wait().expect("syn-replay is there").is_none(), "it ended early");
@@ -114,9 +225,9 @@ fn children(parent: &mut Child) -> Vec<String> {
     }
 }
 
-fn kill(pid: &str, signal: &str) {
-    let status = std::process::Command::new("kill").args([signal, pid]).status().expect("kill starts");
-    assert!(status.success());
+fn kill(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid as i32).expect("a process id");
+    kill_process(pid, signal).expect("a process of ours");
 }
 
 fn ended(child: Child, storage: &Path) -> String {
@@ -130,7 +241,7 @@ fn ended(child: Child, storage: &Path) -> String {
 fn a_process_that_dies_ends_the_replay_and_is_told() {
     let (folder, storage) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let mut child = start(&folder.path().join("app.syn"), storage.path());
-    kill(&children(&mut child)[1], "-KILL");
+    kill(children(&mut child)[1], Signal::KILL);
     let stderr = ended(child, storage.path());
     for word in
         ["signal 9", "program 1", "rank 1", "recorded as process 1001", "step 1: sleep ns=3600000000000"]
@@ -144,7 +255,7 @@ fn an_interrupt_ends_the_replay_and_leaves_nothing() {
     let (folder, storage) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     let mut child = start(&folder.path().join("app.syn"), storage.path());
     let replaying = children(&mut child);
-    kill(&child.id().to_string(), "-INT");
+    kill(child.id(), Signal::INT);
     assert!(ended(child, storage.path()).contains("interrupted"));
     for pid in replaying {
         assert!(!Path::new(&format!("/proc/{pid}")).exists());

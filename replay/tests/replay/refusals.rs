@@ -140,7 +140,7 @@ fn a_plan_that_contradicts_itself() {
     let mut draft = Draft::new();
     draft.regular("/a", 10);
     draft.file("/a/b", Initial::Directory);
-    draft.replay(&[]).failed_saying(&["/a as a file", "/a/b"]);
+    draft.replay(&[]).failed_saying(&["/a/b", "regular file at the start"]);
 }
 
 #[test]

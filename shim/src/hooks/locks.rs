@@ -34,7 +34,13 @@ type Control = unsafe extern "C-unwind" fn(c_int, c_ulong, usize) -> c_int;
 /// # Safety
 /// `real` does what `ioctl` does, and the arguments are for it.
 #[inline(always)]
-unsafe fn control(flags: u8, fd: c_int, request: c_ulong, argument: usize, real: Control) -> c_int {
+unsafe fn control(
+    flags: record::Flags,
+    fd: c_int,
+    request: c_ulong,
+    argument: usize,
+    real: Control,
+) -> c_int {
     // SAFETY: the caller's own arguments.
     let real = || unsafe { real(fd, request, argument) };
     if requests_more(request) {

@@ -22,6 +22,7 @@ use core::ffi::{c_int, c_uint};
 use libc::off_t;
 pub(super) use placing::{map, remap, unmap};
 use syn_trace::calls::Call;
+use syn_trace::record::Flags;
 use table::PAGE;
 
 /// The address behind `bytes` at `start`, to the end of its page.
@@ -90,7 +91,7 @@ send! {
 #[inline(always)]
 pub(super) unsafe fn protect(
     real: unsafe extern "C-unwind" fn(usize, usize, c_int) -> c_int,
-    _: u8,
+    _: Flags,
     address: usize,
     bytes: usize,
     protection: c_int,
@@ -104,7 +105,7 @@ pub(super) unsafe fn protect(
 #[inline(always)]
 unsafe fn protect_with_key(
     real: unsafe extern "C-unwind" fn(usize, usize, c_int, c_int) -> c_int,
-    _: u8,
+    _: Flags,
     address: usize,
     bytes: usize,
     protection: c_int,

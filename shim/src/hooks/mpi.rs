@@ -32,18 +32,18 @@ unsafe impl Recorder for Shim {
     type Open = Open;
 
     #[inline(always)]
-    fn enter() -> Option<Open> {
-        enclose(span::enter(Call::MpiInit, 0)?)
+    fn enter(call: Call) -> Option<Open> {
+        enclose(span::enter(call, 0)?)
     }
 
     #[inline(always)]
     fn enter_poll(call: Call, may_find_nothing: bool) -> Option<Open> {
         if !may_find_nothing {
-            return Shim::enter();
+            return Shim::enter(call);
         }
         match span::enter_untimed(call) {
             Some(span) => enclose(span),
-            None => Shim::enter(),
+            None => Shim::enter(call),
         }
     }
 

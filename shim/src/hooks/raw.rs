@@ -165,7 +165,12 @@ by_number! {
 const SYS_IO_PGETEVENTS: c_long = 333;
 
 /// Makes a call and records it as the system call of this number. `flags` as for [`span::enter`].
-pub(super) fn decoded(flags: u8, number: c_long, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long {
+pub(super) fn decoded(
+    flags: syn_trace::record::Flags,
+    number: c_long,
+    args: [usize; 6],
+    real: impl FnOnce() -> c_long,
+) -> c_long {
     let span = call_of(number).and_then(|call| span::enter(call, flags));
     let Some(span) = span else { return real() };
     let mut caller = Caller { span };

@@ -99,7 +99,7 @@ sends! {
 }
 
 /// Nothing tells whether `abort` will end the process: a handler of `SIGABRT` may leave it.
-fn note_abort(flags: u8) {
+fn note_abort(flags: record::Flags) {
     if let Some(span) = span::enter(Call::Raise, flags) {
         // SAFETY: this thread's state, while the hook runs.
         let state = unsafe { &mut *span.state() };

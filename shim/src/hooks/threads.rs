@@ -231,7 +231,7 @@ pub fn leave() {
 /// The arguments are those of `pthread_create`.
 #[inline(always)]
 unsafe fn create<T: Outcome>(
-    flags: u8,
+    flags: syn_trace::record::Flags,
     thread: *mut pthread_t,
     attributes: *const pthread_attr_t,
     routine: Routine,

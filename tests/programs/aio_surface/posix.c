@@ -125,6 +125,10 @@ void posix_idle(void)
     struct aioinit settings = {.aio_threads = 1, .aio_num = 1, .aio_idle_time = 1};
     aio_init(&settings);
     int fd = new_file("idle"), lines[ROUNDS];
+    /* A recorder keeps a page of its file's beginning when it maps more of it for the first time: that is behind us then. */
+    for (int call = 0; call < 4000; call++)
+        CHECK_EQ(lseek(fd, call, SEEK_SET), call);
+    CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
     for (int round = 0; round < ROUNDS; round++) {
         char data[BLOCK];
         fill(data, round);

@@ -2,7 +2,7 @@
 
 use crate::says;
 use std::path::{Path, PathBuf};
-use syn_plan::{About, File, Initial, Io, Op, Plan, Program, Step, Thread};
+use syn_plan::{About, Balance, File, Initial, Io, Op, Plan, Program, Step, Thread};
 use tempfile::TempDir;
 use tests::{differences, syn};
 
@@ -44,8 +44,12 @@ impl Storage {
             took_ns: 500,
             op: Op::Io { call, result },
         };
-        let thread = Thread { process: 0, rank: None, pid: 1000, tid: 1000 };
-        self.plan.programs.push(Program { thread, steps: (0..).zip(calls).map(step).collect() });
+        let thread = Thread { process: 0, rank: None, pid: 1000, tid: 1000, ends_with_process: false };
+        self.plan.programs.push(Program {
+            thread,
+            balance: Balance::default(),
+            steps: (0..).zip(calls).map(step).collect(),
+        });
     }
 
     /// Replays on `storage`; what is beside it stays as it was, and in it nothing is left.

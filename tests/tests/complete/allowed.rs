@@ -37,7 +37,7 @@ pub const ALLOWED: [Allowed; 6] = [
         is: |caller, call| caller.borrows_memory && !has_become_program(call),
     },
     Allowed {
-        because: "launchers and shells: of them only process creation is recorded",
+        because: "launchers: of them only process creation is recorded",
         is: |caller, call| is_launcher(caller) && !is_about_processes(call),
     },
     Allowed {

@@ -5,6 +5,15 @@ use crate::calls::Call;
 use crate::reader::Event;
 use std::rc::Rc;
 
+/// Where an open file stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Where the next read or write begins, bytes.
+    pub offset: u64,
+    /// Where the file ends, as far as is known, bytes.
+    pub end: u64,
+}
+
 /// An open file: what POSIX calls an open file description.
 #[derive(Clone, Debug)]
 pub struct OpenFile {
@@ -22,6 +31,8 @@ pub struct OpenFile {
     pub offset: u64,
     /// It came from elsewhere: it was open when the process image started, or another process has passed it on.
     pub inherited: bool,
+    /// Another open file of the run, of this process or another one, has the same position: [`super::Descriptors::share`].
+    pub shared: bool,
     /// The own address of a socket, as the table of calls writes them; `None` where it is not known.
     pub local: Option<Rc<str>>,
     /// The address at the other end of a socket.

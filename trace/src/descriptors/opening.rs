@@ -30,6 +30,7 @@ impl Descriptors {
             inode: stat[2] as u64,
             offset: 0,
             inherited: false,
+            shared: false,
             local: None,
             peer: None,
             end: size,

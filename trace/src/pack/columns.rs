@@ -2,7 +2,7 @@
 
 use super::PackError;
 use crate::calls::Call;
-use crate::record::{COMPLETE, FAILED, text_field};
+use crate::record::{COMPLETE, FAILED, Flags, PROCESSOR, text_field};
 use crate::varint;
 
 /// What a column holds. Its number is this + 16 × which integer of the call + 256 × the call's number.
@@ -39,14 +39,20 @@ pub(super) trait Move {
 }
 
 /// Moves key and flags, and returns them: 0 for flags that do not follow. The times come next.
-pub(super) fn move_front(by: &mut impl Move) -> Option<(u64, u8)> {
+pub(super) fn move_front(by: &mut impl Move) -> Option<(u64, Flags)> {
     let key = by.varint(Kind::Keys as usize)?;
-    let flags = if key & 3 == 1 { 0 } else { by.bytes(Kind::Flags as usize, 1)? };
+    let mut flags = 0;
+    if key & 3 != 1 {
+        flags = Flags::from(by.bytes(Kind::Flags as usize, 1)?);
+    }
+    if flags & PROCESSOR != 0 {
+        flags = flags & !PROCESSOR | Flags::from(by.bytes(Kind::Flags as usize, 1)?) << 8;
+    }
     Some((key, flags))
 }
 
 /// Moves what stands behind the times; that is nothing where the key names a body.
-pub(super) fn move_rest(by: &mut impl Move, (key, flags): (u64, u8)) -> Option<()> {
+pub(super) fn move_rest(by: &mut impl Move, (key, flags): (u64, Flags)) -> Option<()> {
     if key & 1 == 1 {
         return Some(());
     }

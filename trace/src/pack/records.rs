@@ -46,7 +46,7 @@ pub(super) fn count(trace: &[u8]) -> Result<u64, Ending> {
 }
 
 /// How many times a record with these flags has.
-pub(super) fn times_of(flags: u8) -> usize {
+pub(super) fn times_of(flags: record::Flags) -> usize {
     2 + usize::from(flags & record::CPU_BEFORE != 0) + usize::from(flags & record::CPU_AFTER != 0)
 }
 
@@ -58,14 +58,14 @@ pub(super) fn parts(record: &[u8]) -> Option<(&[u8], &[u8])> {
     let key = varint::read(&mut behind)?;
     let mut flags = 0;
     if key & 3 != 1 {
-        flags = *behind.split_off_first()?;
+        flags = record::read_flags(&mut behind).ok()?;
     }
     let front = &body[..body.len() - behind.len()];
     Some((front, behind.get(times_of(flags)..)?))
 }
 
 /// Appends a record, its length in front.
-pub(super) fn join(trace: &mut Vec<u8>, front: &[u8], times: Packed, flags: u8, rest: &[u8]) {
+pub(super) fn join(trace: &mut Vec<u8>, front: &[u8], times: Packed, flags: record::Flags, rest: &[u8]) {
     let all = [varint::zigzag(times.gap), times.took as u64, times.cpu_before as u64, times.cpu_after as u64];
     let there = [true, true, flags & record::CPU_BEFORE != 0, flags & record::CPU_AFTER != 0];
     let fields = || all.iter().zip(there).filter(|&(_, there)| there).map(|(&time, _)| time);

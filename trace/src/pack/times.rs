@@ -4,7 +4,7 @@ use super::coder::{Bits, CONTEXTS, Model, plain};
 use super::rounding::dropped_bits;
 use super::{KEPT_BITS, Times};
 use crate::calls::Call;
-use crate::record::{CPU_AFTER, CPU_BEFORE};
+use crate::record::{CPU_AFTER, CPU_BEFORE, Flags};
 
 /// Of an exact time, so many bits behind the leading one are told by those of the times before; the rest is noise.
 const EXACT_BITS: u32 = 8;
@@ -61,13 +61,13 @@ impl TimeCoder {
         bits: &mut impl Bits,
         before: &mut Before,
         call: Call,
-        flags: u8,
+        flags: Flags,
         times: Packed,
     ) -> Packed {
         let (id, own) = (call as u64, u64::from(flags));
         let [latest, earlier] = before.calls;
         let mut coded = Packed::default();
-        let first = mix(id << 8 | own & u64::from(CPU_BEFORE), Of::Gap as u64);
+        let first = mix(id << 16 | own & u64::from(CPU_BEFORE), Of::Gap as u64);
         let second = mix(first, latest);
         let third = mix(second, earlier << 8 | size(before.took));
         coded.gap = self.time(bits, [first, second, third], times.gap);

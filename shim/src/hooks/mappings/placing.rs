@@ -12,6 +12,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 use libc::off_t;
 use syn_trace::calls::Call;
+use syn_trace::record::Flags;
 
 /// The traits of a mapping with these arguments of mmap(2).
 fn traits_of(fd: c_int, protection: c_int, flags: c_int) -> u32 {
@@ -48,7 +49,7 @@ type RemapFunction = unsafe extern "C-unwind" fn(usize, usize, usize, c_int, usi
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn map(
     real: MapFunction,
-    from: u8,
+    from: Flags,
     address: usize,
     bytes: usize,
     protection: c_int,
@@ -71,7 +72,7 @@ pub unsafe fn map(
 #[allow(clippy::too_many_arguments)]
 unsafe fn map_file(
     real: MapFunction,
-    from: u8,
+    from: Flags,
     address: usize,
     bytes: usize,
     protection: c_int,
@@ -125,7 +126,7 @@ unsafe fn map_file(
 }
 
 #[inline(always)]
-pub unsafe fn unmap(real: UnmapFunction, from: u8, address: usize, bytes: usize) -> c_int {
+pub unsafe fn unmap(real: UnmapFunction, from: Flags, address: usize, bytes: usize) -> c_int {
     if !table::overlaps(address, end_of(address, bytes)) {
         // SAFETY: the caller's own arguments.
         return unsafe { real(address, bytes) };
@@ -136,7 +137,7 @@ pub unsafe fn unmap(real: UnmapFunction, from: u8, address: usize, bytes: usize)
 
 #[cold]
 #[inline(never)]
-unsafe fn unmap_file(real: UnmapFunction, from: u8, address: usize, bytes: usize) -> c_int {
+unsafe fn unmap_file(real: UnmapFunction, from: Flags, address: usize, bytes: usize) -> c_int {
     let end = end_of(address, bytes);
     rings::ring_unmapped(address, bytes);
     let mut span = span::enter(Call::Munmap, from);
@@ -168,7 +169,7 @@ unsafe fn unmap_file(real: UnmapFunction, from: u8, address: usize, bytes: usize
 #[inline(always)]
 pub unsafe fn remap(
     real: RemapFunction,
-    from: u8,
+    from: Flags,
     address: usize,
     old_bytes: usize,
     new_bytes: usize,
@@ -190,7 +191,7 @@ pub unsafe fn remap(
 #[inline(never)]
 unsafe fn remap_file(
     real: RemapFunction,
-    from: u8,
+    from: Flags,
     address: usize,
     old_bytes: usize,
     new_bytes: usize,

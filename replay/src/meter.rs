@@ -1,0 +1,169 @@
+//! Where a program's time goes while it is replayed, with few readings of the CPU clock.
+//!
+//! A reading costs 0.6 to 1.3 µs, as much as a small `pread`. So only a step that took longer than [`GRAIN_NS`] ends
+//! with one; it covers everything since the reading before. Shorter steps are taken to have had the processor all
+//! the time: who loses it is away for longer than that. The recorder measures in the same way.
+
+use crate::clock::{now_ns, thread_cpu_ns};
+use syn_plan::{Balance, Rule};
+
+/// Steps that take longer end with a reading of the CPU clock.
+const GRAIN_NS: u64 = 64_000;
+
+/// What a stretch of time was spent on.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// Computation, signalling, and going from step to step.
+    Work,
+    /// An I/O operation.
+    Io,
+    /// A sleep that the application asked for.
+    Sleep,
+    /// Recorded waiting that no rule explains, let pass.
+    Idle,
+    /// Waiting for another program.
+    Wait(Rule),
+}
+
+/// Follows one thread; the parts of its balance add up to its wall time by construction.
+#[derive(Debug)]
+pub struct Meter {
+    /// When the step before ended, nanoseconds on the monotonic clock.
+    pub now_ns: u64,
+    begun_ns: u64,
+    /// The CPU clock at the last reading.
+    cpu_ns: u64,
+    /// Wall time of the short steps since then.
+    short_ns: u64,
+    readings: u32,
+    balance: Balance,
+}
+
+impl Meter {
+    /// From `start_ns` on, which the monotonic clock shows now.
+    pub fn start(start_ns: u64) -> Meter {
+        Meter {
+            now_ns: start_ns,
+            begun_ns: start_ns,
+            cpu_ns: thread_cpu_ns(),
+            short_ns: 0,
+            readings: 0,
+            balance: Balance::default(),
+        }
+    }
+
+    /// The thread begins now: what came before was not its time.
+    pub fn begin(&mut self) {
+        *self = Meter::start(now_ns());
+    }
+
+    /// Adds the time since the last call to `part`, and returns it, nanoseconds.
+    #[inline]
+    pub fn lap(&mut self, part: Part) -> u64 {
+        let before = std::mem::replace(&mut self.now_ns, now_ns());
+        let wall_ns = self.now_ns.saturating_sub(before);
+        let share_ns = if wall_ns < GRAIN_NS {
+            if !matches!(part, Part::Sleep | Part::Idle) {
+                self.short_ns += wall_ns;
+            }
+            wall_ns
+        } else {
+            self.long(thread_cpu_ns(), wall_ns)
+        };
+        charge(&mut self.balance, part, wall_ns, share_ns);
+        wall_ns
+    }
+
+    /// Reads the CPU clock before a step of which it is known that it takes `work_ns`, if that is long: short waits
+    /// and short I/O before it may have been without the processor, and must not be taken off its share.
+    pub fn before_work(&mut self, work_ns: f64) {
+        if self.short_ns > 0 && work_ns >= GRAIN_NS as f64 {
+            self.long(thread_cpu_ns(), 0);
+        }
+    }
+
+    /// The processor time in a long step, at whose end the CPU clock shows `cpu_ns`.
+    fn long(&mut self, cpu_ns: u64, wall_ns: u64) -> u64 {
+        let since_ns = cpu_ns.saturating_sub(self.cpu_ns);
+        let short_ns = std::mem::take(&mut self.short_ns);
+        self.cpu_ns = cpu_ns;
+        self.readings += 1;
+        since_ns.saturating_sub(short_ns).min(wall_ns)
+    }
+
+    /// How often the CPU clock was read since this was last asked.
+    pub fn take_readings(&mut self) -> u32 {
+        std::mem::take(&mut self.readings)
+    }
+
+    /// The balance from the thread's start to its last lap.
+    pub fn finish(mut self) -> Balance {
+        self.balance.wall_ns = self.now_ns.saturating_sub(self.begun_ns);
+        self.balance
+    }
+}
+
+/// Adds a stretch of `wall_ns`, in `cpu_ns` of which the thread had the processor. Waiting and sleeping are what
+/// they are whether the processor was used or not: who polls uses it.
+fn charge(balance: &mut Balance, part: Part, wall_ns: u64, cpu_ns: u64) {
+    match part {
+        Part::Work => {
+            balance.work_ns += cpu_ns;
+            balance.preempted_ns += wall_ns - cpu_ns;
+        }
+        Part::Io => {
+            balance.calls_cpu_ns += cpu_ns;
+            balance.calls_wait_ns += wall_ns - cpu_ns;
+        }
+        Part::Sleep => balance.sleep_ns += wall_ns,
+        Part::Idle => balance.unexplained_ns += wall_ns,
+        Part::Wait(rule) => balance.explain(rule, wall_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_its_place_and_all_add_up() {
+        let mut balance = Balance { wall_ns: 1_111, ..Balance::default() };
+        charge(&mut balance, Part::Work, 1000, 990);
+        charge(&mut balance, Part::Io, 100, 30);
+        charge(&mut balance, Part::Sleep, 5, 0);
+        charge(&mut balance, Part::Idle, 4, 0);
+        charge(&mut balance, Part::Wait(Rule::Message), 2, 2);
+        assert_eq!((balance.work_ns, balance.preempted_ns), (990, 10));
+        assert_eq!((balance.calls_cpu_ns, balance.calls_wait_ns), (30, 70));
+        assert_eq!((balance.sleep_ns, balance.unexplained_ns, balance.explained()), (5, 4, 2));
+        assert_eq!(balance.open_ns(), 0);
+    }
+
+    #[test]
+    fn a_reading_covers_what_was_short_before() {
+        let mut meter = Meter { cpu_ns: 1_000, ..Meter::start(0) };
+        meter.short_ns = 5_000;
+        assert_eq!(
+            meter.long(106_000, 150_000),
+            100_000,
+            "105 µs since the last reading, 5 of them in short steps"
+        );
+        assert_eq!((meter.short_ns, meter.cpu_ns, meter.take_readings()), (0, 106_000, 1));
+        assert_eq!(meter.long(306_000, 150_000), 150_000, "no more than the step took");
+        meter.short_ns = 9_000;
+        assert_eq!(meter.long(310_000, 150_000), 0, "short steps that lost the processor leave nothing");
+        assert_eq!(meter.take_readings(), 2);
+    }
+
+    #[test]
+    fn laps_add_up_to_the_wall_time() {
+        let mut meter = Meter::start(now_ns());
+        meter.begin();
+        let mut sum_ns = 0;
+        for part in [Part::Work, Part::Io, Part::Wait(Rule::FileData), Part::Idle, Part::Sleep] {
+            sum_ns += meter.lap(part);
+        }
+        let balance = meter.finish();
+        assert_eq!((balance.wall_ns, balance.open_ns()), (sum_ns, 0));
+    }
+}

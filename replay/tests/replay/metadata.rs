@@ -1,0 +1,121 @@
+//! Calls about permissions, owners, times, extended attributes, nodes and the page cache.
+
+use crate::common::*;
+use serde_json::Value;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use syn_plan::{Attribute, Initial, Io};
+
+/// One program that uses each of them, with failures that must come out too.
+fn everything() -> Draft {
+    let mut draft = Draft::new();
+    let there = draft.regular("/data/there", 100_000);
+    let other = draft.regular("/data/other", 0);
+    let folder = draft.absent("/data/folder");
+    let inside = draft.absent("/data/folder/inside");
+    let renamed = draft.absent("/data/renamed");
+    let soft = draft.absent("/data/soft");
+    let listed = draft.file("/data", Initial::Directory);
+    draft.0.names = vec!["user.mark".into(), "user.there".into()];
+    draft.0.attributes.push(Attribute { file: listed, name: 1, bytes: 40 });
+    let ops = [
+        io(Io::Access { file: other, mode: 1 }, 0),
+        open(there, 5, O_RDWR),
+        io(Io::Advise { handle: 5, offset: 0, bytes: 0, advice: 4 }, 0),
+        io(Io::Advise { handle: 5, offset: 0, bytes: 0, advice: 99 }, -22),
+        io(Io::Readahead { handle: 5, offset: 0, bytes: 50 }, 0),
+        io(Io::Fchmod { handle: 5, mode: 0o640 }, 0),
+        io(Io::Fchown { handle: 5 }, 0),
+        io(Io::Futimens { handle: 5 }, 0),
+        io(Io::FsetXattr { handle: 5, name: 0, bytes: 30, flags: 1 }, 0),
+        io(Io::FsetXattr { handle: 5, name: 0, bytes: 30, flags: 1 }, -17),
+        io(Io::FgetXattr { handle: 5, name: 0, bytes: 0 }, 0),
+        io(Io::FgetXattr { handle: 5, name: 0, bytes: 10 }, -34),
+        io(Io::FlistXattr { handle: 5, bytes: 100 }, 0),
+        io(Io::FremoveXattr { handle: 5, name: 0 }, 0),
+        io(Io::FgetXattr { handle: 5, name: 0, bytes: 100 }, -61),
+        io(Io::Fstatfs { handle: 5 }, 0),
+        close(5),
+        io(Io::Chmod { file: there, mode: 0o600, follow: true }, 0),
+        io(Io::Chmod { file: other, mode: 0o444, follow: true }, 0),
+        io(Io::Chown { file: there, follow: true }, 0),
+        io(Io::Symlink { target: renamed, link: soft }, 0),
+        io(Io::Chown { file: soft, follow: false }, 0),
+        io(Io::Chown { file: soft, follow: true }, -2),
+        io(Io::Utimens { file: there, follow: true }, 0),
+        io(Io::Utimens { file: soft, follow: false }, 0),
+        io(Io::GetXattr { file: listed, follow: true, name: 1, bytes: 100 }, 0),
+        io(Io::SetXattr { file: there, follow: true, name: 1, bytes: 9, flags: 0 }, 0),
+        io(Io::ListXattr { file: there, follow: true, bytes: 0 }, 0),
+        io(Io::RemoveXattr { file: there, follow: true, name: 1 }, 0),
+        io(Io::RemoveXattr { file: there, follow: true, name: 1 }, -61),
+        io(Io::Mknod { file: inside, mode: 0o100_644 }, -2),
+        io(Io::Mknod { file: folder, mode: 0o100_644 }, 0),
+        io(Io::RenameWith { from: folder, to: there, flags: 1 }, -17),
+        io(Io::RenameWith { from: folder, to: there, flags: 2 }, 0),
+        io(Io::RenameWith { from: there, to: folder, flags: 2 }, 0),
+        io(Io::Mknod { file: inside, mode: 0o010_600 }, -20),
+        io(Io::Unlink { file: folder }, 0),
+        io(Io::Mknod { file: folder, mode: 0o010_600 }, 0),
+        // Nobody reads from the FIFO: a replay does not wait for one.
+        io(Io::Open { file: folder, handle: 6, flags: O_WRONLY, mode: 0 }, -6),
+        io(Io::Mknod { file: folder, mode: 0o140_600 }, -17),
+        io(Io::Statfs { file: listed }, 0),
+        io(Io::Inherit { file: there, handle: 7, flags: O_RDWR, offset: 60_000 }, 0),
+        read(7, 1000),
+        close(7),
+    ];
+    draft.program(0, None, &ops);
+    draft
+}
+
+#[test]
+fn every_operation_comes_out_as_recorded() {
+    let draft = everything();
+    let replay = draft.replay(&["--keep"]);
+    assert_eq!(replay.code(), 0, "{}", String::from_utf8_lossy(&replay.output.stdout));
+    let report = replay.report();
+    assert_eq!(report["divergences"]["total"], 0);
+    // A file that a process found open is no call of it.
+    assert_eq!((&report["calls"]["inherited"], &report["calls"]["lseek"]), (&Value::Null, &Value::Null));
+    assert_eq!(report["calls"]["mknod"]["count"], 5);
+    let mode = |path: &str| replay.kept(path).metadata().expect("there").permissions().mode() & 0o7777;
+    assert_eq!((mode("/data/there"), mode("/data/other")), (0o600, 0o444));
+    assert!(replay.kept("/data/folder").metadata().expect("there").file_type().is_fifo());
+}
+
+#[test]
+fn a_folder_without_rights_is_removed_all_the_same() {
+    let mut draft = Draft::new();
+    let (folder, file) = (draft.absent("/d"), draft.absent("/d/f"));
+    let ops = [
+        io(Io::Mkdir { file: folder, mode: 0o777 }, 0),
+        io(Io::Mknod { file, mode: 0o100_644 }, 0),
+        io(Io::Chmod { file: folder, mode: 0, follow: true }, 0),
+    ];
+    draft.program(0, None, &ops);
+    draft.replay(&[]).went_well();
+}
+
+#[test]
+fn a_link_that_leads_out_is_not_followed() {
+    let outside = tempfile::tempdir().expect("a temporary folder");
+    let victim = outside.path().join("victim");
+    std::fs::write(&victim, b"x").expect("written");
+    let before = victim.metadata().expect("there").permissions().mode();
+    let mut draft = Draft::new();
+    // Made deep down, a link climbs as far as from there; moved up, it leads out of the root.
+    let (deep, deeper) = (draft.file("/a", Initial::Directory), draft.file("/a/b/c/d", Initial::Directory));
+    let target = draft.absent(victim.to_str().expect("a path"));
+    let (link, moved) = (draft.absent("/a/b/c/d/link"), draft.absent("/link"));
+    let ops = [
+        io(Io::Stat { file: deep, follow: true }, 0),
+        io(Io::Stat { file: deeper, follow: true }, 0),
+        io(Io::Symlink { target, link }, 0),
+        io(Io::Rename { from: link, to: moved }, 0),
+        io(Io::Chmod { file: moved, mode: 0o777, follow: true }, -18),
+        io(Io::Utimens { file: moved, follow: true }, -18),
+    ];
+    draft.program(0, None, &ops);
+    draft.replay(&[]).went_well();
+    assert_eq!(victim.metadata().expect("there").permissions().mode(), before);
+}

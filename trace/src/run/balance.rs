@@ -1,0 +1,173 @@
+//! The time balance of a recording: every thread's time, divided by what it was.
+
+use super::{Run, Segment, Thread};
+use rayon::prelude::*;
+use std::ops::AddAssign;
+use std::sync::atomic::Ordering;
+
+/// The parts of some threads' time, nanoseconds. They add up to `wall_ns`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// From the start of a thread's recording to its end.
+    pub wall_ns: u64,
+    /// On the processor, in the program's own code.
+    pub work_ns: u64,
+    /// On the processor, in recorded calls.
+    pub calls_ns: u64,
+    /// Without the processor in recorded calls, given up by the thread itself: for a device, another thread, time to pass.
+    pub waiting_ns: u64,
+    /// The same outside of recorded calls: what for is not on record.
+    pub unexplained_ns: u64,
+    /// Ready to run, while the processor was another's.
+    pub preempted_ns: u64,
+    /// What recording took.
+    pub recording_ns: u64,
+    /// What no reading of the CPU clock covers.
+    pub unmeasured_ns: u64,
+    /// CPU time before the recording started: of a process, its start.
+    pub startup_cpu_ns: u64,
+    /// CPU time that the segments were given beyond what the clock said, or that they lack.
+    pub residual_ns: u64,
+}
+
+impl Balance {
+    /// CPU time that is accounted for: before the recording, in the program, in calls and for recording, nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        let parts = [self.startup_cpu_ns, self.work_ns, self.calls_ns, self.recording_ns];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// What the parts leave of the time, or have too much, in percent of it.
+    pub fn open_percent(&self) -> f64 {
+        let parts = [
+            self.work_ns,
+            self.calls_ns,
+            self.waiting_ns,
+            self.unexplained_ns,
+            self.preempted_ns,
+            self.recording_ns,
+            self.unmeasured_ns,
+        ];
+        let accounted = parts.into_iter().fold(0, u64::saturating_add);
+        let open_ns = self.wall_ns.abs_diff(accounted).saturating_add(self.residual_ns);
+        if self.wall_ns == 0 { 0.0 } else { open_ns as f64 / self.wall_ns as f64 * 100.0 }
+    }
+
+    fn count(&mut self, segment: &Segment) {
+        let own_code = segment.inside.is_none();
+        let waited = if own_code { &mut self.unexplained_ns } else { &mut self.waiting_ns };
+        add(waited, segment.waited_ns);
+        let cpu = if own_code { &mut self.work_ns } else { &mut self.calls_ns };
+        add(cpu, segment.cpu_ns);
+        add(&mut self.preempted_ns, segment.preempted_ns());
+        add(&mut self.recording_ns, segment.recording_ns);
+        add(&mut self.unmeasured_ns, segment.unmeasured_ns);
+    }
+}
+
+impl AddAssign<&Balance> for Balance {
+    fn add_assign(&mut self, other: &Balance) {
+        add(&mut self.wall_ns, other.wall_ns);
+        add(&mut self.work_ns, other.work_ns);
+        add(&mut self.calls_ns, other.calls_ns);
+        add(&mut self.waiting_ns, other.waiting_ns);
+        add(&mut self.unexplained_ns, other.unexplained_ns);
+        add(&mut self.preempted_ns, other.preempted_ns);
+        add(&mut self.recording_ns, other.recording_ns);
+        add(&mut self.unmeasured_ns, other.unmeasured_ns);
+        add(&mut self.startup_cpu_ns, other.startup_cpu_ns);
+        add(&mut self.residual_ns, other.residual_ns);
+    }
+}
+
+/// A damaged trace may say anything: sums stop at the largest number.
+fn add(sum: &mut u64, ns: u64) {
+    *sum = sum.saturating_add(ns);
+}
+
+impl Thread {
+    /// Where the thread's time went.
+    pub fn balance(&self, startup_cpu_ns: u64) -> Balance {
+        let mut balance = Balance { startup_cpu_ns, ..Balance::default() };
+        let mut events = self.measured();
+        let started_ns = events.behind_ns();
+        for (_, measured) in events.by_ref() {
+            balance.count(&measured.before);
+            balance.count(&measured.call);
+        }
+        if let Some(segment) = events.rest() {
+            balance.count(&segment);
+        }
+        balance.wall_ns = events.behind_ns().saturating_sub(started_ns);
+        balance.residual_ns = events.residual_ns().unsigned_abs();
+        balance
+    }
+}
+
+/// The balances of a run.
+#[derive(Debug)]
+pub struct Balances {
+    /// By index of the thread.
+    pub threads: Vec<Balance>,
+    /// By index of the process image: CPU time that the kernel counted for it, nanoseconds, where that is on record.
+    pub kernel_cpu_ns: Vec<Option<u64>>,
+}
+
+impl Run {
+    /// Where the time of every thread went, and what the kernel says. Reads every trace once, on all processors.
+    pub fn balances(&self) -> Balances {
+        let before = self.cpu_before();
+        let balance = |index: usize| self.threads[index].balance(self.startup_cpu_ns(index, &before));
+        let threads = (0..self.threads.len()).into_par_iter().map(balance);
+        let kernel_cpu_ns = (0..self.processes.len()).map(|process| {
+            let cpu = self.process_cpu_ns(process)?;
+            Some(cpu.saturating_sub(before[process].1))
+        });
+        Balances { threads: threads.collect(), kernel_cpu_ns: kernel_cpu_ns.collect() }
+    }
+
+    /// CPU time of a thread before its recording started, nanoseconds, given what [`Run::cpu_before`] says: what an image
+    /// before its own has used is not among it.
+    pub fn startup_cpu_ns(&self, thread: usize, before: &[(u64, u64)]) -> u64 {
+        let (trace, process) = (&self.threads[thread].trace, self.threads[thread].process);
+        let own = self.processes[process].threads.first() == Some(&thread);
+        trace.header().start_cpu_ns.saturating_sub(if own { before[process].0 } else { 0 })
+    }
+
+    /// When a thread began, nanoseconds since the start of the run, given what [`Run::cpu_before`] says: it had been at work
+    /// before its recording started.
+    pub fn began_ns(&self, thread: usize, before: &[(u64, u64)]) -> u64 {
+        let started_ns = self.threads[thread].clock.start_ns.max(0.0) as u64;
+        started_ns.saturating_sub(self.startup_cpu_ns(thread, before))
+    }
+
+    /// CPU time of a process image and those before it under the same number, nanoseconds, as the kernel had it at the end.
+    fn process_cpu_ns(&self, process: usize) -> Option<u64> {
+        let cpu =
+            |&thread: &usize| self.threads[thread].trace.header().process_cpu_ns.load(Ordering::Relaxed);
+        self.processes[process].threads.iter().map(cpu).max().filter(|&cpu| cpu != 0)
+    }
+
+    /// By process image: CPU time of its first thread, and of the process, that images before it under the same number have
+    /// used, nanoseconds. `execve` keeps the thread and its clocks.
+    pub fn cpu_before(&self) -> Vec<(u64, u64)> {
+        let mut before = vec![(0, 0); self.processes.len()];
+        let mut latest = std::collections::HashMap::new();
+        // Images stand in the order of their starts.
+        for (index, process) in self.processes.iter().enumerate() {
+            let started =
+                process.threads.first().map_or(0, |&first| self.threads[first].trace.header().start_cpu_ns);
+            let header = |&thread: &usize| self.threads[thread].trace.header();
+            let replaced = latest.insert((process.boot_id, process.pid), index);
+            let Some(earlier) = replaced else { continue };
+            // Not another process that got the number later: its clock would have begun anew.
+            let mut ends = self.processes[earlier].threads.iter().map(header);
+            let used = ends.find_map(|header| {
+                let process_cpu = header.process_cpu_ns.load(Ordering::Relaxed);
+                (process_cpu != 0).then(|| (header.end_cpu_ns.load(Ordering::Relaxed), process_cpu))
+            });
+            before[index] = used.filter(|&(cpu, _)| cpu <= started).unwrap_or((0, 0));
+        }
+        before
+    }
+}

@@ -1,0 +1,350 @@
+//! Where a thread's time went: on the processor, waiting, or ready to run while the processor was another's.
+//!
+//! A thread's records cut its time into *segments*: between two calls, in a call, and between the records inside a call.
+//! Of a segment in which the thread kept its processor the CPU time is its length. Where the thread lost its processor
+//! the CPU clock was read at the end of the segment, or, to keep readings rare, a little later: at most some 50 µs. A reading
+//! covers everything since the one before: what it leaves is shared by the segments that lost their processor, by their
+//! lengths. So the CPU times of all segments together are what the clock said.
+
+use super::Thread;
+use crate::calls::Call;
+use crate::header;
+use crate::reader::{Event, Events};
+use crate::record::{self, Flags};
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+/// Without [`header::SEES_PREEMPTION`] only longer stretches are read: shorter ones are taken to have kept the processor.
+const GRAIN_NS: u64 = 64_000;
+/// Events that are held back until a reading tells of them. The shim does not let it come to this.
+const MOST_HELD: usize = 1 << 13;
+
+/// A piece of a thread's time. `wall_ns` = `cpu_ns` + `waited_ns` + `unmeasured_ns` + what it was preempted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// When it began, nanoseconds since the start of the run.
+    pub start_ns: u64,
+    /// Its length, nanoseconds, the cost of recording taken off.
+    pub wall_ns: u64,
+    /// CPU time in it, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time without the processor after the thread gave it up of its own accord, nanoseconds.
+    pub waited_ns: u64,
+    /// Time of which nobody knows what it was, nanoseconds.
+    pub unmeasured_ns: u64,
+    /// What recording took, beside `wall_ns`, nanoseconds.
+    pub recording_ns: u64,
+    /// The innermost call that it is inside of; `None` for the thread's own code.
+    pub inside: Option<Call>,
+    /// The thread lost its processor in it.
+    pub lost: bool,
+}
+
+impl Segment {
+    /// Time in which the thread was ready to run and the processor was another's, nanoseconds.
+    pub fn preempted_ns(&self) -> u64 {
+        self.wall_ns
+            .saturating_sub(self.cpu_ns)
+            .saturating_sub(self.waited_ns)
+            .saturating_sub(self.unmeasured_ns)
+    }
+
+    /// When it ended, nanoseconds since the start of the run.
+    pub fn end_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.wall_ns).saturating_add(self.recording_ns)
+    }
+}
+
+/// What an event and what lay before it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measured {
+    /// From the boundary before to the entry of the call; empty for a call around earlier records.
+    pub before: Segment,
+    /// From there, or from the last boundary inside the call, to its return.
+    pub call: Segment,
+}
+
+/// The events of a thread, each with what it took. Memory: the events since the first that lost its processor behind the
+/// latest reading, and a few words for every call that is open around the present one.
+#[derive(Debug)]
+pub struct MeasuredEvents<'a> {
+    thread: &'a Thread,
+    events: Events<'a>,
+    held: VecDeque<(Event<'a>, Measured)>,
+    /// How many events have been handed out.
+    handed: usize,
+    /// Where the segments are whose CPU time the next reading tells.
+    unread: Vec<Place>,
+    unread_ns: u64,
+    /// CPU time of the other segments since the latest reading.
+    known_ns: u64,
+    /// All readings so far, nanoseconds.
+    told_ns: u64,
+    /// CPU time of all segments, less that of all readings.
+    residual_ns: i64,
+    behind_ns: u64,
+    /// The calls that have been entered and not returned: when, which, whether a library made it.
+    open: Vec<(u64, Call, Flags)>,
+    /// The record before ended with a CPU reading.
+    read_behind: bool,
+    is_first: bool,
+    sees_preemption: bool,
+    rest: Option<Segment>,
+    is_over: bool,
+}
+
+/// A segment among those held back: the number of its event, and whether it is the one before.
+type Place = (usize, bool);
+
+/// What is known of the processor in a segment.
+#[derive(Clone, Copy)]
+struct Seen {
+    reading: Option<u64>,
+    waited: bool,
+    lost: bool,
+}
+
+impl Thread {
+    /// The events in the order in which their calls returned, with what each took.
+    pub fn measured(&self) -> MeasuredEvents<'_> {
+        let capabilities = self.trace.header().capabilities.load(Ordering::Relaxed);
+        MeasuredEvents {
+            thread: self,
+            events: self.events(),
+            held: VecDeque::new(),
+            handed: 0,
+            unread: Vec::new(),
+            unread_ns: 0,
+            known_ns: 0,
+            told_ns: 0,
+            residual_ns: 0,
+            behind_ns: self.clock.start_ns.max(0.0) as u64,
+            open: Vec::new(),
+            read_behind: false,
+            is_first: true,
+            sees_preemption: capabilities & header::SEES_PREEMPTION != 0,
+            rest: None,
+            is_over: false,
+        }
+    }
+}
+
+impl<'a> MeasuredEvents<'a> {
+    /// The latest boundary: the end of the last event, or of the thread, nanoseconds since the start of the run.
+    pub fn behind_ns(&self) -> u64 {
+        self.behind_ns
+    }
+
+    /// What lies between the last event and the thread's end, where that is on record. For when there are no more events.
+    pub fn rest(&self) -> Option<Segment> {
+        self.rest
+    }
+
+    /// CPU time of all segments, less what the readings say, nanoseconds: what could not be put anywhere, or is missing.
+    pub fn residual_ns(&self) -> i64 {
+        self.residual_ns
+    }
+
+    /// The events as they are in the file.
+    pub fn events(&self) -> &Events<'a> {
+        &self.events
+    }
+
+    /// The segments of the event with this number. `hold` is done with the first of them, before the second.
+    #[inline]
+    fn measure(
+        &mut self,
+        event: &Event<'a>,
+        number: usize,
+        hold: impl FnOnce(&mut Self, Measured),
+    ) -> Measured {
+        let thread = self.thread;
+        let (start_ns, end_ns) = (thread.clock.ns(event.start), thread.clock.ns(event.end));
+        self.close_outer(event, start_ns);
+        // A row of calls that came again has a gap before each of those that were timed, and a duration of each.
+        let (count, timed) = match event.call {
+            Call::Repeats => (event.numbers[0].max(1) as u64, event.numbers[1].max(1) as u64),
+            _ => (1, 1),
+        };
+        let readings = u64::from(self.read_behind) + u64::from(event.has(record::CPU_BEFORE));
+        let own_ns = if self.is_first { 0 } else { thread.gap_cost_ns.saturating_mul(timed) };
+        let cost_ns = own_ns.saturating_add(readings.saturating_mul(thread.reading_cost_ns));
+        let seen = Seen {
+            reading: event.cpu_before,
+            waited: event.has(record::WAITED_BEFORE),
+            lost: event.has(record::LOST_BEFORE),
+        };
+        let inside = self.open.last().map(|&(_, call, _)| call);
+        let before = self.segment(end_of_gap(start_ns, end_ns), cost_ns, seen, inside, (number, true));
+        hold(self, Measured { before, call: Segment::default() });
+        if event.call == Call::Entered {
+            self.enter(event, start_ns);
+        }
+        let seen = Seen {
+            reading: event.cpu_after,
+            waited: event.has(record::WAITED_AFTER),
+            // How a long row of polls shared the processor, the next reading tells.
+            lost: event.has(record::LOST_AFTER) || event.call == Call::Repeats && self.sees_preemption,
+        };
+        let cost_ns = match event.call {
+            // To look at the pages of a mapping is recording's work.
+            Call::PagesTouched => u64::MAX,
+            _ if event.start == event.end => 0,
+            _ => thread.call_cost_ns.saturating_mul(count),
+        };
+        let call = self.segment(end_ns, cost_ns, seen, Some(event.call), (number, false));
+        self.read_behind = event.has(record::CPU_AFTER);
+        self.is_first = false;
+        Measured { before, call }
+    }
+
+    /// There are no more events: what lies behind them, and what no reading will tell any more.
+    fn finish(&mut self) {
+        self.is_over = true;
+        if let Some((end_ns, cpu_ns)) = self.thread.end() {
+            let started_ns = self.thread.trace.header().start_cpu_ns;
+            let reading = cpu_ns.saturating_sub(started_ns).saturating_sub(self.told_ns);
+            let seen = Seen { reading: Some(reading), waited: true, lost: true };
+            let inside = self.open.last().map(|&(_, call, _)| call);
+            // The last place: behind all that are held.
+            self.rest = Some(self.segment(end_ns, 0, seen, inside, (self.handed + self.held.len(), true)));
+        }
+        for place in std::mem::take(&mut self.unread) {
+            if let Some(segment) = self.held_segment(place) {
+                (segment.cpu_ns, segment.unmeasured_ns) = (0, segment.wall_ns);
+            }
+        }
+    }
+
+    /// The call that was entered, or (0) all that were left by a jump.
+    fn enter(&mut self, event: &Event<'_>, start_ns: u64) {
+        match Call::from_id(event.numbers[0] as u64) {
+            Some(call) => self.open.push((start_ns, call, event.flags & record::INNER)),
+            None => self.open.clear(),
+        }
+    }
+
+    /// If the event is that of the innermost open call, that call is over. It began where its mark says: a call that a
+    /// signal handler made inside it began later.
+    fn close_outer(&mut self, event: &Event<'_>, start_ns: u64) {
+        let Some(&(entered_ns, call, inner)) = self.open.last() else { return };
+        let is_same = call == event.call && inner == event.flags & record::INNER;
+        if is_same && start_ns.abs_diff(entered_ns) < start_ns.abs_diff(self.behind_ns).max(1) {
+            self.open.pop();
+        }
+    }
+
+    /// The segment from the latest boundary to `end_ns`, `cost_ns` of which is recording's.
+    #[inline]
+    fn segment(
+        &mut self,
+        end_ns: u64,
+        cost_ns: u64,
+        seen: Seen,
+        inside: Option<Call>,
+        place: Place,
+    ) -> Segment {
+        let start_ns = self.behind_ns.min(end_ns);
+        let raw_ns = end_ns.saturating_sub(self.behind_ns);
+        self.behind_ns = self.behind_ns.max(end_ns);
+        let recording_ns = cost_ns.min(raw_ns);
+        let wall_ns = raw_ns - recording_ns;
+        let lost = seen.lost || seen.reading.is_some();
+        let mut segment =
+            Segment { start_ns, wall_ns, cpu_ns: wall_ns, recording_ns, inside, lost, ..Segment::default() };
+        if let Some(cpu_ns) = seen.reading {
+            self.read(&mut segment, cpu_ns, seen.waited);
+        } else if lost && raw_ns > 0 {
+            self.unread.push(place);
+            self.unread_ns = self.unread_ns.saturating_add(raw_ns);
+        } else if !self.sees_preemption && raw_ns > GRAIN_NS {
+            (segment.cpu_ns, segment.unmeasured_ns) = (0, wall_ns);
+        } else {
+            self.known_ns = self.known_ns.saturating_add(raw_ns);
+        }
+        segment
+    }
+
+    /// A reading at the end of a segment: `cpu_ns` since the reading before.
+    fn read(&mut self, last: &mut Segment, cpu_ns: u64, waited: bool) {
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let raw_ns = last.wall_ns + last.recording_ns;
+        let all_ns = self.unread_ns.saturating_add(raw_ns);
+        let wanted = signed(cpu_ns).saturating_sub(signed(self.known_ns)).saturating_sub(self.residual_ns);
+        let shared_ns = wanted.clamp(0, signed(all_ns));
+        self.residual_ns = shared_ns.saturating_sub(wanted);
+        self.told_ns = self.told_ns.saturating_add(cpu_ns);
+        (self.known_ns, self.unread_ns) = (0, 0);
+        let share = if all_ns == 0 { 0.0 } else { shared_ns as f64 / all_ns as f64 };
+        let mut left_ns = shared_ns as u64;
+        for place in std::mem::take(&mut self.unread) {
+            if let Some(segment) = self.held_segment(place) {
+                let part_ns = ((segment.wall_ns + segment.recording_ns) as f64 * share) as u64;
+                left_ns = left_ns.saturating_sub(part_ns);
+                segment.settle(part_ns, waited);
+            }
+        }
+        last.settle(left_ns, waited);
+    }
+
+    fn held_segment(&mut self, (number, before): Place) -> Option<&mut Segment> {
+        let (_, measured) = self.held.get_mut(number.checked_sub(self.handed)?)?;
+        Some(if before { &mut measured.before } else { &mut measured.call })
+    }
+}
+
+/// The end of what lies before a call: its entry, which a damaged trace may put behind its return.
+fn end_of_gap(start_ns: u64, end_ns: u64) -> u64 {
+    start_ns.min(end_ns)
+}
+
+impl Segment {
+    /// What a reading says of it: CPU time, what recording took among it.
+    fn settle(&mut self, total_ns: u64, waited: bool) {
+        // Recording takes no more than the processor did.
+        let raw_ns = self.wall_ns + self.recording_ns;
+        self.recording_ns = self.recording_ns.min(total_ns);
+        self.wall_ns = raw_ns - self.recording_ns;
+        self.cpu_ns = (total_ns - self.recording_ns).min(self.wall_ns);
+        self.waited_ns = if waited { self.wall_ns - self.cpu_ns } else { 0 };
+    }
+}
+
+impl<'a> Iterator for MeasuredEvents<'a> {
+    type Item = (Event<'a>, Measured);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.held.is_empty() && !self.is_over {
+            match self.events.next() {
+                None => self.finish(),
+                Some(event) if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats => {
+                    let measured = self.measure(&event, self.handed, |_, _| ());
+                    self.handed += 1;
+                    return Some((event, measured));
+                }
+                Some(event) => self.hold(event),
+            }
+        }
+        // Readings come soon behind what they tell of.
+        while !self.is_over && !self.unread.is_empty() && self.held.len() < MOST_HELD {
+            match self.events.next() {
+                None => self.finish(),
+                Some(event) => self.hold(event),
+            }
+        }
+        self.handed += usize::from(!self.held.is_empty());
+        self.held.pop_front()
+    }
+}
+
+impl<'a> MeasuredEvents<'a> {
+    /// Measures an event, and keeps it until all is known of it. A reading at its return tells of what lay before it, too.
+    fn hold(&mut self, event: Event<'a>) {
+        let number = self.handed + self.held.len();
+        let measured = self.measure(&event, number, |this, before| this.held.push_back((event, before)));
+        if let Some((_, held)) = self.held.back_mut() {
+            held.call = measured.call;
+        }
+    }
+}
