@@ -1,0 +1,196 @@
+"""The programs that bench-time measures: how their inputs are made, and how each is started in a folder with them."""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import typing
+
+import inputs
+
+
+@dataclasses.dataclass
+class Workload:
+    """`make(folder, quick, project)` leaves inputs in the folder and returns the words of the command, which runs there."""
+
+    name: str
+    make: typing.Callable
+    needs: tuple = ()
+    kind: str = "real"
+    on_disk: bool = True
+    environment: dict = dataclasses.field(default_factory=dict)
+    # A launcher's own start and end are taken off the application's time.
+    launched: bool = False
+    # Seconds for one run.
+    limit: int = 120
+
+    def missing(self):
+        """What it needs and is not here: commands, and files by their absolute paths."""
+        here = {need: os.path.exists(need) if need.startswith("/") else shutil.which(need) for need in self.needs}
+        return [need for need, found in here.items() if not found]
+
+    def prepare(self, folder, quick, project):
+        return [str(word) for word in self.make(folder, quick, project)]
+
+
+def tool(words, folder, **settings):
+    """A command that prepares an input."""
+    subprocess.run(list(map(str, words)), cwd=folder, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, timeout=300, **settings)
+
+
+def compiled(compiler, source, folder, *options):
+    program = folder / source.stem
+    tool([compiler, "-O2", source, "-o", program, *options], folder)
+    return f"./{source.stem}"
+
+
+def mpirun(ranks, *words):
+    return ["mpirun", "-np", ranks, *words]
+
+
+# --- programs with a known answer --------------------------------------------------------------------------------------
+
+
+def known(name, compiler="gcc", extension="c", ranks=0, options=(), **settings):
+    """A program of tests/programs/time with all its parts."""
+
+    def make(folder, quick, project):
+        programs = project / "tests" / "programs"
+        program = compiled(compiler, programs / "time" / f"{name}.{extension}", folder, "-pthread", *options)
+        if name == "calls":
+            tool(["gcc", "-O2", "-shared", "-fPIC", programs / "libraries" / "computing.c", "-o", "computing.so"], folder)
+        return mpirun(ranks, program) if ranks else [program]
+
+    label = f"known-{name}" + (f"-{ranks}" if ranks else "")
+    needs = (compiler, "mpirun") if ranks else (compiler,)
+    return Workload(label, make, needs, "known", launched=bool(ranks), **settings)
+
+
+def known_script(name, interpreter, *options):
+    def make(folder, quick, project):
+        shutil.copy(project / "tests" / "programs" / "time" / name, folder)
+        return [inputs.interpreter(interpreter), *options, name]
+
+    return Workload(f"known-{interpreter}", make, (interpreter,), "known")
+
+
+# --- real programs -------------------------------------------------------------------------------------------------------
+
+
+def gromacs(folder, quick, project):
+    inputs.water_box(folder, tool)
+    steps = 200 if quick else 2000
+    return ["gmx", "mdrun", "-ntmpi", 1, "-ntomp", 1, "-nb", "cpu", "-pin", "off", "-s", "md.tpr", "-deffnm", "md", "-nsteps", steps]
+
+
+def make_j(jobs):
+    def make(folder, quick, project):
+        inputs.c_files(folder, 4 if quick else 12)
+        return ["make", "-s", f"-j{jobs}"]
+
+    return make
+
+
+def python_json(folder, quick, project):
+    (folder / "table.py").write_text(inputs.JSON_PROGRAM)
+    return [inputs.interpreter("python3"), "-S", "-E", "table.py", 2 if quick else 10]
+
+
+def sort(folder, quick, project):
+    inputs.lines(folder / "lines", 150_000 if quick else 1_500_000)
+    return ["sort", "-S", "1M" if quick else "8M", "-T", ".", "lines", "-o", "sorted"]
+
+
+def sqlite(folder, quick, project):
+    inputs.inserts(folder / "inserts.sql", transactions=30 if quick else 200, rows=50)
+    return ["sqlite3", "base.db", ".read inserts.sql"]
+
+
+def tar_gzip(folder, quick, project):
+    inputs.tree(folder / "tree", files=100 if quick else 600)
+    return ["sh", "-c", "tar -cf - tree | gzip -6 >tree.tar.gz"]
+
+
+def git_gc(folder, quick, project):
+    inputs.repository(folder / "repository", tool, commits=10 if quick else 60)
+    return ["git", "-C", "repository", "gc", "--quiet", "--aggressive", "--prune=now"]
+
+
+def redis(folder, quick, project):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "benchmark.sh").write_text(inputs.REDIS_SCRIPT)
+    return ["sh", "benchmark.sh", port, 2000 if quick else 30000]
+
+
+def openmp(folder, quick, project):
+    program = compiled("gcc", project / "scripts" / "time" / "stencil.c", folder, "-fopenmp")
+    return [program, 100 if quick else 3000]
+
+
+def lammps(folder, quick, project):
+    script = project / "scripts" / "lammps" / "in.melt"
+    sizes = {"n": 8, "steps": 100} if quick else {"n": 16, "steps": 600}
+    variables = [word for name, value in sizes.items() for word in ("-var", name, value)]
+    return mpirun(4, "lmp", "-log", "none", "-screen", "none", "-in", script, *variables)
+
+
+def hpcc(folder, quick, project):
+    text = pathlib.Path(HPCC_EXAMPLE).read_text()
+    (folder / "hpccinf.txt").write_text(inputs.hpcc_input(text, 200 if quick else 1000))
+    return mpirun(2, "hpcc")
+
+
+def fio(folder, quick, project):
+    (folder / "data").write_bytes(os.urandom((4 if quick else 32) << 20))
+    return ["fio", "--name=random", "--filename=data", "--rw=randread", "--bs=4k", "--ioengine=psync", "--invalidate=1",
+            "--fadvise_hint=random", f"--size={4 if quick else 32}M", "--output=fio.txt"]
+
+
+def mpi_small(part, ranks, rounds):
+    def make(folder, quick, project):
+        program = compiled("mpicc", project / "scripts" / "time" / "small.c", folder)
+        return mpirun(ranks, program, part, rounds // 10 if quick else rounds)
+
+    return make
+
+
+HPCC_EXAMPLE = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
+MPI = ("mpicc", "mpirun")
+
+ALL = [
+    known("calls", environment={"TIME_LIBRARY": "./computing.so"}),
+    known("signals"),
+    known("sync"),
+    known("processes"),
+    known("threads"),
+    known("openmp", options=["-fopenmp"], environment={"OMP_NUM_THREADS": "2"}),
+    known("mpi", "mpicc", ranks=2),
+    known("mpi", "mpicc", ranks=4),
+    known("fortran", "gfortran", "f90"),
+    known("cxx", "g++", "cpp"),
+    known_script("script.py", "python3", "-S", "-E"),
+    known_script("waiting.pl", "perl"),
+    known_script("shell.sh", "sh"),
+    Workload("gromacs", gromacs, ("gmx", "/usr/share/gromacs/top/oplsaa.ff")),
+    Workload("make-j2", make_j(2), ("make", "gcc")),
+    Workload("make-j4", make_j(4), ("make", "gcc")),
+    Workload("python-json", python_json, ("python3",)),
+    Workload("sort", sort, ("sort",)),
+    Workload("sqlite3", sqlite, ("sqlite3",)),
+    Workload("tar-gzip", tar_gzip, ("tar", "gzip")),
+    Workload("git-gc", git_gc, ("git",), environment={"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}),
+    Workload("redis", redis, ("redis-server", "redis-benchmark", "redis-cli")),
+    Workload("openmp-stencil", openmp, ("gcc",), environment={"OMP_NUM_THREADS": "2"}),
+    Workload("fio-psync", fio, ("fio",)),
+    Workload("lammps", lammps, ("lmp", "mpirun"), launched=True),
+    Workload("hpcc", hpcc, ("hpcc", "mpirun", HPCC_EXAMPLE), launched=True),
+    Workload("mpi-messages-4", mpi_small("messages", 4, 60_000), MPI, launched=True),
+    Workload("mpi-broadcasts-4", mpi_small("broadcasts", 4, 60_000), MPI, launched=True),
+    Workload("mpi-alltoall-8", mpi_small("alltoall", 8, 6_000), MPI, launched=True),
+    Workload("mpi-alltoall-16", mpi_small("alltoall", 16, 2_000), MPI, launched=True, limit=240),
+]
