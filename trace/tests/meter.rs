@@ -85,6 +85,42 @@ fn readings_that_cannot_be_leave_a_residual() {
 }
 
 #[test]
+fn what_a_host_took_is_missing_in_the_long_stretches() {
+    // Two long stretches of computing and a short one, all with the processor kept; the clock lacks a tenth of the long ones.
+    let mut craft = read(Craft::new(1, 1), 100_000, 500);
+    craft = read(craft, 101_500, 500);
+    craft = read(craft.cpu(None, Some(280_500 + 2_000)), 302_000, 500);
+    let (found, _, residual) = measure(craft);
+    assert_eq!(parts(found[0].before), (100_000, 93_500, 0));
+    assert_eq!(found[0].before.preempted_ns(), 6_500, "ready to run, and without a processor");
+    assert_eq!((found[0].call.cpu_ns, found[1].before.cpu_ns), (500, 1_000), "short ones are taken to be whole");
+    assert_eq!((found[2].before.cpu_ns, found[2].call.cpu_ns), (187_000, 0));
+    assert_eq!(residual, 0);
+}
+
+#[test]
+fn long_stretches_do_not_wait_for_a_reading_for_ever() {
+    const EVENTS: u64 = 10_000;
+    let mut craft = read(Craft::new(1, 1), 1_000_000, 100);
+    for event in 0..EVENTS {
+        craft = read(craft, 1_000_200 + event * 200, 100);
+    }
+    let known_ns = 1_000_100 + EVENTS * 200;
+    let (found, _, residual) = measure(craft.cpu(Some(known_ns - 300_000), None).call(
+        Call::Read,
+        known_ns + 200,
+        100,
+        10,
+        &[3, 10],
+        &[],
+        &[],
+    ));
+    assert_eq!(found[0].before.cpu_ns, 1_000_000, "handed out before the reading came");
+    assert_eq!(found.last().unwrap().before.cpu_ns, 0);
+    assert_eq!(residual, 300_000, "and what cannot be put anywhere any more is said");
+}
+
+#[test]
 fn a_call_around_others_keeps_the_gap_before_it() {
     let craft = Craft::new(1, 1)
         .cpu(Some(200_000), None)

@@ -5,6 +5,9 @@
 //! the CPU clock was read at the end of the segment, or, to keep readings rare, a little later: at most some 50 µs. A reading
 //! covers everything since the one before: what it leaves is shared by the segments that lost their processor, by their
 //! lengths. So the CPU times of all segments together are what the clock said.
+//!
+//! A thread keeps its processor while the host of a virtual machine, or an interrupt, takes the processor itself. The clock
+//! does not count that: where a reading is less than the segments that kept theirs, the long ones among them lack it.
 
 use super::Thread;
 use crate::calls::Call;
@@ -16,7 +19,10 @@ use std::sync::atomic::Ordering;
 
 /// Without [`header::SEES_PREEMPTION`] only longer stretches are read: shorter ones are taken to have kept the processor.
 const GRAIN_NS: u64 = 64_000;
-/// Events that are held back until a reading tells of them. The shim does not let it come to this.
+/// Segments at least this long wait for the next reading even if they kept the processor: what a host takes, it takes for
+/// a scheduler's slice.
+const STOLEN_FROM_NS: u64 = 20_000;
+/// Events that are held back until a reading tells of them. What lost its processor does not wait for so long.
 const MOST_HELD: usize = 1 << 13;
 
 /// A piece of a thread's time. `wall_ns` = `cpu_ns` + `waited_ns` + `unmeasured_ns` + what it was preempted.
@@ -64,8 +70,8 @@ pub struct Measured {
     pub call: Segment,
 }
 
-/// The events of a thread, each with what it took. Memory: the events since the first that lost its processor behind the
-/// latest reading, and a few words for every call that is open around the present one.
+/// The events of a thread, each with what it took. Memory: the events since the first behind the latest reading that lost its
+/// processor or is long, but no more than some thousands, and a few words for every call that is open around the present one.
 #[derive(Debug)]
 pub struct MeasuredEvents<'a> {
     thread: &'a Thread,
@@ -76,6 +82,9 @@ pub struct MeasuredEvents<'a> {
     /// Where the segments are whose CPU time the next reading tells.
     unread: Vec<Place>,
     unread_ns: u64,
+    /// Where the long segments are which kept their processor, as far as the thread could see.
+    kept: Vec<Place>,
+    kept_ns: u64,
     /// CPU time of the other segments since the latest reading.
     known_ns: u64,
     /// All readings so far, nanoseconds.
@@ -115,6 +124,8 @@ impl Thread {
             handed: 0,
             unread: Vec::new(),
             unread_ns: 0,
+            kept: Vec::new(),
+            kept_ns: 0,
             known_ns: 0,
             told_ns: 0,
             residual_ns: 0,
@@ -259,6 +270,9 @@ impl<'a> MeasuredEvents<'a> {
             self.unread_ns = self.unread_ns.saturating_add(raw_ns);
         } else if !self.sees_preemption && raw_ns > GRAIN_NS {
             (segment.cpu_ns, segment.unmeasured_ns) = (0, wall_ns);
+        } else if raw_ns >= STOLEN_FROM_NS {
+            self.kept.push(place);
+            self.kept_ns = self.kept_ns.saturating_add(raw_ns);
         } else {
             self.known_ns = self.known_ns.saturating_add(raw_ns);
         }
@@ -267,24 +281,46 @@ impl<'a> MeasuredEvents<'a> {
 
     /// A reading at the end of a segment: `cpu_ns` since the reading before.
     fn read(&mut self, last: &mut Segment, cpu_ns: u64, waited: bool) {
-        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        let raw_ns = last.wall_ns + last.recording_ns;
-        let all_ns = self.unread_ns.saturating_add(raw_ns);
-        let wanted = signed(cpu_ns).saturating_sub(signed(self.known_ns)).saturating_sub(self.residual_ns);
-        let shared_ns = wanted.clamp(0, signed(all_ns));
-        self.residual_ns = shared_ns.saturating_sub(wanted);
         self.told_ns = self.told_ns.saturating_add(cpu_ns);
+        let (kept, kept_ns) = self.take_kept();
+        let unread_ns = self.unread_ns.saturating_add(last.raw_ns());
+        let wanted_ns = signed(cpu_ns).saturating_sub(signed(self.known_ns)).saturating_sub(self.residual_ns);
+        let given_ns = wanted_ns.clamp(0, signed(kept_ns.saturating_add(unread_ns)));
+        self.residual_ns = given_ns.saturating_sub(wanted_ns);
         (self.known_ns, self.unread_ns) = (0, 0);
-        let share = if all_ns == 0 { 0.0 } else { shared_ns as f64 / all_ns as f64 };
-        let mut left_ns = shared_ns as u64;
-        for place in std::mem::take(&mut self.unread) {
+        let of_kept_ns = kept_ns.min(given_ns as u64);
+        if of_kept_ns < kept_ns {
+            self.share(&kept, of_kept_ns, kept_ns, false);
+        }
+        let of_unread_ns = given_ns as u64 - of_kept_ns;
+        let unread = std::mem::take(&mut self.unread);
+        let shared_ns = self.share(&unread, of_unread_ns, unread_ns, waited);
+        last.settle(of_unread_ns.saturating_sub(shared_ns), waited);
+    }
+
+    /// Takes the long segments that kept their processor, and their length. Those that could not be held back any longer
+    /// have been handed out: what they are said to have used is known.
+    fn take_kept(&mut self) -> (Vec<Place>, u64) {
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.retain(|&place| self.held_segment(place).is_some());
+        let held_ns = kept.iter().filter_map(|&place| Some(self.held_segment(place)?.raw_ns())).sum();
+        self.known_ns = self.known_ns.saturating_add(self.kept_ns - held_ns);
+        self.kept_ns = 0;
+        (kept, held_ns)
+    }
+
+    /// Shares CPU time among segments by their lengths, `all_ns` together; what they got, nanoseconds.
+    fn share(&mut self, places: &[Place], cpu_ns: u64, all_ns: u64, waited: bool) -> u64 {
+        let share = if all_ns == 0 { 0.0 } else { cpu_ns as f64 / all_ns as f64 };
+        let mut given_ns = 0;
+        for &place in places {
             if let Some(segment) = self.held_segment(place) {
-                let part_ns = ((segment.wall_ns + segment.recording_ns) as f64 * share) as u64;
-                left_ns = left_ns.saturating_sub(part_ns);
+                let part_ns = (segment.raw_ns() as f64 * share) as u64;
+                given_ns += part_ns;
                 segment.settle(part_ns, waited);
             }
         }
-        last.settle(left_ns, waited);
+        given_ns
     }
 
     fn held_segment(&mut self, (number, before): Place) -> Option<&mut Segment> {
@@ -293,16 +329,25 @@ impl<'a> MeasuredEvents<'a> {
     }
 }
 
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
 /// The end of what lies before a call: its entry, which a damaged trace may put behind its return.
 fn end_of_gap(start_ns: u64, end_ns: u64) -> u64 {
     start_ns.min(end_ns)
 }
 
 impl Segment {
+    /// Its length with the cost of recording, nanoseconds.
+    fn raw_ns(&self) -> u64 {
+        self.wall_ns + self.recording_ns
+    }
+
     /// What a reading says of it: CPU time, what recording took among it.
     fn settle(&mut self, total_ns: u64, waited: bool) {
         // Recording takes no more than the processor did.
-        let raw_ns = self.wall_ns + self.recording_ns;
+        let raw_ns = self.raw_ns();
         self.recording_ns = self.recording_ns.min(total_ns);
         self.wall_ns = raw_ns - self.recording_ns;
         self.cpu_ns = (total_ns - self.recording_ns).min(self.wall_ns);
@@ -320,14 +365,17 @@ impl<'a> Iterator for MeasuredEvents<'a> {
                 None => self.finish(),
                 Some(event) if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats => {
                     let measured = self.measure(&event, self.handed, |_, _| ());
-                    self.handed += 1;
-                    return Some((event, measured));
+                    if self.kept.is_empty() {
+                        self.handed += 1;
+                        return Some((event, measured));
+                    }
+                    self.held.push_back((event, measured));
                 }
                 Some(event) => self.hold(event),
             }
         }
         // Readings come soon behind what they tell of.
-        while !self.is_over && !self.unread.is_empty() && self.held.len() < MOST_HELD {
+        while !self.is_over && self.awaits_reading() && self.held.len() < MOST_HELD {
             match self.events.next() {
                 None => self.finish(),
                 Some(event) => self.hold(event),
@@ -339,6 +387,11 @@ impl<'a> Iterator for MeasuredEvents<'a> {
 }
 
 impl<'a> MeasuredEvents<'a> {
+    /// True if the next reading may tell something of the events that are held back.
+    fn awaits_reading(&self) -> bool {
+        !self.unread.is_empty() || !self.kept.is_empty()
+    }
+
     /// Measures an event, and keeps it until all is known of it. A reading at its return tells of what lay before it, too.
     fn hold(&mut self, event: Event<'a>) {
         let number = self.handed + self.held.len();
