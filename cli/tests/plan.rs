@@ -33,6 +33,7 @@ fn plan() -> Plan {
             cores: 2,
             remarks: Vec::new(),
             left_out: Vec::new(),
+            left_out_threads: Vec::new(),
         },
         files: vec![
             File { path: "/data/in".into(), initial: Initial::Regular { bytes: 4096 } },

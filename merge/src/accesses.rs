@@ -102,8 +102,9 @@ impl Accesses {
         let (Some(file), false) = (file, opened.inherited) else { return };
         let flags = opened.flags;
         let file = &mut self.files[file as usize];
+        let seems_made = || opened.size == 0 && file.existence.exists() != Some(true);
         let made = flags & libc::O_CREAT != 0
-            && (flags & libc::O_EXCL != 0 || opened.size == 0 && file.existence.exists() != Some(true));
+            && (flags & libc::O_EXCL != 0 || opened.was_made().unwrap_or_else(seems_made));
         if made {
             // It was not there before.
             file.existence.find(seen, false, &mut self.found);

@@ -74,7 +74,7 @@ fn choose(run: &Run, standings: &[Standing], notes: &mut Notes) -> Vec<bool> {
     let (of_mpi, idle) = (count(Standing::OfMpi), count(Standing::Idle));
     if of_mpi > 0 {
         notes.tell(format!(
-            "{of_mpi} threads that were made inside MPI calls are left out: they did no I/O on files and no MPI of their own"
+            "{of_mpi} threads that were made inside MPI calls are left out, and what they used of the processor: they did no I/O on files and no MPI of their own"
         ));
     }
     if idle > 0 {

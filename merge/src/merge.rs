@@ -15,7 +15,8 @@ use crate::sweep::{Measuring, sweep};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use syn_plan::{About, Balance, Op, Plan, Program, Rule, Steps, Thread};
+use syn_plan::{About, Balance, LeftOutThreads, Op, Plan, Program, Rule, Steps, Thread};
+use syn_trace::Run;
 
 /// What to merge, and how.
 #[derive(Clone, Debug, Default)]
@@ -171,6 +172,7 @@ fn assemble(
             cores: base.run.processors(),
             remarks: notes.warnings.iter().chain(&notes.remarks).cloned().collect(),
             left_out: lowered.left_out,
+            left_out_threads: Vec::new(),
         },
         files: lowered.files,
         names: lowered.names,
@@ -182,6 +184,7 @@ fn assemble(
     let processes = processes_by_rank(base, connected);
     for (number, &(rank, process)) in (0u32..).zip(&processes) {
         let owner = &base.run.processes[process];
+        plan.about.left_out_threads.extend(left_out_threads(&base.run, connected, number, process));
         for &thread in owner.threads.iter().filter(|&&thread| connected.in_plan[thread]) {
             let (steps, balance) = std::mem::take(&mut programs[thread]);
             let (tid, ends_with_process) =
@@ -191,6 +194,19 @@ fn assemble(
         }
     }
     (plan, processes.len())
+}
+
+/// Threads of a process, which is `number` in the plan, that are not part of the plan.
+fn left_out_threads(run: &Run, connected: &Connected, number: u32, process: usize) -> Option<LeftOutThreads> {
+    let threads = run.processes[process].threads.iter().filter(|&&thread| !connected.in_plan[thread]);
+    let cpu_ns = |&thread: &usize| {
+        // A first thread may have been another image's: such a thread is never left out.
+        let thread = &run.threads[thread];
+        thread.balance(thread.trace.header().start_cpu_ns).cpu_ns()
+    };
+    let (count, cpu_ns) =
+        threads.map(cpu_ns).fold((0, 0_u64), |(count, sum), ns| (count + 1, sum.saturating_add(ns)));
+    (count > 0).then_some(LeftOutThreads { process: number, threads: count, cpu_ns })
 }
 
 /// The processes of the plan, by the rank they belong to, then by start.

@@ -49,14 +49,24 @@ impl Seen<'_> {
     }
 }
 
+/// The end of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// What lies behind its last event.
+    pub rest: Option<Segment>,
+    /// When it was, nanoseconds since the start of the run.
+    pub behind_ns: u64,
+    /// CPU time of its segments, less what its clock said, nanoseconds.
+    pub residual_ns: i64,
+}
+
 /// Takes part in a sweep.
 pub trait Observer {
     /// Sees one event: what it touched, and the descriptors of its process after it.
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors);
 
-    /// A thread has no more events: what lies behind them, and when it ended, nanoseconds since the start of the run. Only
-    /// where that was asked for.
-    fn end(&mut self, _thread: u32, _rest: Option<Segment>, _behind_ns: u64) {}
+    /// A thread has no more events. Only where what they took was asked for.
+    fn end(&mut self, _thread: u32, _end: &End) {}
 }
 
 /// A thread on its way through the sweep. Memory: one event, whatever the thread's length, and 16 bytes for each
@@ -203,8 +213,12 @@ pub fn sweep(
             }
             None => {
                 if let Timed::Measured(events) = &source.events {
-                    let (rest, behind_ns) = (events.rest(), events.behind_ns());
-                    observers.iter_mut().for_each(|observer| observer.end(thread as u32, rest, behind_ns));
+                    let end = End {
+                        rest: events.rest(),
+                        behind_ns: events.behind_ns(),
+                        residual_ns: events.residual_ns(),
+                    };
+                    observers.iter_mut().for_each(|observer| observer.end(thread as u32, &end));
                 }
                 std::collections::binary_heap::PeekMut::pop(turn);
             }

@@ -32,6 +32,8 @@ pub struct Balance {
     pub recording_ns: u64,
     /// Time that no reading of the thread's CPU clock covers.
     pub unmeasured_ns: u64,
+    /// CPU time that the parts have beyond what the thread's clock said, or lack: none of them could take it.
+    pub residual_ns: u64,
     /// How much of the explained waiting was on the processor: libraries that poll. It is not a part of its own.
     pub polling_cpu_ns: u64,
 }
@@ -52,6 +54,7 @@ impl Balance {
         }
         self.wall_ns = self.wall_ns.saturating_add(other.wall_ns);
         self.polling_cpu_ns = self.polling_cpu_ns.saturating_add(other.polling_cpu_ns);
+        self.residual_ns = self.residual_ns.saturating_add(other.residual_ns);
         for &(rule, ns) in &other.explained_ns {
             self.explain(rule, ns);
         }
@@ -72,9 +75,11 @@ impl Balance {
         sum(self.plain_parts()).saturating_add(self.explained())
     }
 
-    /// What the parts leave open of the wall time; negative when they hold more than it.
+    /// What the parts leave open of the wall time, and of the CPU time; negative when they hold more than the wall time.
     pub fn open_ns(&self) -> i128 {
-        i128::from(self.wall_ns) - i128::from(self.accounted_ns())
+        let open_ns = i128::from(self.wall_ns) - i128::from(self.accounted_ns());
+        let residual_ns = i128::from(self.residual_ns);
+        if open_ns < 0 { open_ns - residual_ns } else { open_ns + residual_ns }
     }
 
     /// The same in percent of the wall time; 0 without one.
@@ -139,6 +144,7 @@ mod tests {
             preempted_ns: 64,
             recording_ns: 128,
             unmeasured_ns: 256,
+            residual_ns: 6,
             polling_cpu_ns: 0,
         };
         balance.explain(Rule::FileData, 512);
@@ -154,8 +160,8 @@ mod tests {
         assert_eq!((balance.explained(), balance.explained_by(Rule::FileData)), (523, 513));
         assert_eq!(balance.explained_by(Rule::Collective), 0);
         assert_eq!(balance.accounted_ns(), 511 + 523);
-        assert_eq!(balance.open_ns(), 66);
-        assert!((balance.open_percent() - 6.0).abs() < 1e-9);
+        assert_eq!(balance.open_ns(), 66 + 6);
+        assert!((balance.open_percent() - 7200.0 / 1100.0).abs() < 1e-9);
         assert!((balance.unknown_percent() - 304.0 / 11.0).abs() < 1e-9);
         assert_eq!(balance.cpu_ns(), 3);
     }

@@ -57,6 +57,8 @@ pub struct About {
     pub remarks: Vec<String>,
     /// Recorded calls that the plan holds no operation for, most time first.
     pub left_out: Vec<LeftOut>,
+    /// Threads of the plan's processes that are not in the plan: those that MPI or another library made for itself.
+    pub left_out_threads: Vec<LeftOutThreads>,
 }
 
 /// Recorded calls of one kind that became no operation: in a replay they are time, if anything.
@@ -70,6 +72,17 @@ pub struct LeftOut {
     pub bytes: u64,
     /// Time in them, nanoseconds.
     pub ns: u64,
+}
+
+/// Threads of a process that became no program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutThreads {
+    /// Which process of the plan.
+    pub process: u32,
+    /// How many.
+    pub threads: u32,
+    /// CPU time they used, nanoseconds.
+    pub cpu_ns: u64,
 }
 
 /// How a file must be before the replay starts.

@@ -6,6 +6,7 @@
 //! may be other threads, or none is to be had in ours. Where such a thread cannot be made (emulators of the kernel know few
 //! kinds, and there may be too many already) it is done on this one.
 
+use crate::clock;
 use crate::preemption::Mark;
 use crate::process;
 use crate::sys;
@@ -13,13 +14,17 @@ use crate::thread::State;
 use crate::tls;
 use core::arch::asm;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// True once another thread of this process may use the same descriptors.
 static SHARED: AtomicBool = AtomicBool::new(false);
 
 /// True where the attempt to make such a thread would end the process.
 static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// What such threads have used for threads without a trace, nanoseconds.
+static UNCLAIMED_CPU_NS: AtomicU64 = AtomicU64::new(0);
 
 /// No thread is ever made for this: Valgrind ends programs that make one of an unusual kind.
 pub fn stay_on_thread() {
@@ -62,6 +67,8 @@ pub fn apart<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize
 struct Errand<'a, T, A> {
     action: &'a mut A,
     result: Option<Result<T, isize>>,
+    /// CPU time of the other thread, nanoseconds.
+    cpu_ns: u64,
 }
 
 /// This thread stands still until the other one is done: `CLONE_VFORK`. The other has our thread-locals, and with them our
@@ -80,7 +87,7 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
     if process::is_confined() {
         return None;
     }
-    let mut errand = Errand { action, result: None };
+    let mut errand = Errand { action, result: None, cpu_ns: 0 };
     let entry: unsafe extern "C" fn(*mut c_void) = leave_table_and_run::<T, A>;
     set_apart(state, true);
     Mark::take_down();
@@ -113,7 +120,25 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
         );
     }
     set_apart(state, false);
+    claim(state, errand.cpu_ns);
     errand.result
+}
+
+/// The thread that stood still has used what the other one has, as far as anybody asks.
+fn claim(state: *mut State, cpu_ns: u64) {
+    // SAFETY: this thread's state.
+    let header = if tls::is_state(state) { unsafe { (*state).header } } else { ptr::null_mut() };
+    if header.is_null() {
+        UNCLAIMED_CPU_NS.fetch_add(cpu_ns, Ordering::Relaxed);
+    } else {
+        // SAFETY: the thread's own header, mapped as long as the pointer is there.
+        unsafe { &*header }.helpers_cpu_ns.fetch_add(cpu_ns, Ordering::Relaxed);
+    }
+}
+
+/// CPU time for threads that had no trace yet, nanoseconds; it is the caller's now.
+pub fn take_unclaimed_cpu_ns() -> u64 {
+    UNCLAIMED_CPU_NS.swap(0, Ordering::Relaxed)
 }
 
 fn set_apart(state: *mut State, is_apart: bool) {
@@ -137,4 +162,5 @@ unsafe extern "C" fn leave_table_and_run<T, A: FnMut() -> Result<T, isize>>(erra
         }
     };
     errand.result = (left == 0).then(|| (errand.action)());
+    errand.cpu_ns = clock::thread_cpu_ns();
 }

@@ -41,7 +41,7 @@ fn tsc_is_invariant() -> bool {
     const EDX: usize = 3;
     const LEAF_8000_0007: u32 = 4;
     type LeafFunction = unsafe extern "C" fn(u32) -> *const [u32; 4];
-    if let Some(address) = elf::symbol_started_with(c"__x86_get_cpuid_feature_leaf") {
+    if let Some(address) = elf::function_started_with(c"__x86_get_cpuid_feature_leaf") {
         // SAFETY: the function of this name has this type, and its result begins with the four registers.
         unsafe {
             let leaf = core::mem::transmute::<usize, LeafFunction>(address)(LEAF_8000_0007);

@@ -111,11 +111,11 @@ impl Object {
         usable.then_some(object)
     }
 
-    /// The function `name`, in its default version if it has one here.
+    /// The function (or variable, by `kind`) `name`, in its default version if it has one here.
     ///
     /// # Safety
     /// The object must stay loaded.
-    unsafe fn function(&self, name: &CStr, hash: u32) -> Option<Found> {
+    unsafe fn symbol(&self, name: &CStr, hash: u32, kind: u8) -> Option<Found> {
         // SAFETY: the layout of a GNU hash section: four words, a bloom filter of 64-bit words, the buckets, and
         // the chains for symbols from `offset` on.
         unsafe {
@@ -139,7 +139,7 @@ impl Object {
             loop {
                 let link = *chain.add((index - offset) as usize);
                 if (link ^ hash) >> 1 == 0 {
-                    match self.function_at(index as usize, name) {
+                    match self.symbol_at(index as usize, name, kind) {
                         Some(Found::Default(address)) => return Some(Found::Default(address)),
                         found => old = old.or(found),
                     }
@@ -152,12 +152,12 @@ impl Object {
         }
     }
 
-    unsafe fn function_at(&self, index: usize, name: &CStr) -> Option<Found> {
+    unsafe fn symbol_at(&self, index: usize, name: &CStr, kind: u8) -> Option<Found> {
         // SAFETY: the index comes from the hash table of the same object.
         unsafe {
             let symbol = &*self.symbols.add(index);
             let is_it = symbol.section != 0
-                && matches!(symbol.info & 15, STT_OBJECT | STT_FUNC)
+                && symbol.info & 15 == kind
                 && CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) == name;
             let hidden = !self.versions.is_null() && *self.versions.add(index) & HIDDEN_VERSION != 0;
             let address = self.base + symbol.value;
@@ -166,7 +166,7 @@ impl Object {
     }
 }
 
-/// A function, by the version of its symbol.
+/// An address, by the version of its symbol.
 #[derive(Clone, Copy)]
 enum Found {
     /// The version that programs are linked against today, or the only one.
@@ -268,17 +268,27 @@ unsafe extern "C" fn visit(info: *const ObjectInfo, _: usize, search: *mut c_voi
     }
 }
 
-/// The same, or a variable, among the objects that the process was started with: it stays where it is.
-pub fn symbol_started_with(name: &CStr) -> Option<usize> {
-    // SAFETY: these objects stay loaded.
-    search(started_with().filter_map(|map| unsafe { Object::of(map.base, map.dynamic) }), name)
-        .map(|(_, address)| address)
+/// The same among the objects that the process was started with: it stays where it is.
+pub fn function_started_with(name: &CStr) -> Option<usize> {
+    symbol_started_with(name, STT_FUNC)
 }
 
-/// A function looked for in one object after the other.
+/// A variable there.
+pub fn variable_started_with(name: &CStr) -> Option<usize> {
+    symbol_started_with(name, STT_OBJECT)
+}
+
+fn symbol_started_with(name: &CStr, kind: u8) -> Option<usize> {
+    // SAFETY: these objects stay loaded.
+    let objects = started_with().filter_map(|map| unsafe { Object::of(map.base, map.dynamic) });
+    search(objects, name, kind).map(|(_, address)| address)
+}
+
+/// A function, or a variable, looked for in one object after the other.
 struct Search<'a> {
     name: &'a CStr,
     hash: u32,
+    kind: u8,
     is_behind_us: bool,
     found: Option<(usize, usize)>,
     old: Option<(usize, usize)>,
@@ -286,7 +296,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn of(name: &'a CStr) -> Search<'a> {
-        Search { name, hash: gnu_hash(name), is_behind_us: false, found: None, old: None }
+        Search { name, hash: gnu_hash(name), kind: STT_FUNC, is_behind_us: false, found: None, old: None }
     }
 
     /// Looks in one more; true when no further one needs a look.
@@ -295,7 +305,7 @@ impl<'a> Search<'a> {
     /// The object must be loaded.
     unsafe fn is_over_with(&mut self, object: &Object) -> bool {
         // SAFETY: as the caller vouches.
-        match unsafe { object.function(self.name, self.hash) } {
+        match unsafe { object.symbol(self.name, self.hash, self.kind) } {
             Some(Found::Default(address)) => self.found = Some((object.base, address)),
             Some(Found::Old(address)) => self.old = self.old.or(Some((object.base, address))),
             None => {}
@@ -310,8 +320,8 @@ impl<'a> Search<'a> {
 }
 
 /// Looks in objects that stay loaded.
-fn search(mut objects: impl Iterator<Item = Object>, name: &CStr) -> Option<(usize, usize)> {
-    let mut search = Search::of(name);
+fn search(mut objects: impl Iterator<Item = Object>, name: &CStr, kind: u8) -> Option<(usize, usize)> {
+    let mut search = Search { kind, ..Search::of(name) };
     // SAFETY: as the caller vouches.
     let _ = objects.any(|object| unsafe { search.is_over_with(&object) });
     search.result()
@@ -339,11 +349,11 @@ impl Objects {
         Some(Objects { first, count, bytes })
     }
 
-    /// What [`symbol_started_with`] says, and the base of the object.
+    /// What [`function_started_with`] says, and the base of the object.
     pub fn function(&self, name: &CStr) -> Option<(usize, usize)> {
         // SAFETY: so many were written.
         let objects = unsafe { core::slice::from_raw_parts(self.first, self.count) };
-        search(objects.iter().copied(), name)
+        search(objects.iter().copied(), name, STT_FUNC)
     }
 
     /// Gives the memory back.

@@ -39,9 +39,10 @@ pub fn begin_anew() {
     }
 }
 
-/// Writes down that a thread has ended.
+/// Writes down that a thread has ended, having used so much CPU time itself.
 pub fn end(header: &Header, ticks: u64, cpu_ns: u64) {
-    header.end_cpu_ns.store(cpu_ns, Ordering::Relaxed);
+    let helpers_cpu_ns = header.helpers_cpu_ns.load(Ordering::Relaxed);
+    header.end_cpu_ns.store(cpu_ns.saturating_add(helpers_cpu_ns), Ordering::Relaxed);
     header.end_ticks.store(ticks, Ordering::Release);
 }
 

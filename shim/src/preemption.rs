@@ -43,7 +43,7 @@ static AREA: AtomicIsize = AtomicIsize::new(0);
 
 /// Looks for the area; true if there is one.
 pub fn find() -> bool {
-    let symbol = |name| elf::symbol_started_with(name).map(|address| address as *const isize);
+    let symbol = |name| elf::variable_started_with(name).map(|address| address as *const isize);
     let (Some(offset), Some(size)) = (symbol(c"__rseq_offset"), symbol(c"__rseq_size")) else { return false };
     // SAFETY: glibc's own constants, set by the loader before any constructor; the size is an `unsigned int`.
     let (offset, size) = unsafe { (*offset, *size.cast::<u32>()) };

@@ -197,15 +197,19 @@ fn measure_cost() {
     }
 }
 
-/// How many processors this process may use: sched_getaffinity(2).
+/// How many processors there are: those that the first process of the machine, or container, may use. This one may be bound
+/// to some of them. Source: sched_getaffinity(2).
 fn processors() -> u32 {
-    let mut set = [0u64; 128];
-    // SAFETY: the set is as long as said.
-    let filled = unsafe {
-        sys::call(libc::SYS_sched_getaffinity, [0, size_of_val(&set), set.as_mut_ptr() as usize, 0, 0, 0])
+    const FIRST: usize = 1;
+    let count = |pid: usize| {
+        let mut set = [0u64; 128];
+        let arguments = [pid, size_of_val(&set), set.as_mut_ptr() as usize, 0, 0, 0];
+        // SAFETY: the set is as long as said.
+        let filled = unsafe { sys::call(libc::SYS_sched_getaffinity, arguments) };
+        let words = filled.max(0) as usize / size_of::<u64>();
+        set.iter().take(words).map(|word| word.count_ones()).sum()
     };
-    let words = filled.max(0) as usize / size_of::<u64>();
-    set.iter().take(words).map(|word| word.count_ones()).sum()
+    u32::max(count(FIRST), count(0))
 }
 
 /// Calls `then` with the path of the run folder.

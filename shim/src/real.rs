@@ -44,7 +44,7 @@ impl Real {
         if known == MISSING {
             return None;
         }
-        let found = elf::symbol_started_with(self.name).map(detour::behind);
+        let found = elf::function_started_with(self.name).map(detour::behind);
         self.address.store(found.unwrap_or(MISSING), Ordering::Relaxed);
         found
     }

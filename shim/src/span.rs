@@ -153,7 +153,8 @@ fn look(state: &mut State, now: u64) -> Looked {
     if now.saturating_sub(since) > least && may_read_clocks(state) {
         // Whatever happens from here on, while the clocks are read as well, the next look finds.
         Mark::Told.put();
-        looked.cpu = clock::thread_cpu_ns();
+        let helpers_cpu_ns = state.header().helpers_cpu_ns.load(Ordering::Relaxed);
+        looked.cpu = clock::thread_cpu_ns().saturating_add(helpers_cpu_ns);
         let switches = clock::voluntary_switches();
         (looked.read, looked.waited) = (true, switches != state.switches);
         state.switches = switches;
@@ -336,6 +337,10 @@ impl Span {
         if self.flags & record::PROCESSOR_FLAGS != 0 {
             // What a look has shown is on no record: the next one is to find the same.
             Mark::take_down();
+            if self.flags & record::WAITED_BEFORE != 0 {
+                // SAFETY: as in `leave`.
+                unsafe { (*self.state).switches = u64::MAX };
+            }
         }
     }
 

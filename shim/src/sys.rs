@@ -95,6 +95,8 @@ syscalls! {
     mkdir = SYS_mkdir(path: *const u8, mode: u32);
     /// fstat(2)
     fstat = SYS_fstat(fd: c_int, stat: *mut libc::stat);
+    /// statx(2)
+    statx = SYS_statx(folder: c_int, path: *const u8, flags: c_int, mask: u32, status: *mut libc::statx);
     /// stat(2)
     stat = SYS_stat(path: *const u8, stat: *mut libc::stat);
     /// fcntl(2)

@@ -635,6 +635,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     };
     this.header = window.cast();
     process::fill_header(this.header(), tid, began, started_cpu_ns);
+    this.header().helpers_cpu_ns.store(apart::take_unclaimed_cpu_ns(), Ordering::Relaxed);
     let (from, to) = this.path_room().split_at_mut(PATH_BYTES / 2);
     let _ = process::with_path(from, &name[..whole - 1], |from| {
         process::with_path(to, &name, |to| {

@@ -74,6 +74,7 @@ impl Craft {
             process_cpu_ns: 0.into(),
             end_ticks: 0.into(),
             end_cpu_ns: 0.into(),
+            helpers_cpu_ns: 0.into(),
             reading_cost_ticks: 0,
             processors: 0,
         };

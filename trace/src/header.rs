@@ -121,9 +121,12 @@ pub struct Header {
     pub end_ticks: AtomicU64,
     /// CPU time of the thread then, nanoseconds.
     pub end_cpu_ns: AtomicU64,
+    /// CPU time of the recorder's own threads that did something in this one's stead, while it stood still, nanoseconds.
+    /// All CPU times of the thread but `start_cpu_ns` include it.
+    pub helpers_cpu_ns: AtomicU64,
     /// Ticks that a CPU reading takes.
     pub reading_cost_ticks: u32,
-    /// Processors that were online.
+    /// Processors of the machine, or container: those that its first process may use.
     pub processors: u32,
 }
 

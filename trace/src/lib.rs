@@ -18,6 +18,8 @@
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod address;
+#[cfg(target_os = "linux")]
+pub mod birth;
 pub mod calls;
 pub mod chosen;
 pub mod header;

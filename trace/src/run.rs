@@ -233,7 +233,7 @@ impl Run {
         }
     }
 
-    /// Processors that were online, all machines together; 0 where one did not say.
+    /// Processors, all machines together; 0 where one did not say.
     pub fn processors(&self) -> u32 {
         let mut machines = std::collections::BTreeMap::new();
         for thread in &self.threads {

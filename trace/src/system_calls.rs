@@ -89,6 +89,9 @@ pub trait Witness {
     /// `st_mode`, `st_size`, `st_ino` of an open descriptor; zeros where there is none.
     fn status(&mut self, fd: i32) -> [i64; 3];
 
+    /// The same of what a call with these flags has just opened, with the bits of [`crate::birth`] in `st_mode`.
+    fn opened(&mut self, fd: i32, flags: i32) -> [i64; 3];
+
     /// The `struct sockaddr` of a socket, its own or its peer's: how many bytes of `to` it takes, 0 where there is none.
     fn name_of_socket(&mut self, fd: i32, side: Side, to: &mut [u8]) -> usize;
 

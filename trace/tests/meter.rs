@@ -93,7 +93,11 @@ fn what_a_host_took_is_missing_in_the_long_stretches() {
     let (found, _, residual) = measure(craft);
     assert_eq!(parts(found[0].before), (100_000, 93_500, 0));
     assert_eq!(found[0].before.preempted_ns(), 6_500, "ready to run, and without a processor");
-    assert_eq!((found[0].call.cpu_ns, found[1].before.cpu_ns), (500, 1_000), "short ones are taken to be whole");
+    assert_eq!(
+        (found[0].call.cpu_ns, found[1].before.cpu_ns),
+        (500, 1_000),
+        "short ones are taken to be whole"
+    );
     assert_eq!((found[2].before.cpu_ns, found[2].call.cpu_ns), (187_000, 0));
     assert_eq!(residual, 0);
 }

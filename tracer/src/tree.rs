@@ -36,15 +36,31 @@ pub struct Tree<'a> {
     fault: Option<Error>,
 }
 
+/// How many processors there are: those that the first process of the machine, or container, may use. This one may be bound
+/// to some of them. Source: sched_getaffinity(2).
+fn processors() -> u32 {
+    const FIRST: libc::pid_t = 1;
+    let count = |pid| {
+        // SAFETY: zeros are an empty set, which the call fills in.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::sched_getaffinity(pid, size_of_val(&set), &raw mut set);
+            libc::CPU_COUNT(&set) as u32
+        }
+    };
+    count(FIRST).max(count(0))
+}
+
 /// What the headers of all threads say alike.
 struct Machine {
     boot_id: [u8; 16],
     host: [u8; 64],
+    processors: u32,
 }
 
 impl Machine {
     fn this() -> Machine {
-        let mut machine = Machine { boot_id: [0; 16], host: [0; 64] };
+        let mut machine = Machine { boot_id: [0; 16], host: [0; 64], processors: processors() };
         let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let digits = text.chars().filter_map(|digit| digit.to_digit(16));
         for (index, digit) in digits.take(32).enumerate() {
@@ -323,8 +339,9 @@ impl<'a> Tree<'a> {
             process_cpu_ns: 0.into(),
             end_ticks: 0.into(),
             end_cpu_ns: 0.into(),
+            helpers_cpu_ns: 0.into(),
             reading_cost_ticks: 0,
-            processors: std::thread::available_parallelism().map_or(0, |count| count.get() as u32),
+            processors: self.machine.processors,
         }
     }
 

@@ -52,6 +52,11 @@ impl Witness for Seen<'_> {
         if fd < 0 { [0; 3] } else { descriptors::status(self.thread.tid, fd) }
     }
 
+    fn opened(&mut self, fd: i32, flags: i32) -> [i64; 3] {
+        let [mode, size, inode] = self.status(fd);
+        [mode | descriptors::birth(self.thread.tid, fd, mode, size, flags), size, inode]
+    }
+
     fn name_of_socket(&mut self, fd: i32, side: Side, to: &mut [u8]) -> usize {
         descriptors::name_of_socket(self.thread.pid, fd, side, to)
     }

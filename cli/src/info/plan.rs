@@ -6,9 +6,9 @@ use super::{Common, Counts};
 use crate::survey::Unobserved;
 use anyhow::Context;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use syn_plan::{BalanceSeconds, Initial, Op, Plan, Rule, VERSION};
+use syn_plan::{BalanceSeconds, Initial, LeftOutThreads, Op, Plan, Rule, VERSION};
 
 /// `syn info --json` for a plan.
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ pub struct Info {
     prepared_bytes: u64,
     /// The share of message waiting in which the processor was used.
     busy_waiting: f64,
-    /// Online processors where it was recorded, 0 when unknown.
+    /// Processors where it was recorded, 0 when unknown.
     cores: u32,
     /// Where the time of all threads went.
     balance: BalanceSeconds,
@@ -40,6 +40,8 @@ pub struct Info {
     balances: String,
     /// Recorded calls without an operation in the plan, most time first.
     left_out: Vec<LeftOut>,
+    /// Threads that libraries made for themselves and that are not in the plan, by process.
+    left_out_threads: Vec<ThreadsLeftOut>,
     /// The file.
     #[serde(skip)]
     path: String,
@@ -53,6 +55,15 @@ struct LeftOut {
     bytes: u64,
     /// Time in them, seconds.
     s: f64,
+}
+
+/// Threads of one process that the plan leaves out.
+#[derive(Serialize)]
+struct ThreadsLeftOut {
+    pid: u32,
+    threads: u32,
+    /// CPU time they used, seconds.
+    cpu_s: f64,
 }
 
 impl Info {
@@ -116,9 +127,21 @@ impl Info {
                     s: seconds(left_out.ns),
                 })
                 .collect(),
+            left_out_threads: threads_left_out(plan),
             path: path.display().to_string(),
         })
     }
+}
+
+fn threads_left_out(plan: &Plan) -> Vec<ThreadsLeftOut> {
+    let threads = plan.programs.iter().map(|program| &program.thread);
+    let pids: HashMap<u32, u32> = threads.map(|thread| (thread.process, thread.pid)).collect();
+    let left_out = plan.about.left_out_threads.iter();
+    left_out
+        .filter_map(|&LeftOutThreads { process, threads, cpu_ns }| {
+            Some(ThreadsLeftOut { pid: *pids.get(&process)?, threads, cpu_s: seconds(cpu_ns) })
+        })
+        .collect()
 }
 
 fn seconds(ns: u64) -> f64 {

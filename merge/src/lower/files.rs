@@ -184,7 +184,7 @@ impl FileTable {
         if guessed > 0 {
             facts.push(format!(
                 "{guessed} files were made, or emptied, by the first call that names them (O_CREAT, and no bytes afterwards): \
-                 the recording does not tell which; the plan has them as made"
+                 their file system does not tell which; the plan has them as made"
             ));
         }
         let initial = |evidence| match evidence {

@@ -105,7 +105,11 @@ impl Translation<'_> {
         match file.st_mode & libc::S_IFMT {
             libc::S_IFDIR => Evidence::Directory,
             0 if file.flags & libc::O_DIRECTORY != 0 => Evidence::Directory,
-            _ if creates && file.flags & libc::O_EXCL != 0 => Evidence::Absent,
+            _ if creates && (file.flags & libc::O_EXCL != 0 || file.was_made() == Some(true)) => {
+                Evidence::Absent
+            }
+            _ if creates && file.was_made() == Some(false) => Evidence::Regular(0),
+            // How long a file was that it has emptied, nobody knows any more.
             // What the call makes has no more rights than the call says.
             _ if creates && file.size == 0 && file.st_mode & 0o777 & !self.mode() == 0 => Evidence::Made,
             _ if file.flags & libc::O_TRUNC != 0 && !file.inherited => Evidence::Something,

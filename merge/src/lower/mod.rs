@@ -21,7 +21,7 @@ use crate::costs::Costs;
 use crate::mpi::CallLog;
 use crate::schedule::Schedule;
 use crate::scope::Scope;
-use crate::sweep::{Observer, Seen};
+use crate::sweep::{End, Observer, Seen};
 use attributes::Attributes;
 use files::FileTable;
 use handles::Handles;
@@ -167,10 +167,10 @@ impl<'a> Lowering<'a> {
 
     /// The thread's time behind its last record. One that was ended with its process did not wait for that: it would have
     /// gone on.
-    fn end_thread(&mut self, index: usize, rest: Option<Segment>, behind_ns: u64) {
+    fn end_thread(&mut self, index: usize, end: &End) {
         self.interrupt_polling(index as u32);
         let trace = &self.from.run.threads[index];
-        if let Some(rest) = rest {
+        if let Some(rest) = end.rest {
             self.account(index as u32, &rest);
             let idle_ns = if trace.ended_with_process() { 0 } else { rest.waited_ns };
             let thread = &mut self.threads[index];
@@ -183,7 +183,9 @@ impl<'a> Lowering<'a> {
         let started_ns = trace.clock.start_ns.max(0.0) as u64;
         let thread = &mut self.threads[index];
         let before_ns = self.from.clocks.ns(index, started_ns).saturating_sub(thread.since_ns);
-        thread.program.balance.wall_ns = behind_ns.saturating_sub(started_ns).saturating_add(before_ns);
+        let balance = &mut thread.program.balance;
+        balance.wall_ns = end.behind_ns.saturating_sub(started_ns).saturating_add(before_ns);
+        balance.residual_ns = end.residual_ns.unsigned_abs();
     }
 
     /// Parts of a segment that are the same whatever it was.
@@ -227,9 +229,9 @@ fn times(event: &Event<'_>) -> u64 {
 }
 
 impl Observer for Lowering<'_> {
-    fn end(&mut self, thread: u32, rest: Option<Segment>, behind_ns: u64) {
+    fn end(&mut self, thread: u32, end: &End) {
         if self.from.in_plan[thread as usize] {
-            self.end_thread(thread as usize, rest, behind_ns);
+            self.end_thread(thread as usize, end);
         }
     }
 

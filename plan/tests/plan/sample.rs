@@ -1,7 +1,8 @@
 //! A plan in which everything occurs.
 
 use syn_plan::{
-    About, Attribute, Balance, Edge, File, Initial, Io, LeftOut, Op, Plan, Program, Rule, Step, Thread,
+    About, Attribute, Balance, Edge, File, Initial, Io, LeftOut, LeftOutThreads, Op, Plan, Program, Rule,
+    Step, Thread,
 };
 
 /// One of each operation, by its number in a file.
@@ -81,6 +82,7 @@ fn balance() -> Balance {
         preempted_ns: 7,
         recording_ns: 8,
         unmeasured_ns: 9,
+        residual_ns: 11,
         polling_cpu_ns: 77,
     }
 }
@@ -111,6 +113,7 @@ pub fn sample() -> Plan {
             cores: 64,
             remarks: vec!["nothing to remark".into()],
             left_out: vec![LeftOut { call: "mmap".into(), count: 2, bytes: 8192, ns: 3000 }],
+            left_out_threads: vec![LeftOutThreads { process: 1, threads: 2, cpu_ns: 4000 }],
         },
         files: files.map(|(path, initial)| File { path: (*path).into(), initial }).collect(),
         names: vec!["user.note".into(), "security.selinux".into()],

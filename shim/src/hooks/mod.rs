@@ -51,8 +51,10 @@ pub mod sync;
 pub mod threads;
 pub mod transfers;
 
+use crate::process;
 use core::ffi::{c_char, c_int};
 use readable::Reader;
+use syn_trace::birth;
 use syn_trace::record::MAX_TEXT_BYTES;
 
 /// Declares a function's place behind ours, and registers it.
@@ -228,6 +230,21 @@ pub unsafe fn text<'a>(pointer: *const c_char, failed: bool) -> &'a [u8] {
         let length = libc::strnlen(pointer, MAX_TEXT_BYTES);
         core::slice::from_raw_parts(pointer.cast(), length)
     }
+}
+
+/// As [`status_of`], of what a call with these flags has just opened, with the bits of [`syn_trace::birth`].
+pub fn opened_status(fd: c_int, flags: c_int) -> [i64; 3] {
+    let [mode, size, inode] = status_of(fd);
+    if !birth::is_open(mode, size, flags) || process::is_confined() {
+        return [mode, size, inode];
+    }
+    // SAFETY: a zeroed status is valid, and the call fills it in.
+    let status = unsafe {
+        let mut status: libc::statx = core::mem::zeroed();
+        crate::sys::statx(fd, c"".as_ptr().cast(), libc::AT_EMPTY_PATH, birth::MASK, &mut status);
+        status
+    };
+    [mode | birth::of(&status, flags), size, inode]
 }
 
 /// What an open file is: `st_mode`, `st_size`, `st_ino`; zeros if the descriptor is not valid.

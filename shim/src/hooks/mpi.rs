@@ -33,6 +33,9 @@ unsafe impl Recorder for Shim {
 
     #[inline(always)]
     fn enter(call: Call) -> Option<Open> {
+        if is_inside_mpi() {
+            return None;
+        }
         enclose(span::enter(call, 0)?)
     }
 
@@ -126,15 +129,22 @@ unsafe impl Recorder for Shim {
 
 /// A call inside another MPI call is not recorded: implementations call themselves.
 #[inline(always)]
+fn is_inside_mpi() -> bool {
+    let state = crate::tls::get();
+    // SAFETY: a pointer that is none of the marks points to this thread's state.
+    crate::tls::is_state(state)
+        && unsafe {
+            let outer = (*state).mpi_frame;
+            outer != 0 && span::frame_address() < outer
+        }
+}
+
+#[inline(always)]
 fn enclose(span: Span) -> Option<Open> {
     let frame = span::frame_address();
     let mut open = Open(NonNull::new(span.state())?);
     // SAFETY: this thread's state, while the hook runs.
     let state = unsafe { open.0.as_mut() };
-    if state.mpi_frame != 0 && frame < state.mpi_frame {
-        span.forget();
-        return None;
-    }
     state.mpi_frame = frame;
     state.mpi_span = span;
     Some(open)

@@ -7,7 +7,7 @@
 use super::addresses::peer_process;
 use super::environment::Strings;
 use super::readable::Reader;
-use super::{confinement, libaio, mappings, processes, rings, status_of};
+use super::{confinement, libaio, mappings, opened_status, processes, rings, status_of};
 use crate::process;
 use crate::span::{self, Span};
 use crate::sys;
@@ -214,6 +214,10 @@ impl Witness for Caller {
 
     fn status(&mut self, fd: i32) -> [i64; 3] {
         status_of(fd)
+    }
+
+    fn opened(&mut self, fd: i32, flags: i32) -> [i64; 3] {
+        opened_status(fd, flags)
     }
 
     fn name_of_socket(&mut self, fd: i32, side: Side, to: &mut [u8]) -> usize {

@@ -6,7 +6,7 @@
 
 use super::directories::closes_stream;
 use super::metadata::Opaque;
-use super::{hooks, status_of};
+use super::{hooks, opened_status};
 use core::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
@@ -32,18 +32,23 @@ unsafe fn descriptor(stream: Opaque) -> i64 {
 }
 
 /// # Safety
-/// `stream` is null or an open stream.
-unsafe fn opened(stream: Opaque) -> [i64; 4] {
-    // SAFETY: as the caller vouches.
-    let fd = unsafe { descriptor(stream) };
-    let [kind, size, inode] = status_of(fd as c_int);
+/// `stream` is null or an open stream; `mode` is what it was opened with.
+unsafe fn opened(stream: Opaque, mode: *const c_char) -> [i64; 4] {
+    // SAFETY: as the caller vouches; a null pointer is no stream's mode.
+    let (fd, first) = unsafe { (descriptor(stream), if mode.is_null() { 0 } else { *mode as u8 }) };
+    let flags = match first {
+        b'w' => libc::O_CREAT | libc::O_TRUNC,
+        b'a' => libc::O_CREAT,
+        _ => 0,
+    };
+    let [kind, size, inode] = opened_status(fd as c_int, flags);
     [fd, kind, size, inode]
 }
 
 hooks! {
-    Fopen: fopen | fopen64 (path: *const c_char, mode: *const c_char) -> stream: Opaque, { opened(stream) }, [path, mode];
+    Fopen: fopen | fopen64 (path: *const c_char, mode: *const c_char) -> stream: Opaque, { opened(stream, mode) }, [path, mode];
     Freopen: freopen | freopen64 (path: *const c_char, mode: *const c_char, old: Opaque) -> stream: Opaque,
-        { opened(stream) }, [path, mode];
+        { opened(stream, mode) }, [path, mode];
     Fflush: fflush (stream: Opaque) -> result: c_int, [descriptor(stream)], [];
     Popen quiet: popen (command: *const c_char, kind: *const c_char) -> stream: Opaque, [descriptor(stream)], [command, kind];
 }

@@ -74,6 +74,15 @@ pub struct PlannedThread {
     pub balance: Planned,
 }
 
+/// Threads of a process that the plan leaves out.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct LeftOutThreads {
+    /// Of the process as it was recorded.
+    pub pid: u32,
+    /// CPU time they used.
+    pub cpu_s: f64,
+}
+
 /// This field of what `syn info --json` says.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! The comparisons of what a program measured itself with what a recording and a plan say of it.
 
 use crate::answer::{Process, seconds};
-use crate::balance::{Planned, PlannedThread, Recorded, field};
+use crate::balance::{LeftOutThreads, Planned, PlannedThread, Recorded, field};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -27,33 +27,17 @@ pub struct Slack {
     own_code: f64,
     /// CPU time that a process may use after it has said how much that was, seconds: to end, to spin until others have.
     afterwards: f64,
-    /// CPU time of threads that MPI made for itself, which a plan leaves out, seconds.
-    left_out: f64,
     /// All differences may be so many times as large: a busy machine's clocks are less even. `scripts/bench-time` says by
     /// how much they differ.
     wider: f64,
 }
 
 /// A woken thread that has to wait for a processor is not blocked any more.
-pub const QUIET: Slack = Slack {
-    blocked: 0.85,
-    off_processor: 0.98,
-    less: 0.003,
-    own_code: 1.0,
-    afterwards: 0.0,
-    left_out: 0.0,
-    wider: 1.5,
-};
+pub const QUIET: Slack =
+    Slack { blocked: 0.85, off_processor: 0.98, less: 0.003, own_code: 1.0, afterwards: 0.0, wider: 1.5 };
 /// A thread that was about to wait may have had no processor to do so.
-pub const BESIDE_LOAD: Slack = Slack {
-    blocked: 0.4,
-    off_processor: 0.9,
-    less: 0.015,
-    own_code: 0.3,
-    afterwards: 0.0,
-    left_out: 0.0,
-    wider: 5.0,
-};
+pub const BESIDE_LOAD: Slack =
+    Slack { blocked: 0.4, off_processor: 0.9, less: 0.015, own_code: 0.3, afterwards: 0.0, wider: 5.0 };
 
 impl Slack {
     /// What must be seen of so many nanoseconds of computing in a program's own code.
@@ -61,9 +45,9 @@ impl Slack {
         (computed as f64 * self.own_code) as u64
     }
 
-    /// And a process may use so many seconds after it has said what it used, and the plan leave out so many.
-    pub fn and(self, afterwards: f64, left_out: f64) -> Slack {
-        Slack { afterwards, left_out, ..self }
+    /// And a process may use so many seconds after it has said what it used.
+    pub fn and(self, afterwards: f64) -> Slack {
+        Slack { afterwards, ..self }
     }
 
     /// Whether a process or thread used what is said. The recorder itself is at work before the first and behind the last
@@ -151,6 +135,10 @@ pub fn plan(answers: &Answers, info: &Value, slack: Slack) -> Vec<String> {
         Err(missing) => return vec![format!("plan: {missing}")],
         Ok(threads) => threads,
     };
+    let left_out: Vec<LeftOutThreads> = match field(info, "left_out_threads") {
+        Err(missing) => return vec![format!("plan: {missing}")],
+        Ok(threads) => threads,
+    };
     for (&pid, process) in answers {
         let what = format!("plan, process {pid}");
         let of_process: Vec<&PlannedThread> = threads.iter().filter(|thread| thread.pid == pid).collect();
@@ -160,14 +148,10 @@ pub fn plan(answers: &Answers, info: &Value, slack: Slack) -> Vec<String> {
         }
         let sum =
             |of: fn(&Planned) -> f64| -> f64 { of_process.iter().map(|thread| of(&thread.balance)).sum() };
-        let planned = sum(Planned::cpu);
-        let said = if planned < seconds(process.cpu) { planned + slack.left_out } else { planned };
-        failures.extend(slack.same_cpu(
-            &what,
-            process.cpu,
-            said.min(seconds(process.cpu).max(planned)),
-            of_process.len(),
-        ));
+        let of_libraries: f64 =
+            left_out.iter().filter(|threads| threads.pid == pid).map(|threads| threads.cpu_s).sum();
+        let said = sum(Planned::cpu) + of_libraries;
+        failures.extend(slack.same_cpu(&what, process.cpu, said, of_process.len()));
         failures.extend(at_least(
             &format!("{what}, outside calls,"),
             slack.own(process.work()),
@@ -199,7 +183,10 @@ fn threads_of_plan(what: &str, process: &Process, planned: &[&PlannedThread], sl
             continue;
         }
         let said = entries().map(|entry| entry.balance.cpu()).sum();
-        failures.extend(slack.same_cpu(&what, thread.cpu, said, 1));
+        // What threads of the recorder did in its stead is its own, but its clock does not show it.
+        let of_recorder = entries().map(|entry| entry.balance.recording_s).sum::<f64>();
+        let with = slack.and(slack.afterwards + of_recorder);
+        failures.extend(with.same_cpu(&what, thread.cpu, said, 1));
         let work = entries().map(|entry| entry.balance.work_s).sum();
         failures.extend(at_least(&format!("{what}, outside calls,"), slack.own(thread.work), work));
     }
@@ -263,7 +250,8 @@ mod made_up {
         let mut thread = balance.clone();
         thread["pid"] = 7.into();
         thread["tid"] = tid.into();
-        plan(&answers(), &json!({"balance": balance, "thread_list": [thread]}), QUIET)
+        let info = json!({"balance": balance, "thread_list": [thread], "left_out_threads": []});
+        plan(&answers(), &info, QUIET)
     }
 
     #[test]

@@ -29,27 +29,25 @@ struct Family {
     parts: &'static [&'static str],
     /// What its processes may use after they have said what they used, seconds.
     afterwards: f64,
-    /// What the plan leaves out of them, seconds.
-    left_out: f64,
 }
 
 impl Family {
     fn of(name: &str, parts: &'static [&'static str]) -> Family {
         let job = Job::new(program(name)).env("TIME_LIBRARY", library("computing"));
-        Family { job, parts, afterwards: 0.0, left_out: 0.0 }
+        Family { job, parts, afterwards: 0.0 }
     }
 
     fn mpi(ranks: u32, parts: &'static [&'static str]) -> Family {
-        Family { job: mpirun(ranks).arg(program("time/mpi")), parts, afterwards: 0.0, left_out: 0.006 }
+        Family { job: mpirun(ranks).arg(program("time/mpi")), parts, afterwards: 0.0 }
     }
 
     /// A program without parts.
     fn whole(job: Job) -> Family {
-        Family { job, parts: &[""], afterwards: 0.0, left_out: 0.0 }
+        Family { job, parts: &[""], afterwards: 0.0 }
     }
 
     fn slack(&self, slack: Slack) -> Slack {
-        slack.and(self.afterwards, self.left_out)
+        slack.and(self.afterwards)
     }
 
     fn jobs(&self) -> impl Iterator<Item = (&'static str, Job)> {

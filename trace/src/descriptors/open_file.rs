@@ -1,6 +1,7 @@
 //! One open file, and how calls move its position.
 
 use super::flags::{O_APPEND, SETTABLE};
+use crate::birth;
 use crate::calls::Call;
 use crate::reader::Event;
 use std::rc::Rc;
@@ -21,7 +22,7 @@ pub struct OpenFile {
     pub path: Option<Rc<str>>,
     /// Flags of `open(2)`, with later changes by `fcntl(F_SETFL)`; see [`super::flags`].
     pub flags: i32,
-    /// `st_mode` right after the open; 0 when unknown.
+    /// `st_mode` right after the open, with the bits of [`birth`]; 0 when unknown.
     pub st_mode: u32,
     /// `st_size` right after the open, bytes.
     pub size: u64,
@@ -44,6 +45,15 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
+    /// Whether the open made the file, as far as its file system tells; see [`birth`].
+    pub fn was_made(&self) -> Option<bool> {
+        match i64::from(self.st_mode) & (birth::MADE | birth::FOUND) {
+            birth::MADE => Some(true),
+            birth::FOUND => Some(false),
+            _ => None,
+        }
+    }
+
     /// `read`, `write` and their vector forms moved `result` bytes at the position.
     #[inline(always)]
     pub(super) fn transfer(&mut self, result: i64, writes: bool) {

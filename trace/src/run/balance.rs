@@ -1,6 +1,7 @@
 //! The time balance of a recording: every thread's time, divided by what it was.
 
 use super::{Run, Segment, Thread};
+use crate::Header;
 use rayon::prelude::*;
 use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
@@ -164,7 +165,11 @@ impl Run {
             let mut ends = self.processes[earlier].threads.iter().map(header);
             let used = ends.find_map(|header| {
                 let process_cpu = header.process_cpu_ns.load(Ordering::Relaxed);
-                (process_cpu != 0).then(|| (header.end_cpu_ns.load(Ordering::Relaxed), process_cpu))
+                let own_cpu = |header: &Header| {
+                    let end_cpu = header.end_cpu_ns.load(Ordering::Relaxed);
+                    end_cpu.saturating_sub(header.helpers_cpu_ns.load(Ordering::Relaxed))
+                };
+                (process_cpu != 0).then(|| (own_cpu(header), process_cpu))
             });
             before[index] = used.filter(|&(cpu, _)| cpu <= started).unwrap_or((0, 0));
         }

@@ -282,31 +282,30 @@ impl<'a> MeasuredEvents<'a> {
     /// A reading at the end of a segment: `cpu_ns` since the reading before.
     fn read(&mut self, last: &mut Segment, cpu_ns: u64, waited: bool) {
         self.told_ns = self.told_ns.saturating_add(cpu_ns);
-        let (kept, kept_ns) = self.take_kept();
-        let unread_ns = self.unread_ns.saturating_add(last.raw_ns());
+        let (kept, unread) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.unread));
+        let (kept, kept_ns) = self.still_held(kept, self.kept_ns);
+        let (unread, unread_ns) = self.still_held(unread, self.unread_ns);
+        let unread_ns = unread_ns.saturating_add(last.raw_ns());
         let wanted_ns = signed(cpu_ns).saturating_sub(signed(self.known_ns)).saturating_sub(self.residual_ns);
         let given_ns = wanted_ns.clamp(0, signed(kept_ns.saturating_add(unread_ns)));
         self.residual_ns = given_ns.saturating_sub(wanted_ns);
-        (self.known_ns, self.unread_ns) = (0, 0);
+        (self.known_ns, self.kept_ns, self.unread_ns) = (0, 0, 0);
         let of_kept_ns = kept_ns.min(given_ns as u64);
         if of_kept_ns < kept_ns {
             self.share(&kept, of_kept_ns, kept_ns, false);
         }
         let of_unread_ns = given_ns as u64 - of_kept_ns;
-        let unread = std::mem::take(&mut self.unread);
         let shared_ns = self.share(&unread, of_unread_ns, unread_ns, waited);
         last.settle(of_unread_ns.saturating_sub(shared_ns), waited);
     }
 
-    /// Takes the long segments that kept their processor, and their length. Those that could not be held back any longer
-    /// have been handed out: what they are said to have used is known.
-    fn take_kept(&mut self) -> (Vec<Place>, u64) {
-        let mut kept = std::mem::take(&mut self.kept);
-        kept.retain(|&place| self.held_segment(place).is_some());
-        let held_ns = kept.iter().filter_map(|&place| Some(self.held_segment(place)?.raw_ns())).sum();
-        self.known_ns = self.known_ns.saturating_add(self.kept_ns - held_ns);
-        self.kept_ns = 0;
-        (kept, held_ns)
+    /// Those of the segments, `all_ns` together, that are still held back, and their length. The others have been handed out
+    /// with a CPU time, which is known since.
+    fn still_held(&mut self, mut places: Vec<Place>, all_ns: u64) -> (Vec<Place>, u64) {
+        places.retain(|&place| self.held_segment(place).is_some());
+        let held_ns = places.iter().filter_map(|&place| Some(self.held_segment(place)?.raw_ns())).sum();
+        self.known_ns = self.known_ns.saturating_add(all_ns.saturating_sub(held_ns));
+        (places, held_ns)
     }
 
     /// Shares CPU time among segments by their lengths, `all_ns` together; what they got, nanoseconds.

@@ -11,13 +11,14 @@ fn mode_with(flags: i64, mode: i64) -> i64 {
 }
 
 pub(super) fn open<W: Witness>(seen: &mut Seen<'_, W>) {
-    let (flags, [kind, size, inode]) = (seen.int(1), seen.witness.status(seen.new_descriptor()));
+    let flags = seen.int(1);
+    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), flags as c_int);
     seen.put_text(Call::Open, [flags, mode_with(flags, seen.unsigned(2)), kind, size, inode], 0);
 }
 
 pub(super) fn openat<W: Witness>(seen: &mut Seen<'_, W>) {
     let (folder, flags) = (seen.int(0), seen.int(2));
-    let [kind, size, inode] = seen.witness.status(seen.new_descriptor());
+    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), flags as c_int);
     seen.put_text(Call::Openat, [folder, flags, mode_with(flags, seen.unsigned(3)), kind, size, inode], 1);
 }
 
@@ -26,12 +27,13 @@ pub(super) fn openat2<W: Witness>(seen: &mut Seen<'_, W>) {
     let was_read = seen.succeeded_or(&[libc::ENOENT, libc::EACCES, libc::EXDEV, libc::ELOOP, libc::EEXIST]);
     let how: Option<[i64; 3]> = if was_read { seen.at(2) } else { None };
     let [flags, mode, resolve] = how.unwrap_or_default();
-    let [kind, size, inode] = seen.witness.status(seen.new_descriptor());
+    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), flags as c_int);
     seen.put_text(Call::Openat2, [seen.int(0), flags, mode, resolve, kind, size, inode], 1);
 }
 
 pub(super) fn creat<W: Witness>(seen: &mut Seen<'_, W>) {
-    let [kind, size, inode] = seen.witness.status(seen.new_descriptor());
+    const FLAGS: c_int = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), FLAGS);
     seen.put_text(Call::Creat, [seen.unsigned(1), kind, size, inode], 0);
 }
 
