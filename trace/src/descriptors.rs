@@ -80,6 +80,8 @@ pub struct Touched {
     pub duplicated: bool,
     /// Open files that have no descriptor any more because of this call.
     pub released: Vec<OpenId>,
+    /// Open files that have lost one of several descriptors by this call, which is not a `close` of it.
+    pub loosened: Vec<OpenId>,
 }
 
 /// The descriptors and open files of one process image.

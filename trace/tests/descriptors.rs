@@ -113,6 +113,7 @@ fn duplicates_share_a_position_and_live_until_the_last() {
     assert!(descriptors.open_file(terminal).inherited);
     assert!(of(&all, Call::Dup)[0].duplicated && of(&all, Call::Fcntl)[0].duplicated);
     assert_eq!(of(&all, Call::Dup2)[0].released, [terminal], "dup2 closes what it replaces");
+    assert!(of(&all, Call::Dup2)[0].loosened.is_empty(), "it was its last descriptor");
     assert!(!of(&all, Call::Dup2)[1].duplicated);
     assert_eq!(descriptors.open_file(id).offset, 25);
     assert!(of(&all, Call::CloseRange).iter().all(|touched| touched.released.is_empty()));

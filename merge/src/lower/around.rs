@@ -5,6 +5,7 @@ use super::{Lowering, Visit};
 use crate::dependency::Stage;
 use crate::sweep::Seen;
 use syn_plan::{Op, Rule};
+use syn_trace::Layer;
 use syn_trace::run::Segment;
 
 impl Lowering<'_> {
@@ -34,6 +35,7 @@ impl Lowering<'_> {
     pub(super) fn enter(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
         let gap = self.enter_around(visit);
+        let gap = self.awaited_inside(visit, gap);
         self.threads[seen.thread as usize].program.compute(gap);
         self.synchronize(seen.thread, seen.record, Stage::Enter, seen.start_ns, seen.start_ns);
     }
@@ -48,6 +50,30 @@ impl Lowering<'_> {
             self.synchronize(seen.thread, seen.record, Stage::Around, before.end_ns, before.end_ns);
         }
         gap
+    }
+
+    /// A signal that arrives in a call cuts its waiting in two: what lies before the signal is a gap. If what the thread is
+    /// next found to have waited for happened in there, that is what it waited for: a shell in `waitpid` hears of its
+    /// child's end by a signal first. Returns what is left of the gap; what it waited behind is the time to wake up, which a
+    /// replay takes by itself.
+    fn awaited_inside(&mut self, visit: &Visit<'_>, mut gap: Stretch) -> Stretch {
+        let thread = visit.seen.thread;
+        let is_in_call = visit.gap.inside.is_some_and(|call| call.layer() != Layer::Mpi);
+        let Some(point) =
+            self.from.schedule.points(thread as usize).get(self.threads[thread as usize].next_point)
+        else {
+            return gap;
+        };
+        let (record, rule) = (point.point.record, point.rule);
+        let during = |&awaited_ns: &u64| gap.start_ns < awaited_ns && awaited_ns <= gap.end_ns;
+        let awaited_ns = point.awaited_ns.filter(|_| point.point.stage == Stage::Leave).filter(during);
+        let Some(awaited_ns) = awaited_ns.filter(|_| is_in_call && gap.idle_ns > 0) else { return gap };
+        let before = gap.split_at(awaited_ns);
+        let program = &mut self.threads[thread as usize].program;
+        program.compute(Stretch { idle_ns: 0, ..before });
+        program.explain(rule, before.idle_ns + gap.idle_ns, 0);
+        self.synchronize(thread, record, Stage::Leave, before.end_ns, before.end_ns);
+        Stretch { idle_ns: 0, ..gap }
     }
 
     /// When the thread's next point is reached, if it is this one or was passed.

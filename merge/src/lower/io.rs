@@ -79,6 +79,10 @@ impl Translation<'_> {
             let handle = self.tables.handles.close(self.touched.file, self.thread);
             self.out.extend(handle.map(|handle| (Io::Close { handle }, self.result)));
         }
+        for &loosened in &self.touched.loosened {
+            let handle = self.tables.handles.close(Some(loosened), self.thread);
+            self.out.extend(handle.map(|handle| (Io::Close { handle }, 0)));
+        }
         for &released in &self.touched.released {
             while let Some(handle) = self.tables.handles.close(Some(released), self.thread) {
                 self.out.push((Io::Close { handle }, 0));

@@ -121,7 +121,7 @@ impl Descriptors {
         let bound = |number: i64| i32::try_from(number.max(0)).unwrap_or(i32::MAX);
         for fd in self.table.used(bound(event.numbers[0]), bound(event.numbers[1])) {
             if let Some(file) = self.table.take(fd) {
-                self.release(fd, file, touched);
+                self.release_in_passing(fd, file, touched);
             }
         }
     }
@@ -141,10 +141,20 @@ impl Descriptors {
             None => self.table.take(new),
         };
         if let Some(old) = old {
-            if !closes {
+            if closes {
+                self.release_in_passing(new, old, touched);
+            } else {
                 self.replaced.insert(new, old);
+                self.release(new, old, touched);
             }
-            self.release(new, old, touched);
+        }
+    }
+
+    /// The same by a call that is no `close` of `fd`, and to which no such call will follow.
+    fn release_in_passing(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
+        self.release(fd, file, touched);
+        if self.files[file as usize].descriptors > 0 {
+            touched.loosened.push(file);
         }
     }
 
