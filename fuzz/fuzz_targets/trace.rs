@@ -18,10 +18,10 @@ fuzz_target!(|data: &[u8]| {
     }
     file.write_all(data).expect("room for a small file");
     let Ok(run) = Run::open_thread(file.path()) else { return };
-    let mut descriptors = Descriptors::new("/");
+    let mut descriptors = Descriptors::new("/", run.threads.len());
     for (thread, event) in run.process_events(0) {
         let times = (run.threads[thread].start_ns(&event), run.threads[thread].end_ns(&event));
-        let touched = descriptors.apply(&event, times.0);
+        let touched = descriptors.apply(&event, times.0, run.threads[thread].returned_ns(&event));
         if let Some(file) = touched.file {
             let _ = descriptors.open_file(file).offset;
         }

@@ -152,7 +152,7 @@ pub fn sweep(
     observers: &mut [&mut dyn Observer],
 ) {
     let mut descriptors: Vec<Descriptors> =
-        run.processes.iter().map(|process| Descriptors::new(&process.cwd)).collect();
+        run.processes.iter().map(|process| Descriptors::new(&process.cwd, process.threads.len())).collect();
     let mut shared = SharedPositions::new(run);
     let mut sources = Vec::with_capacity(run.threads.len());
     let mut turns = BinaryHeap::with_capacity(run.threads.len());
@@ -194,7 +194,7 @@ pub fn sweep(
         };
         let files = &mut descriptors[trace.process];
         shared.arrive(trace.process, files);
-        let touched = files.apply(&source.event, seen.start_ns);
+        let touched = files.apply(&source.event, seen.start_ns, *time);
         shared.leave(trace.process, files);
         if let (Call::InheritedFd, Some(open)) = (seen.event.call, touched.opened) {
             shared.inherit(trace.process, seen.event.numbers[0] as i32, open, &mut descriptors);

@@ -8,13 +8,14 @@
 //! - `fopen`, `fclose`, `opendir` … are recorded after the `open` and `close` that libc made inside them, if
 //!   those were seen. The outer call then only touches; where the inner one was not seen, it opens or closes.
 //! - A descriptor is free before `close` has returned: another thread's `open` may get the same number and return
-//!   first. Such an `open` releases the old file, and the late `close` then concerns the old one.
+//!   first, and use and close its file meanwhile. The late `close` still concerns the old one (`closing`).
 //! - A call that waits on a descriptor while another thread closes it goes on with the file that it began with.
 //!
 //! Paths are made absolute and freed of `.`, `..` and double slashes as texts, without regard to symbolic links,
 //! which a trace does not tell. After `chroot` they are those that the process itself sees, as its children do. Bytes
 //! that are not UTF-8 are written as [`crate::text`] says.
 
+mod closing;
 mod departures;
 pub mod flags;
 mod mapped;
@@ -33,6 +34,7 @@ pub use open_file::{OpenFile, Position};
 use crate::calls::{Call, MAX_NUMBERS};
 use crate::reader::Event;
 use crate::record;
+use closing::Closing;
 use departures::Departures;
 use mapped::Mapped;
 use operands::Operands;
@@ -92,28 +94,31 @@ pub struct Descriptors {
     paths: Paths,
     /// Closed by a call inside an `fclose`, `closedir` or `pclose` whose own record is still to come.
     closed_inside: HashMap<i32, OpenId>,
-    /// Replaced by an open although no `close` was seen; it may still come.
-    replaced: HashMap<i32, OpenId>,
+    /// Whose numbers were given away before their `close` has returned.
+    closing: Closing,
     mapped: Mapped,
     registered: Registered,
     departures: Departures,
     /// When the call that is being followed began.
     began_ns: u64,
+    /// When it returned.
+    returned_ns: u64,
 }
 
 impl Descriptors {
-    /// For a process image that starts in the folder `cwd`. Its `process-start` record says it again.
-    pub fn new(cwd: &str) -> Descriptors {
+    /// For a process image of so many threads that starts in the folder `cwd`. Its `process-start` record says it again.
+    pub fn new(cwd: &str, threads: usize) -> Descriptors {
         Descriptors {
             table: Table::default(),
             files: Vec::new(),
             paths: Paths::new(cwd),
             closed_inside: HashMap::new(),
-            replaced: HashMap::new(),
+            closing: Closing::of(threads),
             mapped: Mapped::default(),
             registered: Registered::new(),
             departures: Departures::default(),
             began_ns: 0,
+            returned_ns: 0,
         }
     }
 
@@ -149,10 +154,11 @@ impl Descriptors {
     }
 
     /// Follows one event, whose call was entered at `began_ns` on an axis that all threads of the process share
-    /// ([`crate::run::Thread::start_ns`]). A failed call changes nothing, but its paths are told.
+    /// ([`crate::run::Thread::start_ns`]) and seen to return at `returned_ns` ([`crate::run::Thread::returned_ns`]). A failed
+    /// call changes nothing, but its paths are told.
     #[inline]
-    pub fn apply(&mut self, event: &Event<'_>, began_ns: u64) -> Touched {
-        self.began_ns = began_ns;
+    pub fn apply(&mut self, event: &Event<'_>, began_ns: u64, returned_ns: u64) -> Touched {
+        (self.began_ns, self.returned_ns) = (began_ns, returned_ns);
         let operands = Operands::of(event.call);
         let mut touched = Touched::default();
         if operands.has_path() {

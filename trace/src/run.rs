@@ -87,6 +87,13 @@ impl Thread {
         let start = self.clock.ns(event.start);
         self.clock.ns(event.end).saturating_sub(self.call_cost_ns).max(start)
     }
+
+    /// When the recorder saw the call return, nanoseconds since the start of the run: no call that needed this one's
+    /// result began before.
+    #[inline]
+    pub fn returned_ns(&self, event: &Event<'_>) -> u64 {
+        self.clock.ns(event.end)
+    }
 }
 
 /// One process image of a run: from start or `execve` to exit or the next `execve`.

@@ -238,7 +238,7 @@ fn event_of<'a>(record: &record::Record<'a>) -> Event<'a> {
 fn random_bytes_never_panic() {
     let mut random = Random(0x5eed_0001);
     let mut bytes = vec![0u8; 600];
-    let mut descriptors = Descriptors::new("/");
+    let mut descriptors = Descriptors::new("/", 1);
     let mut decoded = 0;
     for _ in 0..200_000 {
         let length = random.below(bytes.len());
@@ -256,7 +256,7 @@ fn random_bytes_never_panic() {
         while let Ok(Some(record)) = record::decode(&mut memory, &mut rest) {
             decoded += 1;
             assert!(record.list.iter().count() == record.list.len() && record.list.len() <= MAX_RECORD_BYTES);
-            descriptors.apply(&event_of(&record), 0);
+            descriptors.apply(&event_of(&record), 0, 0);
         }
     }
     assert!(decoded > 100, "{decoded} records decoded");
@@ -273,11 +273,11 @@ fn damaged_records_never_panic() {
             let at = random.below(bytes.len());
             bytes[at] = random.next() as u8;
         }
-        let mut descriptors = Descriptors::new("/");
+        let mut descriptors = Descriptors::new("/", 1);
         let mut rest = &bytes[..];
         let mut memory = Reader::default();
         while let Ok(Some(record)) = record::decode(&mut memory, &mut rest) {
-            descriptors.apply(&event_of(&record), 0);
+            descriptors.apply(&event_of(&record), 0, 0);
         }
     }
 }
@@ -288,7 +288,7 @@ fn random_calls_keep_descriptors_consistent() {
         [b"", b"a", b"../b", b"/c/d", b"/", b".", b"pipe:[3]", b"r", b"w+", b"\xff\\x41"];
     const NUMBERS: [i64; 12] = [-100, -1, 0, 1, 2, 3, 4, 1030, 0o20200000, 70_000, i64::MAX, i64::MIN];
     let mut random = Random(0x5eed_0003);
-    let mut descriptors = Descriptors::new("/home");
+    let mut descriptors = Descriptors::new("/home", 1);
     let mut alive = std::collections::HashSet::new();
     for _ in 0..200_000 {
         let call = Call::ALL[random.below(Call::ALL.len())];
@@ -303,7 +303,7 @@ fn random_calls_keep_descriptors_consistent() {
         }
         .bytes();
         let record = record::decode(&mut Reader::default(), &mut &bytes[HEADER_BYTES..]).unwrap().unwrap();
-        let touched = descriptors.apply(&event_of(&record), 0);
+        let touched = descriptors.apply(&event_of(&record), 0, 0);
         alive.extend(touched.opened);
         if call == Call::Pipe && touched.opened.is_some() {
             alive.extend(touched.opened.map(|reader| reader + 1));

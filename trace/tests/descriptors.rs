@@ -16,10 +16,14 @@ fn follow(threads: &[Craft]) -> (Descriptors, Vec<(Call, Touched)>) {
     }
     let run = Run::open(folder.path()).unwrap();
     assert_eq!(run.processes.len(), 1);
-    let mut descriptors = Descriptors::new("/");
+    let mut descriptors = Descriptors::new("/", threads.len());
     let touched = run
         .process_events(0)
-        .map(|(thread, event)| (event.call, descriptors.apply(&event, run.threads[thread].start_ns(&event))))
+        .map(|(thread, event)| {
+            let thread = &run.threads[thread];
+            let times = (thread.start_ns(&event), thread.returned_ns(&event));
+            (event.call, descriptors.apply(&event, times.0, times.1))
+        })
         .collect();
     (descriptors, touched)
 }
@@ -189,11 +193,38 @@ fn another_thread_gets_the_number_before_close_returns() {
         Craft::new(7, 8).starts(10).open(290, "b", 3).call(Call::Read, 600, 5, 8, &[3, 8], &[], &[]);
     let (descriptors, all) = follow(&[closing, opening]);
     let [a, b] = of(&all, Call::Open)[..] else { panic!("two opens") };
-    assert_eq!(b.released, [a.opened.unwrap()]);
+    assert_eq!(b.released, [], "its close is under way");
     let close = of(&all, Call::Close)[0];
-    assert_eq!((close.file, close.released.len()), (a.opened, 0));
+    assert_eq!((close.file, &close.released[..]), (a.opened, &[a.opened.unwrap()][..]));
     assert_eq!(of(&all, Call::Read)[0].file, b.opened);
     assert_eq!(path_of(&descriptors, 3), Some("/home/u/b"));
+}
+
+#[test]
+fn another_thread_opens_and_closes_at_the_number_before_close_returns() {
+    // The second thread's first close began after its open had returned: it is not the one under way since 200.
+    let closing = app().open(100, "a", 3).call(Call::Close, 200, 300, 0, &[3], &[], &[]);
+    let others = Craft::new(7, 8).starts(10).open(290, "b", 3).close(310, 3).open(330, "c", 3);
+    let (descriptors, all) = follow(&[closing, others.close(600, 3)]);
+    let closed: Vec<Option<OpenId>> = of(&all, Call::Close).iter().map(|touched| touched.file).collect();
+    let [a, b, c] = of(&all, Call::Open)[..] else { panic!("three opens") };
+    assert_eq!(closed, [b.opened, a.opened, c.opened]);
+    assert!(
+        of(&all, Call::Close).iter().all(|touched| touched.released.as_slice() == touched.file.as_slice())
+    );
+    assert_eq!(descriptors.descriptor(3), None);
+}
+
+#[test]
+fn a_close_that_was_not_recorded_is_not_expected_for_ever() {
+    let thread = || app().open(100, "a", 3).open(200, "b", 3).open(300, "c", 3);
+    let (_, alone) = follow(&[thread()]);
+    let [a, b, c] = of(&alone, Call::Open)[..] else { panic!("three opens") };
+    assert_eq!([&b.released[..], &c.released[..]], [&[a.opened.unwrap()], &[b.opened.unwrap()]]);
+    let (_, beside_another) =
+        follow(&[thread(), Craft::new(7, 8).starts(10).call(Call::Sync, 20, 5, 0, &[], &[], &[])]);
+    let [a, b, c] = of(&beside_another, Call::Open)[..] else { panic!("three opens") };
+    assert_eq!([&b.released[..], &c.released[..]], [&[][..], &[a.opened.unwrap()]]);
 }
 
 #[test]

@@ -17,10 +17,12 @@ fn follow(thread: Craft) -> (Descriptors, Vec<Option<String>>) {
     let folder = tempfile::tempdir().unwrap();
     thread.write(folder.path()).unwrap();
     let run = Run::open(folder.path()).unwrap();
-    let mut descriptors = Descriptors::new("/");
+    let mut descriptors = Descriptors::new("/", 1);
     let mut about = Vec::new();
     for (thread, event) in run.process_events(0) {
-        let Touched { path, .. } = descriptors.apply(&event, run.threads[thread].start_ns(&event));
+        let thread = &run.threads[thread];
+        let Touched { path, .. } =
+            descriptors.apply(&event, thread.start_ns(&event), thread.returned_ns(&event));
         if [Call::Sqe, Call::Close].contains(&event.call) {
             about.push(path.map(|path| path.to_string()));
         }

@@ -16,11 +16,11 @@ fn follow(thread: &Craft) -> (Descriptors, Vec<Touched>) {
     let folder = tempfile::tempdir().unwrap();
     thread.write(folder.path()).unwrap();
     let run = Run::open(folder.path()).unwrap();
-    let mut descriptors = Descriptors::new("/");
-    let begin = |thread: usize, event: &_| run.threads[thread].start_ns(event);
+    let mut descriptors = Descriptors::new("/", 1);
     let touched = run
         .process_events(0)
-        .map(|(thread, event)| descriptors.apply(&event, begin(thread, &event)))
+        .map(|(thread, event)| (&run.threads[thread], event))
+        .map(|(thread, event)| descriptors.apply(&event, thread.start_ns(&event), thread.returned_ns(&event)))
         .collect();
     (descriptors, touched)
 }

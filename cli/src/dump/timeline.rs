@@ -40,9 +40,9 @@ pub fn for_each_line<E>(
         let item = match &moment {
             Moment::Gap(gap, depth) => Item::Gap(*gap, *depth),
             Moment::Return(event) => {
-                let descriptors =
-                    descriptors[thread.process].get_or_insert_with(|| Descriptors::new(&process.cwd));
-                Item::Call(event, descriptors.apply(event, thread.start_ns(event)))
+                let descriptors = descriptors[thread.process]
+                    .get_or_insert_with(|| Descriptors::new(&process.cwd, process.threads.len()));
+                Item::Call(event, descriptors.apply(event, thread.start_ns(event), thread.returned_ns(event)))
             }
         };
         print(&Line { thread, process, item })?;

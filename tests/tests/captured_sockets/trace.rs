@@ -103,7 +103,7 @@ pub fn moved_between(run: &Run) -> Moved {
 /// Calls `with` for every event, as often as it happened, with its thread and what it was about.
 fn for_each(run: &Run, mut with: impl FnMut(u32, &Event<'_>, &Touched, &Descriptors)) {
     for (index, process) in run.processes.iter().enumerate() {
-        let mut descriptors = Descriptors::new(&process.cwd);
+        let mut descriptors = Descriptors::new(&process.cwd, process.threads.len());
         let mut last: BTreeMap<usize, (Event<'_>, Touched)> = BTreeMap::new();
         for (thread, event) in run.process_events(index) {
             let tid = run.threads[thread].tid();
@@ -112,7 +112,8 @@ fn for_each(run: &Run, mut with: impl FnMut(u32, &Event<'_>, &Touched, &Descript
                 (0..event.numbers[0]).for_each(|_| with(tid, repeated, touched, &descriptors));
                 continue;
             }
-            let touched = descriptors.apply(&event, run.threads[thread].start_ns(&event));
+            let times = (run.threads[thread].start_ns(&event), run.threads[thread].returned_ns(&event));
+            let touched = descriptors.apply(&event, times.0, times.1);
             with(tid, &event, &touched, &descriptors);
             last.insert(thread, (event, touched));
         }

@@ -17,11 +17,12 @@ pub fn counted(run: &Run, names: &mut Names) -> Counted {
     let table = table();
     let (mut counted, mut forked) = (Counted::default(), BTreeSet::new());
     for (index, process) in run.processes.iter().enumerate() {
-        let mut descriptors = Descriptors::new(&process.cwd);
+        let mut descriptors = Descriptors::new(&process.cwd, process.threads.len());
         let mut last: HashMap<usize, Vec<Entry>> = HashMap::new();
         let mut inner: HashMap<usize, u64> = HashMap::new();
         for (thread, event) in run.process_events(index) {
-            let touched = descriptors.apply(&event, run.threads[thread].start_ns(&event));
+            let times = (run.threads[thread].start_ns(&event), run.threads[thread].returned_ns(&event));
+            let touched = descriptors.apply(&event, times.0, times.1);
             if event.call == Call::Fork && !event.has(FAILED) {
                 forked.insert(event.result as u32);
             }

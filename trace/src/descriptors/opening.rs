@@ -13,8 +13,7 @@ impl Descriptors {
         let id = self.add_file(if anonymous { None } else { touched.path.clone() }, flags, stat);
         self.files[id as usize].descriptors = 1;
         if let Some(old) = self.table.put(fd, id) {
-            self.replaced.insert(fd, old);
-            self.release(fd, old, touched);
+            self.give_away(fd, old, touched);
         }
         (touched.file, touched.opened) = (Some(id), Some(id));
     }
@@ -61,7 +60,9 @@ impl Descriptors {
                 stat(&event.numbers, 1),
                 touched,
             );
-            self.replaced.remove(&fd);
+            if let Some(old) = self.closing.take(fd, self.began_ns) {
+                self.lessen(old, touched);
+            }
         }
     }
 
@@ -105,16 +106,12 @@ impl Descriptors {
     }
 
     pub(super) fn close_descriptor(&mut self, fd: i32, touched: &mut Touched) {
-        if let Some(old) = self.take_replaced(fd) {
+        if let Some(old) = self.closing.take(fd, self.began_ns) {
             self.touch(old, touched);
+            self.lessen(old, touched);
         } else if let Some(file) = self.table.take(fd) {
             self.release(fd, file, touched);
         }
-    }
-
-    fn take_replaced(&mut self, fd: i32) -> Option<OpenId> {
-        // Nearly always empty, and then not worth a hash.
-        if self.replaced.is_empty() { None } else { self.replaced.remove(&fd) }
     }
 
     pub(super) fn close_range(&mut self, event: &Event<'_>, touched: &mut Touched) {
@@ -141,11 +138,9 @@ impl Descriptors {
             None => self.table.take(new),
         };
         if let Some(old) = old {
-            if closes {
-                self.release_in_passing(new, old, touched);
-            } else {
-                self.replaced.insert(new, old);
-                self.release(new, old, touched);
+            match closes {
+                true => self.release_in_passing(new, old, touched),
+                false => self.give_away(new, old, touched),
             }
         }
     }
@@ -158,9 +153,22 @@ impl Descriptors {
         }
     }
 
+    /// `fd` was free although no call of the trace has closed `file`: one that has not returned yet has.
+    fn give_away(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
+        self.departures.note(self.began_ns, fd, file);
+        if let Some(unrecorded) = self.closing.expect(fd, file, self.returned_ns) {
+            self.lessen(unrecorded, touched);
+        }
+    }
+
     /// `file` is not behind `fd` any more.
     fn release(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
         self.departures.note(self.began_ns, fd, file);
+        self.lessen(file, touched);
+    }
+
+    /// `file` has one descriptor less.
+    fn lessen(&mut self, file: OpenId, touched: &mut Touched) {
         let descriptors = &mut self.files[file as usize].descriptors;
         *descriptors -= 1;
         if *descriptors == 0 {
