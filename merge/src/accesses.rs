@@ -2,8 +2,9 @@
 
 use crate::between::Between;
 use crate::dependency::{Dependencies, Moment};
-use crate::rules::file_create::{Existence, HandedOver};
+use crate::rules::file_create::Existence;
 use crate::rules::file_data::{Contents, Informed};
+use crate::rules::open_file::{HandedOver, Span};
 use crate::scope::{Changed, Scope, is_of_system};
 use crate::sweep::{Observer, Seen};
 use std::collections::HashMap;
@@ -34,6 +35,8 @@ pub struct Accesses {
     /// Open files of processes with several threads.
     handed_over: HashMap<(u32, OpenId), HandedOver>,
     several_threads: Vec<bool>,
+    /// By process: calls on streams are all that is seen of them.
+    stdio_is_opaque: Vec<bool>,
     informed: Informed,
     found: Dependencies,
 }
@@ -49,6 +52,7 @@ impl Accesses {
             by_open: vec![Vec::new(); run.processes.len()],
             handed_over: HashMap::new(),
             several_threads: run.processes.iter().map(|process| process.threads.len() > 1).collect(),
+            stdio_is_opaque: run.processes.iter().map(|process| !process.sees_libc_internal).collect(),
             informed: Informed::default(),
             found: Dependencies::default(),
         }
@@ -151,16 +155,36 @@ impl Accesses {
         self.change(seen, touched.second_path.as_ref(), true);
     }
 
-    fn hand_over(&mut self, seen: &Seen<'_>, open: OpenId, at_position: bool) {
+    /// A call on an open file, by `how` it uses it.
+    fn hand_over(
+        &mut self,
+        seen: &Seen<'_>,
+        open: OpenId,
+        how: impl FnOnce(&mut HandedOver, Span, &mut Dependencies),
+    ) {
         if self.several_threads[seen.process as usize]
             && let Some(handed) = self.handed_over.get_mut(&(seen.process, open))
         {
-            let (enter, leave) = (seen.enter(), seen.leave());
-            if at_position {
-                handed.move_it(enter, leave, &mut self.found);
-            } else {
-                handed.use_it(enter, leave, &mut self.found);
-            }
+            how(handed, Span { enter: seen.enter(), leave: seen.leave() }, &mut self.found);
+        }
+    }
+
+    fn hand_over_at(&mut self, seen: &Seen<'_>, open: OpenId, at_position: bool) {
+        self.hand_over(seen, open, if at_position { HandedOver::move_it } else { HandedOver::use_it });
+    }
+
+    /// Whether a call begins where the one before it on the open file has ended.
+    fn is_at_position(&self, seen: &Seen<'_>, appends: bool) -> bool {
+        match seen.event.call {
+            Call::Read | Call::Readv | Call::Lseek | Call::Readdir | Call::Getdents | Call::Rewinddir => true,
+            // What is appended lands at the end, wherever the position is.
+            Call::Write | Call::Writev => !appends,
+            // preadv2(2): the offset -1 means the position.
+            Call::Preadv => seen.event.numbers[2] == -1,
+            Call::Pwritev => seen.event.numbers[2] == -1 && !appends,
+            Call::Fread => self.stdio_is_opaque[seen.process as usize],
+            Call::Fwrite => self.stdio_is_opaque[seen.process as usize] && !appends,
+            _ => false,
         }
     }
 
@@ -178,14 +202,14 @@ impl Accesses {
             start..start.saturating_add(bytes)
         };
         if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {
-            self.hand_over(seen, open, read_at.is_none());
+            self.hand_over_at(seen, open, read_at.is_none());
             let contents = &self.files[file].contents;
             contents.read(place(read_at, open), seen.enter(), &mut self.informed, &mut self.found);
         }
         if let (Some(open), Some(file)) =
             (touched.second_file, self.behind(seen.process, touched.second_file))
         {
-            self.hand_over(seen, open, written_at.is_none());
+            self.hand_over_at(seen, open, written_at.is_none());
             if bytes > 0 {
                 self.files[file].contents.write(place(written_at, open), seen.leave());
             }
@@ -193,15 +217,20 @@ impl Accesses {
     }
 
     /// A call on an open file; what it did to the bytes.
-    fn use_open(&mut self, seen: &Seen<'_>, file: usize, open: OpenId, descriptors: &Descriptors) {
+    fn use_open(
+        &mut self,
+        seen: &Seen<'_>,
+        touched: &Touched,
+        file: usize,
+        open: OpenId,
+        descriptors: &Descriptors,
+    ) {
         let appends = descriptors.open_file(open).flags & libc::O_APPEND != 0;
-        let at_position = match seen.event.call {
-            // What is appended lands at the end, wherever the position is.
-            Call::Write | Call::Writev => !appends,
-            Call::Read | Call::Readv | Call::Lseek | Call::Readdir | Call::Getdents | Call::Rewinddir => true,
-            _ => false,
-        };
-        self.hand_over(seen, open, at_position);
+        match seen.event.call {
+            _ if touched.duplicated => self.hand_over(seen, open, HandedOver::duplicate),
+            Call::Close if touched.released.is_empty() => self.hand_over(seen, open, HandedOver::close_one),
+            _ => self.hand_over_at(seen, open, self.is_at_position(seen, appends)),
+        }
         let contents = &mut self.files[file].contents;
         match seen.event.call {
             Call::Write | Call::Writev | Call::Pwrite | Call::Pwritev => {
@@ -219,7 +248,7 @@ impl Accesses {
                     contents.read(bytes, seen.enter(), &mut self.informed, &mut self.found);
                 }
             }
-            Call::Ftruncate => contents.cut(seen.event.numbers[1].max(0) as u64),
+            Call::Ftruncate => contents.cut(seen.event.numbers[1].max(0) as u64, Some(seen.leave())),
             _ => {}
         }
     }
@@ -262,7 +291,9 @@ impl Accesses {
             Call::Truncate => {
                 self.find(seen, path, true);
                 if let Some(file) = self.at_path(path) {
-                    self.files[file as usize].contents.cut(seen.event.numbers[0].max(0) as u64);
+                    self.files[file as usize]
+                        .contents
+                        .cut(seen.event.numbers[0].max(0) as u64, Some(seen.leave()));
                 }
             }
             Call::Stat
@@ -332,13 +363,16 @@ impl Observer for Accesses {
         } else if touched.path.is_none() {
             return;
         } else if seen.event.has(record::FAILED) {
+            if let Some(open) = touched.file {
+                self.hand_over(seen, open, HandedOver::use_it);
+            }
             match seen.event.errno {
                 libc::ENOENT => self.find(seen, touched.path.as_ref(), false),
                 libc::EEXIST if touched.second_path.is_none() => self.find(seen, touched.path.as_ref(), true),
                 _ => {}
             }
         } else if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {
-            self.use_open(seen, file, open, descriptors);
+            self.use_open(seen, touched, file, open, descriptors);
         } else {
             self.follow_path(seen, touched);
         }

@@ -6,7 +6,6 @@
 
 use crate::dependency::{Dependencies, Moment};
 use crate::sweep::Seen;
-use std::collections::BTreeMap;
 use syn_plan::Rule;
 
 /// Whether one path exists, as far as the run's calls tell.
@@ -54,51 +53,6 @@ impl Existence {
                 self.found_by.push(leave);
                 self.change.into_iter().for_each(|changed| found.add_one(Rule::FileCreate, changed, enter));
             }
-        }
-    }
-}
-
-/// An open file that several threads of one process use: it is used after the call that opened it, and closed after
-/// the last use. Without this a thread of the replay could use what another one has not opened yet. Of calls at its
-/// position each begins where the one before has ended.
-#[derive(Debug)]
-pub struct HandedOver {
-    opened: Moment,
-    /// The last use by every thread.
-    uses: BTreeMap<u32, Moment>,
-    /// The last use of its position.
-    position: Option<Moment>,
-}
-
-impl HandedOver {
-    /// It was opened by a call that returned at `leave`.
-    pub fn new(leave: Moment) -> HandedOver {
-        HandedOver { opened: leave, uses: BTreeMap::new(), position: None }
-    }
-
-    /// It is used between `enter` and `leave`.
-    pub fn use_it(&mut self, enter: Moment, leave: Moment, found: &mut Dependencies) {
-        let first_use = self.uses.insert(leave.point.thread, leave).is_none();
-        if first_use && self.opened.ns <= enter.ns {
-            found.add_one(Rule::FileCreate, self.opened, enter);
-        }
-    }
-
-    /// The same, at its position.
-    pub fn move_it(&mut self, enter: Moment, leave: Moment, found: &mut Dependencies) {
-        if let Some(before) = self.position.filter(|before| before.ns <= enter.ns) {
-            found.add_one(Rule::FileData, before, enter);
-        }
-        self.position = Some(leave);
-        self.use_it(enter, leave, found);
-    }
-
-    /// It is closed by a call that began at `enter`.
-    pub fn close(&self, enter: Moment, found: &mut Dependencies) {
-        // Its own thread's uses precede, and the last one of them is this call.
-        let others = self.uses.values().filter(|last| last.point.thread != enter.point.thread);
-        for &last in others.filter(|last| last.ns <= enter.ns) {
-            found.add_one(Rule::FileCreate, last, enter);
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Contents {
     pieces: BTreeMap<u64, Piece>,
     /// Where the file ends as far as is known; where appended bytes go.
     size: u64,
-    /// The last write behind that end. Bytes in front of it that nobody wrote can be read from then on.
+    /// The last call that has moved that end on. Bytes in front of it that nobody wrote can be read from then on.
     grown: Option<Moment>,
     first_process: Option<u32>,
     shared: bool,
@@ -39,16 +39,16 @@ impl Contents {
         let first = *self.first_process.get_or_insert(process);
         self.shared |= first != process;
         if truncated {
-            self.cut(0);
+            self.cut(0, None);
         }
         if size > self.size {
             (self.size, self.grown) = (size, None);
         }
     }
 
-    /// The file has been cut to `size` bytes.
-    pub fn cut(&mut self, size: u64) {
-        (self.size, self.grown) = (size, None);
+    /// The file has been cut to `size` bytes, or made as long, by a call that returned at `by`.
+    pub fn cut(&mut self, size: u64, by: Option<Moment>) {
+        (self.size, self.grown) = (size, by.filter(|_| size > self.size));
         let behind = self.pieces.split_off(&size);
         drop(behind);
         if let Some((_, piece)) = self.pieces.iter_mut().next_back() {
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(writers(&contents, 35..65), [(2, 3)]);
         contents.write(0..200, moment(3, 4));
         assert_eq!(writers(&contents, 0..1000), [(3, 4)]);
-        contents.cut(50);
+        contents.cut(50, Some(moment(4, 5)));
         assert_eq!(writers(&contents, 50..200), []);
         assert_eq!(writers(&contents, 0..50), [(3, 4)]);
     }
@@ -192,6 +192,8 @@ mod tests {
         assert_eq!(writers(&contents, 0..4096), [(0, 1)]);
         contents.write(0..4096, moment(1, 2));
         assert_eq!(writers(&contents, 0..4096), [(1, 2)], "no hole any more");
+        contents.cut(9000, Some(moment(2, 3)));
+        assert_eq!(writers(&contents, 8000..9000), [(0, 1), (2, 3)], "made longer by ftruncate");
         let mut there = Contents::default();
         there.open(0, 9000, false);
         there.write(100..200, moment(0, 1));

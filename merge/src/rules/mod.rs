@@ -7,6 +7,7 @@ pub mod collective;
 pub mod file_create;
 pub mod file_data;
 pub mod message;
+pub mod open_file;
 pub mod process_create;
 pub mod process_join;
 pub mod processes;
