@@ -12,6 +12,7 @@
 
 mod dump;
 mod job;
+mod order;
 mod programs;
 mod recording;
 pub mod strace;
@@ -22,6 +23,7 @@ mod unrecorded;
 
 pub use dump::{Direction, Dump, Seen, Tally, syn};
 pub use job::{Job, Outcome, mpirun};
+pub use order::unordered;
 pub use programs::{
     has_go, library, profile_folder, program, program_fortified, program_sanitized, program_static,
 };

@@ -24,6 +24,7 @@ const WITHOUT_MPI: &[&str] = &[
     "privileged",
     "interrupted",
     "libc_surface",
+    "descriptors",
     "time/calls",
     "time/signals",
     "time/sync",
