@@ -136,9 +136,10 @@ pub enum Rule {
     Rendezvous,
     /// A collective completes as its kind demands.
     Collective,
-    /// A file is opened after the process that created it did so.
+    /// A name is found, or not, after the call that made it so, and before the next that changes it; an open file that threads
+    /// share is used after its open, and closed after its uses.
     FileCreate,
-    /// Bytes are read after they were written.
+    /// Bytes are read after they were written; a call at a position that threads share comes after the one before it.
     FileData,
 }
 
