@@ -4,6 +4,9 @@
 //!
 //! A replay does not use numbers of descriptors again, so a close comes before nothing. Calls that overlapped are not
 //! ordered, since the recording does not show which was first.
+//!
+//! Only a change of threads at the position costs a dependency, of some 14 bytes in the plan and 600 in the merge; a position
+//! that one thread uses costs nothing.
 
 use crate::dependency::{Dependencies, Moment};
 use std::collections::{BTreeMap, VecDeque};
