@@ -19,7 +19,7 @@ for turn in range(int(sys.argv[1])):
 
 # A server on loopback for one benchmark. It is asked to end, and told to where the benchmark fails.
 REDIS_SCRIPT = """\
-redis-server --port "$1" --bind 127.0.0.1 --save '' --appendonly yes --appendfsync everysec --dir . >server.log &
+redis-server --port "$1" --bind 127.0.0.1 --save '' --appendonly yes --appendfsync "$3" --dir . >server.log &
 server=$!
 trap 'kill $server 2>/dev/null' EXIT
 tries=0
@@ -131,6 +131,18 @@ def repository(folder, tool, commits):
             (folder / f"file{changed}").write_text("".join(words(chance, 10) for _ in range(60)))
         tool(["git", *author, "add", "."], folder)
         tool(["git", *author, "commit", "--quiet", "-m", f"change {number}"], folder)
+
+
+def database(folder, tool, programs, user, scale):
+    """data: a cluster with pgbench's tables, that the server's user owns."""
+    folder.chmod(0o777)
+    tool([f"{programs}/initdb", "-D", "data", "-U", "postgres", "--auth=trust", "--no-locale"], folder, user=user)
+    server = [f"{programs}/pg_ctl", "-D", "data", "-w", "-l", "data/log", "-o", f"-k {folder} -c listen_addresses="]
+    tool([*server, "start"], folder, user=user)
+    try:
+        tool([f"{programs}/pgbench", "-h", folder, "-U", "postgres", "-i", "-q", "-s", scale, "postgres"], folder, user=user)
+    finally:
+        tool([*server, "stop"], folder, user=user)
 
 
 def hpcc_input(text, size):

@@ -57,13 +57,13 @@ class Record:
         self.notes.append(text)
 
 
-def run(words, folder, environment, limit, log):
+def run(words, folder, environment, limit, log, user=None):
     """Runs a command in a session of its own; wall time, CPU time of it and of all that it waited for, in seconds."""
     with open(log, "wb") as out, open(f"{log}.err", "wb") as complaints:
         began = time.monotonic()
         child = subprocess.Popen(
             words, cwd=folder, env={**os.environ, **MPI, **environment}, stdin=subprocess.DEVNULL, stdout=out,
-            stderr=complaints, start_new_session=True,
+            stderr=complaints, start_new_session=True, user=user,
         )
         late = threading.Event()
 
@@ -182,9 +182,10 @@ class Bench:
         """The application in a new copy of its inputs, always at the same place."""
         work = (self.disk if workload.on_disk else self.memory) / "work"
         shutil.rmtree(work, ignore_errors=True)
-        shutil.copytree(self.inputs, work, symlinks=True)
+        # Unlike shutil.copytree, with the owners.
+        subprocess.run(["cp", "-a", self.inputs, work], check=True)
         os.sync()
-        ran = run(words, work, {**workload.environment, **environment}, workload.limit, self.memory / "log")
+        ran = run(words, work, {**workload.environment, **environment}, workload.limit, self.memory / "log", workload.user)
         shutil.rmtree(work, ignore_errors=True)
         if ran.code != 0:
             raise Failed(f"exit code {ran.code}: {tail(ran)}")
@@ -195,8 +196,15 @@ class Bench:
         self.record.add(workload, number, variant, wall_s=ran.wall, tree_cpu_s=ran.cpu)
 
     def recorded(self, workload, words, number):
-        shutil.rmtree(self.memory / "run", ignore_errors=True)
-        recorder = {"LD_PRELOAD": str(self.shim), "SYN_RUN": str(self.memory / "run")}
+        folder = self.memory / "run"
+        shutil.rmtree(folder, ignore_errors=True)
+        # The program may be another user's.
+        folder.mkdir()
+        folder.chmod(0o777)
+        recorder = {"LD_PRELOAD": str(self.shim), "SYN_RUN": str(folder)}
+        if workload.backend == "ptrace":
+            words = [self.memory / "syn", "record", "--backend=ptrace", "--join", "-o", folder, "--", *words]
+            recorder = {}
         ran = self.in_fresh_folder(workload, words, recorder)
         self.record.add(workload, number, "recorded", wall_s=ran.wall, tree_cpu_s=ran.cpu)
         return ran

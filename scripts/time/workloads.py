@@ -1,6 +1,7 @@
 """The programs that bench-time measures: how their inputs are made, and how each is started in a folder with them."""
 
 import dataclasses
+import glob
 import os
 import pathlib
 import shutil
@@ -25,6 +26,10 @@ class Workload:
     launched: bool = False
     # Seconds for one run.
     limit: int = 120
+    # `ptrace` for programs that a preloaded library cannot enter.
+    backend: str = "shim"
+    # Who starts it; without one, whoever measures.
+    user: typing.Optional[str] = None
 
     def missing(self):
         """What it needs and is not here: commands, and files by their absolute paths."""
@@ -39,6 +44,7 @@ def tool(words, folder, **settings):
     """A command that prepares an input."""
     subprocess.run(list(map(str, words)), cwd=folder, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, timeout=300, **settings)
+
 
 
 def compiled(compiler, source, folder, *options):
@@ -119,12 +125,67 @@ def git_gc(folder, quick, project):
     return ["git", "-C", "repository", "gc", "--quiet", "--aggressive", "--prune=now"]
 
 
-def redis(folder, quick, project):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (folder / "benchmark.sh").write_text(inputs.REDIS_SCRIPT)
-    return ["sh", "benchmark.sh", port, 2000 if quick else 30000]
+def git_clone(folder, quick, project):
+    inputs.repository(folder / "repository", tool, commits=10 if quick else 60)
+    return ["sh", "-c", "git clone --quiet --no-local repository clone && git -C clone gc --quiet --prune=now"]
+
+
+def tar(folder, quick, project):
+    inputs.tree(folder / "tree", files=200 if quick else 3000)
+    return ["sh", "-c", "tar -cf tree.tar tree && mkdir out && tar -xf tree.tar -C out"]
+
+
+def rsync(folder, quick, project):
+    inputs.tree(folder / "tree", files=200 if quick else 2000)
+    return ["rsync", "-a", "tree/", "copy/"]
+
+
+def python_pool(folder, quick, project):
+    shutil.copy(project / "scripts" / "time" / "pool.py", folder)
+    return [inputs.interpreter("python3"), "-S", "-E", "pool.py", 40 if quick else 400]
+
+
+def shell_loops(shell):
+    def make(folder, quick, project):
+        shutil.copy(project / "scripts" / "time" / "loops.sh", folder)
+        inputs.lines(folder / "lines", 2000 if quick else 20_000)
+        return [shell, "loops.sh", 2000 if quick else 20_000]
+
+    return make
+
+
+def java(folder, quick, project):
+    tool(["javac", "-d", ".", project / "scripts" / "time" / "Table.java"], folder)
+    return ["java", "-cp", ".", "Table", 40 if quick else 800]
+
+
+def node(folder, quick, project):
+    shutil.copy(project / "scripts" / "time" / "files.js", folder)
+    return ["node", "files.js", 40 if quick else 800]
+
+
+def go(folder, quick, project):
+    settings = {"CGO_ENABLED": "0", "GOCACHE": str(folder / "cache")}
+    tool(["go", "build", "-o", folder / "files", project / "scripts" / "time" / "files.go"], folder, env={**os.environ, **settings})
+    shutil.rmtree(folder / "cache")
+    return ["./files", 10 if quick else 200]
+
+
+def postgresql(folder, quick, project):
+    inputs.database(folder, tool, POSTGRESQL, UNPRIVILEGED, scale=1 if quick else 2)
+    shutil.copy(project / "scripts" / "time" / "pgbench.sh", folder)
+    return ["sh", "pgbench.sh", POSTGRESQL, 50 if quick else 500]
+
+
+def redis(fsync, requests):
+    def make(folder, quick, project):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        (folder / "benchmark.sh").write_text(inputs.REDIS_SCRIPT)
+        return ["sh", "benchmark.sh", port, requests // 15 if quick else requests, fsync]
+
+    return make
 
 
 def openmp(folder, quick, project):
@@ -159,8 +220,14 @@ def mpi_small(part, ranks, rounds):
     return make
 
 
+# The server refuses to be started by root.
+UNPRIVILEGED = "nobody" if os.geteuid() == 0 else None
+# The newest that is installed; its programs are in no search path.
+POSTGRESQL = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/usr/lib/postgresql")
 HPCC_EXAMPLE = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 MPI = ("mpicc", "mpirun")
+REDIS = ("redis-server", "redis-benchmark", "redis-cli")
+GIT = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 ALL = [
     known("calls", environment={"TIME_LIBRARY": "./computing.so"}),
@@ -183,8 +250,19 @@ ALL = [
     Workload("sort", sort, ("sort",)),
     Workload("sqlite3", sqlite, ("sqlite3",)),
     Workload("tar-gzip", tar_gzip, ("tar", "gzip")),
-    Workload("git-gc", git_gc, ("git",), environment={"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}),
-    Workload("redis", redis, ("redis-server", "redis-benchmark", "redis-cli")),
+    Workload("git-gc", git_gc, ("git",), environment=GIT),
+    Workload("git-clone", git_clone, ("git",), environment=GIT),
+    Workload("tar", tar, ("tar",)),
+    Workload("rsync", rsync, ("rsync",)),
+    Workload("python-pool", python_pool, ("python3",)),
+    Workload("dash-loops", shell_loops("dash"), ("dash", "seq")),
+    Workload("bash-loops", shell_loops("bash"), ("bash", "seq")),
+    Workload("java", java, ("java", "javac")),
+    Workload("node", node, ("node",)),
+    Workload("go-ptrace", go, ("go",), backend="ptrace"),
+    Workload("postgresql", postgresql, (f"{POSTGRESQL}/postgres", f"{POSTGRESQL}/pgbench"), user=UNPRIVILEGED),
+    Workload("redis", redis("everysec", 30_000), REDIS),
+    Workload("redis-always", redis("always", 3000), REDIS),
     Workload("openmp-stencil", openmp, ("gcc",), environment={"OMP_NUM_THREADS": "2"}),
     Workload("fio-psync", fio, ("fio",)),
     Workload("lammps", lammps, ("lmp", "mpirun"), launched=True),
