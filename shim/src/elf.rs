@@ -219,6 +219,44 @@ pub fn is_started_with(part: &[u8]) -> bool {
     paths.any(|path| path.windows(part.len()).any(|window| window == part))
 }
 
+/// True when the program was made by Go's linker, which leaves a note with the owner `Go` (elf(5), "Notes"): it makes its system
+/// calls itself, libc or not.
+pub fn is_go_program() -> bool {
+    const OWNER: &[u8] = b"Go\0\0";
+    const NOTE_BYTES: usize = 3 * size_of::<u32>();
+    // SAFETY: the loader's own list of headers, of the program that it has loaded.
+    let headers = unsafe {
+        let first = libc::getauxval(libc::AT_PHDR) as *const libc::Elf64_Phdr;
+        let count = libc::getauxval(libc::AT_PHNUM) as usize;
+        if first.is_null() { &[][..] } else { core::slice::from_raw_parts(first, count) }
+    };
+    let of_type = |wanted| headers.iter().filter(move |header| header.p_type == wanted);
+    let Some(own) = of_type(libc::PT_PHDR).next() else { return false };
+    let base = (headers.as_ptr() as usize).wrapping_sub(own.p_vaddr as usize);
+    of_type(libc::PT_NOTE).any(|note| {
+        // SAFETY: the segment is loaded.
+        let notes = unsafe {
+            core::slice::from_raw_parts(
+                base.wrapping_add(note.p_vaddr as usize) as *const u8,
+                note.p_filesz as usize,
+            )
+        };
+        let mut rest = notes;
+        while let Some((head, behind)) = rest.split_at_checked(NOTE_BYTES) {
+            let word =
+                |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
+            let (name_bytes, content_bytes) = (word(0), word(4));
+            if behind.get(..name_bytes) == Some(OWNER) {
+                return true;
+            }
+            rest = behind
+                .get(name_bytes.next_multiple_of(4) + content_bytes.next_multiple_of(4)..)
+                .unwrap_or(&[]);
+        }
+        false
+    })
+}
+
 /// The path under which this library was loaded.
 pub fn own_path() -> Option<&'static CStr> {
     let own = from_program().find(|map| map.base == own_base())?;

@@ -49,9 +49,14 @@ extern "C" fn begin() {
     hooks::threads::prepare();
     let detoured = if process::records_everything() { detour::install() } else { Ok(()) };
     // The trace begins here, also for a program that makes no call of its own.
-    let _ = thread::obtain(span::frame_address());
+    let _ = thread::obtain(span::frame_address(), 0);
     if let Err(reason) = detoured {
         process::note_unobserved(reason);
+    }
+    if process::records_everything() && elf::is_go_program() {
+        process::note_unobserved(
+            b"system calls: a Go program makes them itself; `syn record --backend=ptrace` sees them",
+        );
     }
 }
 

@@ -58,7 +58,7 @@ pub fn enter(call: Call, flags: Flags) -> Option<Span> {
     let mut state = tls::get();
     // SAFETY: a pointer that is none of the marks points to this thread's state.
     if !tls::is_state(state) || unsafe { (*state).cursor.is_null() } {
-        state = thread::obtain(frame)?;
+        state = thread::obtain(frame, flags)?;
         if process::leaves_out(call) {
             return None; // The process has only just found out what it is.
         }

@@ -17,7 +17,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
 use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::memory::Writer;
-use syn_trace::record;
+use syn_trace::record::{self, Flags};
 
 /// Bytes of a new trace file: the header and the first records. Most processes need no more.
 const FIRST_BYTES: usize = 16 << 10;
@@ -510,17 +510,19 @@ unsafe fn write_zeros(fd: c_int, offset: u64, length: usize) -> isize {
     0
 }
 
-/// This thread's state, made if it has none yet. `None`: calls of this thread are not recorded (now).
+/// This thread's state, made if it has none yet. `None`: calls of this thread are not recorded (now). `flags` are those of the
+/// call that asks.
 #[cold]
 #[inline(never)]
-pub fn obtain(frame: usize) -> Option<*mut State> {
+pub fn obtain(frame: usize, flags: Flags) -> Option<*mut State> {
     let state = tls::get();
     if tls::is_state(state) {
         // SAFETY: a pointer that is none of the marks points to this thread's mapping.
         return if unsafe { (*state).mark } == MARK { Some(state) } else { after_fork(state, frame) };
     }
     if !state.is_null() || !process::is_recording() {
-        if !state.is_null() {
+        // What libc does to clean up behind a thread that has ended is no call of the program's.
+        if !state.is_null() && flags & record::INNER == 0 {
             lose_one();
         }
         return None;
@@ -587,7 +589,7 @@ pub fn begin_in_forked_child(frame: usize) {
                 // The kernel is older than 4.14.
                 core::ptr::write_bytes(state.cast::<u8>(), 0, STATE_BYTES);
             }
-            let _ = obtain(frame);
+            let _ = obtain(frame, 0);
         }
     }
 }

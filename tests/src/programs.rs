@@ -204,12 +204,15 @@ fn compile(name: &str, sources: &[PathBuf], variant: Variant, binary: &Path) {
     make(name, compiler, command, &unfinished, binary);
 }
 
-/// The compiler for Go, with nothing of the user's settings and no other network than none.
+/// The compiler for Go, with nothing of the user's settings and no other network than none. Programs that import C are linked
+/// with libc.
 fn go(unfinished: &Path, source: &Path) -> Command {
+    let text = std::fs::read_to_string(source).unwrap_or_default();
+    let with_c = if text.contains("import \"C\"") { "1" } else { "0" };
     let mut command = Command::new("go");
     command.args(["build", "-o"]).arg(unfinished).arg(source);
     command.env("GOCACHE", unfinished.with_extension("cache")).env("GOFLAGS", "");
-    command.envs([("GO111MODULE", "off"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", "0")]);
+    command.envs([("GO111MODULE", "off"), ("GOTOOLCHAIN", "local"), ("CGO_ENABLED", with_c)]);
     command
 }
 

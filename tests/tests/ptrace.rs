@@ -213,6 +213,20 @@ fn a_go_program() {
     assert_eq!(recorded, kernel);
 }
 
+/// A Go program that libc is linked to is entered, and its system calls are not seen: that is said.
+#[test]
+fn a_go_program_with_libc() {
+    if !has_go() {
+        return eprintln!("skipped: there is no compiler for Go here (Debian: golang-go)");
+    }
+    let scratch = Scratch::new();
+    let run = scratch.0.path().join("run");
+    let (outcome, _) = run_recorded(&Job::new(program("cgo")), &scratch.folder("work"), &run);
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    let unobserved = Run::open(&run).expect("a run").unobserved();
+    assert!(unobserved.iter().any(|(_, what)| what.contains("Go program")), "{unobserved:?}");
+}
+
 /// A program that was given more rights than its user has, and gives them back.
 #[test]
 fn a_privileged_program() {

@@ -3,6 +3,7 @@
 use super::attributes::Attributes;
 use super::files::{Evidence, FileTable};
 use super::handles::Handles;
+use super::paths::is_denied;
 use crate::between::Between;
 use crate::scope::Scope;
 use crate::sweep::Seen;
@@ -30,6 +31,9 @@ pub fn translate(
     let mut translation =
         Translation { seen, touched, descriptors, stdio_is_opaque, result, thread, tables, out };
     translation.closes();
+    if is_denied(seen.event) {
+        return;
+    }
     if let Some(opened) = touched.opened {
         translation.opened(opened, descriptors.open_file(opened));
     } else if let Some(between) = Between::of(seen.event) {

@@ -4,8 +4,14 @@ use super::files::Evidence;
 use super::io::Translation;
 use std::rc::Rc;
 use syn_plan::{FileId, HandleId, Io};
-use syn_trace::Call;
 use syn_trace::descriptors::flags;
+use syn_trace::{Call, Event, record};
+
+/// True for a call that the kernel has refused for want of rights. It says nothing of the file, and whoever replays has other
+/// rights, to files that are all their own.
+pub(super) fn is_denied(event: &Event<'_>) -> bool {
+    event.has(record::FAILED) && matches!(event.errno, libc::EACCES | libc::EPERM)
+}
 
 impl Translation<'_> {
     /// The operation of a call on a path.
@@ -59,7 +65,7 @@ impl Translation<'_> {
             libc::ENOENT => Evidence::Absent,
             libc::ENOTDIR => Evidence::Nothing,
             libc::EISDIR | libc::ENOTEMPTY => Evidence::Directory,
-            libc::EEXIST | libc::EACCES | libc::EPERM | libc::EINVAL => Evidence::Something,
+            libc::EEXIST | libc::EINVAL => Evidence::Something,
             _ => Evidence::Nothing,
         }
     }

@@ -1,12 +1,13 @@
 //! What was recorded and has no operation in the plan.
 
+use super::paths::is_denied;
 use crate::scope::{Scope, is_deleted};
 use crate::sweep::{Seen, is_note};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use syn_plan::LeftOut;
 use syn_trace::descriptors::{OpenFile, OpenId, Touched};
-use syn_trace::{Call, Layer, record};
+use syn_trace::{Call, Event, Layer, record};
 
 /// One mapping: process, file, first address.
 type Mapping = (u32, OpenId, i64);
@@ -69,7 +70,8 @@ impl Unreplayed {
         let kind = if is_again {
             self.before.get(&seen.thread).copied()
         } else {
-            stands_for_itself(event.call, stdio_is_opaque).then(|| (event.call, on(touched, file, scope)))
+            stands_for_itself(event.call, stdio_is_opaque)
+                .then(|| (event.call, on(event, touched, file, scope)))
         };
         let Some(kind) = kind else {
             // What repeats this is not counted either.
@@ -143,7 +145,7 @@ fn stands_for_itself(call: Call, stdio_is_opaque: bool) -> bool {
 }
 
 /// What a call was on, where that is why it is left out.
-fn on(touched: &Touched, file: Option<&OpenFile>, scope: &Scope) -> &'static str {
+fn on(event: &Event<'_>, touched: &Touched, file: Option<&OpenFile>, scope: &Scope) -> &'static str {
     match file.map_or(0, |file| file.st_mode) & libc::S_IFMT {
         libc::S_IFIFO => return "pipe",
         libc::S_IFSOCK => return "socket",
@@ -153,6 +155,7 @@ fn on(touched: &Touched, file: Option<&OpenFile>, scope: &Scope) -> &'static str
     match touched.path.as_deref() {
         Some(path) if is_deleted(path) => "removed file",
         Some(path) if !scope.contains(path) => "system",
+        Some(_) if is_denied(event) => "denied",
         _ => "",
     }
 }

@@ -164,7 +164,7 @@ fn obtain(frame: usize) -> Option<*mut State> {
         thread::lose_one();
         return None;
     }
-    thread::obtain(frame)
+    thread::obtain(frame, 0)
 }
 
 /// True unless this runs on an alternate stack with fewer bytes than these below `frame`.

@@ -45,6 +45,7 @@ void filter_with_others(void);
 void filters_that_kill_others(void);
 void filter_that_kills_nobody(void);
 void files_limited(void);
+void memory_given_back(void);
 void memory_limited(void);
 void memory_locked(void);
 void descriptors_limited(void);

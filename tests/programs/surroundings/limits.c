@@ -58,6 +58,26 @@ void memory_limited(void)
     CHECK_OK(unlink("file"));
 }
 
+static void *free_most(void *unused)
+{
+    void *large[3], *small;
+    for (int i = 0; i < 3; i++)
+        CHECK((large[i] = malloc(100000)) != NULL);
+    CHECK((small = malloc(1000)) != NULL);
+    for (int i = 0; i < 3; i++)
+        free(large[i]);
+    free(small); /* stays in the thread's cache until the thread has ended */
+    return unused;
+}
+
+/* libc gives memory back behind a thread that has ended, and reads a file of the kernel's before. */
+void memory_given_back(void)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, free_most, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
 static void write_with_locked_memory(void)
 {
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)

@@ -29,6 +29,7 @@ static const struct part parts[] = {
     {"filters-inherited", filters_that_kill_others},
     {"filter-harmless", filter_that_kills_nobody},
     {"file-size", files_limited},
+    {"given-back", memory_given_back},
     {"address-space", memory_limited},
     {"locked-memory", memory_locked},
     {"descriptors", descriptors_limited},

@@ -159,3 +159,9 @@ fn a_limit_of_file_sizes_from_the_start() {
     let (recorded, _) = run_recorded(&job, scratch.path(), &scratch.path().join("run"));
     assert_eq!((recorded.status, recorded.stdout), (plain.status, plain.stdout), "{}", recorded.stderr);
 }
+
+/// What libc does behind a thread that has ended is none of its calls, and none that is missing.
+#[test]
+fn memory_given_back_behind_a_thread() {
+    assert_eq!(part("given-back").run.dropped(), 0);
+}

@@ -147,17 +147,15 @@ impl Descriptors {
 
     /// The same by a call that is no `close` of `fd`, and to which no such call will follow.
     fn release_in_passing(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
-        self.release(fd, file, touched);
-        if self.files[file as usize].descriptors > 0 {
-            touched.loosened.push(file);
-        }
+        self.departures.note(self.began_ns, fd, file);
+        self.lessen_in_passing(file, touched);
     }
 
     /// `fd` was free although no call of the trace has closed `file`: one that has not returned yet has.
     fn give_away(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
         self.departures.note(self.began_ns, fd, file);
         if let Some(unrecorded) = self.closing.expect(fd, file, self.returned_ns) {
-            self.lessen(unrecorded, touched);
+            self.lessen_in_passing(unrecorded, touched);
         }
     }
 
@@ -165,6 +163,14 @@ impl Descriptors {
     fn release(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
         self.departures.note(self.began_ns, fd, file);
         self.lessen(file, touched);
+    }
+
+    /// `file` has one descriptor less, of which no `close` tells.
+    fn lessen_in_passing(&mut self, file: OpenId, touched: &mut Touched) {
+        self.lessen(file, touched);
+        if self.files[file as usize].descriptors > 0 {
+            touched.loosened.push(file);
+        }
     }
 
     /// `file` has one descriptor less.
