@@ -42,8 +42,6 @@ pub struct Segment {
     pub recording_ns: u64,
     /// The innermost call that it is inside of; `None` for the thread's own code.
     pub inside: Option<Call>,
-    /// The thread lost its processor in it.
-    pub lost: bool,
 }
 
 impl Segment {
@@ -53,11 +51,6 @@ impl Segment {
             .saturating_sub(self.cpu_ns)
             .saturating_sub(self.waited_ns)
             .saturating_sub(self.unmeasured_ns)
-    }
-
-    /// When it ended, nanoseconds since the start of the run.
-    pub fn end_ns(&self) -> u64 {
-        self.start_ns.saturating_add(self.wall_ns).saturating_add(self.recording_ns)
     }
 }
 
@@ -260,12 +253,11 @@ impl<'a> MeasuredEvents<'a> {
         self.behind_ns = self.behind_ns.max(end_ns);
         let recording_ns = cost_ns.min(raw_ns);
         let wall_ns = raw_ns - recording_ns;
-        let lost = seen.lost || seen.reading.is_some();
         let mut segment =
-            Segment { start_ns, wall_ns, cpu_ns: wall_ns, recording_ns, inside, lost, ..Segment::default() };
+            Segment { start_ns, wall_ns, cpu_ns: wall_ns, recording_ns, inside, ..Segment::default() };
         if let Some(cpu_ns) = seen.reading {
             self.read(&mut segment, cpu_ns, seen.waited);
-        } else if lost && raw_ns > 0 {
+        } else if seen.lost && raw_ns > 0 {
             self.unread.push(place);
             self.unread_ns = self.unread_ns.saturating_add(raw_ns);
         } else if !self.sees_preemption && raw_ns > GRAIN_NS {
