@@ -23,6 +23,7 @@ mod text;
 pub use balance::Balance;
 pub use check::{Fault, MAX_NAME, MAX_PATH};
 pub use file::{MAGIC, PlanError, VERSION};
+pub use folders::Folders;
 pub use io::Io;
 pub use seconds::BalanceSeconds;
 pub use steps::Steps;

@@ -29,8 +29,8 @@ pub fn prepare(
     bar: &ProgressBar,
     interrupted: &dyn Fn() -> bool,
 ) -> anyhow::Result<()> {
-    for folder in plan.initial_folders()? {
-        make_folder(root, &folder).with_context(|| format!("cannot prepare the folder {folder}"))?;
+    for folder in plan.initial_folders()?.iter() {
+        make_folder(root, folder).with_context(|| format!("cannot prepare the folder {folder}"))?;
     }
     let (mut content, executables) = (Content::new(), executables(plan));
     for (number, file) in (0..).zip(&plan.files) {
