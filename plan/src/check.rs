@@ -18,6 +18,9 @@ const USER_ATTRIBUTE: &str = "user.";
 const NODE_TYPE: u32 = 0o170_000;
 const NODES: [u32; 4] = [0, 0o100_000, 0o010_000, 0o140_000];
 
+/// `RENAME_NOREPLACE`, `RENAME_EXCHANGE`. `RENAME_WHITEOUT` would make a device.
+const RENAME_FLAGS: u32 = 1 | 2;
+
 /// What makes a plan impossible to replay.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -102,6 +105,18 @@ pub enum Fault {
         step: u64,
         /// The type and permissions.
         mode: u32,
+    },
+    /// A file is renamed in a way that makes another one.
+    #[error(
+        "program {program}, step {step}: renames with flags {flags:#x}, of which a replay does `RENAME_NOREPLACE` and `RENAME_EXCHANGE` alone"
+    )]
+    BadRename {
+        /// Index of the program.
+        program: usize,
+        /// Index of the step.
+        step: u64,
+        /// The flags of renameat2(2).
+        flags: u32,
     },
     /// An edge gets another number of signals than it says.
     #[error("edge {edge} gets {found} signals, but is said to get {expected}")]
@@ -242,6 +257,11 @@ fn references(plan: &Plan, program: usize) -> Result<(), Fault> {
                     && !NODES.contains(&(mode & NODE_TYPE))
                 {
                     return Err(Fault::BadNode { program, step, mode });
+                }
+                if let Io::RenameWith { flags, .. } = call
+                    && flags & !RENAME_FLAGS != 0
+                {
+                    return Err(Fault::BadRename { program, step, flags });
                 }
             }
             Op::Compute { .. } | Op::Sleep { .. } => {}

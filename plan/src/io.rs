@@ -99,7 +99,7 @@ pub enum Io {
     Statfs { file: FileId },
     /// fstatfs(2).
     Fstatfs { handle: HandleId },
-    /// renameat2(2) with flags.
+    /// renameat2(2) with `RENAME_NOREPLACE` or `RENAME_EXCHANGE`.
     RenameWith { from: FileId, to: FileId, flags: u32 },
 }
 

@@ -124,6 +124,12 @@ impl Translation<'_> {
             Call::Renameat => self.seen.event.numbers[2] as u32,
             _ => 0,
         };
+        // A replay leaves no whiteout behind, which is a device. What failed may have failed for it.
+        let replayed = flags & (libc::RENAME_NOREPLACE | libc::RENAME_EXCHANGE);
+        if flags != replayed && self.result != 0 {
+            return None;
+        }
+        let flags = replayed;
         let exchanges = flags & libc::RENAME_EXCHANGE != 0;
         let there = if exchanges { Evidence::Something } else { Evidence::Absent };
         let (from, to) = (self.named(Evidence::Something), self.second(there));

@@ -91,6 +91,22 @@ fn rights_are_not_given_out() {
     assert_eq!(check(Io::Mknod { file: 0, mode }, ""), Err(Fault::BadNode { program: 0, step: 0, mode }));
 }
 
+/// `RENAME_WHITEOUT` leaves a device.
+#[test]
+fn a_rename_makes_nothing() {
+    let check = |flags| {
+        let mut plan = plan(&[], &[&[Op::Io { call: Io::RenameWith { from: 0, to: 1, flags }, result: 0 }]]);
+        plan.files.push(File { path: "/b".into(), initial: Initial::Absent });
+        plan.check()
+    };
+    for flags in [0, 1, 2, 3] {
+        assert_eq!(check(flags), Ok(()));
+    }
+    for flags in [4, 1 | 4, 8, u32::MAX] {
+        assert_eq!(check(flags), Err(Fault::BadRename { program: 0, step: 0, flags }));
+    }
+}
+
 #[test]
 fn numbers_must_refer_to_something() {
     let what = |ops: &[Op]| match plan(&[], &[ops]).check() {
