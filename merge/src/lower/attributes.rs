@@ -1,10 +1,11 @@
 //! Extended attributes: their names, and which are there before the replay starts.
 //!
 //! Only attributes of users (`user.…`) are changed by a replay: others give rights, or need them. A program that sets one
-//! of another kind sets `user.syn.…` in the replay; one that is not there is asked for by its own name.
+//! of another kind sets `user.syn.…` in the replay; one that is not there is asked for by its own name. A call with a name
+//! that no plan may hold has no operation.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use syn_plan::{Attribute, File, FileId, Initial, NameId};
+use syn_plan::{Attribute, File, FileId, Initial, MAX_NAME, NameId};
 
 const OF_USERS: &str = "user.";
 const INSTEAD: &str = "user.syn.";
@@ -22,45 +23,48 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    fn name(&mut self, name: String) -> NameId {
+    fn name(&mut self, name: String) -> Option<NameId> {
+        if name.len() > MAX_NAME || name.contains('\0') {
+            return None;
+        }
         let Attributes { names, by_name, .. } = self;
-        *by_name.entry(name).or_insert_with_key(|name| {
+        Some(*by_name.entry(name).or_insert_with_key(|name| {
             names.push(name.clone());
             names.len() as NameId - 1
-        })
+        }))
     }
 
     /// One that the program asked for, and found with so many bytes.
-    pub fn found(&mut self, file: FileId, name: &str, bytes: u64) -> NameId {
-        let name = self.name(changeable(name));
+    pub fn found(&mut self, file: FileId, name: &str, bytes: u64) -> Option<NameId> {
+        let name = self.name(changeable(name))?;
         self.first.entry((file, name)).or_insert(Some(bytes));
-        name
+        Some(name)
     }
 
     /// One that the program asked for and did not get.
-    pub fn missed(&mut self, file: FileId, name: &str) -> NameId {
-        let name = self.name(name.to_owned());
+    pub fn missed(&mut self, file: FileId, name: &str) -> Option<NameId> {
+        let name = self.name(name.to_owned())?;
         self.first.entry((file, name)).or_insert(None);
-        name
+        Some(name)
     }
 
     /// One that the program set, or tried to.
-    pub fn set(&mut self, file: FileId, name: &str, was_there: bool) -> NameId {
-        let name = self.name(changeable(name));
+    pub fn set(&mut self, file: FileId, name: &str, was_there: bool) -> Option<NameId> {
+        let name = self.name(changeable(name))?;
         self.first.entry((file, name)).or_insert(was_there.then_some(0));
         self.set.insert((file, name));
-        name
+        Some(name)
     }
 
     /// One that the program removed, or tried to, and whether the replay can: an access control list that is not there
     /// is removed without complaint, another attribute is not.
-    pub fn removed(&mut self, file: FileId, name: &str, was_there: bool) -> (NameId, bool) {
+    pub fn removed(&mut self, file: FileId, name: &str, was_there: bool) -> Option<(NameId, bool)> {
         let is_list = name.starts_with(ACCESS_CONTROL);
-        let name = self.name(changeable(name));
+        let name = self.name(changeable(name))?;
         let was_there = was_there && !is_list;
         let first = *self.first.entry((file, name)).or_insert(was_there.then_some(0));
         let was_set = self.set.remove(&(file, name));
-        (name, was_set || first.is_some())
+        Some((name, was_set || first.is_some()))
     }
 
     /// All names, and what is there before the run, of the files that are.

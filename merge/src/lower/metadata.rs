@@ -87,14 +87,14 @@ impl Translation<'_> {
             Call::Utimensat => Io::Utimens { file, follow: follows(1) },
             Call::Statfs => Io::Statfs { file },
             Call::Getxattr | Call::Lgetxattr => {
-                Io::GetXattr { file, follow, name: self.attribute(file, &AttributeUse::Get), bytes }
+                Io::GetXattr { file, follow, name: self.attribute(file, &AttributeUse::Get)?, bytes }
             }
             Call::Setxattr | Call::Lsetxattr => {
-                let name = self.attribute(file, &AttributeUse::Set);
+                let name = self.attribute(file, &AttributeUse::Set)?;
                 Io::SetXattr { file, follow, name, bytes, flags: numbers[1] as i32 }
             }
             Call::Removexattr | Call::Lremovexattr => {
-                Io::RemoveXattr { file, follow, name: self.attribute(file, &AttributeUse::Remove) }
+                Io::RemoveXattr { file, follow, name: self.attribute(file, &AttributeUse::Remove)? }
             }
             _ => Io::ListXattr { file, follow, bytes },
         })
@@ -102,10 +102,11 @@ impl Translation<'_> {
 
     fn attribute_of_open(&mut self, how: &AttributeUse) -> Option<NameId> {
         let file = self.tables.files.touch(self.touched.path.as_ref()?, Evidence::Nothing)?;
-        Some(self.attribute(file, how))
+        self.attribute(file, how)
     }
 
-    fn attribute(&mut self, file: FileId, how: &AttributeUse) -> NameId {
+    /// The name of the attribute; `None` if the plan cannot hold it.
+    fn attribute(&mut self, file: FileId, how: &AttributeUse) -> Option<NameId> {
         let name = self.texts().last().cloned().unwrap_or_default();
         let attributes = &mut self.tables.attributes;
         match (how, -self.result as i32) {
@@ -118,11 +119,11 @@ impl Translation<'_> {
             (AttributeUse::Get, _) => attributes.missed(file, &name),
             (AttributeUse::Set, error) => attributes.set(file, &name, error == libc::EEXIST),
             (AttributeUse::Remove, error) => {
-                let (name, can_be_removed) = attributes.removed(file, &name, error == 0);
+                let (name, can_be_removed) = attributes.removed(file, &name, error == 0)?;
                 if error == 0 && !can_be_removed {
                     self.result = -i64::from(libc::ENODATA);
                 }
-                name
+                Some(name)
             }
         }
     }
