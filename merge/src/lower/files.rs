@@ -3,6 +3,7 @@
 //! What a file was like before the run shows in the first call that names it: found, not found, or made. What it was,
 //! a file or a folder, may show later, or in what lies below it; until then it is open.
 
+use super::moves::{MOST_LINKS, Moves};
 use crate::scope::Scope;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -36,7 +37,7 @@ enum Now {
     Folder,
     /// A symbolic link to this file.
     Link(FileId),
-    /// What had this name before.
+    /// What had this name before the run.
     Moved(FileId),
 }
 
@@ -55,15 +56,14 @@ pub struct FileTable {
     scope: Scope,
     by_path: HashMap<Rc<str>, Option<FileId>>,
     files: Vec<Entry>,
-    /// Names whose files may hold others, and which have come from elsewhere: (name, where from), renamed folders and
-    /// symbolic links.
-    moved: Vec<(Rc<str>, Rc<str>)>,
+    /// Renamed folders, and symbolic links.
+    moves: Moves,
 }
 
 impl FileTable {
     /// No files yet.
     pub fn new(scope: Scope) -> FileTable {
-        FileTable { scope, by_path: HashMap::new(), files: Vec::new(), moved: Vec::new() }
+        FileTable { scope, by_path: HashMap::new(), files: Vec::new(), moves: Moves::new() }
     }
 
     /// The file at `path`, of which a call shows `evidence`; `None` when it is not in scope.
@@ -72,101 +72,117 @@ impl FileTable {
             self.learn(known?, evidence);
             return known;
         }
-        if !self.scope.contains(path) {
-            self.by_path.insert(path.clone(), None);
-            return None;
+        // A file in a folder that was renamed was in the old folder before the run; one behind a link is in its target.
+        let before = self.moves.before(path);
+        if before.as_ref() == Some(path) {
+            return self.add(path, evidence, false);
         }
-        let is_alias = self.touch_before_move(path, evidence);
-        let evidence = if is_alias { Evidence::Absent } else { evidence };
-        let file = self.files.len() as FileId;
-        let now = if evidence == Evidence::Made { Now::File } else { Now::Untouched };
-        self.files.push(Entry { path: path.clone(), evidence, now, is_alias });
-        self.by_path.insert(path.clone(), Some(file));
-        Some(file)
+        if let Some(before) = before.filter(|_| self.scope.contains(path)) {
+            match self.by_path.get(&before) {
+                Some(&known) => known.into_iter().for_each(|known| self.learn(known, evidence)),
+                None => drop(self.add(&before, evidence, false)),
+            }
+        }
+        self.add(path, Evidence::Absent, true)
+    }
+
+    fn add(&mut self, path: &Rc<str>, evidence: Evidence, is_alias: bool) -> Option<FileId> {
+        let file = self.scope.contains(path).then_some(self.files.len() as FileId);
+        if file.is_some() {
+            let now = if evidence == Evidence::Made { Now::File } else { Now::Untouched };
+            self.files.push(Entry { path: path.clone(), evidence, now, is_alias });
+        }
+        self.by_path.insert(path.clone(), file);
+        file
     }
 
     /// The first call says how a file was. Only what it left open may be told by a later one.
     fn learn(&mut self, mut file: FileId, evidence: Evidence) {
         let told = matches!(evidence, Evidence::Regular(_) | Evidence::Directory);
-        // Each step leads to a name that came earlier in a chain of renames, but names may go round in circles.
-        for _ in 0..self.files.len() {
+        let is_open = |known| known == Evidence::Nothing || known == Evidence::Something && told;
+        for _ in 0..=MOST_LINKS {
             let entry = &mut self.files[file as usize];
             if evidence == Evidence::Made {
                 entry.now = Now::File;
             }
-            match (entry.evidence, entry.now) {
-                (Evidence::Nothing, _) => return entry.evidence = evidence,
-                (Evidence::Something, _) if told => return entry.evidence = evidence,
-                (_, Now::Moved(from) | Now::Link(from)) if told => file = from,
+            if is_open(entry.evidence) {
+                return entry.evidence = evidence;
+            }
+            match entry.now {
+                Now::Link(target) if told => file = target,
+                Now::Moved(first) if told => {
+                    let first = &mut self.files[first as usize].evidence;
+                    if is_open(*first) {
+                        *first = evidence;
+                    }
+                    return;
+                }
                 _ => return,
             }
         }
     }
 
-    /// A file in a folder that was renamed was in the old folder before the run; one behind a link is in its target.
-    fn touch_before_move(&mut self, path: &str, evidence: Evidence) -> bool {
-        let old = self.moved.iter().rev().find_map(|(new, old)| {
-            let rest = path.strip_prefix(&**new).filter(|rest| rest.starts_with('/'))?;
-            Some(Rc::from(format!("{old}{rest}")))
-        });
-        old.is_some_and(|old: Rc<str>| {
-            // A link may lead to itself.
-            if *old != *path && old.len() <= syn_plan::MAX_PATH {
-                self.touch(&old, evidence);
-            }
-            true
-        })
-    }
-
     /// `old` has the name of `new` from now on, and what is in it, if it is a folder.
     pub fn rename(&mut self, old: FileId, new: FileId) {
-        let path = |file: FileId| self.files[file as usize].path.clone();
         let before = &self.files[old as usize];
-        // What it may hold others of, seen from its new name.
-        let holder = match before.now {
-            Now::File => None,
-            Now::Link(target) => Some(target),
-            Now::Folder => Some(old),
+        let may_hold_others = match before.now {
+            Now::File => false,
+            Now::Link(_) | Now::Folder => true,
             Now::Untouched | Now::Moved(_) => {
-                (!matches!(before.evidence, Evidence::Regular(_) | Evidence::Made)).then_some(old)
+                !matches!(before.evidence, Evidence::Regular(_) | Evidence::Made)
             }
         };
-        let now = if before.now == Now::Untouched { Now::Moved(old) } else { before.now };
-        if let Some(holder) = holder {
-            self.moved.push((path(new), path(holder)));
+        if may_hold_others {
+            self.moves.rename(&self.path(old), &self.path(new));
         }
-        self.files[new as usize].now = now;
+        self.now_is(new, self.what_is(old));
         self.files[old as usize].now = Now::Untouched;
     }
 
     /// Both were there, and have each other's name from now on.
     pub fn exchange(&mut self, one: FileId, other: FileId) {
-        for (file, with) in [(one, other), (other, one)] {
-            self.files[file as usize].now = Now::Moved(with);
-        }
+        self.moves.exchange(&self.path(one), &self.path(other));
+        let (was, has) = (self.what_is(one), self.what_is(other));
+        self.now_is(other, was);
+        self.now_is(one, has);
     }
 
     /// `new` is another name of the file.
     pub fn link(&mut self, file: FileId, new: FileId) {
-        self.files[new as usize].now = match self.files[file as usize].now {
+        self.now_is(new, self.what_is(file));
+        if let Now::Link(target) = self.files[new as usize].now {
+            self.moves.link(&self.path(new), &self.path(target));
+        }
+    }
+
+    fn path(&self, file: FileId) -> Rc<str> {
+        self.files[file as usize].path.clone()
+    }
+
+    /// What has this name, as other names may say it.
+    fn what_is(&self, file: FileId) -> Now {
+        match self.files[file as usize].now {
             Now::Untouched => Now::Moved(file),
             now => now,
-        };
+        }
+    }
+
+    /// What went round has its own name again.
+    fn now_is(&mut self, file: FileId, now: Now) {
+        self.files[file as usize].now = if now == Now::Moved(file) { Now::Untouched } else { now };
     }
 
     /// The run made this folder.
     pub fn made_folder(&mut self, folder: FileId) {
         self.files[folder as usize].now = Now::Folder;
         // A folder that had the name before, or a link, has it no longer.
-        let path = &self.files[folder as usize].path;
-        self.moved.retain(|(name, _)| name != path);
+        self.moves.forget(&self.path(folder));
     }
 
     /// The run made this symbolic link.
     pub fn made_link(&mut self, link: FileId, target: FileId) {
         self.files[link as usize].now = Now::Link(target);
-        let path = |file: FileId| self.files[file as usize].path.clone();
-        self.moved.push((path(link), path(target)));
+        self.moves.link(&self.path(link), &self.path(target));
     }
 
     /// Whether there is a symbolic link that the run made. Others are not in the plan: it knows files and folders.
@@ -338,6 +354,46 @@ mod tests {
             (state("/w/target/other"), state("/w/current/other")),
             (None, Some(Initial::Regular { bytes: 4 }))
         );
+    }
+
+    #[test]
+    fn a_folder_that_was_renamed_there_and_back_is_where_it_was() {
+        for evidence in [Evidence::Directory, Evidence::Something] {
+            let mut files = table();
+            let one = files.touch(&"/w/d".into(), evidence).unwrap();
+            let other = files.touch(&"/w/e".into(), Evidence::Absent).unwrap();
+            files.rename(one, other);
+            files.touch(&"/w/e/y".into(), Evidence::Regular(4));
+            files.rename(other, one);
+            files.touch(&"/w/d/x".into(), Evidence::Regular(3));
+            let files = files.finish(&mut Vec::new());
+            let state = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.initial);
+            assert_eq!((state("/w/d"), state("/w/e")), (Some(Initial::Directory), Some(Initial::Absent)));
+            assert_eq!(state("/w/d/x"), Some(Initial::Regular { bytes: 3 }));
+            assert_eq!(state("/w/d/y"), Some(Initial::Regular { bytes: 4 }));
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_renamed_there_and_back_tells_of_itself() {
+        let mut files = table();
+        let one = files.touch(&"/w/a".into(), Evidence::Something).unwrap();
+        let other = files.touch(&"/w/b".into(), Evidence::Absent).unwrap();
+        files.rename(one, other);
+        files.rename(other, one);
+        assert_eq!(files.files[one as usize].now, Now::Untouched);
+        files.touch(&"/w/a".into(), Evidence::Regular(9));
+        assert_eq!(state(files, "/w/a"), Some(Initial::Regular { bytes: 9 }));
+    }
+
+    #[test]
+    fn what_is_in_exchanged_folders_was_in_the_other_one() {
+        let mut files = table();
+        let one = files.touch(&"/w/one".into(), Evidence::Directory).unwrap();
+        let other = files.touch(&"/w/other".into(), Evidence::Directory).unwrap();
+        files.exchange(one, other);
+        files.touch(&"/w/one/x".into(), Evidence::Regular(1));
+        assert_eq!(state(files, "/w/other/x"), Some(Initial::Regular { bytes: 1 }));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod files;
 mod handles;
 mod io;
 mod metadata;
+mod moves;
 mod paths;
 mod polling;
 mod program;
