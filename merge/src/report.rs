@@ -3,7 +3,8 @@
 use crate::merge::Merged;
 use std::fmt::Write;
 use std::path::Path;
-use syn_plan::{LeftOut, Rule, figures};
+use syn_plan::figures::{self, seconds};
+use syn_plan::{LeftOut, LeftOutSeconds, Rule};
 
 /// Kinds of calls that the screen has room for.
 const MOST_LEFT_OUT: usize = 8;
@@ -75,10 +76,6 @@ fn lines(text: &mut String, merged: &Merged, output: &Path, bytes: u64) -> std::
     writeln!(text, "plan       {} ({bytes} bytes)", output.display())
 }
 
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
 fn spread(runs_ns: &[u64]) -> String {
     figures::spread_percent(runs_ns)
         .map_or(String::new(), |spread| format!(" (spread {spread:.1} %; the first is the base)"))
@@ -101,13 +98,7 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
             |(run, thread)| serde_json::json!({ "run": run, "thread": thread.thread, "rate": thread.rate() }),
         )
         .collect();
-    let left_out: Vec<serde_json::Value> = about
-        .left_out
-        .iter()
-        .map(|LeftOut { call, count, bytes, ns }| {
-            serde_json::json!({ "call": call, "count": count, "bytes": bytes, "s": seconds(*ns) })
-        })
-        .collect();
+    let left_out: Vec<LeftOutSeconds> = about.left_out.iter().map(LeftOutSeconds::from).collect();
     serde_json::json!({
         "command": about.command,
         "hosts": about.hosts,

@@ -1,5 +1,20 @@
 //! Figures over several runs or replays, defined once for everything that prints them.
 
+/// The CPU clocks of several processors may count so much more than the elapsed time.
+const CLOCKS_AGREE: f64 = 1.02;
+
+/// Nanoseconds as seconds.
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// Whether so many processors cannot have done so much: then readings are wrong, or machines are mixed up. False when
+/// the number of processors, or the elapsed time, is not known.
+pub fn is_too_much_work(cpu_ns: u64, elapsed_ns: u64, processors: u32) -> bool {
+    let possible_ns = elapsed_ns as f64 * f64::from(processors);
+    possible_ns > 0.0 && cpu_ns as f64 > possible_ns * CLOCKS_AGREE
+}
+
 /// The median, nanoseconds; of an even number of values, the mean of the two in the middle. `None` without values.
 pub fn median_ns(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
@@ -38,6 +53,14 @@ pub fn range_percent(replayed_ns: &[u64], percent: impl Fn(u64) -> Option<f64>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processors_do_no_more_than_they_can() {
+        assert!(!is_too_much_work(2_040, 1_000, 2));
+        assert!(is_too_much_work(2_041, 1_000, 2));
+        assert!(!is_too_much_work(u64::MAX, 1_000, 0) && !is_too_much_work(u64::MAX, 0, 1));
+        assert!(!is_too_much_work(u64::MAX, u64::MAX, 1));
+    }
 
     #[test]
     fn the_median_lies_in_the_middle() {

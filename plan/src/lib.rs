@@ -25,7 +25,7 @@ pub use check::{Fault, MAX_NAME, MAX_PATH};
 pub use file::{MAGIC, PlanError, VERSION};
 pub use folders::Folders;
 pub use io::Io;
-pub use seconds::BalanceSeconds;
+pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::Steps;
 
 use serde::{Deserialize, Serialize};

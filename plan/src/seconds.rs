@@ -1,6 +1,7 @@
-//! The time balance as reports give it: seconds, and what is doubtful about it in words.
+//! What a plan says about time as reports give it: seconds, and what is doubtful about them in words.
 
-use crate::{Balance, Plan};
+use crate::figures::{is_too_much_work, seconds};
+use crate::{Balance, LeftOut, Plan};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -10,8 +11,6 @@ const OPEN_PERCENT: f64 = 0.1;
 const OPEN_NS: u128 = 10_000;
 /// More than this share of the wall time unexplained or unmeasured is told, percent.
 const UNKNOWN_PERCENT: f64 = 2.0;
-/// The CPU clocks of several cores may count so much more than the elapsed time.
-const CLOCKS_AGREE: f64 = 1.01;
 
 /// A [`Balance`] in seconds; as JSON its fields are a contract, see the README.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -53,8 +52,21 @@ impl From<&Balance> for BalanceSeconds {
     }
 }
 
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
+/// A [`LeftOut`] in seconds; as JSON its fields are a contract, see the README.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct LeftOutSeconds {
+    pub call: String,
+    pub count: u64,
+    pub bytes: u64,
+    pub s: f64,
+}
+
+impl From<&LeftOut> for LeftOutSeconds {
+    fn from(left_out: &LeftOut) -> LeftOutSeconds {
+        let LeftOut { call, count, bytes, ns } = left_out;
+        LeftOutSeconds { call: call.clone(), count: *count, bytes: *bytes, s: seconds(*ns) }
+    }
 }
 
 impl Plan {
@@ -91,14 +103,13 @@ impl Plan {
     }
 
     fn too_much_work(&self, balance: &Balance) -> Option<String> {
-        let possible_ns = self.about.recorded_ns as f64 * f64::from(self.about.cores);
-        (possible_ns > 0.0 && balance.cpu_ns() as f64 > possible_ns * CLOCKS_AGREE).then(|| {
+        let (recorded_ns, cores) = (self.about.recorded_ns, self.about.cores);
+        is_too_much_work(balance.cpu_ns(), recorded_ns, cores).then(|| {
             format!(
-                "the plan holds {:.3} s of processor time, but {} cores can do no more than {:.3} s in the {:.3} s recorded",
+                "the plan holds {:.3} s of processor time, but {cores} cores can do no more than {:.3} s in the {:.3} s recorded",
                 seconds(balance.cpu_ns()),
-                self.about.cores,
-                possible_ns / 1e9,
-                seconds(self.about.recorded_ns)
+                seconds(recorded_ns) * f64::from(cores),
+                seconds(recorded_ns)
             )
         })
     }

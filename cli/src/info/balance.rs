@@ -4,6 +4,7 @@ use super::table;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use syn_plan::figures::seconds;
 use syn_plan::{Balance, BalanceSeconds, Plan, Thread};
 
 /// The balance of one thread.
@@ -83,7 +84,6 @@ impl Balances {
 
 /// The parts of a balance, one under each name of the heading.
 fn parts(balance: &Balance) -> String {
-    let s = |ns: u64| ns as f64 / 1e9;
     let unexplained = balance.unexplained_calls_ns.saturating_add(balance.unexplained_ns);
     let narrow = [
         balance.calls_cpu_ns,
@@ -95,11 +95,11 @@ fn parts(balance: &Balance) -> String {
         balance.recording_ns,
         balance.unmeasured_ns,
     ];
-    let narrow: Vec<String> = narrow.iter().map(|&ns| format!("{:>9.3}", s(ns))).collect();
+    let narrow: Vec<String> = narrow.iter().map(|&ns| format!("{:>9.3}", seconds(ns))).collect();
     format!(
         "{:>10.3} {:>10.3} {} {:>+7.2}",
-        s(balance.wall_ns),
-        s(balance.work_ns),
+        seconds(balance.wall_ns),
+        seconds(balance.work_ns),
         narrow.join(" "),
         balance.open_percent()
     )

@@ -8,7 +8,8 @@ use anyhow::Context;
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use syn_plan::{BalanceSeconds, Initial, LeftOutThreads, Op, Plan, Rule, VERSION};
+use syn_plan::figures::seconds;
+use syn_plan::{BalanceSeconds, Initial, LeftOutSeconds, LeftOutThreads, Op, Plan, Rule, VERSION};
 
 /// `syn info --json` for a plan.
 #[derive(Serialize)]
@@ -39,22 +40,12 @@ pub struct Info {
     #[serde(skip)]
     balances: String,
     /// Recorded calls without an operation in the plan, most time first.
-    left_out: Vec<LeftOut>,
+    left_out: Vec<LeftOutSeconds>,
     /// Threads that libraries made for themselves and that are not in the plan, by process.
     left_out_threads: Vec<ThreadsLeftOut>,
     /// The file.
     #[serde(skip)]
     path: String,
-}
-
-/// Recorded calls of one kind that the plan leaves out.
-#[derive(Serialize)]
-struct LeftOut {
-    call: String,
-    count: u64,
-    bytes: u64,
-    /// Time in them, seconds.
-    s: f64,
 }
 
 /// Threads of one process that the plan leaves out.
@@ -117,16 +108,7 @@ impl Info {
             balance: balances.all,
             thread_list: balances.threads,
             balances: screen,
-            left_out: about
-                .left_out
-                .iter()
-                .map(|left_out| LeftOut {
-                    call: left_out.call.clone(),
-                    count: left_out.count,
-                    bytes: left_out.bytes,
-                    s: seconds(left_out.ns),
-                })
-                .collect(),
+            left_out: about.left_out.iter().map(LeftOutSeconds::from).collect(),
             left_out_threads: threads_left_out(plan),
             path: path.display().to_string(),
         })
@@ -142,10 +124,6 @@ fn threads_left_out(plan: &Plan) -> Vec<ThreadsLeftOut> {
             Some(ThreadsLeftOut { pid: *pids.get(&process)?, threads, cpu_s: seconds(cpu_ns) })
         })
         .collect()
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 * 1e-9
 }
 
 /// The name of a step's operation in counts and in `syn dump`.
@@ -183,7 +161,7 @@ pub fn screen(info: &Info, rows: usize) -> String {
     let left_out: Vec<String> = info
         .left_out
         .iter()
-        .map(|LeftOut { call, count, bytes, s }| format!("{call} {count}, {bytes} bytes, {s:.3} s"))
+        .map(|LeftOutSeconds { call, count, bytes, s }| format!("{call} {count}, {bytes} bytes, {s:.3} s"))
         .collect();
     table::list(&mut out, "recorded and not replayed:", &left_out, rows);
     table::missing(&mut out, common, rows);

@@ -7,6 +7,7 @@ use super::{Common, Counts};
 use crate::survey::{Survey, end_of_process};
 use serde::Serialize;
 use std::fmt::Write;
+use syn_plan::figures::seconds;
 use syn_trace::Run;
 use syn_trace::header::{HEADER_BYTES, VERSION};
 use syn_trace::run::{Balance, Balances};
@@ -75,7 +76,7 @@ impl Info {
         let elapsed_ns = run.application_span_ns().map_or(0, |(start, end)| end - start);
         Info {
             balance: Seconds::from(&all),
-            doubt: run_balance::too_much(run, all.work_ns + all.calls_ns, elapsed_ns),
+            doubt: run_balance::too_much(run, &all, elapsed_ns),
             process_list: process_list(run, &survey, &balances),
             common: Common {
                 kind: "run",
@@ -89,7 +90,7 @@ impl Info {
                 ranks: run.processes.iter().map(|process| process.ranks).max().unwrap_or(0),
                 events,
                 bytes,
-                elapsed_s: elapsed_ns as f64 * 1e-9,
+                elapsed_s: seconds(elapsed_ns),
                 complete: survey.complete(),
                 dropped: survey.dropped,
                 not_entered: survey.not_entered,
@@ -112,7 +113,7 @@ fn process_list(run: &Run, survey: &Survey, balances: &Balances) -> Vec<ProcessI
         process.threads.iter().for_each(|&thread| balance += &balances.threads[thread]);
         ProcessInfo {
             balance: Seconds::from(&balance),
-            cpu_s: balances.kernel_cpu_ns[index].map(|cpu_ns| cpu_ns as f64 * 1e-9),
+            cpu_s: balances.kernel_cpu_ns[index].map(seconds),
             pid: process.pid,
             ppid: process.ppid,
             host: process.host.clone(),

@@ -3,6 +3,7 @@
 use super::table::row;
 use serde::Serialize;
 use std::fmt::Write;
+use syn_plan::figures::{is_too_much_work, seconds};
 use syn_trace::Run;
 use syn_trace::run::Balance;
 
@@ -26,7 +27,6 @@ pub struct Seconds {
 
 impl From<&Balance> for Seconds {
     fn from(balance: &Balance) -> Seconds {
-        let seconds = |ns: u64| ns as f64 * 1e-9;
         Seconds {
             wall_s: seconds(balance.wall_ns),
             work_s: seconds(balance.work_ns),
@@ -74,15 +74,14 @@ impl Seconds {
     }
 }
 
-/// Says so when more was computed than the processors could have done: then readings are wrong, or machines are mixed up.
-pub fn too_much(run: &Run, work_ns: u64, elapsed_ns: u64) -> Option<String> {
-    let count = u64::from(run.processors());
-    let most = elapsed_ns.saturating_mul(count);
-    (count > 0 && work_ns > most.saturating_add(most / 50)).then(|| {
+/// Says so when more was computed than the processors could have done.
+pub fn too_much(run: &Run, balance: &Balance, elapsed_ns: u64) -> Option<String> {
+    let (count, work_ns) = (run.processors(), balance.work_ns + balance.calls_ns);
+    is_too_much_work(work_ns, elapsed_ns, count).then(|| {
         format!(
             "{:.3} s of CPU time in {:.3} s on {count} processors cannot be: the times of this run are not to be trusted",
-            work_ns as f64 * 1e-9,
-            elapsed_ns as f64 * 1e-9
+            seconds(work_ns),
+            seconds(elapsed_ns)
         )
     })
 }

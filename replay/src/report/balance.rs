@@ -1,8 +1,8 @@
 //! The two time balances side by side.
 
-use super::total::seconds;
 use serde::Serialize;
 use std::fmt::{self, Write};
+use syn_plan::figures::seconds;
 use syn_plan::{Balance, BalanceSeconds, Rule};
 
 /// Where the time of some programs went, recorded and replayed.

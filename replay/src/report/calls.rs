@@ -1,11 +1,11 @@
 //! Recorded against replayed, per call class.
 
-use super::total::seconds;
 use crate::args::Mode;
 use crate::measure::{Class, Latencies, Outcome, moves_bytes};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use syn_plan::figures::seconds;
 use syn_plan::{Op, Plan};
 
 /// One call class.

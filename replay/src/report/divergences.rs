@@ -5,9 +5,7 @@ use crate::measure::Outcome;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use syn_plan::LeftOut;
-
-use super::total::seconds;
+use syn_plan::LeftOutSeconds;
 
 /// Causes told in full, all programs together.
 const EXAMPLES: usize = 10;
@@ -49,7 +47,7 @@ impl DivergenceReport {
         }
     }
 
-    pub fn write(&self, out: &mut String, left_out: &[LeftOutReport]) -> fmt::Result {
+    pub fn write(&self, out: &mut String, left_out: &[LeftOutSeconds]) -> fmt::Result {
         writeln!(out)?;
         if self.total > 0 {
             self.write_found(out)?;
@@ -115,23 +113,7 @@ fn outcome(result: i64) -> String {
     }
 }
 
-/// Recorded calls that the plan does not replay.
-#[derive(Debug, Serialize)]
-pub struct LeftOutReport {
-    call: String,
-    count: u64,
-    bytes: u64,
-    total_s: f64,
-}
-
-impl From<&LeftOut> for LeftOutReport {
-    fn from(left_out: &LeftOut) -> LeftOutReport {
-        let LeftOut { call, count, bytes, ns } = left_out;
-        LeftOutReport { call: call.clone(), count: *count, bytes: *bytes, total_s: seconds(*ns) }
-    }
-}
-
-fn write_left_out(out: &mut String, left_out: &[LeftOutReport]) -> fmt::Result {
+fn write_left_out(out: &mut String, left_out: &[LeftOutSeconds]) -> fmt::Result {
     if left_out.is_empty() {
         return Ok(());
     }
@@ -139,7 +121,7 @@ fn write_left_out(out: &mut String, left_out: &[LeftOutReport]) -> fmt::Result {
     let names: Vec<&str> = left_out.iter().map(|one| one.call.as_str()).collect();
     writeln!(out, "{calls} calls of {} kinds are not replayed: {}", names.len(), names.join(", "))?;
     writeln!(out, "\n{:<24} {:>9} {:>15} {:>11}", "recorded, not replayed", "count", "bytes", "recorded s")?;
-    left_out.iter().try_for_each(|LeftOutReport { call, count, bytes, total_s }| {
-        writeln!(out, "{call:<24} {count:>9} {bytes:>15} {total_s:>11.6}")
+    left_out.iter().try_for_each(|LeftOutSeconds { call, count, bytes, s }| {
+        writeln!(out, "{call:<24} {count:>9} {bytes:>15} {s:>11.6}")
     })
 }

@@ -14,10 +14,10 @@ use crate::measure::Outcome;
 use crate::transport::polls;
 use balance::Balances;
 use calls::{CallReport, Distribution};
-use divergences::{DivergenceReport, LeftOutReport};
+use divergences::DivergenceReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use syn_plan::Plan;
+use syn_plan::{LeftOutSeconds, Plan};
 use threads::{ProcessReport, RankReport};
 use total::Totals;
 
@@ -42,7 +42,7 @@ pub struct Report {
     ranks: Vec<RankReport>,
     processes: Vec<ProcessReport>,
     calls: BTreeMap<String, CallReport>,
-    left_out: Vec<LeftOutReport>,
+    left_out: Vec<LeftOutSeconds>,
     lateness_us: Option<Distribution>,
     divergences: DivergenceReport,
     machine: MachineReport,
@@ -95,7 +95,7 @@ impl Report {
             ranks: threads::ranks(plan, outcomes),
             processes: threads::processes(plan, outcomes),
             calls: calls::calls(plan, outcomes),
-            left_out: about.left_out.iter().map(LeftOutReport::from).collect(),
+            left_out: about.left_out.iter().map(LeftOutSeconds::from).collect(),
             lateness_us: calls::lateness(args.mode, outcomes),
             divergences: DivergenceReport::of(replays),
             machine: MachineReport {

@@ -1,12 +1,11 @@
 //! Recorded against replayed, per rank and per process.
 
 use super::balance::Balances;
-use super::total::seconds;
 use crate::measure::Outcome;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use syn_plan::figures::change_percent;
+use syn_plan::figures::{change_percent, seconds};
 use syn_plan::{Balance, Plan, Thread};
 
 /// One rank; `rank` is absent for processes outside MPI.

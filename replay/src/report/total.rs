@@ -1,12 +1,7 @@
 //! Times of several replays and runs.
 
 use serde::Serialize;
-use syn_plan::figures::{change_percent, error_percent, median_ns, range_percent, spread_percent};
-
-/// Nanoseconds as seconds.
-pub fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
+use syn_plan::figures::{change_percent, error_percent, median_ns, range_percent, seconds, spread_percent};
 
 /// One number, or a list when it was repeated.
 #[derive(Clone, Debug, Serialize)]

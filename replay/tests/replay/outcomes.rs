@@ -179,7 +179,7 @@ fn what_the_plan_leaves_out_is_told() {
     let left_out = |call: &str, count| LeftOut { call: call.into(), count, bytes: 5, ns: 1_000_000 };
     draft.0.about.left_out = vec![left_out("sendto", 7), left_out("mmap", 2)];
     let replay = draft.replay(&[]);
-    let expected = serde_json::json!({"call": "sendto", "count": 7, "bytes": 5, "total_s": 0.001});
+    let expected = serde_json::json!({"call": "sendto", "count": 7, "bytes": 5, "s": 0.001});
     assert_eq!(replay.went_well()["left_out"][0], expected);
     let text = replay.text();
     for part in ["all 1 replayed operations came out", "9 calls of 2 kinds are not replayed: sendto, mmap"] {
