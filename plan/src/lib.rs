@@ -26,7 +26,7 @@ pub use file::{MAGIC, PlanError, VERSION};
 pub use folders::Folders;
 pub use io::Io;
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
-pub use steps::Steps;
+pub use steps::{Counted, Steps};
 
 use serde::{Deserialize, Serialize};
 

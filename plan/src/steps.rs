@@ -59,6 +59,22 @@ impl Steps {
         Unrolled { steps: Decoder { bytes: &self.bytes, end_ns: 0 }, repeat: None }
     }
 
+    /// Every step once, with how often it is done: for what would take too long step by step. Repeats do not appear
+    /// themselves.
+    pub fn counted(&self) -> impl Iterator<Item = Counted> + Clone + '_ {
+        let (mut repeat, mut left, mut count) = (0, 0, 0);
+        self.iter().filter_map(move |step| {
+            if let Op::Repeat { count: times, steps } = step.op {
+                (repeat, left, count) = (repeat + 1, steps, times);
+                return None;
+            }
+            let inside = left > 0;
+            left = left.saturating_sub(1);
+            let (repeat, times) = if inside { (repeat, count) } else { (0, 1) };
+            (times > 0).then_some(Counted { step, times, repeat })
+        })
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -70,6 +86,17 @@ impl Steps {
         let (whole, end_ns) = (decoder.bytes.is_empty(), decoder.end_ns);
         (whole && found == count).then_some(Steps { count, end_ns, bytes })
     }
+}
+
+/// A step, and how often it is done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counted {
+    /// As it is the first time.
+    pub step: Step,
+    /// How often, at least once.
+    pub times: u32,
+    /// Which repeat of the program it is in, from 1; 0 when in none.
+    pub repeat: u64,
 }
 
 impl FromIterator<Step> for Steps {

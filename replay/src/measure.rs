@@ -32,6 +32,11 @@ impl Latencies {
         self.0.saturating_record(ns);
     }
 
+    /// Counts a duration so many times.
+    pub fn record_times(&mut self, ns: u64, times: u64) {
+        self.0.saturating_record_n(ns, times);
+    }
+
     /// The duration that `percent` of all do not exceed, nanoseconds.
     pub fn percentile(&self, percent: f64) -> u64 {
         self.0.value_at_percentile(percent)
@@ -87,22 +92,31 @@ pub struct Class {
 }
 
 impl Class {
+    /// Counts an operation so many times, as [`Class::record`] does once.
+    pub fn record_times(&mut self, took_ns: u64, result: i64, moves_bytes: bool, times: u64) {
+        self.total_ns = self.total_ns.saturating_add(took_ns.saturating_mul(times));
+        self.latencies.record_times(took_ns, times);
+        if moves_bytes && result > 0 {
+            self.bytes = self.bytes.saturating_add((result as u64).saturating_mul(times));
+        }
+    }
+
     /// Counts an operation that took `took_ns` and had `result`: bytes moved, or a negated errno.
     #[inline]
     pub fn record(&mut self, took_ns: u64, result: i64, moves_bytes: bool) {
-        self.total_ns += took_ns;
+        self.total_ns = self.total_ns.saturating_add(took_ns);
         self.latencies.record(took_ns);
         if moves_bytes && result > 0 {
-            self.bytes += result as u64;
+            self.bytes = self.bytes.saturating_add(result as u64);
         }
     }
 
     /// Counts what `other` has counted.
     pub fn add(&mut self, other: &Class) {
-        self.bytes += other.bytes;
-        self.total_ns += other.total_ns;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
         self.latencies.add(&other.latencies);
-        self.divergent += other.divergent;
+        self.divergent = self.divergent.saturating_add(other.divergent);
     }
 }
 
@@ -183,5 +197,26 @@ mod tests {
         let map = classes.into_map();
         assert_eq!((map["write"].bytes, map["write"].total_ns, map["write"].latencies.count()), (9, 10, 2));
         assert_eq!(map["lseek"].bytes, 0);
+    }
+
+    /// The figures of a plan may be of any size.
+    #[test]
+    fn sums_stop_at_the_largest_number() {
+        let mut class = Class::default();
+        for _ in 0..3 {
+            class.record(u64::MAX, i64::MAX, true);
+        }
+        class.record_times(u64::MAX, i64::MAX, true, u64::MAX);
+        class.add(&class.clone());
+        assert_eq!((class.bytes, class.total_ns, class.latencies.count()), (u64::MAX, u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn many_times_is_as_often_once() {
+        let (mut one, mut other) = (Class::default(), Class::default());
+        (0..7).for_each(|_| one.record(50, 9, true));
+        other.record_times(50, 9, true, 7);
+        assert_eq!((one.bytes, one.total_ns), (other.bytes, other.total_ns));
+        assert_eq!(one.latencies.0, other.latencies.0);
     }
 }

@@ -174,4 +174,7 @@ fn repeats_unroll_with_their_times() {
     let expected = [(0, 5), (20, 1), (30, 2), (120, 1), (130, 2), (220, 1), (230, 2), (400, 7)];
     assert_eq!(unrolled, expected);
     assert_eq!(steps.len(), 7);
+    let counted: Vec<(u64, u32, u64)> =
+        steps.counted().map(|counted| (counted.step.start_ns, counted.times, counted.repeat)).collect();
+    assert_eq!(counted, [(0, 1, 0), (20, 3, 1), (30, 3, 1), (400, 1, 0)]);
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use syn_plan::figures::seconds;
-use syn_plan::{Op, Plan};
+use syn_plan::{Counted, Op, Plan};
 
 /// One call class.
 #[derive(Debug, Serialize)]
@@ -35,12 +35,7 @@ pub struct Distribution {
 
 /// By the name of the class.
 pub fn calls(plan: &Plan, outcomes: &[Outcome]) -> BTreeMap<String, CallReport> {
-    let mut recorded: BTreeMap<&str, Class> = BTreeMap::new();
-    for step in plan.programs.iter().flat_map(|program| program.steps.unrolled()) {
-        if let Op::Io { call, result } = step.op {
-            recorded.entry(call.name()).or_default().record(step.took_ns, result, moves_bytes(&call));
-        }
-    }
+    let mut recorded = recorded(plan);
     let mut replayed: BTreeMap<&str, Class> = BTreeMap::new();
     for (name, class) in outcomes.iter().flat_map(|outcome| &outcome.classes) {
         replayed.entry(name).or_default().add(class);
@@ -57,6 +52,18 @@ pub fn calls(plan: &Plan, outcomes: &[Outcome]) -> BTreeMap<String, CallReport> 
         (name.to_owned(), report)
     };
     replayed.into_iter().map(report).collect()
+}
+
+/// What the plan says of each class.
+fn recorded(plan: &Plan) -> BTreeMap<&'static str, Class> {
+    let mut recorded: BTreeMap<&str, Class> = BTreeMap::new();
+    for Counted { step, times, .. } in plan.programs.iter().flat_map(|program| program.steps.counted()) {
+        if let Op::Io { call, result } = step.op {
+            let class = recorded.entry(call.name()).or_default();
+            class.record_times(step.took_ns, result, moves_bytes(&call), times.into());
+        }
+    }
+    recorded
 }
 
 /// How late operations were issued; in the open model only.
@@ -100,4 +107,29 @@ pub fn write(out: &mut String, calls: &BTreeMap<String, CallReport>) -> fmt::Res
             call.count, call.bytes, late.p50, late.p95, late.p99, late.max
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use syn_plan::{Balance, Io, Program, Step, Thread};
+
+    /// Such a plan could not be replayed in a lifetime, but must not keep the report from ending.
+    #[test]
+    fn a_long_repeat_is_counted_in_one_go() {
+        let step = |took_ns, op| Step { start_ns: 0, took_ns, op };
+        let write = Op::Io { call: Io::Write { handle: 0, bytes: 8 }, result: 8 };
+        let steps = [step(0, Op::Repeat { count: u32::MAX, steps: 1 }), step(5, write), step(7, write)];
+        let thread = Thread { process: 0, rank: None, pid: 1, tid: 1, ends_with_process: false };
+        let program = Program {
+            thread,
+            balance: Balance::default(),
+            steps: steps.into_iter().cycle().take(600_000).collect(),
+        };
+        let plan = Plan { programs: vec![program], ..Plan::default() };
+        let (repeated, class) = (200_000 * u64::from(u32::MAX), &recorded(&plan)["write"]);
+        assert_eq!(class.latencies.count(), repeated + 200_000);
+        assert_eq!(class.total_ns, 5 * repeated + 7 * 200_000);
+        assert_eq!(class.bytes, 8 * (repeated + 200_000));
+    }
 }

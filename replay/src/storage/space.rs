@@ -2,29 +2,35 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use syn_plan::{FileId, HandleId, Initial, Io, Op, Plan, Step};
+use syn_plan::{Counted, FileId, HandleId, Initial, Io, Op, Plan};
 
 const TRUNCATES: i32 = 0o1000;
 const APPENDS: i32 = 0o2000;
 /// `RENAME_NOREPLACE`.
 const NO_REPLACE: u32 = 1;
 
-/// The most bytes that the files of `plan` take at one time, when its steps happen in the recorded order.
+/// Which repeat a step is in: its program, and the number there; 0 when in none.
+type Repeat = (usize, u64);
+
+/// The most bytes that the files of `plan` take at one time, when its steps happen in the recorded order. The steps of a
+/// repeat are looked at once, as if each were done as often as the repeat says before the next one: in between there may
+/// be less.
 pub fn needed_bytes(plan: &Plan) -> u64 {
     let mut disk = Disk::before(plan);
-    let mut programs: Vec<_> = plan.programs.iter().map(|program| program.steps.unrolled()).collect();
+    let mut programs: Vec<_> = plan.programs.iter().map(|program| program.steps.counted()).collect();
     let mut next: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    let mut steps: Vec<Option<Step>> = programs.iter_mut().map(Iterator::next).collect();
-    next.extend(
-        steps.iter().enumerate().filter_map(|(index, step)| step.map(|step| Reverse((step.start_ns, index)))),
-    );
+    let mut steps: Vec<Option<Counted>> = programs.iter_mut().map(Iterator::next).collect();
+    let due =
+        |counted: Option<Counted>, index| counted.map(|counted| Reverse((counted.step.start_ns, index)));
+    next.extend(steps.iter().enumerate().filter_map(|(index, &counted)| due(counted, index)));
     while let Some(Reverse((_, index))) = next.pop() {
-        let Some(step) = steps[index] else { continue };
+        let Some(Counted { step, times, repeat }) = steps[index] else { continue };
         if let Op::Io { call, result: result @ 0.. } = step.op {
+            (disk.repeat, disk.times) = ((index, repeat), times.into());
             disk.apply(plan.programs[index].thread.process, call, result as u64);
         }
         steps[index] = programs[index].next();
-        next.extend(steps[index].map(|step| Reverse((step.start_ns, index))));
+        next.extend(due(steps[index], index));
     }
     u64::try_from(disk.peak).unwrap_or(u64::MAX)
 }
@@ -34,6 +40,8 @@ pub fn needed_bytes(plan: &Plan) -> u64 {
 struct Extent {
     bytes: u128,
     written: u128,
+    /// The repeat that cut it last: each iteration does.
+    cut_in: Repeat,
 }
 
 impl Extent {
@@ -47,6 +55,8 @@ struct Position {
     file: FileId,
     offset: u128,
     appends: bool,
+    /// The repeat that has set it last: each iteration does.
+    set_in: Repeat,
 }
 
 struct Disk {
@@ -54,6 +64,9 @@ struct Disk {
     handles: HashMap<(u32, HandleId), Position>,
     taken: u128,
     peak: u128,
+    /// Of the present step.
+    repeat: Repeat,
+    times: u128,
 }
 
 impl Disk {
@@ -62,11 +75,14 @@ impl Disk {
             Initial::Regular { bytes } => u128::from(bytes),
             Initial::Absent | Initial::Directory => 0,
         };
-        let files =
-            plan.files.iter().map(|file| size(file.initial)).map(|bytes| Extent { bytes, written: bytes });
+        let files = plan.files.iter().map(|file| size(file.initial)).map(|bytes| Extent {
+            bytes,
+            written: bytes,
+            ..Extent::default()
+        });
         let files: Vec<Extent> = files.collect();
         let taken = files.iter().map(|file| file.taken()).sum();
-        Disk { files, handles: HashMap::new(), taken, peak: taken }
+        Disk { files, handles: HashMap::new(), taken, peak: taken, repeat: (0, 0), times: 1 }
     }
 
     fn change(&mut self, file: FileId, change: impl FnOnce(&mut Extent)) {
@@ -77,15 +93,23 @@ impl Disk {
         self.peak = self.peak.max(self.taken);
     }
 
-    fn write(&mut self, file: FileId, offset: u128, bytes: u128) {
+    fn write(&mut self, file: FileId, end: u128, bytes: u128) {
+        let written = bytes * self.times;
         self.change(file, |extent| {
-            extent.bytes = extent.bytes.max(offset + bytes);
-            extent.written += bytes;
+            extent.bytes = extent.bytes.max(end);
+            extent.written += written;
         });
     }
 
+    /// How often iterations go on from where the one before was; not if each goes back to the same place first.
+    fn times_from(&self, put_back_in: Repeat) -> u128 {
+        if put_back_in == self.repeat && self.repeat.1 > 0 { 1 } else { self.times }
+    }
+
     fn cut(&mut self, file: FileId, bytes: u64) {
+        let repeat = self.repeat;
         self.change(file, |extent| {
+            extent.cut_in = repeat;
             extent.bytes = bytes.into();
             extent.written = extent.written.min(bytes.into());
         });
@@ -93,44 +117,54 @@ impl Disk {
 
     fn apply(&mut self, process: u32, call: Io, result: u64) {
         let position = |handle| self.handles.get(&(process, handle)).copied();
+        let set_in = self.repeat;
         match call {
             Io::Open { file, handle, flags, .. } => {
                 if flags & TRUNCATES != 0 {
                     self.cut(file, 0);
                 }
-                let position = Position { file, offset: 0, appends: flags & APPENDS != 0 };
+                let position = Position { file, offset: 0, appends: flags & APPENDS != 0, set_in };
                 self.handles.insert((process, handle), position);
             }
             Io::Inherit { file, handle, flags, offset } => {
-                let position = Position { file, offset: offset.into(), appends: flags & APPENDS != 0 };
+                let position =
+                    Position { file, offset: offset.into(), appends: flags & APPENDS != 0, set_in };
                 self.handles.insert((process, handle), position);
             }
             Io::Dup { handle, new } => {
                 if let Some(position) = position(handle) {
-                    self.handles.insert((process, new), position);
+                    self.handles.insert((process, new), Position { set_in, ..position });
                 }
             }
-            Io::Seek { handle, offset } => self.move_to(process, handle, offset.into()),
+            Io::Seek { handle, offset } => {
+                if let Some(position) = self.handles.get_mut(&(process, handle)) {
+                    (position.offset, position.set_in) = (offset.into(), set_in);
+                }
+            }
             Io::Read { handle, .. } => {
                 if let Some(from) = position(handle) {
-                    self.move_to(process, handle, from.offset + u128::from(result));
+                    let moved = u128::from(result) * self.times_from(from.set_in);
+                    self.move_to(process, handle, from.offset + moved);
                 }
             }
             Io::Write { handle, .. } => {
                 if let Some(to) = position(handle) {
-                    let offset = if to.appends { self.files[to.file as usize].bytes } else { to.offset };
-                    self.write(to.file, offset, result.into());
-                    self.move_to(process, handle, offset + u128::from(result));
+                    let file = &self.files[to.file as usize];
+                    let (offset, put_back_in) =
+                        if to.appends { (file.bytes, file.cut_in) } else { (to.offset, to.set_in) };
+                    let end = offset + u128::from(result) * self.times_from(put_back_in);
+                    self.write(to.file, end, result.into());
+                    self.move_to(process, handle, end);
                 }
             }
             Io::WriteAt { handle, offset, .. } => {
                 if let Some(to) = position(handle) {
-                    self.write(to.file, offset.into(), result.into());
+                    self.write(to.file, u128::from(offset) + u128::from(result), result.into());
                 }
             }
             Io::Allocate { handle, offset, bytes, .. } => {
                 if let Some(to) = position(handle) {
-                    self.write(to.file, offset.into(), bytes.into());
+                    self.write(to.file, u128::from(offset) + u128::from(bytes), bytes.into());
                 }
             }
             Io::Ftruncate { handle, bytes } => {
@@ -160,10 +194,14 @@ impl Disk {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use syn_plan::{Balance, File, Program, Steps, Thread};
+    use syn_plan::{Balance, File, Program, Step, Steps, Thread};
 
     fn needed(initial: u64, calls: &[(Io, i64)]) -> u64 {
-        let step = |&(call, result)| Step { start_ns: 0, took_ns: 0, op: Op::Io { call, result } };
+        needed_by(initial, calls.iter().map(|&(call, result)| Op::Io { call, result }))
+    }
+
+    fn needed_by(initial: u64, ops: impl IntoIterator<Item = Op>) -> u64 {
+        let step = |op| Step { start_ns: 0, took_ns: 0, op };
         let thread = Thread { process: 0, rank: None, pid: 1, tid: 1, ends_with_process: false };
         let file = |path: &str, bytes| File { path: path.into(), initial: Initial::Regular { bytes } };
         needed_bytes(&Plan {
@@ -171,7 +209,7 @@ mod tests {
             programs: vec![Program {
                 thread,
                 balance: Balance::default(),
-                steps: calls.iter().map(step).collect::<Steps>(),
+                steps: ops.into_iter().map(step).collect::<Steps>(),
             }],
             ..Plan::default()
         })
@@ -199,5 +237,41 @@ mod tests {
         assert_eq!(needed(0, &calls), 50);
         let calls = [open(0, 1), write(0), (Io::Rename { from: 0, to: 1 }, 0), open(0, 1), write(0)];
         assert_eq!(needed(0, &calls), 100);
+    }
+
+    /// Needed by `calls` before and `body` so often, and the same step by step.
+    fn repeated(calls: &[(Io, i64)], count: u32, body: &[(Io, i64)]) -> (u64, u64) {
+        let io = |&(call, result): &(Io, i64)| Op::Io { call, result };
+        let once: Vec<Op> = body.iter().map(io).collect();
+        let repeat = Op::Repeat { count, steps: body.len() as u32 };
+        let before = calls.iter().map(io);
+        let short = needed_by(0, before.clone().chain([repeat]).chain(once.clone()));
+        let long = needed_by(0, before.chain((0..count).flat_map(|_| once.clone())));
+        (short, long)
+    }
+
+    #[test]
+    fn repeats_take_what_their_iterations_take() {
+        let write = |bytes| (Io::Write { handle: 0, bytes }, bytes as i64);
+        let same = |calls: &[(Io, i64)], body: &[(Io, i64)], bytes| {
+            assert_eq!(repeated(calls, 20, body), (bytes, bytes), "{calls:?}, then {body:?}");
+        };
+        same(&[open(0, 1)], &[write(10)], 200);
+        same(&[open(0, 1)], &[write(10), (Io::Fsync { handle: 0 }, 0), write(5)], 300);
+        same(&[open(0, 1)], &[(Io::Seek { handle: 0, offset: 7 }, 0), write(10)], 17);
+        same(&[], &[open(0, 1 | TRUNCATES), write(10), write(10)], 20);
+        same(&[], &[open(0, 1 | APPENDS), write(10)], 200);
+        same(&[], &[open(0, 1 | APPENDS | TRUNCATES), write(10)], 10);
+        same(&[open(0, 2)], &[(Io::WriteAt { handle: 0, bytes: 10, offset: 5 }, 10)], 15);
+        same(&[open(0, 2)], &[], 0);
+    }
+
+    #[test]
+    fn a_repeat_without_end_is_looked_at_once() {
+        let write = Op::Io { call: Io::Write { handle: 0, bytes: 1 << 40 }, result: 1 << 40 };
+        let repeats = [Op::Repeat { count: u32::MAX, steps: 1 }, write].into_iter().cycle().take(600_000);
+        let open = Op::Io { call: open(0, 1).0, result: 0 };
+        assert_eq!(needed_by(0, [open].into_iter().chain(repeats)), u64::MAX);
+        assert_eq!(needed_by(0, [open, Op::Repeat { count: u32::MAX, steps: 1 }, Op::Sleep { ns: 1 }]), 0);
     }
 }
