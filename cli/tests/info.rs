@@ -32,6 +32,22 @@ fn a_whole_run_is_complete() {
     assert_eq!(of("launcher"), [true, false, false]);
 }
 
+/// A damaged trace may say anything.
+#[test]
+fn times_of_any_length_have_a_sum() {
+    const LONG_NS: u64 = 8_000_000_000_000_000_000;
+    let folder = Folder::new();
+    for pid in [100, 101] {
+        let craft = Craft::new(pid, pid).process_start("/bin/app", "/", "app");
+        let craft = craft.cpu(Some(LONG_NS), Some(LONG_NS));
+        folder.add(&craft.call(Call::Sync, LONG_NS, LONG_NS, 0, &[], &[], &[]));
+    }
+    let info = &json_on("info", folder.path()).json()[0];
+    for part in ["work_s", "calls_s"] {
+        assert!(info["balance"][part].as_f64().unwrap() > 1.5e10, "{info}");
+    }
+}
+
 #[test]
 fn the_screen_names_what_ran() {
     let screen = on("info", whole_run().path()).code(0).out;

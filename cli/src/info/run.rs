@@ -73,7 +73,7 @@ impl Info {
                 all += balance;
             }
         }
-        let elapsed_ns = run.application_span_ns().map_or(0, |(start, end)| end - start);
+        let elapsed_ns = run.application_span_ns().map_or(0, |(start, end)| end.saturating_sub(start));
         Info {
             balance: Seconds::from(&all),
             doubt: run_balance::too_much(run, &all, elapsed_ns),

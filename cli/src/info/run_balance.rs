@@ -76,7 +76,7 @@ impl Seconds {
 
 /// Says so when more was computed than the processors could have done.
 pub fn too_much(run: &Run, balance: &Balance, elapsed_ns: u64) -> Option<String> {
-    let (count, work_ns) = (run.processors(), balance.work_ns + balance.calls_ns);
+    let (count, work_ns) = (run.processors(), balance.work_ns.saturating_add(balance.calls_ns));
     is_too_much_work(work_ns, elapsed_ns, count).then(|| {
         format!(
             "{:.3} s of CPU time in {:.3} s on {count} processors cannot be: the times of this run are not to be trusted",
