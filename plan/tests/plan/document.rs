@@ -73,7 +73,6 @@ fn every_field_of_the_head_has_its_row() {
     let heads = [
         ("About", serde_json::to_value(&plan.about)),
         ("File", serde_json::to_value(&plan.files[0])),
-        ("LeftOut", serde_json::to_value(&plan.about.left_out[0])),
         ("Attribute", serde_json::to_value(plan.attributes[0])),
         ("Edge", serde_json::to_value(plan.edges[0])),
         ("Thread", serde_json::to_value(&plan.programs[0].thread)),
