@@ -54,25 +54,17 @@ impl Unreplayed {
         } else if let Some(bytes) = asked_for(seen).filter(|_| in_scope()) {
             self.asynchronous_bytes = self.asynchronous_bytes.saturating_add(bytes);
         }
-        self.count(seen, touched, file, scope, stdio_is_opaque);
-    }
-
-    fn count(
-        &mut self,
-        seen: &Seen<'_>,
-        touched: &Touched,
-        file: Option<&OpenFile>,
-        scope: &Scope,
-        stdio_is_opaque: bool,
-    ) {
-        let event = seen.event;
-        let is_again = event.call == Call::Repeats;
-        let kind = if is_again {
+        let call = seen.event.call;
+        let kind = if call == Call::Repeats {
             self.before.get(&seen.thread).copied()
         } else {
-            stands_for_itself(event.call, stdio_is_opaque)
-                .then(|| (event.call, on(event, touched, file, scope)))
+            stands_for_itself(call, stdio_is_opaque)
+                .then(|| (call, on(seen.event, touched, file, scope)))
         };
+        self.count(seen, kind);
+    }
+
+    fn count(&mut self, seen: &Seen<'_>, kind: Option<Kind>) {
         let Some(kind) = kind else {
             // What repeats this is not counted either.
             self.before.remove(&seen.thread);
@@ -80,7 +72,8 @@ impl Unreplayed {
         };
         self.before.insert(seen.thread, kind);
         let total = self.calls.entry(kind).or_default();
-        total.count = total.count.saturating_add(if is_again { event.numbers[0].max(0) as u64 } else { 1 });
+        let times = if seen.event.call == Call::Repeats { seen.event.numbers[0].max(0) as u64 } else { 1 };
+        total.count = total.count.saturating_add(times);
         total.bytes = total.bytes.saturating_add(bytes(seen));
         total.ns = total.ns.saturating_add(seen.end_ns.saturating_sub(seen.start_ns));
     }
