@@ -1,9 +1,8 @@
 //! What an MPI call costs its own thread, apart from waiting: packing, copying, protocol.
 //!
 //! The own cost of a call is the time from the last moment it waited for (or its entry) to its return, where the thread
-//! kept its processor all the while. On a machine with more ranks than processors others hold the time until the waiting
-//! thread got a processor, too, which a replay will have by itself. Their own cost is what is usual for their class among
-//! those that kept it.
+//! kept its processor all the while. Other calls also contain the time until the woken thread got a processor, which a
+//! replay has by itself. Their own cost is what is usual for their class among those that kept it.
 
 use crate::dependency::Stage;
 use crate::mpi::{CallLog, Class, TimedCall};

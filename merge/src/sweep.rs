@@ -84,7 +84,7 @@ struct Source<'a> {
 impl Source<'_> {
     /// The first record inside the present one. A call is recorded after those that were made inside it.
     fn first_inside(&mut self) -> u32 {
-        // What came again came where it had come before; its record does not say so.
+        // A `repeats` record does not say that it is inside a call: it is where the record before it is.
         let again_inside = self.event.call == Call::Repeats && self.was_inner;
         self.was_inner = again_inside || self.event.has(record::INNER);
         if self.was_inner {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 8 | magic `SYNPLAN\n` |
 //! | 4 | version, little endian |
-//! | section | the head in postcard's wire format: about, files, attributes, edges, threads with their balances and step counts |
+//! | section | the head in postcard's wire format: about, files, names, attributes, edges, threads with their balances and step counts |
 //! | section, one per thread | its steps, see [`crate::Steps`] |
 //!
 //! A section is its length (8 bytes, little endian), the CRC-32 of its bytes (4 bytes, little endian), its bytes.

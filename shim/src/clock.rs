@@ -8,7 +8,7 @@ use syn_trace::header::{self, ClockPair};
 /// Where the kernel does not tell whether the thread kept its processor, stretches at least this long get a reading of its
 /// CPU clock (a system call of about 0.6 µs).
 const LONG_NS: u64 = 64_000;
-/// Readings are at least so far apart.
+/// Readings are at least so far apart, at 2 ticks per ns.
 const RARELY_NS: u64 = 50_000;
 /// Record times are in units of 2^3 ticks: about 3 ns at 2.5 GHz.
 const TSC_SHIFT: u32 = 3;

@@ -56,7 +56,7 @@ pub fn go_on() {
     for_each(|header| header.end_ticks.store(0, Ordering::Relaxed));
 }
 
-/// Places that somebody else has marked are passed over: that is for a handler that has interrupted this.
+/// A place that is marked is skipped: a handler may have interrupted this loop.
 fn for_each(action: impl Fn(&Header)) {
     for place in &PLACES {
         let header = place.load(Ordering::Acquire);

@@ -201,7 +201,7 @@ fn may_read_clocks(state: &State) -> bool {
 /// The frame of the hook that encloses this one, 0 if it is only a leftover.
 #[cold]
 fn outer_frame(state: &mut State, frame: usize) -> usize {
-    // A record that is being written may be a handler's whom nobody announced: then guesses will not do.
+    // A signal handler that was not hooked may have interrupted the writing: only a certain answer counts.
     if state.encoding.load(Ordering::Relaxed) {
         if state.is_certainly_stale(state.frame, frame) {
             state.give_up_record();

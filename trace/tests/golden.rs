@@ -1,5 +1,5 @@
-//! The format does not change by accident: the golden file of each version is read as it always was, and what the
-//! encoder writes today is the golden file of today's version, byte for byte.
+//! The format does not change by accident: the golden file of today's version is read as it always was, and what the
+//! encoder writes today is that file, byte for byte. Files of earlier versions are not read.
 //!
 //! `SYN_BLESS=1 cargo test -p syn-trace --test golden` writes both anew, before the first release of a version.
 

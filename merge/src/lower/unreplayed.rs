@@ -24,7 +24,7 @@ struct Total {
 /// What is left out, counted.
 #[derive(Debug, Default)]
 pub struct Unreplayed {
-    /// Bytes present and bytes written. What is told of a mapping again counts from its beginning again.
+    /// Bytes present and bytes written. Each `pages-touched` record of a mapping counts since the mapping was made.
     mapped: BTreeMap<Mapping, (u64, u64)>,
     asynchronous_bytes: u64,
     cloned_bytes: u64,

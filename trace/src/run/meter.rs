@@ -2,7 +2,7 @@
 //!
 //! A thread's records cut its time into *segments*: between two calls, in a call, and between the records inside a call.
 //! Of a segment in which the thread kept its processor the CPU time is its length. Where the thread lost its processor
-//! the CPU clock was read at the end of the segment, or, to keep readings rare, a little later: at most some 50 µs. A reading
+//! the CPU clock was read at the end of the segment, or, to keep readings rare, a little later. A reading
 //! covers everything since the one before: what it leaves is shared by the segments that lost their processor, by their
 //! lengths. So the CPU times of all segments together are what the clock said.
 //!
