@@ -78,6 +78,8 @@ pub struct State {
     pub mpi_frame: usize,
     /// That call; of a state that is new (all zero), none.
     pub mpi_span: Span,
+    /// The `vfork` under way, as long as its child has this thread's memory.
+    pub vfork_span: Span,
     /// Hooks that signals have interrupted.
     pub interruptions: Interruptions,
     /// True while a record is being written.

@@ -58,8 +58,7 @@ impl Unreplayed {
         let kind = if call == Call::Repeats {
             self.before.get(&seen.thread).copied()
         } else {
-            stands_for_itself(call, stdio_is_opaque)
-                .then(|| (call, on(seen.event, touched, file, scope)))
+            stands_for_itself(call, stdio_is_opaque).then(|| (call, on(seen.event, touched, file, scope)))
         };
         self.count(seen, kind);
     }

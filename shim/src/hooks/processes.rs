@@ -95,10 +95,12 @@ pub unsafe extern "C" fn __vfork() -> pid_t {
 
 unsafe extern "C" fn before_vfork() {
     if let Some(span) = span::enter(Call::Vfork, 0) {
-        // SAFETY: this thread's state; the span ends here, the record is written when the parent goes on.
-        unsafe { (*span.state()).suppressed_by = thread::VFORK_CHILD };
+        // SAFETY: this thread's state; the record is written when the parent goes on.
+        unsafe {
+            (*span.state()).suppressed_by = thread::VFORK_CHILD;
+            (*span.state()).vfork_span = span;
+        }
         note_path_in_child(b"");
-        span.forget();
     }
 }
 
@@ -221,13 +223,12 @@ unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
     unsafe {
         if tls::is_state(state) && (*state).suppressed_by == thread::VFORK_CHILD {
             (*state).suppressed_by = (*state).resting;
-            if let Some(mut span) = span::enter(Call::Vfork, 0) {
-                span.returned();
-                let failed = result < 0;
-                span.record(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
-                record_exec_of_child(&mut span, result);
-                span.forget();
-            }
+            let mut span = (*state).vfork_span;
+            span.returned();
+            let failed = result < 0;
+            span.record(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
+            record_exec_of_child(&mut span, result);
+            span.forget();
         }
         if result < 0 {
             *libc::__errno_location() = -result;
