@@ -182,9 +182,12 @@ fn assemble(
     };
     let mut programs = lowered.programs;
     let processes = processes_by_rank(base, connected);
+    let cpu_before = base.run.cpu_before();
     for (number, &(rank, process)) in (0u32..).zip(&processes) {
         let owner = &base.run.processes[process];
-        plan.about.left_out_threads.extend(left_out_threads(&base.run, connected, number, process));
+        let launched_ns = cpu_before[process].1;
+        let left_out = left_out_threads(&base.run, connected, number, process, launched_ns);
+        plan.about.left_out_threads.extend(left_out);
         for &thread in owner.threads.iter().filter(|&&thread| connected.in_plan[thread]) {
             let (steps, balance) = std::mem::take(&mut programs[thread]);
             let (tid, ends_with_process) =
@@ -196,8 +199,19 @@ fn assemble(
     (plan, processes.len())
 }
 
-/// Threads of a process, which is `number` in the plan, that are not part of the plan.
-fn left_out_threads(run: &Run, connected: &Connected, number: u32, process: usize) -> Option<LeftOutThreads> {
+/// Threads of a process, which is `number` in the plan, that are not part of the plan: also that of a launcher which has
+/// become this program. `launched_ns` is the CPU time of the images before it.
+fn left_out_threads(
+    run: &Run,
+    connected: &Connected,
+    number: u32,
+    process: usize,
+    launched_ns: u64,
+) -> Option<LeftOutThreads> {
+    let image = |process: usize| (run.processes[process].boot_id, run.processes[process].pid);
+    let before = (0..process).rev().find(|&before| image(before) == image(process));
+    let launcher = before.is_some_and(|before| run.processes[before].process_only) && launched_ns > 0;
+    let first = if launcher { (1, launched_ns) } else { (0, 0) };
     let threads = run.processes[process].threads.iter().filter(|&&thread| !connected.in_plan[thread]);
     let cpu_ns = |&thread: &usize| {
         // A first thread may have been another image's: such a thread is never left out.
@@ -205,7 +219,7 @@ fn left_out_threads(run: &Run, connected: &Connected, number: u32, process: usiz
         thread.balance(thread.trace.header().start_cpu_ns).cpu_ns()
     };
     let (count, cpu_ns) =
-        threads.map(cpu_ns).fold((0, 0_u64), |(count, sum), ns| (count + 1, sum.saturating_add(ns)));
+        threads.map(cpu_ns).fold(first, |(count, sum), ns| (count + 1, sum.saturating_add(ns)));
     (count > 0).then_some(LeftOutThreads { process: number, threads: count, cpu_ns })
 }
 

@@ -75,7 +75,8 @@ pub struct LeftOut {
     pub ns: u64,
 }
 
-/// Threads of a process that became no program.
+/// Threads of a process that became no program: those that libraries made for themselves, and that of the launcher which the
+/// process was before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOutThreads {
     /// Which process of the plan.
