@@ -2,7 +2,7 @@
 
 use crate::args::{Args, Mode};
 use crate::burn;
-use crate::clock::{now_ns, thread_cpu_ns};
+use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns};
 use crate::io::{Buffers, Handles, Target};
 use crate::process::ProcessEnd;
 use crate::program::Runner;
@@ -20,6 +20,9 @@ const PROBE_STEPS: u64 = 2000;
 const PROBE_ROUNDS: usize = 30;
 /// Readings of the CPU clock in a round.
 const READINGS: u32 = 100;
+/// Sleeps after which it is known what waking up takes, and how long they are: as short waits for another process are.
+const SLEEPS: usize = 41;
+const SLEEP_NS: u64 = 50_000;
 
 /// How fast this machine is.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +33,8 @@ pub struct Machine {
     pub step_cost_ns: f64,
     /// What a reading of the CPU clock takes, nanoseconds.
     pub reading_ns: f64,
+    /// How much later than asked for a sleep ends, nanoseconds.
+    pub wake_ns: f64,
 }
 
 impl Machine {
@@ -42,7 +47,7 @@ impl Machine {
         let iterations_per_ns =
             burn::calibrate(programs.clamp(1, cores)).context("cannot measure the speed of this machine")?;
         let step_cost_ns = step_cost().context("cannot measure the cost of a step")?;
-        Ok(Machine { iterations_per_ns, step_cost_ns, reading_ns: reading() })
+        Ok(Machine { iterations_per_ns, step_cost_ns, reading_ns: reading(), wake_ns: wake() })
     }
 }
 
@@ -102,7 +107,7 @@ fn step_cost() -> anyhow::Result<f64> {
     let steps: Steps = (0..PROBE_STEPS).map(step).collect();
     let program = Program { thread, balance: Balance::default(), steps };
     let plan = Plan { programs: vec![program], ..Plan::default() };
-    let machine = Machine { iterations_per_ns: 0.0, step_cost_ns: 0.0, reading_ns: 0.0 };
+    let machine = Machine { iterations_per_ns: 0.0, step_cost_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
     let job = Job {
         plan: &plan,
         paths: &[],
@@ -137,4 +142,17 @@ fn reading() -> f64 {
         now_ns() - before
     };
     (0..PROBE_ROUNDS).map(round).min().unwrap_or(0) as f64 / f64::from(READINGS)
+}
+
+/// How late a short sleep ends, nanoseconds: the median.
+fn wake() -> f64 {
+    let _exact = ExactSleeps::begin();
+    let late = |_| {
+        let until = now_ns() + SLEEP_NS;
+        sleep_until(until);
+        now_ns() - until
+    };
+    let mut late: Vec<u64> = (0..SLEEPS).map(late).collect();
+    late.sort_unstable();
+    late[SLEEPS / 2] as f64
 }

@@ -19,6 +19,7 @@ pub mod args;
 mod burn;
 mod clock;
 mod divergence;
+mod idle;
 mod io;
 mod job;
 mod launch;

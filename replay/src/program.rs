@@ -4,6 +4,7 @@ use crate::args::Mode;
 use crate::burn::burn;
 use crate::clock::{sleep_as_application, sleep_until, thread_cpu_ns};
 use crate::divergence::Collector;
+use crate::idle::IdleTime;
 use crate::io::{Buffers, Target};
 use crate::job::Job;
 use crate::measure::{Classes, Latencies, Outcome, moves_bytes};
@@ -33,6 +34,7 @@ pub struct Runner<'a> {
     meter: Meter,
     /// What going from step to step has cost and has not yet been taken off the computation.
     debt_ns: f64,
+    idle: IdleTime,
     step: u64,
     classes: Classes,
     divergences: Collector,
@@ -64,6 +66,7 @@ impl<'a> Runner<'a> {
             buffers,
             meter: Meter::start(0),
             debt_ns: 0.0,
+            idle: IdleTime::new(job.machine.wake_ns),
             step: 0,
             classes: Classes::default(),
             divergences: Collector::new(number),
@@ -111,9 +114,11 @@ impl<'a> Runner<'a> {
                 Op::Compute { cpu_ns, idle_ns } => {
                     self.compute(cpu_ns);
                     if idle_ns > 0 {
-                        self.idle_until(self.meter.now_ns.saturating_add(idle_ns));
+                        self.idle(idle_ns, Part::Idle);
                     }
                 }
+                // It lasted as long as it did: until a point in time, or a signal.
+                Op::Sleep { ns } if ns == step.took_ns => self.idle(ns, Part::Sleep),
                 Op::Sleep { ns } => {
                     let deadline_ns = self.meter.now_ns.saturating_add(ns);
                     sleep_as_application(|| self.sleep_until(deadline_ns));
@@ -131,7 +136,8 @@ impl<'a> Runner<'a> {
                         self.meter.begin();
                         continue;
                     }
-                    self.meter.lap(Part::Wait(rule));
+                    let waited_ns = self.meter.lap(Part::Wait(rule));
+                    self.idle.waited(waited_ns);
                 }
                 Op::Io { call, result } => {
                     self.after_process += u64::from(over);
@@ -176,7 +182,7 @@ impl<'a> Runner<'a> {
     fn think(&mut self, think_ns: u64, work_ns: u64) {
         let until = self.meter.now_ns.saturating_add(think_ns);
         self.compute(work_ns.min(think_ns));
-        self.idle_until(until);
+        self.idle(until.saturating_sub(self.meter.now_ns), Part::Idle);
     }
 
     fn timed(&mut self, steps: &Steps, start_ns: u64) {
@@ -225,6 +231,17 @@ impl<'a> Runner<'a> {
         if self.cut { self.end.sleep_until(deadline_ns) } else { sleep_until(deadline_ns) }
     }
 
+    /// Lets as much time pass as in the recording, the thread's wake-up included.
+    fn idle(&mut self, ns: u64, part: Part) {
+        let asked_ns = self.idle.ask(ns);
+        if let Some(asked_ns) = asked_ns {
+            self.sleep_until(self.meter.now_ns.saturating_add(asked_ns));
+        }
+        let took_ns = self.meter.lap(part);
+        self.idle.passed(asked_ns, took_ns);
+    }
+
+    /// Sleeps to a point in time, for operations that are not to come before it.
     fn idle_until(&mut self, deadline_ns: u64) {
         if deadline_ns > self.meter.now_ns {
             self.sleep_until(deadline_ns);

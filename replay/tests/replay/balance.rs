@@ -58,8 +58,8 @@ fn each_part_is_where_it_belongs() {
     for part in ["work_s", "calls_cpu_s", "sleep_s", "unexplained_s"] {
         assert!(number(&busy[part]) > 0.0, "{part} in {busy}");
     }
-    // Sleeps are never shorter than asked for.
-    assert!(number(&busy["sleep_s"]) >= 0.002 && number(&busy["unexplained_s"]) >= 0.002, "{busy}");
+    // Sleeps are never shorter than asked for; idle time may be shorter by a wake-up (0.2 ms at most).
+    assert!(number(&busy["sleep_s"]) >= 0.002 && number(&busy["unexplained_s"]) >= 0.0018, "{busy}");
     assert_eq!(busy["explained_s"], serde_json::json!({}));
     assert!(number(&waiting["explained_s"]["collective"]) > 0.0, "{waiting}");
     for part in ["calls_cpu_s", "calls_wait_s", "sleep_s", "unexplained_s"] {
