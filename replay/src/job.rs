@@ -6,7 +6,7 @@ use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns};
 use crate::io::{Buffers, Handles, Target};
 use crate::process::ProcessEnd;
 use crate::program::Runner;
-use crate::storage::{BelowRoot, Root};
+use crate::storage::{Parents, Paths, Root};
 use crate::transport::{Nobody, polls};
 use anyhow::Context;
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
@@ -57,9 +57,11 @@ pub struct Job<'a> {
     /// What is replayed.
     pub plan: &'a Plan,
     /// Its files below the root, by number.
-    pub paths: &'a [BelowRoot],
+    pub paths: &'a Paths,
     /// Where.
     pub root: &'a Root,
+    /// Grows when a process changes what the path of a folder leads to; `None` where processes cannot tell each other.
+    pub generation: Option<&'a AtomicU64>,
     /// When operations are issued.
     pub mode: Mode,
     /// How fast the machine is.
@@ -75,12 +77,13 @@ impl<'a> Job<'a> {
     pub fn new(
         args: &Args,
         plan: &'a Plan,
-        paths: &'a [BelowRoot],
+        paths: &'a Paths,
         root: &'a Root,
+        generation: Option<&'a AtomicU64>,
         machine: Machine,
     ) -> Job<'a> {
         let polls = polls(plan, args.wait);
-        Job { plan, paths, root, mode: args.mode, machine, cpu_scale: args.cpu_scale, polls }
+        Job { plan, paths, root, generation, mode: args.mode, machine, cpu_scale: args.cpu_scale, polls }
     }
 
     /// The programs with these numbers, as one process with its own open files.
@@ -88,7 +91,8 @@ impl<'a> Job<'a> {
         let handles = Handles::for_programs(programs.iter().map(|&index| &self.plan.programs[index]));
         let (root, files, paths) = (self.root, &self.plan.files[..], self.paths);
         let names = &self.plan.names[..];
-        Target { root, files, paths, names, handles, direct_refused: AtomicU64::new(0) }
+        let parents = Parents::new(root, paths, self.generation);
+        Target { root, files, paths, parents, names, handles, direct_refused: AtomicU64::new(0) }
     }
 }
 
@@ -100,7 +104,10 @@ fn step_cost() -> anyhow::Result<f64> {
     let handles = Handles::with_room(1);
     handles.put(0, file.try_clone()?, 0)?;
     let direct_refused = AtomicU64::new(0);
-    let target = Target { root: &root, files: &[], paths: &[], names: &[], handles, direct_refused };
+    let paths = Paths::default();
+    let parents = Parents::new(&root, &paths, None);
+    let target =
+        Target { root: &root, files: &[], paths: &paths, parents, names: &[], handles, direct_refused };
     let call = Io::Seek { handle: 0, offset: 0 };
     let step = |number| Step { start_ns: number * 1000, took_ns: 200, op: Op::Io { call, result: 0 } };
     let thread = Thread { process: 0, rank: None, pid: 0, tid: 0, ends_with_process: false };
@@ -110,8 +117,9 @@ fn step_cost() -> anyhow::Result<f64> {
     let machine = Machine { iterations_per_ns: 0.0, step_cost_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
     let job = Job {
         plan: &plan,
-        paths: &[],
+        paths: &paths,
         root: &root,
+        generation: None,
         mode: Mode::Closed,
         machine,
         cpu_scale: 1.0,

@@ -43,8 +43,10 @@ use measure::Outcome;
 use progress::Progress;
 use report::Report;
 use std::io::Write;
-use storage::{BelowRoot, Folder};
+use std::sync::atomic::AtomicU64;
+use storage::{Folder, Paths};
 use syn_plan::Plan;
+use sys::shared::SharedSlice;
 
 /// Exit code: failed.
 const FAILED: u8 = 1;
@@ -121,7 +123,11 @@ fn stages(args: &Args, crew: &dyn Crew) -> anyhow::Result<u8> {
     crew.agree(crew.fits(&plan))?;
     let against = if crew.leads() { Application::of(&args.against, &plan) } else { Ok(None) };
     let against = agreed(crew, against)?;
-    let paths: Vec<BelowRoot> = plan.files.iter().map(|file| BelowRoot::new(&file.path)).collect();
+    let paths = Paths::of(&plan);
+    // Processes that share no memory cannot tell each other what they change.
+    let told = crew.shares_memory() || !paths.change();
+    let generation = agreed(crew, SharedSlice::<AtomicU64>::new(1))?;
+    let generation = told.then_some(&generation[0]);
     let needed = if crew.leads() { storage::needed_bytes(&plan) } else { 0 };
     let machine = agreed(crew, Machine::measure(crew.programs_here(&plan)))?;
     let progress = Progress::new(args.repeat.get(), crew.leads());
@@ -130,7 +136,7 @@ fn stages(args: &Args, crew: &dyn Crew) -> anyhow::Result<u8> {
         let keep = args.keep && number == args.repeat.get();
         let folder = folder(args, crew, &plan, needed, keep, &progress)?;
         progress.replaying(number);
-        let job = Job::new(args, &plan, &paths, &folder.root, machine);
+        let job = Job::new(args, &plan, &paths, &folder.root, generation, machine);
         replays.push(agreed(crew, crew.replay(&job))?);
         crew.agree(folder.remove())?;
     }

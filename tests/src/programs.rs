@@ -25,6 +25,7 @@ const WITHOUT_MPI: &[&str] = &[
     "interrupted",
     "libc_surface",
     "descriptors",
+    "metadata",
     "time/calls",
     "time/signals",
     "time/sync",

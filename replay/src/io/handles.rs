@@ -52,7 +52,7 @@ impl Handles {
             CLOSED => Err(Errno::BADF),
             // SAFETY: the descriptor was open when it was put here. Another thread of the recorded application may
             // have closed it in this moment, as it may in any program; then the kernel answers EBADF, or acts on
-            // another file beneath the root, since the descriptors that are not the plan's stay open all the time.
+            // another file beneath the root: of the descriptors that are not the plan's, only folders there are closed.
             descriptor => Ok(unsafe { BorrowedFd::borrow_raw(descriptor) }),
         }
     }

@@ -1,14 +1,16 @@
 //! Calls about permissions, owners, times, extended attributes and file systems.
 //!
-//! A path is opened beneath the root first, as no more than a place (`O_PATH`), so that no symbolic link leads out of it
-//! between the look-up and the call. Calls that do not take such a descriptor get its name in `/proc/self/fd`.
+//! Where the plan has no symbolic link, a call is about one name in an open folder and follows nothing. Elsewhere
+//! the path is opened beneath the root first, as no more than a place (`O_PATH`), so that no link leads out of it
+//! between the look-up and the call. Calls that do not take a descriptor get its name in `/proc/self/fd`.
 
 use super::Target;
-use super::perform::permissions;
-use rustix::fs::{self, AtFlags, Mode, OFlags, Timespec, Timestamps, XattrFlags};
-use rustix::io::Result;
+use super::perform::{permissions, status};
+use rustix::fs::{self, AtFlags, Mode, Timespec, Timestamps, XattrFlags};
+use rustix::io::{Errno, Result};
 use rustix::process::{getgid, getuid};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use syn_plan::{FileId, Io, NameId};
 
 /// The largest value of an extended attribute (`XATTR_SIZE_MAX`), and the longest list of names.
@@ -51,47 +53,88 @@ pub(super) fn on_handle(target: &Target<'_>, call: &Io) -> Option<Result<()>> {
 /// Calls on a path.
 pub(super) fn on_path(target: &Target<'_>, call: &Io) -> Result<()> {
     match *call {
-        Io::Chmod { file, mode, follow } => {
-            let place = place(target, file, follow)?;
-            fs::chmod(name(&place), permissions(mode))
-        }
+        Io::Chmod { file, mode, follow } => chmod(target, file, permissions(mode), follow),
         Io::Chown { file, follow } => {
-            let place = place(target, file, follow)?;
-            fs::chownat(place, c"", Some(getuid()), Some(getgid()), AtFlags::EMPTY_PATH)
+            let (user, group) = (Some(getuid()), Some(getgid()));
+            match target.entry(file, follow)? {
+                Some((parent, last)) => fs::chownat(parent, last, user, group, AtFlags::SYMLINK_NOFOLLOW),
+                None => fs::chownat(target.place(file, follow)?, c"", user, group, AtFlags::EMPTY_PATH),
+            }
         }
-        Io::Utimens { file, follow } => {
-            let place = place(target, file, follow)?;
-            fs::utimensat(fs::CWD, name(&place), &NOW, AtFlags::empty())
+        Io::Utimens { file, follow } => match target.entry(file, follow)? {
+            Some((parent, last)) => fs::utimensat(parent, last, &NOW, AtFlags::SYMLINK_NOFOLLOW),
+            None => {
+                let place = target.place(file, follow)?;
+                fs::utimensat(fs::CWD, name(&place), &NOW, AtFlags::empty())
+            }
+        },
+        Io::GetXattr { file, follow, name, bytes } => {
+            let name = attribute(target, name);
+            by_name(target, file, follow, |path, follow| match follow {
+                true => fs::getxattr(path, name, &mut room(bytes)).map(drop),
+                false => fs::lgetxattr(path, name, &mut room(bytes)).map(drop),
+            })
         }
-        Io::GetXattr { file, follow, name: attribute_name, bytes } => {
-            let place = place(target, file, follow)?;
-            fs::getxattr(name(&place), attribute(target, attribute_name), &mut room(bytes)).map(drop)
+        Io::SetXattr { file, follow, name, bytes, flags } => {
+            let (name, value, flags) = (attribute(target, name), attribute_value(bytes), xattr_flags(flags));
+            by_name(target, file, follow, |path, follow| match follow {
+                true => fs::setxattr(path, name, &value, flags),
+                false => fs::lsetxattr(path, name, &value, flags),
+            })
         }
-        Io::SetXattr { file, follow, name: attribute_name, bytes, flags } => {
-            let place = place(target, file, follow)?;
-            let value = attribute_value(bytes);
-            fs::setxattr(name(&place), attribute(target, attribute_name), &value, xattr_flags(flags))
+        Io::ListXattr { file, follow, bytes } => by_name(target, file, follow, |path, follow| match follow {
+            true => fs::listxattr(path, &mut room(bytes)).map(drop),
+            false => fs::llistxattr(path, &mut room(bytes)).map(drop),
+        }),
+        Io::RemoveXattr { file, follow, name } => {
+            let name = attribute(target, name);
+            by_name(target, file, follow, |path, follow| match follow {
+                true => fs::removexattr(path, name),
+                false => fs::lremovexattr(path, name),
+            })
         }
-        Io::ListXattr { file, follow, bytes } => {
-            let place = place(target, file, follow)?;
-            fs::listxattr(name(&place), &mut room(bytes)).map(drop)
-        }
-        Io::RemoveXattr { file, follow, name: attribute_name } => {
-            let place = place(target, file, follow)?;
-            fs::removexattr(name(&place), attribute(target, attribute_name))
-        }
-        Io::Statfs { file } => fs::fstatfs(place(target, file, true)?).map(drop),
+        Io::Statfs { file } => fs::fstatfs(target.place(file, true)?).map(drop),
         _ => unreachable!("all other operations are done by the caller"),
     }
 }
 
-fn place(target: &Target<'_>, file: FileId, follow: bool) -> Result<OwnedFd> {
-    let flags = if follow { OFlags::PATH } else { OFlags::PATH | OFlags::NOFOLLOW };
-    target.root.open(&target.path(file).whole, flags, Mode::empty())
+/// `fchmodat2(2)` does not follow links (Linux 6.6).
+fn chmod(target: &Target<'_>, file: FileId, mode: Mode, follow: bool) -> Result<()> {
+    static MISSING: AtomicBool = AtomicBool::new(false);
+    if !MISSING.load(Ordering::Relaxed)
+        && let Some((parent, last)) = target.entry(file, follow)?
+    {
+        let (folder, name) = (parent.as_fd().as_raw_fd(), last.as_ptr());
+        let flags = libc::AT_SYMLINK_NOFOLLOW;
+        // SAFETY: the name is a C string that outlives the call.
+        match status(unsafe { libc::syscall(libc::SYS_fchmodat2, folder, name, mode.bits(), flags) }) {
+            Err(Errno::NOSYS) => MISSING.store(true, Ordering::Relaxed),
+            outcome => return outcome,
+        }
+    }
+    fs::chmod(name(&target.place(file, follow)?), mode)
 }
 
-fn name(place: &OwnedFd) -> String {
-    format!("/proc/self/fd/{}", place.as_raw_fd())
+/// `call` with a path of the file: with one that it must not follow if the second argument is false.
+fn by_name(
+    target: &Target<'_>,
+    file: FileId,
+    follow: bool,
+    call: impl Fn(&[u8], bool) -> Result<()>,
+) -> Result<()> {
+    match target.entry(file, follow)? {
+        Some((parent, last)) => {
+            let mut path = name(&parent).into_bytes();
+            path.push(b'/');
+            path.extend(last.to_bytes());
+            call(&path, false)
+        }
+        None => call(name(&target.place(file, follow)?).as_bytes(), true),
+    }
+}
+
+fn name(place: &impl AsFd) -> String {
+    format!("/proc/self/fd/{}", place.as_fd().as_raw_fd())
 }
 
 fn attribute<'a>(target: &Target<'a>, name: NameId) -> &'a str {

@@ -2,10 +2,10 @@
 
 use super::{Buffers, Handles, flags, metadata, transfer};
 use crate::divergence::Cause;
-use crate::storage::{BelowRoot, Root, relative};
+use crate::storage::{BelowRoot, Parent, Parents, Paths, Root, relative};
 use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, RenameFlags};
 use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,9 @@ pub struct Target<'a> {
     /// By [`FileId`].
     pub files: &'a [syn_plan::File],
     /// By [`FileId`].
-    pub paths: &'a [BelowRoot],
+    pub paths: &'a Paths,
+    /// The folders that hold them.
+    pub parents: Parents<'a>,
     /// Names of extended attributes, by [`syn_plan::NameId`].
     pub names: &'a [String],
     /// The open files.
@@ -34,7 +36,12 @@ pub struct Target<'a> {
 impl Target<'_> {
     /// Does `call`. Returns bytes moved, 0, or the negated errno, as `expected` is in the plan.
     pub fn perform(&self, buffers: &mut Buffers, call: &Io, expected: i64) -> i64 {
-        match self.attempt(buffers, call, expected) {
+        let mut outcome = self.attempt(buffers, call, expected);
+        // The plan's own files come before folders that are open to save time.
+        if outcome == Err(Errno::MFILE) && self.parents.give_up() {
+            outcome = self.attempt(buffers, call, expected);
+        }
+        match outcome {
             Ok(moved) => moved as i64,
             Err(error) => -i64::from(error.raw_os_error()),
         }
@@ -107,10 +114,15 @@ impl Target<'_> {
             }
             Io::Readahead { handle, offset, bytes } => transfer::read_ahead(open(handle)?, offset, bytes)?,
             Io::Inherit { file, handle, flags, offset } => self.inherit(file, handle, flags, offset)?,
-            ref other => match metadata::on_handle(self, other) {
-                Some(outcome) => outcome?,
-                None => self.on_path(other)?,
-            },
+            ref other => {
+                match metadata::on_handle(self, other) {
+                    Some(outcome) => outcome?,
+                    None => self.on_path(other)?,
+                }
+                if self.paths.changed_by(other, |handle| self.handles.file(handle)) {
+                    self.parents.changed();
+                }
+            }
         }
         Ok(0)
     }
@@ -122,25 +134,29 @@ impl Target<'_> {
                 let file = self.root.open(&self.path(file).whole, flags, Mode::empty())?;
                 fs::ftruncate(file, bytes)
             }
-            Io::Stat { file, follow } => self.root.stat(self.path(file), follow).map(drop),
+            Io::Stat { file, follow } => self.stat(file, follow),
             Io::Access { file, mode } => {
-                let file = self.root.open(&self.path(file).whole, OFlags::PATH, Mode::empty())?;
-                access(file.as_fd(), mode)
+                if let Some((parent, last)) = self.entry(file, true)? {
+                    return access(parent.as_fd(), last, mode, AtFlags::SYMLINK_NOFOLLOW);
+                }
+                // The place first, so that no second lookup can lead elsewhere.
+                let place = self.place(file, true)?;
+                access(place.as_fd(), c"", mode, AtFlags::EMPTY_PATH)
             }
             Io::Readlink { file } => {
-                let (parent, last) = self.root.parent(self.path(file))?;
+                let (parent, last) = self.parents.of(file)?;
                 fs::readlinkat(parent, last, Vec::new()).map(drop)
             }
             Io::Unlink { file } => {
-                let (parent, last) = self.root.parent(self.path(file))?;
+                let (parent, last) = self.parents.of(file)?;
                 fs::unlinkat(parent, last, AtFlags::empty())
             }
             Io::Rmdir { file } => {
-                let (parent, last) = self.root.parent(self.path(file))?;
+                let (parent, last) = self.parents.of(file)?;
                 fs::unlinkat(parent, last, AtFlags::REMOVEDIR)
             }
             Io::Mkdir { file, mode } => {
-                let (parent, last) = self.root.parent(self.path(file))?;
+                let (parent, last) = self.parents.of(file)?;
                 fs::mkdirat(parent, last, permissions(mode))
             }
             Io::Rename { from, to } => {
@@ -154,7 +170,7 @@ impl Target<'_> {
             Io::Symlink { target, link } => {
                 let content: CString =
                     relative(&self.files[target as usize].path, &self.files[link as usize].path);
-                let (parent, last) = self.root.parent(self.path(link))?;
+                let (parent, last) = self.parents.of(link)?;
                 fs::symlinkat(content.as_c_str(), parent, last)
             }
             Io::RenameWith { from, to, flags } => {
@@ -162,19 +178,46 @@ impl Target<'_> {
                 fs::renameat_with(from, old, to, new, RenameFlags::from_bits_retain(flags))
             }
             Io::Mknod { file, mode } => {
-                let (parent, last) = self.root.parent(self.path(file))?;
+                let (parent, last) = self.parents.of(file)?;
                 fs::mknodat(parent, last, FileType::from_raw_mode(mode), permissions(mode), 0)
             }
             ref other => metadata::on_path(self, other),
         }
     }
 
+    fn stat(&self, file: FileId, follow: bool) -> Result<()> {
+        if self.path(file).last.is_none() {
+            return fs::fstat(self.root).map(drop);
+        }
+        let (parent, last) = self.parents.of(file)?;
+        let found = fs::statat(parent, last, AtFlags::SYMLINK_NOFOLLOW)?;
+        if follow && FileType::from_raw_mode(found.st_mode).is_symlink() {
+            fs::fstat(self.place(file, true)?)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn path(&self, file: FileId) -> &BelowRoot {
-        &self.paths[file as usize]
+        self.paths.at(file)
     }
 
     fn parents(&self, from: FileId, to: FileId) -> Result<(Entry<'_>, Entry<'_>)> {
-        Ok((self.root.parent(self.path(from))?, self.root.parent(self.path(to))?))
+        Ok((self.parents.of(from)?, self.parents.of(to)?))
+    }
+
+    /// The folder and the name in it by which `file` can be acted on without following a link; `None` where that would
+    /// not be the same, and for the root.
+    pub(super) fn entry(&self, file: FileId, follow: bool) -> Result<Option<Entry<'_>>> {
+        if self.path(file).last.is_none() || follow && self.paths.may_be_link(file) {
+            return Ok(None);
+        }
+        self.parents.of(file).map(Some)
+    }
+
+    /// `file` as no more than a place (`O_PATH`): no link leads out of the root between the look-up and the call.
+    pub(super) fn place(&self, file: FileId, follow: bool) -> Result<OwnedFd> {
+        let flags = if follow { OFlags::PATH } else { OFlags::PATH | OFlags::NOFOLLOW };
+        self.root.open(&self.path(file).whole, flags, Mode::empty())
     }
 
     fn open(&self, file: FileId, handle: HandleId, flags: i32, mode: u32, expected: i64) -> Result<()> {
@@ -207,7 +250,7 @@ impl Target<'_> {
     }
 }
 
-type Entry<'a> = (OwnedFd, &'a std::ffi::CStr);
+type Entry<'a> = (Parent<'a>, &'a CStr);
 
 /// Permission bits without set-user-id, set-group-id and sticky: the replay hands out no rights.
 pub(super) fn permissions(mode: u32) -> Mode {
@@ -225,11 +268,11 @@ fn sync_range(file: std::os::fd::BorrowedFd<'_>, offset: u64, bytes: u64, flags:
     status(unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes, flags) }.into())
 }
 
-/// access(2) of an open file, so that no second lookup can lead elsewhere.
-fn access(file: std::os::fd::BorrowedFd<'_>, mode: i32) -> Result<()> {
-    let (descriptor, empty) = (file.as_raw_fd(), c"".as_ptr());
-    // SAFETY: the path is an empty C string, which with `AT_EMPTY_PATH` stands for the descriptor itself.
-    status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, empty, mode, libc::AT_EMPTY_PATH) })
+/// access(2) of a name in a folder.
+fn access(folder: std::os::fd::BorrowedFd<'_>, name: &CStr, mode: i32, flags: AtFlags) -> Result<()> {
+    let (descriptor, name, flags) = (folder.as_raw_fd(), name.as_ptr(), flags.bits());
+    // SAFETY: the name is a C string that outlives the call.
+    status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, name, mode, flags) })
 }
 
 pub(super) fn status(result: i64) -> Result<()> {

@@ -57,6 +57,9 @@ impl Crew for Local {
     fn leads(&self) -> bool {
         true
     }
+    fn shares_memory(&self) -> bool {
+        true
+    }
     fn programs_here(&self, plan: &Plan) -> usize {
         plan.programs.len()
     }

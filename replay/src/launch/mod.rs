@@ -27,6 +27,8 @@ pub trait Crew {
     fn name(&self) -> &'static str;
     /// True in the process that prepares, reports and removes.
     fn leads(&self) -> bool;
+    /// True when all processes that replay see the memory that this one shares.
+    fn shares_memory(&self) -> bool;
     /// The programs that run on this process's machine, at least: as many are measured at once.
     fn programs_here(&self, plan: &Plan) -> usize;
     /// Whether this crew fits the plan.

@@ -109,6 +109,9 @@ impl Crew for Ranks {
     fn leads(&self) -> bool {
         self.rank == LEADER as u32
     }
+    fn shares_memory(&self) -> bool {
+        self.size == 1
+    }
     fn programs_here(&self, plan: &Plan) -> usize {
         self.mine(plan).count()
     }

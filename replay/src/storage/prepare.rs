@@ -60,8 +60,8 @@ fn executables(plan: &Plan) -> HashSet<FileId> {
 
 fn make_folder(root: &Root, folder: &str) -> anyhow::Result<()> {
     let path = BelowRoot::new(folder);
-    let (parent, last) = root.parent(&path)?;
-    match mkdirat(parent, last, Mode::RWXU) {
+    let Some(last) = &path.last else { return Ok(()) };
+    match mkdirat(root.folder(&path.parent)?, last, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
         Err(error) => Err(error.into()),
     }

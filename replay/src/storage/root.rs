@@ -1,7 +1,6 @@
 //! The one way from a recorded path to a file: beneath the root, or not at all.
 
-use super::BelowRoot;
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::{Errno, Result};
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -36,22 +35,9 @@ impl Root {
         Err(Errno::AGAIN)
     }
 
-    /// Opens the folder that holds the last name of `path`, to act on that name; `EBUSY` for the root itself, which
-    /// is the kernel's answer when `/` is to be removed or replaced.
-    pub fn parent<'a>(&self, path: &'a BelowRoot) -> Result<(OwnedFd, &'a CStr)> {
-        let last = path.last.as_deref().ok_or(Errno::BUSY)?;
-        let parent = self.open(&path.parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?;
-        Ok((parent, last))
-    }
-
-    /// The metadata of what lies at `path`.
-    pub fn stat(&self, path: &BelowRoot, follow: bool) -> Result<Stat> {
-        if follow || path.last.is_none() {
-            let file = self.open(&path.whole, OFlags::PATH, Mode::empty())?;
-            return rustix::fs::fstat(file);
-        }
-        let (parent, last) = self.parent(path)?;
-        rustix::fs::statat(parent, last, AtFlags::SYMLINK_NOFOLLOW)
+    /// Opens a folder, to act on names in it.
+    pub fn folder(&self, path: &CStr) -> Result<OwnedFd> {
+        self.open(path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::common::*;
 use serde_json::Value;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use syn_plan::{Attribute, Initial, Io};
+use syn_plan::{Attribute, Initial, Io, Op};
 
 /// One program that uses each of them, with failures that must come out too.
 fn everything() -> Draft {
@@ -118,4 +118,60 @@ fn a_link_that_leads_out_is_not_followed() {
     draft.program(0, None, &ops);
     draft.replay(&[]).went_well();
     assert_eq!(victim.metadata().expect("there").permissions().mode(), before);
+}
+
+/// Two processes look into folders; one of them moves, replaces and closes them, and both find what is there then.
+#[test]
+fn a_folder_that_moved_is_found_where_it_is() {
+    let mut draft = Draft::new();
+    let (old, new) = (draft.file("/a/old", Initial::Directory), draft.absent("/a/new"));
+    let (before, inside) = (draft.regular("/a/old/file", 1), draft.regular("/a/old/deep/file", 1));
+    let (after, after_inside) = (draft.absent("/a/new/file"), draft.absent("/a/new/deep/file"));
+    let empty = draft.file("/b", Initial::Directory);
+    let (in_empty, top) = (draft.absent("/b/file"), draft.regular("/top", 1));
+    let edges: Vec<u32> = (0..6).map(|_| draft.edge(1)).collect();
+    let stat = |file, result| io(Io::Stat { file, follow: true }, result);
+    let first = [stat(before, 0), stat(inside, 0), stat(after, -2), stat(in_empty, -2), stat(top, 0)];
+    let moved = [stat(before, -2), stat(inside, -2), stat(after, 0), stat(after_inside, 0), stat(top, 0)];
+    let swapped = [stat(before, -2), stat(in_empty, 0), stat(after, -2), stat(after_inside, -2)];
+    let removed = [stat(before, -2), stat(in_empty, 0), io(Io::Mknod { file: before, mode: 0o100_644 }, -2)];
+    let turn = |number: usize| [signal(edges[2 * number]), wait(edges[2 * number + 1], 1)];
+    let looks = [&first[..], &turn(0), &moved, &turn(1), &swapped, &turn(2), &removed].concat();
+    draft.program(0, None, &looks);
+    let answer = |number: usize, seen: &[Op], changes: &[Op]| {
+        let (asked, done) = (wait(edges[2 * number], 1), signal(edges[2 * number + 1]));
+        [seen, &[asked], changes, &[done]].concat()
+    };
+    let changes = [
+        answer(0, &first, &[io(Io::Rename { from: old, to: new }, 0)]),
+        answer(1, &moved, &[io(Io::RenameWith { from: new, to: empty, flags: 2 }, 0)]),
+        answer(
+            2,
+            &swapped,
+            &[io(Io::Rename { from: new, to: old }, 0), stat(before, -2), io(Io::Rmdir { file: old }, 0)],
+        ),
+        removed.to_vec(),
+    ];
+    draft.program(1, None, &changes.concat());
+    draft.replay(&[]).went_well();
+}
+
+/// More folders than are kept open, with few descriptors allowed, and more open files than that leaves room for.
+#[test]
+fn folders_that_are_kept_open_leave_room_for_files() {
+    let mut draft = Draft::new();
+    let files: Vec<u32> = (0..100).map(|number| draft.regular(&format!("/d{number}/f"), 1)).collect();
+    let stats = files.iter().map(|&file| io(Io::Stat { file, follow: true }, 0));
+    let opens = (0..).zip(&files).map(|(handle, &file)| open(file, handle, O_RDWR));
+    let ops: Vec<Op> = stats.clone().chain(opens).chain(stats).collect();
+    draft.program(0, None, &ops);
+    let storage = tempfile::tempdir().expect("a temporary folder");
+    let plan = storage.path().join("app.syn");
+    draft.0.save(&plan).expect("the plan is written");
+    let replay = replay(storage.path(), &plan);
+    let limited = "ulimit -n 125; exec \"$0\" \"$@\"";
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", limited]).arg(replay.get_program()).args(replay.get_args());
+    let output = shell.env_remove("OMPI_COMM_WORLD_SIZE").env_remove("PMI_SIZE").output().expect("started");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
 }

@@ -126,6 +126,48 @@ fn a_link_in_the_middle_of_a_path_is_not_followed_out() {
     assert_eq!(left, ["victim"]);
 }
 
+/// A folder that the replay has used gives way to a link that leads out; another process has used it too.
+#[test]
+fn a_link_in_place_of_a_folder_that_was_used_is_not_followed_out() {
+    let storage = tempfile::tempdir().expect("a temporary folder");
+    let outside = storage.path().join("outside");
+    std::fs::create_dir(&outside).expect("a folder beside the replay's");
+    std::fs::write(outside.join("victim"), "untouched").expect("a file in it");
+    let mut draft = Draft::new();
+    let (target, deep) = (draft.absent("/outside"), draft.absent("/a/link"));
+    let (used, gone) = (draft.file("/used", Initial::Directory), draft.absent("/gone"));
+    let (victim, fresh) = (draft.regular("/used/victim", 10), draft.absent("/used/fresh"));
+    let (found, replaced) = (draft.edge(1), draft.edge(1));
+    let uses = [
+        io(Io::Stat { file: victim, follow: true }, 0),
+        io(Io::Chmod { file: victim, mode: 0o600, follow: true }, 0),
+        io(Io::Stat { file: fresh, follow: false }, -2),
+    ];
+    let stays_out = [
+        io(Io::Stat { file: victim, follow: true }, -18),
+        io(Io::Stat { file: victim, follow: false }, -18),
+        io(Io::Chmod { file: victim, mode: 0o777, follow: true }, -18),
+        io(Io::Utimens { file: victim, follow: false }, -18),
+        io(Io::Access { file: victim, mode: 0 }, -18),
+        io(Io::Rename { from: victim, to: fresh }, -18),
+        io(Io::Mkdir { file: fresh, mode: 0o755 }, -18),
+        io(Io::Unlink { file: victim }, -18),
+    ];
+    let replaces = [
+        wait(found, 1),
+        io(Io::Symlink { target, link: deep }, 0),
+        io(Io::Rename { from: used, to: gone }, 0),
+        io(Io::Rename { from: deep, to: used }, 0),
+        signal(replaced),
+    ];
+    draft.program(0, None, &[&uses[..], &[signal(found), wait(replaced, 1)], &stays_out].concat());
+    draft.program(1, None, &[&uses[..], &replaces, &stays_out].concat());
+    let replay = draft.replay_on(storage, &[]);
+    assert_eq!(replay.code(), 0, "{}{}", replay.text(), replay.stderr());
+    assert_eq!(std::fs::read_to_string(outside.join("victim")).expect("the victim"), "untouched");
+    assert_eq!(std::fs::read_dir(&outside).expect("outside").count(), 1);
+}
+
 #[test]
 fn a_plan_that_would_wait_for_ever() {
     let mut draft = Draft::new();
