@@ -46,17 +46,17 @@ impl Transport for Counters {
     fn wait(&self, edge: EdgeId, count: u32) {
         let edge = edge as usize;
         let counter = &self.counts[edge];
-        if self.polled[edge] {
-            while counter.load(SeqCst) < count {
-                sched_yield();
-            }
-            return;
-        }
+        // Who polls lets others have the processor, and sleeps in the end: where programs are more than processors, the
+        // pollers would take it from the one that they wait for.
         for _ in 0..LOOKS {
             if counter.load(SeqCst) >= count {
                 return;
             }
-            std::hint::spin_loop();
+            if self.polled[edge] {
+                sched_yield();
+            } else {
+                std::hint::spin_loop();
+            }
         }
         self.sleepers[edge].fetch_max(u32::MAX - count, SeqCst);
         loop {
