@@ -68,8 +68,7 @@ pub fn merge(options: &Options) -> Result<Merged> {
     }
     let counts = schedule.counts.clone();
     let (plan, processes) = assemble(&runs, &connected, schedule, lowered, &notes);
-    let mut balance = Balance::default();
-    plan.programs.iter().for_each(|program| balance.add(&program.balance));
+    let balance = plan.balance();
     Ok(Merged { plan, processes, counts, balance, agreement, notes })
 }
 

@@ -12,6 +12,8 @@ pub const MASK: u32 = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
 pub const FOUND: i64 = 1 << 20;
 /// The same: the call made it. Neither where the file system does not tell.
 pub const MADE: i64 = 1 << 21;
+/// The flags that `creat` stands for: open(2).
+pub const CREAT: c_int = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
 /// The clock of the kernel's times may stand still for so long.
 const TICK_NS: i128 = 20_000_000;
 

@@ -4,6 +4,7 @@ use super::files::Evidence;
 use super::io::Translation;
 use std::rc::Rc;
 use syn_plan::{FileId, HandleId, Io};
+use syn_trace::birth::CREAT;
 use syn_trace::descriptors::flags;
 use syn_trace::{Call, Event, record};
 
@@ -20,9 +21,7 @@ impl Translation<'_> {
         match self.seen.event.call {
             Call::Open if self.result != 0 => self.failed_open(numbers[0] as i32),
             Call::Openat | Call::Openat2 if self.result != 0 => self.failed_open(numbers[1] as i32),
-            Call::Creat if self.result != 0 => {
-                self.failed_open(libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC)
-            }
+            Call::Creat if self.result != 0 => self.failed_open(CREAT),
             Call::Fopen if self.result != 0 && self.stdio_is_opaque => {
                 self.failed_open(flags::of_stream_mode(&self.seen.event.texts[1].bytes()))
             }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use syn_plan::{EdgeId, Plan};
 
 /// Looks at the counter before a waiter goes to sleep: a few microseconds, about what going to sleep and being woken
-/// costs.
+/// costs; where messages are waited for by polling, the others' turns on the processor between the looks.
 const LOOKS: u32 = 100;
 
 /// One counter per edge, and for each the smallest count that somebody sleeps for.
@@ -20,7 +20,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// For the edges of `plan`; with `polls`, messages are waited for by polling.
+    /// For the edges of `plan`; with `polls`, waiters for messages let others have the processor between
+    /// two looks.
     ///
     /// # Errors
     /// When there is not enough memory.

@@ -25,9 +25,6 @@ fn mode_of(flags: c_int, mode: c_uint) -> i64 {
     if flags & (libc::O_CREAT | TMPFILE) != 0 { i64::from(mode) } else { 0 }
 }
 
-/// The flags of `creat`: open(2).
-const CREAT: c_int = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
-
 fn opened(flags: c_int, mode: c_uint, fd: c_int) -> [i64; 5] {
     let [kind, size, inode] = opened_status(fd, flags);
     [i64::from(flags), mode_of(flags, mode), kind, size, inode]
@@ -48,7 +45,7 @@ hooks! {
     Openat quiet: __openat_2 | __openat64_2
         (dirfd: c_int, path: *const c_char, flags: c_int) -> fd: c_int, { opened_at(dirfd, flags, 0, fd) }, [path];
     Creat quiet: creat | creat64 (path: *const c_char, mode: mode_t) -> fd: c_int,
-        { let [kind, size, inode] = opened_status(fd, CREAT); [i64::from(mode), kind, size, inode] }, [path];
+        { let [kind, size, inode] = opened_status(fd, syn_trace::birth::CREAT); [i64::from(mode), kind, size, inode] }, [path];
     Close: close | __close + close | __close_nocancel (fd: c_int) -> result: c_int, [fd as i64], [];
     CloseRange: close_range (first: c_uint, last: c_uint, flags: c_int) -> result: c_int,
         [i64::from(first), i64::from(last), flags as i64], [];

@@ -1,6 +1,7 @@
 //! Files, descriptors and mappings.
 
 use super::{Seen, Witness, half, number};
+use crate::birth::CREAT;
 use crate::calls::Call;
 use libc::c_int;
 
@@ -32,8 +33,7 @@ pub(super) fn openat2<W: Witness>(seen: &mut Seen<'_, W>) {
 }
 
 pub(super) fn creat<W: Witness>(seen: &mut Seen<'_, W>) {
-    const FLAGS: c_int = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
-    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), FLAGS);
+    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), CREAT);
     seen.put_text(Call::Creat, [seen.unsigned(1), kind, size, inode], 0);
 }
 
