@@ -212,3 +212,24 @@ fn clones_become_copies() {
     let remarks = plan.about.remarks;
     assert!(remarks.iter().any(|remark| remark.starts_with("50 bytes of files were cloned")), "{remarks:?}");
 }
+
+/// A rank that waits 1 ms for a message: `flags` say what became of its processor meanwhile.
+fn busy_waiting(flags: &str) -> f64 {
+    let place = Place::new();
+    let text = format!(
+        "thread rank=0/2 pid=10\n\
+         \x20 1000 +1000000 MPI_Recv bytes=8 source=1 tag=1 comm=1 matched_source=1 matched_tag=1 matched_bytes=8 ; {flags}\n\
+         thread rank=1/2 pid=11\n\
+         \x20 1000900 +10 MPI_Send bytes=8 dest=0 tag=1 comm=1\n"
+    );
+    merged(&[&place.run("run", &text)]).unwrap().plan.about.busy_waiting
+}
+
+/// Ranks that poll on one processor have a small part of it each; they wait with the processor nevertheless.
+#[test]
+fn what_others_take_of_the_processor_is_no_waiting_without_it() {
+    assert_eq!(busy_waiting("cpu=0/1000000"), 1.0);
+    assert_eq!(busy_waiting("lost cpu=0/200000"), 1.0);
+    let blocked = busy_waiting("waited cpu=0/5000");
+    assert!(blocked < 0.01, "{blocked}");
+}

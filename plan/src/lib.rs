@@ -49,7 +49,8 @@ pub struct About {
     pub events: u64,
     /// Records the shim could not write, in all runs.
     pub dropped: u64,
-    /// How waiting for a message behaved: the share of the waiting time in which the processor was used, 0 to 1.
+    /// How waiting for a message behaved: the share of the waiting time in which the processor was used, 0 to 1;
+    /// preemption is left out.
     /// A library that polls has a share near 1 and takes processor time from others.
     pub busy_waiting: f64,
     /// Online processors of the machines it was recorded on, all together; 0 when unknown.

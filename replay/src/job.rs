@@ -10,7 +10,9 @@ use crate::storage::{Parents, Paths, Root};
 use crate::transport::{Nobody, polls};
 use anyhow::Context;
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
+use std::fs::File;
 use std::num::NonZero;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU64;
 use syn_plan::{Balance, Io, Op, Plan, Program, Step, Steps, Thread};
 
@@ -29,8 +31,10 @@ const SLEEP_NS: u64 = 50_000;
 pub struct Machine {
     /// Iterations of [`burn::burn`] in a nanosecond of processor time.
     pub iterations_per_ns: f64,
-    /// What the replay itself adds to a step, nanoseconds.
-    pub step_cost_ns: f64,
+    /// What the replay itself adds to a step of I/O, nanoseconds.
+    pub io_step_ns: f64,
+    /// The same of any other step.
+    pub step_ns: f64,
     /// What a reading of the CPU clock takes, nanoseconds.
     pub reading_ns: f64,
     /// How much later than asked for a sleep ends, nanoseconds.
@@ -46,8 +50,8 @@ impl Machine {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let iterations_per_ns =
             burn::calibrate(programs.clamp(1, cores)).context("cannot measure the speed of this machine")?;
-        let step_cost_ns = step_cost().context("cannot measure the cost of a step")?;
-        Ok(Machine { iterations_per_ns, step_cost_ns, reading_ns: reading(), wake_ns: wake() })
+        let (io_step_ns, step_ns) = step_costs().context("cannot measure the cost of a step")?;
+        Ok(Machine { iterations_per_ns, io_step_ns, step_ns, reading_ns: reading(), wake_ns: wake() })
     }
 }
 
@@ -96,25 +100,42 @@ impl<'a> Job<'a> {
     }
 }
 
-/// What a step costs beyond its system call: a program of `lseek`s against a bare loop of them.
-fn step_cost() -> anyhow::Result<f64> {
-    let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
+/// What a step costs by itself: first one of I/O, a program of `lseek`s against a bare loop of them; then any other one, a
+/// program of computations of nothing.
+fn step_costs() -> anyhow::Result<(f64, f64)> {
+    let file = File::from(memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?);
+    let bare = |_| {
+        let before = thread_cpu_ns();
+        for _ in 0..PROBE_STEPS {
+            seek(&file, SeekFrom::Start(0))?;
+        }
+        anyhow::Ok(thread_cpu_ns() - before)
+    };
+    let seek_ns = (0..PROBE_ROUNDS).map(bare).collect::<Result<Vec<_>, _>>()?.into_iter().min().unwrap_or(0);
+    let seeks_ns = steps_take(&file, Op::Io { call: Io::Seek { handle: 0, offset: 0 }, result: 0 })?;
+    let nothing_ns = steps_take(&file, Op::Compute { cpu_ns: 0, idle_ns: 0 })?;
+    let of_one = |ns: u64| ns as f64 / PROBE_STEPS as f64;
+    Ok((of_one(seeks_ns.saturating_sub(seek_ns)), of_one(nothing_ns)))
+}
+
+/// Processor time of a program of [`PROBE_STEPS`] such steps on `file`, nanoseconds: the fastest round.
+fn steps_take(file: &File, op: Op) -> anyhow::Result<u64> {
     // No path is looked up by this program, so a file serves as the root.
-    let root = Root::new(file.try_clone()?);
+    let root = Root::new(OwnedFd::from(file.try_clone()?));
     let handles = Handles::with_room(1);
-    handles.put(0, file.try_clone()?, 0)?;
+    handles.put(0, OwnedFd::from(file.try_clone()?), 0)?;
     let direct_refused = AtomicU64::new(0);
     let paths = Paths::default();
     let parents = Parents::new(&root, &paths, None);
     let target =
         Target { root: &root, files: &[], paths: &paths, parents, names: &[], handles, direct_refused };
-    let call = Io::Seek { handle: 0, offset: 0 };
-    let step = |number| Step { start_ns: number * 1000, took_ns: 200, op: Op::Io { call, result: 0 } };
+    let step = |number| Step { start_ns: number * 1000, took_ns: 200, op };
     let thread = Thread { process: 0, rank: None, pid: 0, tid: 0, ends_with_process: false };
     let steps: Steps = (0..PROBE_STEPS).map(step).collect();
     let program = Program { thread, balance: Balance::default(), steps };
     let plan = Plan { programs: vec![program], ..Plan::default() };
-    let machine = Machine { iterations_per_ns: 0.0, step_cost_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
+    let machine =
+        Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
     let job = Job {
         plan: &plan,
         paths: &paths,
@@ -126,18 +147,11 @@ fn step_cost() -> anyhow::Result<f64> {
         polls: false,
     };
     let end = ProcessEnd::of(&plan.programs);
-    let (mut with_replay, mut bare) = (u64::MAX, u64::MAX);
-    for _ in 0..PROBE_ROUNDS {
+    let round = |_| {
         let place = AtomicU64::new(0);
-        let runner = Runner::new(&job, &target, &Nobody, &end, 0, &place, Buffers::none());
-        with_replay = with_replay.min(runner.run(now_ns()).cpu_ns);
-        let before = thread_cpu_ns();
-        for _ in 0..PROBE_STEPS {
-            seek(&file, SeekFrom::Start(0))?;
-        }
-        bare = bare.min(thread_cpu_ns() - before);
-    }
-    Ok(with_replay.saturating_sub(bare) as f64 / PROBE_STEPS as f64)
+        Runner::new(&job, &target, &Nobody, &end, 0, &place, Buffers::none()).run(now_ns()).cpu_ns
+    };
+    Ok((0..PROBE_ROUNDS).map(round).min().unwrap_or(0))
 }
 
 /// What a reading of the CPU clock takes, nanoseconds: the fastest of several rounds.

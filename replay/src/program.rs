@@ -16,6 +16,8 @@ use syn_plan::{Io, Op, Program, Rule, Step, Steps};
 
 /// A program that its process's end may cut off looks for that after so much work, nanoseconds.
 const SLICE_NS: f64 = 5_000_000.0;
+/// A signal is not taken to cost more: beyond that, its thread lost the processor.
+const LONGEST_SIGNAL_NS: f64 = 5_000.0;
 
 /// Runs the steps of one program in the thread that owns it.
 pub struct Runner<'a> {
@@ -108,7 +110,7 @@ impl<'a> Runner<'a> {
             if over && self.step >= seen {
                 break;
             }
-            self.next_step();
+            self.next_step(&step);
             match step.op {
                 Op::Compute { .. } | Op::Sleep { .. } if over => {}
                 Op::Compute { cpu_ns, idle_ns } => {
@@ -126,7 +128,9 @@ impl<'a> Runner<'a> {
                 }
                 Op::Signal { edge } => {
                     self.transport.signal(edge);
-                    self.meter.lap(Part::Work);
+                    // What the application's call cost is computation already.
+                    let took_ns = self.meter.lap(Part::Work) as f64;
+                    self.debt_ns += (took_ns - self.job.machine.step_ns).clamp(0.0, LONGEST_SIGNAL_NS);
                 }
                 Op::Wait { edge, count } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
@@ -152,7 +156,7 @@ impl<'a> Runner<'a> {
 
     fn as_fast_as_possible(&mut self, steps: &Steps) {
         for step in steps.unrolled() {
-            self.next_step();
+            self.next_step(&step);
             if let Op::Io { call, result } = step.op {
                 self.io(&call, result);
             }
@@ -164,7 +168,7 @@ impl<'a> Runner<'a> {
     fn think_limited(&mut self, steps: &Steps) {
         let (mut recorded_end, mut recorded_now, mut work_ns) = (0, 0, 0);
         for step in steps.unrolled() {
-            self.next_step();
+            self.next_step(&step);
             recorded_now = end_of(&step);
             match step.op {
                 Op::Io { call, result } => {
@@ -188,7 +192,7 @@ impl<'a> Runner<'a> {
     fn timed(&mut self, steps: &Steps, start_ns: u64) {
         let mut recorded_end = 0;
         for step in steps.unrolled() {
-            self.next_step();
+            self.next_step(&step);
             recorded_end = end_of(&step);
             if let Op::Io { call, result } = step.op {
                 let due = start_ns.saturating_add(step.start_ns);
@@ -200,11 +204,12 @@ impl<'a> Runner<'a> {
         self.idle_until(start_ns.saturating_add(recorded_end));
     }
 
-    fn next_step(&mut self) {
+    fn next_step(&mut self, step: &Step) {
         self.place.store(self.step, Ordering::Relaxed);
         self.step += 1;
         let machine = &self.job.machine;
-        self.debt_ns += machine.step_cost_ns + f64::from(self.meter.take_readings()) * machine.reading_ns;
+        let added_ns = if matches!(step.op, Op::Io { .. }) { machine.io_step_ns } else { machine.step_ns };
+        self.debt_ns += added_ns + f64::from(self.meter.take_readings()) * machine.reading_ns;
     }
 
     fn compute(&mut self, cpu_ns: u64) {

@@ -185,12 +185,12 @@ impl Lowering<'_> {
         program.compute(behind);
     }
 
-    /// How the library waits shows in calls that waited for long: with the processor, or without.
+    /// How the library waits shows in calls that waited for long: with the processor, or without. What others took of the
+    /// processor meanwhile says nothing: ranks that poll take it from each other when they are more than processors.
     pub(super) fn count_waiting(&mut self, visit: &Visit<'_>, until_ns: u64) {
-        let cpu_ns = visit.own.cpu_ns;
         if until_ns.saturating_sub(visit.begin_ns) >= LEAST_WAIT_NS {
-            self.waiting_cpu_ns = self.waiting_cpu_ns.saturating_add(cpu_ns);
-            self.waiting_ns = self.waiting_ns.saturating_add(visit.end_ns - visit.begin_ns);
+            self.polling_ns = self.polling_ns.saturating_add(visit.own.cpu_ns);
+            self.blocked_ns = self.blocked_ns.saturating_add(visit.own.waited_ns);
         }
     }
 }

@@ -70,7 +70,7 @@ pub struct Lowered {
     pub names: Vec<String>,
     /// See there.
     pub attributes: Vec<Attribute>,
-    /// The share of the processor in MPI calls that waited.
+    /// See [`syn_plan::About`].
     pub busy_waiting: f64,
     /// What was decided without knowing.
     pub facts: Vec<String>,
@@ -107,8 +107,9 @@ pub struct Lowering<'a> {
     attributes: Attributes,
     operations: Operations,
     unreplayed: Unreplayed,
-    waiting_cpu_ns: u64,
-    waiting_ns: u64,
+    /// Of long waits in MPI calls, with the processor and without; preemption is in neither.
+    polling_ns: u64,
+    blocked_ns: u64,
 }
 
 /// One event with its times.
@@ -147,17 +148,17 @@ impl<'a> Lowering<'a> {
             attributes: Attributes::default(),
             operations: Operations::new(),
             unreplayed: Unreplayed::default(),
-            waiting_cpu_ns: 0,
-            waiting_ns: 0,
+            polling_ns: 0,
+            blocked_ns: 0,
         }
     }
 
     /// The steps of every thread, and what else there is to tell.
     pub fn finish(self) -> Lowered {
         let programs = self.threads.into_iter().map(|thread| thread.program.finish()).collect();
-        let busy_waiting = match self.waiting_ns {
+        let busy_waiting = match self.polling_ns.saturating_add(self.blocked_ns) {
             0 => 0.0,
-            waiting_ns => self.waiting_cpu_ns as f64 / waiting_ns as f64,
+            waiting_ns => self.polling_ns as f64 / waiting_ns as f64,
         };
         let (remarks, mut facts) = (self.unreplayed.remarks(), Vec::new());
         let files = self.files.finish(&mut facts);

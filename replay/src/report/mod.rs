@@ -53,7 +53,8 @@ pub struct Report {
 #[derive(Debug, Serialize)]
 struct MachineReport {
     iterations_per_ns: f64,
-    step_cost_ns: f64,
+    io_step_ns: f64,
+    step_ns: f64,
     cpu_clock_reading_ns: f64,
 }
 
@@ -100,7 +101,8 @@ impl Report {
             divergences: DivergenceReport::of(replays),
             machine: MachineReport {
                 iterations_per_ns: machine.iterations_per_ns,
-                step_cost_ns: machine.step_cost_ns,
+                io_step_ns: machine.io_step_ns,
+                step_ns: machine.step_ns,
                 cpu_clock_reading_ns: machine.reading_ns,
             },
             remarks: remarks(plan, outcomes, application.remarks),

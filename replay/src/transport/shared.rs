@@ -8,8 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use syn_plan::{EdgeId, Plan};
 
 /// Looks at the counter before a waiter goes to sleep: a few microseconds, about what going to sleep and being woken
-/// costs; where messages are waited for by polling, the others' turns on the processor between the looks.
+/// costs.
 const LOOKS: u32 = 100;
+/// The same where the application polled, the others' turns on the processor between the looks: 10 ms on a processor that
+/// nobody else wants. Beside that, what being woken costs is nothing; fewer, and one sleeper who is woken late makes sleepers
+/// of those that wait for it.
+const POLLS: u32 = 20_000;
 
 /// One counter per edge, and for each the smallest count that somebody sleeps for.
 pub struct Counters {
@@ -47,13 +51,12 @@ impl Transport for Counters {
     fn wait(&self, edge: EdgeId, count: u32) {
         let edge = edge as usize;
         let counter = &self.counts[edge];
-        // Who polls lets others have the processor, and sleeps in the end: where programs are more than processors, the
-        // pollers would take it from the one that they wait for.
-        for _ in 0..LOOKS {
+        let polled = self.polled[edge];
+        for _ in 0..if polled { POLLS } else { LOOKS } {
             if counter.load(SeqCst) >= count {
                 return;
             }
-            if self.polled[edge] {
+            if polled {
                 sched_yield();
             } else {
                 std::hint::spin_loop();
