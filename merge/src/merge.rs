@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use syn_plan::{About, Balance, LeftOutThreads, Op, Plan, Program, Rule, Steps, Thread};
 use syn_trace::Run;
+use syn_trace::run::Startup;
 
 /// What to merge, and how.
 #[derive(Clone, Debug, Default)]
@@ -215,7 +216,8 @@ fn left_out_threads(
     let cpu_ns = |&thread: &usize| {
         // A first thread may have been another image's: such a thread is never left out.
         let thread = &run.threads[thread];
-        thread.balance(thread.trace.header().start_cpu_ns).cpu_ns()
+        let startup = Startup { cpu_ns: thread.trace.header().start_cpu_ns, recording_ns: 0 };
+        thread.balance(startup).cpu_ns()
     };
     let (count, cpu_ns) =
         threads.map(cpu_ns).fold(first, |(count, sum), ns| (count + 1, sum.saturating_add(ns)));

@@ -42,6 +42,8 @@ static MPI: AtomicU32 = AtomicU32::new(0);
 static GAP_COST: AtomicU32 = AtomicU32::new(0);
 static CALL_COST: AtomicU32 = AtomicU32::new(0);
 static READING_COST: AtomicU32 = AtomicU32::new(0);
+/// CPU time of the thread that found out what to record, when it began to; 0 when it has been taken into a header.
+static SETUP_FROM_CPU_NS: AtomicU64 = AtomicU64::new(0);
 static PROCESSORS: AtomicU32 = AtomicU32::new(0);
 static FOLDER_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
@@ -116,6 +118,7 @@ fn start() {
         MODE.store(OFF, Ordering::Release);
         return;
     }
+    SETUP_FROM_CPU_NS.store(clock::thread_cpu_ns(), Ordering::Relaxed);
     note_identity();
     FOLDER_LENGTH.store(decision.folder_length, Ordering::Relaxed);
     if decision.extent.is_process_only() {
@@ -249,6 +252,11 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
     to.reading_cost_ticks = READING_COST.load(Ordering::Relaxed);
     to.processors = PROCESSORS.load(Ordering::Relaxed);
     to.start_cpu_ns = started_cpu_ns;
+    // The thread that set up is the first to have a header.
+    to.setup_cpu_ns = match SETUP_FROM_CPU_NS.swap(0, Ordering::Relaxed) {
+        0 => 0,
+        from => started_cpu_ns.saturating_sub(from),
+    };
     to.capabilities.store(CAPABILITIES.load(Ordering::Relaxed), Ordering::Relaxed);
     to.process_start_ns = START_NS.load(Ordering::Relaxed);
     to.start = began;

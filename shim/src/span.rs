@@ -45,6 +45,14 @@ pub fn frame_address() -> usize {
     address
 }
 
+/// Behind one of 16 calls it is noted what recording took: those that return when these bits of the counter are 0. Its last
+/// bits may always be the same.
+const SAMPLE_SHIFT: u32 = 6;
+const SAMPLE_MASK: u64 = 15;
+/// A part of the time between two readings of the CPU clock, about 6 µs: recording took no longer, or the thread lost its
+/// processor.
+const SAMPLE_PART: u64 = 8;
+
 /// The start of a call that goes untimed, if it finds nothing.
 const UNTIMED: u64 = 0;
 
@@ -107,6 +115,17 @@ fn open(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Option
     }
     state.entered = Entered { start, cpu: cpu_before, call: call as u16, flags };
     Some(Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false })
+}
+
+/// A call has returned at `end`, and its record is written: what that took. What readings of the CPU clock take is told by
+/// itself.
+#[cold]
+#[inline(never)]
+fn sample(state: &mut State, end: u64, with_text: usize) {
+    let took = clock::ticks().saturating_sub(end);
+    if !state.cursor.is_null() && state.cpu_ticks < end && took < clock::rarely_ticks() / SAMPLE_PART {
+        state.header().behind[with_text].add(took);
+    }
 }
 
 /// What a look at the processor has shown, where the thread did not certainly keep it.
@@ -227,7 +246,12 @@ impl Span {
         list: &[i64],
     ) {
         self.record(call, failed, outcome, numbers, texts, list);
+        let (state, end) = (self.state, self.end);
         self.forget();
+        if end >> SAMPLE_SHIFT & SAMPLE_MASK == 0 {
+            // SAFETY: as in `record`.
+            sample(unsafe { &mut *state }, end, usize::from(!texts.is_empty()));
+        }
     }
 
     /// Writes a record and stays in the call: a further one of the same call takes no time.

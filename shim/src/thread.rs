@@ -662,6 +662,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
         FIRST_HEADER.store(this.header, Ordering::Relaxed);
     }
     process::first_records(this, tid, creator, frame);
+    this.header().setup_ticks.store(clock::ticks() - began.ticks, Ordering::Relaxed);
     preemption::Mark::Told.put();
     Some(state)
 }

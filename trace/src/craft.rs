@@ -77,6 +77,9 @@ impl Craft {
             helpers_cpu_ns: 0.into(),
             reading_cost_ticks: 0,
             processors: 0,
+            setup_cpu_ns: 0,
+            setup_ticks: 0.into(),
+            behind: Default::default(),
         };
         let craft = Craft {
             header,

@@ -3,7 +3,7 @@
 //! Its page stays mapped for as long as the thread lives, so that what changes while recording (the latest clock pair,
 //! the number of dropped records, the rank) is on record whatever ends the process. All fields are little endian.
 
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 /// The first eight bytes of a thread file.
 pub const MAGIC: [u8; 8] = *b"SYNTRACE";
@@ -128,6 +128,37 @@ pub struct Header {
     pub reading_cost_ticks: u32,
     /// Processors of the machine, or container: those that its first process may use.
     pub processors: u32,
+    /// CPU time of the thread before its recording started that was the recorder's: to find out what and where to record, and
+    /// to detour functions; nanoseconds.
+    pub setup_cpu_ns: u64,
+    /// Ticks from `start` until the recorder was ready and the program went on.
+    pub setup_ticks: AtomicU64,
+    /// What the recorder did behind the returns of calls that name no path, and of those that do, in a sample of them.
+    pub behind: [Behind; 2],
+}
+
+/// The recorder's work behind the returns of some calls.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Behind {
+    /// All of it, ticks.
+    pub ticks: AtomicU64,
+    /// Behind so many calls.
+    pub calls: AtomicU64,
+}
+
+impl Behind {
+    /// Behind another call it took `ticks`. Only one thread writes.
+    pub fn add(&self, ticks: u64) {
+        self.ticks.store(self.ticks.load(Ordering::Relaxed).saturating_add(ticks), Ordering::Relaxed);
+        self.calls.store(self.calls.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
+    }
+
+    /// Ticks behind a call on average, if any was seen.
+    pub fn mean(&self) -> Option<u32> {
+        let ticks = self.ticks.load(Ordering::Relaxed).checked_div(self.calls.load(Ordering::Relaxed))?;
+        Some(ticks.min(u64::from(u32::MAX)) as u32)
+    }
 }
 
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES);

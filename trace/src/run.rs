@@ -4,7 +4,7 @@ mod balance;
 mod events;
 mod meter;
 
-pub use balance::{Balance, Balances};
+pub use balance::{Balance, Balances, Startup};
 pub use meter::{Measured, MeasuredEvents, Segment};
 
 use crate::calls::Call;
@@ -44,12 +44,22 @@ pub struct Thread {
     pub clock: Clock,
     /// Which of [`Run::processes`] it belongs to.
     pub process: usize,
-    /// Nanoseconds that recording adds between two calls; readers take it off every gap.
-    pub gap_cost_ns: u64,
-    /// Nanoseconds that recording adds to a call; readers take it off every duration.
-    pub call_cost_ns: u64,
-    /// Nanoseconds that a reading of the CPU clock takes.
-    pub reading_cost_ns: u64,
+    /// What recording costs it.
+    pub costs: Costs,
+}
+
+/// What recording costs a thread, nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs {
+    /// Added between two calls, where the first of them has no text among its arguments, and where
+    /// it has one: what a path leads to is looked at. Readers take it off every gap.
+    pub gap_ns: [u64; 2],
+    /// Added to a call; readers take it off every duration.
+    pub call_ns: u64,
+    /// A reading of the CPU clock.
+    pub reading_ns: u64,
+    /// From the start of the thread's recording until the recorder was ready.
+    pub setup_ns: u64,
 }
 
 impl Thread {
@@ -85,7 +95,7 @@ impl Thread {
     #[inline]
     pub fn end_ns(&self, event: &Event<'_>) -> u64 {
         let start = self.clock.ns(event.start);
-        self.clock.ns(event.end).saturating_sub(self.call_cost_ns).max(start)
+        self.clock.ns(event.end).saturating_sub(self.costs.call_ns).max(start)
     }
 
     /// When the recorder saw the call return, nanoseconds since the start of the run: no call that needed this one's
@@ -215,11 +225,20 @@ impl Run {
                 ns_per_unit: ns_per_tick * (1u64 << header.tick_shift) as f64,
             };
             let cost = |ticks: u32| (f64::from(ticks) * ns_per_tick) as u64;
-            let (gap_cost_ns, call_cost_ns) = (cost(header.gap_cost_ticks), cost(header.call_cost_ticks));
-            let reading_cost_ns = cost(header.reading_cost_ticks);
+            // What was seen of the work behind calls stands for what was found at the start, on warm caches; to enter a call,
+            // which nothing shows, is about as long as what recording adds to its duration.
+            let gap_cost = |behind: &header::Behind| {
+                let seen = behind.mean().map(|ticks| ticks.saturating_add(header.call_cost_ticks));
+                cost(seen.unwrap_or(header.gap_cost_ticks))
+            };
+            let gap_ns = header.behind.each_ref().map(gap_cost);
+            let call_ns = cost(header.call_cost_ticks);
+            let reading_ns = cost(header.reading_cost_ticks);
             self.processes[process].threads.push(self.threads.len());
             self.complete(process, &trace);
-            self.threads.push(Thread { trace, clock, process, gap_cost_ns, call_cost_ns, reading_cost_ns });
+            let setup_ns = (header.setup_ticks.load(Ordering::Relaxed) as f64 * ns_per_tick) as u64;
+            let costs = Costs { gap_ns, call_ns, reading_ns, setup_ns };
+            self.threads.push(Thread { trace, clock, process, costs });
         }
     }
 

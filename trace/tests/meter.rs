@@ -204,3 +204,46 @@ fn costs_of_recording_are_taken_off_and_told() {
     assert_eq!((found[1].before.wall_ns, found[1].before.recording_ns), (980, 1_020));
     assert_eq!((found[2].before.wall_ns, found[2].before.recording_ns), (2_980, 1_020));
 }
+
+/// What was seen behind calls counts for more than what was found at the start, by whether they name a path.
+#[test]
+fn costs_seen_behind_calls_are_taken_off() {
+    let open = |craft: Craft, start| craft.call(Call::Open, start, 100, 3, &[0, 0, 0, 0, 0], &[b"f"], &[]);
+    let craft = Craft::new(1, 1).header(|header| {
+        (header.gap_cost_ticks, header.call_cost_ticks) = (20, 5);
+        header.behind[0].add(60);
+        header.behind[0].add(80);
+        header.behind[1].add(600);
+    });
+    let craft = open(read(craft, 1_000, 100), 2_000);
+    let (found, ..) = measure(read(craft, 4_000, 100));
+    let costs: Vec<u64> = found.iter().map(|measured| measured.before.recording_ns).collect();
+    assert_eq!(costs, [0, 75, 605]);
+}
+
+/// By ptrace, a thread without a processor stands still for the recorder, unless it waits.
+#[test]
+fn what_ptrace_stops_is_recording() {
+    let craft = Craft::new(1, 1).header(|header| {
+        header.capabilities.store(syn_trace::header::BY_PTRACE, Relaxed);
+        header.gap_cost_ticks = 1_000;
+    });
+    let craft = read(craft.cpu(Some(2_000), Some(3_000)), 10_000, 20_000);
+    let (found, ..) = measure(read(craft.cpu(Some(4_000), Some(0)).flags(WAITED_BEFORE), 90_000, 10));
+    let parts =
+        |segment: Segment| (segment.cpu_ns, segment.waited_ns, segment.preempted_ns(), segment.recording_ns);
+    assert_eq!((parts(found[0].before), parts(found[0].call)), ((2_000, 0, 0, 8_000), (3_000, 0, 0, 17_000)));
+    assert_eq!(parts(found[1].before), (3_000, 56_000, 0, 1_000));
+}
+
+/// Until it is ready, the recorder is at work, whatever stands on record meanwhile.
+#[test]
+fn setting_up_is_recording() {
+    let craft = Craft::new(1, 1).header(|header| {
+        header.setup_ticks.store(3_000, Relaxed);
+        (header.start_cpu_ns, header.setup_cpu_ns) = (50_000, 30_000);
+    });
+    let (found, ..) = measure(read(read(craft, 1_000, 0), 5_000, 10));
+    let parts = |segment: Segment| (segment.wall_ns, segment.recording_ns);
+    assert_eq!((parts(found[0].before), parts(found[1].before)), ((0, 1_000), (2_000, 2_000)));
+}

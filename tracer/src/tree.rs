@@ -342,6 +342,9 @@ impl<'a> Tree<'a> {
             helpers_cpu_ns: 0.into(),
             reading_cost_ticks: 0,
             processors: self.machine.processors,
+            setup_cpu_ns: 0,
+            setup_ticks: 0.into(),
+            behind: Default::default(),
         }
     }
 

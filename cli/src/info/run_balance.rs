@@ -36,7 +36,7 @@ impl From<&Balance> for Seconds {
             preempted_s: seconds(balance.preempted_ns),
             recording_s: seconds(balance.recording_ns),
             unmeasured_s: seconds(balance.unmeasured_ns),
-            startup_cpu_s: seconds(balance.startup_cpu_ns),
+            startup_cpu_s: seconds(balance.startup.all_ns()),
             open_percent: balance.open_percent(),
         }
     }

@@ -22,11 +22,13 @@ impl Lowering<'_> {
             self.synchronize(visit.seen.thread, 0, Stage::Around, since_ns, since_ns);
         }
         // Before its recording started, the thread's processor was at work for the loader.
-        let startup_ns = self.from.run.startup_cpu_ns(visit.seen.thread as usize, self.from.cpu_before);
-        let cpu_ns = startup_ns.min(started_ns - since_ns);
-        let idle_ns = started_ns - since_ns - cpu_ns;
+        let startup = self.from.run.startup(visit.seen.thread as usize, self.from.cpu_before);
+        let recording_ns = startup.recording_ns.min(started_ns - since_ns);
+        let cpu_ns = startup.cpu_ns.min(started_ns - since_ns - recording_ns);
+        let idle_ns = started_ns - since_ns - recording_ns - cpu_ns;
         let thread = &mut self.threads[visit.seen.thread as usize];
         thread.since_ns = since_ns;
+        thread.program.balance.recording_ns += recording_ns;
         let stretch = Stretch { start_ns: since_ns, end_ns: started_ns, cpu_ns, idle_ns, in_call: true };
         thread.program.compute(stretch);
     }

@@ -25,16 +25,32 @@ pub struct Balance {
     pub recording_ns: u64,
     /// What no reading of the CPU clock covers.
     pub unmeasured_ns: u64,
-    /// CPU time before the recording started: of a process, its start.
-    pub startup_cpu_ns: u64,
+    /// Before the recording started.
+    pub startup: Startup,
     /// CPU time that the segments were given beyond what the clock said, or that they lack.
     pub residual_ns: u64,
+}
+
+/// CPU time before the recording of a thread started, nanoseconds: of a process, its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Startup {
+    /// The loader's, and the program's own.
+    pub cpu_ns: u64,
+    /// The recorder's.
+    pub recording_ns: u64,
+}
+
+impl Startup {
+    /// Both.
+    pub fn all_ns(&self) -> u64 {
+        self.cpu_ns.saturating_add(self.recording_ns)
+    }
 }
 
 impl Balance {
     /// CPU time that is accounted for: before the recording, in the program, in calls and for recording, nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
-        let parts = [self.startup_cpu_ns, self.work_ns, self.calls_ns, self.recording_ns];
+        let parts = [self.startup.all_ns(), self.work_ns, self.calls_ns, self.recording_ns];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
@@ -76,7 +92,8 @@ impl AddAssign<&Balance> for Balance {
         add(&mut self.preempted_ns, other.preempted_ns);
         add(&mut self.recording_ns, other.recording_ns);
         add(&mut self.unmeasured_ns, other.unmeasured_ns);
-        add(&mut self.startup_cpu_ns, other.startup_cpu_ns);
+        add(&mut self.startup.cpu_ns, other.startup.cpu_ns);
+        add(&mut self.startup.recording_ns, other.startup.recording_ns);
         add(&mut self.residual_ns, other.residual_ns);
     }
 }
@@ -88,8 +105,8 @@ fn add(sum: &mut u64, ns: u64) {
 
 impl Thread {
     /// Where the thread's time went.
-    pub fn balance(&self, startup_cpu_ns: u64) -> Balance {
-        let mut balance = Balance { startup_cpu_ns, ..Balance::default() };
+    pub fn balance(&self, startup: Startup) -> Balance {
+        let mut balance = Balance { startup, ..Balance::default() };
         let mut events = self.measured();
         let started_ns = events.behind_ns();
         for (_, measured) in events.by_ref() {
@@ -118,7 +135,7 @@ impl Run {
     /// Where the time of every thread went, and what the kernel says. Reads every trace once, on all processors.
     pub fn balances(&self) -> Balances {
         let before = self.cpu_before();
-        let balance = |index: usize| self.threads[index].balance(self.startup_cpu_ns(index, &before));
+        let balance = |index: usize| self.threads[index].balance(self.startup(index, &before));
         let threads = (0..self.threads.len()).into_par_iter().map(balance);
         let kernel_cpu_ns = (0..self.processes.len()).map(|process| {
             let cpu = self.process_cpu_ns(process)?;
@@ -127,19 +144,21 @@ impl Run {
         Balances { threads: threads.collect(), kernel_cpu_ns: kernel_cpu_ns.collect() }
     }
 
-    /// CPU time of a thread before its recording started, nanoseconds, given what [`Run::cpu_before`] says: what an image
-    /// before its own has used is not among it.
-    pub fn startup_cpu_ns(&self, thread: usize, before: &[(u64, u64)]) -> u64 {
+    /// A thread's time before its recording started, given what [`Run::cpu_before`] says: what an image before its own has used
+    /// is not among it.
+    pub fn startup(&self, thread: usize, before: &[(u64, u64)]) -> Startup {
         let (trace, process) = (&self.threads[thread].trace, self.threads[thread].process);
         let own = self.processes[process].threads.first() == Some(&thread);
-        trace.header().start_cpu_ns.saturating_sub(if own { before[process].0 } else { 0 })
+        let cpu_ns = trace.header().start_cpu_ns.saturating_sub(if own { before[process].0 } else { 0 });
+        let recording_ns = trace.header().setup_cpu_ns.min(cpu_ns);
+        Startup { cpu_ns: cpu_ns - recording_ns, recording_ns }
     }
 
     /// When a thread began, nanoseconds since the start of the run, given what [`Run::cpu_before`] says: it had been at work
     /// before its recording started.
     pub fn began_ns(&self, thread: usize, before: &[(u64, u64)]) -> u64 {
         let started_ns = self.threads[thread].clock.start_ns.max(0.0) as u64;
-        started_ns.saturating_sub(self.startup_cpu_ns(thread, before))
+        started_ns.saturating_sub(self.startup(thread, before).all_ns())
     }
 
     /// CPU time of a process image and those before it under the same number, nanoseconds, as the kernel had it at the end.

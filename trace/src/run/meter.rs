@@ -89,8 +89,13 @@ pub struct MeasuredEvents<'a> {
     open: Vec<(u64, Call, Flags)>,
     /// The record before ended with a CPU reading.
     read_behind: bool,
+    /// What recording costs behind the record before.
+    gap_cost_ns: u64,
+    /// When the recorder was ready.
+    ready_ns: u64,
     is_first: bool,
     sees_preemption: bool,
+    by_ptrace: bool,
     rest: Option<Segment>,
     is_over: bool,
 }
@@ -110,6 +115,7 @@ impl Thread {
     /// The events in the order in which their calls returned, with what each took.
     pub fn measured(&self) -> MeasuredEvents<'_> {
         let capabilities = self.trace.header().capabilities.load(Ordering::Relaxed);
+        let started_ns = self.clock.start_ns.max(0.0) as u64;
         MeasuredEvents {
             thread: self,
             events: self.events(),
@@ -122,11 +128,14 @@ impl Thread {
             known_ns: 0,
             told_ns: 0,
             residual_ns: 0,
-            behind_ns: self.clock.start_ns.max(0.0) as u64,
+            behind_ns: started_ns,
             open: Vec::new(),
             read_behind: false,
+            gap_cost_ns: 0,
+            ready_ns: started_ns.saturating_add(self.costs.setup_ns),
             is_first: true,
             sees_preemption: capabilities & header::SEES_PREEMPTION != 0,
+            by_ptrace: capabilities & header::BY_PTRACE != 0,
             rest: None,
             is_over: false,
         }
@@ -171,8 +180,8 @@ impl<'a> MeasuredEvents<'a> {
             _ => (1, 1),
         };
         let readings = u64::from(self.read_behind) + u64::from(event.has(record::CPU_BEFORE));
-        let own_ns = if self.is_first { 0 } else { thread.gap_cost_ns.saturating_mul(timed) };
-        let cost_ns = own_ns.saturating_add(readings.saturating_mul(thread.reading_cost_ns));
+        let own_ns = if self.is_first { 0 } else { self.gap_cost_ns.saturating_mul(timed) };
+        let cost_ns = own_ns.saturating_add(readings.saturating_mul(thread.costs.reading_ns));
         let seen = Seen {
             reading: event.cpu_before,
             waited: event.has(record::WAITED_BEFORE),
@@ -194,10 +203,12 @@ impl<'a> MeasuredEvents<'a> {
             // To look at the pages of a mapping is recording's work.
             Call::PagesTouched => u64::MAX,
             _ if event.start == event.end => 0,
-            _ => thread.call_cost_ns.saturating_mul(count),
+            _ => thread.costs.call_ns.saturating_mul(count),
         };
         let call = self.segment(end_ns, cost_ns, seen, Some(event.call), (number, false));
         self.read_behind = event.has(record::CPU_AFTER);
+        let (_, texts, _) = event.call.shape();
+        self.gap_cost_ns = thread.costs.gap_ns[usize::from(texts > 0)];
         self.is_first = false;
         Measured { before, call }
     }
@@ -251,7 +262,7 @@ impl<'a> MeasuredEvents<'a> {
         let start_ns = self.behind_ns.min(end_ns);
         let raw_ns = end_ns.saturating_sub(self.behind_ns);
         self.behind_ns = self.behind_ns.max(end_ns);
-        let recording_ns = cost_ns.min(raw_ns);
+        let recording_ns = cost_ns.max(self.ready_ns.saturating_sub(start_ns)).min(raw_ns);
         let wall_ns = raw_ns - recording_ns;
         let mut segment =
             Segment { start_ns, wall_ns, cpu_ns: wall_ns, recording_ns, inside, ..Segment::default() };
@@ -335,6 +346,14 @@ impl Segment {
         self.wall_ns + self.recording_ns
     }
 
+    /// Of a thread that is stopped twice at every call: where it had no processor and did not wait, it stood still for the
+    /// recorder, as good as always.
+    fn stopped_for_recording(&mut self) {
+        let stopped_ns = self.preempted_ns();
+        self.wall_ns -= stopped_ns;
+        self.recording_ns += stopped_ns;
+    }
+
     /// What a reading says of it: CPU time, what recording took among it.
     fn settle(&mut self, total_ns: u64, waited: bool) {
         // Recording takes no more than the processor did.
@@ -351,6 +370,19 @@ impl<'a> Iterator for MeasuredEvents<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        let (event, mut measured) = self.next_known()?;
+        if self.by_ptrace {
+            measured.before.stopped_for_recording();
+            measured.call.stopped_for_recording();
+        }
+        Some((event, measured))
+    }
+}
+
+impl<'a> MeasuredEvents<'a> {
+    /// The next event of which all is known that can be.
+    #[inline]
+    fn next_known(&mut self) -> Option<(Event<'a>, Measured)> {
         if self.held.is_empty() && !self.is_over {
             match self.events.next() {
                 None => self.finish(),
@@ -375,9 +407,7 @@ impl<'a> Iterator for MeasuredEvents<'a> {
         self.handed += usize::from(!self.held.is_empty());
         self.held.pop_front()
     }
-}
 
-impl<'a> MeasuredEvents<'a> {
     /// True if the next reading may tell something of the events that are held back.
     fn awaits_reading(&self) -> bool {
         !self.unread.is_empty() || !self.kept.is_empty()
