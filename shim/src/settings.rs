@@ -57,13 +57,13 @@ pub fn wants_detours() -> bool {
 }
 
 /// Decides, and leaves the absolute path of the run folder in `folder`.
-pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
+pub fn decide(folder: &mut [u8; FOLDER_BYTES], program: &[u8]) -> Decision {
     let mut decision = Decision { record: false, extent: Extent::Everything, folder_length: 0 };
     let choice = Choice::of(variable);
     if choice.is_off() {
         return decision;
     }
-    decision.extent = choice.extent(program(&mut [0u8; 4096]));
+    decision.extent = choice.extent(program);
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {
@@ -219,13 +219,6 @@ fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<
         }
     }
     Err(-(libc::EEXIST as isize))
-}
-
-/// The path of the program's file.
-fn program(path: &mut [u8; 4096]) -> &[u8] {
-    // SAFETY: the buffer is as long as said.
-    let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), path.as_mut_ptr(), path.len()) };
-    &path[..length.max(0) as usize]
 }
 
 /// The value of an environment variable.
