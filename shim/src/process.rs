@@ -42,7 +42,7 @@ static MPI: AtomicU32 = AtomicU32::new(0);
 static GAP_COST: AtomicU32 = AtomicU32::new(0);
 static CALL_COST: AtomicU32 = AtomicU32::new(0);
 static READING_COST: AtomicU32 = AtomicU32::new(0);
-/// CPU time of the thread that found out what to record, when it began to; 0 when it has been taken into a header.
+/// CPU time of the thread that found out what to record, when it began to; 0 in a forked child, which need not.
 static SETUP_FROM_CPU_NS: AtomicU64 = AtomicU64::new(0);
 static PROCESSORS: AtomicU32 = AtomicU32::new(0);
 static FOLDER_LENGTH: AtomicUsize = AtomicUsize::new(0);
@@ -116,11 +116,12 @@ fn start() {
     // SAFETY: MODE is STARTING.
     let (folder, exe) = unsafe { (FOLDER.get_mut(), EXE.get_mut()) };
     // The decision comes first: a process that is not to be recorded may be under a filter that lets nothing else pass.
-    // SAFETY: the buffer is as long as said.
-    let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), exe.as_mut_ptr(), exe.len()) };
-    let exe = &exe[..length.max(0) as usize];
-    EXE_LENGTH.store(exe.len(), Ordering::Relaxed);
-    let decision = settings::decide(folder, exe);
+    let decision = settings::decide(folder, move || {
+        // SAFETY: the buffer is as long as said.
+        let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), exe.as_mut_ptr(), exe.len()) };
+        EXE_LENGTH.store(length.max(0) as usize, Ordering::Relaxed);
+        &exe[..length.max(0) as usize]
+    });
     if !decision.record {
         MODE.store(OFF, Ordering::Release);
         return;
@@ -153,6 +154,7 @@ fn note_identity() {
 /// In a forked child: another process, of the same run.
 pub fn start_in_forked_child() {
     note_identity();
+    SETUP_FROM_CPU_NS.store(0, Ordering::Relaxed);
     apart::descriptors_are_own();
     living::begin_anew();
 }
@@ -259,10 +261,10 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
     to.reading_cost_ticks = READING_COST.load(Ordering::Relaxed);
     to.processors = PROCESSORS.load(Ordering::Relaxed);
     to.start_cpu_ns = started_cpu_ns;
-    // The thread that set up is the first to have a header.
-    to.setup_cpu_ns = match SETUP_FROM_CPU_NS.swap(0, Ordering::Relaxed) {
-        0 => 0,
-        from => started_cpu_ns.saturating_sub(from),
+    // The thread that set up is the first one of its process.
+    to.setup_cpu_ns = match SETUP_FROM_CPU_NS.load(Ordering::Relaxed) {
+        from if from != 0 && tid == pid() => started_cpu_ns.saturating_sub(from),
+        _ => 0,
     };
     to.capabilities.store(CAPABILITIES.load(Ordering::Relaxed), Ordering::Relaxed);
     to.process_start_ns = START_NS.load(Ordering::Relaxed);

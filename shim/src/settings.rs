@@ -57,13 +57,14 @@ pub fn wants_detours() -> bool {
 }
 
 /// Decides, and leaves the absolute path of the run folder in `folder`.
-pub fn decide(folder: &mut [u8; FOLDER_BYTES], program: &[u8]) -> Decision {
+/// `program` finds out the path of the program's file.
+pub fn decide<'a>(folder: &mut [u8; FOLDER_BYTES], program: impl FnOnce() -> &'a [u8]) -> Decision {
     let mut decision = Decision { record: false, extent: Extent::Everything, folder_length: 0 };
     let choice = Choice::of(variable);
     if choice.is_off() {
         return decision;
     }
-    decision.extent = choice.extent(program);
+    decision.extent = choice.extent(program());
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {

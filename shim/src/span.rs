@@ -121,7 +121,7 @@ fn open(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Option
 /// itself.
 #[cold]
 #[inline(never)]
-fn sample(state: &mut State, end: u64, with_text: usize) {
+fn note_cost(state: &mut State, end: u64, with_text: usize) {
     let took = clock::ticks().saturating_sub(end);
     if !state.cursor.is_null() && state.cpu_ticks < end && took < clock::rarely_ticks() / SAMPLE_PART {
         state.header().behind[with_text].add(took);
@@ -246,11 +246,16 @@ impl Span {
         list: &[i64],
     ) {
         self.record(call, failed, outcome, numbers, texts, list);
-        let (state, end) = (self.state, self.end);
+        self.sample(texts);
         self.forget();
-        if end >> SAMPLE_SHIFT & SAMPLE_MASK == 0 {
+    }
+
+    /// The record of the call is written: notes what that took, behind one call of many.
+    #[inline(always)]
+    pub fn sample(&self, texts: &[&[u8]]) {
+        if self.end >> SAMPLE_SHIFT & SAMPLE_MASK == 0 {
             // SAFETY: as in `record`.
-            sample(unsafe { &mut *state }, end, usize::from(!texts.is_empty()));
+            note_cost(unsafe { &mut *self.state }, self.end, usize::from(!texts.is_empty()));
         }
     }
 

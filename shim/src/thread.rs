@@ -661,10 +661,9 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     if tid == process::pid() {
         FIRST_HEADER.store(this.header, Ordering::Relaxed);
     }
-    // Until the recorder is ready, what happens to the thread is not the program's: the clocks need not be read.
-    preemption::Mark::Told.put();
     process::first_records(this, tid, creator, frame);
-    this.header().setup_ticks.store(clock::ticks() - began.ticks, Ordering::Relaxed);
+    this.header().setup_ticks.store(clock::ticks().saturating_sub(began.ticks), Ordering::Relaxed);
+    preemption::Mark::Told.put();
     Some(state)
 }
 

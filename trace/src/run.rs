@@ -54,6 +54,8 @@ pub struct Costs {
     /// Added between two calls, where the first of them has no text among its arguments, and where
     /// it has one: what a path leads to is looked at. Readers take it off every gap.
     pub gap_ns: [u64; 2],
+    /// The same in a row of polls, which are made again and again.
+    pub poll_gap_ns: u64,
     /// Added to a call; readers take it off every duration.
     pub call_ns: u64,
     /// A reading of the CPU clock.
@@ -237,7 +239,8 @@ impl Run {
             self.processes[process].threads.push(self.threads.len());
             self.complete(process, &trace);
             let setup_ns = (header.setup_ticks.load(Ordering::Relaxed) as f64 * ns_per_tick) as u64;
-            let costs = Costs { gap_ns, call_ns, reading_ns, setup_ns };
+            let poll_gap_ns = cost(header.gap_cost_ticks);
+            let costs = Costs { gap_ns, poll_gap_ns, call_ns, reading_ns, setup_ns };
             self.threads.push(Thread { trace, clock, process, costs });
         }
     }

@@ -37,6 +37,11 @@ fn craft() -> Craft {
             header.end_cpu_ns.store(2_000_000_000, Relaxed);
             header.reading_cost_ticks = 1_400;
             header.processors = 16;
+            header.setup_cpu_ns = 300_000;
+            header.setup_ticks.store(800_000, Relaxed);
+            header.behind[0].add(150);
+            header.behind[1].add(900);
+            header.behind[1].add(700);
         })
         .process_start("/usr/bin/app", "/home/u", "app -i in.txt")
         .call(Call::Openat, 10_000, 2_000, 3, &[-100, 0o101, 0o644, 0o100_644, 0, 77], &[b"out\xff"], &[])
@@ -95,6 +100,8 @@ fn describe(trace: &ThreadTrace) -> String {
         head.end_ticks.load(Relaxed),
         head.processors
     ));
+    let means = head.behind.each_ref().map(header::Behind::mean);
+    line(format_args!("set up {} {} behind {means:?}", head.setup_cpu_ns, head.setup_ticks.load(Relaxed)));
     line(format_args!("capabilities {:#x}", head.capabilities.load(Relaxed)));
     line(format_args!("process start {} real time {}", head.process_start_ns, head.start_realtime_ns));
     line(format_args!("start {:?}", head.start));

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use syn_trace::craft::Craft;
 use syn_trace::record::{INNER, LOST_AFTER, LOST_BEFORE, WAITED_AFTER, WAITED_BEFORE};
-use syn_trace::run::{Measured, Segment};
+use syn_trace::run::{Measured, Segment, Startup};
 use syn_trace::{Call, Run};
 
 /// The segments of a thread's events, and what lies behind the last of them.
@@ -243,7 +243,28 @@ fn setting_up_is_recording() {
         header.setup_ticks.store(3_000, Relaxed);
         (header.start_cpu_ns, header.setup_cpu_ns) = (50_000, 30_000);
     });
-    let (found, ..) = measure(read(read(craft, 1_000, 0), 5_000, 10));
+    let craft = read(read(craft, 1_000, 0), 5_000, 10);
+    let folder = tempfile::tempdir().unwrap();
+    craft.write(folder.path()).unwrap();
+    let run = Run::open(folder.path()).unwrap();
+    let found: Vec<Measured> = run.threads[0].measured().map(|(_, measured)| measured).collect();
     let parts = |segment: Segment| (segment.wall_ns, segment.recording_ns);
     assert_eq!((parts(found[0].before), parts(found[1].before)), ((0, 1_000), (2_000, 2_000)));
+    let before = run.cpu_before();
+    assert_eq!(run.startup(0, &before), Startup { cpu_ns: 20_000, recording_ns: 30_000 });
+    assert_eq!(run.began_ns(0, &before), 0, "{}", run.threads[0].clock.start_ns);
+    assert_eq!(run.balances().threads[0].cpu_ns(), 20_000 + 30_000 + 3_000 + 2_000 + 10);
+}
+
+/// A damaged header may say anything of what recording cost: no more is taken off than there is.
+#[test]
+fn costs_that_cannot_be_take_all_and_no_more() {
+    let craft = Craft::new(1, 1).header(|header| {
+        header.setup_ticks.store(u64::MAX, Relaxed);
+        header.behind[0].ticks.store(u64::MAX, Relaxed);
+        header.behind[0].calls.store(1, Relaxed);
+        header.setup_cpu_ns = u64::MAX;
+    });
+    let (found, ..) = measure(read(read(craft, 1_000, 100), 5_000, 10));
+    assert_eq!((found[1].before.wall_ns, found[1].before.recording_ns), (0, 3_900));
 }

@@ -14,7 +14,7 @@ pub struct Existence {
     exists: Option<bool>,
     /// The call that changed this last.
     change: Option<Moment>,
-    /// The last call of each thread that found it so since.
+    /// The last call of each thread that found it so since, by thread: all ranks may look at one file again and again.
     found_by: Vec<Moment>,
 }
 
@@ -47,10 +47,10 @@ impl Existence {
             (self.exists, self.change) = (Some(exists), None);
             self.found_by.clear();
         }
-        match self.found_by.iter_mut().find(|last| last.point.thread == leave.point.thread) {
-            Some(last) => *last = leave,
-            None => {
-                self.found_by.push(leave);
+        match self.found_by.binary_search_by_key(&leave.point.thread, |last| last.point.thread) {
+            Ok(place) => self.found_by[place] = leave,
+            Err(place) => {
+                self.found_by.insert(place, leave);
                 self.change.into_iter().for_each(|changed| found.add_one(Rule::FileCreate, changed, enter));
             }
         }

@@ -80,6 +80,7 @@ unsafe impl Recorder for Shim {
     ) {
         if let Some(span) = open.span() {
             span.record(call, false, result, numbers, texts, list);
+            span.sample(texts);
         }
         Shim::abandon(open);
     }

@@ -61,7 +61,7 @@ static int child_main(const char *what, char **words)
 
 int main(int argc, char **argv)
 {
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    ssize_t length = readlinkat(AT_FDCWD, "/proc/self/exe", self, sizeof self - 1);
     CHECK(length > 0);
     if (argc > 2 && strcmp(argv[1], "--child") == 0)
         return child_main(argv[2], argv + 3);

@@ -8,6 +8,7 @@
 mod answer;
 mod balance;
 mod check;
+mod costs;
 mod load;
 mod stages;
 

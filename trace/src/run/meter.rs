@@ -175,12 +175,15 @@ impl<'a> MeasuredEvents<'a> {
         let (start_ns, end_ns) = (thread.clock.ns(event.start), thread.clock.ns(event.end));
         self.close_outer(event, start_ns);
         // A row of calls that came again has a gap before each of those that were timed, and a duration of each.
-        let (count, timed) = match event.call {
-            Call::Repeats => (event.numbers[0].max(1) as u64, event.numbers[1].max(1) as u64),
-            _ => (1, 1),
+        let (count, timed, gap_cost_ns) = match event.call {
+            Call::Repeats => {
+                let timed = event.numbers[1].max(1) as u64;
+                (event.numbers[0].max(1) as u64, timed, thread.costs.poll_gap_ns)
+            }
+            _ => (1, 1, self.gap_cost_ns),
         };
         let readings = u64::from(self.read_behind) + u64::from(event.has(record::CPU_BEFORE));
-        let own_ns = if self.is_first { 0 } else { self.gap_cost_ns.saturating_mul(timed) };
+        let own_ns = if self.is_first { 0 } else { gap_cost_ns.saturating_mul(timed) };
         let cost_ns = own_ns.saturating_add(readings.saturating_mul(thread.costs.reading_ns));
         let seen = Seen {
             reading: event.cpu_before,
