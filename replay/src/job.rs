@@ -10,7 +10,6 @@ use crate::storage::{Parents, Paths, Root};
 use crate::transport::{Nobody, polls};
 use anyhow::Context;
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
-use std::fs::File;
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU64;
@@ -103,7 +102,7 @@ impl<'a> Job<'a> {
 /// What a step costs by itself: first one of I/O, a program of `lseek`s against a bare loop of them; then any other one, a
 /// program of computations of nothing.
 fn step_costs() -> anyhow::Result<(f64, f64)> {
-    let file = File::from(memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?);
+    let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
     let bare = |_| {
         let before = thread_cpu_ns();
         for _ in 0..PROBE_STEPS {
@@ -119,11 +118,11 @@ fn step_costs() -> anyhow::Result<(f64, f64)> {
 }
 
 /// Processor time of a program of [`PROBE_STEPS`] such steps on `file`, nanoseconds: the fastest round.
-fn steps_take(file: &File, op: Op) -> anyhow::Result<u64> {
+fn steps_take(file: &OwnedFd, op: Op) -> anyhow::Result<u64> {
     // No path is looked up by this program, so a file serves as the root.
-    let root = Root::new(OwnedFd::from(file.try_clone()?));
+    let root = Root::new(file.try_clone()?);
     let handles = Handles::with_room(1);
-    handles.put(0, OwnedFd::from(file.try_clone()?), 0)?;
+    handles.put(0, file.try_clone()?, 0)?;
     let direct_refused = AtomicU64::new(0);
     let paths = Paths::default();
     let parents = Parents::new(&root, &paths, None);

@@ -93,7 +93,8 @@ pub struct Header {
     pub rank: AtomicI32,
     /// Size of `MPI_COMM_WORLD`, 0 before `MPI_Init`.
     pub ranks: AtomicI32,
-    /// Ticks that recording adds to the time between two calls.
+    /// Ticks that recording adds to the time between two calls, on warm caches: for rows of polls, and where `behind` has no
+    /// calls.
     pub gap_cost_ticks: u32,
     /// Ticks that recording adds to the duration of a call.
     pub call_cost_ticks: u32,

@@ -51,10 +51,10 @@ pub struct Thread {
 /// What recording costs a thread, nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
-    /// Added between two calls, where the first of them has no text among its arguments, and where
-    /// it has one: what a path leads to is looked at. Readers take it off every gap.
+    /// Added between two calls: where the first of them has no text among its arguments, and where it has one (what a path
+    /// leads to is looked at). Readers take it off every gap.
     pub gap_ns: [u64; 2],
-    /// The same in a row of polls, which are made again and again.
+    /// The same in a row of polls, whose code and data are in the caches.
     pub poll_gap_ns: u64,
     /// Added to a call; readers take it off every duration.
     pub call_ns: u64,

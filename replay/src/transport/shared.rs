@@ -10,9 +10,9 @@ use syn_plan::{EdgeId, Plan};
 /// Looks at the counter before a waiter goes to sleep: a few microseconds, about what going to sleep and being woken
 /// costs.
 const LOOKS: u32 = 100;
-/// The same where the application polled, the others' turns on the processor between the looks: 10 ms on a processor that
-/// nobody else wants. Beside that, what being woken costs is nothing; fewer, and one sleeper who is woken late makes sleepers
-/// of those that wait for it.
+/// The same where the application polled, with others' turns on the processor between the looks: 10 ms on a processor that
+/// nobody else wants, beside which being woken costs nothing. With fewer looks, one waiter that sleeps and is woken late
+/// lets those that wait for it go to sleep as well.
 const POLLS: u32 = 20_000;
 
 /// One counter per edge, and for each the smallest count that somebody sleeps for.
@@ -24,8 +24,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// For the edges of `plan`; with `polls`, waiters for messages let others have the processor between
-    /// two looks.
+    /// For the edges of `plan`; with `polls`, who waits for a message lets others have the processor between two looks.
     ///
     /// # Errors
     /// When there is not enough memory.

@@ -48,8 +48,8 @@ impl Startup {
 }
 
 impl Balance {
-    /// CPU time that is accounted for: before the recording, in the program, in calls and for recording, nanoseconds. A thread
-    /// that ptrace stopped for the recording stood still.
+    /// CPU time that is accounted for: before the recording, in the program, in calls and for recording, nanoseconds. Of a
+    /// recording by ptrace, time in which the thread was stopped is among it.
     pub fn cpu_ns(&self) -> u64 {
         let parts = [self.startup.all_ns(), self.work_ns, self.calls_ns, self.recording_ns];
         parts.into_iter().fold(0, u64::saturating_add)
