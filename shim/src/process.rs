@@ -65,9 +65,6 @@ impl<const N: usize> Once<N> {
     }
 }
 static FOLDER: Once<FOLDER_BYTES> = Once(core::cell::UnsafeCell::new([0; FOLDER_BYTES]));
-/// The path of the program's file.
-static EXE: Once<4096> = Once(core::cell::UnsafeCell::new([0; 4096]));
-static EXE_LENGTH: AtomicUsize = AtomicUsize::new(0);
 static BOOT_ID: Once<16> = Once(core::cell::UnsafeCell::new([0; 16]));
 static HOST: Once<64> = Once(core::cell::UnsafeCell::new([0; 64]));
 
@@ -114,14 +111,9 @@ fn start() {
         return;
     }
     // SAFETY: MODE is STARTING.
-    let (folder, exe) = unsafe { (FOLDER.get_mut(), EXE.get_mut()) };
+    let folder = unsafe { FOLDER.get_mut() };
     // The decision comes first: a process that is not to be recorded may be under a filter that lets nothing else pass.
-    let decision = settings::decide(folder, move || {
-        // SAFETY: the buffer is as long as said.
-        let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), exe.as_mut_ptr(), exe.len()) };
-        EXE_LENGTH.store(length.max(0) as usize, Ordering::Relaxed);
-        &exe[..length.max(0) as usize]
-    });
+    let decision = settings::decide(folder);
     if !decision.record {
         MODE.store(OFF, Ordering::Release);
         return;
@@ -330,11 +322,15 @@ pub fn first_records(state: &mut State, tid: u32, creator: u32, frame: usize) {
 }
 
 fn process_start(state: &mut State) {
-    let (cwd, rest) = state.scratch().split_at_mut(4096);
+    let scratch = state.scratch();
+    let (exe, rest) = scratch.split_at_mut(4096);
+    let (cwd, rest) = rest.split_at_mut(4096);
     let (command, _) = rest.split_at_mut(4096);
-    // SAFETY: the buffer is as long as said.
-    let cwd_length = unsafe { sys::getcwd(cwd.as_mut_ptr(), cwd.len()).max(1) as usize - 1 };
-    let exe = &EXE.get()[..EXE_LENGTH.load(Ordering::Relaxed)];
+    // SAFETY: the buffers are as long as said.
+    let (exe_length, cwd_length) = unsafe {
+        let exe_length = sys::readlink(c"/proc/self/exe".as_ptr().cast(), exe.as_mut_ptr(), exe.len());
+        (exe_length.max(0) as usize, sys::getcwd(cwd.as_mut_ptr(), cwd.len()).max(1) as usize - 1)
+    };
     let command_length = sys::read_file(c"/proc/self/cmdline", command).map_or(0, <[u8]>::len);
     let command = &mut command[..command_length];
     for byte in command.iter_mut().filter(|byte| **byte == 0) {
@@ -342,7 +338,7 @@ fn process_start(state: &mut State) {
     }
     // SAFETY: no arguments.
     let ppid = unsafe { sys::getppid() } as i64;
-    let texts: [&[u8]; 3] = [exe, &cwd[..cwd_length], command.trim_ascii_end()];
+    let texts: [&[u8]; 3] = [&exe[..exe_length], &cwd[..cwd_length], command.trim_ascii_end()];
     span::note(state, Call::ProcessStart, 0, &[ppid], &texts);
 }
 

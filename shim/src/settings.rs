@@ -57,14 +57,13 @@ pub fn wants_detours() -> bool {
 }
 
 /// Decides, and leaves the absolute path of the run folder in `folder`.
-/// `program` finds out the path of the program's file.
-pub fn decide<'a>(folder: &mut [u8; FOLDER_BYTES], program: impl FnOnce() -> &'a [u8]) -> Decision {
+pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
     let mut decision = Decision { record: false, extent: Extent::Everything, folder_length: 0 };
     let choice = Choice::of(variable);
     if choice.is_off() {
         return decision;
     }
-    decision.extent = choice.extent(program());
+    decision.extent = choice.extent(program(&mut [0u8; 4096]));
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {
@@ -220,6 +219,13 @@ fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<
         }
     }
     Err(-(libc::EEXIST as isize))
+}
+
+/// The path of the program's file.
+fn program(path: &mut [u8; 4096]) -> &[u8] {
+    // SAFETY: the buffer is as long as said.
+    let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), path.as_mut_ptr(), path.len()) };
+    &path[..length.max(0) as usize]
 }
 
 /// The value of an environment variable.
