@@ -22,7 +22,9 @@ pub const fn c_name(name: &'static str) -> &'static CStr {
 
 /// A function or variable of an MPI library, looked up when first needed.
 pub struct Symbol {
-    names: &'static [&'static CStr],
+    names: Names<160>,
+    /// Of a [`Kind::PlainFunction`].
+    confirmed_by: Names<48>,
     kind: Kind,
     address: AtomicPtr<c_void>,
     foreign: AtomicBool,
@@ -32,11 +34,37 @@ enum Kind {
     /// The definition behind our own. One that is nowhere is looked for again: its library may come later.
     Function,
     /// As a function, but its names are so plain that others use them as well: it is MPI's only if the object that
-    /// defines it defines one of these, too.
-    PlainFunction(&'static [&'static CStr]),
+    /// defines it defines one of those that confirm it, too.
+    PlainFunction,
     /// The definition that the process uses, which is often the program's own copy. One that is nowhere is not
     /// looked for again: each library has those of its own implementation only.
     Variable,
+}
+
+/// Names, each with its final zero, one behind the other. They stand here themselves, since pointers to them would have to
+/// be set in every process that loads the shim, MPI or not, and each page that holds one would be copied.
+struct Names<const N: usize>([u8; N]);
+
+impl<const N: usize> Names<N> {
+    const fn new(names: &[&CStr]) -> Names<N> {
+        let mut packed = [0; N];
+        let (mut index, mut end) = (0, 0);
+        while index < names.len() {
+            let name = names[index].to_bytes_with_nul();
+            packed.split_at_mut(end).1.split_at_mut(name.len()).0.copy_from_slice(name);
+            (index, end) = (index + 1, end + name.len());
+        }
+        Names(packed)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &CStr> {
+        let mut rest = &self.0[..];
+        core::iter::from_fn(move || {
+            let name = CStr::from_bytes_until_nul(rest).ok().filter(|name| !name.is_empty())?;
+            rest = &rest[name.to_bytes_with_nul().len()..];
+            Some(name)
+        })
+    }
 }
 
 /// Stands for a variable that is nowhere.
@@ -53,25 +81,28 @@ pub struct Found {
 
 impl Symbol {
     /// A function that goes by any of these names, the preferred one first.
-    pub const fn new(names: &'static [&'static CStr]) -> Symbol {
-        Symbol::of(names, Kind::Function)
+    pub const fn new(names: &[&CStr]) -> Symbol {
+        Symbol::of(names, &[], Kind::Function)
     }
 
     /// A function whose names may be somebody else's, unless the same object defines one of `confirmed_by`.
-    pub const fn confirmed(
-        names: &'static [&'static CStr],
-        confirmed_by: &'static [&'static CStr],
-    ) -> Symbol {
-        Symbol::of(names, Kind::PlainFunction(confirmed_by))
+    pub const fn confirmed(names: &[&CStr], confirmed_by: &[&CStr]) -> Symbol {
+        Symbol::of(names, confirmed_by, Kind::PlainFunction)
     }
 
     /// A variable.
-    pub const fn variable(names: &'static [&'static CStr]) -> Symbol {
-        Symbol::of(names, Kind::Variable)
+    pub const fn variable(names: &[&CStr]) -> Symbol {
+        Symbol::of(names, &[], Kind::Variable)
     }
 
-    const fn of(names: &'static [&'static CStr], kind: Kind) -> Symbol {
-        Symbol { names, kind, address: AtomicPtr::new(ptr::null_mut()), foreign: AtomicBool::new(false) }
+    const fn of(names: &[&CStr], confirmed_by: &[&CStr], kind: Kind) -> Symbol {
+        Symbol {
+            names: Names::new(names),
+            confirmed_by: Names::new(confirmed_by),
+            kind,
+            address: AtomicPtr::new(ptr::null_mut()),
+            foreign: AtomicBool::new(false),
+        }
     }
 
     /// Where it is.
@@ -101,7 +132,7 @@ impl Symbol {
             return None;
         };
         let foreign = match self.kind {
-            Kind::PlainFunction(confirmed_by) => !confirmed_by.iter().any(|name| {
+            Kind::PlainFunction => !self.confirmed_by.iter().any(|name| {
                 let other = locate(scope, name);
                 !other.is_null() && object_base(other) == object_base(address)
             }),

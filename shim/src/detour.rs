@@ -18,6 +18,7 @@ use crate::prologue;
 use crate::real;
 use crate::settings;
 use crate::sys;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use iced_x86::{Code as Code64, Decoder, DecoderOptions, FlowControl};
 use syn_trace::header;
@@ -93,40 +94,30 @@ pub fn install() -> Result<(), &'static [u8]> {
     if !has_one_thread() {
         return unseen!("the process had several threads, or no /proc, when it was entered");
     }
-    // Memory of our own: the program's allocator may not be ready for us yet.
-    const BYTES: usize = MAX_PATCHES * size_of::<Patch>();
-    let Some(memory) = sys::map_anonymous(BYTES) else { return unseen!("no memory for detours") };
-    let patches: *mut Patch = memory.cast();
-    let count = elf::Objects::started_with().map_or(0, |objects| find(objects, patches));
-    // SAFETY: the first `count` have been written; nothing points into them after this.
-    unsafe {
-        let placed = place(core::slice::from_raw_parts_mut(patches, count));
-        sys::munmap(memory as usize, BYTES);
-        placed
-    }
+    let mut patches = [const { MaybeUninit::uninit() }; MAX_PATCHES];
+    let count = find(&mut patches);
+    // SAFETY: the first `count` have been written.
+    place(unsafe { core::slice::from_raw_parts_mut(patches.as_mut_ptr().cast(), count) })
 }
 
-/// Writes down the functions of libc that are to be detoured, each once; returns how many. `patches` is room for
-/// `MAX_PATCHES`.
+/// Writes down the functions of libc that are to be detoured, each once; returns how many.
 ///
 /// Another library may stand in front of libc, and its functions are not ours to patch: libc is what has
 /// `gnu_get_libc_version`.
-fn find(objects: elf::Objects, patches: *mut Patch) -> usize {
+fn find(patches: &mut [MaybeUninit<Patch>; MAX_PATCHES]) -> usize {
     let mut count = 0;
+    let objects = elf::Objects::started_with();
     let libc = objects.function(c"gnu_get_libc_version").map(|(base, _)| base);
-    for &inner in real::inners() {
+    for inner in real::inners() {
         let Some((base, address)) = objects.function(inner.real.name()) else { continue };
         // SAFETY: the first `count` have been written.
-        let so_far = unsafe { core::slice::from_raw_parts(patches, count) };
+        let so_far = unsafe { core::slice::from_raw_parts(patches.as_ptr().cast::<Patch>(), count) };
         let is_new = so_far.iter().all(|patch| patch.address != address);
         if count < MAX_PATCHES && Some(base) == libc && is_new {
-            let patch = Patch { inner, address, trampoline: 0, jump: [NEAR_JUMP, 0, 0, 0, 0] };
-            // SAFETY: there is room for one more.
-            unsafe { patches.add(count).write(patch) };
+            patches[count].write(Patch { inner, address, trampoline: 0, jump: [NEAR_JUMP, 0, 0, 0, 0] });
             count += 1;
         }
     }
-    objects.release();
     count
 }
 
@@ -163,8 +154,15 @@ fn place(patches: &mut [Patch]) -> Result<(), &'static [u8]> {
     Ok(())
 }
 
-/// The kernel counts a process's threads among the links of the folder that lists them. Elsewhere they are listed.
+/// libc says so of the threads that it makes, and nothing but the loader and libc has run before us (glibc 2.32,
+/// `<sys/single_threaded.h>`). Else the kernel counts them among the links of the folder that lists them, or lists them.
 fn has_one_thread() -> bool {
+    if let Some(is_single) = elf::variable_started_with(c"__libc_single_threaded") {
+        // SAFETY: a `char` of libc's.
+        if unsafe { *(is_single as *const u8) } != 0 {
+            return true;
+        }
+    }
     // SAFETY: the path ends with a zero byte, a zeroed status is valid and is filled in.
     let links = unsafe {
         let mut status: libc::stat = core::mem::zeroed();

@@ -317,9 +317,7 @@ pub fn variable_started_with(name: &CStr) -> Option<usize> {
 }
 
 fn symbol_started_with(name: &CStr, kind: u8) -> Option<usize> {
-    // SAFETY: these objects stay loaded.
-    let objects = started_with().filter_map(|map| unsafe { Object::of(map.base, map.dynamic) });
-    search(objects, name, kind).map(|(_, address)| address)
+    search(objects_started_with(), name, kind).map(|(_, address)| address)
 }
 
 /// A function, or a variable, looked for in one object after the other.
@@ -365,38 +363,35 @@ fn search(mut objects: impl Iterator<Item = Object>, name: &CStr, kind: u8) -> O
     search.result()
 }
 
+/// The most objects whose tables are kept; programs have a dozen.
+const KEPT: usize = 64;
+
 /// The objects that the process was started with, their tables found once for many searches.
 pub struct Objects {
-    first: *mut Object,
-    count: usize,
-    bytes: usize,
+    kept: [Option<Object>; KEPT],
 }
 
 impl Objects {
-    /// `None`: no memory.
-    pub fn started_with() -> Option<Objects> {
-        let bytes = started_with().count() * size_of::<Object>();
-        let first: *mut Object = crate::sys::map_anonymous(bytes)?.cast();
-        let mut count = 0;
-        // SAFETY: these objects stay loaded.
-        for object in started_with().filter_map(|map| unsafe { Object::of(map.base, map.dynamic) }) {
-            // SAFETY: there is room for as many as were counted.
-            unsafe { first.add(count).write(object) };
-            count += 1;
+    /// Finds them.
+    pub fn started_with() -> Objects {
+        let mut kept = [None; KEPT];
+        for (place, object) in kept.iter_mut().zip(objects_started_with()) {
+            *place = Some(object);
         }
-        Some(Objects { first, count, bytes })
+        Objects { kept }
     }
 
     /// What [`function_started_with`] says, and the base of the object.
     pub fn function(&self, name: &CStr) -> Option<(usize, usize)> {
-        // SAFETY: so many were written.
-        let objects = unsafe { core::slice::from_raw_parts(self.first, self.count) };
-        search(objects.iter().copied(), name, STT_FUNC)
+        search(
+            self.kept.iter().map_while(|object| *object).chain(objects_started_with().skip(KEPT)),
+            name,
+            STT_FUNC,
+        )
     }
+}
 
-    /// Gives the memory back.
-    pub fn release(self) {
-        // SAFETY: mapped by `started_with`; nothing points into it.
-        unsafe { crate::sys::munmap(self.first as usize, self.bytes) };
-    }
+fn objects_started_with() -> impl Iterator<Item = Object> {
+    // SAFETY: these objects stay loaded.
+    started_with().filter_map(|map| unsafe { Object::of(map.base, map.dynamic) })
 }

@@ -19,6 +19,10 @@ use syn_trace::record::{self, Times};
 
 /// The longest path of a run folder.
 pub const FOLDER_BYTES: usize = 4096;
+/// The longest path that the kernel tells, and as much of the arguments.
+const PATH_BYTES: usize = 4096;
+/// What fstatfs(2) says of a pipe that has no name.
+const PIPEFS_MAGIC: i64 = 0x5049_5045;
 /// The most open descriptors that are noted when a process starts.
 const MAX_INHERITED: u32 = 4096;
 
@@ -64,6 +68,8 @@ impl<const N: usize> Once<N> {
         unsafe { &mut *self.0.get() }
     }
 }
+static PROGRAM: Once<PATH_BYTES> = Once(core::cell::UnsafeCell::new([0; PATH_BYTES]));
+static PROGRAM_LENGTH: AtomicUsize = AtomicUsize::new(0);
 static FOLDER: Once<FOLDER_BYTES> = Once(core::cell::UnsafeCell::new([0; FOLDER_BYTES]));
 static BOOT_ID: Once<16> = Once(core::cell::UnsafeCell::new([0; 16]));
 static HOST: Once<64> = Once(core::cell::UnsafeCell::new([0; 64]));
@@ -113,7 +119,7 @@ fn start() {
     // SAFETY: MODE is STARTING.
     let folder = unsafe { FOLDER.get_mut() };
     // The decision comes first: a process that is not to be recorded may be under a filter that lets nothing else pass.
-    let decision = settings::decide(folder);
+    let decision = settings::decide(note_program, folder);
     if !decision.record {
         MODE.store(OFF, Ordering::Release);
         return;
@@ -135,6 +141,22 @@ fn start() {
     measure_cost();
     let mode = if decision.extent.is_process_only() { PROCESS_ONLY } else { RECORDING };
     MODE.store(mode, Ordering::Release);
+}
+
+/// Finds out the path of the program's file: a forked child has the same.
+fn note_program() -> &'static [u8] {
+    // SAFETY: MODE is STARTING; the buffer is as long as said.
+    let length = unsafe {
+        let path = PROGRAM.get_mut();
+        sys::readlink(c"/proc/self/exe".as_ptr().cast(), path.as_mut_ptr(), path.len())
+    };
+    PROGRAM_LENGTH.store(length.max(0) as usize, Ordering::Relaxed);
+    program()
+}
+
+/// The path of the program's file.
+fn program() -> &'static [u8] {
+    &PROGRAM.get()[..PROGRAM_LENGTH.load(Ordering::Relaxed)]
 }
 
 fn note_identity() {
@@ -323,29 +345,48 @@ pub fn first_records(state: &mut State, tid: u32, creator: u32, frame: usize) {
 
 fn process_start(state: &mut State) {
     let scratch = state.scratch();
-    let (exe, rest) = scratch.split_at_mut(4096);
-    let (cwd, rest) = rest.split_at_mut(4096);
-    let (command, _) = rest.split_at_mut(4096);
-    // SAFETY: the buffers are as long as said.
-    let (exe_length, cwd_length) = unsafe {
-        let exe_length = sys::readlink(c"/proc/self/exe".as_ptr().cast(), exe.as_mut_ptr(), exe.len());
-        (exe_length.max(0) as usize, sys::getcwd(cwd.as_mut_ptr(), cwd.len()).max(1) as usize - 1)
-    };
-    let command_length = sys::read_file(c"/proc/self/cmdline", command).map_or(0, <[u8]>::len);
-    let command = &mut command[..command_length];
-    for byte in command.iter_mut().filter(|byte| **byte == 0) {
-        *byte = b' ';
-    }
+    // SAFETY: the buffer is as long as said.
+    let cwd_length = unsafe { sys::getcwd(scratch.as_mut_ptr(), PATH_BYTES) }.max(1) as usize - 1;
+    // One behind the other: a page that is not touched costs nothing.
+    let (cwd, rest) = scratch.split_at_mut(cwd_length);
+    let command = command_line(&mut rest[..PATH_BYTES]);
     // SAFETY: no arguments.
     let ppid = unsafe { sys::getppid() } as i64;
-    let texts: [&[u8]; 3] = [&exe[..exe_length], &cwd[..cwd_length], command.trim_ascii_end()];
+    let texts: [&[u8]; 3] = [program(), cwd, command.trim_ascii_end()];
     span::note(state, Call::ProcessStart, 0, &[ppid], &texts);
 }
 
-/// One record for every descriptor that is open, from the kernel's own list.
+/// The arguments, with spaces between them: of a process that begins, where the kernel has put them; of a forked child, which
+/// may have overwritten them to be seen by another name, as the kernel lists them.
+fn command_line(buffer: &mut [u8]) -> &[u8] {
+    let mut length = 0;
+    if SETUP_FROM_CPU_NS.load(Ordering::Relaxed) == 0 {
+        length = sys::read_file(c"/proc/self/cmdline", buffer).map_or(0, <[u8]>::len);
+        for byte in buffer[..length].iter_mut().filter(|byte| **byte == 0) {
+            *byte = b' ';
+        }
+    } else {
+        let bytes = settings::arguments_of_kernel().flat_map(|argument| argument.iter().chain(b" "));
+        for (to, from) in buffer.iter_mut().zip(bytes) {
+            *to = *from;
+            length += 1;
+        }
+    }
+    &buffer[..length]
+}
+
+/// One record for every descriptor that is open. Most processes have a few, the lowest: where the kernel says how many there
+/// are, these are tried before it is asked to list them, which takes it several times as long.
 fn inherited_descriptors(state: &mut State) {
-    let (entries, rest) = state.scratch().split_at_mut(32 << 10);
-    let (mut noted, mut position) = (0, Some(0));
+    const LOWEST: i32 = 16;
+    let (path, rest) = state.scratch().split_at_mut(PATH_BYTES);
+    let entries = &mut rest[..32 << 10];
+    let (all, mut noted, mut tried) = (count_descriptors(), 0, 0);
+    while noted < all && tried < LOWEST {
+        noted += u32::from(inherited_descriptor(state, tried, path));
+        tried += 1;
+    }
+    let mut position = (all == 0 || noted < all).then_some(0);
     while let Some(from) = position {
         let Ok((filled, behind)) = apart::apart(|| list_descriptors(entries, from)) else {
             return span::note(
@@ -360,9 +401,10 @@ fn inherited_descriptors(state: &mut State) {
             break;
         }
         position = behind;
-        for fd in directory_entries(&entries[..filled]).filter_map(parse_number) {
+        let listed = directory_entries(&entries[..filled]).filter_map(parse_number);
+        for fd in listed.filter(|&fd| fd >= tried) {
             noted += 1;
-            inherited_descriptor(state, fd, rest);
+            inherited_descriptor(state, fd, path);
         }
     }
     if noted > MAX_INHERITED {
@@ -373,6 +415,16 @@ fn inherited_descriptors(state: &mut State) {
             &[],
             &[b"open descriptors at start: more than 4096, the rest not listed"],
         );
+    }
+}
+
+/// How many descriptors are open: the size of the folder that lists them, since Linux 6.2; before, 0.
+fn count_descriptors() -> u32 {
+    // SAFETY: the path ends with a zero byte, a zeroed status is valid and is filled in.
+    unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        sys::stat(c"/proc/self/fd".as_ptr().cast(), &mut status);
+        status.st_size as u32
     }
 }
 
@@ -407,8 +459,8 @@ fn list_descriptors(entries: &mut [u8], position: i64) -> Result<(usize, Option<
     }
 }
 
-/// Notes what a descriptor is that came from somewhere else, if it is open; `buffer` is room for its path.
-pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
+/// Notes what a descriptor is that came from somewhere else, if it is open: true; `buffer` is room for its path.
+pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) -> bool {
     let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut digits = [0; 20];
     let number = thread::decimal(fd as u64, &mut digits);
@@ -417,14 +469,19 @@ pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
     let (length, status, flags, offset) = unsafe {
         let mut status: libc::stat = core::mem::zeroed();
         if sys::fstat(fd, &mut status) < 0 {
-            return;
+            return false;
         }
-        let length = sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(4096));
+        let length = if let Some(known) = known_path(fd, &status) {
+            buffer[..known.len()].copy_from_slice(known);
+            known.len() as isize
+        } else {
+            sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(PATH_BYTES))
+        };
         let regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
         let offset = if regular { sys::lseek(fd, 0, libc::SEEK_CUR).max(0) } else { 0 };
         (length, status, sys::fcntl(fd, libc::F_GETFL, 0).max(0), offset)
     };
-    // A pipe or socket is listed as "pipe:[number]": not a path.
+    // What is of no file system is listed by its kind, "anon_inode:[eventfd]": not a path.
     let path = &buffer[..length.max(0) as usize];
     let path = if path.starts_with(b"/") { path } else { b"" };
     let numbers = [
@@ -436,6 +493,27 @@ pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) {
         status.st_ino as i64,
     ];
     span::note(state, Call::InheritedFd, 0, &numbers, &[path]);
+    true
+}
+
+/// The path where it need not be asked for, which takes several times as long as all else: of the null device (of Linux's list
+/// of devices), and of sockets and pipes that are of no file system none.
+fn known_path(fd: i32, status: &libc::stat) -> Option<&'static [u8]> {
+    let is_without = match status.st_mode & libc::S_IFMT {
+        libc::S_IFCHR if status.st_rdev == libc::makedev(1, 3) => return Some(b"/dev/null"),
+        libc::S_IFSOCK => true,
+        libc::S_IFIFO => {
+            // SAFETY: a zeroed status is valid, and the call fills it in.
+            let kind = unsafe {
+                let mut system: libc::statfs = core::mem::zeroed();
+                sys::fstatfs(fd, &mut system);
+                system.f_type
+            };
+            kind == PIPEFS_MAGIC
+        }
+        _ => false,
+    };
+    is_without.then_some(b"")
 }
 
 /// The names in a buffer that getdents64(2) has filled.

@@ -5,10 +5,17 @@ use crate::elf;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+/// Room for a function's name and its final zero.
+const NAME_BYTES: usize = 40;
+
 /// A function that one of our exported symbols hides.
+///
+/// It holds its name, not a pointer to it: pointers must be set when a library is loaded, in each process, and each page
+/// that holds one is then copied.
+#[repr(C)]
 pub struct Real {
-    name: &'static CStr,
     address: AtomicUsize,
+    name: [u8; NAME_BYTES],
 }
 
 /// The value of `address` for a function that is nowhere to be found.
@@ -16,13 +23,16 @@ const MISSING: usize = 1;
 
 impl Real {
     /// For a hook's static; registered by the macro that declares the hook.
-    pub const fn new(name: &'static CStr) -> Real {
-        Real { name, address: AtomicUsize::new(0) }
+    pub const fn new(name: &CStr) -> Real {
+        let bytes = name.to_bytes_with_nul();
+        let mut own = [0; NAME_BYTES];
+        own.split_at_mut(bytes.len()).0.copy_from_slice(bytes);
+        Real { address: AtomicUsize::new(0), name: own }
     }
 
     /// Its name.
-    pub fn name(&self) -> &'static CStr {
-        self.name
+    pub fn name(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.name).unwrap_or_default()
     }
 
     /// Its address, if it has been looked up and is there.
@@ -44,7 +54,7 @@ impl Real {
         if known == MISSING {
             return None;
         }
-        let found = elf::function_started_with(self.name).map(detour::behind);
+        let found = elf::function_started_with(self.name()).map(detour::behind);
         self.address.store(found.unwrap_or(MISSING), Ordering::Relaxed);
         found
     }
@@ -63,6 +73,7 @@ impl Real {
 }
 
 /// A function of libc whose entry is to be detoured, so that libc's own calls are seen too.
+#[repr(C)]
 pub struct Inner {
     /// The function; its address becomes the trampoline.
     pub real: Real,
@@ -75,32 +86,32 @@ pub struct Inner {
 pub type usize_fn = unsafe extern "C-unwind" fn();
 
 unsafe extern "C" {
-    // The linker bounds each section whose name is a C identifier; the hook macros put an address in per hook.
+    // The linker bounds each section whose name is a C identifier; the hook macros put one in per hook.
     #[link_name = "__start_syn_reals"]
-    static REALS_START: usize;
+    static REALS_START: Real;
     #[link_name = "__stop_syn_reals"]
-    static REALS_STOP: usize;
+    static REALS_STOP: Real;
     #[link_name = "__start_syn_inners"]
-    static INNERS_START: usize;
+    static INNERS_START: Inner;
     #[link_name = "__stop_syn_inners"]
-    static INNERS_STOP: usize;
+    static INNERS_STOP: Inner;
 }
 
 /// Every function that an exported symbol of ours hides.
-pub fn all() -> &'static [&'static Real] {
-    // SAFETY: the section holds nothing but these references.
+pub fn all() -> &'static [Real] {
+    // SAFETY: the section holds nothing but these.
     unsafe {
         let (start, stop) = (&raw const REALS_START, &raw const REALS_STOP);
-        core::slice::from_raw_parts(start.cast(), stop.offset_from(start) as usize)
+        core::slice::from_raw_parts(start, stop.offset_from(start) as usize)
     }
 }
 
 /// Every function that is to be detoured.
-pub fn inners() -> &'static [&'static Inner] {
-    // SAFETY: the section holds nothing but these references.
+pub fn inners() -> &'static [Inner] {
+    // SAFETY: the section holds nothing but these.
     unsafe {
         let (start, stop) = (&raw const INNERS_START, &raw const INNERS_STOP);
-        core::slice::from_raw_parts(start.cast(), stop.offset_from(start) as usize)
+        core::slice::from_raw_parts(start, stop.offset_from(start) as usize)
     }
 }
 

@@ -36,15 +36,25 @@ unsafe extern "C" {
     static __libc_stack_end: *const usize;
 }
 
-/// The environment as the kernel gave it to the process: before libc's constructor has run, nothing else has one.
-fn of_kernel() -> *const *const c_char {
+/// The arguments and the environment as the kernel gave them to the process: before libc's constructor has run, nothing else
+/// has them.
+fn of_kernel() -> (&'static [*const c_char], *const *const c_char) {
     // SAFETY: the loader sets it before it loads libraries; the stack's beginning stays.
     unsafe {
         match __libc_stack_end.as_ref() {
-            Some(&arguments) => __libc_stack_end.add(1 + arguments + 1).cast(),
-            None => core::ptr::null(),
+            Some(&count) => {
+                let arguments = __libc_stack_end.add(1).cast();
+                (core::slice::from_raw_parts(arguments, count), arguments.add(count + 1))
+            }
+            None => (&[], core::ptr::null()),
         }
     }
+}
+
+/// The process's arguments. To be called before `main`, which may change them.
+pub fn arguments_of_kernel() -> impl Iterator<Item = &'static [u8]> {
+    // SAFETY: the kernel's own strings.
+    of_kernel().0.iter().map(|&argument| unsafe { CStr::from_ptr(argument) }.to_bytes())
 }
 
 /// Variables that name the job where a batch system starts processes without a common parent on the node.
@@ -56,14 +66,15 @@ pub fn wants_detours() -> bool {
     variable(b"SYN_DETOURS") != Some(b"0")
 }
 
-/// Decides, and leaves the absolute path of the run folder in `folder`.
-pub fn decide(folder: &mut [u8; FOLDER_BYTES]) -> Decision {
+/// Decides, and leaves the absolute path of the run folder in `folder`. `program` finds out the path of the program's file, if
+/// that is asked for.
+pub fn decide(program: impl FnOnce() -> &'static [u8], folder: &mut [u8; FOLDER_BYTES]) -> Decision {
     let mut decision = Decision { record: false, extent: Extent::Everything, folder_length: 0 };
     let choice = Choice::of(variable);
     if choice.is_off() {
         return decision;
     }
-    decision.extent = choice.extent(program(&mut [0u8; 4096]));
+    decision.extent = choice.extent(program());
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {
@@ -221,13 +232,6 @@ fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<
     Err(-(libc::EEXIST as isize))
 }
 
-/// The path of the program's file.
-fn program(path: &mut [u8; 4096]) -> &[u8] {
-    // SAFETY: the buffer is as long as said.
-    let length = unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), path.as_mut_ptr(), path.len()) };
-    &path[..length.max(0) as usize]
-}
-
 /// The value of an environment variable.
 fn variable(name: &[u8]) -> Option<&'static [u8]> {
     entries().find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))
@@ -236,7 +240,7 @@ fn variable(name: &[u8]) -> Option<&'static [u8]> {
 fn entries() -> impl Iterator<Item = &'static [u8]> {
     // SAFETY: each is null or an array of strings that ends with null; nobody changes it while we start.
     unsafe {
-        let mut at = if environ.is_null() { of_kernel() } else { environ };
+        let mut at = if environ.is_null() { of_kernel().1 } else { environ };
         core::iter::from_fn(move || {
             if at.is_null() || (*at).is_null() {
                 return None;

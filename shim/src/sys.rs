@@ -95,6 +95,8 @@ syscalls! {
     mkdir = SYS_mkdir(path: *const u8, mode: u32);
     /// fstat(2)
     fstat = SYS_fstat(fd: c_int, stat: *mut libc::stat);
+    /// fstatfs(2)
+    fstatfs = SYS_fstatfs(fd: c_int, status: *mut libc::statfs);
     /// statx(2)
     statx = SYS_statx(folder: c_int, path: *const u8, flags: c_int, mask: u32, status: *mut libc::statx);
     /// stat(2)

@@ -71,15 +71,13 @@ unsafe extern "C-unwind" fn inner_ioctl(fd: c_int, request: c_ulong, argument: u
     unsafe { control(record::INNER, fd, request, argument, core::mem::transmute::<usize, Control>(address)) }
 }
 
+#[used]
+#[unsafe(link_section = "syn_inners")]
 static INNER_IOCTL: Inner = Inner {
     real: Real::new(c"ioctl"),
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
     hook: unsafe { core::mem::transmute::<Control, usize_fn>(inner_ioctl) },
 };
-
-#[used]
-#[unsafe(link_section = "syn_inners")]
-static INNER_IOCTL_ENTRY: &Inner = &INNER_IOCTL;
 
 /// The argument where it is a number; pointers are not recorded.
 fn number_of(command: c_int, argument: usize) -> i64 {

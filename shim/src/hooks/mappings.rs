@@ -61,14 +61,13 @@ macro_rules! send {
                 // SAFETY: the trampoline does what the function of this name does.
                 unsafe { $body(core::mem::transmute::<usize, Function>(address), syn_trace::record::INNER, $($arg),*) }
             }
+            #[used]
+            #[unsafe(link_section = "syn_inners")]
             static INNER: crate::real::Inner = crate::real::Inner {
                 real: crate::real::Real::new($name),
                 // SAFETY: only the address is used, as the target of a jump from the function with this type.
                 hook: unsafe { core::mem::transmute::<Function, crate::real::usize_fn>(hook) },
             };
-            #[used]
-            #[unsafe(link_section = "syn_inners")]
-            static ENTRY: &crate::real::Inner = &INNER;
         };
     };
     ($( $body:ident: $($name:ident)|+ $(+ $inner:literal)? ($($sig:tt)*) -> $ret:ty; )*) => { $(

@@ -119,7 +119,9 @@ unsafe fn note_received(message: *const msghdr, result: isize) {
         return;
     }
     // SAFETY: this thread's state; otherwise as the caller vouches.
-    unsafe { each_right(message, |fd| process::inherited_descriptor(&mut *state, fd, (*state).scratch())) };
+    unsafe {
+        each_right(message, |fd| _ = process::inherited_descriptor(&mut *state, fd, (*state).scratch()))
+    };
 }
 
 /// The bytes of the messages that were sent or received.

@@ -65,10 +65,9 @@ macro_rules! real {
                 Ok(name) => name,
                 Err(_) => panic!("a function's name holds no zero byte"),
             };
-        static REAL: $crate::real::Real = $crate::real::Real::new(NAME);
         #[used]
         #[unsafe(link_section = "syn_reals")]
-        static ENTRY: &$crate::real::Real = &REAL;
+        static REAL: $crate::real::Real = $crate::real::Real::new(NAME);
         &REAL
     }};
 }
@@ -110,14 +109,13 @@ macro_rules! hooks {
                 let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
                 $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call $quiet ($($arg),*) $before ($result: $ret) $numbers $texts $list)
             }
+            #[used]
+            #[unsafe(link_section = "syn_inners")]
             static INNER: $crate::real::Inner = $crate::real::Inner {
                 real: $crate::real::Real::new(NAME),
                 // SAFETY: only the address is used, as the target of a jump from the function with this type.
                 hook: unsafe { core::mem::transmute::<Function, $crate::real::usize_fn>(hook) },
             };
-            #[used]
-            #[unsafe(link_section = "syn_inners")]
-            static ENTRY: &$crate::real::Inner = &INNER;
         };
     };
     (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) [$($before:ident = $value:expr)?] ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*] [$($list:expr $(, then $after:expr)?)?]) => {{

@@ -455,15 +455,13 @@ unsafe extern "C-unwind" fn inner_spawn(
     }
 }
 
+#[used]
+#[unsafe(link_section = "syn_inners")]
 static INNER_SPAWN: crate::real::Inner = crate::real::Inner {
     real: crate::real::Real::new(c"posix_spawn"),
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
     hook: unsafe { core::mem::transmute::<Spawn, crate::real::usize_fn>(inner_spawn) },
 };
-
-#[used]
-#[unsafe(link_section = "syn_inners")]
-static INNER_SPAWN_ENTRY: &crate::real::Inner = &INNER_SPAWN;
 
 /// # Safety
 /// `status` is null or what the call has filled in.
@@ -529,6 +527,8 @@ unsafe extern "C-unwind" fn inner_exit(code: c_int) {
     }
 }
 
+#[used]
+#[unsafe(link_section = "syn_inners")]
 static INNER_EXIT: crate::real::Inner = crate::real::Inner {
     real: crate::real::Real::new(c"_exit"),
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
@@ -536,10 +536,6 @@ static INNER_EXIT: crate::real::Inner = crate::real::Inner {
         core::mem::transmute::<unsafe extern "C-unwind" fn(c_int), crate::real::usize_fn>(inner_exit)
     },
 };
-
-#[used]
-#[unsafe(link_section = "syn_inners")]
-static INNER_EXIT_ENTRY: &crate::real::Inner = &INNER_EXIT;
 
 /// Ends this process's trace when the program returns from `main` and libc's `_exit` could not be detoured.
 pub fn end_at_unload() {

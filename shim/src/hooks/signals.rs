@@ -131,12 +131,10 @@ unsafe extern "C-unwind" fn inner_abort() {
     }
 }
 
-static INNER_ABORT: crate::real::Inner =
-    crate::real::Inner { real: crate::real::Real::new(c"abort"), hook: inner_abort };
-
 #[used]
 #[unsafe(link_section = "syn_inners")]
-static INNER_ABORT_ENTRY: &crate::real::Inner = &INNER_ABORT;
+static INNER_ABORT: crate::real::Inner =
+    crate::real::Inner { real: crate::real::Real::new(c"abort"), hook: inner_abort };
 
 /// The signals 1 to 64 of a set that the kernel has read.
 ///

@@ -302,15 +302,13 @@ unsafe extern "C-unwind" fn inner_create(
     }
 }
 
+#[used]
+#[unsafe(link_section = "syn_inners")]
 static INNER_CREATE: crate::real::Inner = crate::real::Inner {
     real: crate::real::Real::new(c"pthread_create"),
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
     hook: unsafe { core::mem::transmute::<Create, crate::real::usize_fn>(inner_create) },
 };
-
-#[used]
-#[unsafe(link_section = "syn_inners")]
-static INNER_CREATE_ENTRY: &crate::real::Inner = &INNER_CREATE;
 
 /// C11's routines return an `int`, which libc takes from the same register as a pointer.
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -166,6 +166,32 @@ fn sockets_across_exec() {
     assert!(inherited.count() >= 1, "the socket is among what the program starts with");
 }
 
+/// Whatever a program is started with, few descriptors or many, next to each other or far apart: each once, with its path.
+#[test]
+fn descriptors_of_the_start() {
+    const FAR: &str = "exec 5</dev/null 7>file 40>&7 200</dev/zero; exec ls / >/dev/null";
+    const MANY: &str = "for fd in {10..60}; do eval \"exec $fd</dev/zero\"; done; exec ls / >/dev/null";
+    let far = [(5, "/dev/null"), (7, "file"), (40, "file"), (200, "/dev/zero")];
+    let many: Vec<_> = (10..=60).map(|fd| (fd, "/dev/zero")).collect();
+    for (script, expected) in [(FAR, &far[..]), (MANY, &many[..])] {
+        let recorded = record(&Job::new("bash").args(["-c", script]));
+        let dump = Dump::of(&recorded.run_folder());
+        // Of the shell itself, and then of what it becomes.
+        let second = dump.calls("process-start").nth(1).expect("the shell becomes another program").start_ns;
+        let wanted: Vec<i64> = (0..3).chain(expected.iter().map(|(fd, _)| *fd)).collect();
+        // The test's own surroundings may hand down more.
+        let of_script = |seen: &&Seen| seen.args["fd"].as_i64().is_some_and(|fd| wanted.contains(&fd));
+        let of_second = dump.calls("inherited-fd").filter(|seen| seen.start_ns >= second);
+        let seen: Vec<_> = of_second.filter(of_script).collect();
+        let fds: Vec<_> = seen.iter().filter_map(|seen| seen.args["fd"].as_i64()).collect();
+        assert_eq!(fds, wanted, "{script}");
+        for (seen, (fd, path)) in seen[3..].iter().zip(expected) {
+            assert!(seen.path.as_deref().is_some_and(|it| it.ends_with(path)), "{fd}: {:?}", seen.path);
+        }
+        assert_eq!(seen[1].path.as_deref(), Some("/dev/null"));
+    }
+}
+
 /// Worker processes of every start method that Python has, 200 writes each; their pool ends them by a signal.
 #[test]
 fn pools_of_workers() {
