@@ -1,6 +1,6 @@
-//! Computation as work: a loop of known speed, run for a number of iterations, never until a time. A loop that
-//! watches the clock ends while its thread waits for a processor, so that with more threads than cores it would do
-//! less work than the application did.
+//! Computation as work: a loop of known speed, run for a number of iterations, never until a time of day. A loop that
+//! watches that clock ends while its thread waits for a processor, so that with more threads than cores it would do
+//! less work than the application did. (What a thread's own CPU clock says of long work is heeded: see `program.rs`.)
 
 use crate::clock::thread_cpu_ns;
 use std::hint::black_box;

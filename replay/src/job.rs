@@ -4,6 +4,7 @@ use crate::args::{Args, Mode};
 use crate::burn;
 use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns};
 use crate::io::{Buffers, Handles, Target};
+use crate::measure::Outcome;
 use crate::process::ProcessEnd;
 use crate::program::Runner;
 use crate::storage::{Parents, Paths, Root};
@@ -119,6 +120,16 @@ fn step_costs() -> anyhow::Result<(f64, f64)> {
 
 /// Processor time of a program of [`PROBE_STEPS`] such steps on `file`, nanoseconds: the fastest round.
 fn steps_take(file: &OwnedFd, op: Op) -> anyhow::Result<u64> {
+    let step = |number| Step { start_ns: number * 1000, took_ns: 200, op };
+    let steps: Steps = (0..PROBE_STEPS).map(step).collect();
+    let machine =
+        Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
+    let round = |_| anyhow::Ok(run_alone(file, steps.clone(), machine)?.cpu_ns);
+    Ok((0..PROBE_ROUNDS).map(round).collect::<Result<Vec<_>, _>>()?.into_iter().min().unwrap_or(0))
+}
+
+/// Replays one program whose only open file is `file`.
+fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine) -> anyhow::Result<Outcome> {
     // No path is looked up by this program, so a file serves as the root.
     let root = Root::new(file.try_clone()?);
     let handles = Handles::with_room(1);
@@ -128,13 +139,9 @@ fn steps_take(file: &OwnedFd, op: Op) -> anyhow::Result<u64> {
     let parents = Parents::new(&root, &paths, None);
     let target =
         Target { root: &root, files: &[], paths: &paths, parents, names: &[], handles, direct_refused };
-    let step = |number| Step { start_ns: number * 1000, took_ns: 200, op };
     let thread = Thread { process: 0, rank: None, pid: 0, tid: 0, ends_with_process: false };
-    let steps: Steps = (0..PROBE_STEPS).map(step).collect();
     let program = Program { thread, balance: Balance::default(), steps };
     let plan = Plan { programs: vec![program], ..Plan::default() };
-    let machine =
-        Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
     let job = Job {
         plan: &plan,
         paths: &paths,
@@ -146,11 +153,8 @@ fn steps_take(file: &OwnedFd, op: Op) -> anyhow::Result<u64> {
         polls: false,
     };
     let end = ProcessEnd::of(&plan.programs);
-    let round = |_| {
-        let place = AtomicU64::new(0);
-        Runner::new(&job, &target, &Nobody, &end, 0, &place, Buffers::none()).run(now_ns()).cpu_ns
-    };
-    Ok((0..PROBE_ROUNDS).map(round).min().unwrap_or(0))
+    let place = AtomicU64::new(0);
+    Ok(Runner::new(&job, &target, &Nobody, &end, 0, &place, Buffers::none()).run(now_ns()))
 }
 
 /// What a reading of the CPU clock takes, nanoseconds: the fastest of several rounds.
@@ -176,4 +180,45 @@ fn wake() -> f64 {
     let mut late: Vec<u64> = (0..SLEEPS).map(late).collect();
     late.sort_unstable();
     late[SLEEPS / 2] as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However wrong the speed is that was measured: it changes while a plan is replayed.
+    #[test]
+    fn work_takes_the_processor_time_that_was_recorded() {
+        let file = memfd_create("work", MemfdFlags::CLOEXEC).expect("memory");
+        let speed = burn::calibrate(1).expect("a thread");
+        for (wrong_by, share) in [(1.0, 1), (1.3, 1), (0.7, 1), (1.3, 40), (0.7, 40)] {
+            const ALL_NS: u64 = 80_000_000;
+            let op = Op::Compute { cpu_ns: ALL_NS / share, idle_ns: 0 };
+            let steps: Steps = (0..share).map(|_| Step { start_ns: 0, took_ns: 0, op }).collect();
+            let machine = Machine {
+                iterations_per_ns: speed * wrong_by,
+                io_step_ns: 0.0,
+                step_ns: 0.0,
+                reading_ns: 0.0,
+                wake_ns: 0.0,
+            };
+            let outcome = run_alone(&file, steps, machine).expect("a replay");
+            let error = outcome.cpu_ns.abs_diff(ALL_NS);
+            assert!(error < ALL_NS / 50, "speed × {wrong_by}, {share} steps: {} ns", outcome.cpu_ns);
+            assert!(outcome.balance.work_ns.abs_diff(outcome.cpu_ns) < ALL_NS / 50, "{:?}", outcome.balance);
+        }
+    }
+
+    /// A clock that stands still does not keep a replay from its end.
+    #[test]
+    fn a_loop_that_takes_no_time_ends() {
+        let file = memfd_create("work", MemfdFlags::CLOEXEC).expect("memory");
+        let steps: Steps =
+            [Step { start_ns: 0, took_ns: 0, op: Op::Compute { cpu_ns: 50_000_000, idle_ns: 0 } }]
+                .into_iter()
+                .collect();
+        let machine =
+            Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
+        run_alone(&file, steps, machine).expect("a replay");
+    }
 }

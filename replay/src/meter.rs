@@ -8,7 +8,7 @@ use crate::clock::{now_ns, thread_cpu_ns};
 use syn_plan::{Balance, Rule};
 
 /// Steps that take longer end with a reading of the CPU clock.
-const GRAIN_NS: u64 = 64_000;
+pub const GRAIN_NS: u64 = 64_000;
 
 /// What a stretch of time was spent on.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,16 @@ impl Meter {
     /// Adds the time since the last call to `part`, and returns it, nanoseconds.
     #[inline]
     pub fn lap(&mut self, part: Part) -> u64 {
+        self.lap_with_share(part).0
+    }
+
+    /// The same of work; returns how much of that time the thread had the processor, nanoseconds.
+    pub fn lap_of_work(&mut self) -> u64 {
+        self.lap_with_share(Part::Work).1
+    }
+
+    #[inline]
+    fn lap_with_share(&mut self, part: Part) -> (u64, u64) {
         let before = std::mem::replace(&mut self.now_ns, now_ns());
         let wall_ns = self.now_ns.saturating_sub(before);
         let share_ns = if wall_ns < GRAIN_NS {
@@ -71,7 +81,7 @@ impl Meter {
             self.long(thread_cpu_ns(), wall_ns)
         };
         charge(&mut self.balance, part, wall_ns, share_ns);
-        wall_ns
+        (wall_ns, share_ns)
     }
 
     /// Reads the CPU clock before a step of which it is known that it takes `work_ns`, if that is long: short waits

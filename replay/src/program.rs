@@ -8,14 +8,16 @@ use crate::idle::IdleTime;
 use crate::io::{Buffers, Target};
 use crate::job::Job;
 use crate::measure::{Classes, Latencies, Outcome, moves_bytes};
-use crate::meter::{Meter, Part};
+use crate::meter::{GRAIN_NS, Meter, Part};
 use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
 use syn_plan::{Io, Op, Program, Rule, Step, Steps};
 
-/// A program that its process's end may cut off looks for that after so much work, nanoseconds.
+/// After so much work the CPU clock is read, and a program that its process's end may cut off looks for that; nanoseconds.
 const SLICE_NS: f64 = 5_000_000.0;
+/// The least part of a slice that counts as done, whatever the CPU clock says: it may stand still.
+const LEAST_PART: f64 = 0.1;
 /// A signal is not taken to cost more: beyond that, its thread lost the processor.
 const LONGEST_SIGNAL_NS: f64 = 5_000.0;
 
@@ -212,18 +214,24 @@ impl<'a> Runner<'a> {
         self.debt_ns += added_ns + f64::from(self.meter.take_readings()) * machine.reading_ns;
     }
 
+    /// Work that takes so much processor time. How many iterations that is, the speed tells that was measured at the start;
+    /// but a processor does not keep it: it sleeps, and what runs beside it changes. So long work goes in slices, and what
+    /// the CPU clock says that a slice has taken counts. (Not what any other clock says: a thread that waits for a processor
+    /// does as much as one that has it.) What a step has done too much the next one does less.
     fn compute(&mut self, cpu_ns: u64) {
         let work_ns = cpu_ns as f64 * self.job.cpu_scale;
         let paid_ns = self.debt_ns.min(work_ns);
         self.debt_ns -= paid_ns;
         let mut left_ns = work_ns - paid_ns;
         self.meter.before_work(left_ns);
-        while self.cut && left_ns > SLICE_NS && !self.end.is_over() {
-            self.burn(SLICE_NS);
-            left_ns -= SLICE_NS;
+        while left_ns >= GRAIN_NS as f64 && !(self.cut && self.end.is_over()) {
+            let slice_ns = left_ns.min(SLICE_NS);
+            self.burn(slice_ns);
+            left_ns -= (self.meter.lap_of_work() as f64).max(slice_ns * LEAST_PART);
         }
         if !(self.cut && self.end.is_over()) {
-            self.burn(left_ns);
+            self.burn(left_ns.max(0.0));
+            self.debt_ns += (-left_ns).max(0.0);
         }
         self.meter.lap(Part::Work);
     }
