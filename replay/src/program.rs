@@ -138,8 +138,9 @@ impl<'a> Runner<'a> {
                     let rule = self.job.plan.edges[edge as usize].rule;
                     self.transport.wait(edge, count);
                     if !begun && starts_a_thread(rule) {
-                        // The thread was not there before.
+                        // The thread was not there before. That the new one got its processor is recorded.
                         self.meter.begin();
+                        self.idle.woken();
                         continue;
                     }
                     let waited_ns = self.meter.lap(Part::Wait(rule));

@@ -551,13 +551,15 @@ pub fn begin(frame: usize, stack_bytes: usize, creator: u32) {
     });
 }
 
-fn map_state() -> Option<*mut State> {
+fn map_state(is_first: bool) -> Option<*mut State> {
     let memory = sys::map_anonymous(ALL_BYTES)?;
     // SAFETY: the mapping was just made. On kernels before 4.14 the advice fails and only hooked forks are noticed.
     unsafe { sys::madvise(memory as usize, WIPED_BYTES, libc::MADV_WIPEONFORK) };
-    let used = core::mem::offset_of!(State, side).next_multiple_of(PAGE);
-    // SAFETY: as above. One call in place of a page fault, or two, for each page (Linux 5.14; elsewhere these).
-    unsafe { sys::madvise(memory as usize, used, libc::MADV_POPULATE_WRITE) };
+    if is_first {
+        let used = core::mem::offset_of!(State, side).next_multiple_of(PAGE);
+        // SAFETY: as above. One call in place of a page fault, or two, for each page (Linux 5.14; elsewhere these).
+        unsafe { sys::madvise(memory as usize, used, libc::MADV_POPULATE_WRITE) };
+    }
     Some(memory.cast())
 }
 
@@ -601,7 +603,8 @@ pub fn begin_in_forked_child(frame: usize) {
 
 /// For a thread that has no state: `None` if it gets none.
 fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
-    let state = map_state()?;
+    // What other threads do not touch is not to be there.
+    let state = map_state(creator == 0)?;
     let started = start(state, frame, stack, creator);
     if started.is_none() {
         // SAFETY: nobody knows the mapping.

@@ -172,13 +172,15 @@ struct Stage {
 const READY: usize = 0;
 /// In [`Stage::control`]: 1 once the programs may start.
 const GATE: usize = 1;
+/// In [`Stage::control`]: how many programs have ended.
+const ENDED: usize = 2;
 
 impl Stage {
     fn new(job: &Job<'_>) -> anyhow::Result<Stage> {
         let places = SharedSlice::<AtomicU64>::new(job.plan.programs.len() * LINE)?;
         places.iter().for_each(|place| place.store(NOT_BEGUN, Ordering::Relaxed));
         let edges = Counters::new(job.plan, job.polls)?;
-        Ok(Stage { edges, places, start_ns: SharedSlice::new(1)?, control: SharedSlice::new(2)? })
+        Ok(Stage { edges, places, start_ns: SharedSlice::new(1)?, control: SharedSlice::new(3)? })
     }
 
     /// In the child: runs its programs and leaves what they gave in `results`. Returns the exit status.
@@ -190,6 +192,7 @@ impl Stage {
         };
         let processes = [programs.to_vec()];
         let outcomes = run_programs(job, &processes, &self.edges, &place, &|| self.wait_for_start(), &died);
+        self.wait_for_others(programs.len(), job.plan.programs.len());
         let mut out = BufWriter::new(&mut results);
         let written = serde_json::to_writer(&mut out, &outcomes).map_err(anyhow::Error::from);
         match written.and_then(|()| Ok(out.flush()?)) {
@@ -209,6 +212,22 @@ impl Stage {
             let _ = futex::wait(gate, Flags::empty(), 0, None);
         }
         self.start_ns[0].load(Ordering::Relaxed)
+    }
+
+    /// When `ended` programs have ended, until all have: handing over what they gave, and the end of a process, take a
+    /// processor for a millisecond, in which others are still to be measured.
+    fn wait_for_others(&self, ended: usize, all: usize) {
+        let count = &self.control[ENDED];
+        let mut seen = count.fetch_add(ended as u32, Ordering::AcqRel) + ended as u32;
+        if seen == all as u32 {
+            // Waking fails for addresses only that are not mapped.
+            let _ = futex::wake(count, Flags::empty(), i32::MAX as u32);
+        }
+        while seen < all as u32 {
+            // Returns at once when the count has changed.
+            let _ = futex::wait(count, Flags::empty(), seen, None);
+            seen = count.load(Ordering::Acquire);
+        }
     }
 
     fn start(&self) {
