@@ -131,10 +131,11 @@ def load_row(figures):
     ])
 
 
-def text(record, chosen, project, load_before, disk, memory):
-    def file_system(folder):
-        return command(["stat", "-f", "-c", "%T", str(folder)], project)
+def file_system(folder):
+    return command(["stat", "-f", "-c", "%T", str(folder)], folder)
 
+
+def text(record, chosen, project, load_before, disk, memory):
     processor = pathlib.Path("/proc/cpuinfo").read_text()
     names = [line.split(":", 1)[1].strip() for line in processor.splitlines() if line.startswith("model name")]
     commit = command(["git", "rev-parse", "--short", "HEAD"], project) or "unknown"

@@ -144,6 +144,15 @@ def compare_processes(run_info, plan):
     }
 
 
+def build(bin_folder, project):
+    """Copies of the programs under test: a build that starts meanwhile must not change what is measured."""
+    packages = ["syn-cli", "syn-merge", "syn-replay", "synshim"]
+    subprocess.run(["cargo", "build", "--quiet", "--release", *(f"-p{name}" for name in packages)], cwd=project, check=True)
+    release = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", project / "target")) / "release"
+    for name in ["syn", "syn-merge", "syn-replay", "libsynshim.so"]:
+        shutil.copy(release / name, bin_folder)
+
+
 class Bench:
     """The folders and the programs under test."""
 

@@ -25,7 +25,23 @@ pub(super) fn openat<W: Witness>(seen: &mut Seen<'_, W>) {
 
 /// The third argument points to a `struct open_how`: flags, mode and resolve, 8 bytes each.
 pub(super) fn openat2<W: Witness>(seen: &mut Seen<'_, W>) {
-    let was_read = seen.succeeded_or(&[libc::ENOENT, libc::EACCES, libc::EXDEV, libc::ELOOP, libc::EEXIST]);
+    // Found out with the flags in hand; EFAULT, EINVAL and E2BIG may be about where these stand.
+    let was_read = seen.succeeded_or(&[
+        libc::ENOENT,
+        libc::EACCES,
+        libc::EXDEV,
+        libc::ELOOP,
+        libc::EEXIST,
+        libc::ENOTDIR,
+        libc::EISDIR,
+        libc::EPERM,
+        libc::EROFS,
+        libc::ENXIO,
+        libc::ETXTBSY,
+        libc::ENOSPC,
+        libc::EBADF,
+        libc::ENAMETOOLONG,
+    ]);
     let how: Option<[i64; 3]> = if was_read { seen.at(2) } else { None };
     let [flags, mode, resolve] = how.unwrap_or_default();
     let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), flags as c_int);
