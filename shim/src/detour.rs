@@ -147,9 +147,7 @@ fn place(patches: &mut [Patch]) -> Result<(), &'static [u8]> {
     }
     AREA_START.store(area.start, Ordering::Relaxed);
     AREA_BYTES.store(area.bytes, Ordering::Relaxed);
-    for real in real::all() {
-        real.redirect();
-    }
+    real::redirect_all();
     process::add_capability(header::SEES_LIBC_INTERNAL);
     Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::detour;
 use crate::elf;
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Room for a function's name and its final zero.
 const NAME_BYTES: usize = 40;
@@ -17,6 +17,9 @@ pub struct Real {
     address: AtomicUsize,
     name: [u8; NAME_BYTES],
 }
+
+/// True once a function was looked up.
+static ANY_FOUND: AtomicBool = AtomicBool::new(false);
 
 /// The value of `address` for a function that is nowhere to be found.
 const MISSING: usize = 1;
@@ -56,11 +59,12 @@ impl Real {
         }
         let found = elf::function_started_with(self.name()).map(detour::behind);
         self.address.store(found.unwrap_or(MISSING), Ordering::Relaxed);
+        ANY_FOUND.store(true, Ordering::Relaxed);
         found
     }
 
     /// Detours have been placed: a function that was looked up before goes on behind its own.
-    pub fn redirect(&self) {
+    fn redirect(&self) {
         if let Some(address) = self.known() {
             self.address.store(detour::behind(address), Ordering::Relaxed);
         }
@@ -97,8 +101,15 @@ unsafe extern "C" {
     static INNERS_STOP: Inner;
 }
 
+/// Detours have been placed: functions that were looked up before go on behind their own. Usually there are none.
+pub fn redirect_all() {
+    if ANY_FOUND.load(Ordering::Relaxed) {
+        all().iter().for_each(Real::redirect);
+    }
+}
+
 /// Every function that an exported symbol of ours hides.
-pub fn all() -> &'static [Real] {
+fn all() -> &'static [Real] {
     // SAFETY: the section holds nothing but these.
     unsafe {
         let (start, stop) = (&raw const REALS_START, &raw const REALS_STOP);
