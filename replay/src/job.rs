@@ -219,6 +219,7 @@ mod tests {
                 .collect();
         let machine =
             Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
-        run_alone(&file, steps, machine).expect("a replay");
+        let outcome = run_alone(&file, steps, machine).expect("a replay");
+        assert!(outcome.cpu_ns < 10_000_000, "{} ns", outcome.cpu_ns);
     }
 }

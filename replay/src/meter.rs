@@ -1,7 +1,7 @@
 //! Where a program's time goes while it is replayed, with few readings of the CPU clock.
 //!
-//! A reading costs 0.6 to 1.3 µs, as much as a small `pread`. So only a step that took longer than [`GRAIN_NS`] ends
-//! with one; it covers everything since the reading before. Shorter steps are taken to have had the processor all
+//! A reading costs 0.6 to 1.3 µs, as much as a small `pread`. So only a step, or a slice of long work, that took longer
+//! than [`GRAIN_NS`] ends with one; it covers everything since the reading before. Shorter steps are taken to have had the processor all
 //! the time: who loses it is away for longer than that. The recorder does the same where no mark tells it of preemption.
 
 use crate::clock::{now_ns, thread_cpu_ns};

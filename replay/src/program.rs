@@ -224,7 +224,11 @@ impl<'a> Runner<'a> {
         let paid_ns = self.debt_ns.min(work_ns);
         self.debt_ns -= paid_ns;
         let mut left_ns = work_ns - paid_ns;
-        self.meter.before_work(left_ns);
+        if left_ns >= GRAIN_NS as f64 {
+            // What getting here took is in the debt already.
+            self.meter.lap(Part::Work);
+            self.meter.before_work(left_ns);
+        }
         while left_ns >= GRAIN_NS as f64 && !(self.cut && self.end.is_over()) {
             let slice_ns = left_ns.min(SLICE_NS);
             self.burn(slice_ns);
@@ -235,6 +239,10 @@ impl<'a> Runner<'a> {
             self.debt_ns += (-left_ns).max(0.0);
         }
         self.meter.lap(Part::Work);
+        // Each reading is part of the slice behind it, and only the last is not made up for.
+        if self.meter.take_readings() > 0 {
+            self.debt_ns += self.job.machine.reading_ns;
+        }
     }
 
     fn burn(&self, work_ns: f64) {

@@ -120,7 +120,7 @@ def of_replay(dump, storage):
         if step["call"] == "process-start" and leader is None:
             leader = step["pid"]
         kind, path = kind_of(step), step.get("path") or ""
-        if not kind or step["pid"] == leader or not path.startswith(storage + "/"):
+        if not kind or step["pid"] == leader or step.get("began") or not path.startswith(storage + "/"):
             continue
         path = "/" + "/".join(path[len(storage) + 1:].split("/")[1:])
         tally[kind, path, outcome_of(step)] += 1
@@ -171,7 +171,11 @@ class Comparison:
             return ("place", path, "ENOENT") in extra
 
         absent = [key for key in self.missing if key[2] == "ENOENT" and (is_missing(key[1]) or is_missing(key[1].rpartition("/")[0]))]
-        self.absent = sum(self.missing.pop(key) for key in absent)
+        found_out = sum(count for (kind, _, outcome), count in extra.items() if kind == "place" and outcome == "ENOENT")
+        self.absent = sum(self.missing[key] for key in absent)
+        if self.absent <= found_out:
+            for key in absent:
+                del self.missing[key]
         self.places = sum(count for (kind, _, _), count in extra.items() if kind == "place")
         # Folders that names are looked up in, and descriptors that a process was begun with, are closed at its end.
         self.closes = sum(count for (kind, _, _), count in extra.items() if kind == "close")
@@ -201,9 +205,11 @@ INTRODUCTION = """\
 
 Each program is recorded and merged, and its replay is recorded by ptrace. *recorded*: calls about files and what is in them, by
 kind and path, in the application's recording; *left out*: those of which the plan lists that it leaves them out (devices,
-pipes, the system's own files); *in neither*: recorded, and not in the plan, and not listed. *steps*: what the plan asks of the
-system, closing and duplicating of descriptors included; *not made*, *besides*: by kind, path and outcome (errno), what the
-replay's own recording lacks, and what it holds besides. Not counted there: opening a folder to name what is in it, once in a
+pipes, the system's own files), by kind; *in neither*: recorded, and not in the plan, and not listed; *invented*: in the plan, and
+not recorded. *steps*: what the plan asks of the system, closing, duplicating and positioning of descriptors included; *not made*,
+*besides*: by kind, path below the storage folder and outcome (errno), what the replay's own recording lacks, and what it holds
+besides. Not compared: sizes, positions and order; the listing of folders, of which a step stands for as many calls as it takes;
+copies inside the kernel; syncfs. Not counted there: positioning what a process is begun with; opening a folder to name what is in it, once in a
 process or when folders are renamed (*folders*; names in a folder that was missing are asked for in this way, *absent*), and
 closing these and what a process was begun with (*closes*).
 """
@@ -211,18 +217,17 @@ closing these and what a process was begun with (*closes*).
 
 def text(found, chosen, disk, project):
     """The record's README."""
-    values = {
-        "date": datetime.date.today(), "disk": disk, "words": "".join(f" {word}" for word in chosen.words),
-        "commit": readme.command(["git", "rev-parse", "--short", "HEAD"], project) or "unknown",
-    }
-    columns = ["program", "recorded", "left out", "in neither", "steps", "not made", "besides", "folders", "absent", "closes"]
+    words = "".join(f" {word}" for word in chosen.words)
+    values = {"date": datetime.date.today(), "disk": disk, "words": words, "commit": readme.commit(project)}
+    columns = ["program", "recorded", "left out", "in neither", "invented", "steps", "not made", "besides", "folders", "absent", "closes"]
     lines = [INTRODUCTION.format(**values), "\n", readme.heading(columns)]
     remarks = []
     for name, comparison in found.items():
         if isinstance(comparison, str):
             lines.append(readme.row([name, comparison] + [""] * (len(columns) - 2)))
             continue
-        cells = [comparison.recorded, total(comparison.listed), total(comparison.unlisted), comparison.steps,
+        cells = [comparison.recorded, total(comparison.listed), total(comparison.unlisted),
+                 total(comparison.invented), comparison.steps,
                  total(comparison.missing), total(comparison.extra), comparison.places, comparison.absent, comparison.closes]
         lines.append(readme.row([name, *map(str, cells)]))
         for what in ("unlisted", "overlisted", "invented", "missing", "extra"):

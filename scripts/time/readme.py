@@ -131,6 +131,14 @@ def load_row(figures):
     ])
 
 
+def commit(project):
+    """What is measured."""
+    name = command(["git", "rev-parse", "--short", "HEAD"], project) or "unknown"
+    watched = ["shim", "trace", "merge", "plan", "replay", "scripts"]
+    changed = command(["git", "status", "--porcelain", "--", *watched], project)
+    return name + " with changes not yet committed" * bool(changed)
+
+
 def file_system(folder):
     return command(["stat", "-f", "-c", "%T", str(folder)], folder)
 
@@ -138,12 +146,9 @@ def file_system(folder):
 def text(record, chosen, project, load_before, disk, memory):
     processor = pathlib.Path("/proc/cpuinfo").read_text()
     names = [line.split(":", 1)[1].strip() for line in processor.splitlines() if line.startswith("model name")]
-    commit = command(["git", "rev-parse", "--short", "HEAD"], project) or "unknown"
-    if command(["git", "status", "--porcelain", "--", "shim", "trace", "merge", "plan", "replay", "scripts"], project):
-        commit += " with changes not yet committed"
     words = "".join(f" --{name.replace('_', '-')}" for name in ("quick", "beside_load") if getattr(chosen, name))
     result = INTRODUCTION.format(
-        date=datetime.date.today(), words="".join([words, *(f" {name}" for name in chosen.names)]), commit=commit,
+        date=datetime.date.today(), words="".join([words, *(f" {name}" for name in chosen.names)]), commit=commit(project),
         processor=names[0] if names else platform.machine(), cores=os.cpu_count(),
         virtual=", virtual machine" if " hypervisor" in processor else "", kernel=platform.release(),
         libc=" ".join(platform.libc_ver()), disk=file_system(disk), memory=file_system(memory),

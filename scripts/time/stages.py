@@ -144,6 +144,12 @@ def compare_processes(run_info, plan):
     }
 
 
+def refuse_recorder(parser):
+    """Ends the script where the recorder is on already."""
+    if set_already := [name for name in os.environ if name == "LD_PRELOAD" or name.startswith("SYN_")]:
+        parser.error(f"{', '.join(set_already)} is set; unset it, it would fall on the unrecorded runs too")
+
+
 def build(bin_folder, project):
     """Copies of the programs under test: a build that starts meanwhile must not change what is measured."""
     packages = ["syn-cli", "syn-merge", "syn-replay", "synshim"]

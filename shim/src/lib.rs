@@ -39,10 +39,13 @@ mod sys;
 mod thread;
 mod tls;
 
+use core::ffi::{c_char, c_int};
+
 /// The constructor. It is linked to run before those of all other libraries (`-z initfirst`), libc's own among them,
-/// so that what they do is seen; libc sets `environ` only after it.
-extern "C" fn begin() {
+/// so that what they do is seen; libc sets `environ` only after it. glibc's loader hands constructors what `main` gets.
+extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
     elf::note_started_with();
+    settings::note_arguments(count, arguments);
     if !process::is_recording() {
         return;
     }
@@ -65,10 +68,12 @@ extern "C" fn finish() {
     hooks::processes::end_at_unload();
 }
 
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEGIN: extern "C" fn() = begin;
+#[cfg_attr(not(test), used)]
+#[cfg_attr(not(test), unsafe(link_section = ".init_array"))]
+#[cfg_attr(test, allow(dead_code))]
+static BEGIN: extern "C" fn(c_int, *const *const c_char) = begin;
 
-#[used]
-#[unsafe(link_section = ".fini_array")]
+#[cfg_attr(not(test), used)]
+#[cfg_attr(test, allow(dead_code))]
+#[cfg_attr(not(test), unsafe(link_section = ".fini_array"))]
 static FINISH: extern "C" fn() = finish;

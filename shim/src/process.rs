@@ -21,8 +21,9 @@ use syn_trace::record::{self, Times};
 pub const FOLDER_BYTES: usize = 4096;
 /// The longest path that the kernel tells, and as much of the arguments.
 const PATH_BYTES: usize = 4096;
-/// What fstatfs(2) says of a pipe that has no name.
+/// What fstatfs(2) says of pipes that have no name, and of sockets.
 const PIPEFS_MAGIC: i64 = 0x5049_5045;
+const SOCKFS_MAGIC: i64 = 0x534f_434b;
 /// The most open descriptors that are noted when a process starts.
 const MAX_INHERITED: u32 = 4096;
 
@@ -356,20 +357,21 @@ fn process_start(state: &mut State) {
     span::note(state, Call::ProcessStart, 0, &[ppid], &texts);
 }
 
-/// The arguments, with spaces between them: of a process that begins, where the kernel has put them; of a forked child, which
-/// may have overwritten them to be seen by another name, as the kernel lists them.
+/// The arguments, with spaces between them: of a process that begins, as the loader passes them; of a forked child, which may
+/// have overwritten them to be seen by another name, as the kernel lists them.
 fn command_line(buffer: &mut [u8]) -> &[u8] {
+    let is_forked = SETUP_FROM_CPU_NS.load(Ordering::Relaxed) == 0;
     let mut length = 0;
-    if SETUP_FROM_CPU_NS.load(Ordering::Relaxed) == 0 {
-        length = sys::read_file(c"/proc/self/cmdline", buffer).map_or(0, <[u8]>::len);
-        for byte in buffer[..length].iter_mut().filter(|byte| **byte == 0) {
-            *byte = b' ';
-        }
-    } else {
-        let bytes = settings::arguments_of_kernel().flat_map(|argument| argument.iter().chain(b" "));
+    if let Some(arguments) = settings::arguments().filter(|_| !is_forked) {
+        let bytes = arguments.flat_map(|argument| argument.iter().chain(b" "));
         for (to, from) in buffer.iter_mut().zip(bytes) {
             *to = *from;
             length += 1;
+        }
+    } else {
+        length = sys::read_file(c"/proc/self/cmdline", buffer).map_or(0, <[u8]>::len);
+        for byte in buffer[..length].iter_mut().filter(|byte| **byte == 0) {
+            *byte = b' ';
         }
     }
     &buffer[..length]
@@ -496,24 +498,22 @@ pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) -> bo
     true
 }
 
-/// The path where it need not be asked for, which takes several times as long as all else: of the null device (of Linux's list
-/// of devices), and of sockets and pipes that are of no file system none.
+/// The path where it need not be asked for, which takes several times as long as all else: the usual one of the null device
+/// (of Linux's list of devices), and of sockets and pipes that are of no file system none.
 fn known_path(fd: i32, status: &libc::stat) -> Option<&'static [u8]> {
-    let is_without = match status.st_mode & libc::S_IFMT {
-        libc::S_IFCHR if status.st_rdev == libc::makedev(1, 3) => return Some(b"/dev/null"),
-        libc::S_IFSOCK => true,
-        libc::S_IFIFO => {
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFCHR if status.st_rdev == libc::makedev(1, 3) => Some(b"/dev/null"),
+        libc::S_IFSOCK | libc::S_IFIFO => {
             // SAFETY: a zeroed status is valid, and the call fills it in.
             let kind = unsafe {
                 let mut system: libc::statfs = core::mem::zeroed();
                 sys::fstatfs(fd, &mut system);
                 system.f_type
             };
-            kind == PIPEFS_MAGIC
+            (kind == PIPEFS_MAGIC || kind == SOCKFS_MAGIC).then_some(b"")
         }
-        _ => false,
-    };
-    is_without.then_some(b"")
+        _ => None,
+    }
 }
 
 /// The names in a buffer that getdents64(2) has filled.

@@ -12,8 +12,8 @@
 use crate::process::{FOLDER_BYTES, directory_entries};
 use crate::sys;
 use crate::thread::decimal;
-use core::ffi::{CStr, c_char};
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use syn_trace::chosen::{Choice, Extent};
 
 /// What the environment says.
@@ -36,25 +36,36 @@ unsafe extern "C" {
     static __libc_stack_end: *const usize;
 }
 
-/// The arguments and the environment as the kernel gave them to the process: before libc's constructor has run, nothing else
-/// has them.
-fn of_kernel() -> (&'static [*const c_char], *const *const c_char) {
+/// The environment as the kernel gave it to the process: before libc's constructor has run, nothing else has one.
+fn of_kernel() -> *const *const c_char {
     // SAFETY: the loader sets it before it loads libraries; the stack's beginning stays.
     unsafe {
         match __libc_stack_end.as_ref() {
-            Some(&count) => {
-                let arguments = __libc_stack_end.add(1).cast();
-                (core::slice::from_raw_parts(arguments, count), arguments.add(count + 1))
-            }
-            None => (&[], core::ptr::null()),
+            Some(&arguments) => __libc_stack_end.add(1 + arguments + 1).cast(),
+            None => core::ptr::null(),
         }
     }
 }
 
-/// The process's arguments. To be called before `main`, which may change them.
-pub fn arguments_of_kernel() -> impl Iterator<Item = &'static [u8]> {
-    // SAFETY: the kernel's own strings.
-    of_kernel().0.iter().map(|&argument| unsafe { CStr::from_ptr(argument) }.to_bytes())
+/// The program's arguments, and how many there are; none until the constructor has been called with them.
+static ARGUMENTS: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
+static ARGUMENT_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Called by the constructor with what the loader passes.
+pub fn note_arguments(count: c_int, arguments: *const *const c_char) {
+    ARGUMENT_COUNT.store(count.max(0) as usize, Ordering::Relaxed);
+    ARGUMENTS.store(arguments.cast_mut(), Ordering::Relaxed);
+}
+
+/// The program's arguments, as far as they are known. To be called before `main`, which may change them.
+pub fn arguments() -> Option<impl Iterator<Item = &'static [u8]>> {
+    let first = ARGUMENTS.load(Ordering::Relaxed).cast_const();
+    // SAFETY: the loader passes an array of so many strings, and before `main` nobody has changed it.
+    let all = unsafe { core::slice::from_raw_parts(first.as_ref()?, ARGUMENT_COUNT.load(Ordering::Relaxed)) };
+    // SAFETY: as above.
+    Some(
+        all.iter().take_while(|text| !text.is_null()).map(|&text| unsafe { CStr::from_ptr(text) }.to_bytes()),
+    )
 }
 
 /// Variables that name the job where a batch system starts processes without a common parent on the node.
@@ -240,7 +251,7 @@ fn variable(name: &[u8]) -> Option<&'static [u8]> {
 fn entries() -> impl Iterator<Item = &'static [u8]> {
     // SAFETY: each is null or an array of strings that ends with null; nobody changes it while we start.
     unsafe {
-        let mut at = if environ.is_null() { of_kernel().1 } else { environ };
+        let mut at = if environ.is_null() { of_kernel() } else { environ };
         core::iter::from_fn(move || {
             if at.is_null() || (*at).is_null() {
                 return None;

@@ -286,7 +286,8 @@ calls! {
 
     /// Not a call: the first record of a process image.
     80 ProcessStart "process-start" Process (ppid: Pid, exe: Path, cwd: Path, command: Text);
-    /// Not a call: a descriptor that was open when the process image started.
+    /// Not a call: a descriptor that was open when the process image started. Of the null device `path` is the usual one, of
+    /// pipes and sockets without a name it is empty.
     81 InheritedFd "inherited-fd" Process (fd: Fd, flags: OpenFlags, offset: Offset, st_mode: Mode, st_size: Bytes, st_ino: Int, path: Path);
     /// Not a call: the first record of a further thread. `creator` is the thread that made it, 0 when unknown.
     82 ThreadStart "thread-start" Process (thread: Handle, creator: Pid);
