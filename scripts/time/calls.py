@@ -149,7 +149,7 @@ class Comparison:
 
     def __init__(self, application, planned, replayed, left_out):
         recorded, steps = together(application), together(planned)
-        self.recorded, self.planned = total(recorded), total(steps)
+        self.recorded = total(recorded)
         # Listed by the plan, in all places together; by kind.
         self.listed = collections.Counter()
         for entry in left_out:
@@ -216,9 +216,9 @@ closing these and what a process was begun with (*closes*).
 
 
 def text(found, chosen, disk, project):
-    """The record's README."""
+    """The record's README. Paths are told from the folder where applications and replays work."""
     words = "".join(f" {word}" for word in chosen.words)
-    values = {"date": datetime.date.today(), "disk": disk, "words": words, "commit": readme.commit(project)}
+    values = {"date": datetime.date.today(), "disk": readme.file_system(disk), "words": words, "commit": readme.commit(project)}
     columns = ["program", "recorded", "left out", "in neither", "invented", "steps", "not made", "besides", "folders", "absent", "closes"]
     lines = [INTRODUCTION.format(**values), "\n", readme.heading(columns)]
     remarks = []
@@ -232,7 +232,7 @@ def text(found, chosen, disk, project):
         lines.append(readme.row([name, *map(str, cells)]))
         for what in ("unlisted", "overlisted", "invented", "missing", "extra"):
             if tally := getattr(comparison, what):
-                remarks.append(f"- {name}, {WORDS[what]}: {named(tally)}\n")
+                remarks.append(f"- {name}, {WORDS[what]}: {named(tally)}\n".replace(f"{disk}/", ""))
     return "".join(lines + ["\n"] * bool(remarks) + remarks)
 
 

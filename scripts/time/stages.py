@@ -28,7 +28,7 @@ class Failed(Exception):
 
 
 def say(text):
-    print(f"bench-time: {text}", file=sys.stderr, flush=True)
+    print(f"{pathlib.Path(sys.argv[0]).name}: {text}", file=sys.stderr, flush=True)
 
 
 class Record:
