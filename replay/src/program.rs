@@ -20,6 +20,8 @@ const SLICE_NS: f64 = 5_000_000.0;
 const LEAST_PART: f64 = 0.1;
 /// A signal is not taken to cost more: beyond that, its thread lost the processor.
 const LONGEST_SIGNAL_NS: f64 = 5_000.0;
+/// The same of a signal that creates a thread.
+const LONGEST_CREATION_NS: f64 = 100_000.0;
 
 /// Runs the steps of one program in the thread that owns it.
 pub struct Runner<'a> {
@@ -132,7 +134,11 @@ impl<'a> Runner<'a> {
                     self.transport.signal(edge);
                     // What the application's call cost is computation already.
                     let took_ns = self.meter.lap(Part::Work) as f64;
-                    self.debt_ns += (took_ns - self.job.machine.step_ns).clamp(0.0, LONGEST_SIGNAL_NS);
+                    let longest_ns = match self.job.plan.edges[edge as usize].rule {
+                        Rule::ThreadCreate => LONGEST_CREATION_NS,
+                        _ => LONGEST_SIGNAL_NS,
+                    };
+                    self.debt_ns += (took_ns - self.job.machine.step_ns).clamp(0.0, longest_ns);
                 }
                 Op::Wait { edge, count } => {
                     let rule = self.job.plan.edges[edge as usize].rule;

@@ -1,6 +1,7 @@
 //! Local processes: one child per process of the plan, its programs as threads.
 
-use super::{Crew, by_process, run_programs};
+use super::threads::run_programs;
+use super::{Crew, by_process};
 use crate::clock::now_ns;
 use crate::job::Job;
 use crate::measure::Outcome;
@@ -89,7 +90,8 @@ impl Crew for Local {
             children.running.insert(pid.as_raw_nonzero().get(), (programs.clone(), results));
         }
         let mut outcomes = Vec::new();
-        while stage.control[READY].load(Ordering::Acquire) < job.plan.programs.len() as u32 {
+        let processes = children.running.len() as u32;
+        while stage.control[READY].load(Ordering::Acquire) < processes {
             self.signals.wait(READY_LOOK);
             self.look_after(&mut children, &stage, job, &mut outcomes)?;
         }
@@ -168,7 +170,7 @@ struct Stage {
     control: SharedSlice<AtomicU32>,
 }
 
-/// In [`Stage::control`]: how many programs are ready.
+/// In [`Stage::control`]: how many processes are ready.
 const READY: usize = 0;
 /// In [`Stage::control`]: 1 once the programs may start.
 const GATE: usize = 1;

@@ -1,6 +1,7 @@
 //! The ranks of an MPI job: each runs the programs of one recorded rank.
 
-use super::{Crew, by_process, run_programs};
+use super::threads::run_programs;
+use super::{Crew, by_process};
 use crate::args::Mode;
 use crate::clock::now_ns;
 use crate::job::Job;
@@ -16,8 +17,7 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Sour
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use syn_plan::Plan;
 
 /// The rank that prepares and reports.
@@ -181,14 +181,9 @@ impl Crew for Ranks {
         let rank_of = |index| rank_of(plan, index);
         let edges = Messages::new(plan, job.polls, &self.world, self.rank, &rank_of);
         let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();
-        let (ready, start_ns) = (Barrier::new(mine.len().max(1)), AtomicU64::new(0));
         let start = || {
-            if ready.wait().is_leader() {
-                self.world.lock().barrier();
-                start_ns.store(now_ns(), Ordering::Relaxed);
-            }
-            ready.wait();
-            start_ns.load(Ordering::Relaxed)
+            self.world.lock().barrier();
+            now_ns()
         };
         if mine.is_empty() {
             start();

@@ -1,0 +1,262 @@
+//! The threads of one process of the replay.
+//!
+//! A program whose thread another one created in the recording gets its thread when that one comes to the creation, as
+//! in the application: the kernel looks for a free processor for a new thread, where one that is woken may have to share
+//! its waker's until the next tick, up to 4 ms.
+
+use crate::args::Mode;
+use crate::clock::ExactSleeps;
+use crate::io::{Buffers, Target};
+use crate::job::Job;
+use crate::measure::Outcome;
+use crate::process::ProcessEnd;
+use crate::program::Runner;
+use crate::transport::Transport;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, Scope};
+use syn_plan::{EdgeId, Op, Plan, Rule};
+
+/// Runs the programs of some processes of the plan in this process, each in a thread, one of them in the calling one.
+/// `start` is called once, when all that exist from the start are ready, and returns the common start. `died` is called
+/// in a thread that cannot go on, and does not return.
+pub fn run_programs<'p>(
+    job: &Job<'_>,
+    processes: &[Vec<usize>],
+    transport: &dyn Transport,
+    place: &(dyn Fn(usize) -> &'p AtomicU64 + Sync),
+    start: &(dyn Fn() -> u64 + Sync),
+    died: &(dyn Fn(&str) + Sync),
+) -> Vec<Outcome> {
+    let created = match job.mode {
+        Mode::Closed => created_by_others(job.plan, processes),
+        // Nobody signals: all are there from the start.
+        Mode::Afap | Mode::Think | Mode::Timed => BTreeMap::new(),
+    };
+    let later: BTreeSet<usize> = created.values().flatten().copied().collect();
+    let process = |indices: &Vec<usize>| {
+        let programs = || indices.iter().map(|&index| &job.plan.programs[index]);
+        let prepared = |&index| (index, Buffers::for_program(&job.plan.programs[index], index as u64));
+        Process {
+            target: job.target(indices),
+            end: ProcessEnd::of(programs()),
+            buffers: Mutex::new(indices.iter().map(prepared).collect()),
+        }
+    };
+    let processes_here: Vec<Process<'_>> = processes.iter().map(process).collect();
+    let first: Vec<(&Process<'_>, usize)> = processes_here
+        .iter()
+        .zip(processes)
+        .flat_map(|(process, indices)| indices.iter().map(move |&index| (process, index)))
+        .filter(|(_, index)| !later.contains(index))
+        .collect();
+    let (start_ns, outcomes) = (AtomicU64::new(0), Mutex::default());
+    let threads = Threads { job, transport, place, died, created, start_ns, outcomes };
+    let ready = Barrier::new(first.len());
+    let start = || {
+        if ready.wait().is_leader() {
+            threads.start_ns.store(start(), Ordering::Relaxed);
+        }
+        ready.wait();
+    };
+    std::thread::scope(|scope| {
+        let (threads, start) = (&threads, &start);
+        for &(process, index) in first.iter().skip(1) {
+            threads.create(scope, process, index, start);
+        }
+        if let Some(&(process, index)) = first.first() {
+            threads.run(scope, process, index, start);
+        }
+    });
+    let mut outcomes = threads.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(outcome) = outcomes.first_mut() {
+        let refused = processes_here.iter().map(|process| &process.target.direct_refused);
+        outcome.direct_refused = refused.map(|refused| refused.load(Ordering::Relaxed)).sum();
+    }
+    outcomes
+}
+
+/// The programs that begin with their thread's creation, by its edge, where the creator is of the same process: of these
+/// `processes`, programs by number.
+fn created_by_others(plan: &Plan, processes: &[Vec<usize>]) -> BTreeMap<EdgeId, Vec<usize>> {
+    let is_creation = |edge: EdgeId| plan.edges[edge as usize].rule == Rule::ThreadCreate;
+    let mut created: BTreeMap<EdgeId, Vec<usize>> = BTreeMap::new();
+    for indices in processes {
+        let steps = |&index: &usize| plan.programs[index].steps.iter();
+        let creates = |op| match op {
+            Op::Signal { edge } => Some(edge).filter(|&edge| is_creation(edge)),
+            _ => None,
+        };
+        let creations: BTreeSet<EdgeId> =
+            indices.iter().flat_map(steps).filter_map(|step| creates(step.op)).collect();
+        for index in indices {
+            if let Some(Op::Wait { edge, count: 1 }) = steps(index).next().map(|step| step.op)
+                && creations.contains(&edge)
+            {
+                created.entry(edge).or_default().push(*index);
+            }
+        }
+    }
+    created
+}
+
+/// A process of the plan.
+struct Process<'a> {
+    target: Target<'a>,
+    end: ProcessEnd,
+    /// What its programs read into and write from, until they begin.
+    buffers: Mutex<BTreeMap<usize, Buffers>>,
+}
+
+/// What the threads share.
+struct Threads<'a, 'p> {
+    job: &'a Job<'a>,
+    transport: &'a dyn Transport,
+    place: &'a (dyn Fn(usize) -> &'p AtomicU64 + Sync),
+    died: &'a (dyn Fn(&str) + Sync),
+    /// Programs that get their thread later, by the edge of its creation.
+    created: BTreeMap<EdgeId, Vec<usize>>,
+    /// The common start, once it is known.
+    start_ns: AtomicU64,
+    outcomes: Mutex<Vec<Outcome>>,
+}
+
+impl<'a> Threads<'a, '_> {
+    /// Runs a program in a thread of its own, as soon as `start` returns.
+    fn create<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        process: &'scope Process<'a>,
+        index: usize,
+        start: impl Fn() + Send + 'scope,
+    ) {
+        let thread = Builder::new().spawn_scoped(scope, move || self.run(scope, process, index, start));
+        if let Err(error) = thread {
+            (self.died)(&format!("cannot start the thread of program {index}: {error}"));
+        }
+    }
+
+    /// Runs a program in the calling thread.
+    fn run<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        process: &'scope Process<'a>,
+        index: usize,
+        start: impl Fn(),
+    ) {
+        let body = || {
+            let _exact = ExactSleeps::begin();
+            let Some(buffers) = locked(&process.buffers).remove(&index) else { return };
+            let creator = Creator { threads: self, scope, process };
+            let runner = Runner::new(
+                self.job,
+                &process.target,
+                &creator,
+                &process.end,
+                index,
+                (self.place)(index),
+                buffers,
+            );
+            start();
+            let outcome = runner.run(self.start_ns.load(Ordering::Relaxed));
+            process.end.ended(&self.job.plan.programs[index].thread);
+            locked(&self.outcomes).push(outcome);
+        };
+        if std::panic::catch_unwind(AssertUnwindSafe(body)).is_err() {
+            (self.died)(&format!("program {index} panicked"));
+        }
+    }
+}
+
+/// The transport of a process's program, which creates threads where the program did.
+struct Creator<'scope, 'env, 'a, 'p> {
+    threads: &'scope Threads<'a, 'p>,
+    scope: &'scope Scope<'scope, 'env>,
+    process: &'scope Process<'a>,
+}
+
+impl Transport for Creator<'_, '_, '_, '_> {
+    fn signal(&self, edge: EdgeId) {
+        let Threads { job, transport, created, .. } = self.threads;
+        transport.signal(edge);
+        if job.plan.edges[edge as usize].rule != Rule::ThreadCreate {
+            return;
+        }
+        for &index in created.get(&edge).into_iter().flatten() {
+            self.threads.create(self.scope, self.process, index, || ());
+        }
+    }
+
+    fn wait(&self, edge: EdgeId, count: u32) {
+        self.threads.transport.wait(edge, count);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::Machine;
+    use crate::storage::{Paths, Root};
+    use crate::transport::shared::Counters;
+    use rustix::fs::{MemfdFlags, memfd_create};
+    use syn_plan::{Balance, Edge, Program, Step, Thread};
+
+    fn program(process: u32, ops: &[Op]) -> Program {
+        let thread = Thread { process, rank: None, pid: process, tid: 0, ends_with_process: false };
+        let steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
+        Program { thread, balance: Balance::default(), steps }
+    }
+
+    /// One thread creates two, the first of which creates another process, which is there from the start.
+    fn creations() -> Plan {
+        let signal = |edge| Op::Signal { edge };
+        let wait = |edge| Op::Wait { edge, count: 1 };
+        let programs = vec![
+            program(1, &[signal(0), signal(1), wait(3)]),
+            program(1, &[wait(0), signal(2)]),
+            program(1, &[wait(1)]),
+            program(2, &[wait(2), signal(3)]),
+        ];
+        let rules = [Rule::ThreadCreate, Rule::ThreadCreate, Rule::ProcessCreate, Rule::ProcessJoin];
+        let edges = rules.map(|rule| Edge { rule, signals: 1 }).to_vec();
+        Plan { programs, edges, ..Plan::default() }
+    }
+
+    #[test]
+    fn threads_begin_where_they_are_created() {
+        let plan = creations();
+        let root = Root::new(memfd_create("root", MemfdFlags::CLOEXEC).expect("memory"));
+        let paths = Paths::default();
+        let machine =
+            Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
+        for (mode, there_from_the_start) in [(Mode::Closed, vec![0, 3]), (Mode::Afap, vec![0, 1, 2, 3])] {
+            let (plan, root, paths) = (&plan, &root, &paths);
+            let job =
+                Job { plan, paths, root, generation: None, mode, machine, cpu_scale: 1.0, polls: false };
+            let counters = Counters::new(plan, false).expect("memory");
+            let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();
+            let begun: Mutex<Vec<usize>> = Mutex::default();
+            let place = |index: usize| {
+                locked(&begun).push(index);
+                &places[index]
+            };
+            let start = || {
+                let mut there = locked(&begun).clone();
+                there.sort_unstable();
+                assert_eq!(there, there_from_the_start, "{mode:?}");
+                crate::clock::now_ns()
+            };
+            let died = |why: &str| panic!("{why}");
+            let outcomes = run_programs(&job, &[vec![0, 1, 2], vec![3]], &counters, &place, &start, &died);
+            let mut ended: Vec<usize> = outcomes.iter().map(|outcome| outcome.program).collect();
+            ended.sort_unstable();
+            assert_eq!(ended, [0, 1, 2, 3]);
+        }
+    }
+}
