@@ -120,17 +120,23 @@ impl<'a> Runner<'a> {
                 Op::Compute { cpu_ns, idle_ns } => {
                     self.compute(cpu_ns);
                     if idle_ns > 0 {
+                        self.meter.lap(Part::Work);
                         self.idle(idle_ns, Part::Idle);
                     }
                 }
                 // It lasted as long as it did: until a point in time, or a signal.
-                Op::Sleep { ns } if ns == step.took_ns => self.idle(ns, Part::Sleep),
+                Op::Sleep { ns } if ns == step.took_ns => {
+                    self.meter.lap(Part::Work);
+                    self.idle(ns, Part::Sleep);
+                }
                 Op::Sleep { ns } => {
+                    self.meter.lap(Part::Work);
                     let deadline_ns = self.meter.now_ns.saturating_add(ns);
                     sleep_as_application(|| self.sleep_until(deadline_ns));
                     self.meter.lap(Part::Sleep);
                 }
                 Op::Signal { edge } => {
+                    self.meter.lap(Part::Work);
                     self.transport.signal(edge);
                     // What the application's call cost is computation already.
                     let took_ns = self.meter.lap(Part::Work) as f64;
@@ -138,10 +144,11 @@ impl<'a> Runner<'a> {
                         Rule::ThreadCreate => LONGEST_CREATION_NS,
                         _ => LONGEST_SIGNAL_NS,
                     };
-                    self.debt_ns += (took_ns - self.job.machine.step_ns).clamp(0.0, longest_ns);
+                    self.debt_ns += took_ns.min(longest_ns);
                 }
                 Op::Wait { edge, count } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
+                    self.meter.lap(Part::Work);
                     self.transport.wait(edge, count);
                     if !begun && starts_a_thread(rule) {
                         // The thread was not there before. That the new one got its processor is recorded.
@@ -195,6 +202,7 @@ impl<'a> Runner<'a> {
     fn think(&mut self, think_ns: u64, work_ns: u64) {
         let until = self.meter.now_ns.saturating_add(think_ns);
         self.compute(work_ns.min(think_ns));
+        self.meter.lap(Part::Work);
         self.idle(until.saturating_sub(self.meter.now_ns), Part::Idle);
     }
 
@@ -224,7 +232,8 @@ impl<'a> Runner<'a> {
     /// Work that takes so much processor time. How many iterations that is, the speed tells that was measured at the start;
     /// but a processor does not keep it: it sleeps, and what runs beside it changes. So long work goes in slices, and what
     /// the CPU clock says that a slice has taken counts. (Not what any other clock says: a thread that waits for a processor
-    /// does as much as one that has it.) What a step has done too much the next one does less.
+    /// does as much as one that has it.) What a step has done too much the next one does less. The meter hears of what is
+    /// short when something else begins.
     fn compute(&mut self, cpu_ns: u64) {
         let work_ns = cpu_ns as f64 * self.job.cpu_scale;
         let paid_ns = self.debt_ns.min(work_ns);
@@ -244,7 +253,6 @@ impl<'a> Runner<'a> {
             self.burn(left_ns.max(0.0));
             self.debt_ns += (-left_ns).max(0.0);
         }
-        self.meter.lap(Part::Work);
         // Each reading is part of the slice behind it, and only the last is not made up for.
         if self.meter.take_readings() > 0 {
             self.debt_ns += self.job.machine.reading_ns;
