@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{Transport, is_message};
+use super::{POLLS, Transport, is_message};
 use crate::clock;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
@@ -143,10 +143,10 @@ impl Transport for Messages<'_> {
     }
 
     fn wait(&self, edge: EdgeId, count: u32) {
-        let mut looks = 0;
+        let (mut looks, most) = (0, if self.polled[edge as usize] { POLLS } else { LOOKS });
         while self.counts[edge as usize].load(Ordering::Acquire) < count {
             self.receive();
-            if self.polled[edge as usize] || looks < LOOKS {
+            if looks < most {
                 looks += 1;
                 sched_yield();
             } else {

@@ -7,6 +7,11 @@ pub mod shared;
 use crate::args::Waiting;
 use syn_plan::{EdgeId, Plan, Rule};
 
+/// Looks at a counter before a waiter goes to sleep where the application polled, with others' turns on the processor between
+/// them: 10 ms on a processor that nobody else wants, beside which being woken costs nothing. With fewer looks, one waiter
+/// that sleeps and is woken late lets those that wait for it go to sleep as well.
+const POLLS: u32 = 20_000;
+
 /// The plan's edges, as counters that all programs see.
 pub trait Transport: Sync {
     /// Adds one to an edge.

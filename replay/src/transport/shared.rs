@@ -1,6 +1,6 @@
 //! Edges as counters in memory that local processes share.
 
-use super::{Transport, is_message};
+use super::{POLLS, Transport, is_message};
 use crate::sys::shared::SharedSlice;
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
@@ -10,10 +10,6 @@ use syn_plan::{EdgeId, Plan};
 /// Looks at the counter before a waiter goes to sleep: a few microseconds, about what going to sleep and being woken
 /// costs.
 const LOOKS: u32 = 100;
-/// The same where the application polled, with others' turns on the processor between the looks: 10 ms on a processor that
-/// nobody else wants, beside which being woken costs nothing. With fewer looks, one waiter that sleeps and is woken late
-/// lets those that wait for it go to sleep as well.
-const POLLS: u32 = 20_000;
 
 /// One counter per edge, and for each the smallest count that somebody sleeps for.
 pub struct Counters {
