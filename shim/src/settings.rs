@@ -143,6 +143,13 @@ impl Folder<'_> {
         unsafe { sys::mkdir(self.bytes.as_ptr(), 0o777) }
     }
 
+    /// True when there is something of this name.
+    fn is_there(&mut self) -> bool {
+        self.bytes[self.length] = 0;
+        // SAFETY: the path ends with a zero byte, a zeroed status is valid and is filled in.
+        unsafe { sys::stat(self.bytes.as_ptr(), &mut core::mem::zeroed()) == 0 }
+    }
+
     /// Makes the folder and those above it.
     fn make_all(&mut self) -> Result<Made, isize> {
         for index in 1..self.length {
@@ -225,15 +232,30 @@ fn push_current_folder(path: &mut Folder<'_>) -> Result<(), isize> {
     if path.bytes[..path.length] != *b"/" { path.push(b"/") } else { Ok(()) }
 }
 
-/// Appends the first number from `first` on with which the folder is new. Making a folder is atomic: two jobs that
-/// start at once get two numbers.
+/// Appends a number from `first` on with which the folder is new: the first such, where numbers were given in turn. It is
+/// looked for by doubling and halving, for there may be thousands. Making a folder is atomic: two jobs that start at once
+/// get two numbers.
 fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<(), isize> {
     let length = path.length;
-    for number in first..first + 1_000_000 {
+    let append = |path: &mut Folder<'_>, number| {
         let mut digits = [0; 20];
         path.length = length;
         path.push(separator)?;
-        path.push(decimal(number, &mut digits))?;
+        path.push(decimal(number, &mut digits))
+    };
+    let is_taken = |path: &mut Folder<'_>, number| append(path, number).map(|()| path.is_there());
+    let mut room = 1;
+    while is_taken(path, first + room - 1)? {
+        room *= 2;
+    }
+    // The last number that is known to be taken, if any is, and one that is free.
+    let (mut taken, mut free) = (first + room / 2 - 1, first + room - 1);
+    while free - taken > 1 {
+        let middle = taken + (free - taken) / 2;
+        if is_taken(path, middle)? { taken = middle } else { free = middle }
+    }
+    for number in free..free + 1_000_000 {
+        append(path, number)?;
         match path.make() {
             0 => return Ok(()),
             error if error == -(libc::EEXIST as isize) => {}

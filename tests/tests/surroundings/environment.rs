@@ -161,3 +161,30 @@ fn names_that_are_taken() {
     assert_eq!(outcome.stderr, "");
     assert_eq!(Dump::of(&folder.path().join("run-2")).written("file"), (5000, 5000));
 }
+
+/// The next number, however many there are; and with a gap among them one that was free.
+#[test]
+fn the_next_number() {
+    let gap = (2..=40).filter(|&number| number != 20);
+    let cases: [(Vec<u32>, &[u32]); 5] = [
+        (vec![2], &[3]),
+        ((2..=3).collect(), &[4]),
+        ((2..=8).collect(), &[9]),
+        ((2..=700).collect(), &[701]),
+        (gap.collect(), &[20, 41]),
+    ];
+    for (taken, free) in cases {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let at = |number: &u32| folder.path().join(format!("run-{number}"));
+        for place in std::iter::once(folder.path().join("run")).chain(taken.iter().map(at)) {
+            std::fs::create_dir(&place).expect("a folder");
+            std::fs::write(place.join("file"), "in the way").expect("a file");
+        }
+        let run = folder.path().join("run");
+        let job = Job::new(program("failures")).arg("exec").env("LD_PRELOAD", shim()).env("SYN_RUN", &run);
+        assert_eq!(job.run_in(folder.path()).succeeded().stderr, "");
+        let found: Vec<&u32> = free.iter().filter(|number| at(number).is_dir()).collect();
+        let [number] = found[..] else { panic!("one of {free:?} behind {taken:?}") };
+        assert_eq!(Dump::of(&at(number)).written("file"), (5000, 5000));
+    }
+}
