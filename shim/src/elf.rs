@@ -156,9 +156,10 @@ impl Object {
         // SAFETY: the index comes from the hash table of the same object.
         unsafe {
             let symbol = &*self.symbols.add(index);
-            let is_it = symbol.section != 0
-                && symbol.info & 15 == kind
-                && CStr::from_ptr(self.strings.add(symbol.name as usize).cast()) == name;
+            let text = self.strings.add(symbol.name as usize);
+            // Byte by byte, not beyond the final zero of either: two strings' lengths would have to be found first.
+            let is_called = || (0..).zip(name.to_bytes_with_nul()).all(|(at, &byte)| *text.add(at) == byte);
+            let is_it = symbol.section != 0 && symbol.info & 15 == kind && is_called();
             let hidden = !self.versions.is_null() && *self.versions.add(index) & HIDDEN_VERSION != 0;
             let address = self.base + symbol.value;
             is_it.then_some(if hidden { Found::Old(address) } else { Found::Default(address) })

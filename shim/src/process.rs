@@ -175,7 +175,8 @@ pub fn start_in_forked_child() {
 }
 
 fn note_machine(boot_id: &mut [u8; 16], host: &mut [u8; 64]) {
-    let mut text = [0u8; 40];
+    // As many bytes as there are in front of the newline, so that one read is all.
+    let mut text = [0u8; 36];
     let text = sys::read_file(c"/proc/sys/kernel/random/boot_id", &mut text).unwrap_or(b"");
     let digits = text.iter().filter_map(|byte| char::from(*byte).to_digit(16));
     for (index, digit) in digits.take(32).enumerate() {
