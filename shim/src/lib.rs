@@ -9,6 +9,9 @@
 //! 5. User pointers are read only after the real call has read them.
 //! 6. What cannot be recorded is counted, in the trace.
 //!
+//! Tables that most processes never touch lie in a section of their own, `.bss.tables`: what is touched at start then shares
+//! a few pages, each of which costs every process a page fault.
+//!
 //! The life of one call:
 //!
 //! ```text

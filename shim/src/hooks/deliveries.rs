@@ -53,6 +53,7 @@ unsafe extern "C" {
 }
 
 /// The handler of each stub, 0 where there is none yet.
+#[unsafe(link_section = ".bss.tables")]
 static HANDLERS: [AtomicUsize; STUBS] = [const { AtomicUsize::new(0) }; STUBS];
 static EXHAUSTED: AtomicBool = AtomicBool::new(false);
 

@@ -73,6 +73,7 @@ impl Spare {
     }
 }
 
+#[unsafe(link_section = ".bss.tables")]
 static SPARE: Spare =
     Spare { owner: AtomicUsize::new(0), array: UnsafeCell::new([core::ptr::null(); MAX_ENTRIES + 2]) };
 /// Set when the trace says that programs are not recorded.

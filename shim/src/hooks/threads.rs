@@ -55,6 +55,7 @@ const LOOKED: u32 = 5;
 /// starts without a note of its creator, and its creator's record does not name it.
 const BIRTHS: usize = 4096;
 static NEXT: AtomicUsize = AtomicUsize::new(0);
+#[unsafe(link_section = ".bss.tables")]
 static SUPPLY: [Birth; BIRTHS] = [const {
     Birth {
         stage: AtomicU32::new(FREE),

@@ -32,12 +32,18 @@ pub const SHARED: u32 = 2;
 /// Of a regular file or block device: its pages are data, and worth counting.
 pub const DATA: u32 = 4;
 
+#[unsafe(link_section = ".bss.tables")]
 static STARTS: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(FREE) }; SLOTS];
+#[unsafe(link_section = ".bss.tables")]
 static ENDS: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
+#[unsafe(link_section = ".bss.tables")]
 static OFFSETS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+#[unsafe(link_section = ".bss.tables")]
 static TRAITS: [AtomicU32; SLOTS] = [const { AtomicU32::new(0) }; SLOTS];
+#[unsafe(link_section = ".bss.tables")]
 static OWNERS: [AtomicU32; SLOTS] = [const { AtomicU32::new(0) }; SLOTS];
 /// Between which addresses a call under way unmaps; the end is 0 where there is none.
+#[unsafe(link_section = ".bss.tables")]
 static LEAVING: [[AtomicUsize; 2]; SLOTS] = [const { [const { AtomicUsize::new(0) }; 2] }; SLOTS];
 /// Slots in use.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
