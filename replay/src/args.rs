@@ -83,7 +83,7 @@ pub enum Waiting {
     /// As the recorded application did
     #[default]
     Auto,
-    /// Poll, and yield the processor between two polls; local processes sleep after some polls in vain
+    /// Poll, and yield the processor between two polls; after some polls in vain sleep
     Spin,
     /// Sleep until woken
     Block,

@@ -29,11 +29,12 @@ pub fn sleep_until(deadline_ns: u64) {
     while clock_nanosleep_absolute(ClockId::Monotonic, &deadline) == Err(Errno::INTR) {}
 }
 
-/// Lets `sleep` sleep as an application does, with the kernel's default slack of 50 µs on every timer, in a thread
-/// whose other sleeps are exact.
-pub fn sleep_as_application(sleep: impl FnOnce()) {
+/// Does `what` as an application does, in a thread whose sleeps are exact otherwise: with the kernel's default slack of
+/// 50 µs on every timer. A thread that is created meanwhile has that slack; it would take another one for its default
+/// (`PR_SET_TIMERSLACK(2const)`).
+pub fn with_usual_slack(what: impl FnOnce()) {
     let _ = set_current_timer_slack(None);
-    sleep();
+    what();
     let _ = set_current_timer_slack(NonZeroU64::new(1));
 }
 

@@ -3,10 +3,10 @@
 use crate::args::{Args, Mode};
 use crate::burn;
 use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns};
-use crate::io::{Buffers, Handles, Target};
+use crate::io::{Handles, Target};
 use crate::measure::Outcome;
 use crate::process::ProcessEnd;
-use crate::program::Runner;
+use crate::program::{Prepared, Runner};
 use crate::storage::{Parents, Paths, Root};
 use crate::transport::{Nobody, polls};
 use anyhow::Context;
@@ -14,7 +14,7 @@ use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicU64;
-use syn_plan::{Balance, Io, Op, Plan, Program, Step, Steps, Thread};
+use syn_plan::{Balance, Edge, Io, Op, Plan, Program, Rule, Step, Steps, Thread};
 
 /// Steps of the program that measures what a step costs.
 const PROBE_STEPS: u64 = 2000;
@@ -27,12 +27,14 @@ const SLEEPS: usize = 41;
 const SLEEP_NS: u64 = 50_000;
 
 /// How fast this machine is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Machine {
     /// Iterations of [`burn::burn`] in a nanosecond of processor time.
     pub iterations_per_ns: f64,
     /// What the replay itself adds to a step of I/O, nanoseconds.
     pub io_step_ns: f64,
+    /// The same of a computation.
+    pub compute_step_ns: f64,
     /// The same of any other step.
     pub step_ns: f64,
     /// What a reading of the CPU clock takes, nanoseconds.
@@ -50,8 +52,8 @@ impl Machine {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let iterations_per_ns =
             burn::calibrate(programs.clamp(1, cores)).context("cannot measure the speed of this machine")?;
-        let (io_step_ns, step_ns) = step_costs().context("cannot measure the cost of a step")?;
-        Ok(Machine { iterations_per_ns, io_step_ns, step_ns, reading_ns: reading(), wake_ns: wake() })
+        let steps = step_costs().context("cannot measure the cost of a step")?;
+        Ok(Machine { iterations_per_ns, reading_ns: reading(), wake_ns: wake(), ..steps })
     }
 }
 
@@ -100,9 +102,9 @@ impl<'a> Job<'a> {
     }
 }
 
-/// What a step costs by itself: first one of I/O, a program of `lseek`s against a bare loop of them; then any other one, a
-/// program of computations of nothing.
-fn step_costs() -> anyhow::Result<(f64, f64)> {
+/// What steps cost by themselves: those of I/O by a program of `lseek`s against a bare loop of them, computations by a
+/// program of computations of nothing, others by one of waits for nobody.
+fn step_costs() -> anyhow::Result<Machine> {
     let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
     let bare = |_| {
         let before = thread_cpu_ns();
@@ -114,17 +116,21 @@ fn step_costs() -> anyhow::Result<(f64, f64)> {
     let seek_ns = (0..PROBE_ROUNDS).map(bare).collect::<Result<Vec<_>, _>>()?.into_iter().min().unwrap_or(0);
     let seeks_ns = steps_take(&file, Op::Io { call: Io::Seek { handle: 0, offset: 0 }, result: 0 })?;
     let nothing_ns = steps_take(&file, Op::Compute { cpu_ns: 0, idle_ns: 0 })?;
+    let waits_ns = steps_take(&file, Op::Wait { edge: 0, count: 0 })?;
     let of_one = |ns: u64| ns as f64 / PROBE_STEPS as f64;
-    Ok((of_one(seeks_ns.saturating_sub(seek_ns)), of_one(nothing_ns)))
+    Ok(Machine {
+        io_step_ns: of_one(seeks_ns.saturating_sub(seek_ns)),
+        compute_step_ns: of_one(nothing_ns),
+        step_ns: of_one(waits_ns),
+        ..Machine::default()
+    })
 }
 
 /// Processor time of a program of [`PROBE_STEPS`] such steps on `file`, nanoseconds: the fastest round.
 fn steps_take(file: &OwnedFd, op: Op) -> anyhow::Result<u64> {
     let step = |number| Step { start_ns: number * 1000, took_ns: 200, op };
     let steps: Steps = (0..PROBE_STEPS).map(step).collect();
-    let machine =
-        Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
-    let round = |_| anyhow::Ok(run_alone(file, steps.clone(), machine)?.cpu_ns);
+    let round = |_| anyhow::Ok(run_alone(file, steps.clone(), Machine::default())?.cpu_ns);
     Ok((0..PROBE_ROUNDS).map(round).collect::<Result<Vec<_>, _>>()?.into_iter().min().unwrap_or(0))
 }
 
@@ -141,7 +147,8 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine) -> anyhow::Result<O
         Target { root: &root, files: &[], paths: &paths, parents, names: &[], handles, direct_refused };
     let thread = Thread { process: 0, rank: None, pid: 0, tid: 0, ends_with_process: false };
     let program = Program { thread, balance: Balance::default(), steps };
-    let plan = Plan { programs: vec![program], ..Plan::default() };
+    let edges = vec![Edge { rule: Rule::Message, signals: 0 }];
+    let plan = Plan { programs: vec![program], edges, ..Plan::default() };
     let job = Job {
         plan: &plan,
         paths: &paths,
@@ -153,8 +160,8 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine) -> anyhow::Result<O
         polls: false,
     };
     let end = ProcessEnd::of(&plan.programs);
-    let place = AtomicU64::new(0);
-    Ok(Runner::new(&job, &target, &Nobody, &end, 0, &place, Buffers::none()).run(now_ns()))
+    let (place, prepared) = (AtomicU64::new(0), Prepared::of(&plan.programs[0], 0));
+    Ok(Runner::new(&job, &target, &Nobody, &end, 0, &place, prepared).run(now_ns()))
 }
 
 /// What a reading of the CPU clock takes, nanoseconds: the fastest of several rounds.
@@ -195,13 +202,7 @@ mod tests {
             const ALL_NS: u64 = 80_000_000;
             let op = Op::Compute { cpu_ns: ALL_NS / share, idle_ns: 0 };
             let steps: Steps = (0..share).map(|_| Step { start_ns: 0, took_ns: 0, op }).collect();
-            let machine = Machine {
-                iterations_per_ns: speed * wrong_by,
-                io_step_ns: 0.0,
-                step_ns: 0.0,
-                reading_ns: 0.0,
-                wake_ns: 0.0,
-            };
+            let machine = Machine { iterations_per_ns: speed * wrong_by, ..Machine::default() };
             let outcome = run_alone(&file, steps, machine).expect("a replay");
             let error = outcome.cpu_ns.abs_diff(ALL_NS);
             assert!(error < ALL_NS / 50, "speed × {wrong_by}, {share} steps: {} ns", outcome.cpu_ns);
@@ -217,9 +218,7 @@ mod tests {
             [Step { start_ns: 0, took_ns: 0, op: Op::Compute { cpu_ns: 50_000_000, idle_ns: 0 } }]
                 .into_iter()
                 .collect();
-        let machine =
-            Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
-        let outcome = run_alone(&file, steps, machine).expect("a replay");
+        let outcome = run_alone(&file, steps, Machine::default()).expect("a replay");
         assert!(outcome.cpu_ns < 10_000_000, "{} ns", outcome.cpu_ns);
     }
 }

@@ -28,7 +28,7 @@ pub enum Part {
 /// Follows one thread; the parts of its balance add up to its wall time by construction.
 #[derive(Debug)]
 pub struct Meter {
-    /// When the step before ended, nanoseconds on the monotonic clock.
+    /// When the last lap ended, nanoseconds on the monotonic clock.
     pub now_ns: u64,
     begun_ns: u64,
     /// The CPU clock at the last reading.

@@ -2,7 +2,7 @@
 
 use crate::args::Mode;
 use crate::burn::burn;
-use crate::clock::{sleep_as_application, sleep_until, thread_cpu_ns};
+use crate::clock::{sleep_until, thread_cpu_ns, with_usual_slack};
 use crate::divergence::Collector;
 use crate::idle::IdleTime;
 use crate::io::{Buffers, Target};
@@ -23,6 +23,22 @@ const LONGEST_SIGNAL_NS: f64 = 5_000.0;
 /// The same of a signal that creates a thread.
 const LONGEST_CREATION_NS: f64 = 100_000.0;
 
+/// What takes long to find out or to fill, and is there before a program begins.
+pub struct Prepared {
+    buffers: Buffers,
+    /// The steps up to the last one that others may see, where its process's end cuts the program off.
+    seen: u64,
+}
+
+impl Prepared {
+    /// For this program of the plan, which has this number.
+    pub fn of(program: &Program, number: usize) -> Prepared {
+        let Program { thread, steps, .. } = program;
+        let seen = if thread.ends_with_process { steps_others_see(steps) } else { 0 };
+        Prepared { buffers: Buffers::for_program(program, number as u64), seen }
+    }
+}
+
 /// Runs the steps of one program in the thread that owns it.
 pub struct Runner<'a> {
     job: &'a Job<'a>,
@@ -36,7 +52,7 @@ pub struct Runner<'a> {
     steps: &'a Steps,
     /// Where others see how far the program is.
     place: &'a AtomicU64,
-    buffers: Buffers,
+    prepared: Prepared,
     meter: Meter,
     /// What going from step to step has cost and has not yet been taken off the computation.
     debt_ns: f64,
@@ -57,7 +73,7 @@ impl<'a> Runner<'a> {
         end: &'a ProcessEnd,
         number: usize,
         place: &'a AtomicU64,
-        buffers: Buffers,
+        prepared: Prepared,
     ) -> Runner<'a> {
         let Program { thread, steps, .. } = &job.plan.programs[number];
         Runner {
@@ -69,7 +85,7 @@ impl<'a> Runner<'a> {
             number,
             steps,
             place,
-            buffers,
+            prepared,
             meter: Meter::start(0),
             debt_ns: 0.0,
             idle: IdleTime::new(job.machine.wake_ns),
@@ -107,7 +123,7 @@ impl<'a> Runner<'a> {
     }
 
     fn closed(&mut self, steps: &Steps) {
-        let seen = if self.cut { steps_others_see(steps) } else { 0 };
+        let seen = self.prepared.seen;
         let mut begun = false;
         for step in steps.unrolled() {
             let over = self.cut && self.end.is_over();
@@ -120,26 +136,26 @@ impl<'a> Runner<'a> {
                 Op::Compute { cpu_ns, idle_ns } => {
                     self.compute(cpu_ns);
                     if idle_ns > 0 {
-                        self.meter.lap(Part::Work);
+                        self.work_ends();
                         self.idle(idle_ns, Part::Idle);
                     }
                 }
                 // It lasted as long as it did: until a point in time, or a signal.
                 Op::Sleep { ns } if ns == step.took_ns => {
-                    self.meter.lap(Part::Work);
+                    self.work_ends();
                     self.idle(ns, Part::Sleep);
                 }
                 Op::Sleep { ns } => {
-                    self.meter.lap(Part::Work);
+                    self.work_ends();
                     let deadline_ns = self.meter.now_ns.saturating_add(ns);
-                    sleep_as_application(|| self.sleep_until(deadline_ns));
+                    with_usual_slack(|| self.sleep_until(deadline_ns));
                     self.meter.lap(Part::Sleep);
                 }
                 Op::Signal { edge } => {
-                    self.meter.lap(Part::Work);
+                    self.work_ends();
                     self.transport.signal(edge);
                     // What the application's call cost is computation already.
-                    let took_ns = self.meter.lap(Part::Work) as f64;
+                    let took_ns = self.meter.lap_of_work() as f64;
                     let longest_ns = match self.job.plan.edges[edge as usize].rule {
                         Rule::ThreadCreate => LONGEST_CREATION_NS,
                         _ => LONGEST_SIGNAL_NS,
@@ -148,7 +164,7 @@ impl<'a> Runner<'a> {
                 }
                 Op::Wait { edge, count } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
-                    self.meter.lap(Part::Work);
+                    self.work_ends();
                     self.transport.wait(edge, count);
                     if !begun && starts_a_thread(rule) {
                         // The thread was not there before. That the new one got its processor is recorded.
@@ -202,7 +218,7 @@ impl<'a> Runner<'a> {
     fn think(&mut self, think_ns: u64, work_ns: u64) {
         let until = self.meter.now_ns.saturating_add(think_ns);
         self.compute(work_ns.min(think_ns));
-        self.meter.lap(Part::Work);
+        self.work_ends();
         self.idle(until.saturating_sub(self.meter.now_ns), Part::Idle);
     }
 
@@ -225,15 +241,21 @@ impl<'a> Runner<'a> {
         self.place.store(self.step, Ordering::Relaxed);
         self.step += 1;
         let machine = &self.job.machine;
-        let added_ns = if matches!(step.op, Op::Io { .. }) { machine.io_step_ns } else { machine.step_ns };
+        let added_ns = match step.op {
+            Op::Io { .. } => machine.io_step_ns,
+            Op::Compute { .. } => machine.compute_step_ns,
+            // What it takes itself is measured each time, one of its two readings of the clock included.
+            Op::Signal { .. } => (machine.compute_step_ns + machine.step_ns) / 2.0,
+            _ => machine.step_ns,
+        };
         self.debt_ns += added_ns + f64::from(self.meter.take_readings()) * machine.reading_ns;
     }
 
     /// Work that takes so much processor time. How many iterations that is, the speed tells that was measured at the start;
     /// but a processor does not keep it: it sleeps, and what runs beside it changes. So long work goes in slices, and what
     /// the CPU clock says that a slice has taken counts. (Not what any other clock says: a thread that waits for a processor
-    /// does as much as one that has it.) What a step has done too much the next one does less. The meter hears of what is
-    /// short when something else begins.
+    /// does as much as one that has it.) What a step has done too much the next one does less. Where the end is
+    /// short, the step behind it tells the meter ([`Runner::work_ends`]).
     fn compute(&mut self, cpu_ns: u64) {
         let work_ns = cpu_ns as f64 * self.job.cpu_scale;
         let paid_ns = self.debt_ns.min(work_ns);
@@ -256,6 +278,13 @@ impl<'a> Runner<'a> {
         // Each reading is part of the slice behind it, and only the last is not made up for.
         if self.meter.take_readings() > 0 {
             self.debt_ns += self.job.machine.reading_ns;
+        }
+    }
+
+    /// Something else begins. The meter reads the CPU clock behind a long stretch, and that is work as well.
+    fn work_ends(&mut self) {
+        if self.meter.lap(Part::Work) >= GRAIN_NS {
+            self.meter.lap(Part::Work);
         }
     }
 
@@ -286,8 +315,8 @@ impl<'a> Runner<'a> {
     }
 
     fn io(&mut self, call: &Io, expected: i64) {
-        self.meter.lap(Part::Work);
-        let found = self.target.perform(&mut self.buffers, call, expected);
+        self.work_ends();
+        let found = self.target.perform(&mut self.prepared.buffers, call, expected);
         let took_ns = self.meter.lap(Part::Io);
         let moves = moves_bytes(call);
         let agrees = agree(expected, found, moves);

@@ -157,7 +157,7 @@ impl Object {
         unsafe {
             let symbol = &*self.symbols.add(index);
             let text = self.strings.add(symbol.name as usize);
-            // Byte by byte, not beyond the final zero of either: two strings' lengths would have to be found first.
+            // Byte by byte, not beyond the final zero of either. (Comparing `CStr`s finds both lengths first.)
             let is_called = || (0..).zip(name.to_bytes_with_nul()).all(|(at, &byte)| *text.add(at) == byte);
             let is_it = symbol.section != 0 && symbol.info & 15 == kind && is_called();
             let hidden = !self.versions.is_null() && *self.versions.add(index) & HIDDEN_VERSION != 0;

@@ -9,8 +9,8 @@
 //! 5. User pointers are read only after the real call has read them.
 //! 6. What cannot be recorded is counted, in the trace.
 //!
-//! Tables that most processes never touch lie in a section of their own, `.bss.tables`: what is touched at start then shares
-//! a few pages, each of which costs every process a page fault.
+//! Tables that most processes never touch lie together (section `.bss.tables` of the object file): what is touched at start
+//! then shares a few pages, each of which costs every process a page fault.
 //!
 //! The life of one call:
 //!

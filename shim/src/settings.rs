@@ -232,6 +232,9 @@ fn push_current_folder(path: &mut Folder<'_>) -> Result<(), isize> {
     if path.bytes[..path.length] != *b"/" { path.push(b"/") } else { Ok(()) }
 }
 
+/// So many numbers are tried: there may be file systems on which everything exists.
+const MOST_NUMBERS: u64 = 1 << 20;
+
 /// Appends a number from `first` on with which the folder is new: the first such, where numbers were given in turn. It is
 /// looked for by doubling and halving, for there may be thousands. Making a folder is atomic: two jobs that start at once
 /// get two numbers.
@@ -245,7 +248,7 @@ fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<
     };
     let is_taken = |path: &mut Folder<'_>, number| append(path, number).map(|()| path.is_there());
     let mut room = 1;
-    while is_taken(path, first + room - 1)? {
+    while room < MOST_NUMBERS && is_taken(path, first + room - 1)? {
         room *= 2;
     }
     // The last number that is known to be taken, if any is, and one that is free.
@@ -254,7 +257,7 @@ fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<
         let middle = taken + (free - taken) / 2;
         if is_taken(path, middle)? { taken = middle } else { free = middle }
     }
-    for number in free..free + 1_000_000 {
+    for number in free..free + MOST_NUMBERS {
         append(path, number)?;
         match path.make() {
             0 => return Ok(()),

@@ -38,11 +38,6 @@ impl Buffers {
         Buffers { read: Buffer::new(read, seed), write: Buffer::new(write, seed) }
     }
 
-    /// For a program that moves no bytes.
-    pub fn none() -> Buffers {
-        Buffers { read: Buffer::new(0, 0), write: Buffer::new(0, 0) }
-    }
-
     /// Reads up to `bytes` bytes, from the current position or from `offset`. After a short read it goes on only
     /// while less than `expected` bytes, the recorded number, have come.
     pub fn read(

@@ -1,23 +1,23 @@
 //! The threads of one process of the replay.
 //!
-//! A program whose thread another one created in the recording gets its thread when that one comes to the creation, as
-//! in the application: the kernel looks for a free processor for a new thread, where one that is woken may have to share
-//! its waker's until the next tick, up to 4 ms.
+//! A thread that another one created in the recording is created here by that one's thread, when it comes to the creation:
+//! the kernel looks for a free processor for a new thread, where one that is woken may have to share its waker's until the
+//! next tick, up to 4 ms.
 
 use crate::args::Mode;
-use crate::clock::ExactSleeps;
-use crate::io::{Buffers, Target};
+use crate::clock::{ExactSleeps, with_usual_slack};
+use crate::io::Target;
 use crate::job::Job;
 use crate::measure::Outcome;
 use crate::process::ProcessEnd;
-use crate::program::Runner;
+use crate::program::{Prepared, Runner};
 use crate::transport::Transport;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
-use syn_plan::{EdgeId, Op, Plan, Rule};
+use syn_plan::{Edge, EdgeId, Op, Plan, Rule};
 
 /// Runs the programs of some processes of the plan in this process, each in a thread, one of them in the calling one.
 /// `start` is called once, when all that exist from the start are ready, and returns the common start. `died` is called
@@ -38,11 +38,13 @@ pub fn run_programs<'p>(
     let later: BTreeSet<usize> = created.values().flatten().copied().collect();
     let process = |indices: &Vec<usize>| {
         let programs = || indices.iter().map(|&index| &job.plan.programs[index]);
-        let prepared = |&index| (index, Buffers::for_program(&job.plan.programs[index], index as u64));
+        let prepared = |&index| (index, Prepared::of(&job.plan.programs[index], index));
         Process {
             target: job.target(indices),
             end: ProcessEnd::of(programs()),
-            buffers: Mutex::new(indices.iter().map(prepared).collect()),
+            prepared: Mutex::new(
+                indices.iter().filter(|index| later.contains(index)).map(prepared).collect(),
+            ),
         }
     };
     let processes_here: Vec<Process<'_>> = processes.iter().map(process).collect();
@@ -78,10 +80,14 @@ pub fn run_programs<'p>(
     outcomes
 }
 
-/// The programs that begin with their thread's creation, by its edge, where the creator is of the same process: of these
-/// `processes`, programs by number.
+/// By edge of a thread's creation, the programs that begin by waiting for it in the process that signals it. `processes`
+/// holds the programs of each by number.
+///
+/// Only edges of one signal count, as every recorded creation is one. So each of these programs is created once, and since
+/// the plan's check has found that all go on, every process has a program that is there from the start.
 fn created_by_others(plan: &Plan, processes: &[Vec<usize>]) -> BTreeMap<EdgeId, Vec<usize>> {
-    let is_creation = |edge: EdgeId| plan.edges[edge as usize].rule == Rule::ThreadCreate;
+    let is_creation =
+        |edge: EdgeId| plan.edges[edge as usize] == Edge { rule: Rule::ThreadCreate, signals: 1 };
     let mut created: BTreeMap<EdgeId, Vec<usize>> = BTreeMap::new();
     for indices in processes {
         let steps = |&index: &usize| plan.programs[index].steps.iter();
@@ -106,8 +112,8 @@ fn created_by_others(plan: &Plan, processes: &[Vec<usize>]) -> BTreeMap<EdgeId, 
 struct Process<'a> {
     target: Target<'a>,
     end: ProcessEnd,
-    /// What its programs read into and write from, until they begin.
-    buffers: Mutex<BTreeMap<usize, Buffers>>,
+    /// For the programs that begin later: nobody is to wait for that then.
+    prepared: Mutex<BTreeMap<usize, Prepared>>,
 }
 
 /// What the threads share.
@@ -148,7 +154,8 @@ impl<'a> Threads<'a, '_> {
     ) {
         let body = || {
             let _exact = ExactSleeps::begin();
-            let Some(buffers) = locked(&process.buffers).remove(&index) else { return };
+            let earlier = locked(&process.prepared).remove(&index);
+            let prepared = earlier.unwrap_or_else(|| Prepared::of(&self.job.plan.programs[index], index));
             let creator = Creator { threads: self, scope, process };
             let runner = Runner::new(
                 self.job,
@@ -157,7 +164,7 @@ impl<'a> Threads<'a, '_> {
                 &process.end,
                 index,
                 (self.place)(index),
-                buffers,
+                prepared,
             );
             start();
             let outcome = runner.run(self.start_ns.load(Ordering::Relaxed));
@@ -184,9 +191,9 @@ impl Transport for Creator<'_, '_, '_, '_> {
         if job.plan.edges[edge as usize].rule != Rule::ThreadCreate {
             return;
         }
-        for &index in created.get(&edge).into_iter().flatten() {
-            self.threads.create(self.scope, self.process, index, || ());
-        }
+        // Its time begins with its first step.
+        let create = |&index: &usize| self.threads.create(self.scope, self.process, index, || ());
+        with_usual_slack(|| created.get(&edge).into_iter().flatten().for_each(create));
     }
 
     fn wait(&self, edge: EdgeId, count: u32) {
@@ -205,7 +212,7 @@ mod tests {
     use crate::storage::{Paths, Root};
     use crate::transport::shared::Counters;
     use rustix::fs::{MemfdFlags, memfd_create};
-    use syn_plan::{Balance, Edge, Program, Step, Thread};
+    use syn_plan::{Balance, Program, Step, Thread};
 
     fn program(process: u32, ops: &[Op]) -> Program {
         let thread = Thread { process, rank: None, pid: process, tid: 0, ends_with_process: false };
@@ -233,8 +240,7 @@ mod tests {
         let plan = creations();
         let root = Root::new(memfd_create("root", MemfdFlags::CLOEXEC).expect("memory"));
         let paths = Paths::default();
-        let machine =
-            Machine { iterations_per_ns: 0.0, io_step_ns: 0.0, step_ns: 0.0, reading_ns: 0.0, wake_ns: 0.0 };
+        let machine = Machine::default();
         for (mode, there_from_the_start) in [(Mode::Closed, vec![0, 3]), (Mode::Afap, vec![0, 1, 2, 3])] {
             let (plan, root, paths) = (&plan, &root, &paths);
             let job =
@@ -246,14 +252,16 @@ mod tests {
                 locked(&begun).push(index);
                 &places[index]
             };
+            let there: Mutex<Vec<usize>> = Mutex::default();
             let start = || {
-                let mut there = locked(&begun).clone();
-                there.sort_unstable();
-                assert_eq!(there, there_from_the_start, "{mode:?}");
+                *locked(&there) = locked(&begun).clone();
                 crate::clock::now_ns()
             };
             let died = |why: &str| panic!("{why}");
             let outcomes = run_programs(&job, &[vec![0, 1, 2], vec![3]], &counters, &place, &start, &died);
+            let mut there = locked(&there).clone();
+            there.sort_unstable();
+            assert_eq!(there, there_from_the_start, "{mode:?}");
             let mut ended: Vec<usize> = outcomes.iter().map(|outcome| outcome.program).collect();
             ended.sort_unstable();
             assert_eq!(ended, [0, 1, 2, 3]);

@@ -49,14 +49,14 @@ static inline long long cpu_ns(void)
     return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Spins until the thread has used `ns` of CPU time; what it used. The clock is read after half of what is left each time,
+/* Spins until the thread has used `ns` of CPU time; what it used. The clock is read after a part of what is left each time,
  * not every few microseconds: at each system call the kernel may let another thread run, where computation has to wait for
  * a tick of its clock. */
 static inline long long spin(long long ns)
 {
     long long began = cpu_ns(), used = 0;
     do
-        work(5 + (ns - used) / (2 * US));
+        work(5 + (ns - used) / (4 * US));
     while ((used = cpu_ns() - began) < ns);
     return used;
 }
