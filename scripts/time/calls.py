@@ -206,7 +206,8 @@ INTRODUCTION = """\
 Each program is recorded and merged, and its replay is recorded by ptrace. *recorded*: calls about files and what is in them, by
 kind and path, in the application's recording; *left out*: those of which the plan lists that it leaves them out (devices,
 pipes, the system's own files), by kind; *in neither*: recorded, and not in the plan, and not listed; *invented*: in the plan, and
-not recorded (the file of a socket, which bind(2) makes, is a `mknod` there). *steps*: what the plan asks of the system, closing, duplicating and positioning of descriptors included; *not made*,
+not recorded (the file of a socket, which bind(2) makes, is a `mknod` there). *steps*: what the plan asks of the system, closing,
+duplicating and positioning of descriptors included; *not made*,
 *besides*: by kind, path below the storage folder and outcome (errno), what the replay's own recording lacks, and what it holds
 besides. Not compared: sizes, positions and order; the listing of folders, of which a step stands for as many calls as it takes;
 copies inside the kernel; syncfs. Not counted there: positioning what a process is begun with; opening a folder to name what is in it, once in a

@@ -251,7 +251,7 @@ fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<
     while room < MOST_NUMBERS && is_taken(path, first + room - 1)? {
         room *= 2;
     }
-    // The last number that is known to be taken, if any is, and one that is free.
+    // The last number that is known to be taken, if any is, and one that is free, if any is found.
     let (mut taken, mut free) = (first + room / 2 - 1, first + room - 1);
     while free - taken > 1 {
         let middle = taken + (free - taken) / 2;

@@ -17,7 +17,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
-use syn_plan::{Edge, EdgeId, Op, Plan, Rule};
+use syn_plan::{Edge, EdgeId, Op, Plan, Rule, Step};
 
 /// Runs the programs of some processes of the plan in this process, each in a thread, one of them in the calling one.
 /// `start` is called once, when all that exist from the start are ready, and returns the common start. `died` is called
@@ -91,18 +91,21 @@ fn created_by_others(plan: &Plan, processes: &[Vec<usize>]) -> BTreeMap<EdgeId, 
     let mut created: BTreeMap<EdgeId, Vec<usize>> = BTreeMap::new();
     for indices in processes {
         let steps = |&index: &usize| plan.programs[index].steps.iter();
-        let creates = |op| match op {
-            Op::Signal { edge } => Some(edge).filter(|&edge| is_creation(edge)),
+        let begins_with = |index: &usize| match steps(index).next()?.op {
+            Op::Wait { edge, count: 1 } if is_creation(edge) => Some((edge, *index)),
             _ => None,
         };
-        let creations: BTreeSet<EdgeId> =
-            indices.iter().flat_map(steps).filter_map(|step| creates(step.op)).collect();
-        for index in indices {
-            if let Some(Op::Wait { edge, count: 1 }) = steps(index).next().map(|step| step.op)
-                && creations.contains(&edge)
-            {
-                created.entry(edge).or_default().push(*index);
-            }
+        let begun: Vec<(EdgeId, usize)> = indices.iter().filter_map(begins_with).collect();
+        if begun.is_empty() {
+            continue; // Reading all steps takes long, and most processes create no threads.
+        }
+        let signalled = |step: Step| match step.op {
+            Op::Signal { edge } if is_creation(edge) => Some(edge),
+            _ => None,
+        };
+        let creations: BTreeSet<EdgeId> = indices.iter().flat_map(steps).filter_map(signalled).collect();
+        for (edge, index) in begun.into_iter().filter(|(edge, _)| creations.contains(edge)) {
+            created.entry(edge).or_default().push(index);
         }
     }
     created
@@ -212,7 +215,7 @@ mod tests {
     use crate::storage::{Paths, Root};
     use crate::transport::shared::Counters;
     use rustix::fs::{MemfdFlags, memfd_create};
-    use syn_plan::{Balance, Program, Step, Thread};
+    use syn_plan::{Balance, Program, Thread};
 
     fn program(process: u32, ops: &[Op]) -> Program {
         let thread = Thread { process, rank: None, pid: process, tid: 0, ends_with_process: false };
