@@ -2,7 +2,7 @@
 
 use super::{Buffers, Handles, flags, metadata, transfer};
 use crate::divergence::Cause;
-use crate::storage::{BelowRoot, Parent, Parents, Paths, Root, relative};
+use crate::storage::{BelowRoot, Parent, Parents, Paths, Root, open_beneath, relative};
 use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, RenameFlags};
 use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
 use std::ffi::{CStr, CString};
@@ -131,7 +131,7 @@ impl Target<'_> {
         match *call {
             Io::Truncate { file, bytes } => {
                 let flags = OFlags::WRONLY | OFlags::NONBLOCK;
-                let file = self.root.open(&self.path(file).whole, flags, Mode::empty())?;
+                let file = self.opened_with(file, flags, Mode::empty())?;
                 fs::ftruncate(file, bytes)
             }
             Io::Stat { file, follow } => self.stat(file, follow),
@@ -230,14 +230,21 @@ impl Target<'_> {
     }
 
     fn opened(&self, file: FileId, flags: i32, mode: Mode, expected: i64) -> Result<OwnedFd> {
-        let (path, flags) = (&self.path(file).whole, flags::from_plan(flags));
-        match self.root.open(path, flags, mode) {
+        let flags = flags::from_plan(flags);
+        match self.opened_with(file, flags, mode) {
             Err(Errno::INVAL) if expected >= 0 && flags.contains(OFlags::DIRECT) => {
-                let descriptor = self.root.open(path, flags - OFlags::DIRECT, mode)?;
+                let descriptor = self.opened_with(file, flags - OFlags::DIRECT, mode)?;
                 self.direct_refused.fetch_add(1, Ordering::Relaxed);
                 Ok(descriptor)
             }
             outcome => outcome,
+        }
+    }
+
+    fn opened_with(&self, file: FileId, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+        match self.entry(file, !flags.contains(OFlags::NOFOLLOW))? {
+            Some((parent, last)) => open_beneath(parent.as_fd(), last, flags, mode),
+            None => self.root.open(&self.path(file).whole, flags, mode),
         }
     }
 

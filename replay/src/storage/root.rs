@@ -23,22 +23,27 @@ impl Root {
 
     /// Opens what lies at `path`. `mode` counts only where the flags create something.
     pub fn open(&self, path: &CStr, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
-        let creates = flags.intersects(OFlags::CREATE) || flags.contains(OFlags::TMPFILE);
-        let mode = if creates { mode } else { Mode::empty() };
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        for _ in 0..RACES {
-            match openat2(&self.dir, path, flags | OFlags::CLOEXEC, mode, resolve) {
-                Err(Errno::AGAIN) => continue,
-                outcome => return outcome,
-            }
-        }
-        Err(Errno::AGAIN)
+        open_beneath(self.dir.as_fd(), path, flags, mode)
     }
 
     /// Opens a folder, to act on names in it.
     pub fn folder(&self, path: &CStr) -> Result<OwnedFd> {
         self.open(path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
     }
+}
+
+/// Opens what lies at `path` beneath `folder`, and nothing outside of it.
+pub fn open_beneath(folder: BorrowedFd<'_>, path: &CStr, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+    let creates = flags.intersects(OFlags::CREATE) || flags.contains(OFlags::TMPFILE);
+    let mode = if creates { mode } else { Mode::empty() };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    for _ in 0..RACES {
+        match openat2(folder, path, flags | OFlags::CLOEXEC, mode, resolve) {
+            Err(Errno::AGAIN) => continue,
+            outcome => return outcome,
+        }
+    }
+    Err(Errno::AGAIN)
 }
 
 impl AsFd for Root {
