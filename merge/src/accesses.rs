@@ -1,6 +1,5 @@
 //! Follows what all processes do to files, for the rules on files, and which of the system's they change.
 
-use crate::between::Between;
 use crate::dependency::{Dependencies, Moment};
 use crate::rules::file_create::Existence;
 use crate::rules::file_data::{Contents, Informed};
@@ -10,8 +9,10 @@ use crate::sweep::{Observer, Seen};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
-use syn_trace::descriptors::{Descriptors, OpenId, Touched, flags};
-use syn_trace::{Call, Run, record};
+use syn_trace::calls::Field;
+use syn_trace::calls::effect::{Effect, Place};
+use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
+use syn_trace::{Run, record};
 
 /// One path.
 #[derive(Debug, Default)]
@@ -175,15 +176,13 @@ impl Accesses {
 
     /// Whether a call begins where the one before it on the open file has ended.
     fn is_at_position(&self, seen: &Seen<'_>, appends: bool) -> bool {
-        match seen.event.call {
-            Call::Read | Call::Readv | Call::Lseek | Call::Readdir | Call::Getdents | Call::Rewinddir => true,
+        match seen.event.call.effect() {
+            Effect::Read(place) => seen.event.offset_of(place).is_none(),
             // What is appended lands at the end, wherever the position is.
-            Call::Write | Call::Writev => !appends,
-            // preadv2(2): the offset -1 means the position.
-            Call::Preadv => seen.event.numbers[2] == -1,
-            Call::Pwritev => seen.event.numbers[2] == -1 && !appends,
-            Call::Fread => self.stdio_is_opaque[seen.process as usize],
-            Call::Fwrite => self.stdio_is_opaque[seen.process as usize] && !appends,
+            Effect::Write(place) => seen.event.offset_of(place).is_none() && !appends,
+            Effect::Seek | Effect::Rewind | Effect::ReadEntry | Effect::ReadEntries => true,
+            Effect::ReadStream => self.stdio_is_opaque[seen.process as usize],
+            Effect::WriteStream => self.stdio_is_opaque[seen.process as usize] && !appends,
             _ => false,
         }
     }
@@ -194,9 +193,9 @@ impl Accesses {
         seen: &Seen<'_>,
         touched: &Touched,
         descriptors: &Descriptors,
-        between: Between,
+        between: Transfer,
     ) {
-        let Between { read_at, written_at, bytes } = between;
+        let Transfer { read_at, written_at, bytes } = between;
         let place = |at: Option<u64>, open: OpenId| {
             let start = at.unwrap_or_else(|| descriptors.open_file(open).offset.saturating_sub(bytes));
             start..start.saturating_add(bytes)
@@ -226,15 +225,16 @@ impl Accesses {
         descriptors: &Descriptors,
     ) {
         let appends = descriptors.open_file(open).flags & libc::O_APPEND != 0;
-        match seen.event.call {
+        let effect = seen.event.call.effect();
+        match effect {
             _ if touched.duplicated => self.hand_over(seen, open, HandedOver::duplicate),
-            Call::Close if touched.released.is_empty() => self.hand_over(seen, open, HandedOver::close_one),
+            Effect::Close if touched.released.is_empty() => self.hand_over(seen, open, HandedOver::close_one),
             _ => self.hand_over_at(seen, open, self.is_at_position(seen, appends)),
         }
         let contents = &mut self.files[file].contents;
-        match seen.event.call {
-            Call::Write | Call::Writev | Call::Pwrite | Call::Pwritev => {
-                let mut bytes = moved(seen, descriptors, open);
+        match effect {
+            Effect::Write(place) => {
+                let mut bytes = moved(seen, descriptors, open, place);
                 if appends {
                     bytes = contents.size()..contents.size().saturating_add(bytes.end - bytes.start);
                 }
@@ -242,13 +242,13 @@ impl Accesses {
                     contents.write(bytes, seen.leave());
                 }
             }
-            Call::Read | Call::Readv | Call::Pread | Call::Preadv => {
-                let bytes = moved(seen, descriptors, open);
+            Effect::Read(place) => {
+                let bytes = moved(seen, descriptors, open, place);
                 if !bytes.is_empty() {
                     contents.read(bytes, seen.enter(), &mut self.informed, &mut self.found);
                 }
             }
-            Call::Ftruncate => contents.cut(seen.event.numbers[1].max(0) as u64, Some(seen.leave())),
+            Effect::Truncate => contents.cut(length(seen), Some(seen.leave())),
             _ => {}
         }
     }
@@ -266,91 +266,57 @@ impl Accesses {
 
     fn follow_path(&mut self, seen: &Seen<'_>, touched: &Touched) {
         let (path, second) = (touched.path.as_ref(), touched.second_path.as_ref());
-        if changes(seen.event.call) {
+        if !seen.event.call.names_a_path() {
+            return;
+        }
+        let effect = seen.event.call.effect();
+        if effect.changes_path() {
             self.note_change(path);
-            if matches!(seen.event.call, Call::Rename | Call::Renameat | Call::Link | Call::Linkat) {
+            if matches!(effect, Effect::Rename | Effect::Link) {
                 self.note_change(second);
             }
         }
-        match seen.event.call {
-            Call::Unlink | Call::Unlinkat | Call::Rmdir => {
+        match effect {
+            Effect::Unlink | Effect::RemoveFolder => {
                 self.find(seen, path, true);
                 self.change(seen, path, false);
             }
-            Call::Mkdir | Call::Mkdirat | Call::Mknod | Call::Mknodat | Call::Symlink | Call::Symlinkat => {
+            Effect::MakeFolder | Effect::MakeNode | Effect::Symlink => {
                 self.find(seen, path, false);
                 self.change(seen, path, true);
                 self.find_folder(seen, touched);
             }
-            Call::Rename | Call::Renameat => self.rename(seen, touched),
-            Call::Link | Call::Linkat => {
+            Effect::Rename => self.rename(seen, touched),
+            Effect::Link => {
                 self.find(seen, path, true);
                 self.find(seen, second, false);
                 self.change(seen, second, true);
             }
-            Call::Truncate => {
+            Effect::Truncate => {
                 self.find(seen, path, true);
                 if let Some(file) = self.at_path(path) {
-                    self.files[file as usize]
-                        .contents
-                        .cut(seen.event.numbers[0].max(0) as u64, Some(seen.leave()));
+                    self.files[file as usize].contents.cut(length(seen), Some(seen.leave()));
                 }
             }
-            Call::Stat
-            | Call::Lstat
-            | Call::Fstatat
-            | Call::Statx
-            | Call::Access
-            | Call::Faccessat
-            | Call::Readlink
-            | Call::Readlinkat
-            | Call::Chdir => self.find(seen, path, true),
+            Effect::Stat(_) | Effect::Access | Effect::ReadLink | Effect::ChangeFolder => {
+                self.find(seen, path, true);
+            }
             _ => {}
         }
     }
 }
 
-/// Calls that change what their path leads to.
-fn changes(call: Call) -> bool {
-    matches!(
-        call,
-        Call::Unlink
-            | Call::Unlinkat
-            | Call::Rmdir
-            | Call::Mkdir
-            | Call::Mkdirat
-            | Call::Mknod
-            | Call::Mknodat
-            | Call::Symlink
-            | Call::Symlinkat
-            | Call::Rename
-            | Call::Renameat
-            | Call::Link
-            | Call::Linkat
-            | Call::Truncate
-            | Call::Chmod
-            | Call::Fchmodat
-            | Call::Chown
-            | Call::Lchown
-            | Call::Fchownat
-            | Call::Utimensat
-            | Call::Setxattr
-            | Call::Lsetxattr
-            | Call::Removexattr
-            | Call::Lremovexattr
-    )
+/// The bytes that a successful transfer moved.
+fn moved(seen: &Seen<'_>, descriptors: &Descriptors, open: OpenId, place: Place) -> Range<u64> {
+    let count = seen.event.result.max(0) as u64;
+    let behind = || descriptors.open_file(open).offset.saturating_sub(count);
+    let start = seen.event.offset_of(place).unwrap_or_else(behind);
+    start..start.saturating_add(count)
 }
 
-/// The bytes that a successful transfer moved.
-fn moved(seen: &Seen<'_>, descriptors: &Descriptors, open: OpenId) -> Range<u64> {
-    let event = seen.event;
-    let count = event.result.max(0) as u64;
-    let at_position = matches!(event.call, Call::Read | Call::Readv | Call::Write | Call::Writev);
-    let start = match event.numbers[2] {
-        place if !at_position && place >= 0 => place as u64,
-        _ => descriptors.open_file(open).offset.saturating_sub(count),
-    };
-    start..start.saturating_add(count)
+/// The length to which a file is cut.
+fn length(seen: &Seen<'_>) -> u64 {
+    seen.event.field(Field::Bytes).unwrap_or(0).max(0) as u64
 }
 
 impl Observer for Accesses {
@@ -358,7 +324,7 @@ impl Observer for Accesses {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         if let Some(opened) = touched.opened {
             self.open(seen, touched, descriptors, opened);
-        } else if let Some(between) = Between::of(seen.event) {
+        } else if let Some(between) = Transfer::of(seen.event) {
             self.move_between(seen, touched, descriptors, between);
         } else if touched.path.is_none() {
             return;

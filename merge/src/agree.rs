@@ -11,6 +11,8 @@ use crate::sweep::{Measuring, Observer, Seen, sweep};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use syn_trace::calls::effect::{Effect, Mpi};
+use syn_trace::calls::{Fact, Field};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::{Call, Layer, record};
 
@@ -150,12 +152,12 @@ impl Observer for Classes {
         let mut hasher = DefaultHasher::new();
         (event.call as u16).hash(&mut hasher);
         touched.path.hash(&mut hasher);
-        match event.call {
-            call if call.requested().is_some() => event.result.hash(&mut hasher),
-            call if (Call::MpiSend..=Call::MpiRecv).contains(&call) => event.numbers[0].hash(&mut hasher),
-            call if (Call::MpiBarrier..=Call::MpiExscan).contains(&call) => {
-                event.numbers[..2].hash(&mut hasher)
+        match event.call.effect() {
+            _ if event.call.has(Fact::MovesAtMost) => event.result.hash(&mut hasher),
+            Effect::Mpi(Mpi::Send(_) | Mpi::SendRequest(_) | Mpi::Receive) => {
+                event.field(Field::Bytes).hash(&mut hasher);
             }
+            Effect::Mpi(Mpi::Collective(_)) => event.numbers[..2].hash(&mut hasher),
             _ => {}
         }
         self.threads[seen.thread as usize].push(hasher.finish() as u32);

@@ -16,7 +16,6 @@
 
 mod accesses;
 mod agree;
-mod between;
 mod clocks;
 mod connect;
 mod costs;

@@ -3,8 +3,9 @@
 use crate::clocks::Clocks;
 use crate::dependency::{Moment, Point, Stage};
 use crate::scope::Scope;
-use crate::sweep::{Observer, Seen, is_note};
+use crate::sweep::{Observer, Seen};
 use std::collections::HashMap;
+use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::{Call, Layer, Run, record};
 
@@ -233,7 +234,7 @@ impl Lineage {
                 Some(call) => under_way.push(call),
                 None => under_way.clear(),
             }
-        } else if !event.has(record::INNER) && !is_note(event.call) && event.call != Call::Repeats {
+        } else if !event.has(record::INNER) && !event.call.has(Fact::Note) && event.call != Call::Repeats {
             under_way.clear();
         } else if let Some(at) = under_way.iter().rposition(|&call| call == event.call) {
             under_way.truncate(at);
@@ -252,7 +253,10 @@ impl Lineage {
     fn judge(&mut self, seen: &Seen<'_>, touched: &Touched) {
         let deeds = &mut self.deeds[seen.thread as usize];
         let call = seen.event.call;
-        if *deeds == Deeds::Work || is_note(call) || matches!(call, Call::ThreadStart | Call::ThreadEnd) {
+        if *deeds == Deeds::Work
+            || call.has(Fact::Note)
+            || matches!(call, Call::ThreadStart | Call::ThreadEnd)
+        {
             return;
         }
         let on_file = touched.path.as_deref().is_some_and(|path| Scope::default().contains(path));
@@ -295,39 +299,40 @@ impl Observer for Lineage {
         let maker = self.maker(seen);
         self.follow_entries(seen);
         let event = seen.event;
-        if event.has(record::FAILED) && event.call != Call::Execve {
+        let effect = event.call.effect();
+        if event.has(record::FAILED) && effect != Effect::Exec {
             return;
         }
         let thread = |at| ThreadCall { maker, process: seen.process, handle: event.numbers[0], at };
-        match event.call {
-            Call::Fork | Call::Vfork => self.create_by_pid(seen, event.result),
+        match effect {
+            Effect::Fork => self.create_by_pid(seen, event.result),
             // What a recorder from outside sees of `pthread_create`: there, a thread's id is its handle.
-            Call::Clone if event.numbers[0] & i64::from(libc::CLONE_THREAD) != 0 => {
+            Effect::Clone if event.numbers[0] & i64::from(libc::CLONE_THREAD) != 0 => {
                 let created = ThreadCall { handle: event.result, ..thread(seen.enter()) };
                 self.thread_creations.push(created);
             }
-            Call::Clone => self.create_by_pid(seen, event.result),
-            Call::PosixSpawn if event.result == 0 => self.create_by_pid(seen, event.numbers[0]),
-            Call::Popen => self.create(seen, How::Popen(event.numbers[0])),
-            Call::System => {
+            Effect::Clone => self.create_by_pid(seen, event.result),
+            Effect::Spawn if event.result == 0 => self.create_by_pid(seen, event.numbers[0]),
+            Effect::OpenProcessStream => self.create(seen, How::Popen(event.numbers[0])),
+            Effect::RunCommand => {
                 self.create(seen, How::System(seen.end_ns));
                 self.join(seen, Whom::ChildrenSince(seen.start_ns));
             }
-            Call::Pclose => self.join(seen, Whom::Stream(event.numbers[0])),
-            Call::Waitpid if has_ended(event.numbers[1]) => self.join_by_pid(seen, event.result),
-            Call::Waitid => {
+            Effect::CloseProcessStream => self.join(seen, Whom::Stream(event.numbers[0])),
+            Effect::AwaitProcess if has_ended(event.numbers[1]) => self.join_by_pid(seen, event.result),
+            Effect::AwaitProcessById => {
                 let ends = event.numbers[2] & i64::from(libc::WEXITED) != 0;
                 if ends && event.numbers[0] == i64::from(libc::P_PID) {
                     self.join_by_pid(seen, event.numbers[1]);
                 }
             }
-            Call::Execve => {
+            Effect::Exec => {
                 if let Some(image) = &mut self.images[seen.process as usize] {
                     image.exec = event.has(record::BEGAN).then(|| seen.enter());
                 }
             }
-            Call::PthreadCreate if event.result == 0 => self.thread_creations.push(thread(seen.enter())),
-            Call::PthreadJoin if event.result == 0 => self.thread_joins.push(thread(seen.leave())),
+            Effect::CreateThread if event.result == 0 => self.thread_creations.push(thread(seen.enter())),
+            Effect::JoinThread if event.result == 0 => self.thread_joins.push(thread(seen.leave())),
             _ => {}
         }
     }

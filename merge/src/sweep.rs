@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::shared::SharedPositions;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::{Event, Events};
 use syn_trace::run::{Measured, MeasuredEvents, Segment};
@@ -91,7 +92,7 @@ impl Source<'_> {
             self.inside.push((self.event.start, self.record));
             return self.record;
         }
-        if is_note(self.event.call) {
+        if self.event.call.has(Fact::Note) {
             return self.record;
         }
         let outside = self.inside.partition_point(|&(start, _)| start < self.event.start);
@@ -99,23 +100,6 @@ impl Source<'_> {
         self.inside.clear();
         first
     }
-}
-
-/// True for records that are no calls of their own and may stand inside one.
-pub fn is_note(call: Call) -> bool {
-    matches!(
-        call,
-        Call::Unobserved
-            | Call::InheritedFd
-            | Call::InheritedMapping
-            | Call::PagesTouched
-            | Call::SignalDelivered
-            | Call::Entered
-            | Call::ChildExecve
-            | Call::Iocb
-            | Call::Sqe
-            | Call::Cqe
-    )
 }
 
 /// A thread's events, with what they took or without.
@@ -196,7 +180,7 @@ pub fn sweep(
         shared.arrive(trace.process, files);
         let touched = files.apply(&source.event, seen.start_ns, *time);
         shared.leave(trace.process, files);
-        if let (Call::InheritedFd, Some(open)) = (seen.event.call, touched.opened) {
+        if let (Effect::Inherit, Some(open)) = (seen.event.call.effect(), touched.opened) {
             shared.inherit(trace.process, seen.event.numbers[0] as i32, open, &mut descriptors);
         }
         let files = &descriptors[trace.process];

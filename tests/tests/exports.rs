@@ -11,130 +11,6 @@ use tests::shim;
 
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// Hooked functions that are recorded under the name of another one, which does the same with fewer arguments.
-const RECORDED_AS: [(&str, &str); 91] = [
-    ("_Exit", "_exit"),
-    ("_Fork", "fork"),
-    ("abort", "raise"),
-    ("accept4", "accept"),
-    ("bsd_signal", "sigaction"),
-    ("closefrom", "close_range"),
-    ("cnd_broadcast", "pthread_cond_broadcast"),
-    ("cnd_signal", "pthread_cond_signal"),
-    ("cnd_timedwait", "pthread_cond_timedwait"),
-    ("cnd_wait", "pthread_cond_wait"),
-    ("eaccess", "access"),
-    ("epoll_create1", "epoll_create"),
-    ("epoll_pwait", "epoll_wait"),
-    ("epoll_pwait2", "epoll_wait"),
-    ("euidaccess", "access"),
-    ("execl", "execve"),
-    ("execle", "execve"),
-    ("execlp", "execve"),
-    ("execv", "execve"),
-    ("execveat", "execve"),
-    ("execvp", "execve"),
-    ("execvpe", "execve"),
-    ("fexecve", "execve"),
-    ("fstatvfs", "fstatfs"),
-    ("futimes", "futimens"),
-    ("futimesat", "utimensat"),
-    ("fxstat", "fstat"),
-    ("fxstatat", "fstatat"),
-    ("getdents", "getdents64"),
-    ("gsignal", "raise"),
-    ("inotify_init1", "inotify_init"),
-    ("io_pgetevents", "io_getevents"),
-    ("killpg", "kill"),
-    ("lchmod", "fchmodat"),
-    ("lutimes", "utimensat"),
-    ("lxstat", "lstat"),
-    ("mkfifo", "mknod"),
-    ("mkfifoat", "mknodat"),
-    ("mlock2", "mlock"),
-    ("mq_close", "close"),
-    ("mq_timedreceive", "mq_receive"),
-    ("mq_timedsend", "mq_send"),
-    ("mtx_lock", "pthread_mutex_lock"),
-    ("mtx_timedlock", "pthread_mutex_timedlock"),
-    ("mtx_unlock", "pthread_mutex_unlock"),
-    ("pipe2", "pipe"),
-    ("posix_madvise", "madvise"),
-    ("posix_spawnp", "posix_spawn"),
-    ("ppoll", "poll"),
-    ("pselect", "select"),
-    ("pthread_clockjoin_np", "pthread_join"),
-    ("pthread_cond_clockwait", "pthread_cond_timedwait"),
-    ("pthread_mutex_clocklock", "pthread_mutex_timedlock"),
-    ("pthread_rwlock_clockrdlock", "pthread_rwlock_rdlock"),
-    ("pthread_rwlock_clockwrlock", "pthread_rwlock_wrlock"),
-    ("pthread_rwlock_timedrdlock", "pthread_rwlock_rdlock"),
-    ("pthread_rwlock_timedwrlock", "pthread_rwlock_wrlock"),
-    ("pthread_sigqueue", "pthread_kill"),
-    ("pthread_timedjoin_np", "pthread_join"),
-    ("pthread_tryjoin_np", "pthread_join"),
-    ("readdir_r", "readdir"),
-    ("renameat2", "renameat"),
-    ("sem_clockwait", "sem_timedwait"),
-    ("semtimedop", "semop"),
-    ("sigignore", "sigaction"),
-    ("signal", "sigaction"),
-    ("sigpause", "sigsuspend"),
-    ("sigset", "sigaction"),
-    ("sigtimedwait", "sigwait"),
-    ("sigvec", "sigaction"),
-    ("sigwaitinfo", "sigwait"),
-    ("ssignal", "sigaction"),
-    ("statvfs", "statfs"),
-    ("sysv_signal", "sigaction"),
-    ("tcgetattr", "ioctl"),
-    ("tcsetattr", "ioctl"),
-    ("tgkill", "kill"),
-    ("thrd_create", "pthread_create"),
-    ("thrd_detach", "pthread_detach"),
-    ("thrd_join", "pthread_join"),
-    ("thrd_sleep", "nanosleep"),
-    ("ualarm", "setitimer"),
-    ("utime", "utimensat"),
-    ("utimes", "utimensat"),
-    ("wait", "waitpid"),
-    ("wait3", "waitpid"),
-    ("wait4", "waitpid"),
-    ("xmknod", "mknod"),
-    ("xmknodat", "mknodat"),
-    ("xpg_sigpause", "sigsuspend"),
-    ("xstat", "stat"),
-];
-
-/// Functions of liburing, each with the system call that it makes. What registers something is told by its name.
-const OF_LIBURING: [(&str, &[&str]); 4] = [
-    ("io_uring_setup", &["io_uring_queue_init", "io_uring_queue_init_mem", "io_uring_queue_init_params"]),
-    (
-        "io_uring_enter",
-        &[
-            "io_uring_enter2",
-            "io_uring_get_cqe",
-            "io_uring_get_events",
-            "io_uring_peek_batch_cqe",
-            "io_uring_peek_cqe",
-            "io_uring_sqring_wait",
-            "io_uring_submit",
-            "io_uring_submit_and_get_events",
-            "io_uring_submit_and_wait",
-            "io_uring_submit_and_wait_min_timeout",
-            "io_uring_submit_and_wait_reg",
-            "io_uring_submit_and_wait_timeout",
-            "io_uring_wait_cqe",
-            "io_uring_wait_cqe_nr",
-            "io_uring_wait_cqe_timeout",
-            "io_uring_wait_cqes",
-            "io_uring_wait_cqes_min_timeout",
-        ],
-    ),
-    ("io_uring_register", &["io_uring_enable_rings", "io_uring_resize_rings"]),
-    ("close", &["io_uring_queue_exit"]),
-];
-
 /// Functions of libaio and liburing that are not hooked, each with its reason.
 const OF_LIBRARIES: [(&str, &[&str]); 3] = [
     (
@@ -326,33 +202,31 @@ fn hooked() -> (Symbols, BTreeSet<String>) {
     (shim, names)
 }
 
-/// The name under which a hooked function is recorded.
-fn recorded_as(name: &str) -> String {
+/// The call under whose name a hooked function is recorded.
+fn recorded_as(name: &str) -> Option<Call> {
     let name = plain(name);
+    // What registers something with an io_uring is told by its name.
     let registers =
         ["io_uring_register_", "io_uring_unregister_"].iter().any(|start| name.starts_with(start));
-    let other = RECORDED_AS.iter().find(|(hooked, _)| *hooked == name).map(|(_, call)| *call);
-    let of_liburing =
-        OF_LIBURING.iter().find(|(_, names)| names.contains(&name.as_str())).map(|(call, _)| *call);
-    let call = other.or(of_liburing).or(registers.then_some("io_uring_register"));
-    call.map_or(name, str::to_owned)
+    let name = if registers { "io_uring_register" } else { &name };
+    let is_other = |call: &&Call| call.info().also.contains(&name);
+    Call::from_name(name).or_else(|| Call::ALL.iter().find(is_other).copied())
 }
 
 #[test]
 fn every_hook_records_a_call_of_the_table() {
     let (_, hooked) = hooked();
-    let unknown: Vec<_> =
-        hooked.iter().filter(|name| Call::from_name(&recorded_as(name)).is_none()).collect();
+    let unknown: Vec<_> = hooked.iter().filter(|name| recorded_as(name).is_none()).collect();
     assert!(unknown.is_empty(), "exported, and not in the table of calls: {unknown:?}");
-    for (name, _) in RECORDED_AS {
-        assert!(hooked.iter().any(|hooked| plain(hooked) == name), "{name} is not hooked any more");
+    for name in Call::ALL.iter().flat_map(|call| call.info().also) {
+        assert!(hooked.iter().any(|hooked| plain(hooked) == *name), "{name} is not hooked any more");
     }
 }
 
 #[test]
 fn every_call_of_the_table_is_hooked() {
     let (_, hooked) = hooked();
-    let recorded: BTreeSet<String> = hooked.iter().map(|name| recorded_as(name)).collect();
+    let recorded: BTreeSet<&str> = hooked.iter().filter_map(|name| Some(recorded_as(name)?.name())).collect();
     // What is recorded at the start of processes and threads is named in words.
     let calls = Call::ALL.iter().filter(|call| call.layer() != Layer::Mpi);
     let names = calls.map(|call| call.name()).filter(|name| !name.contains('-') && *name != "unobserved");

@@ -30,8 +30,10 @@ mod table;
 mod transfers;
 
 pub use open_file::{OpenFile, Position};
+pub use transfers::Transfer;
 
-use crate::calls::{Call, MAX_NUMBERS};
+use crate::calls::effect::Place;
+use crate::calls::{Call, Effect, Field};
 use crate::reader::Event;
 use crate::record;
 use closing::Closing;
@@ -169,13 +171,15 @@ impl Descriptors {
             self.follow_memory(event, &mut touched);
             return touched;
         }
-        match (event.call, touched.file) {
+        match (event.call.effect(), touched.file) {
             _ if event.has(record::FAILED) => self.apply_failed(event, &mut touched),
-            (Call::Read | Call::Readv, Some(file)) => self.files[file as usize].transfer(event.result, false),
-            (Call::Write | Call::Writev, Some(file)) => {
-                self.files[file as usize].transfer(event.result, true)
+            (Effect::Read(Place::Position), Some(file)) => {
+                self.files[file as usize].transfer(event.result, false);
             }
-            _ => self.apply_rare(event, &mut touched),
+            (Effect::Write(Place::Position), Some(file)) => {
+                self.files[file as usize].transfer(event.result, true);
+            }
+            (effect, _) => self.apply_rare(effect, event, &mut touched),
         }
         touched
     }
@@ -191,88 +195,79 @@ impl Descriptors {
         self.table.get(fd)
     }
 
-    fn apply_rare(&mut self, event: &Event<'_>, touched: &mut Touched) {
+    fn apply_rare(&mut self, effect: Effect, event: &Event<'_>, touched: &mut Touched) {
         let numbers = &event.numbers;
         let (fd, result) = (descriptor(numbers[0]), descriptor(event.result));
-        match event.call {
-            Call::Pread | Call::Preadv | Call::Pwrite | Call::Pwritev | Call::Lseek | Call::Ftruncate => {
+        match effect {
+            Effect::Read(_) | Effect::Write(_) | Effect::Seek | Effect::Truncate => {
                 if let Some(file) = touched.file {
                     self.files[file as usize].follow(event);
                 }
             }
-            Call::Open => self.open(result, numbers[0] as i32, stat(numbers, 2), touched),
-            Call::Openat => self.open(result, numbers[1] as i32, stat(numbers, 3), touched),
-            Call::Creat => {
-                self.open(
-                    result,
-                    flags::O_CREAT | flags::O_WRONLY | flags::O_TRUNC,
-                    stat(numbers, 1),
-                    touched,
-                );
+            Effect::Open => self.open(result, flags_of(event), stat(event), touched),
+            Effect::Create => {
+                let flags = flags::O_CREAT | flags::O_WRONLY | flags::O_TRUNC;
+                self.open(result, flags, stat(event), touched);
             }
-            Call::Fopen => self.open_stream(
-                fd,
-                flags::of_stream_mode(&event.texts[1].bytes()),
-                stat(numbers, 1),
-                touched,
-            ),
-            Call::Freopen => self.reopen_stream(event, touched),
-            Call::Opendir => {
+            Effect::OpenStream => {
+                let flags = flags::of_stream_mode(&event.texts[1].bytes());
+                self.open_stream(fd, flags, stat(event), touched);
+            }
+            Effect::ReopenStream => self.reopen_stream(event, touched),
+            Effect::OpenFolderStream => {
                 let flags = flags::O_DIRECTORY | flags::O_CLOEXEC | flags::O_NONBLOCK;
                 self.open_stream(fd, flags, DIRECTORY, touched);
             }
-            Call::Popen => {
+            Effect::OpenProcessStream => {
                 touched.path = None;
-                self.open_stream(
-                    fd,
-                    flags::of_stream_mode(&event.texts[1].bytes()) & flags::O_ACCMODE,
-                    PIPE,
-                    touched,
-                );
+                let flags = flags::of_stream_mode(&event.texts[1].bytes()) & flags::O_ACCMODE;
+                self.open_stream(fd, flags, PIPE, touched);
             }
-            Call::Pipe => self.pipe(event, touched),
-            Call::InheritedFd => self.inherit(event, touched),
-            Call::Mmap => self.map(event, touched),
-            Call::InheritedMapping => self.inherit_mapping(event, touched),
-            Call::Close => self.close(event, touched),
-            Call::Fclose | Call::Closedir | Call::Pclose => self.close_stream(fd, touched),
-            Call::CloseRange if numbers[2] & CLOSE_RANGE_CLOEXEC == 0 => self.close_range(event, touched),
-            Call::Dup => self.duplicate(result, false, touched),
-            Call::Dup2 | Call::Dup3 if numbers[0] != numbers[1] => {
-                self.duplicate(descriptor(numbers[1]), true, touched)
+            Effect::Pipe => self.pipe(event, touched),
+            Effect::Inherit => self.inherit(event, touched),
+            Effect::Map => self.map(event, touched),
+            Effect::InheritMapping => self.inherit_mapping(event, touched),
+            Effect::Close => self.close(event, touched),
+            Effect::CloseStream | Effect::CloseProcessStream => self.close_stream(fd, touched),
+            Effect::CloseRange if numbers[2] & CLOSE_RANGE_CLOEXEC == 0 => self.close_range(event, touched),
+            Effect::Duplicate => self.duplicate(result, false, touched),
+            Effect::DuplicateTo if numbers[0] != numbers[1] => {
+                self.duplicate(descriptor(numbers[1]), true, touched);
             }
-            Call::Fcntl => match (numbers[1], touched.file) {
+            Effect::Control => match (numbers[1], touched.file) {
                 (F_DUPFD | F_DUPFD_CLOEXEC, _) => self.duplicate(result, false, touched),
                 (F_SETFL, Some(file)) => self.files[file as usize].set_flags(numbers[2] as i32),
                 _ => {}
             },
-            Call::CopyFileRange | Call::Sendfile | Call::Splice | Call::Tee | Call::CloneRange => {
-                self.transfer_between(event, touched);
+            Effect::Transfer | Effect::Share | Effect::Tee => self.transfer_between(event, touched),
+            Effect::OpenMemory => {
+                let [_, _, inode] = stat(event);
+                self.open(result, flags::O_RDWR, [MEMORY_MODE, 0, inode], touched);
             }
-            Call::Openat2 => self.open(result, numbers[1] as i32, stat(numbers, 4), touched),
-            Call::MemfdCreate => self.open(result, flags::O_RDWR, [MEMORY_MODE, 0, numbers[1]], touched),
             // A queue's descriptor closes itself at exec; its name is no path.
-            Call::MqOpen => {
-                self.open(result, numbers[0] as i32 | flags::O_CLOEXEC, [0, 0, numbers[2]], touched);
+            Effect::OpenQueue => {
+                self.open(result, flags_of(event) | flags::O_CLOEXEC, stat(event), touched);
             }
-            Call::Chdir | Call::Fchdir => self.paths.folder.clone_from(&touched.path),
-            Call::ProcessStart => self.paths.folder = self.paths.absolute(None, &event.texts[1].bytes()),
-            Call::IoUringSetup | Call::IoUringRegister | Call::Sqe => self.apply_ring(event, touched),
-            _ => self.apply_socket(event, touched),
+            Effect::ChangeFolder => self.paths.folder.clone_from(&touched.path),
+            Effect::OpenRing | Effect::RegisterWithRing | Effect::RingEntry => {
+                self.apply_ring(effect, event, touched);
+            }
+            Effect::Other if event.call == Call::ProcessStart => {
+                self.paths.folder = self.paths.absolute(None, &event.texts[1].bytes());
+            }
+            _ => self.apply_socket(effect, event, touched),
         }
     }
 
     /// Linux frees the descriptor whatever `close` says afterwards (close(2)), unless there was none.
     fn apply_failed(&mut self, event: &Event<'_>, touched: &mut Touched) {
-        match event.call {
-            Call::CopyFileRange | Call::Sendfile | Call::Splice | Call::Tee | Call::CloneRange => {
-                self.touch_second(event, touched)
-            }
+        match event.call.effect() {
+            Effect::Transfer | Effect::Share | Effect::Tee => self.touch_second(event, touched),
             _ if event.errno == EBADF => {}
-            Call::Close => self.close(event, touched),
-            Call::Connect => self.connect_in_background(event, touched),
-            Call::Fclose | Call::Closedir | Call::Pclose => {
-                self.close_stream(descriptor(event.numbers[0]), touched)
+            Effect::Close => self.close(event, touched),
+            Effect::Connect => self.connect_in_background(event, touched),
+            Effect::CloseStream | Effect::CloseProcessStream => {
+                self.close_stream(descriptor(event.numbers[0]), touched);
             }
             _ => {}
         }
@@ -284,7 +279,12 @@ fn descriptor(number: i64) -> i32 {
     i32::try_from(number).unwrap_or(-1)
 }
 
-/// `st_mode`, `st_size` and `st_ino`, which stand next to each other in every record that has them.
-fn stat(numbers: &[i64; MAX_NUMBERS], at: usize) -> [i64; 3] {
-    [numbers[at], numbers[at + 1], numbers[at + 2]]
+/// `st_mode`, `st_size` and `st_ino`, as far as the call has them.
+fn stat(event: &Event<'_>) -> [i64; 3] {
+    [Field::StMode, Field::StSize, Field::StIno].map(|field| event.field(field).unwrap_or(0))
+}
+
+/// The flags that the call is given.
+fn flags_of(event: &Event<'_>) -> i32 {
+    event.field(Field::Flags).unwrap_or(0) as i32
 }

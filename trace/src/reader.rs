@@ -3,7 +3,8 @@
 //! A reader never refuses what precedes a fault: [`Events`] yields everything up to it, and
 //! [`Events::ending`] says how the file ended.
 
-use crate::calls::{Call, MAX_NUMBERS, MAX_TEXTS};
+use crate::calls::effect::{Follow, Place};
+use crate::calls::{Call, Field, MAX_NUMBERS, MAX_TEXTS};
 use crate::header::{self, ClockPair, Header};
 use crate::memory;
 use crate::pack::{self, PackError};
@@ -124,6 +125,31 @@ impl Event<'_> {
     pub fn number(&self, name: &str) -> Option<i64> {
         let position = self.call.args().iter().position(|arg| arg.name == name)?;
         self.call.args()[position].kind.is_number().then(|| self.numbers[position])
+    }
+    /// The argument of this kind, wherever it stands, if the call has one.
+    #[inline(always)]
+    pub fn field(&self, field: Field) -> Option<i64> {
+        self.call.field(field).map(|position| self.numbers[position])
+    }
+    /// The offset at which a transfer begins; `None` at the position of the open file.
+    #[inline(always)]
+    pub fn offset_of(&self, place: Place) -> Option<u64> {
+        let offset = || self.field(Field::Offset).unwrap_or(0);
+        match place {
+            Place::Position => None,
+            Place::Offset => Some(offset().max(0) as u64),
+            Place::Either => u64::try_from(offset()).ok(),
+        }
+    }
+    /// Whether a symbolic link at the end of the path is followed.
+    pub fn follows(&self, follow: Follow) -> bool {
+        /// `AT_SYMLINK_NOFOLLOW` (`<fcntl.h>`).
+        const NO_FOLLOW: i64 = 0x100;
+        match follow {
+            Follow::Followed => true,
+            Follow::Itself => false,
+            Follow::ByFlags => self.field(Field::Flags).unwrap_or(0) & NO_FOLLOW == 0,
+        }
     }
     /// 0 for a call of the application itself, 1 for one by a library inside another call.
     pub fn depth(&self) -> u32 {

@@ -7,7 +7,8 @@ use std::path::Path;
 use syn_trace::header::{self, ClockPair, HEADER_BYTES, Header};
 use syn_trace::{Call, calls, record};
 
-const CALLS_HEAD: &str = "| number | name | layer | arguments |\n|---:|---|---|---|\n";
+const CALLS_HEAD: &str =
+    "| number | name | layer | arguments | also | what is to be known |\n|---:|---|---|---|---|---|\n";
 
 fn document() -> (std::path::PathBuf, String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("FORMAT.md");
@@ -111,7 +112,11 @@ fn line_of(call: Call) -> String {
             _ => arg.name.to_owned(),
         })
         .collect();
-    let line =
-        format!("| {} | `{}` | {} | {} |", call as u16, call.name(), call.layer().name(), args.join(", "));
-    line.replace("|  |", "| |")
+    let also: Vec<String> = call.info().also.iter().map(|name| format!("`{name}`")).collect();
+    let comment: Vec<&str> = call.info().comment.iter().map(|line| line.trim()).collect();
+    let (number, name, layer) = (call as u16, call.name(), call.layer().name());
+    let (args, also, comment) = (args.join(", "), also.join(", "), comment.join(" "));
+    assert!(!comment.contains('|'), "{call:?}: it would end a cell");
+    let line = format!("| {number} | `{name}` | {layer} | {args} | {also} | {comment} |");
+    line.replace("  |", " |")
 }

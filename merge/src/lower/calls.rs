@@ -2,21 +2,16 @@
 
 use super::program::Stretch;
 use super::{Lowering, Visit};
-use crate::between::Between;
 use crate::dependency::Stage;
 use crate::mpi::Around;
 use crate::sweep::Seen;
 use syn_plan::Op;
-use syn_trace::Call;
+use syn_trace::calls::Field;
+use syn_trace::descriptors::Transfer;
 use syn_trace::run::Segment;
 
 /// Shorter waits say nothing about how the library waits.
 const LEAST_WAIT_NS: u64 = 100_000;
-
-/// True for calls that do nothing but let time pass. Timers are set, and do not wait.
-pub(super) fn is_sleep(call: Call) -> bool {
-    matches!(call, Call::Nanosleep | Call::ClockNanosleep | Call::Usleep | Call::Sleep)
-}
 
 /// What MPI does inside its own calls.
 impl Lowering<'_> {
@@ -83,7 +78,7 @@ impl Lowering<'_> {
         let (count, took_ns) = (self.operations.len(), visit.end_ns - visit.begin_ns);
         // Nobody saw how long a transfer inside the kernel read and how long it wrote: each gets its half. What a call
         // closes in passing takes no time of its own.
-        let in_halves = Between::of(seen.event).is_some();
+        let in_halves = Transfer::of(seen.event).is_some();
         let behind = |position: usize| match position {
             _ if position == count => visit.end_ns,
             _ if in_halves => visit.begin_ns + took_ns / 2,
@@ -120,13 +115,10 @@ impl Lowering<'_> {
 
     pub(super) fn sleep(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
-        let requested = match seen.event.call {
-            Call::ClockNanosleep => seen.event.numbers[2],
-            _ => seen.event.numbers[0],
-        };
+        let requested = seen.event.field(Field::Nanos).unwrap_or(0);
         let took_ns = visit.end_ns - visit.begin_ns;
         // An interrupted sleep, and one until a point in time, lasted as long as it did.
-        let relative = seen.event.call != Call::ClockNanosleep || seen.event.numbers[1] == 0;
+        let relative = seen.event.field(Field::Flags).unwrap_or(0) == 0;
         let whole = relative && seen.event.result == 0;
         let ns = if whole { requested.max(0) as u64 } else { took_ns };
         if let Some(polling) = self.polling_goes_on(visit) {

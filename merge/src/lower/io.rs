@@ -4,12 +4,12 @@ use super::attributes::Attributes;
 use super::files::{Evidence, FileTable};
 use super::handles::Handles;
 use super::paths::is_denied;
-use crate::between::Between;
 use crate::scope::Scope;
 use crate::sweep::Seen;
 use syn_plan::{HandleId, Io};
-use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched};
-use syn_trace::{Call, record};
+use syn_trace::calls::{Effect, Fact, Field};
+use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer};
+use syn_trace::record;
 
 /// The operations of one event, each with its result as in [`syn_plan::Op::Io`].
 pub type Operations = Vec<(Io, i64)>;
@@ -36,7 +36,7 @@ pub fn translate(
     }
     if let Some(opened) = touched.opened {
         translation.opened(opened, descriptors.open_file(opened));
-    } else if let Some(between) = Between::of(seen.event) {
+    } else if let Some(between) = Transfer::of(seen.event) {
         translation.between(between);
     } else if let Some(io) = translation.on_handle() {
         let result = translation.moved();
@@ -73,10 +73,10 @@ pub(super) struct Translation<'t> {
 impl Translation<'_> {
     /// Descriptors that the call closes, by name or in passing.
     fn closes(&mut self) {
-        let by_name = match self.seen.event.call {
-            Call::Close => true,
+        let by_name = match self.seen.event.call.effect() {
+            Effect::Close => true,
             // Where libc's own calls are seen, the close inside this one has been.
-            Call::Fclose | Call::Closedir | Call::Pclose => self.stdio_is_opaque,
+            Effect::CloseStream | Effect::CloseProcessStream => self.stdio_is_opaque,
             _ => false,
         };
         if by_name {
@@ -126,19 +126,12 @@ impl Translation<'_> {
     }
 
     pub(super) fn mode(&self) -> u32 {
-        let numbers = &self.seen.event.numbers;
-        let mode = match self.seen.event.call {
-            Call::Open => numbers[1],
-            Call::Openat | Call::Openat2 => numbers[2],
-            Call::Creat => numbers[0],
-            // fopen(3).
-            _ => 0o666,
-        };
-        mode as u32 & 0o7777
+        // Without one, as fopen(3).
+        self.seen.event.field(Field::Mode).unwrap_or(0o666) as u32 & 0o7777
     }
 
     /// A read of the one file and a write of the other, as far as they are files: the replay moves the bytes itself.
-    fn between(&mut self, Between { read_at, written_at, bytes }: Between) {
+    fn between(&mut self, Transfer { read_at, written_at, bytes }: Transfer) {
         if let Some(handle) = self.tables.handles.get(self.touched.file, self.thread) {
             // At the end of the file one byte is asked for as well as any number.
             let asked = bytes.max(1);
@@ -180,47 +173,51 @@ impl Translation<'_> {
     }
 
     fn on_handle(&mut self) -> Option<Io> {
-        let numbers = &self.seen.event.numbers;
         if self.touched.duplicated {
             let (handle, new) = self.tables.handles.duplicate(self.touched.file, self.thread)?;
             return Some(Io::Dup { handle, new });
         }
         let handle = self.tables.handles.get(self.touched.file, self.thread)?;
-        let bytes = |position: usize| numbers[position].max(0) as u64;
-        Some(match self.seen.event.call {
-            Call::Read | Call::Readv => self.at_position(handle, bytes(1), false),
-            Call::Write | Call::Writev => self.at_position(handle, bytes(1), true),
-            // preadv2(2): the offset -1 means the position.
-            Call::Preadv if numbers[2] == -1 => self.at_position(handle, bytes(1), false),
-            Call::Pwritev if numbers[2] == -1 => self.at_position(handle, bytes(1), true),
-            Call::Pread | Call::Preadv => Io::ReadAt { handle, bytes: bytes(1), offset: bytes(2) },
-            Call::Pwrite | Call::Pwritev => Io::WriteAt { handle, bytes: bytes(1), offset: bytes(2) },
-            Call::Lseek if self.result == 0 => {
-                Io::Seek { handle, offset: self.seen.event.result.max(0) as u64 }
+        let (event, offset) = (self.seen.event, self.number(Field::Offset));
+        let (bytes, flags) = (self.number(Field::Bytes), self.number(Field::Flags) as u32);
+        Some(match event.call.effect() {
+            Effect::Read(place) => match event.offset_of(place) {
+                Some(offset) => Io::ReadAt { handle, bytes, offset },
+                None => self.at_position(handle, bytes, false),
+            },
+            Effect::Write(place) => match event.offset_of(place) {
+                Some(offset) => Io::WriteAt { handle, bytes, offset },
+                None => self.at_position(handle, bytes, true),
+            },
+            Effect::Seek if self.result == 0 => Io::Seek { handle, offset: event.result.max(0) as u64 },
+            Effect::Seek => Io::Seek { handle, offset },
+            Effect::Rewind => Io::Seek { handle, offset: 0 },
+            Effect::Fsync => Io::Fsync { handle },
+            Effect::Fdatasync => Io::Fdatasync { handle },
+            Effect::SyncRange => Io::SyncRange { handle, offset, bytes, flags },
+            Effect::SyncFileSystem => Io::SyncFs,
+            Effect::Truncate => Io::Ftruncate { handle, bytes },
+            Effect::Allocate => {
+                let mode = event.field(Field::Mode).unwrap_or(0) as i32;
+                Io::Allocate { handle, mode, offset, bytes }
             }
-            Call::Lseek => Io::Seek { handle, offset: bytes(1) },
-            Call::Rewinddir => Io::Seek { handle, offset: 0 },
-            Call::Fsync => Io::Fsync { handle },
-            Call::Fdatasync => Io::Fdatasync { handle },
-            Call::SyncFileRange => {
-                Io::SyncRange { handle, offset: bytes(1), bytes: bytes(2), flags: numbers[3] as u32 }
-            }
-            Call::Syncfs => Io::SyncFs,
-            Call::Ftruncate => Io::Ftruncate { handle, bytes: bytes(1) },
-            Call::Fallocate => {
-                Io::Allocate { handle, mode: numbers[1] as i32, offset: bytes(2), bytes: bytes(3) }
-            }
-            Call::PosixFallocate => Io::Allocate { handle, mode: 0, offset: bytes(1), bytes: bytes(2) },
             // fstatat(2) and statx(2) come here with an empty path, which means the descriptor.
-            Call::Fstat | Call::Fstatat | Call::Statx => Io::Fstat { handle },
-            Call::Readdir => Io::ReadDir { handle, entries: 1 },
-            Call::Getdents if self.result == 0 => Io::ReadDir { handle, entries: self.most_entries() },
-            Call::Fread if self.stdio_is_opaque => Io::Read { handle, bytes: self.stream_bytes(numbers[2]) },
-            Call::Fwrite if self.stdio_is_opaque => {
-                Io::Write { handle, bytes: self.stream_bytes(numbers[2]) }
+            Effect::Stat(_) => Io::Fstat { handle },
+            Effect::ReadEntry => Io::ReadDir { handle, entries: 1 },
+            Effect::ReadEntries if self.result == 0 => Io::ReadDir { handle, entries: self.most_entries() },
+            Effect::ReadStream if self.stdio_is_opaque => {
+                Io::Read { handle, bytes: self.stream_bytes(event.numbers[2]) }
             }
-            _ => return self.metadata_on_handle(handle),
+            Effect::WriteStream if self.stdio_is_opaque => {
+                Io::Write { handle, bytes: self.stream_bytes(event.numbers[2]) }
+            }
+            effect => return self.metadata_on_handle(effect, handle),
         })
+    }
+
+    /// An argument that is never negative; 0 where the call has none.
+    pub(super) fn number(&self, field: Field) -> u64 {
+        self.seen.event.field(field).unwrap_or(0).max(0) as u64
     }
 
     /// How many entries `getdents64` may have returned. Asking for one more at the end finds the end.
@@ -240,12 +237,10 @@ impl Translation<'_> {
             return self.result;
         }
         let event = self.seen.event;
-        match event.call {
-            Call::Read | Call::Readv | Call::Pread | Call::Preadv => event.result,
-            Call::Write | Call::Writev | Call::Pwrite | Call::Pwritev => event.result,
-            Call::Fread | Call::Fwrite => self.stream_bytes(event.result) as i64,
-            // These return the error.
-            Call::PosixFallocate | Call::PosixFadvise => -event.result.abs(),
+        match event.call.effect() {
+            Effect::Read(_) | Effect::Write(_) => event.result,
+            Effect::ReadStream | Effect::WriteStream => self.stream_bytes(event.result) as i64,
+            _ if event.call.has(Fact::ReturnsError) => -event.result.abs(),
             _ => 0,
         }
     }

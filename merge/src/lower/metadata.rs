@@ -4,7 +4,8 @@ use super::files::Evidence;
 use super::io::Translation;
 use std::rc::Rc;
 use syn_plan::{FileId, HandleId, Io, NameId};
-use syn_trace::{Call, text};
+use syn_trace::calls::{Effect, Field};
+use syn_trace::text;
 
 /// What a call does to an extended attribute.
 enum AttributeUse {
@@ -14,90 +15,72 @@ enum AttributeUse {
 }
 
 impl Translation<'_> {
-    /// Of an open file.
-    pub(super) fn metadata_on_handle(&mut self, handle: HandleId) -> Option<Io> {
-        let numbers = &self.seen.event.numbers;
-        let bytes = |position: usize| numbers[position].max(0) as u64;
-        Some(match self.seen.event.call {
-            Call::PosixFadvise => {
-                Io::Advise { handle, offset: bytes(1), bytes: bytes(2), advice: numbers[3] as i32 }
+    /// Of an open file. With an empty path, the forms with `at` are about the descriptor.
+    pub(super) fn metadata_on_handle(&mut self, effect: Effect, handle: HandleId) -> Option<Io> {
+        let (offset, bytes) = (self.number(Field::Offset), self.number(Field::Bytes));
+        Some(match effect {
+            Effect::Advise => {
+                let advice = self.seen.event.numbers[3] as i32;
+                Io::Advise { handle, offset, bytes, advice }
             }
-            Call::Readahead => Io::Readahead { handle, offset: bytes(1), bytes: bytes(2) },
-            // With an empty path, the forms with `at` are about the descriptor.
-            Call::Fchmod | Call::Fchmodat => Io::Fchmod { handle, mode: mode(numbers[1]) },
-            Call::Fchown | Call::Fchownat => Io::Fchown { handle },
-            Call::Futimens | Call::Utimensat => Io::Futimens { handle },
-            Call::Fstatfs => Io::Fstatfs { handle },
-            Call::Fgetxattr => {
-                let name = self.attribute_of_open(&AttributeUse::Get)?;
-                Io::FgetXattr { handle, name, bytes: bytes(1) }
+            Effect::ReadAhead => Io::Readahead { handle, offset, bytes },
+            Effect::SetMode(_) => Io::Fchmod { handle, mode: self.mode() },
+            Effect::SetOwner(_) => Io::Fchown { handle },
+            Effect::SetTimes(_) => Io::Futimens { handle },
+            Effect::StatFileSystem => Io::Fstatfs { handle },
+            Effect::GetAttribute(_) => {
+                Io::FgetXattr { handle, name: self.attribute_of_open(&AttributeUse::Get)?, bytes }
             }
-            Call::Fsetxattr => {
-                let name = self.attribute_of_open(&AttributeUse::Set)?;
-                Io::FsetXattr { handle, name, bytes: bytes(1), flags: numbers[2] as i32 }
+            Effect::SetAttribute(_) => {
+                let (name, flags) = (self.attribute_of_open(&AttributeUse::Set)?, self.flags());
+                Io::FsetXattr { handle, name, bytes, flags }
             }
-            Call::Fremovexattr => {
+            Effect::RemoveAttribute(_) => {
                 Io::FremoveXattr { handle, name: self.attribute_of_open(&AttributeUse::Remove)? }
             }
-            Call::Flistxattr => Io::FlistXattr { handle, bytes: bytes(1) },
+            Effect::ListAttributes(_) => Io::FlistXattr { handle, bytes },
             _ => return None,
         })
     }
 
     /// Of a path.
-    pub(super) fn metadata_on_path(&mut self) -> Option<Io> {
-        let call = self.seen.event.call;
-        let numbers = self.seen.event.numbers;
-        let bytes = numbers[0].max(0) as u64;
-        let follows = |position: usize| super::paths::follows(numbers[position]);
-        let here = Evidence::Something;
-        match call {
-            Call::Bind => return self.bind(),
-            Call::Mknod => return self.mknod(numbers[0]),
-            Call::Mknodat => return self.mknod(numbers[1]),
-            _ => {}
-        }
-        let names_a_file = matches!(
-            call,
-            Call::Chmod
-                | Call::Fchmodat
-                | Call::Chown
-                | Call::Lchown
-                | Call::Fchownat
-                | Call::Utimensat
-                | Call::Statfs
-                | Call::Getxattr
-                | Call::Lgetxattr
-                | Call::Setxattr
-                | Call::Lsetxattr
-                | Call::Listxattr
-                | Call::Llistxattr
-                | Call::Removexattr
-                | Call::Lremovexattr
-        );
-        let file = if names_a_file { self.named(here)? } else { return None };
-        let follow =
-            !matches!(call, Call::Lgetxattr | Call::Lsetxattr | Call::Llistxattr | Call::Lremovexattr);
-        Some(match call {
-            Call::Chmod => Io::Chmod { file, mode: mode(numbers[0]), follow: true },
-            Call::Fchmodat => Io::Chmod { file, mode: mode(numbers[1]), follow: follows(2) },
-            Call::Chown => Io::Chown { file, follow: true },
-            Call::Lchown => Io::Chown { file, follow: false },
-            Call::Fchownat => Io::Chown { file, follow: follows(3) },
-            Call::Utimensat => Io::Utimens { file, follow: follows(1) },
-            Call::Statfs => Io::Statfs { file },
-            Call::Getxattr | Call::Lgetxattr => {
+    pub(super) fn metadata_on_path(&mut self, effect: Effect) -> Option<Io> {
+        let event = self.seen.event;
+        let bytes = self.number(Field::Bytes);
+        let follow = match effect {
+            Effect::MakeNode => return self.mknod(),
+            Effect::StatFileSystem => true,
+            Effect::SetMode(follow) | Effect::SetOwner(follow) | Effect::SetTimes(follow) => {
+                event.follows(follow)
+            }
+            Effect::GetAttribute(follow)
+            | Effect::SetAttribute(follow)
+            | Effect::ListAttributes(follow)
+            | Effect::RemoveAttribute(follow) => event.follows(follow),
+            _ => return None,
+        };
+        let file = self.named(Evidence::Something)?;
+        Some(match effect {
+            Effect::SetMode(_) => Io::Chmod { file, mode: self.mode(), follow },
+            Effect::SetOwner(_) => Io::Chown { file, follow },
+            Effect::SetTimes(_) => Io::Utimens { file, follow },
+            Effect::StatFileSystem => Io::Statfs { file },
+            Effect::GetAttribute(_) => {
                 Io::GetXattr { file, follow, name: self.attribute(file, &AttributeUse::Get)?, bytes }
             }
-            Call::Setxattr | Call::Lsetxattr => {
-                let name = self.attribute(file, &AttributeUse::Set)?;
-                Io::SetXattr { file, follow, name, bytes, flags: numbers[1] as i32 }
+            Effect::SetAttribute(_) => {
+                let (name, flags) = (self.attribute(file, &AttributeUse::Set)?, self.flags());
+                Io::SetXattr { file, follow, name, bytes, flags }
             }
-            Call::Removexattr | Call::Lremovexattr => {
+            Effect::RemoveAttribute(_) => {
                 Io::RemoveXattr { file, follow, name: self.attribute(file, &AttributeUse::Remove)? }
             }
             _ => Io::ListXattr { file, follow, bytes },
         })
+    }
+
+    fn flags(&self) -> i32 {
+        self.seen.event.field(Field::Flags).unwrap_or(0) as i32
     }
 
     fn attribute_of_open(&mut self, how: &AttributeUse) -> Option<NameId> {
@@ -108,14 +91,12 @@ impl Translation<'_> {
     /// The name of the attribute; `None` if the plan cannot hold it.
     fn attribute(&mut self, file: FileId, how: &AttributeUse) -> Option<NameId> {
         let name = self.texts().last().cloned().unwrap_or_default();
+        let size = self.number(Field::Bytes);
         let attributes = &mut self.tables.attributes;
         match (how, -self.result as i32) {
             (AttributeUse::Get, 0) => attributes.found(file, &name, self.seen.event.result.max(0) as u64),
             // It is there, and larger than the room for it.
-            (AttributeUse::Get, libc::ERANGE) => {
-                let size = if self.touched.file.is_some() { 1 } else { 0 };
-                attributes.found(file, &name, self.seen.event.numbers[size].max(0) as u64 + 1)
-            }
+            (AttributeUse::Get, libc::ERANGE) => attributes.found(file, &name, size + 1),
             (AttributeUse::Get, _) => attributes.missed(file, &name),
             (AttributeUse::Set, error) => attributes.set(file, &name, error == libc::EEXIST),
             (AttributeUse::Remove, error) => {
@@ -135,17 +116,17 @@ impl Translation<'_> {
     }
 
     /// A replay makes regular files, FIFOs and sockets, which need no rights.
-    fn mknod(&mut self, st_mode: i64) -> Option<Io> {
-        let kind = st_mode as u32 & libc::S_IFMT;
+    fn mknod(&mut self) -> Option<Io> {
+        let kind = self.number(Field::Mode) as u32 & libc::S_IFMT;
         if ![0, libc::S_IFREG, libc::S_IFIFO, libc::S_IFSOCK].contains(&kind) {
             return None;
         }
         let file = self.named(Evidence::Absent)?;
-        Some(Io::Mknod { file, mode: kind | mode(st_mode) })
+        Some(Io::Mknod { file, mode: kind | self.mode() })
     }
 
     /// Binding a socket to a path makes the path.
-    fn bind(&mut self) -> Option<Io> {
+    pub(super) fn bind(&mut self) -> Option<Io> {
         let address = self.seen.event.texts[0].bytes();
         let path: Rc<str> =
             text::escape(address.strip_prefix(b"unix:").filter(|path| path.starts_with(b"/"))?).into();
@@ -160,8 +141,4 @@ impl Translation<'_> {
         }
         Some(Io::Mknod { file, mode: libc::S_IFSOCK | 0o777 })
     }
-}
-
-fn mode(number: i64) -> u32 {
-    number as u32 & 0o7777
 }

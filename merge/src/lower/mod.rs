@@ -30,6 +30,7 @@ use io::{Operations, Tables};
 use polling::Polling;
 use program::{Program, Stretch};
 use syn_plan::{Attribute, Balance, File, LeftOut, Steps};
+use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
 use syn_trace::run::Segment;
@@ -246,7 +247,8 @@ impl Observer for Lowering<'_> {
             self.account(seen.thread, segment);
         }
         let around = self.around(seen);
-        let (is_mpi, sleeps) = (seen.event.call.layer() == Layer::Mpi, calls::is_sleep(seen.event.call));
+        let call = seen.event.call;
+        let (is_mpi, sleeps) = (call.layer() == Layer::Mpi, call.effect() == Effect::Sleep);
         let is_io = (around.is_none() || self.from.scope.all_files) && !is_mpi && !sleeps;
         if is_io {
             self.translate(seen, touched, descriptors);

@@ -5,8 +5,9 @@ use super::io::Translation;
 use std::rc::Rc;
 use syn_plan::{FileId, HandleId, Io};
 use syn_trace::birth::CREAT;
+use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::flags;
-use syn_trace::{Call, Event, record};
+use syn_trace::{Event, record};
 
 /// True for a call that the kernel has refused for want of rights. It says nothing of the file, and whoever replays has other
 /// rights, to files that are all their own.
@@ -17,39 +18,41 @@ pub(super) fn is_denied(event: &Event<'_>) -> bool {
 impl Translation<'_> {
     /// The operation of a call on a path.
     pub(super) fn on_path(&mut self) -> Option<Io> {
-        let numbers = &self.seen.event.numbers;
-        match self.seen.event.call {
-            Call::Open if self.result != 0 => self.failed_open(numbers[0] as i32),
-            Call::Openat | Call::Openat2 if self.result != 0 => self.failed_open(numbers[1] as i32),
-            Call::Creat if self.result != 0 => self.failed_open(CREAT),
-            Call::Fopen if self.result != 0 && self.stdio_is_opaque => {
-                self.failed_open(flags::of_stream_mode(&self.seen.event.texts[1].bytes()))
+        let event = self.seen.event;
+        let (effect, failed) = (event.call.effect(), self.result != 0);
+        if !event.call.names_a_path() {
+            return match effect {
+                Effect::SyncAll => Some(Io::SyncFs),
+                Effect::BindSocket => self.bind(),
+                _ => None,
+            };
+        }
+        let flags = event.field(Field::Flags).unwrap_or(0) as i32;
+        match effect {
+            Effect::Open if failed => self.failed_open(flags),
+            Effect::Create if failed => self.failed_open(CREAT),
+            Effect::OpenStream if failed && self.stdio_is_opaque => {
+                self.failed_open(flags::of_stream_mode(&event.texts[1].bytes()))
             }
-            Call::Opendir if self.result != 0 && self.stdio_is_opaque => self.failed_open(libc::O_DIRECTORY),
-            Call::Stat => self.stat(numbers[0], numbers[1], true),
-            Call::Lstat => self.stat(numbers[0], numbers[1], false),
-            Call::Fstatat => self.stat(numbers[2], numbers[3], follows(numbers[1])),
-            Call::Statx => self.stat(numbers[3], numbers[4], follows(numbers[1])),
-            Call::Access => {
-                self.named(Evidence::Something).map(|file| Io::Access { file, mode: numbers[0] as i32 })
+            Effect::OpenFolderStream if failed && self.stdio_is_opaque => self.failed_open(libc::O_DIRECTORY),
+            Effect::Stat(follow) => self.stat(event.follows(follow)),
+            Effect::Access => {
+                let mode = event.field(Field::Mode).unwrap_or(0) as i32;
+                self.named(Evidence::Something).map(|file| Io::Access { file, mode })
             }
-            Call::Faccessat => {
-                self.named(Evidence::Something).map(|file| Io::Access { file, mode: numbers[1] as i32 })
+            Effect::ReadLink => self.readlink(),
+            Effect::Unlink if flags & libc::AT_REMOVEDIR != 0 => self.rmdir(),
+            Effect::Unlink => self.named(Evidence::Something).map(|file| Io::Unlink { file }),
+            Effect::RemoveFolder => self.rmdir(),
+            Effect::MakeFolder => self.mkdir(),
+            Effect::Truncate => {
+                let bytes = self.number(Field::Bytes);
+                self.named(Evidence::Something).map(|file| Io::Truncate { file, bytes })
             }
-            Call::Readlink | Call::Readlinkat => self.readlink(),
-            Call::Unlinkat if numbers[1] & i64::from(libc::AT_REMOVEDIR) != 0 => self.rmdir(),
-            Call::Unlink | Call::Unlinkat => self.named(Evidence::Something).map(|file| Io::Unlink { file }),
-            Call::Rmdir => self.rmdir(),
-            Call::Mkdir => self.mkdir(numbers[0]),
-            Call::Mkdirat => self.mkdir(numbers[1]),
-            Call::Truncate => self
-                .named(Evidence::Something)
-                .map(|file| Io::Truncate { file, bytes: numbers[0].max(0) as u64 }),
-            Call::Rename | Call::Renameat => self.rename(),
-            Call::Link | Call::Linkat => self.link(),
-            Call::Symlink | Call::Symlinkat => self.symlink(),
-            Call::Sync => Some(Io::SyncFs),
-            _ => self.metadata_on_path(),
+            Effect::Rename => self.rename(flags as u32),
+            Effect::Link => self.link(),
+            Effect::Symlink => self.symlink(),
+            effect => self.metadata_on_path(effect),
         }
     }
 
@@ -84,10 +87,10 @@ impl Translation<'_> {
         Some(Io::Open { file, handle, flags, mode: self.mode() })
     }
 
-    fn stat(&mut self, st_mode: i64, st_size: i64, follow: bool) -> Option<Io> {
-        let found = match st_mode as u32 & libc::S_IFMT {
+    fn stat(&mut self, follow: bool) -> Option<Io> {
+        let found = match self.number(Field::StMode) as u32 & libc::S_IFMT {
             libc::S_IFDIR => Evidence::Directory,
-            libc::S_IFREG => Evidence::Regular(st_size.max(0) as u64),
+            libc::S_IFREG => Evidence::Regular(self.number(Field::StSize)),
             _ => Evidence::Something,
         };
         self.named(found).map(|file| Io::Stat { file, follow })
@@ -106,7 +109,7 @@ impl Translation<'_> {
         self.named(Evidence::Directory).map(|file| Io::Rmdir { file })
     }
 
-    fn mkdir(&mut self, mode: i64) -> Option<Io> {
+    fn mkdir(&mut self) -> Option<Io> {
         let exists = self.result == -i64::from(libc::EEXIST);
         let file = match exists {
             true => self.tables.files.touch(self.touched.path.as_ref()?, Evidence::Directory),
@@ -115,14 +118,10 @@ impl Translation<'_> {
         if self.result == 0 {
             self.tables.files.made_folder(file);
         }
-        Some(Io::Mkdir { file, mode: mode as u32 & 0o7777 })
+        Some(Io::Mkdir { file, mode: self.mode() })
     }
 
-    fn rename(&mut self) -> Option<Io> {
-        let flags = match self.seen.event.call {
-            Call::Renameat => self.seen.event.numbers[2] as u32,
-            _ => 0,
-        };
+    fn rename(&mut self, flags: u32) -> Option<Io> {
         // A replay leaves no whiteout behind, which is a device. What failed may have failed for it.
         let replayed = flags & (libc::RENAME_NOREPLACE | libc::RENAME_EXCHANGE);
         if flags != replayed && self.result != 0 {
@@ -157,9 +156,4 @@ impl Translation<'_> {
         }
         Some(Io::Symlink { target, link })
     }
-}
-
-/// Whether a symbolic link at the end of the path is followed.
-pub(super) fn follows(flags: i64) -> bool {
-    flags & i64::from(libc::AT_SYMLINK_NOFOLLOW) == 0
 }

@@ -2,10 +2,11 @@
 
 use super::paths::is_denied;
 use crate::scope::{Scope, is_deleted};
-use crate::sweep::{Seen, is_note};
+use crate::sweep::Seen;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use syn_plan::LeftOut;
+use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{OpenFile, OpenId, Touched};
 use syn_trace::{Call, Event, Layer, record};
 
@@ -80,7 +81,7 @@ impl Unreplayed {
     /// An event that became operations: what they do in another way.
     pub fn see_replayed(&mut self, seen: &Seen<'_>) {
         self.before.remove(&seen.thread);
-        if seen.event.call == Call::CloneRange && !seen.event.has(record::FAILED) {
+        if seen.event.call.effect() == Effect::Share && !seen.event.has(record::FAILED) {
             self.cloned_bytes = self.cloned_bytes.saturating_add(seen.event.numbers[4].max(0) as u64);
         }
     }
@@ -125,14 +126,11 @@ impl Unreplayed {
 /// Whether the record is of a call that nothing else in the plan stands for: programs and edges stand for the making of
 /// processes and threads, and the calls inside those of C streams for these.
 fn stands_for_itself(call: Call, stdio_is_opaque: bool) -> bool {
-    match call {
-        Call::Sqe | Call::Iocb => true,
-        Call::Opendir | Call::Fdopendir | Call::Closedir => stdio_is_opaque,
-        call => match call.layer() {
-            Layer::Mpi | Layer::Process => false,
-            Layer::Stdio => stdio_is_opaque,
-            _ => !is_note(call),
-        },
+    match (call.effect(), call.layer()) {
+        (Effect::RingEntry | Effect::BlockEntry, _) => true,
+        _ if call.is_on_stream() => stdio_is_opaque,
+        (_, Layer::Mpi | Layer::Process) => false,
+        _ => !call.has(Fact::Note),
     }
 }
 
@@ -159,13 +157,11 @@ fn bytes(seen: &Seen<'_>) -> u64 {
         return 0;
     }
     let bytes = match event.call {
-        call if call.requested().is_some() => event.result,
-        Call::Tee | Call::Vmsplice | Call::MqReceive | Call::Msgrcv => event.result,
-        Call::Sendmmsg | Call::Recvmmsg | Call::MqSend | Call::Mmap => event.numbers[1],
-        Call::Msgsnd => event.numbers[1],
+        call if call.has(Fact::MovesAtMost) || call.has(Fact::MovesResult) => Some(event.result),
+        call if call.has(Fact::MovesAll) => event.field(Field::Bytes),
         _ => return asked_for(seen).unwrap_or(0),
     };
-    bytes.max(0) as u64
+    bytes.unwrap_or(0).max(0) as u64
 }
 
 /// The bytes of an asynchronous transfer.
@@ -174,12 +170,13 @@ fn asked_for(seen: &Seen<'_>) -> Option<u64> {
     const BLOCK_TRANSFERS: [i64; 4] = [0, 1, 7, 8];
     /// `IORING_OP_READV`, `WRITEV`, `READ_FIXED`, `WRITE_FIXED`, `READ`, `WRITE`.
     const ENTRY_TRANSFERS: [i64; 6] = [1, 2, 4, 5, 22, 23];
-    let numbers = &seen.event.numbers;
-    let bytes = match seen.event.call {
-        Call::AioRead | Call::AioWrite => numbers[1],
-        Call::Iocb if BLOCK_TRANSFERS.contains(&numbers[1]) => numbers[2],
-        Call::Sqe if ENTRY_TRANSFERS.contains(&numbers[1]) => numbers[4],
-        _ => return None,
+    let operation = seen.event.numbers[1];
+    let transfers = match seen.event.call.effect() {
+        Effect::AsynchronousTransfer => true,
+        Effect::BlockEntry => BLOCK_TRANSFERS.contains(&operation),
+        Effect::RingEntry => ENTRY_TRANSFERS.contains(&operation),
+        _ => false,
     };
+    let bytes = seen.event.field(Field::Bytes).filter(|_| transfers)?;
     Some(bytes.max(0) as u64)
 }

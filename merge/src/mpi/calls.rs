@@ -1,6 +1,7 @@
 //! Every MPI call with its class and its times: what its own cost is estimated from.
 
 use syn_trace::Call;
+use syn_trace::calls::effect::{Effect, Mpi};
 
 /// Calls that should cost the same: one function, one power of two of bytes. Failed polls are a class of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,7 +56,7 @@ pub struct Around {
 
 /// Whether all that a call does is to communicate.
 pub fn communicates(call: Call) -> bool {
-    !matches!(call, Call::MpiInit | Call::MpiInitThread | Call::MpiFinalize)
+    !matches!(call.effect(), Effect::Mpi(Mpi::Init | Mpi::Finalize))
 }
 
 /// The MPI calls of every thread of a run, in order.

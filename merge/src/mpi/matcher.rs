@@ -9,9 +9,10 @@ use super::world::Worlds;
 use crate::dependency::{Dependencies, Moment};
 use crate::sweep::{Observer, Seen};
 use std::collections::{BTreeMap, HashMap};
+use syn_trace::calls::effect::{Effect, Members, Mpi};
 use syn_trace::calls::{COMM_WORLD, NOBODY};
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::{Call, Layer, record};
+use syn_trace::{Layer, record};
 
 /// What one process has under way.
 #[derive(Debug, Default)]
@@ -151,19 +152,17 @@ impl Matcher<'_> {
         self.collectives.arrive(comm, nth, present, arrival, &mut self.found);
     }
 
-    fn create(&mut self, seen: &Seen<'_>) {
+    fn create(&mut self, seen: &Seen<'_>, part: Members) {
         let [parent, handle, ..] = seen.event.numbers;
-        let call = seen.event.call;
         let members: Vec<i64> = seen.event.list.iter().collect();
         let creation = Creation {
             parent,
             handle,
             members: &members,
-            between: call == Call::MpiIntercommCreate,
-            merges: call == Call::MpiIntercommMerge,
+            between: part == Members::Between,
+            merges: part == Members::Merged,
         };
-        // All members of the old communicator take part, except where the call names a group.
-        let collective_over_old = !matches!(call, Call::MpiCommCreateGroup | Call::MpiIntercommMerge);
+        let collective_over_old = matches!(part, Members::Within | Members::Between);
         if collective_over_old {
             self.arrive(seen, parent, NOBODY);
         }
@@ -182,25 +181,24 @@ impl Matcher<'_> {
         let outgoing = |mode| Outgoing { mode, bytes: n[0], destination: n[1], tag: n[2], comm: n[3] };
         let incoming = || Incoming { source: n[1], tag: n[2], comm: n[3] };
         let mut bytes = 0;
-        match call {
-            Call::MpiSend | Call::MpiRsend | Call::MpiBsend | Call::MpiSsend => {
+        let Effect::Mpi(form) = call.effect() else { return Class::new(call, bytes) };
+        match form {
+            Mpi::Send(mode) => {
                 bytes = n[0];
-                self.blocking_send(seen, outgoing(mode_of(call)));
+                self.blocking_send(seen, outgoing(mode));
             }
-            Call::MpiIsend | Call::MpiIrsend | Call::MpiIbsend | Call::MpiIssend => {
+            Mpi::SendRequest(mode) => {
                 bytes = n[0];
-                self.begin(seen, n[4], Persistent::Send(outgoing(mode_of(call))));
+                self.begin(seen, n[4], Persistent::Send(outgoing(mode)));
             }
-            Call::MpiSendInit | Call::MpiRsendInit | Call::MpiBsendInit | Call::MpiSsendInit => {
-                self.prepare(seen, n[4], Persistent::Send(outgoing(mode_of(call))));
-            }
-            Call::MpiRecv => {
+            Mpi::SendInit(mode) => self.prepare(seen, n[4], Persistent::Send(outgoing(mode))),
+            Mpi::Receive => {
                 bytes = n[6];
                 self.receive(seen, incoming(), n[4], n[5]);
             }
-            Call::MpiIrecv => self.begin(seen, n[4], Persistent::Receive(incoming())),
-            Call::MpiRecvInit => self.prepare(seen, n[4], Persistent::Receive(incoming())),
-            Call::MpiSendrecv | Call::MpiSendrecvReplace => {
+            Mpi::ReceiveRequest => self.begin(seen, n[4], Persistent::Receive(incoming())),
+            Mpi::ReceiveInit => self.prepare(seen, n[4], Persistent::Receive(incoming())),
+            Mpi::SendReceive => {
                 bytes = n[0].saturating_add(n[9].max(0));
                 let mode = Mode::Standard;
                 let what = Outgoing { mode, bytes: n[0], destination: n[1], tag: n[2], comm: n[6] };
@@ -210,49 +208,32 @@ impl Matcher<'_> {
                     self.channels.complete(long, seen.leave(), &mut self.found);
                 }
             }
-            Call::MpiProbe | Call::MpiIprobe if n[3] != 0 => self.probe(seen, n[2], n[4], n[5]),
+            Mpi::Probe | Mpi::MatchedProbe if n[3] == 0 => return Class::failed_poll(call),
+            Mpi::Probe => self.probe(seen, n[2], n[4], n[5]),
             // The message is taken here; what `MPI_Mrecv` does later is to copy it.
-            Call::MpiMprobe | Call::MpiImprobe if n[3] != 0 => {
+            Mpi::MatchedProbe => {
                 let what = Incoming { source: n[0], tag: n[1], comm: n[2] };
                 self.receive(seen, what, n[4], n[5]);
             }
-            Call::MpiIprobe | Call::MpiImprobe => return Class::failed_poll(call),
-            Call::MpiMrecv => bytes = n[4],
-            Call::MpiStart | Call::MpiStartall => self.start_all(seen),
-            Call::MpiRequestFree => self.free(seen, n[0]),
-            Call::MpiCancel => {
+            Mpi::MatchedReceive => bytes = n[4],
+            Mpi::Start => self.start_all(seen),
+            Mpi::FreeRequest => self.free(seen, n[0]),
+            Mpi::Cancel => {
                 if let Some(request) = self.locals[seen.process as usize].requests.get(n[0]) {
                     request.cancelled = true;
                 }
             }
-            Call::MpiTest | Call::MpiTestall | Call::MpiTestany | Call::MpiTestsome if n[1] == 0 => {
-                return Class::failed_poll(call);
-            }
-            Call::MpiWait | Call::MpiWaitall | Call::MpiWaitany | Call::MpiWaitsome => {
-                bytes = self.complete_all(seen);
-            }
-            Call::MpiTest | Call::MpiTestall | Call::MpiTestany | Call::MpiTestsome => {
-                bytes = self.complete_all(seen);
-            }
-            Call::MpiInit | Call::MpiInitThread | Call::MpiFinalize => self.arrive(seen, COMM_WORLD, NOBODY),
-            Call::MpiCommFree | Call::MpiCommDisconnect => self.communicators.free(seen.process, n[0]),
-            Call::MpiAbort | Call::MpiImrecv => {}
-            _ if call >= Call::MpiCommDup => self.create(seen),
-            _ if call >= Call::MpiBarrier => {
+            Mpi::Test if n[1] == 0 => return Class::failed_poll(call),
+            Mpi::Wait | Mpi::Test => bytes = self.complete_all(seen),
+            Mpi::Init | Mpi::Finalize => self.arrive(seen, COMM_WORLD, NOBODY),
+            Mpi::MakeCommunicator(members) => self.create(seen, members),
+            Mpi::FreeCommunicator => self.communicators.free(seen.process, n[0]),
+            Mpi::Collective(_) => {
                 bytes = n[0].max(0).saturating_add(n[1].max(0));
                 self.arrive(seen, n[3], n[2]);
             }
-            _ => {}
         }
         Class::new(call, bytes)
-    }
-}
-
-fn mode_of(call: Call) -> Mode {
-    match call {
-        Call::MpiBsend | Call::MpiIbsend | Call::MpiBsendInit => Mode::Buffered,
-        Call::MpiSsend | Call::MpiIssend | Call::MpiSsendInit => Mode::Synchronous,
-        _ => Mode::Standard,
     }
 }
 

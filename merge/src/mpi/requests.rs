@@ -3,17 +3,7 @@
 use super::communicators::CommId;
 use super::messages::LongId;
 use std::collections::HashMap;
-
-/// How a send hands over its message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// MPI decides whether it waits for the receiver: `MPI_Send`, `MPI_Rsend` and their kin.
-    Standard,
-    /// Never waits: `MPI_Bsend` and its kin.
-    Buffered,
-    /// Always waits: `MPI_Ssend` and its kin.
-    Synchronous,
-}
+pub use syn_trace::calls::effect::Mode;
 
 /// A send as the application asked for it.
 #[derive(Clone, Copy, Debug)]

@@ -4,22 +4,13 @@ use crate::dependency::{Dependencies, Moment};
 use crate::mpi::Arrival;
 use syn_plan::Rule;
 use syn_trace::Call;
+use syn_trace::calls::effect::{Collective, Effect, Mpi};
 
-/// Who waits for whom.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    AllForAll,
-    AllForRoot,
-    RootForAll,
-    LaterForEarlier,
-}
-
-fn kind(call: Call) -> Kind {
-    match call {
-        Call::MpiBcast | Call::MpiScatter | Call::MpiScatterv => Kind::AllForRoot,
-        Call::MpiReduce | Call::MpiGather | Call::MpiGatherv => Kind::RootForAll,
-        Call::MpiScan | Call::MpiExscan => Kind::LaterForEarlier,
-        _ => Kind::AllForAll,
+/// Init, finalize and the making of communicators are for all.
+fn kind(call: Call) -> Collective {
+    match call.effect() {
+        Effect::Mpi(Mpi::Collective(kind)) => kind,
+        _ => Collective::AllForAll,
     }
 }
 
@@ -27,36 +18,36 @@ fn kind(call: Call) -> Kind {
 pub fn connect(arrivals: &mut [Arrival], found: &mut Dependencies) -> bool {
     arrivals.sort_unstable_by_key(|arrival| arrival.rank);
     let [first, ..] = arrivals else { return true };
-    let (call, root) = (name_of(first.call), first.root);
-    let agree = arrivals.iter().all(|arrival| name_of(arrival.call) == call);
+    let (call, root) = (first.call, first.root);
+    let agree = arrivals.iter().all(|arrival| is_same(arrival.call, call));
     let all = |moment: fn(&Arrival) -> Moment| arrivals.iter().map(moment).collect::<Vec<_>>();
     let others = |moment: fn(&Arrival) -> Moment| {
         arrivals.iter().filter(|arrival| i64::from(arrival.rank) != root).map(moment).collect::<Vec<_>>()
     };
     let at_root = arrivals.iter().find(|arrival| i64::from(arrival.rank) == root);
-    match if agree { kind(call) } else { Kind::AllForAll } {
-        Kind::AllForAll if arrivals.len() > 1 => {
+    match if agree { kind(call) } else { Collective::AllForAll } {
+        Collective::AllForAll if arrivals.len() > 1 => {
             found.add(Rule::Collective, &all(|a| a.enter), &all(|a| a.leave))
         }
-        Kind::AllForAll => {}
-        Kind::AllForRoot => {
+        Collective::AllForAll => {}
+        Collective::AllForRoot => {
             if let Some(root) = at_root {
                 found.add(Rule::Collective, &[root.enter], &others(|a| a.leave));
             }
         }
-        Kind::RootForAll => {
+        Collective::RootForAll => {
             if let Some(root) = at_root {
                 found.add(Rule::Collective, &others(|a| a.enter), &[root.leave]);
             }
         }
-        Kind::LaterForEarlier => chain(arrivals, found),
+        Collective::LaterForEarlier => chain(arrivals, found),
     }
     agree
 }
 
 /// `MPI_Init` and `MPI_Init_thread` meet each other.
-fn name_of(call: Call) -> Call {
-    if call == Call::MpiInitThread { Call::MpiInit } else { call }
+fn is_same(one: Call, other: Call) -> bool {
+    one == other || [one, other].iter().all(|call| call.effect() == Effect::Mpi(Mpi::Init))
 }
 
 /// Rank r has what it needs when rank r - 1 has and has come itself: a chain of m - 1 dependencies says the same as

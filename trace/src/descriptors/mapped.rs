@@ -7,7 +7,7 @@
 
 use super::flags::O_RDWR;
 use super::{Descriptors, OpenId, Touched, descriptor};
-use crate::calls::Call;
+use crate::calls::Effect;
 use crate::reader::Event;
 use crate::record;
 use std::collections::BTreeMap;
@@ -104,24 +104,18 @@ impl Descriptors {
     /// A call about memory: touches the file that is mapped there, and follows what becomes of the mapping.
     pub(super) fn follow_memory(&mut self, event: &Event<'_>, touched: &mut Touched) {
         let [address, bytes, ..] = event.numbers;
-        let (start, end) = match event.call {
-            Call::Munmap
-            | Call::Msync
-            | Call::Madvise
-            | Call::Mincore
-            | Call::Mlock
-            | Call::Munlock
-            | Call::PagesTouched => pages(address, bytes),
-            Call::Mremap => pages(address, bytes.max(1)),
+        let (start, end) = match event.call.effect() {
+            Effect::Unmap | Effect::UsePages => pages(address, bytes),
+            Effect::Remap => pages(address, bytes.max(1)),
             _ => return,
         };
         if let Some(file) = self.mapped.find(start, end) {
             self.touch(file, touched);
         }
-        match event.call {
+        match event.call.effect() {
             _ if event.has(record::FAILED) => {}
-            Call::Munmap => self.mapped.unmap(start, end),
-            Call::Mremap => self.mapped.remap(event),
+            Effect::Unmap => self.mapped.unmap(start, end),
+            Effect::Remap => self.mapped.remap(event),
             _ => {}
         }
     }

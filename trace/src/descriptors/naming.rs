@@ -2,15 +2,15 @@
 
 use super::operands::Operands;
 use super::{AT_FDCWD, Descriptors, OpenId, Touched, descriptor};
-use crate::calls::Call;
+use crate::calls::Effect;
 use crate::reader::Event;
 use std::rc::Rc;
 
 impl Descriptors {
     pub(super) fn find_paths(&mut self, event: &Event<'_>, operands: &Operands, touched: &mut Touched) {
         let Some(path) = operands.path(0, event) else { return };
-        match event.call {
-            Call::InheritedFd | Call::InheritedMapping => {
+        match event.call.effect() {
+            Effect::Inherit | Effect::InheritMapping => {
                 // The kernel's names for what has no path look like `pipe:[1]` and `/memfd:name (deleted)`.
                 if path.starts_with(b"/") && !path.starts_with(b"/memfd:") {
                     touched.path = self.paths.absolute(None, &path);
@@ -18,8 +18,8 @@ impl Descriptors {
                 return;
             }
             // Names without a slash are searched for in PATH.
-            Call::Execve | Call::PosixSpawn if !path.contains(&b'/') => return,
-            Call::Freopen if path.is_empty() => {
+            Effect::Exec | Effect::Spawn if !path.contains(&b'/') => return,
+            Effect::ReopenStream if path.is_empty() => {
                 if let Some(file) = self.table.get(operands.fd(event)) {
                     self.touch(file, touched);
                 }
@@ -36,13 +36,13 @@ impl Descriptors {
             return;
         }
         touched.path = self.absolute(directory, &path);
-        match event.call {
-            Call::Rename | Call::Renameat | Call::Link | Call::Linkat => {
+        match event.call.effect() {
+            Effect::Rename | Effect::Link => {
                 if let Some(second) = operands.path(1, event) {
                     touched.second_path = self.absolute(operands.directory(1, event), &second);
                 }
             }
-            Call::Symlink | Call::Symlinkat => {
+            Effect::Symlink => {
                 // A symbolic link's target counts from the folder that the link is in.
                 let folder =
                     touched.path.as_deref().and_then(|link| link.rsplit_once('/')).map(|(folder, _)| folder);

@@ -2,7 +2,7 @@
 
 use super::flags::{O_APPEND, SETTABLE};
 use crate::birth;
-use crate::calls::Call;
+use crate::calls::{Effect, Field};
 use crate::reader::Event;
 use std::rc::Rc;
 
@@ -69,21 +69,25 @@ impl OpenFile {
 
     /// Follows a successful call that names a place in the file.
     pub(super) fn follow(&mut self, event: &Event<'_>) {
-        let (writes, place) = (matches!(event.call, Call::Pwrite | Call::Pwritev), event.numbers[2]);
-        match event.call {
-            Call::Lseek => self.offset = event.result.max(0) as u64,
-            Call::Ftruncate => self.end = event.numbers[1].max(0) as u64,
-            // preadv2(2): with the offset -1 the position is used and moved.
-            Call::Preadv | Call::Pwritev if place == -1 => self.transfer(event.result, writes),
-            Call::Pwrite | Call::Pwritev => self.reach(place, event.result),
+        match event.call.effect() {
+            Effect::Seek => self.offset = event.result.max(0) as u64,
+            Effect::Truncate => self.end = event.field(Field::Bytes).unwrap_or(0).max(0) as u64,
+            Effect::Read(place) => {
+                if event.offset_of(place).is_none() {
+                    self.transfer(event.result, false);
+                }
+            }
+            Effect::Write(place) => match event.offset_of(place) {
+                None => self.transfer(event.result, true),
+                Some(offset) => self.reach(offset, event.result.max(0) as u64),
+            },
             _ => {}
         }
     }
 
     /// `bytes` were written at `place`.
-    pub(super) fn reach(&mut self, place: i64, bytes: i64) {
-        let behind = (place.max(0) as u64).saturating_add(bytes.max(0) as u64);
-        self.end = self.end.max(behind);
+    pub(super) fn reach(&mut self, place: u64, bytes: u64) {
+        self.end = self.end.max(place.saturating_add(bytes));
     }
 
     /// `fcntl(F_SETFL)`.

@@ -54,12 +54,8 @@ impl Descriptors {
         // It has closed the stream's file by itself: no close is to come.
         self.closed_inside.remove(&fd);
         if !event.texts[0].is_empty() {
-            self.open_stream(
-                fd,
-                flags::of_stream_mode(&event.texts[1].bytes()),
-                stat(&event.numbers, 1),
-                touched,
-            );
+            let flags = flags::of_stream_mode(&event.texts[1].bytes());
+            self.open_stream(fd, flags, stat(event), touched);
             if let Some(old) = self.closing.take(fd, self.began_ns) {
                 self.lessen(old, touched);
             }
@@ -82,7 +78,7 @@ impl Descriptors {
 
     pub(super) fn inherit(&mut self, event: &Event<'_>, touched: &mut Touched) {
         let [fd, flags, offset, ..] = event.numbers;
-        self.open(descriptor(fd), flags as i32, stat(&event.numbers, 3), touched);
+        self.open(descriptor(fd), flags as i32, stat(event), touched);
         if let Some(file) = touched.opened {
             let file = &mut self.files[file as usize];
             (file.offset, file.inherited) = (offset.max(0) as u64, true);

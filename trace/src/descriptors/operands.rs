@@ -1,6 +1,6 @@
 //! Where, among the arguments of a call, its descriptor and its paths stand; taken from the table of calls.
 
-use crate::calls::{Call, Kind, NUMBERS};
+use crate::calls::{Call, Effect, Fact, Kind, NUMBERS};
 use crate::reader::Event;
 use crate::record::Text;
 use std::borrow::Cow;
@@ -32,20 +32,10 @@ static OPERANDS: [Operands; NUMBERS] = {
 };
 
 const fn find(call: Call) -> Operands {
-    let makes = matches!(
-        call,
-        Call::Socket
-            | Call::EpollCreate
-            | Call::Eventfd
-            | Call::TimerfdCreate
-            | Call::InotifyInit
-            | Call::PidfdOpen
-            | Call::MemfdCreate
-            | Call::MqOpen
-            | Call::IoUringSetup
-    );
-    let mut found = Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes, waits: waits(call) };
-    let args = call.args();
+    let (effect, args) = (call.info().effect, call.args());
+    let makes = effect.makes_descriptor();
+    let waits = call.info().bits() & 1 << Fact::Waits as u8 != 0;
+    let mut found = Operands { fd: NONE, dir: [NONE; 2], path: [NONE; 2], makes, waits };
     let (mut index, mut numbers, mut dirs, mut paths) = (0, 0, 0, 0);
     while index < args.len() {
         let kind = args[index].kind;
@@ -53,7 +43,7 @@ const fn find(call: Call) -> Operands {
             numbers += 1;
         }
         // A submission is about the file, not about its ring.
-        if matches!(kind, Kind::Fd) && (found.fd == NONE || matches!(call, Call::Sqe)) {
+        if matches!(kind, Kind::Fd) && (found.fd == NONE || matches!(effect, Effect::RingEntry)) {
             found.fd = index as u8;
         }
         if matches!(kind, Kind::DirFd) && dirs < 2 {
@@ -67,52 +57,6 @@ const fn find(call: Call) -> Operands {
         index += 1;
     }
     found
-}
-
-/// Those that make or close descriptors are left out.
-const fn waits(call: Call) -> bool {
-    matches!(
-        call,
-        Call::Read
-            | Call::Readv
-            | Call::Pread
-            | Call::Preadv
-            | Call::Write
-            | Call::Writev
-            | Call::Pwrite
-            | Call::Pwritev
-            | Call::Fread
-            | Call::Fwrite
-            | Call::Fflush
-            | Call::Getdents
-            | Call::Readdir
-            | Call::Fsync
-            | Call::Fdatasync
-            | Call::SyncFileRange
-            | Call::Syncfs
-            | Call::Fallocate
-            | Call::PosixFallocate
-            | Call::Flock
-            | Call::Lockf
-            | Call::CopyFileRange
-            | Call::CloneRange
-            | Call::Sendfile
-            | Call::Splice
-            | Call::Tee
-            | Call::Vmsplice
-            | Call::Send
-            | Call::Sendto
-            | Call::Sendmsg
-            | Call::Sendmmsg
-            | Call::Recv
-            | Call::Recvfrom
-            | Call::Recvmsg
-            | Call::Recvmmsg
-            | Call::Connect
-            | Call::EpollWait
-            | Call::MqSend
-            | Call::MqReceive
-    )
 }
 
 impl Operands {

@@ -1,7 +1,7 @@
 //! io_uring: rings are descriptors, and files that are registered with one are named by their place.
 
 use super::{Descriptors, OpenId, Touched, descriptor, flags};
-use crate::calls::Call;
+use crate::calls::Effect;
 use crate::reader::Event;
 use std::collections::HashMap;
 
@@ -17,18 +17,18 @@ pub(super) type Registered = HashMap<(OpenId, i64), OpenId>;
 
 impl Descriptors {
     /// Follows a successful call.
-    pub(super) fn apply_ring(&mut self, event: &Event<'_>, touched: &mut Touched) {
+    pub(super) fn apply_ring(&mut self, effect: Effect, event: &Event<'_>, touched: &mut Touched) {
         let numbers = &event.numbers;
-        match event.call {
-            Call::IoUringSetup if numbers[1] & SETUP_REGISTERED_FD_ONLY == 0 => {
+        match effect {
+            Effect::OpenRing if numbers[1] & SETUP_REGISTERED_FD_ONLY == 0 => {
                 self.open(descriptor(event.result), flags::O_RDWR | flags::O_CLOEXEC, [0; 3], touched);
             }
-            Call::IoUringRegister => {
+            Effect::RegisterWithRing => {
                 if let Some(ring) = touched.file {
                     self.register(ring, event);
                 }
             }
-            Call::Sqe if numbers[2] & SQE_FIXED_FILE != 0 => {
+            Effect::RingEntry if numbers[2] & SQE_FIXED_FILE != 0 => {
                 let ring = self.table.get(descriptor(numbers[0]));
                 let file = ring.and_then(|ring| self.registered.get(&(ring, numbers[3])).copied());
                 (touched.file, touched.path, touched.peer) = (None, None, None);
@@ -36,7 +36,7 @@ impl Descriptors {
                     self.touch(file, touched);
                 }
             }
-            Call::Sqe if numbers[1] == OPERATION_CLOSE => {
+            Effect::RingEntry if numbers[1] == OPERATION_CLOSE => {
                 self.close_descriptor(descriptor(numbers[3]), touched);
             }
             _ => {}

@@ -5,8 +5,9 @@
 //! socketpair(2) have no addresses; they get `unix:[inode]` here. So may ends of a connection over a Unix socket have
 //! none but `unix:`, which the process id in the record of accept(2) belongs to.
 
+use super::operands::Operands;
 use super::{Descriptors, OpenId, Touched, descriptor, flags};
-use crate::calls::Call;
+use crate::calls::{Effect, Field};
 use crate::reader::Event;
 use crate::text;
 use std::rc::Rc;
@@ -21,32 +22,31 @@ const EINPROGRESS: i32 = 115;
 
 impl Descriptors {
     /// Follows a successful call.
-    pub(super) fn apply_socket(&mut self, event: &Event<'_>, touched: &mut Touched) {
+    pub(super) fn apply_socket(&mut self, effect: Effect, event: &Event<'_>, touched: &mut Touched) {
         let (numbers, new) = (&event.numbers, descriptor(event.result));
-        match event.call {
-            Call::Socket => self.open_socket(new, numbers[1], numbers[3], touched),
-            Call::Socketpair => self.socketpair(event, touched),
-            Call::Accept => {
-                self.open_socket(new, numbers[1], numbers[2], touched);
+        let number = |field| event.field(field).unwrap_or(0);
+        match effect {
+            Effect::OpenSocket => self.open_socket(new, numbers[1], number(Field::StIno), touched),
+            Effect::OpenSocketPair => self.socketpair(event, touched),
+            Effect::Accept => {
+                self.open_socket(new, number(Field::Flags), number(Field::StIno), touched);
                 self.connect(touched.opened, address(event, 0), address(event, 1));
             }
-            Call::Connect => self.connect(touched.file, address(event, 0), address(event, 1)),
-            Call::Bind | Call::Getsockname => {
+            Effect::Connect => self.connect(touched.file, address(event, 0), address(event, 1)),
+            Effect::BindSocket | Effect::TellLocalAddress => {
                 if let Some(file) = touched.file {
                     rename(&mut self.files[file as usize].local, address(event, 0));
                 }
             }
-            Call::Getpeername => {
+            Effect::TellPeerAddress => {
                 if let Some(file) = touched.file {
                     rename(&mut self.files[file as usize].peer, address(event, 0));
                 }
             }
-            Call::EpollCreate | Call::InotifyInit => self.open_anonymous(new, numbers[0], touched),
-            Call::Eventfd | Call::TimerfdCreate | Call::PidfdOpen => {
-                self.open_anonymous(new, numbers[1], touched);
+            // With a descriptor given, that is changed.
+            Effect::OpenAnonymous if Operands::of(event.call).fd(event) == -1 => {
+                self.open_anonymous(new, number(Field::Flags), touched);
             }
-            // With a descriptor given, its mask is changed.
-            Call::Signalfd if numbers[0] == -1 => self.open_anonymous(new, numbers[2], touched),
             _ => {}
         }
     }
