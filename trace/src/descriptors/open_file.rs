@@ -72,11 +72,7 @@ impl OpenFile {
         match event.call.effect() {
             Effect::Seek => self.offset = event.result.max(0) as u64,
             Effect::Truncate => self.end = event.field(Field::Bytes).unwrap_or(0).max(0) as u64,
-            Effect::Read(place) => {
-                if event.offset_of(place).is_none() {
-                    self.transfer(event.result, false);
-                }
-            }
+            Effect::Read(place) if event.offset_of(place).is_none() => self.transfer(event.result, false),
             Effect::Write(place) => match event.offset_of(place) {
                 None => self.transfer(event.result, true),
                 Some(offset) => self.reach(offset, event.result.max(0) as u64),
