@@ -9,7 +9,8 @@
 //! | `SYN_DETOURS` | `0`: leave libc's code as it is; streams are then recorded at `fread`, `fwrite` |
 //! | `SYN_JOB` | set by the first process of a job for its children: the absolute run folder |
 
-use crate::process::{FOLDER_BYTES, directory_entries};
+use crate::process::FOLDER_BYTES;
+use crate::run_folder;
 use crate::sys;
 use crate::thread::decimal;
 use core::ffi::{CStr, c_char, c_int};
@@ -68,10 +69,6 @@ pub fn arguments() -> Option<impl Iterator<Item = &'static [u8]>> {
     )
 }
 
-/// Variables that name the job where a batch system starts processes without a common parent on the node.
-const JOB_IDS: &[&[u8]] =
-    &[b"PMIX_NAMESPACE", b"SLURM_JOB_ID", b"PMI_JOBID", b"PMI_ID", b"PBS_JOBID", b"LSB_JOBID"];
-
 /// False when the user does not want libc's code to be touched.
 pub fn wants_detours() -> bool {
     variable(b"SYN_DETOURS") != Some(b"0")
@@ -94,16 +91,15 @@ pub fn decide(program: impl FnOnce() -> &'static [u8], folder: &mut [u8; FOLDER_
         decision.record = true;
         return decision;
     }
-    let mut path = Folder { bytes: folder, length: 0 };
-    match make_folder(&mut path) {
+    let (length, made) = run_folder::make(variable, folder);
+    match made {
         Ok(()) => {
-            decision.folder_length = path.length;
+            decision.folder_length = length;
             decision.record = true;
             keep_for_export(&[b"SYN_JOB=", &folder[..decision.folder_length]]);
         }
         Err(error) => {
             let mut digits = [0; 20];
-            let length = path.length;
             let number = decimal(error.unsigned_abs() as u64, &mut digits);
             sys::complain(&[
                 b"syn: cannot make the run folder ",
@@ -117,155 +113,6 @@ pub fn decide(program: impl FnOnce() -> &'static [u8], folder: &mut [u8; FOLDER_
         }
     }
     decision
-}
-
-/// A path that is being put together.
-struct Folder<'a> {
-    bytes: &'a mut [u8; FOLDER_BYTES],
-    length: usize,
-}
-
-impl Folder<'_> {
-    /// Appends; leaves room for a file name.
-    fn push(&mut self, part: &[u8]) -> Result<(), isize> {
-        if self.length + part.len() + 80 > FOLDER_BYTES {
-            return Err(-(libc::ENAMETOOLONG as isize));
-        }
-        self.bytes[self.length..][..part.len()].copy_from_slice(part);
-        self.length += part.len();
-        Ok(())
-    }
-
-    /// Makes the folder: 0, or a negated errno.
-    fn make(&mut self) -> isize {
-        self.bytes[self.length] = 0;
-        // SAFETY: the path ends with a zero byte.
-        unsafe { sys::mkdir(self.bytes.as_ptr(), 0o777) }
-    }
-
-    /// True when there is something of this name.
-    fn is_there(&mut self) -> bool {
-        self.bytes[self.length] = 0;
-        // SAFETY: the path ends with a zero byte, a zeroed status is valid and is filled in.
-        unsafe { sys::stat(self.bytes.as_ptr(), &mut core::mem::zeroed()) == 0 }
-    }
-
-    /// Makes the folder and those above it.
-    fn make_all(&mut self) -> Result<Made, isize> {
-        for index in 1..self.length {
-            if self.bytes[index] == b'/' {
-                self.bytes[index] = 0;
-                // SAFETY: the path ends with the zero byte just put in. Whether it worked shows below.
-                unsafe { sys::mkdir(self.bytes.as_ptr(), 0o777) };
-                self.bytes[index] = b'/';
-            }
-        }
-        match self.make() {
-            0 => Ok(Made::New),
-            error if error == -(libc::EEXIST as isize) => Ok(Made::WasThere),
-            error => Err(error),
-        }
-    }
-
-    /// True when nothing is in the folder.
-    fn is_empty(&mut self) -> bool {
-        self.bytes[self.length] = 0;
-        let mut entries = [0u8; 1024];
-        // SAFETY: the path ends with a zero byte, the buffer is as long as said.
-        unsafe {
-            let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-            let fd = sys::openat(libc::AT_FDCWD, self.bytes.as_ptr(), flags, 0) as i32;
-            if fd < 0 {
-                return false;
-            }
-            let filled = sys::getdents64(fd, entries.as_mut_ptr(), entries.len());
-            sys::close(fd);
-            let filled = filled.max(0) as usize;
-            directory_entries(&entries[..filled]).all(|name| name == b"." || name == b"..")
-        }
-    }
-}
-
-enum Made {
-    New,
-    WasThere,
-}
-
-fn make_folder(path: &mut Folder<'_>) -> Result<(), isize> {
-    let job = JOB_IDS.iter().find_map(|name| variable(name).filter(|id| !id.is_empty()));
-    let chosen = variable(b"SYN_RUN").filter(|run| !run.is_empty());
-    if !chosen.is_some_and(|run| run.starts_with(b"/")) {
-        push_current_folder(path)?;
-    }
-    match (chosen, job) {
-        (Some(run), job) => {
-            path.push(run)?;
-            match path.make_all()? {
-                Made::New => Ok(()),
-                // All processes of a job that a batch system started come here: the folder is theirs together.
-                Made::WasThere if job.is_some() || path.is_empty() => Ok(()),
-                Made::WasThere => make_numbered(path, b"-", 2),
-            }
-        }
-        (None, Some(job)) => {
-            path.push(b"runs/")?;
-            for &byte in job.iter().take(200) {
-                path.push(&[if byte.is_ascii_alphanumeric() { byte } else { b'-' }])?;
-            }
-            path.make_all().map(|_| ())
-        }
-        (None, None) => {
-            path.push(b"runs")?;
-            path.make_all()?;
-            make_numbered(path, b"/", 1)
-        }
-    }
-}
-
-fn push_current_folder(path: &mut Folder<'_>) -> Result<(), isize> {
-    // SAFETY: the buffer is as long as said.
-    let length = unsafe { sys::getcwd(path.bytes.as_mut_ptr(), FOLDER_BYTES) };
-    if length <= 0 {
-        return Err(length);
-    }
-    path.length = length as usize - 1;
-    if path.bytes[..path.length] != *b"/" { path.push(b"/") } else { Ok(()) }
-}
-
-/// So many numbers are tried: there may be file systems on which everything exists.
-const MOST_NUMBERS: u64 = 1 << 20;
-
-/// Appends a number from `first` on with which the folder is new: the first such, where numbers were given in turn. It is
-/// looked for by doubling and halving, for there may be thousands. Making a folder is atomic: two jobs that start at once
-/// get two numbers.
-fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<(), isize> {
-    let length = path.length;
-    let append = |path: &mut Folder<'_>, number| {
-        let mut digits = [0; 20];
-        path.length = length;
-        path.push(separator)?;
-        path.push(decimal(number, &mut digits))
-    };
-    let is_taken = |path: &mut Folder<'_>, number| append(path, number).map(|()| path.is_there());
-    let mut room = 1;
-    while room < MOST_NUMBERS && is_taken(path, first + room - 1)? {
-        room *= 2;
-    }
-    // The last number that is known to be taken, if any is, and one that is free, if any is found.
-    let (mut taken, mut free) = (first + room / 2 - 1, first + room - 1);
-    while free - taken > 1 {
-        let middle = taken + (free - taken) / 2;
-        if is_taken(path, middle)? { taken = middle } else { free = middle }
-    }
-    for number in free..free + MOST_NUMBERS {
-        append(path, number)?;
-        match path.make() {
-            0 => return Ok(()),
-            error if error == -(libc::EEXIST as isize) => {}
-            error => return Err(error),
-        }
-    }
-    Err(-(libc::EEXIST as isize))
 }
 
 /// The value of an environment variable.

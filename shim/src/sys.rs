@@ -52,7 +52,7 @@ macro_rules! syscalls {
 
 /// The system calls that this library may make besides those of the program.
 pub fn own_calls() -> impl Iterator<Item = c_long> {
-    const OTHERS: [c_long; 13] = [
+    const OTHERS: [c_long; 12] = [
         libc::SYS_clone,
         libc::SYS_close_range,
         libc::SYS_exit,
@@ -60,7 +60,6 @@ pub fn own_calls() -> impl Iterator<Item = c_long> {
         libc::SYS_futex,
         libc::SYS_getpgrp,
         libc::SYS_ioctl,
-        libc::SYS_rename,
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_sched_getaffinity,
@@ -89,6 +88,8 @@ syscalls! {
     getrlimit = SYS_getrlimit(resource: u32, limit: *mut libc::rlimit);
     /// truncate(2)
     truncate = SYS_truncate(path: *const u8, bytes: u64);
+    /// rename(2)
+    rename = SYS_rename(old: *const u8, new: *const u8);
     /// unlink(2)
     unlink = SYS_unlink(path: *const u8);
     /// mkdir(2)

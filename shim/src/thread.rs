@@ -650,7 +650,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     let _ = process::with_path(from, &name[..whole - 1], |from| {
         process::with_path(to, &name, |to| {
             // SAFETY: both paths end with a zero byte.
-            Some(unsafe { sys::call(libc::SYS_rename, [from as usize, to as usize, 0, 0, 0, 0]) })
+            Some(unsafe { sys::rename(from, to) })
         })
     });
     this.set_window(window, FIRST_BYTES, 0);

@@ -4,7 +4,7 @@
 //! [`Events::ending`] says how the file ended.
 
 use crate::calls::effect::{Follow, Place};
-use crate::calls::{Call, Field, MAX_NUMBERS, MAX_TEXTS};
+use crate::calls::{Call, Effect, Field, MAX_NUMBERS, MAX_TEXTS};
 use crate::header::{self, ClockPair, Header};
 use crate::memory;
 use crate::pack::{self, PackError};
@@ -363,10 +363,11 @@ impl<'a> Iterator for Events<'a> {
         match record::decode(&mut self.memory, &mut self.rest) {
             Ok(Some(record)) => {
                 self.end = self.end.saturating_add(record.times.end);
-                match record.call {
-                    Call::Exit | Call::ThreadEnd => self.is_closed = true,
+                match record.call.effect() {
+                    Effect::Exit => self.is_closed = true,
+                    Effect::Other if record.call == Call::ThreadEnd => self.is_closed = true,
                     // The first of its two records stands before the call; there is a second where it failed.
-                    Call::Execve => self.is_closed = record.flags & record::FAILED == 0,
+                    Effect::Exec => self.is_closed = record.flags & record::FAILED == 0,
                     _ => {}
                 }
                 Some(Event {

@@ -4,7 +4,8 @@ use crate::start::{Body, start};
 use crate::tree::Tree;
 use crate::{Error, clock};
 use std::path::PathBuf;
-use syn_trace::{Call, Run};
+use syn_trace::Run;
+use syn_trace::calls::Effect;
 
 /// Nanoseconds that recording adds, for the headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +34,11 @@ pub fn measure() -> Result<Costs, Error> {
         cause: std::io::Error::other(error),
     })?;
     let (mut gaps, mut calls, mut behind) = (Vec::new(), Vec::new(), 0);
-    for event in
-        run.threads.iter().flat_map(|thread| thread.events()).filter(|event| event.call == Call::Close)
+    for event in run
+        .threads
+        .iter()
+        .flat_map(|thread| thread.events())
+        .filter(|event| event.call.effect() == Effect::Close)
     {
         gaps.push((event.start - behind) << clock::SHIFT);
         calls.push((event.end - event.start) << clock::SHIFT);

@@ -6,6 +6,7 @@ use crate::ptrace::Tid;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use syn_trace::calls::Effect;
 use syn_trace::chosen::{Choice, Extent};
 use syn_trace::record::MAX_TEXT_BYTES;
 use syn_trace::{Call, Layer};
@@ -31,9 +32,9 @@ impl Blind {
     pub fn of(call: Call, numbers: &[i64]) -> Option<Blind> {
         const WRITABLE: i64 = libc::PROT_WRITE as i64;
         const SHARED: i64 = libc::MAP_SHARED as i64;
-        match (call, numbers) {
-            (Call::IoUringSetup, _) => Some(Blind::Rings),
-            (Call::Mmap, &[_, _, protection, flags, _])
+        match (call.effect(), numbers) {
+            (Effect::OpenRing, _) => Some(Blind::Rings),
+            (Effect::Map, &[_, _, protection, flags, _])
                 if protection & WRITABLE != 0 && flags & SHARED != 0 =>
             {
                 Some(Blind::Pages)
@@ -107,14 +108,14 @@ impl Process {
 
     /// Follows a call that has succeeded.
     pub fn follow(&mut self, call: Call, result: i64, numbers: &[i64]) {
-        match (call, numbers) {
-            (Call::Mmap, &[_, bytes, ..]) => self.map(result as u64, bytes as u64),
-            (Call::Munmap, &[address, bytes, ..]) => self.unmap(address as u64, bytes as u64),
-            (Call::Mremap, &[old, old_bytes, new_bytes, ..]) => {
+        match (call.effect(), numbers) {
+            (Effect::Map, &[_, bytes, ..]) => self.map(result as u64, bytes as u64),
+            (Effect::Unmap, &[address, bytes, ..]) => self.unmap(address as u64, bytes as u64),
+            (Effect::Remap, &[old, old_bytes, new_bytes, ..]) => {
                 self.unmap(old as u64, old_bytes as u64);
                 self.map(result as u64, new_bytes as u64);
             }
-            (Call::Sigaction, &[signal, handler, flags]) => {
+            (Effect::SetAction, &[signal, handler, flags]) => {
                 const FUNCTION: i64 = 2;
                 if let Some(known) = self.handlers.get_mut(signal as usize) {
                     *known = (handler == FUNCTION).then_some(flags);

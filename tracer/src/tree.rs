@@ -12,6 +12,7 @@ use crate::{Ended, Error};
 use std::collections::HashMap;
 use std::path::Path;
 use syn_trace::Call;
+use syn_trace::calls::Effect;
 use syn_trace::chosen::{Extent, LEFT_OUT};
 use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::record::{BEGAN, MAX_TEXT_BYTES};
@@ -178,7 +179,7 @@ impl<'a> Tree<'a> {
             Place::Interrupted(call, interruption) => give_up(thread, process, room, &call, interruption),
             _ => {}
         }
-        let left_out = |call| process.leaves_out(call) && call != Call::Sigaction;
+        let left_out = |call: Call| process.leaves_out(call) && call.effect() != Effect::SetAction;
         if call_of(at.number).is_none_or(left_out) {
             return Resume::ToEntry;
         }

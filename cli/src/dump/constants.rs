@@ -1,8 +1,8 @@
-//! The names of constants, by call and argument; numbers as on Linux (asm-generic).
+//! The names of constants, by kind of argument; numbers as on Linux (asm-generic).
 
 mod sockets;
 
-use syn_trace::calls::Call;
+use syn_trace::calls::Kind;
 
 /// How the values of an argument are written.
 pub enum Names {
@@ -16,15 +16,15 @@ pub enum Names {
 
 use Names::{Bits, Counted, Valued};
 
-/// The names that the argument `name` of `call` takes its values from, if it has such.
-pub fn of(call: Call, name: &str) -> Option<Names> {
-    Some(match (call, name) {
-        (Call::Lseek, "whence") => Counted(&["SEEK_SET", "SEEK_CUR", "SEEK_END", "SEEK_DATA", "SEEK_HOLE"]),
-        (Call::Fcntl, "cmd") => Valued(FCNTL),
-        (Call::Lockf, "cmd") => Counted(&["F_ULOCK", "F_LOCK", "F_TLOCK", "F_TEST"]),
-        (Call::Flock, "operation") => Bits(&[(1, "LOCK_SH"), (2, "LOCK_EX"), (8, "LOCK_UN"), (4, "LOCK_NB")]),
-        (Call::Ioctl, "request") => Valued(IOCTL),
-        (Call::PosixFadvise, "advice") => Counted(&[
+/// The names that arguments of this kind take their values from, if they have such.
+pub fn of(kind: Kind) -> Option<Names> {
+    Some(match kind {
+        Kind::Whence => Counted(&["SEEK_SET", "SEEK_CUR", "SEEK_END", "SEEK_DATA", "SEEK_HOLE"]),
+        Kind::FcntlCommand => Valued(FCNTL),
+        Kind::LockfCommand => Counted(&["F_ULOCK", "F_LOCK", "F_TLOCK", "F_TEST"]),
+        Kind::FlockOperation => Bits(&[(1, "LOCK_SH"), (2, "LOCK_EX"), (8, "LOCK_UN"), (4, "LOCK_NB")]),
+        Kind::IoctlRequest => Valued(IOCTL),
+        Kind::FileAdvice => Counted(&[
             "POSIX_FADV_NORMAL",
             "POSIX_FADV_RANDOM",
             "POSIX_FADV_SEQUENTIAL",
@@ -32,7 +32,7 @@ pub fn of(call: Call, name: &str) -> Option<Names> {
             "POSIX_FADV_DONTNEED",
             "POSIX_FADV_NOREUSE",
         ]),
-        (Call::Fallocate, "mode") => Bits(&[
+        Kind::AllocateFlags => Bits(&[
             (1, "FALLOC_FL_KEEP_SIZE"),
             (2, "FALLOC_FL_PUNCH_HOLE"),
             (8, "FALLOC_FL_COLLAPSE_RANGE"),
@@ -40,38 +40,32 @@ pub fn of(call: Call, name: &str) -> Option<Names> {
             (32, "FALLOC_FL_INSERT_RANGE"),
             (64, "FALLOC_FL_UNSHARE_RANGE"),
         ]),
-        (Call::SyncFileRange, "flags") => Bits(&[
+        Kind::SyncRangeFlags => Bits(&[
             (1, "SYNC_FILE_RANGE_WAIT_BEFORE"),
             (2, "SYNC_FILE_RANGE_WRITE"),
             (4, "SYNC_FILE_RANGE_WAIT_AFTER"),
         ]),
-        (Call::Splice | Call::Tee | Call::Vmsplice, "flags") => Bits(&[
+        Kind::SpliceFlags => Bits(&[
             (1, "SPLICE_F_MOVE"),
             (2, "SPLICE_F_NONBLOCK"),
             (4, "SPLICE_F_MORE"),
             (8, "SPLICE_F_GIFT"),
         ]),
-        (Call::MemfdCreate, "flags") => {
-            Bits(&[(1, "MFD_CLOEXEC"), (2, "MFD_ALLOW_SEALING"), (4, "MFD_HUGETLB")])
-        }
-        (Call::Renameat, "flags") => {
-            Bits(&[(1, "RENAME_NOREPLACE"), (2, "RENAME_EXCHANGE"), (4, "RENAME_WHITEOUT")])
-        }
-        (Call::Setxattr | Call::Lsetxattr | Call::Fsetxattr, "flags") => {
-            Bits(&[(1, "XATTR_CREATE"), (2, "XATTR_REPLACE")])
-        }
-        (Call::Unlinkat, "flags") => Bits(&[(0x200, "AT_REMOVEDIR")]),
-        (Call::Faccessat, "flags") => Bits(&[(0x200, "AT_EACCESS"), FOLLOW_NOT, EMPTY_PATH]),
-        (Call::Linkat, "flags") => Bits(&[(0x400, "AT_SYMLINK_FOLLOW"), EMPTY_PATH]),
-        (Call::Fstatat | Call::Statx, "flags") => Bits(&[
+        Kind::MemfdFlags => Bits(&[(1, "MFD_CLOEXEC"), (2, "MFD_ALLOW_SEALING"), (4, "MFD_HUGETLB")]),
+        Kind::RenameFlags => Bits(&[(1, "RENAME_NOREPLACE"), (2, "RENAME_EXCHANGE"), (4, "RENAME_WHITEOUT")]),
+        Kind::AttributeFlags => Bits(&[(1, "XATTR_CREATE"), (2, "XATTR_REPLACE")]),
+        Kind::UnlinkFlags => Bits(&[(0x200, "AT_REMOVEDIR")]),
+        Kind::AccessFlags => Bits(&[(0x200, "AT_EACCESS"), FOLLOW_NOT, EMPTY_PATH]),
+        Kind::LinkFlags => Bits(&[(0x400, "AT_SYMLINK_FOLLOW"), EMPTY_PATH]),
+        Kind::StatFlags => Bits(&[
             FOLLOW_NOT,
             (0x800, "AT_NO_AUTOMOUNT"),
             EMPTY_PATH,
             (0x2000, "AT_STATX_FORCE_SYNC"),
             (0x4000, "AT_STATX_DONT_SYNC"),
         ]),
-        (Call::Fchmodat | Call::Fchownat | Call::Utimensat, "flags") => Bits(&[FOLLOW_NOT, EMPTY_PATH]),
-        _ => return sockets::of(call, name),
+        Kind::PathFlags => Bits(&[FOLLOW_NOT, EMPTY_PATH]),
+        _ => return sockets::of(kind),
     })
 }
 

@@ -2,15 +2,11 @@
 
 use super::constants::{self, Names};
 use std::fmt::{self, Display, Formatter};
-use syn_trace::calls::{ANY, COMM_NULL, COMM_SELF, COMM_WORLD, Call, Kind, NOBODY, ROOT, UNDEFINED};
+use syn_trace::calls::{ANY, COMM_NULL, COMM_SELF, COMM_WORLD, Kind, NOBODY, ROOT, UNDEFINED};
 use syn_trace::descriptors::{AT_FDCWD, flags};
 
 /// An integer argument of a call, symbolic where it has symbols.
 pub struct Symbol {
-    /// The call.
-    pub call: Call,
-    /// The argument's name.
-    pub name: &'static str,
     /// What it is.
     pub kind: Kind,
     /// Its value.
@@ -20,26 +16,26 @@ pub struct Symbol {
 impl Display for Symbol {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let value = self.value;
-        match (self.kind, self.name) {
-            (Kind::OpenFlags, _) => open_flags(out, value),
-            (Kind::Mode, _) => write!(out, "{value:#o}"),
-            (Kind::Handle, _) => write!(out, "{value:#x}"),
-            (Kind::DirFd, _) if value == AT_FDCWD => out.write_str("AT_FDCWD"),
-            (Kind::Comm, _) => match value {
+        match self.kind {
+            Kind::OpenFlags => open_flags(out, value),
+            Kind::Mode => write!(out, "{value:#o}"),
+            Kind::Handle => write!(out, "{value:#x}"),
+            Kind::DirFd if value == AT_FDCWD => out.write_str("AT_FDCWD"),
+            Kind::Comm => match value {
                 COMM_NULL => out.write_str("null"),
                 COMM_WORLD => out.write_str("world"),
                 COMM_SELF => out.write_str("self"),
                 handle => write!(out, "{handle:#x}"),
             },
-            (Kind::Rank | Kind::Tag, _) => match value {
+            Kind::Rank | Kind::Tag => match value {
                 ANY => out.write_str("any"),
                 NOBODY => out.write_str("none"),
                 ROOT => out.write_str("root"),
                 UNDEFINED => out.write_str("undefined"),
                 number => write!(out, "{number}"),
             },
-            (_, "mode") if matches!(self.call, Call::Access | Call::Faccessat) => access(out, value),
-            (_, name) => match constants::of(self.call, name) {
+            Kind::AccessMode => access(out, value),
+            kind => match constants::of(kind) {
                 Some(Names::Counted(names)) => counted(out, value, names),
                 Some(Names::Valued(names)) => match names.iter().find(|(known, _)| *known == value) {
                     Some((_, name)) => out.write_str(name),
@@ -117,23 +113,23 @@ mod tests {
 
     #[test]
     fn flags_have_names() {
-        let show = |call, name, kind, value| Symbol { call, name, kind, value }.to_string();
-        assert_eq!(show(Call::Open, "flags", Kind::OpenFlags, 0), "O_RDONLY");
-        assert_eq!(show(Call::Open, "flags", Kind::OpenFlags, 0o2101), "O_WRONLY|O_CREAT|O_APPEND");
-        assert_eq!(show(Call::Open, "flags", Kind::OpenFlags, 0o20200002), "O_RDWR|O_TMPFILE");
-        assert_eq!(show(Call::Open, "flags", Kind::OpenFlags, 0o4010000), "O_RDONLY|O_SYNC");
-        assert_eq!(show(Call::Open, "flags", Kind::OpenFlags, 1 << 40), "O_RDONLY|0o20000000000000");
-        assert_eq!(show(Call::Lseek, "whence", Kind::Int, 2), "SEEK_END");
-        assert_eq!(show(Call::Fcntl, "cmd", Kind::Int, 1030), "F_DUPFD_CLOEXEC");
-        assert_eq!(show(Call::Fcntl, "cmd", Kind::Int, 77), "0x4d");
-        assert_eq!(show(Call::Flock, "operation", Kind::Int, 6), "LOCK_EX|LOCK_NB");
-        assert_eq!(show(Call::PosixFadvise, "advice", Kind::Int, 2), "POSIX_FADV_SEQUENTIAL");
-        assert_eq!(show(Call::PosixFadvise, "advice", Kind::Int, 99), "99");
-        assert_eq!(show(Call::Fallocate, "mode", Kind::Int, 0), "0");
-        assert_eq!(show(Call::Unlinkat, "flags", Kind::Int, 0x201), "AT_REMOVEDIR|0o1");
-        assert_eq!(show(Call::Access, "mode", Kind::Int, 6), "R_OK|W_OK");
-        assert_eq!(show(Call::MpiRecv, "source", Kind::Rank, -1), "any");
-        assert_eq!(show(Call::MpiBcast, "comm", Kind::Comm, 1), "world");
-        assert_eq!(show(Call::Openat, "dirfd", Kind::DirFd, -100), "AT_FDCWD");
+        let show = |kind, value| Symbol { kind, value }.to_string();
+        assert_eq!(show(Kind::OpenFlags, 0), "O_RDONLY");
+        assert_eq!(show(Kind::OpenFlags, 0o2101), "O_WRONLY|O_CREAT|O_APPEND");
+        assert_eq!(show(Kind::OpenFlags, 0o20200002), "O_RDWR|O_TMPFILE");
+        assert_eq!(show(Kind::OpenFlags, 0o4010000), "O_RDONLY|O_SYNC");
+        assert_eq!(show(Kind::OpenFlags, 1 << 40), "O_RDONLY|0o20000000000000");
+        assert_eq!(show(Kind::Whence, 2), "SEEK_END");
+        assert_eq!(show(Kind::FcntlCommand, 1030), "F_DUPFD_CLOEXEC");
+        assert_eq!(show(Kind::FcntlCommand, 77), "0x4d");
+        assert_eq!(show(Kind::FlockOperation, 6), "LOCK_EX|LOCK_NB");
+        assert_eq!(show(Kind::FileAdvice, 2), "POSIX_FADV_SEQUENTIAL");
+        assert_eq!(show(Kind::FileAdvice, 99), "99");
+        assert_eq!(show(Kind::AllocateFlags, 0), "0");
+        assert_eq!(show(Kind::UnlinkFlags, 0x201), "AT_REMOVEDIR|0o1");
+        assert_eq!(show(Kind::AccessMode, 6), "R_OK|W_OK");
+        assert_eq!(show(Kind::Rank, -1), "any");
+        assert_eq!(show(Kind::Comm, 1), "world");
+        assert_eq!(show(Kind::DirFd, -100), "AT_FDCWD");
     }
 }

@@ -4,10 +4,10 @@ use super::errno;
 use super::symbols::Symbol;
 use super::timeline::{Item, Line};
 use std::io::{self, Write};
-use syn_trace::calls::{Kind, Layer};
+use syn_trace::calls::{Effect, Kind, Layer};
 use syn_trace::descriptors::Touched;
 use syn_trace::record::{BEGAN, FAILED};
-use syn_trace::{Call, Event, text};
+use syn_trace::{Event, text};
 
 /// Numbers of a list that are shown.
 const LISTED: usize = 16;
@@ -49,15 +49,15 @@ fn call(out: &mut impl Write, event: &Event<'_>, touched: &Touched) -> io::Resul
     // One behind each descriptor; the second path is a descriptor's only if there is a second file.
     let second = touched.second_file.and(touched.second_path.as_ref());
     // A submission is about its file, which stands behind the ring.
-    let skipped = usize::from(event.call == Call::Sqe);
+    let skipped = usize::from(event.call.effect() == Effect::RingEntry);
     let mut paths = std::iter::repeat_n(None, skipped).chain([touched.path.as_ref(), second]);
     let mut peer = touched.peer.as_ref();
     for (position, arg) in event.call.args().iter().enumerate() {
         write!(out, "{separator}{}=", arg.name)?;
         separator = ", ";
         if arg.kind.is_number() {
-            let (name, kind, value) = (arg.name, arg.kind, event.numbers[position]);
-            write!(out, "{}", Symbol { call: event.call, name, kind, value })?;
+            let (kind, value) = (arg.kind, event.numbers[position]);
+            write!(out, "{}", Symbol { kind, value })?;
             // The address of a mapping stands for its file as a descriptor does.
             if (kind == Kind::Fd || kind == Kind::Handle && event.call.layer() == Layer::Mmap)
                 && let Some(path) = paths.next().flatten()

@@ -4,6 +4,7 @@ use crate::survey::{NotEntered, Survey, describe_ending, grouped};
 use serde::Serialize;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
+use syn_trace::calls::Effect;
 use syn_trace::run::Process;
 use syn_trace::{Call, Run, header};
 
@@ -42,7 +43,7 @@ impl Observed {
             observed.unobserved.extend(describe_ending(survey.threads[thread].ending));
             for event in run.threads[thread].events() {
                 match event.call {
-                    Call::Syscall => observed.not_understood += 1,
+                    call if call.effect() == Effect::Unknown => observed.not_understood += 1,
                     Call::Unobserved => {
                         let reason = String::from_utf8_lossy(&event.texts[0].bytes()).into_owned();
                         if !observed.unobserved.contains(&reason) {

@@ -2,6 +2,7 @@
 
 use super::{NotEntered, Reason};
 use std::collections::{HashMap, HashSet};
+use syn_trace::calls::Effect;
 use syn_trace::record::{BEGAN, FAILED};
 use syn_trace::{Call, Event, Run, text};
 
@@ -15,42 +16,48 @@ struct Started {
     program: Option<String>,
 }
 
+impl Started {
+    fn does(&self, effect: Effect) -> bool {
+        self.call.effect() == effect
+    }
+}
+
 /// Collects what was started while the events go by, thread after thread.
 #[derive(Default)]
 pub struct Children {
     started: Vec<Started>,
     /// An `execve` that has begun; it succeeded if the thread does nothing after it.
-    exec: Option<String>,
+    exec: Option<(Call, String)>,
 }
 
 impl Children {
     /// Looks at one event of process `process`.
     pub fn see(&mut self, process: usize, event: &Event<'_>) {
         self.exec = None;
-        let began_exec = event.call == Call::Execve && event.has(BEGAN);
         if event.has(FAILED) {
             return;
         }
-        let (pid, program) = match event.call {
-            Call::Execve if began_exec => {
-                self.exec = Some(text::escape(&event.texts[0].bytes()).into_owned());
+        let (pid, program) = match event.call.effect() {
+            Effect::Exec if event.has(BEGAN) => {
+                let program = text::escape(&event.texts[0].bytes()).into_owned();
+                self.exec = Some((event.call, program));
                 return;
             }
-            Call::Fork | Call::Vfork | Call::Clone if makes_process(event) => (event.result, None),
-            Call::PosixSpawn if event.result == 0 && event.numbers[0] > 0 => {
+            Effect::Fork | Effect::Clone if makes_process(event) => (event.result, None),
+            Effect::Spawn if event.result == 0 && event.numbers[0] > 0 => {
                 (event.numbers[0], Some(event.texts[0].bytes()))
             }
-            Call::ChildExecve => {
+            Effect::ChildExec => {
                 if let Some(started) = self.started.last_mut() {
                     started.program = Some(text::escape(&event.texts[0].bytes()).into_owned());
                 }
                 return;
             }
             // Whoever is waited for existed, however it was made (clone, a fork nobody saw).
-            Call::Waitpid if event.result > 0 => (event.result, None),
+            Effect::AwaitProcess if event.result > 0 => (event.result, None),
             // What runs is a shell; the calls do not tell its process id.
-            Call::System if event.result != -1 => (0, Some(event.texts[0].bytes())),
-            Call::Popen => (0, Some(event.texts[0].bytes())),
+            Effect::RunCommand if event.result != -1 => (0, Some(event.texts[0].bytes())),
+            Effect::OpenProcessStream => (0, Some(event.texts[0].bytes())),
             _ => return,
         };
         let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0);
@@ -60,8 +67,8 @@ impl Children {
 
     /// The events of a thread of `process` are over.
     pub fn thread_ends(&mut self, process: usize) {
-        if let Some(program) = self.exec.take() {
-            self.started.push(Started { by: process, pid: None, call: Call::Execve, program: Some(program) });
+        if let Some((call, program)) = self.exec.take() {
+            self.started.push(Started { by: process, pid: None, call, program: Some(program) });
         }
     }
 
@@ -69,14 +76,14 @@ impl Children {
     pub fn without_trace(self, run: &Run) -> Vec<NotEntered> {
         let mut seen = Seen::of(run);
         // An image that replaced another one is not a further process.
-        for started in self.started.iter().filter(|started| started.call == Call::Execve) {
+        for started in self.started.iter().filter(|started| started.does(Effect::Exec)) {
             let process = &run.processes[started.by];
             if process.ppid == 0 {
                 seen.adopt(process.boot_id);
             }
         }
         let mut known_children: HashSet<(usize, u32)> = HashSet::new();
-        for started in self.started.iter().filter(|started| started.call != Call::Waitpid) {
+        for started in self.started.iter().filter(|started| !started.does(Effect::AwaitProcess)) {
             known_children.extend(started.pid.map(|pid| (started.by, pid)));
         }
         let mut shells: HashMap<usize, usize> = HashMap::new();
@@ -89,7 +96,7 @@ impl Children {
             }
             let entered = match started.pid {
                 Some(pid) => seen.images.contains_key(&(process.boot_id, pid)) || seen.adopt(process.boot_id),
-                None if started.call == Call::Execve => {
+                None if started.does(Effect::Exec) => {
                     let images = seen.images.get(&(process.boot_id, process.pid));
                     images
                         .is_some_and(|starts| starts.iter().any(|&start| start > process.start_monotonic_ns))
@@ -110,13 +117,13 @@ impl Children {
                 }
             };
             if !entered {
-                let is_path = !matches!(started.call, Call::System | Call::Popen);
+                let is_path = !started.does(Effect::RunCommand) && !started.does(Effect::OpenProcessStream);
                 let program = started.program.as_deref().filter(|_| is_path);
                 let reason = program.map(|program| Reason::of(program, &process.cwd));
                 missing.push(NotEntered {
                     why: reason.map(Reason::text),
                     ptrace_helps: reason.is_none_or(Reason::ptrace_helps),
-                    pid: started.pid.or_else(|| (started.call == Call::Execve).then_some(process.pid)),
+                    pid: started.pid.or_else(|| started.does(Effect::Exec).then_some(process.pid)),
                     rank: None,
                     program: started.program,
                     started_by: Some(process.pid),
@@ -131,7 +138,7 @@ impl Children {
 /// True for a call that has made a process; `clone` also makes threads.
 fn makes_process(event: &Event<'_>) -> bool {
     const CLONE_THREAD: i64 = 0x1_0000;
-    event.result > 0 && (event.call != Call::Clone || event.numbers[0] & CLONE_THREAD == 0)
+    event.result > 0 && (event.call.effect() != Effect::Clone || event.numbers[0] & CLONE_THREAD == 0)
 }
 
 /// A machine's boot, and a process id there.

@@ -15,6 +15,74 @@ pub enum Kind {
     Offset,
     /// Flags of `open(2)`.
     OpenFlags,
+    /// What a position is counted from, of `lseek(2)`.
+    Whence,
+    /// A command of `fcntl(2)`.
+    FcntlCommand,
+    /// A command of `lockf(3)`.
+    LockfCommand,
+    /// An operation of `flock(2)`.
+    FlockOperation,
+    /// A request of `ioctl(2)`.
+    IoctlRequest,
+    /// Advice of `posix_fadvise(2)`.
+    FileAdvice,
+    /// Flags of `fallocate(2)`.
+    AllocateFlags,
+    /// Flags of `sync_file_range(2)`.
+    SyncRangeFlags,
+    /// Flags of `splice(2)` and its kind.
+    SpliceFlags,
+    /// Flags of `memfd_create(2)`.
+    MemfdFlags,
+    /// Flags of `renameat2(2)`.
+    RenameFlags,
+    /// Flags of `setxattr(2)`.
+    AttributeFlags,
+    /// Flags of `unlinkat(2)`.
+    UnlinkFlags,
+    /// Flags of `faccessat(2)`.
+    AccessFlags,
+    /// What is asked for by `access(2)`.
+    AccessMode,
+    /// Flags of `linkat(2)`.
+    LinkFlags,
+    /// Flags of `fstatat(2)` and `statx(2)`.
+    StatFlags,
+    /// Flags of other calls whose path starts from a descriptor.
+    PathFlags,
+    /// A domain of `socket(2)`.
+    AddressFamily,
+    /// A type of `socket(2)`, with flags.
+    SocketType,
+    /// Flags of `accept4(2)`.
+    AcceptFlags,
+    /// Which half `shutdown(2)` ends.
+    ShutdownHow,
+    /// Which protocol an option of a socket belongs to.
+    SocketLevel,
+    /// Flags of `send(2)` and `recv(2)`.
+    MessageFlags,
+    /// An operation of `epoll_ctl(2)`.
+    EpollOperation,
+    /// Events of `epoll_ctl(2)`.
+    EpollEvents,
+    /// Flags of `epoll_create1(2)`.
+    EpollFlags,
+    /// Flags of `eventfd(2)`.
+    EventfdFlags,
+    /// Flags of `signalfd(2)`.
+    SignalfdFlags,
+    /// Flags of `timerfd_create(2)`.
+    TimerfdFlags,
+    /// Flags of `timerfd_settime(2)`.
+    TimerfdSetFlags,
+    /// Flags of `inotify_init1(2)`.
+    InotifyFlags,
+    /// Events of `inotify_add_watch(2)`.
+    InotifyMask,
+    /// Flags of `pidfd_open(2)`.
+    PidfdFlags,
     /// Permission bits, octal; or `st_mode` with the file type.
     Mode,
     /// A process or thread id.

@@ -122,6 +122,11 @@ pub enum Effect {
     /// `statfs` and its kind.
     StatFileSystem,
 
+    /// Sets what happens when a signal arrives.
+    SetAction,
+    /// A system call that the table does not have.
+    Unknown,
+
     /// Maps a file, at the address that is the result.
     Map,
     /// No call: a mapping from the parent.
@@ -175,12 +180,16 @@ pub enum Effect {
     Spawn,
     /// Becomes another program.
     Exec,
+    /// No call: which program the child of the call before became, in its parent's memory.
+    ChildExec,
     /// `system`: runs a command and waits for its end.
     RunCommand,
     /// `waitpid`; the result is the process's id.
     AwaitProcess,
     /// `waitid`.
     AwaitProcessById,
+    /// Ends the process.
+    Exit,
     /// Makes a thread.
     CreateThread,
     /// Waits for a thread's end.

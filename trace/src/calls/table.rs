@@ -80,7 +80,7 @@ calls! {
     6 Writev "writev" Posix (fd: Fd, count: Bytes, iovcnt: Int) [Write(Position), Waits, MovesAtMost];
     7 Preadv "preadv" Posix (fd: Fd, count: Bytes, offset: Offset, iovcnt: Int, flags: Int) [Read(Either), Waits, MovesAtMost];
     8 Pwritev "pwritev" Posix (fd: Fd, count: Bytes, offset: Offset, iovcnt: Int, flags: Int) [Write(Either), Waits, MovesAtMost];
-    9 Lseek "lseek" Posix (fd: Fd, offset: Offset, whence: Int) [Seek];
+    9 Lseek "lseek" Posix (fd: Fd, offset: Offset, whence: Whence) [Seek];
     10 Open "open" Posix (flags: OpenFlags, mode: Mode, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path) [Open];
     11 Openat "openat" Posix (dirfd: DirFd, flags: OpenFlags, mode: Mode, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path) [Open];
     12 Creat "creat" Posix (mode: Mode, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path) [Create];
@@ -88,26 +88,26 @@ calls! {
     14 CloseRange "close_range" Posix (first: Fd, last: Fd, flags: Int) [CloseRange] also "closefrom";
     15 Fsync "fsync" Posix (fd: Fd) [Fsync, Waits];
     16 Fdatasync "fdatasync" Posix (fd: Fd) [Fdatasync, Waits];
-    17 SyncFileRange "sync_file_range" Posix (fd: Fd, offset: Offset, nbytes: Bytes, flags: Int) [SyncRange, Waits];
+    17 SyncFileRange "sync_file_range" Posix (fd: Fd, offset: Offset, nbytes: Bytes, flags: SyncRangeFlags) [SyncRange, Waits];
     18 Syncfs "syncfs" Posix (fd: Fd) [SyncFileSystem, Waits];
     19 Sync "sync" Posix () [SyncAll];
     20 Truncate "truncate" Posix (length: Bytes, path: Path) [Truncate];
     21 Ftruncate "ftruncate" Posix (fd: Fd, length: Bytes) [Truncate];
-    22 Fallocate "fallocate" Posix (fd: Fd, mode: Int, offset: Offset, len: Bytes) [Allocate, Waits];
+    22 Fallocate "fallocate" Posix (fd: Fd, mode: AllocateFlags, offset: Offset, len: Bytes) [Allocate, Waits];
     23 PosixFallocate "posix_fallocate" Posix (fd: Fd, offset: Offset, len: Bytes) [Allocate, Waits, ReturnsError];
     24 Stat "stat" Posix (st_mode: Mode, st_size: Bytes, pathname: Path) [Stat(Followed)] also "xstat";
     25 Lstat "lstat" Posix (st_mode: Mode, st_size: Bytes, pathname: Path) [Stat(Itself)] also "lxstat";
     26 Fstat "fstat" Posix (fd: Fd, st_mode: Mode, st_size: Bytes) [Stat(Followed)] also "fxstat";
-    27 Fstatat "fstatat" Posix (dirfd: DirFd, flags: Int, st_mode: Mode, st_size: Bytes, pathname: Path) [Stat(ByFlags)] also "fxstatat";
-    28 Statx "statx" Posix (dirfd: DirFd, flags: Int, mask: Int, st_mode: Mode, st_size: Bytes, pathname: Path) [Stat(ByFlags)];
-    29 Access "access" Posix (mode: Int, pathname: Path) [Access] also "eaccess" "euidaccess";
-    30 Faccessat "faccessat" Posix (dirfd: DirFd, mode: Int, flags: Int, pathname: Path) [Access];
+    27 Fstatat "fstatat" Posix (dirfd: DirFd, flags: StatFlags, st_mode: Mode, st_size: Bytes, pathname: Path) [Stat(ByFlags)] also "fxstatat";
+    28 Statx "statx" Posix (dirfd: DirFd, flags: StatFlags, mask: Int, st_mode: Mode, st_size: Bytes, pathname: Path) [Stat(ByFlags)];
+    29 Access "access" Posix (mode: AccessMode, pathname: Path) [Access] also "eaccess" "euidaccess";
+    30 Faccessat "faccessat" Posix (dirfd: DirFd, mode: AccessMode, flags: AccessFlags, pathname: Path) [Access];
     31 Unlink "unlink" Posix (pathname: Path) [Unlink];
-    32 Unlinkat "unlinkat" Posix (dirfd: DirFd, flags: Int, pathname: Path) [Unlink];
+    32 Unlinkat "unlinkat" Posix (dirfd: DirFd, flags: UnlinkFlags, pathname: Path) [Unlink];
     33 Rename "rename" Posix (oldpath: Path, newpath: Path) [Rename];
-    34 Renameat "renameat" Posix (olddirfd: DirFd, newdirfd: DirFd, flags: Int, oldpath: Path, newpath: Path) [Rename] also "renameat2";
+    34 Renameat "renameat" Posix (olddirfd: DirFd, newdirfd: DirFd, flags: RenameFlags, oldpath: Path, newpath: Path) [Rename] also "renameat2";
     35 Link "link" Posix (oldpath: Path, newpath: Path) [Link];
-    36 Linkat "linkat" Posix (olddirfd: DirFd, newdirfd: DirFd, flags: Int, oldpath: Path, newpath: Path) [Link];
+    36 Linkat "linkat" Posix (olddirfd: DirFd, newdirfd: DirFd, flags: LinkFlags, oldpath: Path, newpath: Path) [Link];
     37 Symlink "symlink" Posix (target: Text, linkpath: Path) [Symlink];
     38 Symlinkat "symlinkat" Posix (newdirfd: DirFd, target: Text, linkpath: Path) [Symlink];
     39 Mkdir "mkdir" Posix (mode: Mode, pathname: Path) [MakeFolder];
@@ -124,7 +124,7 @@ calls! {
     49 Dup2 "dup2" Posix (oldfd: Fd, newfd: Fd) [DuplicateTo];
     50 Dup3 "dup3" Posix (oldfd: Fd, newfd: Fd, flags: OpenFlags) [DuplicateTo];
     /// Of the commands that take a `struct flock`, the list holds `l_type`, `l_whence`, `l_start`, `l_len`.
-    51 Fcntl "fcntl" Posix (fd: Fd, cmd: Int, arg: Int, lock: List) [Control];
+    51 Fcntl "fcntl" Posix (fd: Fd, cmd: FcntlCommand, arg: Int, lock: List) [Control];
     52 Chdir "chdir" Posix (path: Path) [ChangeFolder];
     53 Fchdir "fchdir" Posix (fd: Fd) [ChangeFolder];
     54 Pipe "pipe" Posix (read_fd: Fd, write_fd: Fd, flags: OpenFlags, st_ino: Int) [Pipe] also "pipe2";
@@ -134,7 +134,7 @@ calls! {
     /// An offset of -1 stands for a null pointer, as above.
     57 Sendfile "sendfile" Posix (in_fd: Fd, out_fd: Fd, offset: Offset, count: Bytes) [Transfer, Waits, MovesAtMost];
     /// An offset of -1 stands for a null pointer, as above.
-    58 Splice "splice" Posix (fd_in: Fd, fd_out: Fd, off_in: Offset, off_out: Offset, count: Bytes, flags: Int) [Transfer, Waits, MovesAtMost];
+    58 Splice "splice" Posix (fd_in: Fd, fd_out: Fd, off_in: Offset, off_out: Offset, count: Bytes, flags: SpliceFlags) [Transfer, Waits, MovesAtMost];
     59 Getdents "getdents64" Posix (fd: Fd, count: Bytes) [ReadEntries, Waits] also "getdents";
     /// Of a file, or of anything else in place of one: anonymous memory is no I/O and has no record. The result is the
     /// address.
@@ -152,8 +152,8 @@ calls! {
     69 Fwrite "fwrite" Stdio (fd: Fd, size: Int, nmemb: Int) [WriteStream, Waits];
     70 Popen "popen" Stdio (fd: Fd, command: Text, r#type: Text) [OpenProcessStream];
     71 Pclose "pclose" Stdio (fd: Fd) [CloseProcessStream];
-    72 Ioctl "ioctl" Posix (fd: Fd, request: Int) also "tcgetattr" "tcsetattr";
-    73 Flock "flock" Posix (fd: Fd, operation: Int) [Other, Waits];
+    72 Ioctl "ioctl" Posix (fd: Fd, request: IoctlRequest) also "tcgetattr" "tcsetattr";
+    73 Flock "flock" Posix (fd: Fd, operation: FlockOperation) [Other, Waits];
     /// Not a call: how much of a mapping of a file has been touched since it was made, as found out before a call that
     /// writes back or unmaps. -1 stands for unknown. The list holds three numbers for every run of pages: page number
     /// from the start of `addr`, how many, and 0 for read, 1 for written, 2 where the two cannot be told apart.
@@ -189,19 +189,19 @@ calls! {
     89 Waitpid "waitpid" Process (pid: Pid, status: Int, options: Int) [AwaitProcess] also "wait" "wait3" "wait4";
     90 Waitid "waitid" Process (idtype: Int, id: Pid, options: Int) [AwaitProcessById];
     /// Written before the call, with the flag `began`: it does not return.
-    91 Exit "_exit" Process (status: Int) also "_Exit";
+    91 Exit "_exit" Process (status: Int) [Exit] also "_Exit";
     92 System "system" Process (command: Text) [RunCommand];
     93 PthreadCreate "pthread_create" Process (thread: Handle) [CreateThread, ReturnsError] also "thrd_create";
     94 PthreadJoin "pthread_join" Process (thread: Handle) [JoinThread, ReturnsError] also "pthread_clockjoin_np" "pthread_timedjoin_np" "pthread_tryjoin_np" "thrd_join";
     95 PthreadDetach "pthread_detach" Process (thread: Handle) also "thrd_detach";
-    96 Send "send" Socket (fd: Fd, count: Bytes, flags: Int) [Other, Waits, MovesAtMost];
-    97 Recv "recv" Socket (fd: Fd, count: Bytes, flags: Int) [Other, Waits, MovesAtMost];
-    98 Sendto "sendto" Socket (fd: Fd, count: Bytes, flags: Int, dest_addr: Text) [Other, Waits, MovesAtMost];
-    99 Recvfrom "recvfrom" Socket (fd: Fd, count: Bytes, flags: Int, src_addr: Text) [Other, Waits, MovesAtMost];
+    96 Send "send" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [Other, Waits, MovesAtMost];
+    97 Recv "recv" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [Other, Waits, MovesAtMost];
+    98 Sendto "sendto" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text) [Other, Waits, MovesAtMost];
+    99 Recvfrom "recvfrom" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text) [Other, Waits, MovesAtMost];
     /// The list holds the descriptors that go with the message (`SCM_RIGHTS`).
-    100 Sendmsg "sendmsg" Socket (fd: Fd, count: Bytes, flags: Int, dest_addr: Text, fds: List) [Other, Waits, MovesAtMost];
+    100 Sendmsg "sendmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text, fds: List) [Other, Waits, MovesAtMost];
     /// As above; each descriptor that came has an `inherited-fd` record behind this one.
-    101 Recvmsg "recvmsg" Socket (fd: Fd, count: Bytes, flags: Int, src_addr: Text, fds: List) [Other, Waits, MovesAtMost];
+    101 Recvmsg "recvmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text, fds: List) [Other, Waits, MovesAtMost];
     /// The list holds a pair for every ready descriptor: `fd`, `revents`. A timeout of -1 is none. The result tells how
     /// many were ready when there are more than a list has room for; the same holds for the two calls below.
     102 Poll "poll" Socket (nfds: Int, timeout: Nanos, ready: List) [AwaitReadiness] also "ppoll";
@@ -209,7 +209,7 @@ calls! {
     103 EpollWait "epoll_wait" Socket (epfd: Fd, maxevents: Int, timeout: Nanos, ready: List) [AwaitReadiness, Waits] also "epoll_pwait" "epoll_pwait2";
     /// The list holds a pair for every ready descriptor: `fd`, and 1 to read, 2 to write, 4 exceptional.
     104 Select "select" Socket (nfds: Int, timeout: Nanos, ready: List) [AwaitReadiness] also "pselect";
-    105 EpollCtl "epoll_ctl" Socket (epfd: Fd, op: Int, fd: Fd, events: Int, data: Handle);
+    105 EpollCtl "epoll_ctl" Socket (epfd: Fd, op: EpollOperation, fd: Fd, events: EpollEvents, data: Handle);
     106 MutexLock "pthread_mutex_lock" Sync (mutex: Handle) also "mtx_lock";
     107 MutexUnlock "pthread_mutex_unlock" Sync (mutex: Handle) also "mtx_unlock";
     108 CondWait "pthread_cond_wait" Sync (cond: Handle, mutex: Handle) also "cnd_wait";
@@ -232,7 +232,7 @@ calls! {
     124 MutexTimedlock "pthread_mutex_timedlock" Sync (mutex: Handle, abstime: Nanos) also "mtx_timedlock" "pthread_mutex_clocklock";
     125 SemTimedwait "sem_timedwait" Sync (sem: Handle, abstime: Nanos) also "sem_clockwait";
     /// A system call made by number that is not in this table.
-    126 Syscall "syscall" Posix (number: Int);
+    126 Syscall "syscall" Posix (number: Int) [Unknown];
 
     128 MpiInit "MPI_Init" Mpi (rank: Rank, size: Int, required: Int, library: Text) [Mpi(Init)];
     129 MpiInitThread "MPI_Init_thread" Mpi (rank: Rank, size: Int, required: Int, library: Text) [Mpi(Init)];
@@ -314,33 +314,33 @@ calls! {
     223 MpiCommFree "MPI_Comm_free" Mpi (comm: Comm) [Mpi(FreeCommunicator)];
     224 MpiCommDisconnect "MPI_Comm_disconnect" Mpi (comm: Comm) [Mpi(FreeCommunicator)];
 
-    256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: Int) [Tee, Waits, MovesResult];
-    257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: Int) [Other, Waits, MovesResult];
+    256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: SpliceFlags) [Tee, Waits, MovesResult];
+    257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: SpliceFlags) [Other, Waits, MovesResult];
     258 Openat2 "openat2" Posix (dirfd: DirFd, flags: OpenFlags, mode: Mode, resolve: Int, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path) [Open];
-    259 MemfdCreate "memfd_create" Posix (flags: Int, st_ino: Int, name: Text) [OpenMemory];
-    260 PosixFadvise "posix_fadvise" Posix (fd: Fd, offset: Offset, len: Bytes, advice: Int) [Advise, ReturnsError];
+    259 MemfdCreate "memfd_create" Posix (flags: MemfdFlags, st_ino: Int, name: Text) [OpenMemory];
+    260 PosixFadvise "posix_fadvise" Posix (fd: Fd, offset: Offset, len: Bytes, advice: FileAdvice) [Advise, ReturnsError];
     261 Readahead "readahead" Posix (fd: Fd, offset: Offset, count: Bytes) [ReadAhead];
     262 Statfs "statfs" Posix (path: Path) [StatFileSystem] also "statvfs";
     263 Fstatfs "fstatfs" Posix (fd: Fd) [StatFileSystem] also "fstatvfs";
     264 Chmod "chmod" Posix (mode: Mode, pathname: Path) [SetMode(Followed)];
     265 Fchmod "fchmod" Posix (fd: Fd, mode: Mode) [SetMode(Followed)];
-    266 Fchmodat "fchmodat" Posix (dirfd: DirFd, mode: Mode, flags: Int, pathname: Path) [SetMode(ByFlags)] also "lchmod";
+    266 Fchmodat "fchmodat" Posix (dirfd: DirFd, mode: Mode, flags: PathFlags, pathname: Path) [SetMode(ByFlags)] also "lchmod";
     267 Chown "chown" Posix (owner: Int, group: Int, pathname: Path) [SetOwner(Followed)];
     268 Lchown "lchown" Posix (owner: Int, group: Int, pathname: Path) [SetOwner(Itself)];
     269 Fchown "fchown" Posix (fd: Fd, owner: Int, group: Int) [SetOwner(Followed)];
-    270 Fchownat "fchownat" Posix (dirfd: DirFd, owner: Int, group: Int, flags: Int, pathname: Path) [SetOwner(ByFlags)];
-    271 Utimensat "utimensat" Posix (dirfd: DirFd, flags: Int, pathname: Path) [SetTimes(ByFlags)] also "futimesat" "lutimes" "utime" "utimes";
+    270 Fchownat "fchownat" Posix (dirfd: DirFd, owner: Int, group: Int, flags: PathFlags, pathname: Path) [SetOwner(ByFlags)];
+    271 Utimensat "utimensat" Posix (dirfd: DirFd, flags: PathFlags, pathname: Path) [SetTimes(ByFlags)] also "futimesat" "lutimes" "utime" "utimes";
     272 Futimens "futimens" Posix (fd: Fd) [SetTimes(Followed)] also "futimes";
     273 Mknod "mknod" Posix (mode: Mode, dev: Int, pathname: Path) [MakeNode] also "mkfifo" "xmknod";
     274 Mknodat "mknodat" Posix (dirfd: DirFd, mode: Mode, dev: Int, pathname: Path) [MakeNode] also "mkfifoat" "xmknodat";
     275 Chroot "chroot" Posix (path: Path);
-    276 Lockf "lockf" Posix (fd: Fd, cmd: Int, len: Offset) [Other, Waits];
+    276 Lockf "lockf" Posix (fd: Fd, cmd: LockfCommand, len: Offset) [Other, Waits];
     280 Getxattr "getxattr" Posix (size: Bytes, path: Path, name: Text) [GetAttribute(Followed)];
     281 Lgetxattr "lgetxattr" Posix (size: Bytes, path: Path, name: Text) [GetAttribute(Itself)];
     282 Fgetxattr "fgetxattr" Posix (fd: Fd, size: Bytes, name: Text) [GetAttribute(Followed)];
-    283 Setxattr "setxattr" Posix (size: Bytes, flags: Int, path: Path, name: Text) [SetAttribute(Followed)];
-    284 Lsetxattr "lsetxattr" Posix (size: Bytes, flags: Int, path: Path, name: Text) [SetAttribute(Itself)];
-    285 Fsetxattr "fsetxattr" Posix (fd: Fd, size: Bytes, flags: Int, name: Text) [SetAttribute(Followed)];
+    283 Setxattr "setxattr" Posix (size: Bytes, flags: AttributeFlags, path: Path, name: Text) [SetAttribute(Followed)];
+    284 Lsetxattr "lsetxattr" Posix (size: Bytes, flags: AttributeFlags, path: Path, name: Text) [SetAttribute(Itself)];
+    285 Fsetxattr "fsetxattr" Posix (fd: Fd, size: Bytes, flags: AttributeFlags, name: Text) [SetAttribute(Followed)];
     286 Listxattr "listxattr" Posix (size: Bytes, path: Path) [ListAttributes(Followed)];
     287 Llistxattr "llistxattr" Posix (size: Bytes, path: Path) [ListAttributes(Itself)];
     288 Flistxattr "flistxattr" Posix (fd: Fd, size: Bytes) [ListAttributes(Followed)];
@@ -388,35 +388,35 @@ calls! {
     334 Cqe "cqe" Aio (ring_fd: Fd, res: Int, flags: Int, user_data: Handle) [Other, Note];
 
     /// `count` is what was sent: the bytes of as many messages as the result tells.
-    340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: Int) [Other, Waits, MovesAll];
+    340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [Other, Waits, MovesAll];
     /// As above; each descriptor that came has an `inherited-fd` record behind this one.
-    341 Recvmmsg "recvmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: Int) [Other, Waits, MovesAll];
-    342 Socket "socket" Socket (domain: Int, r#type: Int, protocol: Int, st_ino: Int) [OpenSocket];
-    343 Socketpair "socketpair" Socket (first: Fd, second: Fd, domain: Int, r#type: Int, protocol: Int, first_ino: Int, second_ino: Int) [OpenSocketPair];
+    341 Recvmmsg "recvmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [Other, Waits, MovesAll];
+    342 Socket "socket" Socket (domain: AddressFamily, r#type: SocketType, protocol: Int, st_ino: Int) [OpenSocket];
+    343 Socketpair "socketpair" Socket (first: Fd, second: Fd, domain: AddressFamily, r#type: SocketType, protocol: Int, first_ino: Int, second_ino: Int) [OpenSocketPair];
     /// Addresses are written `inet:127.0.0.1:80`, `inet6:[::1]:80`, `unix:/path`, `unix:@abstract`, `unix:` (unnamed),
     /// `family:16` (any other), and are empty where there is none. This one is as it turned out: the kernel may have
     /// chosen the port.
     344 Bind "bind" Socket (fd: Fd, addr: Text) [BindSocket];
     345 Listen "listen" Socket (fd: Fd, backlog: Int);
     /// `pid` is the peer's, of a Unix socket.
-    346 Accept "accept" Socket (fd: Fd, flags: Int, st_ino: Int, pid: Pid, local: Text, peer: Text) [Accept] also "accept4";
+    346 Accept "accept" Socket (fd: Fd, flags: AcceptFlags, st_ino: Int, pid: Pid, local: Text, peer: Text) [Accept] also "accept4";
     /// `local` is empty where the call came to nothing.
     347 Connect "connect" Socket (fd: Fd, local: Text, addr: Text) [Connect, Waits];
-    348 Shutdown "shutdown" Socket (fd: Fd, how: Int);
-    349 Setsockopt "setsockopt" Socket (fd: Fd, level: Int, optname: Int, optlen: Bytes);
-    350 Getsockopt "getsockopt" Socket (fd: Fd, level: Int, optname: Int);
+    348 Shutdown "shutdown" Socket (fd: Fd, how: ShutdownHow);
+    349 Setsockopt "setsockopt" Socket (fd: Fd, level: SocketLevel, optname: Int, optlen: Bytes);
+    350 Getsockopt "getsockopt" Socket (fd: Fd, level: SocketLevel, optname: Int);
     351 Getsockname "getsockname" Socket (fd: Fd, addr: Text) [TellLocalAddress];
     352 Getpeername "getpeername" Socket (fd: Fd, addr: Text) [TellPeerAddress];
-    360 EpollCreate "epoll_create" Socket (flags: Int) [OpenAnonymous] also "epoll_create1";
-    361 Eventfd "eventfd" Socket (initval: Int, flags: Int) [OpenAnonymous];
-    362 Signalfd "signalfd" Socket (fd: Fd, mask: Handle, flags: Int) [OpenAnonymous];
-    363 TimerfdCreate "timerfd_create" Time (clockid: Int, flags: Int) [OpenAnonymous];
-    364 TimerfdSettime "timerfd_settime" Time (fd: Fd, flags: Int, value: Nanos, interval: Nanos);
+    360 EpollCreate "epoll_create" Socket (flags: EpollFlags) [OpenAnonymous] also "epoll_create1";
+    361 Eventfd "eventfd" Socket (initval: Int, flags: EventfdFlags) [OpenAnonymous];
+    362 Signalfd "signalfd" Socket (fd: Fd, mask: Handle, flags: SignalfdFlags) [OpenAnonymous];
+    363 TimerfdCreate "timerfd_create" Time (clockid: Int, flags: TimerfdFlags) [OpenAnonymous];
+    364 TimerfdSettime "timerfd_settime" Time (fd: Fd, flags: TimerfdSetFlags, value: Nanos, interval: Nanos);
     365 TimerfdGettime "timerfd_gettime" Time (fd: Fd);
-    366 InotifyInit "inotify_init" Posix (flags: Int) [OpenAnonymous] also "inotify_init1";
-    367 InotifyAddWatch "inotify_add_watch" Posix (fd: Fd, mask: Int, pathname: Path);
+    366 InotifyInit "inotify_init" Posix (flags: InotifyFlags) [OpenAnonymous] also "inotify_init1";
+    367 InotifyAddWatch "inotify_add_watch" Posix (fd: Fd, mask: InotifyMask, pathname: Path);
     368 InotifyRmWatch "inotify_rm_watch" Posix (fd: Fd, wd: Int);
-    369 PidfdOpen "pidfd_open" Process (pid: Pid, flags: Int) [OpenAnonymous];
+    369 PidfdOpen "pidfd_open" Process (pid: Pid, flags: PidfdFlags) [OpenAnonymous];
     /// What the descriptor is that was taken stands in an `inherited-fd` record behind this one.
     370 PidfdGetfd "pidfd_getfd" Process (pidfd: Fd, targetfd: Int, flags: Int);
     371 PidfdSendSignal "pidfd_send_signal" Sync (pidfd: Fd, sig: Int);
@@ -441,7 +441,7 @@ calls! {
     396 SemClose "sem_close" Sync (sem: Handle);
     397 SemUnlink "sem_unlink" Sync (name: Text);
     /// `handler` is 0 for the default action, 1 to ignore the signal, 2 for a function, -1 when it was only asked for.
-    410 Sigaction "sigaction" Sync (signum: Int, handler: Int, flags: Int) also "bsd_signal" "sigignore" "signal" "sigset" "sigvec" "ssignal" "sysv_signal";
+    410 Sigaction "sigaction" Sync (signum: Int, handler: Int, flags: Int) [SetAction] also "bsd_signal" "sigignore" "signal" "sigset" "sigvec" "ssignal" "sysv_signal";
     411 Kill "kill" Sync (pid: Pid, sig: Int) also "killpg" "tgkill";
     412 PthreadKill "pthread_kill" Sync (thread: Handle, sig: Int) also "pthread_sigqueue";
     413 Raise "raise" Sync (sig: Int) also "abort" "gsignal";
@@ -457,5 +457,5 @@ calls! {
     422 TimerDelete "timer_delete" Time (timerid: Handle);
     430 Clone "clone" Process (flags: Handle) [Clone];
     /// Not a call: which program the child of the `vfork` before has called `execve` for, in its parent's memory.
-    431 ChildExecve "child-execve" Process (pid: Pid, pathname: Path) [Other, Note];
+    431 ChildExecve "child-execve" Process (pid: Pid, pathname: Path) [ChildExec, Note];
 }

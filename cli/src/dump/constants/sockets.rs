@@ -1,12 +1,12 @@
 //! Constants of sockets, of waiting for descriptors, and of descriptors that tell of events.
 
 use super::Names::{self, Bits, Counted, Valued};
-use syn_trace::calls::Call;
+use syn_trace::calls::Kind;
 
 /// As [`super::of`].
-pub fn of(call: Call, name: &str) -> Option<Names> {
-    Some(match (call, name) {
-        (Call::Socket | Call::Socketpair, "domain") => Valued(&[
+pub fn of(kind: Kind) -> Option<Names> {
+    Some(match kind {
+        Kind::AddressFamily => Valued(&[
             (0, "AF_UNSPEC"),
             (1, "AF_UNIX"),
             (2, "AF_INET"),
@@ -16,7 +16,7 @@ pub fn of(call: Call, name: &str) -> Option<Names> {
             (38, "AF_ALG"),
             (40, "AF_VSOCK"),
         ]),
-        (Call::Socket | Call::Socketpair, "type") => Bits(&[
+        Kind::SocketType => Bits(&[
             // Those that include the bit of another come first.
             (5, "SOCK_SEQPACKET"),
             (3, "SOCK_RAW"),
@@ -25,38 +25,28 @@ pub fn of(call: Call, name: &str) -> Option<Names> {
             (0o4000, "SOCK_NONBLOCK"),
             (0o2000000, "SOCK_CLOEXEC"),
         ]),
-        (Call::Accept, "flags") => Bits(&[(0o4000, "SOCK_NONBLOCK"), (0o2000000, "SOCK_CLOEXEC")]),
-        (Call::Shutdown, "how") => Counted(&["SHUT_RD", "SHUT_WR", "SHUT_RDWR"]),
-        (Call::Setsockopt | Call::Getsockopt, "level") => Valued(&[
+        Kind::AcceptFlags => Bits(&[(0o4000, "SOCK_NONBLOCK"), (0o2000000, "SOCK_CLOEXEC")]),
+        Kind::ShutdownHow => Counted(&["SHUT_RD", "SHUT_WR", "SHUT_RDWR"]),
+        Kind::SocketLevel => Valued(&[
             (0, "IPPROTO_IP"),
             (1, "SOL_SOCKET"),
             (6, "IPPROTO_TCP"),
             (17, "IPPROTO_UDP"),
             (41, "IPPROTO_IPV6"),
         ]),
-        (
-            Call::Send
-            | Call::Sendto
-            | Call::Sendmsg
-            | Call::Sendmmsg
-            | Call::Recv
-            | Call::Recvfrom
-            | Call::Recvmsg
-            | Call::Recvmmsg,
-            "flags",
-        ) => Bits(MESSAGE),
-        (Call::EpollCtl, "op") => Valued(&[(1, "EPOLL_CTL_ADD"), (2, "EPOLL_CTL_DEL"), (3, "EPOLL_CTL_MOD")]),
-        (Call::EpollCtl, "events") => Bits(EPOLL),
-        (Call::EpollCreate, "flags") => Bits(&[(0o2000000, "EPOLL_CLOEXEC")]),
-        (Call::Eventfd, "flags") => {
+        Kind::MessageFlags => Bits(MESSAGE),
+        Kind::EpollOperation => Valued(&[(1, "EPOLL_CTL_ADD"), (2, "EPOLL_CTL_DEL"), (3, "EPOLL_CTL_MOD")]),
+        Kind::EpollEvents => Bits(EPOLL),
+        Kind::EpollFlags => Bits(&[(0o2000000, "EPOLL_CLOEXEC")]),
+        Kind::EventfdFlags => {
             Bits(&[(1, "EFD_SEMAPHORE"), (0o4000, "EFD_NONBLOCK"), (0o2000000, "EFD_CLOEXEC")])
         }
-        (Call::Signalfd, "flags") => Bits(&[(0o4000, "SFD_NONBLOCK"), (0o2000000, "SFD_CLOEXEC")]),
-        (Call::TimerfdCreate, "flags") => Bits(&[(0o4000, "TFD_NONBLOCK"), (0o2000000, "TFD_CLOEXEC")]),
-        (Call::TimerfdSettime, "flags") => Bits(&[(1, "TFD_TIMER_ABSTIME"), (2, "TFD_TIMER_CANCEL_ON_SET")]),
-        (Call::InotifyInit, "flags") => Bits(&[(0o4000, "IN_NONBLOCK"), (0o2000000, "IN_CLOEXEC")]),
-        (Call::InotifyAddWatch, "mask") => Bits(INOTIFY),
-        (Call::PidfdOpen, "flags") => Bits(&[(0o4000, "PIDFD_NONBLOCK")]),
+        Kind::SignalfdFlags => Bits(&[(0o4000, "SFD_NONBLOCK"), (0o2000000, "SFD_CLOEXEC")]),
+        Kind::TimerfdFlags => Bits(&[(0o4000, "TFD_NONBLOCK"), (0o2000000, "TFD_CLOEXEC")]),
+        Kind::TimerfdSetFlags => Bits(&[(1, "TFD_TIMER_ABSTIME"), (2, "TFD_TIMER_CANCEL_ON_SET")]),
+        Kind::InotifyFlags => Bits(&[(0o4000, "IN_NONBLOCK"), (0o2000000, "IN_CLOEXEC")]),
+        Kind::InotifyMask => Bits(INOTIFY),
+        Kind::PidfdFlags => Bits(&[(0o4000, "PIDFD_NONBLOCK")]),
         _ => return None,
     })
 }
@@ -115,20 +105,20 @@ const INOTIFY: &[(i64, &str)] = &[
 #[cfg(test)]
 mod tests {
     use super::super::super::symbols::Symbol;
-    use syn_trace::calls::{Call, Kind};
+    use syn_trace::calls::Kind;
 
     #[test]
     fn sockets_are_written_as_in_their_manual_pages() {
-        let show = |call, name, value| Symbol { call, name, kind: Kind::Int, value }.to_string();
-        assert_eq!(show(Call::Socket, "domain", 10), "AF_INET6");
-        assert_eq!(show(Call::Socket, "type", 0o2000001), "SOCK_STREAM|SOCK_CLOEXEC");
-        assert_eq!(show(Call::Socket, "type", 0o4005), "SOCK_SEQPACKET|SOCK_NONBLOCK");
-        assert_eq!(show(Call::Socketpair, "type", 2), "SOCK_DGRAM");
-        assert_eq!(show(Call::Recv, "flags", 0x102), "MSG_PEEK|MSG_WAITALL");
-        assert_eq!(show(Call::Send, "flags", 0), "0");
-        assert_eq!(show(Call::Shutdown, "how", 2), "SHUT_RDWR");
-        assert_eq!(show(Call::EpollCtl, "op", 3), "EPOLL_CTL_MOD");
-        assert_eq!(show(Call::EpollCtl, "events", 0x8000_0005), "EPOLLIN|EPOLLOUT|EPOLLET");
-        assert_eq!(show(Call::InotifyAddWatch, "mask", 0x300), "IN_CREATE|IN_DELETE");
+        let show = |kind, value| Symbol { kind, value }.to_string();
+        assert_eq!(show(Kind::AddressFamily, 10), "AF_INET6");
+        assert_eq!(show(Kind::SocketType, 0o2000001), "SOCK_STREAM|SOCK_CLOEXEC");
+        assert_eq!(show(Kind::SocketType, 0o4005), "SOCK_SEQPACKET|SOCK_NONBLOCK");
+        assert_eq!(show(Kind::SocketType, 2), "SOCK_DGRAM");
+        assert_eq!(show(Kind::MessageFlags, 0x102), "MSG_PEEK|MSG_WAITALL");
+        assert_eq!(show(Kind::MessageFlags, 0), "0");
+        assert_eq!(show(Kind::ShutdownHow, 2), "SHUT_RDWR");
+        assert_eq!(show(Kind::EpollOperation, 3), "EPOLL_CTL_MOD");
+        assert_eq!(show(Kind::EpollEvents, 0x8000_0005), "EPOLLIN|EPOLLOUT|EPOLLET");
+        assert_eq!(show(Kind::InotifyMask, 0x300), "IN_CREATE|IN_DELETE");
     }
 }
