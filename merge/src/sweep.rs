@@ -145,7 +145,7 @@ pub fn sweep(
     for (thread, trace) in run.threads.iter().enumerate() {
         let mut events = match measuring {
             Measuring::No => Timed::Plain(trace.events()),
-            Measuring::Yes => Timed::Measured(Box::new(trace.measured())),
+            Measuring::Yes => Timed::Measured(Box::new(trace.measured_among(run.threads.len()))),
         };
         let first = events.next();
         if let Some((event, _)) = &first {

@@ -268,3 +268,28 @@ fn costs_that_cannot_be_take_all_and_no_more() {
     let (found, ..) = measure(read(read(craft, 1_000, 100), 5_000, 10));
     assert_eq!((found[1].before.wall_ns, found[1].before.recording_ns), (0, 3_900));
 }
+
+/// Of one of many threads fewer events wait for a reading. What a host took (2 ms of the 100 at the start) is then put
+/// elsewhere or left open; the sum stays what the clock said.
+#[test]
+fn one_of_many_threads_holds_back_less() {
+    let mut craft = read(Craft::new(1, 1), 100_000_000, 1_000);
+    for number in 1..2_000 {
+        craft = read(craft, 100_000_000 + number * 2_000, 1_000);
+    }
+    let end_ns = 100_000_000 + 2_000 * 2_000;
+    let craft = read(craft.cpu(Some(end_ns - 2_000_000), None), end_ns, 1_000);
+    let folder = tempfile::tempdir().unwrap();
+    craft.write(folder.path()).unwrap();
+    let run = Run::open(folder.path()).unwrap();
+    let cpu_of = |threads: usize| {
+        let mut events = run.threads[0].measured_among(threads);
+        let measured: Vec<Measured> = events.by_ref().map(|(_, measured)| measured).collect();
+        let sum: u64 = measured.iter().map(|measured| measured.before.cpu_ns + measured.call.cpu_ns).sum();
+        (measured.len(), measured[0].before.cpu_ns, sum as i64 - events.residual_ns())
+    };
+    let (count, first, sum) = cpu_of(1);
+    // The gap in front of the reading, 1 µs, is taken to have been without the processor first.
+    assert_eq!((count, first), (2_001, 98_001_000), "it waited for the reading");
+    assert_eq!(cpu_of(1 << 20), (count, 100_000_000, sum), "it was handed out before");
+}

@@ -22,8 +22,11 @@ const GRAIN_NS: u64 = 64_000;
 /// Segments at least this long wait for the next reading even if they kept the processor: what a host takes, it takes for
 /// a scheduler's slice.
 const STOLEN_FROM_NS: u64 = 20_000;
-/// Events that are held back until a reading tells of them. What lost its processor does not wait for so long.
+/// Events of a thread that are held back until a reading tells of them. What lost its processor does not wait for so long.
 const MOST_HELD: usize = 1 << 13;
+/// The same of all threads that are gone through together, and for each of them however many they are.
+const MOST_HELD_TOGETHER: usize = 1 << 18;
+const LEAST_HELD: usize = 1 << 8;
 
 /// A piece of a thread's time. `wall_ns` = `cpu_ns` + `waited_ns` + `unmeasured_ns` + what it was preempted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +73,7 @@ pub struct MeasuredEvents<'a> {
     thread: &'a Thread,
     events: Events<'a>,
     held: VecDeque<(Event<'a>, Measured)>,
+    most_held: usize,
     /// How many events have been handed out.
     handed: usize,
     /// Where the segments are whose CPU time the next reading tells.
@@ -114,12 +118,18 @@ struct Seen {
 impl Thread {
     /// The events in the order in which their calls returned, with what each took.
     pub fn measured(&self) -> MeasuredEvents<'_> {
+        self.measured_among(1)
+    }
+
+    /// The same, for one of so many threads whose events are gone through together: it holds back fewer of them.
+    pub fn measured_among(&self, threads: usize) -> MeasuredEvents<'_> {
         let capabilities = self.trace.header().capabilities.load(Ordering::Relaxed);
         let started_ns = self.clock.start_ns.max(0.0) as u64;
         MeasuredEvents {
             thread: self,
             events: self.events(),
             held: VecDeque::new(),
+            most_held: (MOST_HELD_TOGETHER / threads.max(1)).clamp(LEAST_HELD, MOST_HELD),
             handed: 0,
             unread: Vec::new(),
             unread_ns: 0,
@@ -401,7 +411,7 @@ impl<'a> MeasuredEvents<'a> {
             }
         }
         // Readings come soon behind what they tell of.
-        while !self.is_over && self.awaits_reading() && self.held.len() < MOST_HELD {
+        while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held {
             match self.events.next() {
                 None => self.finish(),
                 Some(event) => self.hold(event),
