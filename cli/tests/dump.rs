@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use support::{Folder, json_on, on, rank, syn, whole_run};
 use syn_trace::Call;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 
 fn events() -> Vec<Value> {
     json_on("dump", whole_run().path()).code(0).json()
@@ -105,8 +105,8 @@ fn a_damaged_trace_is_printed_up_to_the_damage() {
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let folder = Folder::new();
-    let many =
-        (0..50_000).fold(Craft::new(1, 1), |craft, at| craft.call(Call::Sync, at * 10, 5, 0, &[], &[], &[]));
+    let many = (0..50_000)
+        .fold(TraceBuilder::new(1, 1), |builder, at| builder.call(Call::Sync, at * 10, 5, 0, &[], &[], &[]));
     folder.add(&many);
     let mut child = syn()
         .args(["dump".as_ref(), folder.path().as_os_str()])

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use support::{Folder, json_on, launcher, on, rank, whole_run};
 use syn_trace::header::VERSION;
 use syn_trace::record::BEGAN;
-use syn_trace::{Call, craft::Craft};
+use syn_trace::{Call, builder::TraceBuilder};
 
 #[test]
 fn a_whole_run_is_complete() {
@@ -38,9 +38,9 @@ fn times_of_any_length_have_a_sum() {
     const LONG_NS: u64 = 8_000_000_000_000_000_000;
     let folder = Folder::new();
     for pid in [100, 101] {
-        let craft = Craft::new(pid, pid).process_start("/bin/app", "/", "app");
-        let craft = craft.cpu(Some(LONG_NS), Some(LONG_NS));
-        folder.add(&craft.call(Call::Sync, LONG_NS, LONG_NS, 0, &[], &[], &[]));
+        let builder = TraceBuilder::new(pid, pid).process_start("/bin/app", "/", "app");
+        let builder = builder.cpu(Some(LONG_NS), Some(LONG_NS));
+        folder.add(&builder.call(Call::Sync, LONG_NS, LONG_NS, 0, &[], &[], &[]));
     }
     let info = &json_on("info", folder.path()).json()[0];
     for part in ["work_s", "calls_s"] {
@@ -63,7 +63,7 @@ fn the_screen_names_what_ran() {
 }
 
 /// The entry of `not_entered` for a run of these threads.
-fn not_entered(threads: &[Craft]) -> Vec<Value> {
+fn not_entered(threads: &[TraceBuilder]) -> Vec<Value> {
     let folder = Folder::new();
     threads.iter().for_each(|thread| drop(folder.add(thread)));
     let info = json_on("info", folder.path()).code(3).json().remove(0);
@@ -81,8 +81,8 @@ fn a_process_that_left_no_trace_is_named() {
 
 #[test]
 fn whoever_is_waited_for_must_have_a_trace() {
-    let start = || Craft::new(50, 50).process_start("/bin/a", "/", "a");
-    let wait = |thread: Craft, at| thread.call(Call::Waitpid, at, 5, 51, &[-1, 0, 0], &[], &[]);
+    let start = || TraceBuilder::new(50, 50).process_start("/bin/a", "/", "a");
+    let wait = |thread: TraceBuilder, at| thread.call(Call::Waitpid, at, 5, 51, &[-1, 0, 0], &[], &[]);
     let forked = start().call(Call::Fork, 10, 5, 51, &[], &[], &[]);
     let missing = not_entered(&[wait(forked, 20)]);
     assert_eq!(missing.len(), 1, "named once: {missing:?}");
@@ -99,16 +99,17 @@ fn a_missing_rank_is_named() {
 
 #[test]
 fn execve_needs_a_successor_only_when_it_succeeded() {
-    let start = || Craft::new(50, 50).process_start("/bin/a", "/", "a");
-    let exec =
-        |thread: Craft, at| thread.flags(BEGAN).call(Call::Execve, at, 0, 0, &[], &[b"/opt/static"], &[]);
+    let start = || TraceBuilder::new(50, 50).process_start("/bin/a", "/", "a");
+    let exec = |thread: TraceBuilder, at| {
+        thread.flags(BEGAN).call(Call::Execve, at, 0, 0, &[], &[b"/opt/static"], &[])
+    };
     let missing = not_entered(&[exec(start(), 10)]);
     assert_eq!((&missing[0]["call"], &missing[0]["pid"]), (&json!("execve"), &json!(50)));
     assert_eq!(missing[0]["program"], "/opt/static");
 
     let folder = Folder::new();
     folder.add(&exec(start(), 10));
-    folder.add(&Craft::new(50, 50).image(20).process_start("/opt/static", "/", "b"));
+    folder.add(&TraceBuilder::new(50, 50).image(20).process_start("/opt/static", "/", "b"));
     json_on("info", folder.path()).code(0);
 
     let folder = Folder::new();
@@ -118,10 +119,13 @@ fn execve_needs_a_successor_only_when_it_succeeded() {
 
 #[test]
 fn every_shell_of_system_must_have_a_trace() {
-    let start = || Craft::new(50, 50).process_start("/bin/a", "/", "a");
-    let system = |thread: Craft, at| thread.call(Call::System, at, 5, 0, &[], &[b"gzip x"], &[]);
+    let start = || TraceBuilder::new(50, 50).process_start("/bin/a", "/", "a");
+    let system = |thread: TraceBuilder, at| thread.call(Call::System, at, 5, 0, &[], &[b"gzip x"], &[]);
     let shell = |pid| {
-        Craft::new(pid, pid).image(12).header(|header| header.ppid = 50).process_start("/bin/sh", "/", "sh")
+        TraceBuilder::new(pid, pid)
+            .image(12)
+            .header(|header| header.ppid = 50)
+            .process_start("/bin/sh", "/", "sh")
     };
     let two = || system(system(start(), 10), 30);
     assert_eq!(not_entered(&[two(), shell(51)]).len(), 1);
@@ -131,7 +135,7 @@ fn every_shell_of_system_must_have_a_trace() {
 }
 
 /// The reasons in `unobserved` for a run of one thread.
-fn unobserved(thread: &Craft) -> Vec<String> {
+fn unobserved(thread: &TraceBuilder) -> Vec<String> {
     let folder = Folder::new();
     folder.add(thread);
     let info = &json_on("info", folder.path()).code(3).json()[0];
@@ -142,7 +146,7 @@ fn unobserved(thread: &Craft) -> Vec<String> {
 
 #[test]
 fn what_could_not_be_seen_is_listed_with_its_reason() {
-    let start = || Craft::new(50, 50).process_start("/bin/a", "/", "a");
+    let start = || TraceBuilder::new(50, 50).process_start("/bin/a", "/", "a");
     let noted = unobserved(&start().call(Call::Unobserved, 10, 0, 0, &[], &[b"io_uring"], &[]));
     assert_eq!(noted, ["io_uring"]);
     let dropped = unobserved(&start().header(|header| *header.dropped.get_mut() = 7));
@@ -160,7 +164,8 @@ fn what_is_alike_is_told_once() {
     let line = "process 203 (posix_spawn by process 100) and others (600 times): /bin/app";
     assert!(alone.contains(line), "{alone}");
     for pid in 201..801 {
-        let start = Craft::new(pid, pid).header(|header| header.ppid = 100).process_start("/bin/a", "/", "a");
+        let start =
+            TraceBuilder::new(pid, pid).header(|header| header.ppid = 100).process_start("/bin/a", "/", "a");
         folder.add(&start.call(Call::Unobserved, 10, 0, 0, &[], &[b"io_uring"], &[]));
     }
     let all = on("info", folder.path()).code(3).out;
@@ -179,7 +184,7 @@ fn a_plan_of_a_run_that_was_not_wholly_seen_says_so() {
     let plan = folder.path().join("app.syn");
     let run = folder.path().join("run");
     std::fs::create_dir(&run).unwrap();
-    let start = Craft::new(50, 50).process_start("/bin/a", "/", "a");
+    let start = TraceBuilder::new(50, 50).process_start("/bin/a", "/", "a");
     start.call(Call::Unobserved, 10, 0, 0, &[], &[b"io_uring"], &[]).write(&run).unwrap();
     let merged = support::run(["merge", run.to_str().unwrap(), "-o", plan.to_str().unwrap()]);
     assert!(merged.code(0).out.contains("not observed: io_uring (1 times)"));
@@ -190,6 +195,6 @@ fn a_plan_of_a_run_that_was_not_wholly_seen_says_so() {
 #[test]
 fn a_single_trace_can_be_looked_into() {
     let folder = Folder::new();
-    let file = folder.add(&Craft::new(50, 50).process_start("/bin/a", "/", "a b c"));
+    let file = folder.add(&TraceBuilder::new(50, 50).process_start("/bin/a", "/", "a b c"));
     assert_eq!(json_on("info", &file).code(0).json()[0]["command"], "a b c");
 }

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::header::HEADER_BYTES;
 use syn_trace::pack::{self, MAX_RATIO, Packer, Times};
 
@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
             assert!(bytes <= packed.len() as u64 * MAX_RATIO);
         }
     }
-    let header = &Craft::new(7, 7).bytes()[..HEADER_BYTES];
+    let header = &TraceBuilder::new(7, 7).bytes()[..HEADER_BYTES];
     let traces = [header.to_vec(), [header, data].concat()];
     for times in [Times::Exact, Times::Rounded] {
         if let Some(packed) = packed(&traces, times) {

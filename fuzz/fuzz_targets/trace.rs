@@ -6,7 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use std::io::Write;
 use syn_trace::Run;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::descriptors::Descriptors;
 use syn_trace::header::HEADER_BYTES;
 
@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((&how, data)) = data.split_first() else { return };
     let mut file = tempfile::Builder::new().suffix(".trace").tempfile().expect("a temporary file");
     if how & 1 == 0 {
-        file.write_all(&Craft::new(7, 7).bytes()[..HEADER_BYTES]).expect("room for a small file");
+        file.write_all(&TraceBuilder::new(7, 7).bytes()[..HEADER_BYTES]).expect("room for a small file");
     }
     file.write_all(data).expect("room for a small file");
     let Ok(run) = Run::open_thread(file.path()) else { return };

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use syn_trace::Call;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 
 /// Operations between two barriers.
 const ROUND: u64 = 100;
@@ -37,7 +37,7 @@ fn main() -> std::io::Result<()> {
 fn write_rank(folder: &Path, rank: i64, ranks: i64, events: u64) -> std::io::Result<()> {
     let pid = 1000 + rank as u32;
     let late_ns = rank as u64 * 100;
-    let mut craft = Craft::new(pid, pid)
+    let mut builder = TraceBuilder::new(pid, pid)
         .rank(rank as i32, ranks as i32)
         .process_start("/bin/synthetic", "/home/u", "synthetic")
         .call(Call::MpiInit, 1_000, 99_000, 0, &[rank, ranks, 0], &[b"crafted"], &[])
@@ -58,15 +58,15 @@ fn write_rank(folder: &Path, rank: i64, ranks: i64, events: u64) -> std::io::Res
             let block = ((round * ROUND + nth) / 2) as i64 % BLOCKS;
             let offset = (rank * BLOCKS + block) * BLOCK_BYTES;
             let call = if nth % 2 == 0 { Call::Pwrite } else { Call::Pread };
-            craft = craft.call(call, at_ns, TOOK_NS, BLOCK_BYTES, &[3, BLOCK_BYTES, offset], &[], &[]);
+            builder = builder.call(call, at_ns, TOOK_NS, BLOCK_BYTES, &[3, BLOCK_BYTES, offset], &[], &[]);
         }
         let enter_ns = start_ns + late_ns + ROUND * PACE_NS;
         let leave_ns = start_ns + (ROUND + 2) * PACE_NS + late_ns;
-        craft = craft.call(Call::MpiBarrier, enter_ns, leave_ns - enter_ns, 0, &[0, 0, -2, 1], &[], &[]);
+        builder = builder.call(Call::MpiBarrier, enter_ns, leave_ns - enter_ns, 0, &[0, 0, -2, 1], &[], &[]);
     }
     let end_ns = 200_000 + rounds * (ROUND + 5) * PACE_NS;
-    craft = craft.call(Call::Close, end_ns + late_ns, 500, 0, &[3], &[], &[]);
-    craft
+    builder = builder.call(Call::Close, end_ns + late_ns, 500, 0, &[3], &[], &[]);
+    builder
         .call(Call::MpiFinalize, end_ns + 10_000 + late_ns, 50_000, 0, &[], &[], &[])
         .write(folder)
         .map(|_| ())

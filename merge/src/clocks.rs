@@ -5,7 +5,7 @@
 //! guarantees bounds the offset between two hosts from one side (Duda et al., "Estimating global time in distributed
 //! systems", ICDCS'87); messages both ways leave an interval, whose middle is taken.
 
-use crate::dependency::Dependencies;
+use crate::graph::dependency::Dependencies;
 use crate::notes::Notes;
 use syn_plan::Rule;
 use syn_trace::Run;

@@ -1,9 +1,11 @@
 //! Applies every rule to a run.
 
-use crate::accesses::Accesses;
 use crate::clocks::Clocks;
-use crate::dependency::Dependencies;
-use crate::lineage::Lineage;
+use crate::follow::file_tracker::FileTracker;
+use crate::follow::pass::{Measuring, pass};
+use crate::follow::process_tree::ProcessTree;
+use crate::follow::scope::Scope;
+use crate::graph::dependency::Dependencies;
 use crate::load::Recorded;
 use crate::mpi::{CallLog, Matcher};
 use crate::notes::Notes;
@@ -11,8 +13,6 @@ use crate::progress::Progress;
 use crate::rules::process_create::Creator;
 use crate::rules::thread_create::Standing;
 use crate::rules::{processes, rendezvous, thread_create, thread_join};
-use crate::scope::Scope;
-use crate::sweep::{Measuring, sweep};
 use syn_trace::Run;
 
 /// Everything that the rules found in a run.
@@ -33,30 +33,30 @@ pub struct Connected {
 }
 
 /// Applies all rules. Files come after the alignment of the clocks, which they need and do not help; where all
-/// threads share one clock, in the same sweep.
+/// threads share one clock, in the same pass.
 pub fn connect(recorded: &Recorded, all_files: bool, progress: &Progress, notes: &mut Notes) -> Connected {
     let run = &recorded.run;
     let mut clocks = Clocks::recorded(run);
     let mut matcher = Matcher::new(&recorded.worlds, run.threads.len());
-    let mut lineage = Lineage::new(run, &clocks);
-    let mut accesses = Accesses::new(run, Scope { all_files, ..Scope::default() });
+    let mut process_tree = ProcessTree::new(run, &clocks);
+    let mut accesses = FileTracker::new(run, Scope { all_files, ..Scope::default() });
     progress.stage("matching");
     if clocks.shared() {
-        sweep(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut lineage, &mut accesses]);
+        pass(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut process_tree, &mut accesses]);
     } else {
-        sweep(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut lineage]);
+        pass(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut process_tree]);
     }
     let (mut dependencies, mut log, remarks) = matcher.finish();
     remarks.into_iter().for_each(|remark| notes.remark(remark));
-    let creators = processes::connect(&lineage, &mut dependencies);
-    let standings = thread_create::connect(&lineage, &mut dependencies);
-    thread_join::connect(&lineage, &mut dependencies);
+    let creators = processes::connect(&process_tree, &mut dependencies);
+    let standings = thread_create::connect(&process_tree, &mut dependencies);
+    thread_join::connect(&process_tree, &mut dependencies);
     if !clocks.shared() {
         clocks.align(&dependencies, notes);
         dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));
         log.retime(|thread, ns| clocks.ns(thread, ns));
         progress.stage("files");
-        sweep(run, &clocks, Measuring::No, progress, &mut [&mut accesses]);
+        pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses]);
     }
     rendezvous::settle(&mut dependencies);
     let (of_files, changed) = accesses.finish();

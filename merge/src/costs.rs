@@ -4,9 +4,9 @@
 //! kept its processor all the while. Other calls also contain the time until the woken thread got a processor, which a
 //! replay has by itself. Their own cost is what is usual for their class among those that kept it.
 
-use crate::dependency::Stage;
+use crate::graph::dependency::Stage;
+use crate::graph::schedule::Schedule;
 use crate::mpi::{CallLog, Class, TimedCall};
-use crate::schedule::Schedule;
 
 /// Which of the sorted observed costs of a class is taken as usual: the median, among calls that kept their processor.
 const USUAL: f64 = 0.5;

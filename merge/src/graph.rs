@@ -3,7 +3,11 @@
 //! A dependency of several sources and several targets (a barrier) gets a node of its own in the middle, so that it
 //! takes m + m edges and not m · m.
 
-use crate::dependency::{Dependencies, Point};
+pub mod dependency;
+pub mod reduce;
+pub mod schedule;
+
+use crate::graph::dependency::{Dependencies, Point};
 use petgraph::Direction::{Incoming, Outgoing};
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
@@ -209,7 +213,7 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dependency::{Moment, Stage};
+    use crate::graph::dependency::{Moment, Stage};
     use syn_plan::Rule;
 
     fn moment(thread: u32, record: u32, ns: u64) -> Moment {

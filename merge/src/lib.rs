@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! run folders ─► load ─► connect ───────────────────────► graph ─► reduce ─► schedule ─► lower ─► plan
-//!                        sweep: mpi, lineage, accesses                        costs
+//!                        pass: mpi, process_tree, file_tracker                    costs
 //!                        clocks, rules/*
 //! ```
 //!
-//! A run is read three times, each time in one pass over all its threads in time order ([`sweep`]): once to count and
+//! A run is read three times, each time in one pass over all its threads in time order ([`follow::pass`]): once to count and
 //! check, once to find what depends on what, once to write the steps. No pass holds events; what is held between
 //! them is the dependencies (24 bytes each and 24 for every moment that takes part: 72 for a message), 24 bytes for
 //! each MPI call, 4 bytes for every pair of threads that depend on others, and in the end the plan itself, about ten
@@ -14,32 +14,25 @@
 
 #![forbid(unsafe_code)]
 
-mod accesses;
-mod agree;
+mod align;
 mod clocks;
 mod connect;
 mod costs;
-mod dependency;
+mod follow;
 mod graph;
-mod lineage;
 mod load;
 mod lower;
 mod merge;
 mod mpi;
 mod notes;
 mod progress;
-mod reduce;
 mod report;
 mod rules;
-mod schedule;
-mod scope;
-mod shared;
-mod sweep;
 
-pub use agree::Agreement;
+pub use align::Alignment;
+pub use graph::schedule::Count;
 pub use merge::{Merged, Options, merge};
 pub use notes::Notes;
-pub use schedule::Count;
 
 use anyhow::{Context, Result};
 use std::io::Write;

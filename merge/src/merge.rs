@@ -1,17 +1,17 @@
 //! The stages of a merge, in order.
 
-use crate::agree::{Agreement, Outline};
+use crate::align::{Alignment, Outline};
 use crate::clocks::Clocks;
 use crate::connect::{Connected, connect};
 use crate::costs::Costs;
+use crate::follow::pass::{Measuring, pass};
 use crate::graph::Graph;
+use crate::graph::reduce::reduce;
+use crate::graph::schedule::{Count, Schedule};
 use crate::load::{Recorded, load};
 use crate::lower::{Lowered, Lowering, Sources};
 use crate::notes::Notes;
 use crate::progress::Progress;
-use crate::reduce::reduce;
-use crate::schedule::{Count, Schedule};
-use crate::sweep::{Measuring, sweep};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub struct Merged {
     /// Where the time of all programs went.
     pub balance: Balance,
     /// Other runs' threads that did not do quite the same as the base's: the run, the thread.
-    pub agreement: Vec<(String, Agreement)>,
+    pub alignment: Vec<(String, Alignment)>,
     /// What else there is to tell.
     pub notes: Notes,
 }
@@ -57,7 +57,7 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let progress = Progress::new(bytes_to_read(&runs));
     let connected = connect(&runs[0], options.all_files, &progress, &mut notes);
     let schedule = schedule(&connected, runs[0].run.threads.len(), &mut notes);
-    let agreement = agree(&runs, &progress, &mut notes);
+    let alignment = agree(&runs, &progress, &mut notes);
     let mut lowered = lower(&runs[0], &connected, &schedule, &progress);
     lowered.facts.drain(..).for_each(|fact| notes.tell(fact));
     lowered.remarks.drain(..).for_each(|remark| notes.remark(remark));
@@ -70,19 +70,19 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let counts = schedule.counts.clone();
     let (plan, processes) = assemble(&runs, &connected, schedule, lowered, &notes);
     let balance = plan.balance();
-    Ok(Merged { plan, processes, counts, balance, agreement, notes })
+    Ok(Merged { plan, processes, counts, balance, alignment, notes })
 }
 
 fn has_io(steps: &Steps) -> bool {
     steps.iter().any(|step| matches!(step.op, Op::Io { call, .. } if call.is_call()))
 }
 
-/// Every sweep reads a run once: two of the base, one more if its hosts need aligning, one of each when they are
+/// Every pass reads a run once: two of the base, one more if its hosts need aligning, one of each when they are
 /// compared.
 fn bytes_to_read(runs: &[Recorded]) -> u64 {
     let compared = if runs.len() > 1 { runs.iter().map(|run| run.bytes).sum() } else { 0 };
-    let sweeps = if Clocks::recorded(&runs[0].run).shared() { 2 } else { 3 };
-    runs[0].bytes * sweeps + compared
+    let passes = if Clocks::recorded(&runs[0].run).shared() { 2 } else { 3 };
+    runs[0].bytes * passes + compared
 }
 
 fn schedule(connected: &Connected, threads: usize, notes: &mut Notes) -> Schedule {
@@ -97,7 +97,7 @@ fn schedule(connected: &Connected, threads: usize, notes: &mut Notes) -> Schedul
     Schedule::new(&connected.dependencies, &graph, &reduced, threads)
 }
 
-fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(String, Agreement)> {
+fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(String, Alignment)> {
     let mut found = Vec::new();
     let [base, others @ ..] = runs else { return found };
     if others.is_empty() {
@@ -146,7 +146,7 @@ fn lower(base: &Recorded, connected: &Connected, schedule: &Schedule, progress: 
         cpu_before: &cpu_before,
     });
     progress.stage("lowering");
-    sweep(run, &connected.clocks, Measuring::Yes, progress, &mut [&mut lowering]);
+    pass(run, &connected.clocks, Measuring::Yes, progress, &mut [&mut lowering]);
     lowering.finish()
 }
 

@@ -91,8 +91,8 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
             (rule.name().into(), serde_json::json!({ "found": count.found, "kept": count.kept }))
         })
         .collect();
-    let agreement: Vec<serde_json::Value> = merged
-        .agreement
+    let alignment: Vec<serde_json::Value> = merged
+        .alignment
         .iter()
         .map(
             |(run, thread)| serde_json::json!({ "run": run, "thread": thread.thread, "rate": thread.rate() }),
@@ -117,7 +117,7 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
         "unexplained_s": seconds(merged.balance.unexplained_ns),
         "left_out": left_out,
         "busy_waiting": about.busy_waiting,
-        "agreement": agreement,
+        "alignment": alignment,
         "notes": merged.notes.facts,
         "remarks": merged.notes.remarks,
         "warnings": merged.notes.warnings,

@@ -7,7 +7,7 @@ use place::Place;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::header::HEADER_BYTES;
 
 const TWO_RANKS: &str = "
@@ -176,7 +176,7 @@ fn an_empty_file_of_no_rank_is_a_warning() {
 fn a_newer_format_is_refused() {
     let place = Place::new();
     let run = place.run("run", TWO_RANKS);
-    Craft::new(12, 12).header(|header| header.version += 1).write(&run).unwrap();
+    TraceBuilder::new(12, 12).header(|header| header.version += 1).write(&run).unwrap();
     assert_says(&place.refuse(&[&run]), &["newer", "update syn"]);
 }
 
@@ -214,7 +214,7 @@ fn what_precedes_damage_is_used_and_the_place_is_told() {
 fn a_rank_that_cannot_be_is_a_warning() {
     let place = Place::new();
     let run = place.run("run", TWO_RANKS);
-    Craft::new(12, 12).rank(7, i32::MAX).process_start("/bin/app", "/w", "app").write(&run).unwrap();
+    TraceBuilder::new(12, 12).rank(7, i32::MAX).process_start("/bin/app", "/w", "app").write(&run).unwrap();
     let (code, screen, _) = place.merge(&[&run]);
     assert_eq!(code, 3);
     assert_says(&screen, &["process 12 says that it is rank 7 of 2147483647, which cannot be", "2 ranks"]);

@@ -31,7 +31,7 @@ fn the_run_with_the_median_time_is_the_base() {
     let all = merged(&[&slow, &fast, &middle]).unwrap();
     assert_eq!(all.plan.about.recorded_ns, 2005);
     assert_eq!(all.plan.about.runs_ns, [2005, 1005, 3005]);
-    assert!(all.agreement.is_empty(), "the runs did the same");
+    assert!(all.alignment.is_empty(), "the runs did the same");
     assert_eq!(all.plan.programs, merged(&[&middle]).unwrap().plan.programs);
     let other_order = merged(&[&middle, &slow, &fast]).unwrap();
     assert_eq!(all.plan, other_order.plan, "the order of the arguments does not matter");
@@ -45,7 +45,7 @@ fn what_differs_is_reported_and_not_rejected() {
     blocks[4] = 70;
     let other = place.run("other", &writer(110, &blocks));
     let both = merged(&[&base, &other]).unwrap();
-    let [(run, thread)] = &both.agreement[..] else { panic!("{:?}", both.agreement) };
+    let [(run, thread)] = &both.alignment[..] else { panic!("{:?}", both.alignment) };
     assert!(run.ends_with("other"));
     // A process start, an open, ten writes: one of twelve events differs.
     assert_eq!((thread.alike, thread.of), (11, 12));
@@ -79,7 +79,7 @@ fn what_a_librarys_own_threads_do_is_not_compared() {
     let one = place.run("one", &with_progress_thread(5));
     let other = place.run("other", &with_progress_thread(9));
     let both = merged(&[&one, &other]).unwrap();
-    assert!(both.agreement.is_empty(), "{:?}", both.agreement);
+    assert!(both.alignment.is_empty(), "{:?}", both.alignment);
     assert_eq!(both.plan.programs.len(), 1, "nor is it in the plan");
 }
 

@@ -38,7 +38,7 @@ pub use args::{Args, Mode, Waiting};
 use against::Application;
 use anyhow::Context;
 use job::{Job, Machine};
-use launch::{Crew, Local};
+use launch::{Launcher, Local};
 use measure::Outcome;
 use progress::Progress;
 use report::Report;
@@ -71,7 +71,7 @@ struct FailedElsewhere(u8);
 /// # Errors
 /// When the plan cannot be read, the storage is not usable, or a replaying process ended early.
 pub fn run(args: Args) -> anyhow::Result<u8> {
-    let outcome = with_crew(|crew| stages(&args, crew));
+    let outcome = with_launcher(|launcher| stages(&args, launcher));
     match &outcome {
         Err(error) if error.is::<FailedElsewhere>() => Ok(exit_code(error)),
         Err(error) if error.is::<WrongUsage>() => {
@@ -92,7 +92,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 }
 
 #[cfg(feature = "mpi")]
-fn with_crew(stages: impl FnOnce(&dyn Crew) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
+fn with_launcher(stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     match started_by_mpi() {
         Some(_) => stages(&launch::Ranks::new()?),
         None => stages(&Local::new()?),
@@ -100,7 +100,7 @@ fn with_crew(stages: impl FnOnce(&dyn Crew) -> anyhow::Result<u8>) -> anyhow::Re
 }
 
 #[cfg(not(feature = "mpi"))]
-fn with_crew(stages: impl FnOnce(&dyn Crew) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
+fn with_launcher(stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
     match started_by_mpi() {
         Some(ranks) if ranks > 1 => Err(WrongUsage(format!(
             "started as one of {ranks} MPI ranks, but this build replays with local processes only; start it without \
@@ -118,72 +118,73 @@ fn started_by_mpi() -> Option<u32> {
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-fn stages(args: &Args, crew: &dyn Crew) -> anyhow::Result<u8> {
-    let plan = agreed(crew, Plan::load(&args.plan).map_err(Into::into))?;
-    crew.agree(crew.fits(&plan))?;
-    let against = if crew.leads() { Application::of(&args.against, &plan) } else { Ok(None) };
-    let against = agreed(crew, against)?;
+fn stages(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<u8> {
+    let plan = agreed(launcher, Plan::load(&args.plan).map_err(Into::into))?;
+    launcher.agree(launcher.fits(&plan))?;
+    let against = if launcher.is_root() { Application::of(&args.against, &plan) } else { Ok(None) };
+    let against = agreed(launcher, against)?;
     let paths = Paths::of(&plan);
     // Processes that share no memory cannot tell each other what they change.
-    let told = crew.shares_memory() || !paths.change();
-    let generation = agreed(crew, SharedSlice::<AtomicU64>::new(1))?;
+    let told = launcher.shares_memory() || !paths.change();
+    let generation = agreed(launcher, SharedSlice::<AtomicU64>::new(1))?;
     let generation = told.then_some(&generation[0]);
-    let needed = if crew.leads() { storage::needed_bytes(&plan) } else { 0 };
-    let machine = agreed(crew, Machine::measure(crew.programs_here(&plan)))?;
-    let progress = Progress::new(args.repeat.get(), crew.leads());
+    let needed = if launcher.is_root() { storage::needed_bytes(&plan) } else { 0 };
+    let machine = agreed(launcher, Machine::measure(launcher.programs_here(&plan)))?;
+    let progress = Progress::new(args.repeat.get(), launcher.is_root());
     let mut replays = Vec::new();
     for number in 1..=args.repeat.get() {
         let keep = args.keep && number == args.repeat.get();
-        let folder = folder(args, crew, &plan, needed, keep, &progress)?;
+        let folder = folder(args, launcher, &plan, needed, keep, &progress)?;
         progress.replaying(number);
         let job = Job::new(args, &plan, &paths, &folder.root, generation, machine);
-        replays.push(agreed(crew, crew.replay(&job))?);
-        crew.agree(folder.remove())?;
+        replays.push(agreed(launcher, launcher.replay(&job))?);
+        launcher.agree(folder.remove())?;
     }
     progress.done();
-    let reported = if crew.leads() { tell(args, crew, &plan, machine, &replays, against) } else { Ok(0) };
-    Ok(crew.share_code(agreed(crew, reported)?))
+    let reported =
+        if launcher.is_root() { tell(args, launcher, &plan, machine, &replays, against) } else { Ok(0) };
+    Ok(launcher.share_code(agreed(launcher, reported)?))
 }
 
 /// A stage's value, when the stage went well everywhere.
-fn agreed<T>(crew: &dyn Crew, stage: anyhow::Result<T>) -> anyhow::Result<T> {
+fn agreed<T>(launcher: &dyn Launcher, stage: anyhow::Result<T>) -> anyhow::Result<T> {
     let (value, stage) = match stage {
         Ok(value) => (Some(value), Ok(())),
         Err(error) => (None, Err(error)),
     };
-    crew.agree(stage)?;
+    launcher.agree(stage)?;
     value.context("a stage that failed was taken for one that went well")
 }
 
 /// The fresh folder, with the files that are there when the replay starts.
 fn folder(
     args: &Args,
-    crew: &dyn Crew,
+    launcher: &dyn Launcher,
     plan: &Plan,
     needed: u64,
     keep: bool,
     progress: &Progress,
 ) -> anyhow::Result<Folder> {
-    let made = crew.leads().then(|| -> anyhow::Result<Folder> {
+    let made = launcher.is_root().then(|| -> anyhow::Result<Folder> {
         let folder = Folder::create(&args.storage, needed, keep)?;
         let bar = progress.preparing(plan);
-        storage::prepare(plan, &folder.root, args.cold, &bar, &|| crew.interrupted())?;
+        storage::prepare(plan, &folder.root, args.cold, &bar, &|| launcher.interrupted())?;
         Ok(folder)
     });
-    let made = agreed(crew, made.transpose())?;
-    let path = crew.share_folder(made.as_ref().map(|folder| folder.path.clone()));
-    agreed(crew, made.map_or_else(|| Folder::open(&path), Ok))
+    let made = agreed(launcher, made.transpose())?;
+    let path = launcher.share_folder(made.as_ref().map(|folder| folder.path.clone()));
+    agreed(launcher, made.map_or_else(|| Folder::open(&path), Ok))
 }
 
 fn tell(
     args: &Args,
-    crew: &dyn Crew,
+    launcher: &dyn Launcher,
     plan: &Plan,
     machine: Machine,
     replays: &[Vec<Outcome>],
     against: Option<Application>,
 ) -> anyhow::Result<u8> {
-    let report = Report::new(args, crew.name(), plan, machine, replays, against);
+    let report = Report::new(args, launcher.name(), plan, machine, replays, against);
     std::io::stdout().write_all(report.text().as_bytes()).context("cannot write the report to stdout")?;
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&report)?;

@@ -11,8 +11,8 @@
 //! Patching happens once, while the process has one thread. A page is writable or executable, never both. Where a
 //! check fails nothing is patched, and the trace says that libc's own calls were not seen.
 
-use crate::apart;
 use crate::elf;
+use crate::private_table;
 use crate::process;
 use crate::prologue;
 use crate::real;
@@ -85,7 +85,7 @@ macro_rules! unseen {
 /// What the trace is to say of it.
 pub fn install() -> Result<(), &'static [u8]> {
     if elf::is_started_with(b"vgpreload_") {
-        apart::stay_on_thread();
+        private_table::stay_on_thread();
         return unseen!("Valgrind runs the program, and replaces some of its entries itself");
     }
     if !settings::wants_detours() {

@@ -25,20 +25,20 @@
 
 #![allow(clippy::missing_safety_doc)]
 
-mod apart;
 mod clock;
 mod detour;
 mod elf;
 mod hooks;
-mod interruption;
 mod job;
 mod living;
 mod preemption;
+mod private_table;
 mod process;
 mod prologue;
 mod real;
 mod run_folder;
 mod settings;
+mod signal_nesting;
 mod span;
 mod sys;
 mod thread;

@@ -2,10 +2,10 @@
 //!
 //! Everything here is set once, at start (and again in a forked child), before any thread of the process records.
 
-use crate::apart;
 use crate::clock;
 use crate::living;
 use crate::preemption;
+use crate::private_table;
 use crate::settings;
 use crate::span;
 use crate::sys;
@@ -13,8 +13,8 @@ use crate::thread::{self, State};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use syn_trace::calls::{Call, Layer};
-use syn_trace::chosen::{self, Extent};
 use syn_trace::header::{self, ClockPair, HEADER_BYTES, Header};
+use syn_trace::policy::{self, Policy};
 use syn_trace::record::{self, Times};
 
 /// The longest path of a run folder.
@@ -128,10 +128,10 @@ fn start() {
     SETUP_FROM_CPU_NS.store(clock::thread_cpu_ns(), Ordering::Relaxed);
     note_identity();
     FOLDER_LENGTH.store(decision.folder_length, Ordering::Relaxed);
-    if decision.extent.is_process_only() {
+    if decision.policy.is_process_only() {
         CAPABILITIES.fetch_or(header::PROCESS_ONLY, Ordering::Relaxed);
     }
-    LEFT_OUT.store(decision.extent == Extent::LeftOut, Ordering::Relaxed);
+    LEFT_OUT.store(decision.policy == Policy::LeftOut, Ordering::Relaxed);
     clock::choose();
     // SAFETY: MODE is STARTING.
     unsafe { note_machine(BOOT_ID.get_mut(), HOST.get_mut()) };
@@ -140,7 +140,7 @@ fn start() {
     }
     PROCESSORS.store(processors(), Ordering::Relaxed);
     measure_cost();
-    let mode = if decision.extent.is_process_only() { PROCESS_ONLY } else { RECORDING };
+    let mode = if decision.policy.is_process_only() { PROCESS_ONLY } else { RECORDING };
     MODE.store(mode, Ordering::Release);
 }
 
@@ -170,7 +170,7 @@ fn note_identity() {
 pub fn start_in_forked_child() {
     note_identity();
     SETUP_FROM_CPU_NS.store(0, Ordering::Relaxed);
-    apart::descriptors_are_own();
+    private_table::descriptors_are_own();
     living::begin_anew();
 }
 
@@ -334,10 +334,10 @@ pub fn first_records(state: &mut State, tid: u32, creator: u32, frame: usize) {
         process_start(state);
         inherited_descriptors(state);
         if LEFT_OUT.load(Ordering::Relaxed) {
-            span::note(state, Call::Unobserved, 0, &[], &[chosen::LEFT_OUT]);
+            span::note(state, Call::Unobserved, 0, &[], &[policy::LEFT_OUT]);
         }
     } else {
-        apart::descriptors_become_shared();
+        private_table::descriptors_become_shared();
         // SAFETY: no arguments.
         let thread = unsafe { libc::pthread_self() } as i64;
         span::note(state, Call::ThreadStart, 0, &[thread, i64::from(creator)], &[]);
@@ -391,7 +391,7 @@ fn inherited_descriptors(state: &mut State) {
     }
     let mut position = (all == 0 || noted < all).then_some(0);
     while let Some(from) = position {
-        let Ok((filled, behind)) = apart::apart(|| list_descriptors(entries, from)) else {
+        let Ok((filled, behind)) = private_table::run(|| list_descriptors(entries, from)) else {
             return span::note(
                 state,
                 Call::Unobserved,

@@ -15,14 +15,14 @@ use crate::sys;
 use crate::thread::decimal;
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use syn_trace::chosen::{Choice, Extent};
+use syn_trace::policy::{Choice, Policy};
 
 /// What the environment says.
 pub struct Decision {
     /// Record at all.
     pub record: bool,
     /// How much.
-    pub extent: Extent,
+    pub policy: Policy,
     /// Bytes of the run folder's absolute path.
     pub folder_length: usize,
 }
@@ -77,12 +77,12 @@ pub fn wants_detours() -> bool {
 /// Decides, and leaves the absolute path of the run folder in `folder`. `program` finds out the path of the program's file, if
 /// that is asked for.
 pub fn decide(program: impl FnOnce() -> &'static [u8], folder: &mut [u8; FOLDER_BYTES]) -> Decision {
-    let mut decision = Decision { record: false, extent: Extent::Everything, folder_length: 0 };
+    let mut decision = Decision { record: false, policy: Policy::Everything, folder_length: 0 };
     let choice = Choice::of(variable);
     if choice.is_off() {
         return decision;
     }
-    decision.extent = choice.extent(program());
+    decision.policy = choice.policy(program());
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {

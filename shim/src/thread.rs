@@ -4,19 +4,19 @@
 //! child finds `cursor == limit == 0`, takes the slow path, sees that the mark is gone, and starts a trace of its
 //! own. That holds for every kind of fork, also those that never passed a hook.
 
-use crate::apart;
 use crate::clock;
-use crate::interruption::Interruptions;
 use crate::living;
 use crate::preemption;
+use crate::private_table;
 use crate::process;
+use crate::signal_nesting::Interruptions;
 use crate::span::{Entered, Span};
 use crate::sys;
 use crate::tls;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, compiler_fence};
+use syn_trace::dictionary::Writer;
 use syn_trace::header::{self, HEADER_BYTES, Header};
-use syn_trace::memory::Writer;
 use syn_trace::record::{self, Flags};
 
 /// Bytes of a new trace file: the header and the first records. Most processes need no more.
@@ -298,7 +298,7 @@ impl State {
     /// Maps the file from the next record on, with room for `bytes`. Where that fails, everything stays as it is.
     fn move_window(&mut self, bytes: usize) -> bool {
         let (name, room) = (self.name, self.path_room());
-        let moved = apart::apart(|| {
+        let moved = private_table::run(|| {
             let used = self.window_offset + (self.cursor as u64 - self.window as u64);
             let offset = used & !(PAGE as u64 - 1);
             let usual = (used as usize).next_multiple_of(PAGE).clamp(GROW_BYTES.0, GROW_BYTES.1);
@@ -390,7 +390,7 @@ impl State {
     fn is_within_reach(&mut self) -> bool {
         let (name, room) = (self.name, self.path_room());
         // SAFETY: the descriptor is ours.
-        let opened = apart::apart(|| open(room, &name, 0).map(|fd| unsafe { sys::close(fd) }));
+        let opened = private_table::run(|| open(room, &name, 0).map(|fd| unsafe { sys::close(fd) }));
         opened.is_ok()
     }
 
@@ -461,7 +461,7 @@ pub fn grow_ahead() {
     }
 }
 
-/// Opens the file `name` of the run folder, within [`apart::apart`]; `room` is for its path.
+/// Opens the file `name` of the run folder, within [`private_table::run`]; `room` is for its path.
 fn open(room: &mut [u8], name: &[u8], flags: c_int) -> Result<c_int, isize> {
     let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     let opened = process::with_path(room, name, |path| {
@@ -630,7 +630,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     // killed in between leaves nothing that looks like a trace.
     let whole = name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
     let room = this.path_room();
-    let window = apart::apart(|| {
+    let window = private_table::run(|| {
         let fd = open(room, &name[..whole - 1], libc::O_CREAT | libc::O_EXCL)?;
         let window = allocate_and_map(fd, 0, FIRST_BYTES);
         if window.is_err() {
@@ -645,7 +645,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     };
     this.header = window.cast();
     process::fill_header(this.header(), tid, began, started_cpu_ns);
-    this.header().helpers_cpu_ns.store(apart::take_unclaimed_cpu_ns(), Ordering::Relaxed);
+    this.header().helpers_cpu_ns.store(private_table::take_unclaimed_cpu_ns(), Ordering::Relaxed);
     let (from, to) = this.path_room().split_at_mut(PATH_BYTES / 2);
     let _ = process::with_path(from, &name[..whole - 1], |from| {
         process::with_path(to, &name, |to| {

@@ -16,8 +16,8 @@
 //! that are not UTF-8 are written as [`crate::text`] says.
 
 mod closing;
-mod departures;
 pub mod flags;
+mod history;
 mod mapped;
 mod naming;
 mod open_file;
@@ -37,7 +37,7 @@ use crate::calls::{Call, Effect, Field};
 use crate::reader::Event;
 use crate::record;
 use closing::Closing;
-use departures::Departures;
+use history::History;
 use mapped::Mapped;
 use operands::Operands;
 use paths::Paths;
@@ -100,7 +100,7 @@ pub struct Descriptors {
     closing: Closing,
     mapped: Mapped,
     registered: Registered,
-    departures: Departures,
+    history: History,
     /// When the call that is being followed began.
     began_ns: u64,
     /// When it returned.
@@ -118,7 +118,7 @@ impl Descriptors {
             closing: Closing::of(threads),
             mapped: Mapped::default(),
             registered: Registered::new(),
-            departures: Departures::default(),
+            history: History::default(),
             began_ns: 0,
             returned_ns: 0,
         }
@@ -187,8 +187,8 @@ impl Descriptors {
     /// The open file that the descriptor stood for when the call being followed began, as far as that matters: it may wait.
     #[inline(always)]
     fn at_entry(&self, fd: i32, operands: &Operands) -> Option<OpenId> {
-        if self.departures.concern(self.began_ns, operands)
-            && let Some(file) = self.departures.since(self.began_ns, fd)
+        if self.history.concern(self.began_ns, operands)
+            && let Some(file) = self.history.since(self.began_ns, fd)
         {
             return Some(file);
         }

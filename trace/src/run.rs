@@ -3,6 +3,7 @@
 mod balance;
 mod events;
 mod meter;
+pub mod order;
 
 pub use balance::{Balance, Balances, Startup};
 pub use meter::{Measured, MeasuredEvents, Segment};

@@ -3,7 +3,7 @@
 //!
 //! Two recorders see system calls as such: the one that traces another process (`tracer`), and the shim where a
 //! program calls `syscall(2)`. What differs between them, how they look into the program's memory and how they ask what
-//! a descriptor stands for, they tell by [`Witness`].
+//! a descriptor stands for, they tell by [`Context`].
 //!
 //! | file | holds |
 //! |---|---|
@@ -15,9 +15,11 @@
 //!
 //! Sources: `arch/x86/entry/syscalls/syscall_64.tbl` and `include/uapi` of the kernel; section 2 of the manual.
 
+pub mod address;
 mod asynchronous;
 mod files;
 mod others;
+pub mod seccomp;
 mod sockets;
 mod table;
 mod unrecorded;
@@ -74,7 +76,7 @@ impl Outcome {
 
 /// Whoever saw a system call: how to look into the memory and at the descriptors of the process that made it, and
 /// where its records go.
-pub trait Witness {
+pub trait Context {
     /// Fills `to` from the process's memory at `address`, which the kernel has just read or written itself. False: it
     /// cannot be read.
     fn read(&mut self, address: u64, to: &mut [u8]) -> bool;
@@ -141,11 +143,11 @@ impl Room {
 }
 
 /// Reads, before the call, what the kernel will write over: the result is to be handed on in [`SystemCall::before`].
-pub fn look_before<W: Witness>(number: i64, args: &[u64; 6], witness: &mut W) -> i64 {
+pub fn look_before<W: Context>(number: i64, args: &[u64; 6], context: &mut W) -> i64 {
     match number {
-        libc::SYS_select => waiting::time_asked(args[4], witness),
-        libc::SYS_recvfrom => sockets::room_for_address(args[5], witness),
-        libc::SYS_recvmsg => sockets::room_for_name(args[1], witness),
+        libc::SYS_select => waiting::time_asked(args[4], context),
+        libc::SYS_recvfrom => sockets::room_for_address(args[5], context),
+        libc::SYS_recvmsg => sockets::room_for_name(args[1], context),
         _ => 0,
     }
 }
@@ -154,7 +156,7 @@ pub fn look_before<W: Witness>(number: i64, args: &[u64; 6], witness: &mut W) ->
 struct Seen<'w, W> {
     call: SystemCall,
     outcome: Outcome,
-    witness: &'w mut W,
+    context: &'w mut W,
     room: &'w mut Room,
 }
 
@@ -179,22 +181,22 @@ unsafe impl Plain for libc::timeval {}
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 /// Memory as a value; `None` where it cannot be read.
-fn value<W: Witness, T: Plain>(
+fn value<W: Context, T: Plain>(
     address: u64,
     read: fn(&mut W, u64, &mut [u8]) -> bool,
-    witness: &mut W,
+    context: &mut W,
 ) -> Option<T> {
     let mut value = core::mem::MaybeUninit::<T>::zeroed();
     // SAFETY: the memory is as long as the type, and zeroed.
     let bytes = unsafe { core::slice::from_raw_parts_mut(value.as_mut_ptr().cast::<u8>(), size_of::<T>()) };
-    if address == 0 || !read(witness, address, bytes) {
+    if address == 0 || !read(context, address, bytes) {
         return None;
     }
     // SAFETY: every bit pattern is a value.
     Some(unsafe { value.assume_init() })
 }
 
-impl<W: Witness> Seen<'_, W> {
+impl<W: Context> Seen<'_, W> {
     /// The argument at this position as an `int`.
     fn int(&self, position: usize) -> i64 {
         i64::from(self.call.args[position] as i32)
@@ -232,31 +234,31 @@ impl<W: Witness> Seen<'_, W> {
         self.value(self.call.args[position])
     }
     fn value<T: Plain>(&mut self, address: u64) -> Option<T> {
-        value(address, W::read, self.witness)
+        value(address, W::read, self.context)
     }
 
     /// Writes the record of a call without texts and list.
     fn put<const N: usize>(&mut self, call: Call, numbers: [i64; N]) {
-        self.witness.record(call, self.outcome, &numbers, &[], &[]);
+        self.context.record(call, self.outcome, &numbers, &[], &[]);
     }
     /// Writes the record of a call with the text that the argument at this position points to.
     fn put_text<const N: usize>(&mut self, call: Call, numbers: [i64; N], position: usize) {
         let failed = !self.succeeded();
         let [room, _] = &mut self.room.texts;
-        let text = self.witness.text(self.call.args[position], failed, room);
-        self.witness.record(call, self.outcome, &numbers, &[text], &[]);
+        let text = self.context.text(self.call.args[position], failed, room);
+        self.context.record(call, self.outcome, &numbers, &[text], &[]);
     }
     /// Writes the record of a call with two of them.
     fn put_texts<const N: usize>(&mut self, call: Call, numbers: [i64; N], positions: [usize; 2]) {
         let failed = !self.succeeded();
         let [first, second] = &mut self.room.texts;
-        let first = self.witness.text(self.call.args[positions[0]], failed, first);
-        let second = self.witness.text(self.call.args[positions[1]], failed, second);
-        self.witness.record(call, self.outcome, &numbers, &[first, second], &[]);
+        let first = self.context.text(self.call.args[positions[0]], failed, first);
+        let second = self.context.text(self.call.args[positions[1]], failed, second);
+        self.context.record(call, self.outcome, &numbers, &[first, second], &[]);
     }
     /// Writes the record of a call with the first numbers of the list.
     fn put_list<const N: usize>(&mut self, call: Call, numbers: [i64; N], length: usize) {
-        self.witness.record(call, self.outcome, &numbers, &[], &self.room.list[..length]);
+        self.context.record(call, self.outcome, &numbers, &[], &self.room.list[..length]);
     }
 
     /// Calls `with` for each of `count` structures of `N` bytes at `address`, until it says that it has enough.
@@ -271,7 +273,7 @@ impl<W: Witness> Seen<'_, W> {
         while done < count {
             let now = (count - done).min(at_once);
             let bytes = &mut self.room.bytes[..now as usize * N];
-            if !self.witness.read(address.wrapping_add(done * N as u64), bytes) {
+            if !self.context.read(address.wrapping_add(done * N as u64), bytes) {
                 return;
             }
             for one in bytes.as_chunks().0 {

@@ -2,17 +2,17 @@
 //! and survives any bytes whatever.
 
 use std::path::{Path, PathBuf};
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::descriptors::Descriptors;
+use syn_trace::dictionary::Reader;
 use syn_trace::header::{HEADER_BYTES, Header, MAGIC, STATE_PROCESS_ENDED, STATE_THREAD_ENDED, VERSION};
-use syn_trace::memory::Reader;
 use syn_trace::reader::Ending;
 use syn_trace::record::{self, BEGAN, MAX_RECORD_BYTES};
 use syn_trace::{Call, Event, Run, ThreadTrace, TraceError};
 
-fn craft() -> Craft {
+fn builder() -> TraceBuilder {
     let requests: Vec<i64> = (0..40).map(|number| 0x5500_0000 + 96 * number).collect();
-    Craft::new(11, 11)
+    TraceBuilder::new(11, 11)
         .process_start("/bin/app", "/home/u", "app")
         .call(Call::Open, 1_000, 50, 3, &[0o102, 0o600, 0o100_600, 0, 9], &[b"data"], &[])
         .call(Call::Write, 2_000, 70, 4096, &[3, 4096], &[], &[])
@@ -22,8 +22,8 @@ fn craft() -> Craft {
 }
 
 /// The same thread, which then ends.
-fn ended() -> Craft {
-    craft().header(|header| *header.state.get_mut() = STATE_THREAD_ENDED).call(
+fn ended() -> TraceBuilder {
+    builder().header(|header| *header.state.get_mut() = STATE_THREAD_ENDED).call(
         Call::ThreadEnd,
         6_000,
         0,
@@ -69,7 +69,7 @@ fn records(bytes: &[u8]) -> (Vec<(usize, usize)>, usize) {
 #[test]
 fn foreign_older_newer_and_short_files_are_told_apart() {
     let folder = Folder::new();
-    let whole = craft().bytes();
+    let whole = builder().bytes();
     let with = |at: usize, value: u32| {
         let mut bytes = whole.clone();
         bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -102,7 +102,7 @@ fn foreign_older_newer_and_short_files_are_told_apart() {
 #[test]
 fn errors_name_the_file_and_both_versions() {
     let folder = Folder::new();
-    let mut bytes = craft().bytes();
+    let mut bytes = builder().bytes();
     for (found, what, remedy) in
         [(VERSION + 1, "newer", "update syn"), (VERSION - 1, "older", "the release that wrote it")]
     {
@@ -144,27 +144,27 @@ fn a_cut_between_records_shows_in_header_and_length() {
         events.by_ref().for_each(drop);
         events.ending().unwrap()
     };
-    let exec =
-        |failed: bool| {
-            let craft = craft()
-                .header(|header| *header.state.get_mut() = STATE_PROCESS_ENDED)
-                .flags(BEGAN)
-                .call(Call::Execve, 6_000, 0, 0, &[], &[b"/bin/x"], &[]);
-            let craft = if failed { craft.fail(Call::Execve, 6_100, 9, 2, &[], &[b"/bin/x"]) } else { craft };
-            craft.bytes()
-        };
+    let exec = |failed: bool| {
+        let builder = builder()
+            .header(|header| *header.state.get_mut() = STATE_PROCESS_ENDED)
+            .flags(BEGAN)
+            .call(Call::Execve, 6_000, 0, 0, &[], &[b"/bin/x"], &[]);
+        let builder =
+            if failed { builder.fail(Call::Execve, 6_100, 9, 2, &[], &[b"/bin/x"]) } else { builder };
+        builder.bytes()
+    };
     assert_eq!(ending(&exec(false)), Ending::Whole);
     let cut = Ending::CutBetween { bytes: exec(true).len() as u64 };
     assert_eq!(ending(&exec(true)), cut, "what the process did after it is missing");
     // Not ended: whole pages, whatever is in them.
-    let killed = craft().bytes();
+    let killed = builder().bytes();
     assert_eq!((ending(&killed), killed.len()), (Ending::Whole, 4096));
     let (_, end) = records(&killed);
     for length in [HEADER_BYTES, end, end + 1, 4095] {
         assert_eq!(ending(&killed[..length]), Ending::CutBetween { bytes: length as u64 });
     }
     // The record of the end may be among those that could not be written.
-    let dropped = craft().header(|header| {
+    let dropped = builder().header(|header| {
         *header.state.get_mut() = STATE_PROCESS_ENDED;
         *header.dropped.get_mut() = 1;
     });
@@ -174,7 +174,7 @@ fn a_cut_between_records_shows_in_header_and_length() {
 #[test]
 fn damage_to_any_byte_leaves_what_precedes_it() {
     let folder = Folder::new();
-    let whole = craft().bytes();
+    let whole = builder().bytes();
     let (records, end) = records(&whole);
     for at in HEADER_BYTES..end {
         for change in [0x01, 0x80, 0xff] {
@@ -264,7 +264,7 @@ fn random_bytes_never_panic() {
 
 #[test]
 fn damaged_records_never_panic() {
-    let whole = craft().bytes();
+    let whole = builder().bytes();
     let (_, end) = records(&whole);
     let mut random = Random(0x5eed_0002);
     for _ in 0..50_000 {
@@ -296,7 +296,7 @@ fn random_calls_keep_descriptors_consistent() {
         let numbers: Vec<i64> = (0..numbers).map(|_| NUMBERS[random.below(NUMBERS.len())]).collect();
         let texts: Vec<&[u8]> = (0..texts).map(|_| TEXTS[random.below(TEXTS.len())]).collect();
         let result = NUMBERS[random.below(NUMBERS.len())];
-        let thread = Craft::new(1, 1).flags(random.next() as u16 & record::INNER);
+        let thread = TraceBuilder::new(1, 1).flags(random.next() as u16 & record::INNER);
         let bytes = match random.below(5) {
             0 => thread.fail(call, 1, 1, random.below(12) as i32, &numbers, &texts),
             _ => thread.call(call, 1, 1, result, &numbers, &texts, &[]),
@@ -323,7 +323,7 @@ fn random_calls_keep_descriptors_consistent() {
 #[test]
 fn random_headers_never_panic() {
     let folder = Folder::new();
-    let whole = craft().bytes();
+    let whole = builder().bytes();
     let mut random = Random(0x5eed_0004);
     for _ in 0..1_000 {
         let mut bytes = whole.clone();

@@ -1,7 +1,7 @@
 //! Open files, paths and positions are followed as the kernel would.
 
 use std::path::Path;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::descriptors::{Descriptors, OpenId, Touched, flags};
 use syn_trace::record::INNER;
 use syn_trace::{Call, Run};
@@ -9,7 +9,7 @@ use syn_trace::{Call, Run};
 const REGULAR: i64 = 0o100_644;
 
 /// Applies all events of the only process in a folder of the given threads.
-fn follow(threads: &[Craft]) -> (Descriptors, Vec<(Call, Touched)>) {
+fn follow(threads: &[TraceBuilder]) -> (Descriptors, Vec<(Call, Touched)>) {
     let folder = tempfile::tempdir().unwrap();
     for thread in threads {
         thread.write(folder.path()).unwrap();
@@ -28,8 +28,8 @@ fn follow(threads: &[Craft]) -> (Descriptors, Vec<(Call, Touched)>) {
     (descriptors, touched)
 }
 
-fn app() -> Craft {
-    Craft::new(7, 7).process_start("/bin/app", "/home/u", "app")
+fn app() -> TraceBuilder {
+    TraceBuilder::new(7, 7).process_start("/bin/app", "/home/u", "app")
 }
 
 trait Calls {
@@ -37,11 +37,11 @@ trait Calls {
     fn close(self, at: u64, fd: i64) -> Self;
 }
 
-impl Calls for Craft {
-    fn open(self, at: u64, path: &str, fd: i64) -> Craft {
+impl Calls for TraceBuilder {
+    fn open(self, at: u64, path: &str, fd: i64) -> TraceBuilder {
         self.call(Call::Open, at, 5, fd, &[2, 0, REGULAR, 1000, 42], &[path.as_bytes()], &[])
     }
-    fn close(self, at: u64, fd: i64) -> Craft {
+    fn close(self, at: u64, fd: i64) -> TraceBuilder {
         self.call(Call::Close, at, 5, 0, &[fd], &[], &[])
     }
 }
@@ -190,7 +190,7 @@ fn another_thread_gets_the_number_before_close_returns() {
         &[],
     );
     let opening =
-        Craft::new(7, 8).starts(10).open(290, "b", 3).call(Call::Read, 600, 5, 8, &[3, 8], &[], &[]);
+        TraceBuilder::new(7, 8).starts(10).open(290, "b", 3).call(Call::Read, 600, 5, 8, &[3, 8], &[], &[]);
     let (descriptors, all) = follow(&[closing, opening]);
     let [a, b] = of(&all, Call::Open)[..] else { panic!("two opens") };
     assert_eq!(b.released, [], "its close is under way");
@@ -204,7 +204,7 @@ fn another_thread_gets_the_number_before_close_returns() {
 fn another_thread_opens_and_closes_at_the_number_before_close_returns() {
     // The second thread's first close began after its open had returned: it is not the one under way since 200.
     let closing = app().open(100, "a", 3).call(Call::Close, 200, 300, 0, &[3], &[], &[]);
-    let others = Craft::new(7, 8).starts(10).open(290, "b", 3).close(310, 3).open(330, "c", 3);
+    let others = TraceBuilder::new(7, 8).starts(10).open(290, "b", 3).close(310, 3).open(330, "c", 3);
     let (descriptors, all) = follow(&[closing, others.close(600, 3)]);
     let closed: Vec<Option<OpenId>> = of(&all, Call::Close).iter().map(|touched| touched.file).collect();
     let [a, b, c] = of(&all, Call::Open)[..] else { panic!("three opens") };
@@ -222,7 +222,7 @@ fn a_close_that_was_not_recorded_is_not_expected_for_ever() {
     let [a, b, c] = of(&alone, Call::Open)[..] else { panic!("three opens") };
     assert_eq!([&b.released[..], &c.released[..]], [&[a.opened.unwrap()], &[b.opened.unwrap()]]);
     let (_, beside_another) =
-        follow(&[thread(), Craft::new(7, 8).starts(10).call(Call::Sync, 20, 5, 0, &[], &[], &[])]);
+        follow(&[thread(), TraceBuilder::new(7, 8).starts(10).call(Call::Sync, 20, 5, 0, &[], &[], &[])]);
     let [a, b, c] = of(&beside_another, Call::Open)[..] else { panic!("three opens") };
     assert_eq!([&b.released[..], &c.released[..]], [&[][..], &[a.opened.unwrap()]]);
 }
@@ -231,7 +231,7 @@ fn a_close_that_was_not_recorded_is_not_expected_for_ever() {
 fn another_thread_gets_the_number_inside_fclose() {
     let closing =
         app().open(100, "a", 3).flags(INNER).close(200, 3).call(Call::Fclose, 190, 310, 0, &[3], &[], &[]);
-    let opening = Craft::new(7, 8).starts(10).open(290, "b", 3);
+    let opening = TraceBuilder::new(7, 8).starts(10).open(290, "b", 3);
     let (descriptors, all) = follow(&[closing, opening]);
     assert_eq!(of(&all, Call::Fclose)[0].path.as_deref(), Some("/home/u/a"));
     assert_eq!(path_of(&descriptors, 3), Some("/home/u/b"));
@@ -369,12 +369,12 @@ fn what_has_no_path() {
 fn events_of_a_process_come_in_time_order() {
     let folder = tempfile::tempdir().unwrap();
     let thread = |tid, times: [u64; 3]| {
-        let craft = Craft::new(7, tid);
-        times.into_iter().fold(craft, |craft, at| craft.call(Call::Sync, at, 10, 0, &[], &[], &[]))
+        let builder = TraceBuilder::new(7, tid);
+        times.into_iter().fold(builder, |builder, at| builder.call(Call::Sync, at, 10, 0, &[], &[], &[]))
     };
     thread(7, [100, 400, 500]).write(folder.path()).unwrap();
     thread(8, [50, 200, 600]).write(folder.path()).unwrap();
-    Craft::new(9, 9).call(Call::Sync, 5, 1, 0, &[], &[], &[]).write(Path::new(folder.path())).unwrap();
+    TraceBuilder::new(9, 9).call(Call::Sync, 5, 1, 0, &[], &[], &[]).write(Path::new(folder.path())).unwrap();
     let run = Run::open(folder.path()).unwrap();
     let process = run.processes.iter().position(|process| process.pid == 7).unwrap();
     let events: Vec<(u32, u64)> = run
@@ -386,7 +386,7 @@ fn events_of_a_process_come_in_time_order() {
 
 #[test]
 fn calls_that_wait_keep_the_file_they_began_with() {
-    let read = |craft: Craft, at, took| craft.call(Call::Read, at, took, 4, &[3, 4], &[], &[]);
+    let read = |builder: TraceBuilder, at, took| builder.call(Call::Read, at, took, 4, &[3, 4], &[], &[]);
     let closing = app()
         .open(100, "a", 3)
         .close(300, 3)
@@ -398,7 +398,7 @@ fn calls_that_wait_keep_the_file_they_began_with() {
         .open(960, "to", 4)
         .call(Call::Dup2, 1300, 5, 3, &[4, 3], &[], &[])
         .close(1500, 3);
-    let reading = Craft::new(7, 8);
+    let reading = TraceBuilder::new(7, 8);
     let reading = read(reading, 200, 300); // across a close and an open
     let reading = read(reading, 600, 10);
     let reading = read(reading, 700, 350); // across two of each
@@ -420,12 +420,12 @@ fn calls_that_wait_keep_the_file_they_began_with() {
 #[test]
 fn mappings_outlive_their_descriptors() {
     const AT: i64 = 0x7f00_0000_0000;
-    let map = |craft: Craft, at, address, fd, bytes, flags| {
-        craft.call(Call::Mmap, at, 5, address, &[fd, bytes, 3, flags, 0], &[], &[])
+    let map = |builder: TraceBuilder, at, address, fd, bytes, flags| {
+        builder.call(Call::Mmap, at, 5, address, &[fd, bytes, 3, flags, 0], &[], &[])
     };
-    let about = |craft: Craft, call, at, address, bytes| {
+    let about = |builder: TraceBuilder, call, at, address, bytes| {
         let numbers: &[i64] = if call == Call::Munmap { &[address, bytes] } else { &[address, bytes, 4] };
-        craft.call(call, at, 5, 0, numbers, &[], &[])
+        builder.call(call, at, 5, 0, numbers, &[], &[])
     };
     let thread = map(app().open(100, "a", 3), 200, AT, 3, 0x10_000, 1).close(300, 3).open(400, "b", 3);
     // A hole of anonymous memory, a piece of another file, and a piece that moves elsewhere and grows.
@@ -462,7 +462,7 @@ fn another_thread_gets_the_addresses_before_munmap_returns() {
         &[],
         &[],
     );
-    let mapping = Craft::new(7, 8)
+    let mapping = TraceBuilder::new(7, 8)
         .starts(10)
         .open(250, "b", 4)
         .call(Call::Mmap, 300, 5, AT, &[4, 0x4000, 3, 1, 0], &[], &[])

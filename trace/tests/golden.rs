@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::record::{BEGAN, INNER, LOST_AFTER, SIGNAL, WAITED_AFTER, WAITED_BEFORE};
 use syn_trace::{Call, ThreadTrace, header};
 
@@ -15,10 +15,10 @@ fn golden(name: &str) -> PathBuf {
 }
 
 /// One record of each form: every flag, every argument group, every length of a length field.
-fn craft() -> Craft {
+fn builder() -> TraceBuilder {
     let long = [b'p'; 300];
     let requests: Vec<i64> = (0..3000).map(|number| 0x5500_0000_0000 + 96 * number).collect();
-    Craft::new(4242, 4243)
+    TraceBuilder::new(4242, 4243)
         .rank(3, 8)
         .host("golden-host")
         .image(1_000)
@@ -138,10 +138,10 @@ fn describe(trace: &ThreadTrace) -> String {
 fn the_golden_file_is_read_as_ever_and_written_as_ever() {
     let [file, text] = ["trace", "txt"].map(|kind| golden(&format!("v{}.{kind}", header::VERSION)));
     if std::env::var_os("SYN_BLESS").is_some() {
-        std::fs::write(&file, craft().bytes()).unwrap();
+        std::fs::write(&file, builder().bytes()).unwrap();
         std::fs::write(&text, describe(&ThreadTrace::open(&file).unwrap())).unwrap();
     }
     let found = describe(&ThreadTrace::open(&file).unwrap());
     assert_eq!(found, std::fs::read_to_string(&text).unwrap(), "what the golden file reads as");
-    assert!(craft().bytes() == std::fs::read(&file).unwrap(), "the encoder writes other bytes than it did");
+    assert!(builder().bytes() == std::fs::read(&file).unwrap(), "the encoder writes other bytes than it did");
 }

@@ -1,15 +1,15 @@
 //! Where a thread's time went, from records whose answer is known.
 
 use std::sync::atomic::Ordering::Relaxed;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::record::{INNER, LOST_AFTER, LOST_BEFORE, WAITED_AFTER, WAITED_BEFORE};
 use syn_trace::run::{Measured, Segment, Startup};
 use syn_trace::{Call, Run};
 
 /// The segments of a thread's events, and what lies behind the last of them.
-fn measure(craft: Craft) -> (Vec<Measured>, Option<Segment>, i64) {
+fn measure(builder: TraceBuilder) -> (Vec<Measured>, Option<Segment>, i64) {
     let folder = tempfile::tempdir().unwrap();
-    craft.write(folder.path()).unwrap();
+    builder.write(folder.path()).unwrap();
     let run = Run::open(folder.path()).unwrap();
     let thread = &run.threads[0];
     let mut events = thread.measured();
@@ -22,13 +22,13 @@ fn parts(segment: Segment) -> (u64, u64, u64) {
     (segment.wall_ns, segment.cpu_ns, segment.waited_ns)
 }
 
-fn read(craft: Craft, start_ns: u64, took_ns: u64) -> Craft {
-    craft.call(Call::Read, start_ns, took_ns, 10, &[3, 10], &[], &[])
+fn read(builder: TraceBuilder, start_ns: u64, took_ns: u64) -> TraceBuilder {
+    builder.call(Call::Read, start_ns, took_ns, 10, &[3, 10], &[], &[])
 }
 
 #[test]
 fn where_nothing_was_lost_all_of_it_is_cpu_time() {
-    let (found, rest, _) = measure(read(read(Craft::new(1, 1), 1_000, 500), 500_000_000, 300));
+    let (found, rest, _) = measure(read(read(TraceBuilder::new(1, 1), 1_000, 500), 500_000_000, 300));
     assert_eq!(parts(found[0].before), (1_000, 1_000, 0));
     assert_eq!(parts(found[1].before), (499_998_500, 499_998_500, 0));
     assert_eq!((found[1].before.inside, found[1].call.inside), (None, Some(Call::Read)));
@@ -37,9 +37,9 @@ fn where_nothing_was_lost_all_of_it_is_cpu_time() {
 
 #[test]
 fn a_reading_tells_what_was_waiting_and_what_preemption() {
-    let craft = read(Craft::new(1, 1).cpu(Some(700), Some(80)).flags(WAITED_BEFORE), 1_000, 500);
-    let craft = read(craft.cpu(Some(100), Some(50)).flags(WAITED_AFTER), 3_500, 400);
-    let (found, ..) = measure(craft);
+    let builder = read(TraceBuilder::new(1, 1).cpu(Some(700), Some(80)).flags(WAITED_BEFORE), 1_000, 500);
+    let builder = read(builder.cpu(Some(100), Some(50)).flags(WAITED_AFTER), 3_500, 400);
+    let (found, ..) = measure(builder);
     assert_eq!((parts(found[0].before), parts(found[0].call)), ((1_000, 700, 300), (500, 80, 0)));
     assert_eq!(found[0].call.preempted_ns(), 420);
     assert_eq!((parts(found[1].before), parts(found[1].call)), ((2_000, 100, 0), (400, 50, 350)));
@@ -49,13 +49,13 @@ fn a_reading_tells_what_was_waiting_and_what_preemption() {
 #[test]
 fn what_lost_its_processor_unread_shares_what_the_next_reading_leaves() {
     // Three reads of 1000, 2000 and 1000 block for most of it; the clock is read behind the third.
-    let mut craft = Craft::new(1, 1);
-    craft = read(craft.flags(LOST_AFTER), 1_000, 1_000);
-    craft = read(craft.flags(LOST_AFTER), 3_000, 2_000);
+    let mut builder = TraceBuilder::new(1, 1);
+    builder = read(builder.flags(LOST_AFTER), 1_000, 1_000);
+    builder = read(builder.flags(LOST_AFTER), 3_000, 2_000);
     // 3000 between the calls, and 400 in them.
-    craft = read(craft.cpu(None, Some(3_400)).flags(WAITED_AFTER), 6_000, 1_000);
-    craft = read(craft, 8_000, 100);
-    let (found, _, residual) = measure(craft);
+    builder = read(builder.cpu(None, Some(3_400)).flags(WAITED_AFTER), 6_000, 1_000);
+    builder = read(builder, 8_000, 100);
+    let (found, _, residual) = measure(builder);
     let cpu: Vec<u64> = found.iter().flat_map(|one| [one.before.cpu_ns, one.call.cpu_ns]).collect();
     assert_eq!(cpu, [1_000, 100, 1_000, 200, 1_000, 100, 1_000, 100]);
     assert_eq!([0, 1, 2].map(|index: usize| found[index].call.waited_ns), [900, 1_800, 900]);
@@ -64,33 +64,33 @@ fn what_lost_its_processor_unread_shares_what_the_next_reading_leaves() {
 
 #[test]
 fn a_reading_at_the_return_tells_of_the_gap_before_the_same_call() {
-    let craft = Craft::new(1, 1).cpu(None, Some(600)).flags(LOST_BEFORE | WAITED_AFTER);
-    let (found, _, residual) = measure(read(craft, 1_000, 500));
+    let builder = TraceBuilder::new(1, 1).cpu(None, Some(600)).flags(LOST_BEFORE | WAITED_AFTER);
+    let (found, _, residual) = measure(read(builder, 1_000, 500));
     assert_eq!((parts(found[0].before), parts(found[0].call)), ((1_000, 400, 600), (500, 200, 300)));
     assert_eq!(residual, 0);
 }
 
 #[test]
 fn what_no_reading_tells_of_is_unmeasured() {
-    let craft = read(Craft::new(1, 1).flags(LOST_AFTER), 1_000, 700);
-    let (found, ..) = measure(read(craft, 2_000, 10));
+    let builder = read(TraceBuilder::new(1, 1).flags(LOST_AFTER), 1_000, 700);
+    let (found, ..) = measure(read(builder, 2_000, 10));
     assert_eq!((found[0].call.cpu_ns, found[0].call.unmeasured_ns), (0, 700));
     assert_eq!((found[1].before.cpu_ns, found[1].before.unmeasured_ns), (300, 0));
 }
 
 #[test]
 fn readings_that_cannot_be_leave_a_residual() {
-    let craft = read(Craft::new(1, 1).cpu(Some(5_000), None), 1_000, 100);
-    assert_eq!(measure(craft).2, -4_000, "more CPU time than time");
+    let builder = read(TraceBuilder::new(1, 1).cpu(Some(5_000), None), 1_000, 100);
+    assert_eq!(measure(builder).2, -4_000, "more CPU time than time");
 }
 
 #[test]
 fn what_a_host_took_is_missing_in_the_long_stretches() {
     // Two long stretches of computing and a short one, all with the processor kept; the clock lacks a tenth of the long ones.
-    let mut craft = read(Craft::new(1, 1), 100_000, 500);
-    craft = read(craft, 101_500, 500);
-    craft = read(craft.cpu(None, Some(280_500 + 2_000)), 302_000, 500);
-    let (found, _, residual) = measure(craft);
+    let mut builder = read(TraceBuilder::new(1, 1), 100_000, 500);
+    builder = read(builder, 101_500, 500);
+    builder = read(builder.cpu(None, Some(280_500 + 2_000)), 302_000, 500);
+    let (found, _, residual) = measure(builder);
     assert_eq!(parts(found[0].before), (100_000, 93_500, 0));
     assert_eq!(found[0].before.preempted_ns(), 6_500, "ready to run, and without a processor");
     assert_eq!(
@@ -105,12 +105,12 @@ fn what_a_host_took_is_missing_in_the_long_stretches() {
 #[test]
 fn long_stretches_do_not_wait_for_a_reading_for_ever() {
     const EVENTS: u64 = 10_000;
-    let mut craft = read(Craft::new(1, 1), 1_000_000, 100);
+    let mut builder = read(TraceBuilder::new(1, 1), 1_000_000, 100);
     for event in 0..EVENTS {
-        craft = read(craft, 1_000_200 + event * 200, 100);
+        builder = read(builder, 1_000_200 + event * 200, 100);
     }
     let known_ns = 1_000_100 + EVENTS * 200;
-    let (found, _, residual) = measure(craft.cpu(Some(known_ns - 300_000), None).call(
+    let (found, _, residual) = measure(builder.cpu(Some(known_ns - 300_000), None).call(
         Call::Read,
         known_ns + 200,
         100,
@@ -126,13 +126,13 @@ fn long_stretches_do_not_wait_for_a_reading_for_ever() {
 
 #[test]
 fn a_call_around_others_keeps_the_gap_before_it() {
-    let craft = Craft::new(1, 1)
+    let builder = TraceBuilder::new(1, 1)
         .cpu(Some(200_000), None)
         .call(Call::Entered, 300_000, 0, 0, &[Call::Fflush as i64], &[], &[])
         .flags(INNER)
         .call(Call::Write, 301_000, 5_000, 8, &[3, 8], &[], &[])
         .call(Call::Fflush, 300_000, 8_000, 0, &[3], &[], &[]);
-    let (found, ..) = measure(read(craft, 400_000, 10));
+    let (found, ..) = measure(read(builder, 400_000, 10));
     assert_eq!((parts(found[0].before), found[0].before.inside), ((300_000, 200_000, 0), None));
     assert_eq!((parts(found[1].before), found[1].before.inside), ((1_000, 1_000, 0), Some(Call::Fflush)));
     assert_eq!((parts(found[2].before), parts(found[2].call)), ((0, 0, 0), (2_000, 2_000, 0)));
@@ -142,12 +142,12 @@ fn a_call_around_others_keeps_the_gap_before_it() {
 #[test]
 fn a_signal_inside_a_call_makes_waiting_of_its_waiting() {
     // A read that waits, is interrupted by a handler that reads itself, and waits again.
-    let craft = Craft::new(1, 1).call(Call::Entered, 1_000, 0, 0, &[Call::Read as i64], &[], &[]);
-    let craft = craft.cpu(Some(1_010), None).flags(WAITED_BEFORE);
-    let craft = craft.call(Call::SignalDelivered, 901_000, 0, 0, &[17], &[], &[]);
-    let craft = read(craft, 902_000, 500);
-    let craft = read(craft.cpu(None, Some(1_600)).flags(WAITED_AFTER), 1_000, 1_999_000);
-    let (found, ..) = measure(read(craft, 2_001_000, 10));
+    let builder = TraceBuilder::new(1, 1).call(Call::Entered, 1_000, 0, 0, &[Call::Read as i64], &[], &[]);
+    let builder = builder.cpu(Some(1_010), None).flags(WAITED_BEFORE);
+    let builder = builder.call(Call::SignalDelivered, 901_000, 0, 0, &[17], &[], &[]);
+    let builder = read(builder, 902_000, 500);
+    let builder = read(builder.cpu(None, Some(1_600)).flags(WAITED_AFTER), 1_000, 1_999_000);
+    let (found, ..) = measure(read(builder, 2_001_000, 10));
     assert_eq!((parts(found[1].before), found[1].before.inside), ((900_000, 10, 899_990), Some(Call::Read)));
     assert_eq!(parts(found[2].call), (500, 500, 0));
     // 1600 since the arrival: 1000 of the handler, 500 of its read, 100 of the rest.
@@ -157,33 +157,33 @@ fn a_signal_inside_a_call_makes_waiting_of_its_waiting() {
 
 #[test]
 fn what_follows_a_jump_is_not_inside_the_call_that_was_left() {
-    let craft = Craft::new(1, 1)
+    let builder = TraceBuilder::new(1, 1)
         .call(Call::Entered, 1_000, 0, 0, &[Call::Select as i64], &[], &[])
         .call(Call::SignalDelivered, 2_000, 0, 0, &[10], &[], &[])
         .call(Call::Entered, 2_100, 0, 0, &[0], &[], &[]);
-    let (found, ..) = measure(read(craft, 5_000, 10));
+    let (found, ..) = measure(read(builder, 5_000, 10));
     assert_eq!((found[2].before.inside, found[3].before.inside), (Some(Call::Select), None));
 }
 
 #[test]
 fn a_thread_without_calls_has_what_its_end_says() {
-    let craft = Craft::new(1, 2).header(|header| {
+    let builder = TraceBuilder::new(1, 2).header(|header| {
         header.start_cpu_ns = 40_000;
         header.end_ticks.store(header.start.ticks + 1_000_000, Relaxed);
         header.end_cpu_ns.store(640_000, Relaxed);
     });
-    let craft = craft.call(Call::ThreadStart, 100, 0, 0, &[9, 1], &[], &[]);
-    let (_, rest, residual) = measure(craft);
+    let builder = builder.call(Call::ThreadStart, 100, 0, 0, &[9, 1], &[], &[]);
+    let (_, rest, residual) = measure(builder);
     assert_eq!(rest.map(parts), Some((999_900, 599_900, 400_000)));
     assert_eq!(residual, 0);
 }
 
 #[test]
 fn long_stretches_that_nobody_could_read_are_unmeasured() {
-    let craft = Craft::new(1, 1).header(|header| {
+    let builder = TraceBuilder::new(1, 1).header(|header| {
         header.capabilities.fetch_and(!syn_trace::header::SEES_PREEMPTION, Relaxed);
     });
-    let (found, ..) = measure(read(read(craft, 1_000, 50_000), 900_000, 10));
+    let (found, ..) = measure(read(read(builder, 1_000, 50_000), 900_000, 10));
     assert_eq!(
         (found[0].call.cpu_ns, found[0].call.unmeasured_ns),
         (50_000, 0),
@@ -194,12 +194,12 @@ fn long_stretches_that_nobody_could_read_are_unmeasured() {
 
 #[test]
 fn costs_of_recording_are_taken_off_and_told() {
-    let craft = Craft::new(1, 1).header(|header| {
+    let builder = TraceBuilder::new(1, 1).header(|header| {
         (header.gap_cost_ticks, header.call_cost_ticks, header.reading_cost_ticks) = (20, 5, 1_000);
     });
-    let craft = read(craft, 1_000, 500);
-    let craft = read(craft.cpu(Some(4_000), Some(400)), 3_500, 500);
-    let (found, ..) = measure(read(craft.flags(LOST_BEFORE), 8_000, 100));
+    let builder = read(builder, 1_000, 500);
+    let builder = read(builder.cpu(Some(4_000), Some(400)), 3_500, 500);
+    let (found, ..) = measure(read(builder.flags(LOST_BEFORE), 8_000, 100));
     assert_eq!((found[0].before.recording_ns, found[0].call.recording_ns), (0, 5));
     assert_eq!((found[1].before.wall_ns, found[1].before.recording_ns), (980, 1_020));
     assert_eq!((found[2].before.wall_ns, found[2].before.recording_ns), (2_980, 1_020));
@@ -208,15 +208,17 @@ fn costs_of_recording_are_taken_off_and_told() {
 /// What was seen behind calls counts for more than what was found at the start, by whether they name a path.
 #[test]
 fn costs_seen_behind_calls_are_taken_off() {
-    let open = |craft: Craft, start| craft.call(Call::Open, start, 100, 3, &[0, 0, 0, 0, 0], &[b"f"], &[]);
-    let craft = Craft::new(1, 1).header(|header| {
+    let open = |builder: TraceBuilder, start| {
+        builder.call(Call::Open, start, 100, 3, &[0, 0, 0, 0, 0], &[b"f"], &[])
+    };
+    let builder = TraceBuilder::new(1, 1).header(|header| {
         (header.gap_cost_ticks, header.call_cost_ticks) = (20, 5);
         header.behind[0].add(60);
         header.behind[0].add(80);
         header.behind[1].add(600);
     });
-    let craft = open(read(craft, 1_000, 100), 2_000);
-    let (found, ..) = measure(read(craft, 4_000, 100));
+    let builder = open(read(builder, 1_000, 100), 2_000);
+    let (found, ..) = measure(read(builder, 4_000, 100));
     let costs: Vec<u64> = found.iter().map(|measured| measured.before.recording_ns).collect();
     assert_eq!(costs, [0, 75, 605]);
 }
@@ -224,12 +226,12 @@ fn costs_seen_behind_calls_are_taken_off() {
 /// By ptrace, a thread without a processor stands still for the recorder, unless it waits.
 #[test]
 fn what_ptrace_stops_is_recording() {
-    let craft = Craft::new(1, 1).header(|header| {
+    let builder = TraceBuilder::new(1, 1).header(|header| {
         header.capabilities.store(syn_trace::header::BY_PTRACE, Relaxed);
         header.gap_cost_ticks = 1_000;
     });
-    let craft = read(craft.cpu(Some(2_000), Some(3_000)), 10_000, 20_000);
-    let (found, ..) = measure(read(craft.cpu(Some(4_000), Some(0)).flags(WAITED_BEFORE), 90_000, 10));
+    let builder = read(builder.cpu(Some(2_000), Some(3_000)), 10_000, 20_000);
+    let (found, ..) = measure(read(builder.cpu(Some(4_000), Some(0)).flags(WAITED_BEFORE), 90_000, 10));
     let parts =
         |segment: Segment| (segment.cpu_ns, segment.waited_ns, segment.preempted_ns(), segment.recording_ns);
     assert_eq!((parts(found[0].before), parts(found[0].call)), ((2_000, 0, 0, 8_000), (3_000, 0, 0, 17_000)));
@@ -239,13 +241,13 @@ fn what_ptrace_stops_is_recording() {
 /// Until it is ready, the recorder is at work, whatever stands on record meanwhile.
 #[test]
 fn setting_up_is_recording() {
-    let craft = Craft::new(1, 1).header(|header| {
+    let builder = TraceBuilder::new(1, 1).header(|header| {
         header.setup_ticks.store(3_000, Relaxed);
         (header.start_cpu_ns, header.setup_cpu_ns) = (50_000, 30_000);
     });
-    let craft = read(read(craft, 1_000, 0), 5_000, 10);
+    let builder = read(read(builder, 1_000, 0), 5_000, 10);
     let folder = tempfile::tempdir().unwrap();
-    craft.write(folder.path()).unwrap();
+    builder.write(folder.path()).unwrap();
     let run = Run::open(folder.path()).unwrap();
     let found: Vec<Measured> = run.threads[0].measured().map(|(_, measured)| measured).collect();
     let parts = |segment: Segment| (segment.wall_ns, segment.recording_ns);
@@ -259,13 +261,13 @@ fn setting_up_is_recording() {
 /// A damaged header may say anything of what recording cost: no more is taken off than there is.
 #[test]
 fn costs_that_cannot_be_take_all_and_no_more() {
-    let craft = Craft::new(1, 1).header(|header| {
+    let builder = TraceBuilder::new(1, 1).header(|header| {
         header.setup_ticks.store(u64::MAX, Relaxed);
         header.behind[0].ticks.store(u64::MAX, Relaxed);
         header.behind[0].calls.store(1, Relaxed);
         header.setup_cpu_ns = u64::MAX;
     });
-    let (found, ..) = measure(read(read(craft, 1_000, 100), 5_000, 10));
+    let (found, ..) = measure(read(read(builder, 1_000, 100), 5_000, 10));
     assert_eq!((found[1].before.wall_ns, found[1].before.recording_ns), (0, 3_900));
 }
 
@@ -273,14 +275,14 @@ fn costs_that_cannot_be_take_all_and_no_more() {
 /// elsewhere or left open; the sum stays what the clock said.
 #[test]
 fn one_of_many_threads_holds_back_less() {
-    let mut craft = read(Craft::new(1, 1), 100_000_000, 1_000);
+    let mut builder = read(TraceBuilder::new(1, 1), 100_000_000, 1_000);
     for number in 1..2_000 {
-        craft = read(craft, 100_000_000 + number * 2_000, 1_000);
+        builder = read(builder, 100_000_000 + number * 2_000, 1_000);
     }
     let end_ns = 100_000_000 + 2_000 * 2_000;
-    let craft = read(craft.cpu(Some(end_ns - 2_000_000), None), end_ns, 1_000);
+    let builder = read(builder.cpu(Some(end_ns - 2_000_000), None), end_ns, 1_000);
     let folder = tempfile::tempdir().unwrap();
-    craft.write(folder.path()).unwrap();
+    builder.write(folder.path()).unwrap();
     let run = Run::open(folder.path()).unwrap();
     let cpu_of = |threads: usize| {
         let mut events = run.threads[0].measured_among(threads);

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use syn_trace::builder::TraceBuilder;
 use syn_trace::calls::{Effect, Fact, Kind};
-use syn_trace::craft::Craft;
 use syn_trace::descriptors::Descriptors;
 use syn_trace::{Call, Run};
 
@@ -31,7 +31,7 @@ fn every_row_is_written_read_and_followed() {
         let numbers: Vec<i64> = of(Kind::is_number).map(number).collect();
         let texts: Vec<&[u8]> = of(Kind::is_text).map(text).collect();
         let list: &[i64] = if of(Kind::is_list).next().is_some() { &[7, 8, 9] } else { &[] };
-        let thread = Craft::new(7, 7).process_start("/bin/app", "/home/u", "app");
+        let thread = TraceBuilder::new(7, 7).process_start("/bin/app", "/home/u", "app");
         let thread = thread.call(Call::Open, 100, 5, 3, &[2, 0, 0o100_644, 0, 42], &[b"opened"], &[]);
         let thread = thread.call(call, 200, 5, 10, &numbers, &texts, list);
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! Files are followed through the queues of io_uring, also those that are registered with a ring.
 
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::{Call, Run};
 
@@ -13,7 +13,7 @@ const FIXED_FILE: i64 = 1;
 const SKIP: i64 = -2;
 
 /// Applies all events of a process, which has one thread: what each submission and close was about.
-fn follow(thread: Craft) -> (Descriptors, Vec<Option<String>>) {
+fn follow(thread: TraceBuilder) -> (Descriptors, Vec<Option<String>>) {
     let folder = tempfile::tempdir().unwrap();
     thread.write(folder.path()).unwrap();
     let run = Run::open(folder.path()).unwrap();
@@ -31,20 +31,20 @@ fn follow(thread: Craft) -> (Descriptors, Vec<Option<String>>) {
 }
 
 /// A process with a ring, descriptor 3, and two files, 4 and 5.
-fn app() -> Craft {
-    let open = |thread: Craft, path: &str, fd| {
+fn app() -> TraceBuilder {
+    let open = |thread: TraceBuilder, path: &str, fd| {
         thread.call(Call::Open, 100, 5, fd, &[0o2, 0, 0o100_644, 0, 7], &[path.as_bytes()], &[])
     };
-    let thread = Craft::new(7, 7).process_start("/bin/app", "/w", "app");
+    let thread = TraceBuilder::new(7, 7).process_start("/bin/app", "/w", "app");
     let thread = thread.call(Call::IoUringSetup, 90, 5, 3, &[8, 0], &[], &[]);
     open(open(thread, "one", 4), "two", 5)
 }
 
-fn submit(thread: Craft, at: u64, operation: i64, flags: i64, fd: i64) -> Craft {
+fn submit(thread: TraceBuilder, at: u64, operation: i64, flags: i64, fd: i64) -> TraceBuilder {
     thread.call(Call::Sqe, at, 0, 0, &[3, operation, flags, fd, 512, 0, 1], &[], &[])
 }
 
-fn register(thread: Craft, at: u64, operation: i64, files: &[i64]) -> Craft {
+fn register(thread: TraceBuilder, at: u64, operation: i64, files: &[i64]) -> TraceBuilder {
     thread.call(Call::IoUringRegister, at, 5, 0, &[3, operation, files.len() as i64], &[], files)
 }
 

@@ -1,6 +1,6 @@
 //! Sockets and their addresses are followed, and so are the descriptors that stand for no file.
 
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::descriptors::{Descriptors, OpenFile, Touched, flags};
 use syn_trace::{Call, Run};
 
@@ -12,7 +12,7 @@ const NONBLOCK: i64 = flags::O_NONBLOCK as i64;
 const EINPROGRESS: i32 = 115;
 
 /// Applies all events of a process, which has one thread.
-fn follow(thread: &Craft) -> (Descriptors, Vec<Touched>) {
+fn follow(thread: &TraceBuilder) -> (Descriptors, Vec<Touched>) {
     let folder = tempfile::tempdir().unwrap();
     thread.write(folder.path()).unwrap();
     let run = Run::open(folder.path()).unwrap();
@@ -25,8 +25,8 @@ fn follow(thread: &Craft) -> (Descriptors, Vec<Touched>) {
     (descriptors, touched)
 }
 
-fn app() -> Craft {
-    Craft::new(7, 7).process_start("/bin/app", "/home/u", "app")
+fn app() -> TraceBuilder {
+    TraceBuilder::new(7, 7).process_start("/bin/app", "/home/u", "app")
 }
 
 fn at(descriptors: &Descriptors, fd: i32) -> &OpenFile {

@@ -12,8 +12,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use syn_trace::Call;
+use syn_trace::dictionary::Writer;
 use syn_trace::header::{self, HEADER_BYTES, Header};
-use syn_trace::memory::Writer;
 use syn_trace::record::{self, Flags, Times};
 use syn_trace::run::EXTENSION;
 

@@ -8,7 +8,7 @@
 //! tree       what a stop means              one loop over all threads of all processes
 //!  ├ process    one image: its mappings, handlers, first records
 //!  ├ thread     a call under way, times and CPU readings
-//!  └ witness    the memory and the descriptors behind a call   (syn_trace::system_calls decodes it)
+//!  └ context    the memory and the descriptors behind a call   (syn_trace::system_calls decodes it)
 //! file       a thread's file                mapped, a record is there entirely or not at all
 //! cost       what a stop costs              measured at start, for the files' headers
 //! ```
@@ -25,6 +25,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 mod clock;
+mod context;
 mod cost;
 mod descriptors;
 mod file;
@@ -35,7 +36,6 @@ mod ptrace;
 mod start;
 mod thread;
 mod tree;
-mod witness;
 
 use std::ffi::OsString;
 use std::io;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use syn_trace::calls::Effect;
-use syn_trace::chosen::{Choice, Extent};
+use syn_trace::policy::{Choice, Policy};
 use syn_trace::record::MAX_TEXT_BYTES;
 use syn_trace::{Call, Layer};
 
@@ -18,7 +18,7 @@ const SIGNALS: usize = 65;
 
 /// What a recorder of system calls cannot see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blind {
+pub enum Limitation {
     /// Another convention than that of x86-64.
     Foreign,
     /// What goes through memory that the kernel shares.
@@ -27,17 +27,17 @@ pub enum Blind {
     Pages,
 }
 
-impl Blind {
+impl Limitation {
     /// What a call shows not to be seen from now on.
-    pub fn of(call: Call, numbers: &[i64]) -> Option<Blind> {
+    pub fn of(call: Call, numbers: &[i64]) -> Option<Limitation> {
         const WRITABLE: i64 = libc::PROT_WRITE as i64;
         const SHARED: i64 = libc::MAP_SHARED as i64;
         match (call.effect(), numbers) {
-            (Effect::OpenRing, _) => Some(Blind::Rings),
+            (Effect::OpenRing, _) => Some(Limitation::Rings),
             (Effect::Map, &[_, _, protection, flags, _])
                 if protection & WRITABLE != 0 && flags & SHARED != 0 =>
             {
-                Some(Blind::Pages)
+                Some(Limitation::Pages)
             }
             _ => None,
         }
@@ -45,13 +45,13 @@ impl Blind {
 
     fn text(self) -> &'static str {
         match self {
-            Blind::Foreign => {
+            Limitation::Foreign => {
                 "system calls by the 32-bit convention: their numbers and structures are not decoded"
             }
-            Blind::Rings => {
+            Limitation::Rings => {
                 "io_uring: the entries of the queues, which are no system calls; preload the shim to see them"
             }
-            Blind::Pages => {
+            Limitation::Pages => {
                 "what is written to a shared mapping of a file: that is no system call; preload the shim to see it"
             }
         }
@@ -67,13 +67,13 @@ pub struct Process {
     /// When the image started, nanoseconds of the monotonic clock.
     pub start_ns: u64,
     /// How much of it is recorded; `None`: nothing.
-    pub extent: Option<Extent>,
+    pub policy: Option<Policy>,
     /// Where files are mapped: start and end.
     mappings: BTreeMap<u64, u64>,
     /// `sa_flags` of the signals that have a handler.
     handlers: [Option<i64>; SIGNALS],
     /// What has been noted already.
-    noted: Vec<Blind>,
+    noted: Vec<Limitation>,
 }
 
 impl Process {
@@ -83,7 +83,7 @@ impl Process {
             pid,
             ppid: id_in_status(pid, "PPid:").unwrap_or(0),
             start_ns,
-            extent: Some(Extent::Everything),
+            policy: Some(Policy::Everything),
             mappings: BTreeMap::new(),
             handlers: [None; SIGNALS],
             noted: Vec::new(),
@@ -92,18 +92,18 @@ impl Process {
 
     /// The image of a program that starts now, recorded as its environment wants it.
     pub fn of_program(pid: Tid, start_ns: u64) -> Process {
-        Process { extent: chosen(pid), ..Process::begin(pid, start_ns) }
+        Process { policy: chosen(pid), ..Process::begin(pid, start_ns) }
     }
 
     /// One that starts as a copy of this.
     pub fn fork(&self, pid: Tid, start_ns: u64) -> Process {
         let new = Process::begin(pid, start_ns);
-        Process { extent: self.extent, mappings: self.mappings.clone(), handlers: self.handlers, ..new }
+        Process { policy: self.policy, mappings: self.mappings.clone(), handlers: self.handlers, ..new }
     }
 
     /// True for calls that are not recorded.
     pub fn leaves_out(&self, call: Call) -> bool {
-        self.extent != Some(Extent::Everything) && call.layer() != Layer::Process
+        self.policy != Some(Policy::Everything) && call.layer() != Layer::Process
     }
 
     /// Follows a call that has succeeded.
@@ -159,10 +159,10 @@ impl Process {
     }
 
     /// Writes that something cannot be seen, once.
-    pub fn note(&mut self, blind: Blind, file: &mut TraceFile) {
-        if !self.noted.contains(&blind) {
-            self.noted.push(blind);
-            file.note(Call::Unobserved, 0, &[], &[blind.text().as_bytes()]);
+    pub fn note(&mut self, limitation: Limitation, file: &mut TraceFile) {
+        if !self.noted.contains(&limitation) {
+            self.noted.push(limitation);
+            file.note(Call::Unobserved, 0, &[], &[limitation.text().as_bytes()]);
         }
     }
 }
@@ -212,11 +212,11 @@ impl Birth {
 }
 
 /// How much the environment of a program that has just started wants to have recorded of it.
-fn chosen(pid: Tid) -> Option<Extent> {
+fn chosen(pid: Tid) -> Option<Policy> {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let entries = || environment.split(|&byte| byte == 0);
     let choice = Choice::of(|name| entries().find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"=")));
-    (!choice.is_off()).then(|| choice.extent(&link(pid, "exe")))
+    (!choice.is_off()).then(|| choice.policy(&link(pid, "exe")))
 }
 
 fn link(pid: Tid, name: &str) -> Vec<u8> {

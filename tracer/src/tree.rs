@@ -1,20 +1,20 @@
 //! All traced threads, and what their stops mean.
 
 use crate::clock;
+use crate::context::Seen;
 use crate::cost::Costs;
 use crate::file::TraceFile;
 use crate::filter::NATIVE;
-use crate::process::{self, Birth, Blind, Process};
+use crate::process::{self, Birth, Limitation, Process};
 use crate::ptrace::{self, AtEntry, Resume, Stop, Tid};
 use crate::thread::{Interruption, Place, Thread, UnderWay, restart};
-use crate::witness::Seen;
 use crate::{Ended, Error};
 use std::collections::HashMap;
 use std::path::Path;
 use syn_trace::Call;
 use syn_trace::calls::Effect;
-use syn_trace::chosen::{Extent, LEFT_OUT};
 use syn_trace::header::{self, HEADER_BYTES, Header};
+use syn_trace::policy::{LEFT_OUT, Policy};
 use syn_trace::record::{BEGAN, MAX_TEXT_BYTES};
 use syn_trace::system_calls::{self, Room, call_of};
 
@@ -167,7 +167,7 @@ impl<'a> Tree<'a> {
         let Some((thread, process, room)) = self.recording(tid) else { return Resume::ToEntry };
         if at.verdict != NATIVE {
             if let Some(file) = &mut thread.file {
-                process.note(Blind::Foreign, file);
+                process.note(Limitation::Foreign, file);
             }
             return Resume::ToEntry;
         }
@@ -278,7 +278,7 @@ impl<'a> Tree<'a> {
 
     /// A process begins, with one thread.
     fn begin_image(&mut self, pid: Tid, process: Process) {
-        let is_left_out = process.extent == Some(Extent::LeftOut);
+        let is_left_out = process.policy == Some(Policy::LeftOut);
         self.processes.insert(pid, process);
         let birth = Birth::of(pid);
         self.begin_thread(pid, pid, |file| {
@@ -292,7 +292,7 @@ impl<'a> Tree<'a> {
     /// A thread begins; its file, with what `records` writes.
     fn begin_thread(&mut self, tid: Tid, pid: Tid, records: impl FnOnce(&mut TraceFile)) {
         let Some(process) = self.processes.get(&pid) else { return };
-        if process.extent.is_none() {
+        if process.policy.is_none() {
             self.threads.insert(tid, Thread::new(tid, pid, None));
             return;
         }
@@ -310,7 +310,7 @@ impl<'a> Tree<'a> {
     }
 
     fn header(&self, tid: Tid, process: &Process, start_ns: u64) -> Header {
-        let is_process_only = process.extent.is_some_and(Extent::is_process_only);
+        let is_process_only = process.policy.is_some_and(Policy::is_process_only);
         let process_only = if is_process_only { header::PROCESS_ONLY } else { 0 };
         Header {
             magic: header::MAGIC,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::record::{BEGAN, INNER};
 use syn_trace::{Call, header};
 
@@ -75,27 +75,27 @@ impl Folder {
     pub fn path(&self) -> &Path {
         self.0.path()
     }
-    pub fn add(&self, craft: &Craft) -> PathBuf {
-        craft.write(self.path()).expect("the trace is written")
+    pub fn add(&self, builder: &TraceBuilder) -> PathBuf {
+        builder.write(self.path()).expect("the trace is written")
     }
 }
 
 /// The launcher, pid 100, which starts `children`.
-pub fn launcher(children: &[i64]) -> Craft {
-    let launcher = Craft::new(100, 100)
+pub fn launcher(children: &[i64]) -> TraceBuilder {
+    let launcher = TraceBuilder::new(100, 100)
         .header(|header| *header.capabilities.get_mut() = header::PROCESS_ONLY)
         .process_start("/usr/bin/mpirun", "/home/u", "mpirun -np 2 app");
-    let spawn = |launcher: Craft, (at, &pid): (u64, &i64)| {
+    let spawn = |launcher: TraceBuilder, (at, &pid): (u64, &i64)| {
         launcher.call(Call::PosixSpawn, at * 1_000, 500, 0, &[pid], &[b"/bin/app"], &[])
     };
     (1..).zip(children).fold(launcher, spawn)
 }
 
 /// Rank `rank` of 2, pid 101 + `rank`: opens a file, computes, writes, and closes it through a stream.
-pub fn rank(rank: i32) -> Craft {
+pub fn rank(rank: i32) -> TraceBuilder {
     let pid = 101 + rank as u32;
     let open = [0o1101, 0o644, 0o100_644, 0, 77];
-    Craft::new(pid, pid)
+    TraceBuilder::new(pid, pid)
         .image(5_000)
         .rank(rank, 2)
         .header(|header| {

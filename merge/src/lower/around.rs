@@ -2,8 +2,8 @@
 
 use super::program::Stretch;
 use super::{Lowering, Visit};
-use crate::dependency::Stage;
-use crate::sweep::Seen;
+use crate::follow::pass::Seen;
+use crate::graph::dependency::Stage;
 use syn_plan::{Op, Rule};
 use syn_trace::Layer;
 use syn_trace::run::Segment;

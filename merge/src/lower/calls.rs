@@ -2,9 +2,9 @@
 
 use super::program::Stretch;
 use super::{Lowering, Visit};
-use crate::dependency::Stage;
+use crate::follow::pass::Seen;
+use crate::graph::dependency::Stage;
 use crate::mpi::Around;
-use crate::sweep::Seen;
 use syn_plan::Op;
 use syn_trace::calls::Field;
 use syn_trace::descriptors::Transfer;

@@ -4,7 +4,7 @@
 //! a file or a folder, may show later, or in what lies below it; until then it is open.
 
 use super::moves::{MOST_LINKS, Moves};
-use crate::scope::Scope;
+use crate::follow::scope::Scope;
 use std::collections::HashMap;
 use std::rc::Rc;
 use syn_plan::{File, FileId, Initial};

@@ -4,8 +4,8 @@ use super::attributes::Attributes;
 use super::files::{Evidence, FileTable};
 use super::handles::Handles;
 use super::paths::is_denied;
-use crate::scope::Scope;
-use crate::sweep::Seen;
+use crate::follow::pass::Seen;
+use crate::follow::scope::Scope;
 use syn_plan::{HandleId, Io};
 use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer};
@@ -19,7 +19,7 @@ pub fn translate(
     seen: &Seen<'_>,
     touched: &Touched,
     descriptors: &Descriptors,
-    stdio_is_opaque: bool,
+    hides_libc_internals: bool,
     tables: Tables<'_>,
     out: &mut Operations,
 ) {
@@ -29,7 +29,7 @@ pub fn translate(
     };
     let thread = seen.thread;
     let mut translation =
-        Translation { seen, touched, descriptors, stdio_is_opaque, result, thread, tables, out };
+        Translation { seen, touched, descriptors, hides_libc_internals, result, thread, tables, out };
     translation.closes();
     if is_denied(seen.event) {
         return;
@@ -61,7 +61,7 @@ pub(super) struct Translation<'t> {
     pub(super) seen: &'t Seen<'t>,
     pub(super) touched: &'t Touched,
     descriptors: &'t Descriptors,
-    pub(super) stdio_is_opaque: bool,
+    pub(super) hides_libc_internals: bool,
     /// 0 or the negated errno.
     pub(super) result: i64,
     pub(super) thread: u32,
@@ -76,7 +76,7 @@ impl Translation<'_> {
         let by_name = match self.seen.event.call.effect() {
             Effect::Close => true,
             // Where libc's own calls are seen, the close inside this one has been.
-            Effect::CloseStream | Effect::CloseProcessStream => self.stdio_is_opaque,
+            Effect::CloseStream | Effect::CloseProcessStream => self.hides_libc_internals,
             _ => false,
         };
         if by_name {
@@ -205,10 +205,10 @@ impl Translation<'_> {
             Effect::Stat(_) => Io::Fstat { handle },
             Effect::ReadEntry => Io::ReadDir { handle, entries: 1 },
             Effect::ReadEntries if self.result == 0 => Io::ReadDir { handle, entries: self.most_entries() },
-            Effect::ReadStream if self.stdio_is_opaque => {
+            Effect::ReadStream if self.hides_libc_internals => {
                 Io::Read { handle, bytes: self.stream_bytes(event.numbers[2]) }
             }
-            Effect::WriteStream if self.stdio_is_opaque => {
+            Effect::WriteStream if self.hides_libc_internals => {
                 Io::Write { handle, bytes: self.stream_bytes(event.numbers[2]) }
             }
             effect => return self.metadata_on_handle(effect, handle),

@@ -19,10 +19,10 @@ mod unreplayed;
 
 use crate::clocks::Clocks;
 use crate::costs::Costs;
+use crate::follow::pass::{End, Seen, Visitor};
+use crate::follow::scope::Scope;
+use crate::graph::schedule::Schedule;
 use crate::mpi::CallLog;
-use crate::schedule::Schedule;
-use crate::scope::Scope;
-use crate::sweep::{End, Observer, Seen};
 use attributes::Attributes;
 use files::FileTable;
 use handles::Handles;
@@ -98,7 +98,7 @@ struct Thread {
     polling: Option<Polling>,
 }
 
-/// Turns events into steps; an observer of the last sweep.
+/// Turns events into steps; an visitor of the last pass.
 #[derive(Debug)]
 pub struct Lowering<'a> {
     from: Sources<'a>,
@@ -231,7 +231,7 @@ fn times(event: &Event<'_>) -> u64 {
     if event.call == Call::Repeats { event.numbers[0].max(1) as u64 } else { 1 }
 }
 
-impl Observer for Lowering<'_> {
+impl Visitor for Lowering<'_> {
     fn end(&mut self, thread: u32, end: &End) {
         if self.from.in_plan[thread as usize] {
             self.end_thread(thread as usize, end);

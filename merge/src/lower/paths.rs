@@ -31,10 +31,12 @@ impl Translation<'_> {
         match effect {
             Effect::Open if failed => self.failed_open(flags),
             Effect::Create if failed => self.failed_open(CREAT),
-            Effect::OpenStream if failed && self.stdio_is_opaque => {
+            Effect::OpenStream if failed && self.hides_libc_internals => {
                 self.failed_open(flags::of_stream_mode(&event.texts[1].bytes()))
             }
-            Effect::OpenFolderStream if failed && self.stdio_is_opaque => self.failed_open(libc::O_DIRECTORY),
+            Effect::OpenFolderStream if failed && self.hides_libc_internals => {
+                self.failed_open(libc::O_DIRECTORY)
+            }
             Effect::Stat(follow) => self.stat(event.follows(follow)),
             Effect::Access => {
                 let mode = event.field(Field::Mode).unwrap_or(0) as i32;

@@ -1,8 +1,8 @@
 //! What was recorded and has no operation in the plan.
 
 use super::paths::is_denied;
-use crate::scope::{Scope, is_deleted};
-use crate::sweep::Seen;
+use crate::follow::pass::Seen;
+use crate::follow::scope::{Scope, is_deleted};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use syn_plan::LeftOut;
@@ -42,7 +42,7 @@ impl Unreplayed {
         touched: &Touched,
         file: Option<&OpenFile>,
         scope: &Scope,
-        stdio_is_opaque: bool,
+        hides_libc_internals: bool,
     ) {
         let in_scope = || touched.path.as_deref().is_some_and(|path| scope.contains(path));
         let numbers = &seen.event.numbers;
@@ -59,7 +59,8 @@ impl Unreplayed {
         let kind = if call == Call::Repeats {
             self.before.get(&seen.thread).copied()
         } else {
-            stands_for_itself(call, stdio_is_opaque).then(|| (call, on(seen.event, touched, file, scope)))
+            stands_for_itself(call, hides_libc_internals)
+                .then(|| (call, on(seen.event, touched, file, scope)))
         };
         self.count(seen, kind);
     }
@@ -125,10 +126,10 @@ impl Unreplayed {
 
 /// Whether the record is of a call that nothing else in the plan stands for: programs and edges stand for the making of
 /// processes and threads, and the calls inside those of C streams for these.
-fn stands_for_itself(call: Call, stdio_is_opaque: bool) -> bool {
+fn stands_for_itself(call: Call, hides_libc_internals: bool) -> bool {
     match (call.effect(), call.layer()) {
         (Effect::RingEntry | Effect::BlockEntry, _) => true,
-        _ if call.is_on_stream() => stdio_is_opaque,
+        _ if call.is_on_stream() => hides_libc_internals,
         (_, Layer::Mpi | Layer::Process) => false,
         _ => !call.has(Fact::Note),
     }

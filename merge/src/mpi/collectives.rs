@@ -2,7 +2,7 @@
 //! communicator.
 
 use super::communicators::CommId;
-use crate::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::collective;
 use std::collections::VecDeque;
 use syn_trace::Call;

@@ -6,8 +6,8 @@ use super::communicators::{CommId, Communicators, Creation, Meaning};
 use super::messages::{Channel, Channels, PostedReceives};
 use super::requests::{Incoming, Mode, Outgoing, Persistent, Requests};
 use super::world::Worlds;
-use crate::dependency::{Dependencies, Moment};
-use crate::sweep::{Observer, Seen};
+use crate::follow::pass::{Seen, Visitor};
+use crate::graph::dependency::{Dependencies, Moment};
 use std::collections::{BTreeMap, HashMap};
 use syn_trace::calls::effect::{Effect, Members, Mpi};
 use syn_trace::calls::{COMM_WORLD, NOBODY};
@@ -237,7 +237,7 @@ impl Matcher<'_> {
     }
 }
 
-impl Observer for Matcher<'_> {
+impl Visitor for Matcher<'_> {
     fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
         let behind_ns = std::mem::replace(&mut self.behind_ns[seen.thread as usize], seen.end_ns);
         if seen.event.call.layer() != Layer::Mpi {

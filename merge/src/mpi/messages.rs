@@ -5,7 +5,7 @@
 //! A receive with a wildcard shows when it completes which of these sequences it belongs to.
 
 use super::communicators::CommId;
-use crate::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::{message, rendezvous};
 use std::collections::{HashMap, VecDeque};
 use syn_trace::calls::ANY;

@@ -4,9 +4,9 @@ use super::communicators::CommId;
 use super::matcher::Matcher;
 use super::messages::{Channel, LongId, Outcome, PostedReceives, Receive, Send};
 use super::requests::{Active, Incoming, Outgoing, Persistent};
-use crate::dependency::Moment;
+use crate::follow::pass::Seen;
+use crate::graph::dependency::Moment;
 use crate::rules::rendezvous;
-use crate::sweep::Seen;
 use syn_trace::calls::NOBODY;
 
 /// Point to point.

@@ -1,6 +1,6 @@
 //! A collective operation completes as its kind demands (MPI-4.0, chapter 6): who needs whose data waits for them.
 
-use crate::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment};
 use crate::mpi::Arrival;
 use syn_plan::Rule;
 use syn_trace::Call;

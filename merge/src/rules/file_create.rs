@@ -4,8 +4,8 @@
 //! The recording shows only that it was so; a dependency is taken where the later call began after the earlier one
 //! had returned.
 
-use crate::dependency::{Dependencies, Moment};
-use crate::sweep::Seen;
+use crate::follow::pass::Seen;
+use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::Rule;
 
 /// Whether one path exists, as far as the run's calls tell.

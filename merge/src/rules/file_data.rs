@@ -3,7 +3,7 @@
 //! For every file the last writer of each byte is kept, so that a read depends on the writes it saw and on no
 //! earlier ones. A write that ended after the read began is not taken: the recording does not show their order.
 
-use crate::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use syn_plan::Rule;
@@ -31,7 +31,7 @@ pub struct Contents {
 
 /// The latest write of one thread that another thread is known to come after, by (reader, writer).
 #[derive(Debug, Default)]
-pub struct Informed(HashMap<(u32, u32), u32>);
+pub struct AlreadyOrdered(HashMap<(u32, u32), u32>);
 
 impl Contents {
     /// `process` opens the file and finds it `size` bytes long.
@@ -105,7 +105,13 @@ impl Contents {
     }
 
     /// These bytes were read by a call that began at `enter`.
-    pub fn read(&self, bytes: Range<u64>, enter: Moment, informed: &mut Informed, found: &mut Dependencies) {
+    pub fn read(
+        &self,
+        bytes: Range<u64>,
+        enter: Moment,
+        already_ordered: &mut AlreadyOrdered,
+        found: &mut Dependencies,
+    ) {
         let reader = enter.point.thread;
         let mut latest: Vec<Moment> = Vec::new();
         let mut add = |written: Moment| {
@@ -130,7 +136,7 @@ impl Contents {
         }
         latest.sort_unstable_by_key(|written| written.point);
         for written in latest {
-            let known = informed.0.entry((reader, written.point.thread)).or_insert(0);
+            let known = already_ordered.0.entry((reader, written.point.thread)).or_insert(0);
             if written.point.record >= *known {
                 *known = written.point.record + 1;
                 found.add_one(Rule::FileData, written, enter);
@@ -142,7 +148,7 @@ impl Contents {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dependency::{Point, Stage};
+    use crate::graph::dependency::{Point, Stage};
 
     fn moment(thread: u32, record: u32) -> Moment {
         Moment { point: Point { thread, record, stage: Stage::Leave }, ns: u64::from(record) * 10 }
@@ -150,7 +156,7 @@ mod tests {
 
     fn writers(contents: &Contents, bytes: Range<u64>) -> Vec<(u32, u32)> {
         let mut found = Dependencies::default();
-        contents.read(bytes, moment(9, 99), &mut Informed::default(), &mut found);
+        contents.read(bytes, moment(9, 99), &mut AlreadyOrdered::default(), &mut found);
         (0..found.len())
             .map(|index| found.sources(index)[0].point)
             .map(|point| (point.thread, point.record))
@@ -204,12 +210,12 @@ mod tests {
     fn a_reader_is_told_once() {
         let mut contents = Contents::default();
         contents.write(0..10, moment(0, 1));
-        let (mut informed, mut found) = (Informed::default(), Dependencies::default());
-        contents.read(0..10, moment(1, 5), &mut informed, &mut found);
-        contents.read(0..10, moment(1, 6), &mut informed, &mut found);
+        let (mut already_ordered, mut found) = (AlreadyOrdered::default(), Dependencies::default());
+        contents.read(0..10, moment(1, 5), &mut already_ordered, &mut found);
+        contents.read(0..10, moment(1, 6), &mut already_ordered, &mut found);
         assert_eq!(found.len(), 1);
         contents.write(0..10, moment(0, 7));
-        contents.read(0..10, moment(1, 8), &mut informed, &mut found);
+        contents.read(0..10, moment(1, 8), &mut already_ordered, &mut found);
         assert_eq!(found.len(), 2);
     }
 }

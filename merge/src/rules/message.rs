@@ -1,6 +1,6 @@
 //! A receive completes after its send was started, and so does a probe that saw the message.
 
-use crate::dependency::Dependencies;
+use crate::graph::dependency::Dependencies;
 use crate::mpi::{Receive, Send};
 use syn_plan::Rule;
 

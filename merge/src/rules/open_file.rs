@@ -8,7 +8,7 @@
 //! Only a change of threads at the position costs a dependency, of some 14 bytes in the plan and 600 in the merge; a position
 //! that one thread uses costs nothing.
 
-use crate::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment};
 use std::collections::{BTreeMap, VecDeque};
 use syn_plan::Rule;
 

@@ -4,8 +4,8 @@
 //! `system` and `popen` do not, but the new process names its parent. Where no call is known, the parent's last
 //! event before is taken.
 
-use crate::dependency::Moment;
-use crate::lineage::{How, Image, Lineage};
+use crate::follow::process_tree::{How, Image, ProcessTree};
+use crate::graph::dependency::Moment;
 use std::collections::HashMap;
 
 /// Which process made an image, and when.
@@ -15,11 +15,11 @@ pub type Creator = (u32, Moment);
 type HostPid = (usize, u32);
 
 /// The creator of every image.
-pub fn creators(lineage: &Lineage) -> Vec<Option<Creator>> {
+pub fn creators(process_tree: &ProcessTree) -> Vec<Option<Creator>> {
     let mut returned: HashMap<HostPid, Vec<Creator>> = HashMap::new();
     let mut shells: HashMap<HostPid, Vec<(Creator, Option<u64>)>> = HashMap::new();
-    for creation in &lineage.creations {
-        let (host, parent) = lineage.host_and_pid(creation.process);
+    for creation in &process_tree.creations {
+        let (host, parent) = process_tree.host_and_pid(creation.process);
         let creator = (creation.process, creation.enter);
         match creation.how {
             How::Returned(pid) => returned.entry((host, pid)).or_default().push(creator),
@@ -28,13 +28,13 @@ pub fn creators(lineage: &Lineage) -> Vec<Option<Creator>> {
         }
     }
     let mut latest_image: HashMap<HostPid, usize> = HashMap::new();
-    let mut found = Vec::with_capacity(lineage.images.len());
-    for (process, image) in (0u32..).zip(&lineage.images) {
-        let before = latest_image.insert(lineage.host_and_pid(process), process as usize);
+    let mut found = Vec::with_capacity(process_tree.images.len());
+    for (process, image) in (0u32..).zip(&process_tree.images) {
+        let before = latest_image.insert(process_tree.host_and_pid(process), process as usize);
         found.push(image.as_ref().and_then(|image| {
-            replaced(lineage, before)
-                .or_else(|| by_pid(returned.get(&lineage.host_and_pid(process))?, image))
-                .or_else(|| by_shell(shells.get(&lineage.host_and_parent(process))?, image))
+            replaced(process_tree, before)
+                .or_else(|| by_pid(returned.get(&process_tree.host_and_pid(process))?, image))
+                .or_else(|| by_shell(shells.get(&process_tree.host_and_parent(process))?, image))
                 .or(image.parent_before)
         }));
     }
@@ -42,9 +42,9 @@ pub fn creators(lineage: &Lineage) -> Vec<Option<Creator>> {
 }
 
 /// The image before, of the same process, called `execve`.
-fn replaced(lineage: &Lineage, before: Option<usize>) -> Option<Creator> {
+fn replaced(process_tree: &ProcessTree, before: Option<usize>) -> Option<Creator> {
     let before = before?;
-    Some((before as u32, lineage.images[before].as_ref()?.exec?))
+    Some((before as u32, process_tree.images[before].as_ref()?.exec?))
 }
 
 fn by_pid(creators: &[Creator], image: &Image) -> Option<Creator> {

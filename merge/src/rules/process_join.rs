@@ -1,20 +1,21 @@
 //! A wait for a process returns after the process ended.
 
 use super::process_create::Creator;
-use crate::lineage::{How, Lineage, Whom};
+use crate::follow::process_tree::{How, ProcessTree, Whom};
 use std::collections::HashMap;
 
 /// The images whose end every join saw, by position of the join.
-pub fn ended(lineage: &Lineage, creators: &[Option<Creator>]) -> Vec<Vec<u32>> {
+pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Vec<u32>> {
     let mut by_pid: HashMap<(usize, u32), Vec<u32>> = HashMap::new();
     let mut by_parent: HashMap<(usize, u32), Vec<u32>> = HashMap::new();
-    for (process, _) in (0u32..).zip(&lineage.images).filter(|(_, image)| image.is_some()) {
-        by_pid.entry(lineage.host_and_pid(process)).or_default().push(process);
-        by_parent.entry(lineage.host_and_parent(process)).or_default().push(process);
+    for (process, _) in (0u32..).zip(&process_tree.images).filter(|(_, image)| image.is_some()) {
+        by_pid.entry(process_tree.host_and_pid(process)).or_default().push(process);
+        by_parent.entry(process_tree.host_and_parent(process)).or_default().push(process);
     }
-    let first_ns = |process: u32| lineage.images[process as usize].as_ref().map_or(0, |image| image.first.ns);
-    let of_join = |join: &crate::lineage::Join| {
-        let (host, pid) = lineage.host_and_pid(join.process);
+    let first_ns =
+        |process: u32| process_tree.images[process as usize].as_ref().map_or(0, |image| image.first.ns);
+    let of_join = |join: &crate::follow::process_tree::Join| {
+        let (host, pid) = process_tree.host_and_pid(join.process);
         let started = |&process: &u32| first_ns(process) <= join.leave.ns;
         let children = || by_parent.get(&(host, pid)).into_iter().flatten().copied().filter(started);
         match join.whom {
@@ -26,7 +27,7 @@ pub fn ended(lineage: &Lineage, creators: &[Option<Creator>]) -> Vec<Vec<u32>> {
                 children().filter(|&process| first_ns(process) >= start_ns).collect()
             }
             Whom::Stream(fd) => {
-                let popen = lineage
+                let popen = process_tree
                     .creations
                     .iter()
                     .filter(|creation| creation.how == How::Popen(fd) && creation.process == join.process)
@@ -40,5 +41,5 @@ pub fn ended(lineage: &Lineage, creators: &[Option<Creator>]) -> Vec<Vec<u32>> {
             }
         }
     };
-    lineage.joins.iter().map(of_join).collect()
+    process_tree.joins.iter().map(of_join).collect()
 }

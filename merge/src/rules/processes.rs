@@ -5,8 +5,8 @@
 
 use super::process_create::{self, Creator};
 use super::process_join;
-use crate::dependency::{Dependencies, Moment};
-use crate::lineage::Lineage;
+use crate::follow::process_tree::ProcessTree;
+use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::Rule;
 
 /// Something that happened between two processes; by time.
@@ -19,34 +19,34 @@ enum Fact {
 }
 
 /// Connects the processes of a run. Returns the creator of every process.
-pub fn connect(lineage: &Lineage, found: &mut Dependencies) -> Vec<Option<Creator>> {
-    let creators = process_create::creators(lineage);
+pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Option<Creator>> {
+    let creators = process_create::creators(process_tree);
     let mut facts = Vec::new();
     for (process, creator) in (0u32..).zip(&creators) {
         if let &Some((parent, enter)) = creator {
             facts.push((enter.ns, Fact::Create(parent, process)));
         }
     }
-    for (position, ended) in process_join::ended(lineage, &creators).into_iter().enumerate() {
-        let leave_ns = lineage.joins[position].leave.ns;
+    for (position, ended) in process_join::ended(process_tree, &creators).into_iter().enumerate() {
+        let leave_ns = process_tree.joins[position].leave.ns;
         facts.extend(ended.into_iter().map(|process| (leave_ns, Fact::Join(position, process))));
     }
     facts.sort_unstable();
-    let mut frontiers = vec![Frontier::default(); lineage.images.len()];
+    let mut frontiers = vec![Frontier::default(); process_tree.images.len()];
     for (_, fact) in facts {
         match fact {
             Fact::Create(parent, child) => {
                 let Some((_, enter)) = creators[child as usize] else { continue };
-                let sources = frontiers[parent as usize].or_own(lineage, parent, enter);
-                start(lineage, child, sources, &mut frontiers, found);
+                let sources = frontiers[parent as usize].or_own(process_tree, parent, enter);
+                start(process_tree, child, sources, &mut frontiers, found);
             }
             Fact::Join(position, child) => {
-                let join = lineage.joins[position];
-                let Some(last) = lineage.images[child as usize].as_ref().map(|image| image.last) else {
+                let join = process_tree.joins[position];
+                let Some(last) = process_tree.images[child as usize].as_ref().map(|image| image.last) else {
                     continue;
                 };
-                let ends = frontiers[child as usize].or_own(lineage, child, last);
-                if lineage.is_launcher(join.process) {
+                let ends = frontiers[child as usize].or_own(process_tree, child, last);
+                if process_tree.is_launcher(join.process) {
                     let known = frontiers[child as usize].at_start.clone();
                     frontiers[join.process as usize].advance(&known, ends);
                 } else {
@@ -67,8 +67,8 @@ struct Frontier {
 
 impl Frontier {
     /// The moments that a process passes on: its own, or those behind it when it is a launcher.
-    fn or_own(&self, lineage: &Lineage, process: u32, own: Moment) -> Vec<Moment> {
-        if lineage.is_launcher(process) { self.moments.clone() } else { vec![own] }
+    fn or_own(&self, process_tree: &ProcessTree, process: u32, own: Moment) -> Vec<Moment> {
+        if process_tree.is_launcher(process) { self.moments.clone() } else { vec![own] }
     }
 
     /// A child that started when `known` was all there was has ended, and left `ends`.
@@ -83,14 +83,14 @@ impl Frontier {
 }
 
 fn start(
-    lineage: &Lineage,
+    process_tree: &ProcessTree,
     child: u32,
     sources: Vec<Moment>,
     frontiers: &mut [Frontier],
     found: &mut Dependencies,
 ) {
-    if !lineage.is_launcher(child)
-        && let Some(image) = &lineage.images[child as usize]
+    if !process_tree.is_launcher(child)
+        && let Some(image) = &process_tree.images[child as usize]
     {
         sources.iter().for_each(|&source| found.add_one(Rule::ProcessCreate, source, image.first));
     }

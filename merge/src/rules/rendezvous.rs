@@ -5,7 +5,7 @@
 //! of the implementation, so a completion that the recording shows before the receive is no contradiction: the
 //! message was sent at once, and [`settle`] forgets the dependency.
 
-use crate::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment};
 use crate::mpi::Mode;
 use syn_plan::Rule;
 

@@ -1,7 +1,7 @@
 //! A thread starts after the call that created it.
 
-use crate::dependency::Dependencies;
-use crate::lineage::{Deeds, FurtherThread, Lineage, Maker, ThreadCall};
+use crate::follow::process_tree::{Deeds, FurtherThread, Maker, ProcessTree, ThreadCall};
+use crate::graph::dependency::Dependencies;
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 
@@ -22,9 +22,9 @@ pub enum Standing {
 /// before is taken.
 ///
 /// Returns by index whose the threads are.
-pub fn connect(lineage: &Lineage, found: &mut Dependencies) -> Vec<Standing> {
+pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Standing> {
     let mut created: BTreeMap<(u32, i64), Vec<&ThreadCall>> = BTreeMap::new();
-    for create in &lineage.thread_creations {
+    for create in &process_tree.thread_creations {
         created.entry((create.process, create.handle)).or_default().push(create);
     }
     let mut used: BTreeMap<(u32, i64), usize> = BTreeMap::new();
@@ -33,15 +33,15 @@ pub fn connect(lineage: &Lineage, found: &mut Dependencies) -> Vec<Standing> {
         *nth += 1;
         created.get(&(thread.process, thread.handle?))?.get(*nth - 1).copied()
     };
-    let mut made_by_mpi = vec![false; lineage.threads.len()];
-    let mut standings = vec![Standing::Application; lineage.threads.len()];
-    for thread in lineage.further_threads().filter(|thread| !lineage.is_launcher(thread.process)) {
+    let mut made_by_mpi = vec![false; process_tree.threads.len()];
+    let mut standings = vec![Standing::Application; process_tree.threads.len()];
+    for thread in process_tree.further_threads().filter(|thread| !process_tree.is_launcher(thread.process)) {
         let creation = creation_of(thread);
         if let Some(creation) = creation {
             let index = thread.first.point.thread as usize;
             made_by_mpi[index] =
                 creation.maker == Maker::Mpi || made_by_mpi[creation.at.point.thread as usize];
-            standings[index] = match lineage.deeds[index] {
+            standings[index] = match process_tree.deeds[index] {
                 Deeds::Nothing | Deeds::Calls if made_by_mpi[index] => Standing::OfMpi,
                 Deeds::Nothing if creation.maker == Maker::Library => Standing::Idle,
                 _ => Standing::Application,

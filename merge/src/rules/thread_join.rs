@@ -1,20 +1,20 @@
 //! A join returns after the thread ended.
 
-use crate::dependency::Dependencies;
-use crate::lineage::{FurtherThread, Lineage};
+use crate::follow::process_tree::{FurtherThread, ProcessTree};
+use crate::graph::dependency::Dependencies;
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 
 /// Connects every successful `pthread_join` with the end of the latest thread that had this handle and started
 /// before the join returned.
-pub fn connect(lineage: &Lineage, found: &mut Dependencies) {
+pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) {
     let mut by_handle: BTreeMap<(u32, i64), Vec<&FurtherThread>> = BTreeMap::new();
-    for thread in lineage.further_threads() {
+    for thread in process_tree.further_threads() {
         if let Some(handle) = thread.handle {
             by_handle.entry((thread.process, handle)).or_default().push(thread);
         }
     }
-    for join in lineage.thread_joins.iter().filter(|join| !lineage.is_launcher(join.process)) {
+    for join in process_tree.thread_joins.iter().filter(|join| !process_tree.is_launcher(join.process)) {
         let Some(threads) = by_handle.get(&(join.process, join.handle)) else { continue };
         let started = threads.partition_point(|thread| thread.first.ns <= join.at.ns);
         if let Some(thread) = started.checked_sub(1).map(|index| threads[index]) {

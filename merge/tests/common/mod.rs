@@ -15,25 +15,25 @@
 //! Arguments that are not named are 0 or empty. A process's first thread begins with its `process-start`.
 
 use std::path::Path;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::calls::Call;
-use syn_trace::craft::Craft;
 use syn_trace::header::{PROCESS_ONLY, SEES_LIBC_INTERNAL};
 use syn_trace::record;
 
 /// Writes the run that `text` describes into `folder`.
 pub fn write_run(text: &str, folder: &Path) {
-    let mut craft: Option<Craft> = None;
+    let mut builder: Option<TraceBuilder> = None;
     for line in
         text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty())
     {
         if let Some(words) = line.strip_prefix("thread") {
-            craft.replace(thread(words)).map(|done| done.write(folder).expect("a trace is written"));
+            builder.replace(thread(words)).map(|done| done.write(folder).expect("a trace is written"));
         } else {
-            let before = craft.take().expect("a call stands below a thread");
-            craft = Some(event(before, line));
+            let before = builder.take().expect("a call stands below a thread");
+            builder = Some(event(before, line));
         }
     }
-    craft.map(|done| done.write(folder).expect("a trace is written"));
+    builder.map(|done| done.write(folder).expect("a trace is written"));
 }
 
 fn number(text: &str) -> i64 {
@@ -44,27 +44,27 @@ fn number(text: &str) -> i64 {
     parsed.unwrap_or_else(|_| panic!("{text} is no number"))
 }
 
-fn thread(words: &str) -> Craft {
+fn thread(words: &str) -> TraceBuilder {
     let fields: Vec<(&str, &str)> =
         words.split_whitespace().map(|word| word.split_once('=').unwrap_or((word, ""))).collect();
     let field = |name: &str| fields.iter().find(|field| field.0 == name).map(|field| field.1);
     let number_of = |name: &str| field(name).map(|text| number(text) as u64);
     let pid = number_of("pid").expect("a thread has a pid") as u32;
     let tid = number_of("tid").map_or(pid, |tid| tid as u32);
-    let mut craft = Craft::new(pid, tid);
+    let mut builder = TraceBuilder::new(pid, tid);
     if let Some((rank, ranks)) = field("rank").and_then(|rank| rank.split_once('/')) {
-        craft = craft.rank(number(rank) as i32, number(ranks) as i32);
+        builder = builder.rank(number(rank) as i32, number(ranks) as i32);
     }
     if let Some(host) = field("host") {
-        craft = craft.host(host);
+        builder = builder.host(host);
     }
     if let Some(image) = number_of("image") {
-        craft = craft.image(image);
+        builder = builder.image(image);
     }
     if let Some(starts) = number_of("starts") {
-        craft = craft.starts(starts);
+        builder = builder.starts(starts);
     }
-    craft = craft.header(|header| {
+    builder = builder.header(|header| {
         header.ppid = number_of("ppid").unwrap_or(1) as u32;
         if field("launcher").is_some() {
             header.capabilities.fetch_or(PROCESS_ONLY, std::sync::atomic::Ordering::Relaxed);
@@ -77,14 +77,14 @@ fn thread(words: &str) -> Craft {
         }
     });
     if tid != pid {
-        return craft;
+        return builder;
     }
     let at = number_of("starts").or(number_of("image")).unwrap_or(0);
     let command = field("command").unwrap_or("app");
-    craft.call(Call::ProcessStart, at, 0, 0, &[1], &[b"/bin/app", b"/w", command.as_bytes()], &[])
+    builder.call(Call::ProcessStart, at, 0, 0, &[1], &[b"/bin/app", b"/w", command.as_bytes()], &[])
 }
 
-fn event(craft: Craft, line: &str) -> Craft {
+fn event(builder: TraceBuilder, line: &str) -> TraceBuilder {
     let (line, flags) = line.split_once(';').unwrap_or((line, ""));
     let (line, list) = line.split_once('[').unwrap_or((line, ""));
     let list: Vec<i64> = list.trim_end().trim_end_matches(']').split_whitespace().map(number).collect();
@@ -122,17 +122,17 @@ fn event(craft: Craft, line: &str) -> Craft {
     }
     let numbers: Vec<i64> = numbers.into_iter().map(|place| place.1).collect();
     let texts: Vec<&[u8]> = texts.into_iter().map(|place| place.1.as_bytes()).collect();
-    let craft = flagged(craft, flags);
+    let builder = flagged(builder, flags);
     match errno {
-        Some(errno) => craft.fail(call, start_ns, took_ns, errno, &numbers, &texts),
+        Some(errno) => builder.fail(call, start_ns, took_ns, errno, &numbers, &texts),
         None => {
             let usual = call.requested().map_or(0, |position| numbers[position]);
-            craft.call(call, start_ns, took_ns, result.unwrap_or(usual), &numbers, &texts, &list)
+            builder.call(call, start_ns, took_ns, result.unwrap_or(usual), &numbers, &texts, &list)
         }
     }
 }
 
-fn flagged(mut craft: Craft, flags: &str) -> Craft {
+fn flagged(mut builder: TraceBuilder, flags: &str) -> TraceBuilder {
     let mut bits = 0;
     for word in flags.split_whitespace() {
         match word {
@@ -144,9 +144,9 @@ fn flagged(mut craft: Craft, flags: &str) -> Craft {
                 let (before, after) =
                     word.strip_prefix("cpu=").and_then(|cpu| cpu.split_once('/')).expect("a flag");
                 let reading = |text: &str| (text != "-").then(|| number(text) as u64);
-                craft = craft.cpu(reading(before), reading(after));
+                builder = builder.cpu(reading(before), reading(after));
             }
         }
     }
-    craft.flags(bits)
+    builder.flags(bits)
 }

@@ -43,7 +43,7 @@ pub unsafe fn broadcast<R: Recorder, L: Language>(
     root: L::Int,
     comm: L::Handle,
 ) -> c_int {
-    // SAFETY: as the caller vouches; a bystander's buffer is not significant.
+    // SAFETY: as the caller vouches; a non-participant's buffer is not significant.
     let traffic = |mpi, comm| unsafe {
         match role::<L>(mpi, root, comm) {
             Role::Root => (size::<L>(mpi, count, datatype), 0),
@@ -64,7 +64,7 @@ pub unsafe fn reduce<R: Recorder, L: Language>(
     root: L::Int,
     comm: L::Handle,
 ) -> c_int {
-    // SAFETY: as the caller vouches; a bystander's arguments are not significant.
+    // SAFETY: as the caller vouches; a non-participant's arguments are not significant.
     let traffic = |mpi: Mpi, comm| unsafe {
         match role::<L>(mpi, root, comm) {
             Role::Root => {

@@ -214,7 +214,7 @@ impl Target<'_> {
         self.parents.of(file).map(Some)
     }
 
-    /// `file` as no more than a place (`O_PATH`): no link leads out of the root between the look-up and the call.
+    /// `file` as no more than a place (`O_PATH`): no link is_root out of the root between the look-up and the call.
     pub(super) fn place(&self, file: FileId, follow: bool) -> Result<OwnedFd> {
         let flags = if follow { OFlags::PATH } else { OFlags::PATH | OFlags::NOFOLLOW };
         self.root.open(&self.path(file).whole, flags, Mode::empty())

@@ -1,7 +1,7 @@
 //! Local processes: one child per process of the plan, its programs as threads.
 
 use super::threads::run_programs;
-use super::{Crew, by_process};
+use super::{Launcher, by_process};
 use crate::clock::now_ns;
 use crate::job::Job;
 use crate::measure::Outcome;
@@ -32,7 +32,7 @@ const END_LOOK: Duration = Duration::from_secs(1);
 /// No program has begun.
 const NOT_BEGUN: u64 = u64::MAX;
 
-/// The calling process leads; the children do the work.
+/// The calling process is_root; the children do the work.
 pub struct Local {
     signals: Signals,
 }
@@ -51,11 +51,11 @@ impl Local {
     }
 }
 
-impl Crew for Local {
+impl Launcher for Local {
     fn name(&self) -> &'static str {
         "local"
     }
-    fn leads(&self) -> bool {
+    fn is_root(&self) -> bool {
         true
     }
     fn shares_memory(&self) -> bool {

@@ -15,17 +15,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use syn_plan::Plan;
 
-/// The processes that replay together. All of them go through the same stages; one of them leads.
-pub trait Crew {
+/// The processes that replay together. All of them go through the same stages; one of them is_root.
+pub trait Launcher {
     /// `local` or `mpi`, for the report.
     fn name(&self) -> &'static str;
     /// True in the process that prepares, reports and removes.
-    fn leads(&self) -> bool;
+    fn is_root(&self) -> bool;
     /// True when all processes that replay see the memory that this one shares.
     fn shares_memory(&self) -> bool;
     /// The programs that run on this process's machine, at least: as many are measured at once.
     fn programs_here(&self, plan: &Plan) -> usize;
-    /// Whether this crew fits the plan.
+    /// Whether this launcher fits the plan.
     ///
     /// # Errors
     /// [`crate::WrongUsage`] when it does not.

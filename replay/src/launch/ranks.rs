@@ -1,7 +1,7 @@
 //! The ranks of an MPI job: each runs the programs of one recorded rank.
 
 use super::threads::run_programs;
-use super::{Crew, by_process};
+use super::{Launcher, by_process};
 use crate::args::Mode;
 use crate::clock::now_ns;
 use crate::job::Job;
@@ -102,11 +102,11 @@ fn recorded_ranks(plan: &Plan) -> u32 {
     plan.about.ranks.max(used)
 }
 
-impl Crew for Ranks {
+impl Launcher for Ranks {
     fn name(&self) -> &'static str {
         "mpi"
     }
-    fn leads(&self) -> bool {
+    fn is_root(&self) -> bool {
         self.rank == LEADER as u32
     }
     fn shares_memory(&self) -> bool {

@@ -5,7 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use syn_plan::{Io, LeftOut, Op};
-use syn_trace::{Call, craft::Craft};
+use syn_trace::{Call, builder::TraceBuilder};
 
 #[test]
 fn what_follows_a_failed_open_names_the_file_that_was_to_be_opened() {
@@ -98,7 +98,7 @@ fn the_report_has_the_promised_fields() {
 /// The storage folder of a recording that took `ms` milliseconds.
 fn recorded(command: &str, ms: u64) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
-    let thread = Craft::new(7, 7).process_start(&format!("/bin/{command}"), "/", command);
+    let thread = TraceBuilder::new(7, 7).process_start(&format!("/bin/{command}"), "/", command);
     let trace = thread.call(Call::Sync, 10, ms * 1_000_000 - 10, 0, &[], &[], &[]);
     trace.write(folder.path()).expect("the trace is written");
     folder

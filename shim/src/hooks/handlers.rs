@@ -5,7 +5,7 @@
 //! `sigrelse`), which neither wait nor move anything. libc's own uses (`system`, `posix_spawn`, `abort`) keep or
 //! reset what is installed.
 
-use super::deliveries::{handler_of, is_function, stub_for};
+use super::trampolines::{handler_of, is_function, stub_for};
 use crate::span;
 use crate::sys;
 use core::ffi::{c_int, c_ulong};

@@ -8,8 +8,8 @@
 //! given the memory back. They are kept in the upper half of the thread's scratch memory, which only this file uses.
 
 use super::aio::timeout_ns;
-use super::library::{Failure, function, inside, is_inside};
 use super::list::List;
+use super::nesting::{Failure, function, inside, is_inside};
 use super::readable::Reader;
 use crate::span::{self, Span};
 use core::ffi::{c_int, c_long, c_uint, c_void};

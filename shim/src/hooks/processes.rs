@@ -6,7 +6,7 @@
 use super::environment::{Strings, for_child};
 use super::readable::Reader;
 use super::{Unread, hooks};
-use crate::apart;
+use crate::private_table;
 use crate::process;
 use crate::span;
 use crate::thread;
@@ -123,7 +123,7 @@ fn shares_locals(flags: c_int) -> bool {
 /// Gets ready for a clone(2) with these flags, to a stack that ends there.
 pub fn before_clone(flags: c_int, stack: usize) {
     if flags & libc::CLONE_FILES != 0 {
-        apart::descriptors_become_shared();
+        private_table::descriptors_become_shared();
     }
     let state = tls::get();
     // SAFETY: this thread's state.

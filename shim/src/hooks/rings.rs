@@ -12,7 +12,7 @@ mod registrations;
 mod ring;
 mod table;
 
-use super::library::{Failure, inside, is_inside};
+use super::nesting::{Failure, inside, is_inside};
 use crate::span::{self, Span};
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::sync::atomic::{AtomicBool, Ordering};

@@ -3,7 +3,7 @@
 use super::files::ErrorNumber;
 use super::hooks;
 use super::sync::ThreadResult;
-use crate::apart;
+use crate::private_table;
 use crate::process;
 use crate::real::Outcome;
 use crate::span;
@@ -242,7 +242,7 @@ unsafe fn create<T: Outcome>(
     let Some(mut span) = span::enter(Call::PthreadCreate, flags) else { return real(routine, argument) };
     // thrd_create(3) goes through pthread_create(3).
     span.quiet();
-    apart::descriptors_become_shared();
+    private_table::descriptors_become_shared();
     let birth = process::is_recording().then(|| take(routine, argument, attributes)).flatten();
     let result = match birth {
         Some(birth) => real(born, (&raw const *birth).cast_mut().cast()),

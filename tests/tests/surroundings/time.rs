@@ -1,7 +1,7 @@
 //! Pauses of hours, days and years, which a test cannot wait for: traces in which they happened.
 
 use std::path::Path;
-use syn_trace::craft::Craft;
+use syn_trace::builder::TraceBuilder;
 use syn_trace::{Call, Run, header};
 use tests::{Dump, Job, run_recorded, syn};
 
@@ -19,22 +19,22 @@ const PAUSES: [u64; 6] = [
 
 /// A program that pauses between calls, and in a call, for that long.
 fn write_trace(folder: &Path, pause: u64, shift: u32) {
-    let mut craft = Craft::new(100, 100).process_start("/bin/app", "/home/u", "app");
+    let mut builder = TraceBuilder::new(100, 100).process_start("/bin/app", "/home/u", "app");
     let fd: [i64; 2] = [3, 8];
-    craft = craft.call(Call::Open, SECOND, 50_000, 3, &[0o102, 0o644, 0o100_644, 0, 7], &[b"data"], &[]);
-    craft = craft.call(Call::Write, SECOND + pause, 1_000, 8, &fd, &[], &[]);
-    craft = craft.call(Call::Write, 2 * SECOND + pause, pause, 8, &fd, &[], &[]);
-    craft = craft.call(Call::Write, 3 * SECOND + 2 * pause, 1_000, 8, &fd, &[], &[]);
+    builder = builder.call(Call::Open, SECOND, 50_000, 3, &[0o102, 0o644, 0o100_644, 0, 7], &[b"data"], &[]);
+    builder = builder.call(Call::Write, SECOND + pause, 1_000, 8, &fd, &[], &[]);
+    builder = builder.call(Call::Write, 2 * SECOND + pause, pause, 8, &fd, &[], &[]);
+    builder = builder.call(Call::Write, 3 * SECOND + 2 * pause, 1_000, 8, &fd, &[], &[]);
     // The clock reading at the end, by which readers know the rate: the counter ticks 2^shift times per nanosecond.
     let end = 4 * SECOND + 2 * pause;
-    craft = craft.header(|header| {
+    builder = builder.header(|header| {
         header.clock = header::CLOCK_TSC;
         header.tick_shift = shift;
         header.start.ticks <<= shift;
         header.latest[0].monotonic_ns = header.start.monotonic_ns + end;
         header.latest[0].ticks = header.start.ticks + (end << shift);
     });
-    craft.write(folder).expect("a trace can be written");
+    builder.write(folder).expect("a trace can be written");
 }
 
 #[test]

@@ -143,13 +143,13 @@ impl Descriptors {
 
     /// The same by a call that is no `close` of `fd`, and to which no such call will follow.
     fn release_in_passing(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
-        self.departures.note(self.began_ns, fd, file);
+        self.history.note(self.began_ns, fd, file);
         self.lessen_in_passing(file, touched);
     }
 
     /// `fd` was free although no call of the trace has closed `file`: one that has not returned yet has.
     fn give_away(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
-        self.departures.note(self.began_ns, fd, file);
+        self.history.note(self.began_ns, fd, file);
         if let Some(unrecorded) = self.closing.expect(fd, file, self.returned_ns) {
             self.lessen_in_passing(unrecorded, touched);
         }
@@ -157,7 +157,7 @@ impl Descriptors {
 
     /// `file` is not behind `fd` any more.
     fn release(&mut self, fd: i32, file: OpenId, touched: &mut Touched) {
-        self.departures.note(self.began_ns, fd, file);
+        self.history.note(self.began_ns, fd, file);
         self.lessen(file, touched);
     }
 

@@ -1,22 +1,22 @@
 //! The records of a trace, and their parts around the times.
 
 use super::times::Packed;
+use crate::dictionary;
 use crate::header::HEADER_BYTES;
-use crate::memory;
 use crate::reader::Ending;
 use crate::record::{self, Fault, Record};
 use crate::varint;
 
 /// The records of a trace, each with its bytes, up to the first that is none.
 pub(super) struct Records<'a> {
-    memory: Box<memory::Reader<'a>>,
+    dictionary: Box<dictionary::Reader<'a>>,
     rest: &'a [u8],
     fault: Option<Fault>,
 }
 
 impl<'a> Records<'a> {
     pub(super) fn of(rest: &'a [u8]) -> Records<'a> {
-        Records { memory: Box::default(), rest, fault: None }
+        Records { dictionary: Box::default(), rest, fault: None }
     }
 }
 
@@ -25,7 +25,7 @@ impl<'a> Iterator for Records<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let before = self.rest;
-        let record = record::decode(&mut self.memory, &mut self.rest).unwrap_or_else(|fault| {
+        let record = record::decode(&mut self.dictionary, &mut self.rest).unwrap_or_else(|fault| {
             self.fault = Some(fault);
             None
         });

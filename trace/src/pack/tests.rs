@@ -1,30 +1,30 @@
 use super::*;
+use crate::builder::TraceBuilder;
 use crate::calls::Call;
-use crate::craft::Craft;
 use crate::record::{LOST_AFTER, WAITED_BEFORE};
 
 /// A loop of several calls with uneven times, CPU readings, texts, failures, lists, and a call counted in place.
 fn trace(pid: u32, rounds: u64) -> Vec<u8> {
-    let mut craft = Craft::new(pid, pid).process_start("/bin/app", "/home", "app");
+    let mut builder = TraceBuilder::new(pid, pid).process_start("/bin/app", "/home", "app");
     let (mut at, mut noise) = (1_000, 88_172_645_463_325_252u64 + u64::from(pid));
     for round in 0..rounds {
         noise ^= noise << 13;
         noise ^= noise >> 7;
         noise ^= noise << 17;
         let took = 50 + noise % 4096;
-        craft = craft.call(Call::Read, at, took, 512, &[3, 512], &[], &[]);
+        builder = builder.call(Call::Read, at, took, 512, &[3, 512], &[], &[]);
         at += took + 300 + noise % 777;
-        craft = craft
+        builder = builder
             .fail(Call::Unlink, at, took, 2, &[], &[b"/home/u/absent"])
             .flags(WAITED_BEFORE | LOST_AFTER);
         at += took + 90_000;
-        craft = craft.cpu(Some(noise % 80_000), Some(noise % 7000));
-        craft = craft.call(Call::Pwrite, at, took, 5, &[4, 5, round as i64 * 5], &[], &[]);
+        builder = builder.cpu(Some(noise % 80_000), Some(noise % 7000));
+        builder = builder.call(Call::Pwrite, at, took, 5, &[4, 5, round as i64 * 5], &[], &[]);
         at += took + (noise & 1) * 40_000_123;
-        craft = craft.call(Call::MpiWaitall, at, took, 0, &[2, 0], &[], &[round as i64, -1, 7]);
+        builder = builder.call(Call::MpiWaitall, at, took, 0, &[2, 0], &[], &[round as i64, -1, 7]);
         at += took;
     }
-    craft.call(Call::Repeats, at, 0, 0, &[7, 5], &[], &[]).bytes()
+    builder.call(Call::Repeats, at, 0, 0, &[7, 5], &[], &[]).bytes()
 }
 
 /// Packs traces under names of their place.
@@ -149,7 +149,8 @@ fn names_stay_in_their_folder() {
 
 #[test]
 fn times_of_a_damaged_clock_come_back_as_strange() {
-    let strange = Craft::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
+    let strange =
+        TraceBuilder::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
     let mut bytes = strange.bytes();
     let end = HEADER_BYTES + 3;
     bytes.splice(end..end + 1, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
@@ -162,11 +163,11 @@ fn times_of_a_damaged_clock_come_back_as_strange() {
 
 #[test]
 fn what_compresses_beyond_the_limit_is_padded() {
-    let mut craft = Craft::new(1, 1);
+    let mut builder = TraceBuilder::new(1, 1);
     for round in 0..200_000 {
-        craft = craft.call(Call::Fsync, round * 100, 10, 0, &[3], &[], &[]);
+        builder = builder.call(Call::Fsync, round * 100, 10, 0, &[3], &[], &[]);
     }
-    let trace = craft.bytes();
+    let trace = builder.bytes();
     let packed = pack(std::slice::from_ref(&trace), Times::Exact);
     let bytes = unpack(&packed).unwrap().remove(0).bytes;
     assert!(is_same(&trace, &bytes, Times::Exact));

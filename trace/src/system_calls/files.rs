@@ -1,6 +1,6 @@
 //! Files, descriptors and mappings.
 
-use super::{Seen, Witness, half, number};
+use super::{Context, Seen, half, number};
 use crate::birth::CREAT;
 use crate::calls::Call;
 use libc::c_int;
@@ -11,20 +11,20 @@ fn mode_with(flags: i64, mode: i64) -> i64 {
     if flags & i64::from(libc::O_CREAT | TMPFILE) != 0 { mode } else { 0 }
 }
 
-pub(super) fn open<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn open<W: Context>(seen: &mut Seen<'_, W>) {
     let flags = seen.int(1);
-    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), flags as c_int);
+    let [kind, size, inode] = seen.context.opened(seen.new_descriptor(), flags as c_int);
     seen.put_text(Call::Open, [flags, mode_with(flags, seen.unsigned(2)), kind, size, inode], 0);
 }
 
-pub(super) fn openat<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn openat<W: Context>(seen: &mut Seen<'_, W>) {
     let (folder, flags) = (seen.int(0), seen.int(2));
-    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), flags as c_int);
+    let [kind, size, inode] = seen.context.opened(seen.new_descriptor(), flags as c_int);
     seen.put_text(Call::Openat, [folder, flags, mode_with(flags, seen.unsigned(3)), kind, size, inode], 1);
 }
 
 /// The third argument points to a `struct open_how`: flags, mode and resolve, 8 bytes each.
-pub(super) fn openat2<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn openat2<W: Context>(seen: &mut Seen<'_, W>) {
     // Found out with the flags in hand; EFAULT, EINVAL and E2BIG may be about where these stand, and EPERM a filter's.
     let was_read = seen.succeeded_or(&[
         libc::ENOENT,
@@ -43,31 +43,31 @@ pub(super) fn openat2<W: Witness>(seen: &mut Seen<'_, W>) {
     ]);
     let how: Option<[i64; 3]> = if was_read { seen.at(2) } else { None };
     let [flags, mode, resolve] = how.unwrap_or_default();
-    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), flags as c_int);
+    let [kind, size, inode] = seen.context.opened(seen.new_descriptor(), flags as c_int);
     seen.put_text(Call::Openat2, [seen.int(0), flags, mode, resolve, kind, size, inode], 1);
 }
 
-pub(super) fn creat<W: Witness>(seen: &mut Seen<'_, W>) {
-    let [kind, size, inode] = seen.witness.opened(seen.new_descriptor(), CREAT);
+pub(super) fn creat<W: Context>(seen: &mut Seen<'_, W>) {
+    let [kind, size, inode] = seen.context.opened(seen.new_descriptor(), CREAT);
     seen.put_text(Call::Creat, [seen.unsigned(1), kind, size, inode], 0);
 }
 
-pub(super) fn memfd_create<W: Witness>(seen: &mut Seen<'_, W>) {
-    let [_, _, inode] = seen.witness.status(seen.new_descriptor());
+pub(super) fn memfd_create<W: Context>(seen: &mut Seen<'_, W>) {
+    let [_, _, inode] = seen.context.status(seen.new_descriptor());
     seen.put_text(Call::MemfdCreate, [seen.unsigned(1), inode], 0);
 }
 
 /// `pipe2` has flags in its second argument; `pipe` has no second.
-pub(super) fn pipe<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn pipe<W: Context>(seen: &mut Seen<'_, W>) {
     let flags = if seen.call.number == libc::SYS_pipe2 { seen.int(1) } else { 0 };
     let ends: Option<[i32; 2]> = if seen.succeeded() { seen.at(0) } else { None };
     let [reader, writer] = ends.unwrap_or([-1, -1]);
-    let [_, _, inode] = seen.witness.status(reader);
+    let [_, _, inode] = seen.context.status(reader);
     seen.put(Call::Pipe, [reader.into(), writer.into(), flags, inode]);
 }
 
 /// `st_mode` and `st_size` of what the call has filled in: `struct stat`, 144 bytes.
-fn reported<W: Witness>(seen: &mut Seen<'_, W>, position: usize) -> [i64; 2] {
+fn reported<W: Context>(seen: &mut Seen<'_, W>, position: usize) -> [i64; 2] {
     const MODE: usize = core::mem::offset_of!(libc::stat, st_mode);
     const SIZE: usize = core::mem::offset_of!(libc::stat, st_size);
     let mut found = [0; 2];
@@ -80,23 +80,23 @@ fn reported<W: Witness>(seen: &mut Seen<'_, W>, position: usize) -> [i64; 2] {
     found
 }
 
-pub(super) fn stat<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn stat<W: Context>(seen: &mut Seen<'_, W>) {
     let call = if seen.call.number == libc::SYS_stat { Call::Stat } else { Call::Lstat };
     let reported = reported(seen, 1);
     seen.put_text(call, reported, 0);
 }
 
-pub(super) fn fstat<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn fstat<W: Context>(seen: &mut Seen<'_, W>) {
     let [mode, size] = reported(seen, 1);
     seen.put(Call::Fstat, [seen.int(0), mode, size]);
 }
 
-pub(super) fn fstatat<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn fstatat<W: Context>(seen: &mut Seen<'_, W>) {
     let [mode, size] = reported(seen, 2);
     seen.put_text(Call::Fstatat, [seen.int(0), seen.int(3), mode, size], 1);
 }
 
-pub(super) fn statx<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn statx<W: Context>(seen: &mut Seen<'_, W>) {
     const MODE: usize = core::mem::offset_of!(libc::statx, stx_mode);
     const SIZE: usize = core::mem::offset_of!(libc::statx, stx_size);
     let [mut mode, mut size] = [0; 2];
@@ -111,7 +111,7 @@ pub(super) fn statx<W: Witness>(seen: &mut Seen<'_, W>) {
 }
 
 /// Without a path it is futimens(3).
-pub(super) fn utimensat<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn utimensat<W: Context>(seen: &mut Seen<'_, W>) {
     match seen.call.args[1] {
         0 => seen.put(Call::Futimens, [seen.int(0)]),
         _ => seen.put_text(Call::Utimensat, [seen.int(0), seen.int(3)], 1),
@@ -120,7 +120,7 @@ pub(super) fn utimensat<W: Witness>(seen: &mut Seen<'_, W>) {
 
 /// The calls on I/O vectors; those with a position have it in the fourth argument (the fifth is its upper half where
 /// words are short), `preadv2` and `pwritev2` have flags in the sixth.
-pub(super) fn vectored<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn vectored<W: Context>(seen: &mut Seen<'_, W>) {
     let (fd, count) = (seen.int(0), seen.int(2));
     let total = if seen.succeeded() { seen.total(seen.call.args[1], count.max(0) as u64) } else { 0 };
     let offset = seen.word(3);
@@ -135,7 +135,7 @@ pub(super) fn vectored<W: Witness>(seen: &mut Seen<'_, W>) {
     }
 }
 
-pub(super) fn vmsplice<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn vmsplice<W: Context>(seen: &mut Seen<'_, W>) {
     let total = if seen.succeeded() { seen.total(seen.call.args[1], seen.call.args[2]) } else { 0 };
     seen.put(Call::Vmsplice, [seen.int(0), total, seen.word(2), seen.unsigned(3)]);
 }
@@ -179,7 +179,7 @@ pub fn fcntl_argument(command: c_int) -> FcntlArgument {
 pub const AFTER_THE_LOCK: [c_int; 6] =
     [libc::EAGAIN, libc::EACCES, libc::EINTR, libc::EDEADLK, libc::ENOLCK, libc::EOVERFLOW];
 
-pub(super) fn fcntl<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn fcntl<W: Context>(seen: &mut Seen<'_, W>) {
     let command = seen.call.args[1] as c_int;
     let kind = fcntl_argument(command);
     let argument = if kind == FcntlArgument::Number { seen.int(2) } else { 0 };
@@ -198,7 +198,7 @@ pub(super) fn fcntl<W: Witness>(seen: &mut Seen<'_, W>) {
 
 /// The offset before a call that has moved it by its result: -1 for a null pointer, 0 if the call failed, since then
 /// the kernel may not have looked at it.
-fn began_at<W: Witness>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
+fn began_at<W: Context>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
     if seen.call.args[position] == 0 {
         return -1;
     }
@@ -206,12 +206,12 @@ fn began_at<W: Witness>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
     offset.map_or(0, |offset| offset.wrapping_sub(seen.call.result))
 }
 
-pub(super) fn sendfile<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn sendfile<W: Context>(seen: &mut Seen<'_, W>) {
     let offset = began_at(seen, 2);
     seen.put(Call::Sendfile, [seen.int(1), seen.int(0), offset, seen.word(3)]);
 }
 
-pub(super) fn between<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn between<W: Context>(seen: &mut Seen<'_, W>) {
     let call = if seen.call.number == libc::SYS_splice { Call::Splice } else { Call::CopyFileRange };
     let (from, to) = (began_at(seen, 1), began_at(seen, 3));
     seen.put(call, [seen.int(0), seen.int(2), from, to, seen.word(4), seen.unsigned(5)]);
@@ -230,18 +230,18 @@ pub fn requests_more(request: u64) -> bool {
     matches!(request as u32, FICLONE | FICLONERANGE | TIOCGPTPEER)
 }
 
-pub(super) fn ioctl<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn ioctl<W: Context>(seen: &mut Seen<'_, W>) {
     let request = seen.unsigned(1);
     if [FICLONE, FICLONERANGE].map(i64::from).contains(&request) {
         return clone(seen);
     }
     seen.put(Call::Ioctl, [seen.int(0), request]);
     if request == i64::from(TIOCGPTPEER) && seen.succeeded() {
-        seen.witness.record_descriptor(seen.new_descriptor());
+        seen.context.record_descriptor(seen.new_descriptor());
     }
 }
 
-fn clone<W: Witness>(seen: &mut Seen<'_, W>) {
+fn clone<W: Context>(seen: &mut Seen<'_, W>) {
     // struct file_clone_range: the source, where in it, how much, and where in the target.
     let whole = seen.unsigned(1) == i64::from(FICLONE);
     let range: Option<[i64; 4]> = if seen.succeeded() && !whole { seen.at(2) } else { None };
@@ -252,14 +252,14 @@ fn clone<W: Witness>(seen: &mut Seen<'_, W>) {
     };
     let to_its_end = seen.succeeded() && length == 0;
     let count = match i32::try_from(source) {
-        Ok(fd) if to_its_end => (seen.witness.status(fd)[1] - from).max(0),
+        Ok(fd) if to_its_end => (seen.context.status(fd)[1] - from).max(0),
         _ => length,
     };
     seen.put(Call::CloneRange, [source, seen.int(0), from, to, count]);
 }
 
 /// Of a file; anonymous memory is no I/O.
-pub(super) fn mmap<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn mmap<W: Context>(seen: &mut Seen<'_, W>) {
     let flags = seen.int(3);
     if flags & i64::from(libc::MAP_ANONYMOUS) == 0 {
         seen.put(Call::Mmap, [seen.int(4), seen.word(1), seen.int(2), flags, seen.word(5)]);
@@ -267,9 +267,9 @@ pub(super) fn mmap<W: Witness>(seen: &mut Seen<'_, W>) {
 }
 
 /// What is done with memory that a file is mapped into; with other memory it is no I/O.
-pub(super) fn of_mapping<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn of_mapping<W: Context>(seen: &mut Seen<'_, W>) {
     let (address, bytes) = (seen.word(0), seen.word(1));
-    if !seen.witness.maps_file(address as u64, bytes as u64) {
+    if !seen.context.maps_file(address as u64, bytes as u64) {
         return;
     }
     match seen.call.number {

@@ -1,21 +1,21 @@
 //! Processes, signals, timers, message queues.
 
-use super::{Seen, Witness, nanoseconds, nanoseconds_of};
+use super::{Context, Seen, nanoseconds, nanoseconds_of};
 use crate::calls::Call;
 use libc::{timespec, timeval};
 
 /// Nothing is recorded here: the call does not return, or stands for another one.
-pub(super) fn nothing<W: Witness>(_: &mut Seen<'_, W>) {}
+pub(super) fn nothing<W: Context>(_: &mut Seen<'_, W>) {}
 
 /// `signalfd4` has flags in its fourth argument.
-pub(super) fn signalfd<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn signalfd<W: Context>(seen: &mut Seen<'_, W>) {
     let flags = if seen.call.number == libc::SYS_signalfd4 { seen.int(3) } else { 0 };
     let mask: Option<i64> = if seen.succeeded() { seen.at(1) } else { None };
     seen.put(Call::Signalfd, [seen.int(0), mask.unwrap_or(0), flags]);
 }
 
 /// `timerfd_settime` and `timer_settime`: the interval stands before the value.
-pub(super) fn timer<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn timer<W: Context>(seen: &mut Seen<'_, W>) {
     let times: Option<[timespec; 2]> = if seen.succeeded() { seen.at(2) } else { None };
     let [interval, value] = times.map_or([0; 2], |times| times.map(nanoseconds));
     let call = match seen.call.number {
@@ -26,7 +26,7 @@ pub(super) fn timer<W: Witness>(seen: &mut Seen<'_, W>) {
 }
 
 /// `struct sigevent` begins with a value of 8 bytes, then the signal. Without one it is SIGALRM.
-pub(super) fn timer_create<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn timer_create<W: Context>(seen: &mut Seen<'_, W>) {
     let (event, made) = (seen.call.args[1], seen.succeeded());
     let signal = match (event, made) {
         (0, _) => libc::SIGALRM,
@@ -37,43 +37,43 @@ pub(super) fn timer_create<W: Witness>(seen: &mut Seen<'_, W>) {
     seen.put(Call::TimerCreate, [seen.int(0), signal.into(), timer.unwrap_or(0).into()]);
 }
 
-pub(super) fn setitimer<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn setitimer<W: Context>(seen: &mut Seen<'_, W>) {
     let times: Option<[timeval; 2]> = if seen.succeeded() { seen.at(1) } else { None };
     let [interval, value] = times.map_or([0; 2], |times| times.map(nanoseconds_of));
     seen.put(Call::Setitimer, [seen.int(0), value, interval]);
 }
 
-pub(super) fn alarm<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn alarm<W: Context>(seen: &mut Seen<'_, W>) {
     seen.put(Call::Alarm, [seen.unsigned(0) * 1_000_000_000]);
 }
 
-pub(super) fn pidfd_getfd<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn pidfd_getfd<W: Context>(seen: &mut Seen<'_, W>) {
     seen.put(Call::PidfdGetfd, [seen.int(0), seen.int(1), seen.unsigned(2)]);
     if seen.succeeded() {
-        seen.witness.record_descriptor(seen.new_descriptor());
+        seen.context.record_descriptor(seen.new_descriptor());
     }
 }
 
-pub(super) fn mq_open<W: Witness>(seen: &mut Seen<'_, W>) {
-    let [_, _, inode] = seen.witness.status(seen.new_descriptor());
+pub(super) fn mq_open<W: Context>(seen: &mut Seen<'_, W>) {
+    let [_, _, inode] = seen.context.status(seen.new_descriptor());
     let flags = seen.int(1);
     let mode = if flags & i64::from(libc::O_CREAT) != 0 { seen.unsigned(2) } else { 0 };
     seen.put_text(Call::MqOpen, [flags, mode, inode], 0);
 }
 
-pub(super) fn mq_timedsend<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn mq_timedsend<W: Context>(seen: &mut Seen<'_, W>) {
     let limit = super::waiting::timeout(seen, 4);
     seen.put(Call::MqSend, [seen.int(0), seen.word(2), seen.unsigned(3), limit]);
 }
 
-pub(super) fn mq_timedreceive<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn mq_timedreceive<W: Context>(seen: &mut Seen<'_, W>) {
     let limit = super::waiting::timeout(seen, 4);
     let priority: Option<u32> = if seen.succeeded() { seen.at(3) } else { None };
     seen.put(Call::MqReceive, [seen.int(0), seen.word(2), priority.unwrap_or(0).into(), limit]);
 }
 
 /// The kernel's `struct sigaction` begins with the handler and the flags, 8 bytes each. Without one the call only asks.
-pub(super) fn sigaction<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn sigaction<W: Context>(seen: &mut Seen<'_, W>) {
     if seen.call.args[1] == 0 {
         return;
     }
@@ -94,7 +94,7 @@ pub fn is_vfork(flags: i32) -> bool {
 
 /// What libc's `fork` and `vfork` come to has their names. `clone3` has its flags in a structure, and the signal that
 /// the others have in the low byte stands there by itself.
-pub(super) fn clone<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn clone<W: Context>(seen: &mut Seen<'_, W>) {
     let flags = match seen.call.number {
         libc::SYS_clone => seen.word(0),
         _ if seen.succeeded() => seen.at(0).unwrap_or(0),
@@ -107,7 +107,7 @@ pub(super) fn clone<W: Witness>(seen: &mut Seen<'_, W>) {
     }
 }
 
-pub(super) fn wait4<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn wait4<W: Context>(seen: &mut Seen<'_, W>) {
     let status: Option<i32> = if seen.call.result > 0 { seen.at(1) } else { None };
     seen.put(Call::Waitpid, [seen.int(0), status.unwrap_or(0).into(), seen.int(2)]);
 }

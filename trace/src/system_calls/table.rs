@@ -1,7 +1,7 @@
 //! What each system call is recorded as.
 
 use super::{
-    Outcome, Room, Seen, SystemCall, Witness, asynchronous, files, is_unrecorded, others, sockets, waiting,
+    Context, Outcome, Room, Seen, SystemCall, asynchronous, files, is_unrecorded, others, sockets, waiting,
 };
 use crate::calls::Call;
 
@@ -31,8 +31,8 @@ macro_rules! system_calls {
         }
 
         /// Writes the records of a system call that has returned.
-        pub fn decode<W: Witness>(call: SystemCall, witness: &mut W, room: &mut Room) {
-            let mut seen = Seen { call, outcome: Outcome::of(call.result), witness, room };
+        pub fn decode<W: Context>(call: SystemCall, context: &mut W, room: &mut Room) {
+            let mut seen = Seen { call, outcome: Outcome::of(call.result), context, room };
             match call.number {
                 $( numbers::$number => {
                     let numbers = [$(seen.$how($position)),*];

@@ -1,6 +1,6 @@
 //! Waiting: for descriptors, for other threads, for signals, for time to pass.
 
-use super::{Seen, Witness, half, nanoseconds, nanoseconds_of, number, value};
+use super::{Context, Seen, half, nanoseconds, nanoseconds_of, number, value};
 use crate::calls::Call;
 use crate::record::MAX_LIST;
 use libc::{timespec, timeval};
@@ -13,29 +13,29 @@ fn milliseconds(timeout: i64) -> i64 {
 }
 
 /// The `struct timespec` at this position; 0 where the result does not tell that the kernel has read it.
-pub(super) fn timeout<W: Witness>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
+pub(super) fn timeout<W: Context>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
     if seen.call.args[position] == 0 {
         return FOREVER;
     }
     asked(seen, position)
 }
 
-fn asked<W: Witness>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
+fn asked<W: Context>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
     let was_read = seen.succeeded_or(&[libc::EINTR, libc::EAGAIN, libc::ETIMEDOUT]);
     let time: Option<timespec> = if was_read { seen.at(position) } else { None };
     time.map_or(0, nanoseconds)
 }
 
 /// The timeout of select(2), before the kernel writes what is left of it.
-pub(super) fn time_asked<W: Witness>(address: u64, witness: &mut W) -> i64 {
+pub(super) fn time_asked<W: Context>(address: u64, context: &mut W) -> i64 {
     if address == 0 {
         return FOREVER;
     }
-    let time: Option<timeval> = value(address, W::try_read, witness);
+    let time: Option<timeval> = value(address, W::try_read, context);
     time.map_or(0, nanoseconds_of)
 }
 
-pub(super) fn poll<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn poll<W: Context>(seen: &mut Seen<'_, W>) {
     let timeout = match seen.call.number {
         libc::SYS_poll => milliseconds(seen.int(2)),
         _ => timeout(seen, 2),
@@ -59,7 +59,7 @@ pub(super) fn poll<W: Witness>(seen: &mut Seen<'_, W>) {
 /// What the three sets of select(2) are for.
 const MEANINGS: [i64; 3] = [1, 2, 4];
 
-pub(super) fn select<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn select<W: Context>(seen: &mut Seen<'_, W>) {
     let timeout = match seen.call.number {
         libc::SYS_select => seen.call.before,
         _ => timeout(seen, 4),
@@ -91,7 +91,7 @@ pub(super) fn select<W: Witness>(seen: &mut Seen<'_, W>) {
     seen.put_list(Call::Select, [count, timeout], length);
 }
 
-pub(super) fn epoll_wait<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn epoll_wait<W: Context>(seen: &mut Seen<'_, W>) {
     let timeout = match seen.call.number {
         libc::SYS_epoll_pwait2 => timeout(seen, 3),
         _ => milliseconds(seen.int(3)),
@@ -107,7 +107,7 @@ pub(super) fn epoll_wait<W: Witness>(seen: &mut Seen<'_, W>) {
     seen.put_list(Call::EpollWait, [seen.int(0), seen.int(2), timeout], length);
 }
 
-pub(super) fn epoll_ctl<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn epoll_ctl<W: Context>(seen: &mut Seen<'_, W>) {
     let (mut events, mut data) = (0, 0);
     let deletes = seen.int(1) == i64::from(libc::EPOLL_CTL_DEL);
     if !deletes && seen.succeeded_or(&[libc::EEXIST, libc::ENOENT]) {
@@ -120,7 +120,7 @@ pub(super) fn epoll_ctl<W: Witness>(seen: &mut Seen<'_, W>) {
 }
 
 /// Waking is recorded when somebody was woken.
-pub(super) fn futex<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn futex<W: Context>(seen: &mut Seen<'_, W>) {
     const WAKING: [i32; 6] = [
         libc::FUTEX_WAKE,
         libc::FUTEX_REQUEUE,
@@ -136,17 +136,17 @@ pub(super) fn futex<W: Witness>(seen: &mut Seen<'_, W>) {
     }
 }
 
-pub(super) fn nanosleep<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn nanosleep<W: Context>(seen: &mut Seen<'_, W>) {
     let time = asked(seen, 0);
     seen.put(Call::Nanosleep, [time]);
 }
 
-pub(super) fn clock_nanosleep<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn clock_nanosleep<W: Context>(seen: &mut Seen<'_, W>) {
     let time = asked(seen, 2);
     seen.put(Call::ClockNanosleep, [seen.int(0), seen.int(1), time]);
 }
 
-pub(super) fn semop<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn semop<W: Context>(seen: &mut Seen<'_, W>) {
     let timeout = if seen.call.number == libc::SYS_semtimedop { timeout(seen, 3) } else { FOREVER };
     let was_read = seen.succeeded_or(&[libc::EAGAIN, libc::EINTR, libc::EIDRM]);
     let count = if was_read { seen.call.args[2] } else { 0 };
@@ -167,18 +167,18 @@ pub(super) fn semop<W: Witness>(seen: &mut Seen<'_, W>) {
 }
 
 /// The first 64 signals of a mask are all there are.
-fn mask<W: Witness>(seen: &mut Seen<'_, W>) -> i64 {
+fn mask<W: Context>(seen: &mut Seen<'_, W>) -> i64 {
     let was_read = seen.succeeded_or(&[libc::EINTR, libc::EAGAIN]);
     let mask: Option<i64> = if was_read { seen.at(0) } else { None };
     mask.unwrap_or(0)
 }
 
-pub(super) fn sigwait<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn sigwait<W: Context>(seen: &mut Seen<'_, W>) {
     let (mask, timeout) = (mask(seen), timeout(seen, 2));
     seen.put(Call::Sigwait, [mask, timeout]);
 }
 
-pub(super) fn sigsuspend<W: Witness>(seen: &mut Seen<'_, W>) {
+pub(super) fn sigsuspend<W: Context>(seen: &mut Seen<'_, W>) {
     let mask = mask(seen);
     seen.put(Call::Sigsuspend, [mask]);
 }

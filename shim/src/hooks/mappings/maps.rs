@@ -1,7 +1,7 @@
 //! `/proc/self/maps` and `/proc/self/smaps`: what the kernel says of the process's mappings, line by line.
 
 use super::table;
-use crate::apart::apart;
+use crate::private_table;
 use crate::process;
 use crate::span::Span;
 use crate::sys;
@@ -15,7 +15,7 @@ const MOST_RESIDENT: u64 = (256 << 20) / table::PAGE as u64;
 /// Calls `each` for every line of a file until it says false; a line that does not fit into the buffer is left out.
 /// False when the file cannot be read.
 fn for_each_line(path: &CStr, buffer: &mut [u8], mut each: impl FnMut(&[u8]) -> bool) -> bool {
-    apart(|| read_lines(path, buffer, &mut each)).is_ok()
+    private_table::run(|| read_lines(path, buffer, &mut each)).is_ok()
 }
 
 /// `Err`: a negated errno, before the first line.
@@ -124,7 +124,7 @@ pub fn dirty_bytes(start: usize, end: usize, buffer: &mut [u8]) -> Option<u64> {
 
 /// The second number of `/proc/self/statm`.
 fn resident_pages(buffer: &mut [u8]) -> Option<u64> {
-    let read = apart(|| sys::read_file(c"/proc/self/statm", buffer).map(<[u8]>::len));
+    let read = private_table::run(|| sys::read_file(c"/proc/self/statm", buffer).map(<[u8]>::len));
     let statm = &buffer[..read.ok()?];
     let (_, rest) = parse_number(statm, 10)?;
     parse_number(rest.trim_ascii_start(), 10).map(|(pages, _)| pages as u64)

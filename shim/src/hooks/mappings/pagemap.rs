@@ -75,7 +75,7 @@ pub struct Pagemap(c_int);
 
 impl Pagemap {
     /// `Err`, a negated errno: without /proc, without a descriptor to spare, or where the system call would end the process.
-    /// Within [`crate::apart::apart`].
+    /// Within [`crate::private_table::run`].
     pub fn open() -> Result<Pagemap, isize> {
         let (path, flags) = (c"/proc/self/pagemap", libc::O_RDONLY | libc::O_CLOEXEC);
         // SAFETY: the path ends with a zero byte.

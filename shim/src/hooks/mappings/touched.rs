@@ -5,8 +5,8 @@
 use super::maps;
 use super::pagemap::{FILE, PRESENT, Pagemap, Question, Region, Room, SWAPPED};
 use super::table::{self, DATA, Mapping, PAGE, SHARED, WRITABLE};
-use crate::apart::apart;
 use crate::clock;
+use crate::private_table;
 use crate::process;
 use crate::span::{self, Span};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -111,7 +111,7 @@ pub fn look(span: &mut Span, start: usize, end: usize) {
         return;
     }
     let Scratch { regions, words, list, text } = Scratch::of(span);
-    let looked = apart(|| {
+    let looked = private_table::run(|| {
         let pagemap = Pagemap::open()?;
         for mapping in data_between(start, end) {
             let mut survey = Survey::of(mapping, list, text);

@@ -11,7 +11,7 @@ use super::queues::{Kind, Queues, Wish};
 use super::registrations::give;
 use super::table;
 use super::{Parameters, go_in, note_unknown, reap, set_up, settle};
-use crate::hooks::library::{Failure, function, inside, is_inside};
+use crate::hooks::nesting::{Failure, function, inside, is_inside};
 use crate::hooks::real;
 use crate::span;
 use core::ffi::{c_int, c_long, c_uint, c_void};
@@ -123,14 +123,14 @@ macro_rules! of_library {
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
             type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
-            let Some(address) = $crate::hooks::library::function($crate::hooks::real!($name)) else {
+            let Some(address) = $crate::hooks::nesting::function($crate::hooks::real!($name)) else {
                 return -libc::ENOSYS as $ret;
             };
             let $real = || {
                 // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
                 unsafe { core::ffi::c_long::from(core::mem::transmute::<usize, Function>(address)($($arg),*)) }
             };
-            if $crate::hooks::library::is_inside() {
+            if $crate::hooks::nesting::is_inside() {
                 return $real() as $ret;
             }
             // SAFETY: the arguments are the caller's.

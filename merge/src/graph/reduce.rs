@@ -7,8 +7,8 @@
 //! under way, not one for each point. Of several waits at one point the latest in the order is looked at first: only
 //! it can make the others superfluous. So what remains is the transitive reduction, up to whole dependencies.
 
-use crate::dependency::Dependencies;
 use crate::graph::Graph;
+use crate::graph::dependency::Dependencies;
 use std::cmp::Reverse;
 
 /// What is left of the dependencies.
@@ -140,7 +140,7 @@ impl Threads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dependency::{Moment, Point, Stage};
+    use crate::graph::dependency::{Moment, Point, Stage};
     use syn_plan::Rule;
 
     fn moment(thread: u32, record: u32) -> Moment {

@@ -5,7 +5,7 @@
 //!
 //! Every third argument of these is an int or a pointer; as a machine word it goes on untouched.
 
-use super::{hooks, raw};
+use super::{by_number, hooks};
 use crate::real::{Inner, Real, usize_fn};
 use crate::span;
 use core::ffi::{c_int, c_long, c_ulong, c_void};
@@ -45,7 +45,7 @@ unsafe fn control(
     let real = || unsafe { real(fd, request, argument) };
     if requests_more(request) {
         let arguments = [fd as usize, request as usize, argument, 0, 0, 0];
-        return raw::decoded(flags, libc::SYS_ioctl, arguments, || c_long::from(real())) as c_int;
+        return by_number::decoded(flags, libc::SYS_ioctl, arguments, || c_long::from(real())) as c_int;
     }
     let Some(mut span) = span::enter(Call::Ioctl, flags) else { return real() };
     let result = real();

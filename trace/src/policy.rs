@@ -5,7 +5,7 @@ use crate::launchers::is_launcher;
 
 /// How much of a program is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
+pub enum Policy {
     /// Every call.
     Everything,
     /// Process creation alone: it is a launcher, and nobody has asked for more.
@@ -14,10 +14,10 @@ pub enum Extent {
     LeftOut,
 }
 
-impl Extent {
+impl Policy {
     /// True where process creation alone is recorded.
     pub fn is_process_only(self) -> bool {
-        self != Extent::Everything
+        self != Policy::Everything
     }
 }
 
@@ -45,14 +45,14 @@ impl<'a> Choice<'a> {
     }
 
     /// How much is recorded of the program with this path.
-    pub fn extent(&self, program: &[u8]) -> Extent {
+    pub fn policy(&self, program: &[u8]) -> Policy {
         let named_in = |list: Option<&[u8]>| list.map(|list| is_listed(list, program));
         if named_in(self.only) == Some(false) || named_in(self.except) == Some(true) {
-            Extent::LeftOut
+            Policy::LeftOut
         } else if is_launcher(program) && self.only.is_none() {
-            Extent::OfLauncher
+            Policy::OfLauncher
         } else {
-            Extent::Everything
+            Policy::Everything
         }
     }
 }
@@ -85,29 +85,29 @@ mod tests {
     fn names_paths_and_folders() {
         let cat = b"/usr/bin/cat";
         for list in [&b"cat"[..], b"dog:cat", b"/usr/bin/:/bin/", b"/usr/bin/cat"] {
-            assert_eq!(except(list).extent(cat), Extent::LeftOut);
-            assert_eq!(only(list).extent(cat), Extent::Everything);
+            assert_eq!(except(list).policy(cat), Policy::LeftOut);
+            assert_eq!(only(list).policy(cat), Policy::Everything);
         }
         for list in [&b""[..], b"/cat:ca:cats", b"bin/cat"] {
-            assert_eq!(except(list).extent(cat), Extent::Everything);
-            assert_eq!(only(list).extent(cat), Extent::LeftOut);
+            assert_eq!(except(list).policy(cat), Policy::Everything);
+            assert_eq!(only(list).policy(cat), Policy::LeftOut);
         }
     }
 
     #[test]
     fn launchers_are_recorded_when_asked_for() {
         let orted = b"/usr/bin/orted";
-        assert_eq!(Choice::default().extent(orted), Extent::OfLauncher);
-        assert_eq!(only(b"orted").extent(orted), Extent::Everything);
-        assert_eq!(only(b"cat").extent(orted), Extent::LeftOut);
+        assert_eq!(Choice::default().policy(orted), Policy::OfLauncher);
+        assert_eq!(only(b"orted").policy(orted), Policy::Everything);
+        assert_eq!(only(b"cat").policy(orted), Policy::LeftOut);
     }
 
     #[test]
     fn shells_are_programs_like_any_other() {
         for program in [&b"/bin/sh"[..], b"/usr/bin/bash", b"/usr/bin/env", b"/bin/cat"] {
-            assert_eq!(Choice::default().extent(program), Extent::Everything);
+            assert_eq!(Choice::default().policy(program), Policy::Everything);
         }
-        assert_eq!(except(b"sh").extent(b"/bin/sh"), Extent::LeftOut);
+        assert_eq!(except(b"sh").policy(b"/bin/sh"), Policy::LeftOut);
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //! are alike when call, file and size are.
 
 use crate::clocks::Clocks;
-use crate::dependency::Dependencies;
-use crate::lineage::Lineage;
+use crate::follow::pass::{Measuring, Seen, Visitor, pass};
+use crate::follow::process_tree::ProcessTree;
+use crate::graph::dependency::Dependencies;
 use crate::load::Recorded;
 use crate::progress::Progress;
 use crate::rules::thread_create::{self, Standing};
-use crate::sweep::{Measuring, Observer, Seen, sweep};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -23,7 +23,7 @@ const WIDEST: usize = 4096;
 
 /// How much of a thread is alike in two runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Agreement {
+pub struct Alignment {
     /// The thread, for people.
     pub thread: String,
     /// Events that have their like in the other run.
@@ -32,7 +32,7 @@ pub struct Agreement {
     pub of: usize,
 }
 
-impl Agreement {
+impl Alignment {
     /// 0 to 1.
     pub fn rate(&self) -> f64 {
         if self.of == 0 { 1.0 } else { self.alike as f64 / self.of as f64 }
@@ -52,9 +52,9 @@ impl Outline {
         let run = &recorded.run;
         let clocks = Clocks::recorded(run);
         let mut classes = Classes { threads: vec![Vec::new(); run.threads.len()] };
-        let mut lineage = Lineage::new(run, &clocks);
-        sweep(run, &clocks, Measuring::No, progress, &mut [&mut classes, &mut lineage]);
-        let standings = thread_create::connect(&lineage, &mut Dependencies::default());
+        let mut process_tree = ProcessTree::new(run, &clocks);
+        pass(run, &clocks, Measuring::No, progress, &mut [&mut classes, &mut process_tree]);
+        let standings = thread_create::connect(&process_tree, &mut Dependencies::default());
         let rank = |process: usize| recorded.worlds.of_process[process].map(|(_, rank)| rank);
         let mut processes: Vec<usize> =
             (0..run.processes.len()).filter(|&process| !run.processes[process].process_only).collect();
@@ -78,7 +78,7 @@ impl Outline {
     }
 
     /// Compares every thread with its counterpart in another run; a thread without one agrees in nothing.
-    pub fn compare(&self, other: &Outline) -> Vec<Agreement> {
+    pub fn compare(&self, other: &Outline) -> Vec<Alignment> {
         let mut found = Vec::new();
         for index in 0..self.threads.len().max(other.threads.len()) {
             let (mine, theirs) = (self.threads.get(index), other.threads.get(index));
@@ -88,7 +88,7 @@ impl Outline {
                 (Some((_, mine)), Some((_, theirs))) => count_alike(mine, theirs),
                 _ => 0,
             };
-            found.push(Agreement { thread: name.clone(), alike, of: events(mine).max(events(theirs)) });
+            found.push(Alignment { thread: name.clone(), alike, of: events(mine).max(events(theirs)) });
         }
         found
     }
@@ -138,7 +138,7 @@ struct Classes {
     threads: Vec<Vec<u32>>,
 }
 
-impl Observer for Classes {
+impl Visitor for Classes {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, _: &Descriptors) {
         let event = seen.event;
         // How often a program asks in vain depends on timing alone, and so does what a library does to wait.

@@ -44,7 +44,7 @@ pub fn descriptors_are_own() {
 
 /// Does something with descriptors of its own, which it closes again, while no handler of the program's runs. `Err` is
 /// a negated errno.
-pub fn apart<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize> {
+pub fn run<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize> {
     let state = tls::get();
     // SAFETY: this thread's state, if it has one.
     let is_apart = tls::is_state(state) && unsafe { (*state).is_apart };
@@ -64,7 +64,7 @@ pub fn apart<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize
 }
 
 /// What the thread is to do, and what came of it.
-struct Errand<'a, T, A> {
+struct Helper<'a, T, A> {
     action: &'a mut A,
     result: Option<Result<T, isize>>,
     /// CPU time of the other thread, nanoseconds.
@@ -87,11 +87,11 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
     if process::is_confined() {
         return None;
     }
-    let mut errand = Errand { action, result: None, cpu_ns: 0 };
+    let mut helper = Helper { action, result: None, cpu_ns: 0 };
     let entry: unsafe extern "C" fn(*mut c_void) = leave_table_and_run::<T, A>;
     set_apart(state, true);
     Mark::take_down();
-    // SAFETY: the new thread uses the stack below this frame, where nothing is, and the errand; it never returns from here,
+    // SAFETY: the new thread uses the stack below this frame, where nothing is, and the helper; it never returns from here,
     // and all registers are as they were in the old one.
     unsafe {
         asm!(
@@ -114,14 +114,14 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
             in("r10") 0usize,
             in("r8") 0usize,
             in("r12") entry,
-            in("r13") &raw mut errand,
+            in("r13") &raw mut helper,
             lateout("rcx") _,
             lateout("r11") _,
         );
     }
     set_apart(state, false);
-    claim(state, errand.cpu_ns);
-    errand.result
+    claim(state, helper.cpu_ns);
+    helper.result
 }
 
 /// The thread that stood still has used what the other one has, as far as anybody asks.
@@ -148,10 +148,10 @@ fn set_apart(state: *mut State, is_apart: bool) {
     }
 }
 
-unsafe extern "C" fn leave_table_and_run<T, A: FnMut() -> Result<T, isize>>(errand: *mut c_void) {
+unsafe extern "C" fn leave_table_and_run<T, A: FnMut() -> Result<T, isize>>(helper: *mut c_void) {
     const CLOSE_RANGE_UNSHARE: usize = 2;
     // SAFETY: the pointer comes from `on_thread`, which waits.
-    let errand = unsafe { &mut *errand.cast::<Errand<'_, T, A>>() };
+    let helper = unsafe { &mut *helper.cast::<Helper<'_, T, A>>() };
     // Of a table of which all is to be closed nothing is copied, and so nothing written back when the copy ends.
     // SAFETY: concerns the new thread's table alone.
     let left = unsafe {
@@ -161,6 +161,6 @@ unsafe extern "C" fn leave_table_and_run<T, A: FnMut() -> Result<T, isize>>(erra
             _ => sys::call(libc::SYS_unshare, [libc::CLONE_FILES as usize, 0, 0, 0, 0, 0]),
         }
     };
-    errand.result = (left == 0).then(|| (errand.action)());
-    errand.cpu_ns = clock::thread_cpu_ns();
+    helper.result = (left == 0).then(|| (helper.action)());
+    helper.cpu_ns = clock::thread_cpu_ns();
 }

@@ -135,14 +135,14 @@ impl Repeats {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::memory::{Reader, Writer};
+    use crate::dictionary::{Reader, Writer};
     use crate::record::{Record, decode, encode};
     use std::vec;
     use std::vec::Vec;
 
     /// A thread that polls: 100 units of its own work, then a poll of 20.
     struct Thread {
-        memory: Writer,
+        dictionary: Writer,
         bytes: Vec<u8>,
         length: usize,
         now: u64,
@@ -151,14 +151,14 @@ mod tests {
 
     impl Thread {
         fn new() -> Thread {
-            Thread { memory: Writer::NEW, bytes: vec![0; 1 << 12], length: 0, now: 0, last_end: 0 }
+            Thread { dictionary: Writer::NEW, bytes: vec![0; 1 << 12], length: 0, now: 0, last_end: 0 }
         }
 
         /// One poll; true when it was timed.
         fn poll(&mut self, call: Call, took: u64) -> bool {
             self.now += 100 + took;
             // SAFETY: nothing moves.
-            if unsafe { self.memory.count_untimed(call, &[1, 0]) } {
+            if unsafe { self.dictionary.count_untimed(call, &[1, 0]) } {
                 return false;
             }
             let times = Times { end: self.now - self.last_end, took, ..Times::default() };
@@ -166,13 +166,13 @@ mod tests {
             let at = self.bytes[self.length..].as_mut_ptr();
             // SAFETY: there is room, all of it zero.
             self.length +=
-                unsafe { encode(Some(&mut self.memory), at, call, 0, times, 0, &[1, 0], &[], &[]) };
+                unsafe { encode(Some(&mut self.dictionary), at, call, 0, times, 0, &[1, 0], &[], &[]) };
             true
         }
 
         fn rows(&self) -> Vec<Record<'_>> {
-            let (mut memory, mut rest) = (Reader::default(), &self.bytes[..self.length]);
-            let records = core::iter::from_fn(|| decode(&mut memory, &mut rest).unwrap());
+            let (mut dictionary, mut rest) = (Reader::default(), &self.bytes[..self.length]);
+            let records = core::iter::from_fn(|| decode(&mut dictionary, &mut rest).unwrap());
             records.filter(|record| record.call == Call::Repeats).collect()
         }
     }
@@ -195,11 +195,12 @@ mod tests {
             thread.poll(Call::MpiTest, 20);
         }
         assert!(
-            thread.memory.may_go_untimed(Call::MpiTest) && !thread.memory.may_go_untimed(Call::MpiTestany)
+            thread.dictionary.may_go_untimed(Call::MpiTest)
+                && !thread.dictionary.may_go_untimed(Call::MpiTestany)
         );
         // Another call, or other arguments, end the row.
         assert!(thread.poll(Call::MpiTestany, 20));
-        assert!(!thread.memory.may_go_untimed(Call::MpiTest));
+        assert!(!thread.dictionary.may_go_untimed(Call::MpiTest));
         let rows = thread.rows();
         assert_eq!((rows.len(), rows[0].numbers[..2].to_vec()), (1, vec![16 + 5, 16]));
         assert_eq!(rows[0].times.end, 16 * 120);

@@ -1,9 +1,9 @@
 //! One pass over all events of a run, in the order in which their calls returned.
 
 use crate::clocks::Clocks;
-use crate::dependency::{Moment, Point, Stage};
+use crate::follow::shared::SharedPositions;
+use crate::graph::dependency::{Moment, Point, Stage};
 use crate::progress::Progress;
-use crate::shared::SharedPositions;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use syn_trace::calls::{Effect, Fact};
@@ -61,8 +61,8 @@ pub struct End {
     pub residual_ns: i64,
 }
 
-/// Takes part in a sweep.
-pub trait Observer {
+/// Takes part in a pass.
+pub trait Visitor {
     /// Sees one event: what it touched, and the descriptors of its process after it.
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors);
 
@@ -70,7 +70,7 @@ pub trait Observer {
     fn end(&mut self, _thread: u32, _end: &End) {}
 }
 
-/// A thread on its way through the sweep. Memory: one event, whatever the thread's length, and 16 bytes for each
+/// A thread on its way through the pass. Memory: one event, whatever the thread's length, and 16 bytes for each
 /// record of libc or MPI since the application's last own call.
 struct Source<'a> {
     events: Timed<'a>,
@@ -118,22 +118,22 @@ impl<'a> Timed<'a> {
     }
 }
 
-/// Whether a sweep tells what events took.
+/// Whether a pass tells what events took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measuring {
     /// It does not.
     No,
-    /// [`Seen::measured`] and [`Observer::end`] do.
+    /// [`Seen::measured`] and [`Visitor::end`] do.
     Yes,
 }
 
-/// Shows every event of `run` to every one of `observers`, threads merged by the time of return.
-pub fn sweep(
+/// Shows every event of `run` to every one of `visitors`, threads merged by the time of return.
+pub fn pass(
     run: &Run,
     clocks: &Clocks,
     measuring: Measuring,
     progress: &Progress,
-    observers: &mut [&mut dyn Observer],
+    visitors: &mut [&mut dyn Visitor],
 ) {
     let mut descriptors: Vec<Descriptors> =
         run.processes.iter().map(|process| Descriptors::new(&process.cwd, process.threads.len())).collect();
@@ -184,8 +184,8 @@ pub fn sweep(
             shared.inherit(trace.process, seen.event.numbers[0] as i32, open, &mut descriptors);
         }
         let files = &descriptors[trace.process];
-        for observer in &mut *observers {
-            observer.see(&seen, &touched, files);
+        for visitor in &mut *visitors {
+            visitor.see(&seen, &touched, files);
         }
         let before = source.event.offset;
         match source.events.next() {
@@ -202,7 +202,7 @@ pub fn sweep(
                         behind_ns: events.behind_ns(),
                         residual_ns: events.residual_ns(),
                     };
-                    observers.iter_mut().for_each(|observer| observer.end(thread as u32, &end));
+                    visitors.iter_mut().for_each(|visitor| visitor.end(thread as u32, &end));
                 }
                 std::collections::binary_heap::PeekMut::pop(turn);
             }

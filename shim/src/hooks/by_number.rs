@@ -14,7 +14,7 @@ use crate::sys;
 use crate::thread;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use syn_trace::calls::Call;
-use syn_trace::system_calls::{self, Outcome, Room, Side, SystemCall, Witness, call_of};
+use syn_trace::system_calls::{self, Context, Outcome, Room, Side, SystemCall, call_of};
 
 /// The number comes first, so that each argument is one place behind where the system call has it; the sixth lies on
 /// the stack. A jump leaves all of them where they are.
@@ -196,7 +196,7 @@ struct Caller {
     span: Span,
 }
 
-impl Witness for Caller {
+impl Context for Caller {
     fn read(&mut self, address: u64, to: &mut [u8]) -> bool {
         // SAFETY: the kernel has just read or written that much there.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, to.as_mut_ptr(), to.len()) };

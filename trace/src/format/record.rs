@@ -27,7 +27,7 @@
 //! record is in the trace entirely or not at all, whatever ends the process.
 
 use crate::calls::{Call, MAX_NUMBERS, MAX_TEXTS};
-use crate::memory::{self, BODY_FLAGS, Body, Writer};
+use crate::dictionary::{self, BODY_FLAGS, Body, Writer};
 use crate::varint::{self, unzigzag, zigzag};
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -102,7 +102,7 @@ pub struct Times {
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn encode<const N: usize>(
-    memory: Option<&mut Writer>,
+    dictionary: Option<&mut Writer>,
     at: *mut u8,
     call: Call,
     flags: Flags,
@@ -112,38 +112,41 @@ pub unsafe fn encode<const N: usize>(
     texts: &[&[u8]],
     list: &[i64],
 ) -> usize {
-    let Some(memory) = memory else {
+    let Some(dictionary) = dictionary else {
         // SAFETY: as the caller vouches.
         return unsafe { encode_whole(None, at, call, flags, times, outcome, numbers, texts, list) };
     };
     let body = if call.recurs() { Body::of(call, flags, outcome, numbers, list) } else { None };
     let Some(body) = body else {
-        memory.moved();
+        dictionary.moved();
         // SAFETY: as the caller vouches.
-        return unsafe { encode_whole(Some(memory), at, call, flags, times, outcome, numbers, texts, list) };
+        return unsafe {
+            encode_whole(Some(dictionary), at, call, flags, times, outcome, numbers, texts, list)
+        };
     };
     // How the thread shared its processor in a row of polls, the reading behind it tells.
     const UNREAD: Flags = LOST_BEFORE | LOST_AFTER;
     let is_idle = flags & !(BODY_FLAGS | UNREAD) == 0 && call.is_idle(flags & FAILED != 0, outcome, numbers);
     if is_idle {
         // SAFETY: as the caller vouches.
-        if let Some(bytes) = unsafe { memory.count_again(at, call, times, &body) } {
+        if let Some(bytes) = unsafe { dictionary.count_again(at, call, times, &body) } {
             return bytes;
         }
     }
     let place = body.place();
-    let known = memory.knows(place, &body);
+    let known = dictionary.knows(place, &body);
     // SAFETY: as the caller vouches.
     unsafe {
-        memory.moved();
+        dictionary.moved();
         let length = if known {
             encode_known(at, place, flags, times)
         } else {
-            let length = encode_whole(Some(memory), at, call, flags, times, outcome, numbers, texts, list);
-            memory.remember(place, &body);
+            let length =
+                encode_whole(Some(dictionary), at, call, flags, times, outcome, numbers, texts, list);
+            dictionary.remember(place, &body);
             length
         };
-        memory.repeats.latest = place + 1;
+        dictionary.repeats.latest = place + 1;
         length
     }
 }
@@ -216,7 +219,7 @@ unsafe fn write_times(to: *mut u8, flags: Flags, times: Times) -> *mut u8 {
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 unsafe fn encode_whole<const N: usize>(
-    mut memory: Option<&mut Writer>,
+    mut dictionary: Option<&mut Writer>,
     at: *mut u8,
     call: Call,
     flags: Flags,
@@ -240,7 +243,7 @@ unsafe fn encode_whole<const N: usize>(
             to = varint::write(to, zigzag(number));
         }
         for text in texts {
-            to = write_text(memory.as_deref_mut(), to, &text[..text.len().min(MAX_TEXT_BYTES)]);
+            to = write_text(dictionary.as_deref_mut(), to, &text[..text.len().min(MAX_TEXT_BYTES)]);
         }
         let (_, _, lists) = call.shape();
         if lists == 1 {
@@ -259,11 +262,11 @@ unsafe fn encode_whole<const N: usize>(
 /// # Safety
 /// `text.len() + 4` bytes at `to` must be writable.
 #[inline]
-unsafe fn write_text(memory: Option<&mut Writer>, to: *mut u8, text: &[u8]) -> *mut u8 {
-    let (head, tail) = memory::split(text);
-    let named = memory.and_then(|memory| {
-        let whole = if tail.is_empty() { None } else { memory.text(text) };
-        whole.map(|place| (place, &[][..])).or_else(|| memory.head(head).map(|place| (place, tail)))
+unsafe fn write_text(dictionary: Option<&mut Writer>, to: *mut u8, text: &[u8]) -> *mut u8 {
+    let (head, tail) = dictionary::split(text);
+    let named = dictionary.and_then(|dictionary| {
+        let whole = if tail.is_empty() { None } else { dictionary.text(text) };
+        whole.map(|place| (place, &[][..])).or_else(|| dictionary.head(head).map(|place| (place, tail)))
     });
     let (field, bytes) = match named {
         Some((place, behind)) => (256 * behind.len() as u64 + 2 * place as u64 + 1, behind),
@@ -281,7 +284,7 @@ unsafe fn write_text(memory: Option<&mut Writer>, to: *mut u8, text: &[u8]) -> *
 pub(crate) fn text_field(field: u64) -> (Option<usize>, u64) {
     match field & 1 {
         0 => (None, field >> 1),
-        _ => (Some((field >> 1) as usize % (memory::HEADS + memory::TEXTS)), field >> 8),
+        _ => (Some((field >> 1) as usize % (dictionary::HEADS + dictionary::TEXTS)), field >> 8),
     }
 }
 
@@ -455,7 +458,7 @@ pub enum Fault {
 /// [`Fault`] when there is something that is not a record.
 #[inline]
 pub fn decode<'a>(
-    memory: &mut memory::Reader<'a>,
+    dictionary: &mut dictionary::Reader<'a>,
     bytes: &mut &'a [u8],
 ) -> Result<Option<Record<'a>>, Fault> {
     if bytes.first().is_none_or(|&byte| byte == 0) {
@@ -469,7 +472,7 @@ pub fn decode<'a>(
     let Some((mut body, behind)) = rest.split_at_checked(length as usize) else {
         return Err(Fault::CutOff);
     };
-    let record = decode_body(memory, &mut body)?;
+    let record = decode_body(dictionary, &mut body)?;
     if !body.is_empty() {
         return Err(Fault::WrongLength);
     }
@@ -478,35 +481,38 @@ pub fn decode<'a>(
 }
 
 #[inline(always)]
-fn decode_body<'a>(memory: &mut memory::Reader<'a>, body: &mut &'a [u8]) -> Result<Record<'a>, Fault> {
+fn decode_body<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    body: &mut &'a [u8],
+) -> Result<Record<'a>, Fault> {
     let short = Fault::WrongLength;
     let key = varint::read(body).ok_or(short)?;
     if key & 1 == 1 {
-        return decode_known(memory, key, body);
+        return decode_known(dictionary, key, body);
     }
     let call = Call::from_id(key >> 1).ok_or(Fault::UnknownCall(key >> 1))?;
     let flags = read_flags(body)?;
     let times = read_times(body, flags)?;
     let rest = *body;
-    let record = decode_rest(memory, call, flags, times, body)?;
-    remember(memory, &record, rest);
+    let record = decode_rest(dictionary, call, flags, times, body)?;
+    remember(dictionary, &record, rest);
     Ok(record)
 }
 
 /// A record that names the body it has.
 #[inline]
 fn decode_known<'a>(
-    memory: &mut memory::Reader<'a>,
+    dictionary: &mut dictionary::Reader<'a>,
     key: u64,
     body: &mut &'a [u8],
 ) -> Result<Record<'a>, Fault> {
     let place = key >> 2;
-    let known = usize::try_from(place).ok().and_then(|place| memory.body(place));
+    let known = usize::try_from(place).ok().and_then(|place| dictionary.body(place));
     let known = known.ok_or(Fault::UnknownPlace(place))?;
     let own = if key & 2 == 0 { 0 } else { read_flags(body)? };
     let flags = known.flags & BODY_FLAGS | own & !BODY_FLAGS;
     let times = read_times(body, flags)?;
-    decode_rest(memory, known.call, flags, times, &mut { known.rest })
+    decode_rest(dictionary, known.call, flags, times, &mut { known.rest })
 }
 
 #[inline(always)]
@@ -537,14 +543,16 @@ fn read_times(body: &mut &[u8], flags: Flags) -> Result<Times, Fault> {
 
 /// Keeps the body of a record that stood at full length, if a writer does.
 #[inline(always)]
-fn remember<'a>(memory: &mut memory::Reader<'a>, record: &Record<'a>, rest: &'a [u8]) {
+fn remember<'a>(dictionary: &mut dictionary::Reader<'a>, record: &Record<'a>, rest: &'a [u8]) {
     let (numbers, _, lists) = record.call.shape();
-    if !record.call.recurs() || numbers + record.list.len() + 2 > memory::WORDS || record.flags & SIGNAL != 0
+    if !record.call.recurs()
+        || numbers + record.list.len() + 2 > dictionary::WORDS
+        || record.flags & SIGNAL != 0
     {
         return;
     }
     let outcome = if record.flags & FAILED != 0 { i64::from(record.errno) } else { record.result };
-    let mut values = [0; memory::WORDS - 2];
+    let mut values = [0; dictionary::WORDS - 2];
     values[..numbers].copy_from_slice(&record.numbers[..numbers]);
     if lists == 1 {
         for (value, number) in values[numbers..].iter_mut().zip(record.list.iter()) {
@@ -553,12 +561,12 @@ fn remember<'a>(memory: &mut memory::Reader<'a>, record: &Record<'a>, rest: &'a 
     }
     let count = numbers + record.list.len();
     let Some(body) = Body::of(record.call, record.flags, outcome, &[], &values[..count]) else { return };
-    memory.remember(body.place(), memory::Known { call: record.call, flags: record.flags, rest });
+    dictionary.remember(body.place(), dictionary::Known { call: record.call, flags: record.flags, rest });
 }
 
 #[inline(always)]
 fn decode_rest<'a>(
-    memory: &mut memory::Reader<'a>,
+    dictionary: &mut dictionary::Reader<'a>,
     call: Call,
     flags: Flags,
     times: Times,
@@ -578,7 +586,7 @@ fn decode_rest<'a>(
     }
     let mut texts = [Text::default(); MAX_TEXTS];
     for text in &mut texts[..text_count] {
-        *text = read_text(memory, body, flags & SIGNAL == 0)?;
+        *text = read_text(dictionary, body, flags & SIGNAL == 0)?;
     }
     let mut list = List::default();
     if list_count == 1 {
@@ -596,7 +604,7 @@ fn decode_rest<'a>(
 
 #[inline]
 fn read_text<'a>(
-    memory: &mut memory::Reader<'a>,
+    dictionary: &mut dictionary::Reader<'a>,
     body: &mut &'a [u8],
     remembered: bool,
 ) -> Result<Text<'a>, Fault> {
@@ -604,18 +612,18 @@ fn read_text<'a>(
     let (place, length) = text_field(varint::read(body).ok_or(short)?);
     let (behind, rest) = usize::try_from(length).ok().and_then(|n| body.split_at_checked(n)).ok_or(short)?;
     *body = rest;
-    let text = match place.map(|place| (place, memory.text(place))) {
+    let text = match place.map(|place| (place, dictionary.text(place))) {
         None => Text::whole(behind),
-        Some((place, Text { head: &[], .. })) if place < memory::HEADS => {
+        Some((place, Text { head: &[], .. })) if place < dictionary::HEADS => {
             return Err(Fault::UnknownPlace(place as u64));
         }
-        Some((place, Text { head, .. })) if place < memory::HEADS => Text { head, tail: behind },
+        Some((place, Text { head, .. })) if place < dictionary::HEADS => Text { head, tail: behind },
         Some((place, text)) if text.is_empty() => return Err(Fault::UnknownPlace(place as u64)),
         Some((_, text)) if behind.is_empty() => return Ok(text),
         Some(_) => return Err(short),
     };
     if remembered {
-        memory.remember_text(text);
+        dictionary.remember_text(text);
     }
     Ok(text)
 }
@@ -648,7 +656,7 @@ mod tests {
     fn a_complete_read_takes_few_bytes() {
         let bytes = write(Call::Pread, COMPLETE, 4096, &[5, 4096, 1 << 20], &[], &[]);
         assert!(bytes.len() <= 14, "{} bytes", bytes.len());
-        let record = decode(&mut memory::Reader::default(), &mut &bytes[..]).unwrap().unwrap();
+        let record = decode(&mut dictionary::Reader::default(), &mut &bytes[..]).unwrap().unwrap();
         assert_eq!((record.call, record.result, record.errno), (Call::Pread, 4096, 0));
         assert_eq!(record.numbers[..3], [5, 4096, 1 << 20]);
         assert_eq!((record.times.end, record.times.took), (1000, 40));
@@ -661,7 +669,7 @@ mod tests {
             let bytes =
                 write(Call::Rename, FAILED | CPU_BEFORE | CPU_AFTER, 2, &[], &[&long[..length], b"b"], &[]);
             let mut rest = &bytes[..];
-            let record = decode(&mut memory::Reader::default(), &mut rest).unwrap().unwrap();
+            let record = decode(&mut dictionary::Reader::default(), &mut rest).unwrap().unwrap();
             assert!(rest.is_empty());
             assert_eq!(record.texts[0], long[..length.min(MAX_TEXT_BYTES)]);
             assert_eq!(record.texts[1], b"b"[..]);
@@ -675,7 +683,7 @@ mod tests {
         let list: Vec<i64> = (0..MAX_LIST as i64 + 10).map(|n| n * 0x1234_5678_9abc).collect();
         let bytes = write(Call::MpiStartall, 0, 0, &[9], &[], &list);
         assert!(bytes.len() <= MAX_RECORD_BYTES);
-        let record = decode(&mut memory::Reader::default(), &mut &bytes[..]).unwrap().unwrap();
+        let record = decode(&mut dictionary::Reader::default(), &mut &bytes[..]).unwrap().unwrap();
         assert_eq!(record.list.len(), MAX_LIST);
         assert!(record.list.iter().eq(list[..MAX_LIST].iter().copied()));
     }
@@ -701,7 +709,7 @@ mod tests {
                 );
                 copy_with_times(copy.as_mut_ptr(), &encoded[..length], times)
             };
-            let record = decode(&mut memory::Reader::default(), &mut &copy[..bytes]).unwrap().unwrap();
+            let record = decode(&mut dictionary::Reader::default(), &mut &copy[..bytes]).unwrap().unwrap();
             assert_eq!((record.call, record.flags, record.result), (Call::Rename, SIGNAL, 0));
             assert_eq!((record.times.end, record.times.took), (times.end, times.took));
             assert_eq!(record.texts[..2], [Text::whole(texts[0]), Text::whole(texts[1])]);
@@ -713,37 +721,40 @@ mod tests {
         let bytes = write(Call::Rename, 0, 0, &[], &[&[b'p'; 300], b"new"], &[]);
         for cut in 1..bytes.len() {
             assert_eq!(
-                decode(&mut memory::Reader::default(), &mut &bytes[..cut]).unwrap_err(),
+                decode(&mut dictionary::Reader::default(), &mut &bytes[..cut]).unwrap_err(),
                 Fault::CutOff,
                 "cut at {cut}"
             );
         }
-        assert!(decode(&mut memory::Reader::default(), &mut &[][..]).unwrap().is_none());
-        assert!(decode(&mut memory::Reader::default(), &mut &[0, 1, 2][..]).unwrap().is_none());
+        assert!(decode(&mut dictionary::Reader::default(), &mut &[][..]).unwrap().is_none());
+        assert!(decode(&mut dictionary::Reader::default(), &mut &[0, 1, 2][..]).unwrap().is_none());
     }
 
     #[test]
     fn damage_is_told_apart() {
         assert_eq!(
-            decode(&mut memory::Reader::default(), &mut &[4, 158, 1, 0, 0][..]).unwrap_err(),
+            decode(&mut dictionary::Reader::default(), &mut &[4, 158, 1, 0, 0][..]).unwrap_err(),
             Fault::UnknownCall(79)
         );
         let mut bytes = write(Call::Fsync, 0, 0, &[3], &[], &[]);
         bytes[0] += 1;
         bytes.push(1);
-        assert_eq!(decode(&mut memory::Reader::default(), &mut &bytes[..]).unwrap_err(), Fault::WrongLength);
+        assert_eq!(
+            decode(&mut dictionary::Reader::default(), &mut &bytes[..]).unwrap_err(),
+            Fault::WrongLength
+        );
     }
 
     /// Writes records one behind the other, as a thread does.
     struct Thread {
-        memory: Writer,
+        dictionary: Writer,
         bytes: Vec<u8>,
         length: usize,
     }
 
     impl Thread {
         fn new() -> Thread {
-            Thread { memory: Writer::NEW, bytes: vec![0; 1 << 18], length: 0 }
+            Thread { dictionary: Writer::NEW, bytes: vec![0; 1 << 18], length: 0 }
         }
 
         fn write<const N: usize>(
@@ -757,17 +768,17 @@ mod tests {
         ) -> usize {
             let times = Times { end: 100, took: 40, cpu_before: 7, cpu_after: 9 };
             let at = self.bytes[self.length..].as_mut_ptr();
-            let memory = (flags & SIGNAL == 0).then_some(&mut self.memory);
+            let dictionary = (flags & SIGNAL == 0).then_some(&mut self.dictionary);
             // SAFETY: there is room, all of it zero, and nothing moves.
-            let bytes = unsafe { encode(memory, at, call, flags, times, outcome, numbers, texts, list) };
+            let bytes = unsafe { encode(dictionary, at, call, flags, times, outcome, numbers, texts, list) };
             self.length += bytes;
             bytes
         }
 
         fn read(&self) -> Vec<Record<'_>> {
-            let (mut memory, mut rest, mut records) =
-                (memory::Reader::default(), &self.bytes[..], Vec::new());
-            while let Some(record) = decode(&mut memory, &mut rest).unwrap() {
+            let (mut dictionary, mut rest, mut records) =
+                (dictionary::Reader::default(), &self.bytes[..], Vec::new());
+            while let Some(record) = decode(&mut dictionary, &mut rest).unwrap() {
                 records.push(record);
             }
             assert_eq!(self.bytes.len() - rest.len(), self.length);
@@ -827,7 +838,7 @@ mod tests {
             thread.write(Call::Fsync, 0, 0, &[step % 3], &[], &[]);
             thread.write(Call::Unlink, 0, 0, &[], &[b"/some/folder/name"], &[]);
             if step % 7 == 0 {
-                thread.memory.forget();
+                thread.dictionary.forget();
             }
         }
         for (index, pair) in thread.read().chunks(2).enumerate() {
@@ -897,7 +908,7 @@ mod tests {
 
     #[test]
     fn places_that_hold_nothing_are_told() {
-        let decode = |bytes: &[u8]| decode(&mut memory::Reader::default(), &mut { bytes }).unwrap_err();
+        let decode = |bytes: &[u8]| decode(&mut dictionary::Reader::default(), &mut { bytes }).unwrap_err();
         assert_eq!(decode(&[3, 4 * 9 + 1, 1, 1]), Fault::UnknownPlace(9));
         assert_eq!(decode(&[5, 0xff, 0xff, 0x7f, 1, 1]), Fault::UnknownPlace(0x1f_ffff >> 2));
         assert_eq!(decode(&[6, 2 * Call::Unlink as u8, 0, 1, 1, 0, 2 * 5 + 1]), Fault::UnknownPlace(5));

@@ -5,8 +5,8 @@
 
 use crate::calls::effect::{Follow, Place};
 use crate::calls::{Call, Effect, Field, MAX_NUMBERS, MAX_TEXTS};
+use crate::dictionary;
 use crate::header::{self, ClockPair, Header};
-use crate::memory;
 use crate::pack::{self, PackError};
 use crate::record::{self, Fault, List, Text};
 use std::fs::File;
@@ -295,7 +295,7 @@ impl ThreadTrace {
         Events {
             trace: self,
             rest: &self.map[header::HEADER_BYTES..],
-            memory: Box::default(),
+            dictionary: Box::default(),
             end: 0,
             is_closed: false,
             ending: None,
@@ -334,7 +334,7 @@ fn in_memory(path: &Path, trace: &[u8]) -> Result<memmap2::Mmap, TraceError> {
 pub struct Events<'a> {
     trace: &'a ThreadTrace,
     rest: &'a [u8],
-    memory: Box<memory::Reader<'a>>,
+    dictionary: Box<dictionary::Reader<'a>>,
     end: u64,
     is_closed: bool,
     ending: Option<Ending>,
@@ -360,7 +360,7 @@ impl<'a> Iterator for Events<'a> {
             return None;
         }
         let offset = self.bytes_read();
-        match record::decode(&mut self.memory, &mut self.rest) {
+        match record::decode(&mut self.dictionary, &mut self.rest) {
             Ok(Some(record)) => {
                 self.end = self.end.saturating_add(record.times.end);
                 match record.call.effect() {

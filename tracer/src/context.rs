@@ -3,11 +3,11 @@
 use crate::clock::{self, LONG_NS};
 use crate::descriptors;
 use crate::memory;
-use crate::process::{Blind, Process};
+use crate::process::{Limitation, Process};
 use crate::thread::{CpuUse, Thread, UnderWay, flags_of, flags_of_call};
 use syn_trace::Call;
 use syn_trace::record::{self, Times};
-use syn_trace::system_calls::{Outcome, Side, Witness};
+use syn_trace::system_calls::{Context, Outcome, Side};
 
 /// A call, and who made it.
 pub struct Seen<'a> {
@@ -35,7 +35,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-impl Witness for Seen<'_> {
+impl Context for Seen<'_> {
     fn read(&mut self, address: u64, to: &mut [u8]) -> bool {
         memory::read(self.thread.tid, address, to)
     }
@@ -106,8 +106,8 @@ impl Witness for Seen<'_> {
         };
         file.record(call, flags, times, self.end, number, numbers, texts, list);
         self.start = self.end;
-        if let (Outcome::Returned(_), Some(blind)) = (outcome, Blind::of(call, numbers)) {
-            self.process.note(blind, file);
+        if let (Outcome::Returned(_), Some(limitation)) = (outcome, Limitation::of(call, numbers)) {
+            self.process.note(limitation, file);
         }
     }
 

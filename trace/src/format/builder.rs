@@ -1,13 +1,13 @@
 //! Makes the traces of given events, for tests of whatever reads traces.
 //!
-//! One [`Craft`] is one thread. Times are nanoseconds since the start of the run, and one unit of the file is one
-//! nanosecond, so that a reader gives back exactly the times put in (the run starts at 0 if some craft does).
+//! One [`TraceBuilder`] is one thread. Times are nanoseconds since the start of the run, and one unit of the file is one
+//! nanosecond, so that a reader gives back exactly the times put in (the run starts at 0 if some builder does).
 //!
 //! ```
-//! use syn_trace::{Call, Run, craft::Craft};
+//! use syn_trace::{Call, Run, builder::TraceBuilder};
 //!
 //! let folder = tempfile::tempdir()?;
-//! Craft::new(100, 100)
+//! TraceBuilder::new(100, 100)
 //!     .rank(0, 1)
 //!     .process_start("/bin/app", "/home/u", "app input")
 //!     .call(Call::Open, 1_000, 50, 3, &[0, 0, 0o100_644, 4096, 7], &[b"data"], &[])
@@ -20,8 +20,8 @@
 //! ```
 
 use crate::calls::{Call, MAX_NUMBERS};
+use crate::dictionary::Writer;
 use crate::header::{self, ClockPair, Header};
-use crate::memory::Writer;
 use crate::record::{self, Times};
 use crate::run::EXTENSION;
 use std::path::{Path, PathBuf};
@@ -33,18 +33,18 @@ pub const MONOTONIC_START_NS: u64 = 1_000_000_000;
 pub const REALTIME_START_NS: u64 = 1_700_000_000_000_000_000;
 
 /// A thread's trace in the making. Calls are given in the order of their returns.
-pub struct Craft {
+pub struct TraceBuilder {
     header: Header,
     records: Vec<u8>,
-    memory: Box<Writer>,
+    dictionary: Box<Writer>,
     end_ns: u64,
     flags: record::Flags,
     cpu: (Option<u64>, Option<u64>),
 }
 
-impl Craft {
+impl TraceBuilder {
     /// A thread of process `pid` on the host `node0`, which starts at 0; how it ended is not on record.
-    pub fn new(pid: u32, tid: u32) -> Craft {
+    pub fn new(pid: u32, tid: u32) -> TraceBuilder {
         let start = ClockPair { ticks: MONOTONIC_START_NS, monotonic_ns: MONOTONIC_START_NS };
         let header = Header {
             magic: header::MAGIC,
@@ -81,19 +81,19 @@ impl Craft {
             setup_ticks: 0.into(),
             behind: Default::default(),
         };
-        let craft = Craft {
+        let builder = TraceBuilder {
             header,
             records: Vec::new(),
-            memory: Box::new(Writer::NEW),
+            dictionary: Box::new(Writer::NEW),
             end_ns: 0,
             flags: 0,
             cpu: (None, None),
         };
-        craft.host("node0")
+        builder.host("node0")
     }
 
     /// Its rank, in an Open MPI job of `ranks`.
-    pub fn rank(self, rank: i32, ranks: i32) -> Craft {
+    pub fn rank(self, rank: i32, ranks: i32) -> TraceBuilder {
         self.header.mpi.store(header::MPI_OPEN_MPI, Relaxed);
         self.header.rank.store(rank, Relaxed);
         self.header.ranks.store(ranks, Relaxed);
@@ -101,7 +101,7 @@ impl Craft {
     }
 
     /// The host it runs on; another host is another machine with its own boot id.
-    pub fn host(mut self, name: &str) -> Craft {
+    pub fn host(mut self, name: &str) -> TraceBuilder {
         let bytes = &name.as_bytes()[..name.len().min(self.header.host.len())];
         self.header.host = [0; 64];
         self.header.host[..bytes.len()].copy_from_slice(bytes);
@@ -112,13 +112,13 @@ impl Craft {
     }
 
     /// When its process image started. Threads with the same pid and time are of one image; say it before any call.
-    pub fn image(mut self, start_ns: u64) -> Craft {
+    pub fn image(mut self, start_ns: u64) -> TraceBuilder {
         self.header.process_start_ns = MONOTONIC_START_NS + start_ns;
         self.starts(start_ns)
     }
 
     /// When the thread started; say it before any call.
-    pub fn starts(mut self, start_ns: u64) -> Craft {
+    pub fn starts(mut self, start_ns: u64) -> TraceBuilder {
         assert!(self.records.is_empty(), "the start comes before the calls");
         let start =
             ClockPair { ticks: MONOTONIC_START_NS + start_ns, monotonic_ns: MONOTONIC_START_NS + start_ns };
@@ -128,33 +128,33 @@ impl Craft {
     }
 
     /// Changes any other field of the header.
-    pub fn header(mut self, change: impl FnOnce(&mut Header)) -> Craft {
+    pub fn header(mut self, change: impl FnOnce(&mut Header)) -> TraceBuilder {
         change(&mut self.header);
         self
     }
 
     /// The next call gets these further flags of [`crate::record`]: `INNER`, `SIGNAL`, `BEGAN`, `WAITED_…`, `LOST_…`.
-    pub fn flags(mut self, flags: record::Flags) -> Craft {
+    pub fn flags(mut self, flags: record::Flags) -> TraceBuilder {
         self.flags = flags;
         self
     }
 
     /// The next call gets CPU readings: nanoseconds from the reading before to its entry, and to its return.
-    pub fn cpu(mut self, before: Option<u64>, after: Option<u64>) -> Craft {
+    pub fn cpu(mut self, before: Option<u64>, after: Option<u64>) -> TraceBuilder {
         self.cpu = (before, after);
         self
     }
 
     /// The records with which a process image starts: who it is, and its descriptors 0, 1 and 2 on a terminal.
-    pub fn process_start(self, exe: &str, cwd: &str, command: &str) -> Craft {
+    pub fn process_start(self, exe: &str, cwd: &str, command: &str) -> TraceBuilder {
         let at = self.end_ns;
         let texts = [exe.as_bytes(), cwd.as_bytes(), command.as_bytes()];
-        let mut craft = self.call(Call::ProcessStart, at, 0, 0, &[1], &texts, &[]);
+        let mut builder = self.call(Call::ProcessStart, at, 0, 0, &[1], &texts, &[]);
         for fd in 0..3 {
             let numbers = [fd, 0o2, 0, 0o020_620, 0, 3];
-            craft = craft.call(Call::InheritedFd, at, 0, 0, &numbers, &[b"/dev/pts/0"], &[]);
+            builder = builder.call(Call::InheritedFd, at, 0, 0, &numbers, &[b"/dev/pts/0"], &[]);
         }
-        craft
+        builder
     }
 
     /// A call that succeeded. Where the result is the byte count asked for, it is written so.
@@ -171,7 +171,7 @@ impl Craft {
         numbers: &[i64],
         texts: &[&[u8]],
         list: &[i64],
-    ) -> Craft {
+    ) -> TraceBuilder {
         let complete = call.requested().is_some_and(|position| numbers.get(position) == Some(&result));
         let flag = if complete { record::COMPLETE } else { 0 };
         self.record(call, flag, (start_ns, took_ns), result, numbers, texts, list)
@@ -180,7 +180,7 @@ impl Craft {
     /// A call that failed with `errno`.
     ///
     /// # Panics
-    /// As [`Craft::call`].
+    /// As [`TraceBuilder::call`].
     pub fn fail(
         self,
         call: Call,
@@ -189,7 +189,7 @@ impl Craft {
         errno: i32,
         numbers: &[i64],
         texts: &[&[u8]],
-    ) -> Craft {
+    ) -> TraceBuilder {
         self.record(call, record::FAILED, (start_ns, took_ns), errno.into(), numbers, texts, &[])
     }
 
@@ -203,7 +203,7 @@ impl Craft {
         numbers: &[i64],
         texts: &[&[u8]],
         list: &[i64],
-    ) -> Craft {
+    ) -> TraceBuilder {
         let (number_count, text_count, list_count) = call.shape();
         assert_eq!((numbers.len(), texts.len()), (number_count, text_count), "arguments of {call:?}");
         assert!(list.is_empty() || list_count == 1, "{call:?} has no list");
@@ -226,7 +226,7 @@ impl Craft {
             cpu_after: after.unwrap_or(0),
         };
         self.end_ns = end_ns;
-        append(&mut self.memory, &mut self.records, call, flags, times, outcome, numbers, texts, list);
+        append(&mut self.dictionary, &mut self.records, call, flags, times, outcome, numbers, texts, list);
         self
     }
 
@@ -261,7 +261,7 @@ impl Craft {
 /// Encodes a record whose number of integers is known only now.
 #[allow(clippy::too_many_arguments)]
 fn append(
-    memory: &mut Writer,
+    dictionary: &mut Writer,
     records: &mut Vec<u8>,
     call: Call,
     flags: record::Flags,
@@ -273,7 +273,7 @@ fn append(
 ) {
     let start = records.len();
     // The vector may move: what was written before must not be changed in place.
-    memory.moved();
+    dictionary.moved();
     records.resize(start + record::room(texts, list), 0);
     let at = records[start..].as_mut_ptr();
     macro_rules! encode_with {
@@ -283,7 +283,7 @@ fn append(
                     let mut fixed = [0i64; $count];
                     fixed.copy_from_slice(numbers);
                     // SAFETY: there is room, it is zero, and the caller has compared the counts with the table.
-                    unsafe { record::encode(Some(memory), at, call, flags, times, outcome, &fixed, texts, list) }
+                    unsafe { record::encode(Some(dictionary), at, call, flags, times, outcome, &fixed, texts, list) }
                 })*
                 count => unreachable!("{count} integers, the most is {MAX_NUMBERS}"),
             }

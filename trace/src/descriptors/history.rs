@@ -19,13 +19,13 @@ struct Departure {
 
 /// What the descriptors of a process stood for, and do no longer.
 #[derive(Debug, Default)]
-pub(super) struct Departures {
+pub(super) struct History {
     all: Vec<Departure>,
     /// When the latest of the calls began.
     latest_ns: u64,
 }
 
-impl Departures {
+impl History {
     /// A call that began at this time took `file` away from `fd`.
     pub(super) fn note(&mut self, began_ns: u64, fd: i32, file: OpenId) {
         self.latest_ns = self.latest_ns.max(began_ns);

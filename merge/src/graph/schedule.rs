@@ -1,8 +1,8 @@
 //! Where in every thread the plan signals and waits, after the reduction.
 
-use crate::dependency::{Dependencies, Point};
 use crate::graph::Graph;
-use crate::reduce::Reduced;
+use crate::graph::dependency::{Dependencies, Point};
+use crate::graph::reduce::Reduced;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use syn_plan::{Edge, EdgeId, Op, Rule};

@@ -1,9 +1,9 @@
 //! Who made which process and thread, and who waited for their ends: the facts, as they go by.
 
 use crate::clocks::Clocks;
-use crate::dependency::{Moment, Point, Stage};
-use crate::scope::Scope;
-use crate::sweep::{Observer, Seen};
+use crate::follow::pass::{Seen, Visitor};
+use crate::follow::scope::Scope;
+use crate::graph::dependency::{Moment, Point, Stage};
 use std::collections::HashMap;
 use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
@@ -119,7 +119,7 @@ pub struct ThreadCall {
 
 /// The facts of a run. Memory: about 100 bytes for each process, thread, and call that creates or joins one.
 #[derive(Debug)]
-pub struct Lineage {
+pub struct ProcessTree {
     /// By index of the process; `None` for one without events.
     pub images: Vec<Option<Image>>,
     /// Process creations by time of return.
@@ -143,13 +143,13 @@ pub struct Lineage {
     latest_image: HashMap<(usize, u32), u32>,
 }
 
-impl Lineage {
+impl ProcessTree {
     /// For a run, with nothing seen yet.
-    pub fn new(run: &Run, clocks: &Clocks) -> Lineage {
+    pub fn new(run: &Run, clocks: &Clocks) -> ProcessTree {
         let start_ns = |(index, thread): (usize, &syn_trace::run::Thread)| {
             clocks.ns(index, thread.clock.start_ns.max(0.0) as u64)
         };
-        Lineage {
+        ProcessTree {
             images: vec![None; run.processes.len()],
             creations: Vec::new(),
             joins: Vec::new(),
@@ -291,7 +291,7 @@ fn has_ended(status: i64) -> bool {
     status & 0x7f != 0x7f
 }
 
-impl Observer for Lineage {
+impl Visitor for ProcessTree {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, _: &Descriptors) {
         self.live(seen);

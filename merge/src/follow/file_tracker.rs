@@ -1,11 +1,11 @@
 //! Follows what all processes do to files, for the rules on files, and which of the system's they change.
 
-use crate::dependency::{Dependencies, Moment};
+use crate::follow::pass::{Seen, Visitor};
+use crate::follow::scope::{Changed, Scope, is_of_system};
+use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::file_create::Existence;
-use crate::rules::file_data::{Contents, Informed};
+use crate::rules::file_data::{AlreadyOrdered, Contents};
 use crate::rules::open_file::{HandedOver, Span};
-use crate::scope::{Changed, Scope, is_of_system};
-use crate::sweep::{Observer, Seen};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ const OUTSIDE: u32 = u32::MAX;
 
 /// The files of a run and who did what to them.
 #[derive(Debug)]
-pub struct Accesses {
+pub struct FileTracker {
     scope: Scope,
     changed: Changed,
     files: Vec<File>,
@@ -37,15 +37,15 @@ pub struct Accesses {
     handed_over: HashMap<(u32, OpenId), HandedOver>,
     several_threads: Vec<bool>,
     /// By process: calls on streams are all that is seen of them.
-    stdio_is_opaque: Vec<bool>,
-    informed: Informed,
+    hides_libc_internals: Vec<bool>,
+    already_ordered: AlreadyOrdered,
     found: Dependencies,
 }
 
-impl Accesses {
+impl FileTracker {
     /// For a run, with nothing seen yet.
-    pub fn new(run: &Run, scope: Scope) -> Accesses {
-        Accesses {
+    pub fn new(run: &Run, scope: Scope) -> FileTracker {
+        FileTracker {
             scope,
             changed: Changed::new(),
             files: Vec::new(),
@@ -53,8 +53,8 @@ impl Accesses {
             by_open: vec![Vec::new(); run.processes.len()],
             handed_over: HashMap::new(),
             several_threads: run.processes.iter().map(|process| process.threads.len() > 1).collect(),
-            stdio_is_opaque: run.processes.iter().map(|process| !process.sees_libc_internal).collect(),
-            informed: Informed::default(),
+            hides_libc_internals: run.processes.iter().map(|process| !process.sees_libc_internal).collect(),
+            already_ordered: AlreadyOrdered::default(),
             found: Dependencies::default(),
         }
     }
@@ -181,8 +181,8 @@ impl Accesses {
             // What is appended lands at the end, wherever the position is.
             Effect::Write(place) => seen.event.offset_of(place).is_none() && !appends,
             Effect::Seek | Effect::Rewind | Effect::ReadEntry | Effect::ReadEntries => true,
-            Effect::ReadStream => self.stdio_is_opaque[seen.process as usize],
-            Effect::WriteStream => self.stdio_is_opaque[seen.process as usize] && !appends,
+            Effect::ReadStream => self.hides_libc_internals[seen.process as usize],
+            Effect::WriteStream => self.hides_libc_internals[seen.process as usize] && !appends,
             _ => false,
         }
     }
@@ -203,7 +203,7 @@ impl Accesses {
         if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {
             self.hand_over_at(seen, open, read_at.is_none());
             let contents = &self.files[file].contents;
-            contents.read(place(read_at, open), seen.enter(), &mut self.informed, &mut self.found);
+            contents.read(place(read_at, open), seen.enter(), &mut self.already_ordered, &mut self.found);
         }
         if let (Some(open), Some(file)) =
             (touched.second_file, self.behind(seen.process, touched.second_file))
@@ -245,7 +245,7 @@ impl Accesses {
             Effect::Read(place) => {
                 let bytes = moved(seen, descriptors, open, place);
                 if !bytes.is_empty() {
-                    contents.read(bytes, seen.enter(), &mut self.informed, &mut self.found);
+                    contents.read(bytes, seen.enter(), &mut self.already_ordered, &mut self.found);
                 }
             }
             Effect::Truncate => contents.cut(length(seen), Some(seen.leave())),
@@ -319,7 +319,7 @@ fn length(seen: &Seen<'_>) -> u64 {
     seen.event.field(Field::Bytes).unwrap_or(0).max(0) as u64
 }
 
-impl Observer for Accesses {
+impl Visitor for FileTracker {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         if let Some(opened) = touched.opened {

@@ -1,0 +1,13 @@
+//! The trace's file: header, records, and what makes and reads them.
+
+#[cfg(feature = "builder")]
+pub mod builder;
+pub mod dictionary;
+pub mod header;
+#[cfg(feature = "std")]
+pub mod reader;
+pub mod record;
+pub mod repeats;
+#[cfg(feature = "std")]
+pub mod text;
+pub mod varint;
