@@ -88,6 +88,16 @@ fn constants_have_the_values_of_the_document() {
 }
 
 #[test]
+fn factors_stand_in_the_document() {
+    let (_, document) = document();
+    let factors = syn_trace::dictionary::BODY_FACTORS.map(|factor| format!("{factor:016x}"));
+    let said = document.split_once("of the twelve words, hexadecimal:\n").expect("the factors").1;
+    let found: Vec<&str> =
+        said.split(|c: char| !c.is_ascii_hexdigit()).filter(|word| !word.is_empty()).collect();
+    assert_eq!(found[..factors.len()], factors);
+}
+
+#[test]
 fn every_call_is_in_the_document() {
     let lines: Vec<String> = Call::ALL.iter().map(|&call| line_of(call)).collect();
     let (path, document) = document();

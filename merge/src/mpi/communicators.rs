@@ -71,6 +71,8 @@ pub struct Communicators {
     member_lists: HashMap<(u32, Vec<u32>), ListId>,
     by_identity: HashMap<(CommId, ListId, u32), CommId>,
     created: HashMap<(u32, CommId, ListId), u32>,
+    /// The rank of a process in a communicator that was made, whatever handle it has for it now.
+    ranks: HashMap<(u32, CommId), u32>,
     handles: Vec<HashMap<i64, Meaning>>,
 }
 
@@ -96,6 +98,7 @@ impl Communicators {
             member_lists: HashMap::new(),
             by_identity: HashMap::new(),
             created: HashMap::new(),
+            ranks: HashMap::new(),
             handles,
         }
     }
@@ -104,6 +107,11 @@ impl Communicators {
     #[inline]
     pub fn meaning(&mut self, process: u32, handle: i64) -> Option<&mut Meaning> {
         self.handles[process as usize].get_mut(&handle)
+    }
+
+    /// The rank of `process` in a communicator that it has made.
+    pub fn rank_in(&self, process: u32, comm: CommId) -> Option<u32> {
+        self.ranks.get(&(process, comm)).copied()
     }
 
     /// The communicator.
@@ -149,6 +157,7 @@ impl Communicators {
             self.list.push(Communicator { members, present: present as u32 });
             self.list.len() as CommId - 1
         });
+        self.ranks.insert((process, comm), rank);
         Some(Meaning::Within(Joined { comm, rank, collectives: 0 }))
     }
 

@@ -61,13 +61,9 @@ impl Matcher<'_> {
     }
 
     pub(super) fn rank_in(&self, process: u32, comm: CommId) -> Option<i64> {
-        let (_, world_rank) = self.worlds.of_process[process as usize]?;
-        let members = &self.communicators.get(comm).members;
-        // Of the world the rank is the position; other communicators are searched.
-        if members.get(world_rank as usize) == Some(&world_rank) {
-            return Some(world_rank.into());
-        }
-        members.iter().position(|&member| member == world_rank).map(|rank| rank as i64)
+        let (world, world_rank) = self.worlds.of_process[process as usize]?;
+        let rank = if comm == world { Some(world_rank) } else { self.communicators.rank_in(process, comm) };
+        rank.map(i64::from)
     }
 
     /// The probes that saw the message which a receive posted at `posted` then got.

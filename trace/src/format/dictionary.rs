@@ -28,7 +28,8 @@ pub const TEXT_BYTES: core::ops::RangeInclusive<usize> = 4..=127;
 /// The flags that belong to a body; the others belong to one record of it.
 pub const BODY_FLAGS: Flags = FAILED | INNER | COMPLETE | BEGAN;
 
-const BODY_FACTORS: [u64; WORDS] = [
+/// What the words of a body are multiplied by to find its place.
+pub const BODY_FACTORS: [u64; WORDS] = [
     0x9e37_79b9_7f4a_7c15,
     0xc2b2_ae3d_27d4_eb4f,
     0x1656_67b1_9e37_79f9,
