@@ -11,6 +11,7 @@ void forks_while_writing(void);
 void thousands_of_threads(void);
 void smallest_stacks(void);
 void last_words_of_thread(void);
+void first_thread_ends_first(void);
 void writes_then_exec(void);
 void environment_cleared(void);
 void root_changed(void);

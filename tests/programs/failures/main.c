@@ -20,6 +20,7 @@ static const struct part parts[] = {
     {"threads", thousands_of_threads},
     {"stacks", smallest_stacks},
     {"last-words", last_words_of_thread},
+    {"first-thread-ends", first_thread_ends_first},
     {"exec", writes_then_exec},
     {"clearenv", environment_cleared},
     {"chroot", root_changed},

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -175,4 +176,43 @@ void forks_while_writing(void)
     }
     atomic_store(&stop, 1);
     CHECK_OK(pthread_join(writing, NULL));
+}
+
+/* ---- the first thread ends first -------------------------------------------------------------------------------- */
+
+static int without_room;
+
+static void *writes_unrecorded(void *unused)
+{
+    for (int i = 0; i < 100; i++)
+        CHECK_EQ(pwrite(without_room, "x", 1, 0), 1);
+    return unused;
+}
+
+static void *outlives_first_thread(void *first)
+{
+    pthread_t thread;
+    struct rlimit before, none;
+    CHECK_OK(pthread_join(*(pthread_t *)first, NULL));
+    CHECK_OK(getrlimit(RLIMIT_NOFILE, &before));
+    none = before;
+    none.rlim_cur = 0;
+    CHECK_OK(setrlimit(RLIMIT_NOFILE, &none));
+    CHECK_OK(pthread_create(&thread, NULL, writes_unrecorded, NULL));
+    CHECK_OK(pthread_join(thread, NULL));
+    CHECK_OK(setrlimit(RLIMIT_NOFILE, &before));
+    CHECK_OK(close(without_room));
+    CHECK_OK(unlink("file"));
+    exit(0);
+}
+
+/* When the first thread has ended, another one writes 100 bytes for which no descriptor can be opened any more. */
+void first_thread_ends_first(void)
+{
+    static pthread_t self;
+    pthread_t thread;
+    self = pthread_self();
+    without_room = open("file", O_RDWR | O_CREAT | O_EXCL, 0644);
+    CHECK_OK(pthread_create(&thread, NULL, outlives_first_thread, &self));
+    pthread_exit(NULL);
 }
