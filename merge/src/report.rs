@@ -117,7 +117,7 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
         "unexplained_s": seconds(merged.balance.unexplained_ns),
         "left_out": left_out,
         "busy_waiting": about.busy_waiting,
-        "alignment": alignment,
+        "agreement": alignment,
         "notes": merged.notes.facts,
         "remarks": merged.notes.remarks,
         "warnings": merged.notes.warnings,

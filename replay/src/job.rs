@@ -66,7 +66,7 @@ pub struct Job<'a> {
     pub paths: &'a Paths,
     /// Where.
     pub root: &'a Root,
-    /// Grows when a process changes what the path of a folder is_root to; `None` where processes cannot tell each other.
+    /// Grows when a process changes what the path of a folder leads to; `None` where processes cannot tell each other.
     pub generation: Option<&'a AtomicU64>,
     /// When operations are issued.
     pub mode: Mode,

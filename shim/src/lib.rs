@@ -24,6 +24,8 @@
 //! ```
 
 #![allow(clippy::missing_safety_doc)]
+// In the program of the unit tests nothing is exported, and so hardly anything is used.
+#![cfg_attr(test, allow(dead_code, non_snake_case, unused_imports, unused_macros))]
 
 mod clock;
 mod detour;

@@ -1,9 +1,11 @@
 //! Into which folder a process without a recorded parent records, and the making of it.
 //!
 //! One process makes the folder and hands it down. Where a launcher that is not recorded starts the ranks of a job, each
-//! comes here by itself: they know each other by the job's id ([`job`]), which the file `job` in the folder holds.
+//! comes here by itself: they know each other by the job's id ([`job`]), which the file `job` in the folder holds, and behind
+//! a line feed the host and the process there from which it was learnt. A folder that a recorded launcher makes has an empty
+//! first line: ranks to which the launcher did not hand it down may come in.
 
-use crate::job;
+use crate::job::{self, Job};
 use crate::process::{FOLDER_BYTES, directory_entries};
 use crate::sys;
 use crate::thread::decimal;
@@ -12,11 +14,17 @@ use core::ffi::{CStr, c_int};
 /// Looks for a variable of the environment.
 pub type Variable = fn(&[u8]) -> Option<&'static [u8]>;
 
-/// The file with the id of the job whose folder it is, and what it is called while it is written, followed by a number.
+/// The file that says whose folder it is, and what it is called while it is written, followed by numbers.
 const CLAIM: &[u8] = b"job";
 const CLAIM_DRAFT: &[u8] = b".job-";
-/// So long a folder may stay empty after it was made, nanoseconds.
-const PATIENCE_NS: u64 = 50_000_000;
+/// What a launcher writes into it.
+const OPEN: &[u8] = b"\n";
+/// An id, a host and where the id is from.
+const CLAIM_BYTES: usize = 512;
+/// So many milliseconds a folder may stay empty after it was made.
+const PATIENCE_MS: u32 = 50;
+/// So many folders may have the same id of earlier jobs.
+const MOST_ALIKE: u64 = 1000;
 
 /// A path that is being put together.
 struct Folder<'a> {
@@ -85,66 +93,72 @@ impl Folder<'_> {
         }
     }
 
-    /// True when the folder is this job's, whose ranks all come here. The one that makes it writes the job's id into it; to
-    /// a folder that was there and is empty, any of them does, but not before who made it had the time.
-    fn belongs_to(&mut self, job: &[u8], made: Made) -> bool {
-        let mut room = [0; job::MOST_BYTES];
-        if let Made::WasThere = made {
-            let until_ns = sys::clock_ns(libc::CLOCK_MONOTONIC) + PATIENCE_NS;
-            loop {
-                // In this order: who has claimed it fills it afterwards.
-                let is_empty = self.is_empty();
-                if let Some(claim) = self.claim(&mut room) {
-                    return claim == job;
+    /// True when the folder is this job's, whose ranks all come here. The one that makes it says so in it; in a folder that
+    /// was there and is empty, any of them does, but not before who made it had the time.
+    fn belongs_to(&mut self, job: &Job<'_>, made: Made) -> bool {
+        let (mut own, mut room) = ([0; CLAIM_BYTES], [0; CLAIM_BYTES]);
+        let own = claim_of(job, &mut own);
+        let mut rounds = if let Made::WasThere = made { PATIENCE_MS } else { 0 };
+        while rounds > 0 {
+            // In this order: who has claimed it fills it afterwards.
+            let is_empty = self.is_empty();
+            match self.claim(&mut room) {
+                Some(OPEN) => {
+                    self.write_claim(own, true);
+                    return true;
                 }
-                if !is_empty {
-                    return false;
-                }
-                if sys::clock_ns(libc::CLOCK_MONOTONIC) > until_ns {
-                    break;
-                }
+                Some(claim) => return is_same_job(claim, own),
+                None if !is_empty => return false,
+                None => pause(),
             }
+            rounds -= 1;
         }
-        self.write_claim(job);
+        self.write_claim(own, false);
         // Where it could not be written, there is a folder at least.
-        self.claim(&mut room).is_none_or(|claim| claim == job)
+        self.claim(&mut room).is_none_or(|claim| is_same_job(claim, own))
     }
 
-    /// The id of the job whose folder this is, if any has claimed it.
+    /// What the folder says whose it is.
     fn claim<'b>(&mut self, room: &'b mut [u8]) -> Option<&'b [u8]> {
-        let path = self.with(CLAIM, b"")?;
+        let path = self.with(&[CLAIM])?;
         sys::read_file(path, room).ok().filter(|claim| !claim.is_empty())
     }
 
-    /// Renaming makes it appear with its content.
-    fn write_claim(&mut self, job: &[u8]) {
-        let mut digits = [0; 20];
+    /// Makes the claim appear with its content: where there is none yet, or in its place.
+    fn write_claim(&mut self, claim: &[u8], replaces: bool) {
+        let (mut first, mut second, mut draft) = ([0; 20], [0; 20], [0; FOLDER_BYTES]);
         // SAFETY: takes no pointers.
-        let pid = decimal(unsafe { sys::getpid() } as u64, &mut digits);
-        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
-        let mut draft = [0; FOLDER_BYTES];
-        let Some(path) = self.with(CLAIM_DRAFT, pid) else { return };
+        let pid = decimal(unsafe { sys::getpid() } as u64, &mut first);
+        // On another machine the pid may be the same, and hardly the time.
+        let now = decimal(sys::clock_ns(libc::CLOCK_REALTIME), &mut second);
+        let Some(path) = self.with(&[CLAIM_DRAFT, pid, b"-", now]) else { return };
         draft[..path.count_bytes()].copy_from_slice(path.to_bytes());
+        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
         // SAFETY: the paths end with zero bytes, and the descriptor is ours.
         unsafe {
             let fd = sys::openat(libc::AT_FDCWD, draft.as_ptr(), flags, 0o666) as c_int;
             if fd < 0 {
                 return;
             }
-            sys::write(fd, job.as_ptr(), job.len());
+            let is_whole = sys::write(fd, claim.as_ptr(), claim.len()) == claim.len() as isize;
             sys::close(fd);
-            if let Some(claim) = self.with(CLAIM, b"") {
-                sys::rename(draft.as_ptr(), claim.as_ptr().cast());
+            if let Some(path) = self.with(&[CLAIM]).filter(|_| is_whole) {
+                let path = path.as_ptr().cast();
+                let linked = if replaces { -1 } else { sys::link(draft.as_ptr(), path) };
+                // Not every file system has links.
+                if linked != 0 && linked != -(libc::EEXIST as isize) {
+                    sys::rename(draft.as_ptr(), path);
+                }
             }
+            sys::unlink(draft.as_ptr());
         }
     }
 
     /// The path of a file in the folder; until the next use of the folder's own.
-    fn with(&mut self, name: &[u8], number: &[u8]) -> Option<&CStr> {
+    fn with(&mut self, name: &[&[u8]]) -> Option<&CStr> {
         let behind = self.bytes.get_mut(self.length..)?;
-        let parts = [b"/", name, number, b"\0"];
         let mut at = 0;
-        for part in parts {
+        for part in [&b"/"[..]].iter().chain(name).chain(&[&b"\0"[..]]) {
             behind.get_mut(at..at + part.len())?.copy_from_slice(part);
             at += part.len();
         }
@@ -158,44 +172,117 @@ enum Made {
     WasThere,
 }
 
+/// What a rank of this job writes into its folder.
+fn claim_of<'a>(job: &Job<'_>, room: &'a mut [u8; CLAIM_BYTES]) -> &'a [u8] {
+    // SAFETY: a zeroed name is valid and is filled in.
+    let host = unsafe {
+        let mut name: libc::utsname = core::mem::zeroed();
+        sys::uname(&mut name);
+        name.nodename.map(|byte| byte as u8)
+    };
+    let host = host.split(|&byte| byte == 0).next().unwrap_or(b"");
+    let mut length = 0;
+    for part in [job.id, b"\n", host, b" ", job.origin] {
+        let bytes = part.len().min(CLAIM_BYTES - length);
+        room[length..][..bytes].copy_from_slice(&part[..bytes]);
+        length += bytes;
+    }
+    &room[..length]
+}
+
+/// Whether two claims are of one job: the ids are the same and, where both were learnt on one host, so is from whom. (Hydra may
+/// use a port again.)
+fn is_same_job(one: &[u8], other: &[u8]) -> bool {
+    let parts = |claim: &[u8]| {
+        let mut lines = claim.splitn(2, |&byte| byte == b'\n');
+        let (id, rest) = (lines.next().map(<[u8]>::len).unwrap_or(0), lines.next().unwrap_or(b"").len());
+        let host_end = claim[claim.len() - rest..].iter().position(|&byte| byte == b' ').unwrap_or(rest);
+        (id, id + 1 + host_end)
+    };
+    let ((id, host_end), (other_id, other_host_end)) = (parts(one), parts(other));
+    let same_id = one[..id] == other[..other_id];
+    let same_host = one.get(..host_end) == other.get(..other_host_end);
+    same_id && (!same_host || one == other)
+}
+
+/// Lets a millisecond pass.
+fn pause() {
+    let (word, time) = (0u32, libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 });
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let arguments = [(&raw const word) as usize, operation as usize, 0, (&raw const time) as usize, 0, 0];
+    // SAFETY: both outlive the call, which only reads them.
+    unsafe { sys::call(libc::SYS_futex, arguments) };
+}
+
 /// Makes the run folder of this process and those that it starts, and leaves its absolute path in `folder`: its length, and
 /// the negated errno of what could not be made. `variable` looks into the environment.
-pub fn make(variable: Variable, folder: &mut [u8; FOLDER_BYTES]) -> (usize, Result<(), isize>) {
+pub fn make(
+    variable: Variable,
+    is_launcher: bool,
+    folder: &mut [u8; FOLDER_BYTES],
+) -> (usize, Result<(), isize>) {
     let mut path = Folder { bytes: folder, length: 0 };
-    let made = make_at(variable, &mut path);
+    let made = make_at(variable, is_launcher, &mut path);
     (path.length, made)
 }
 
-fn make_at(variable: Variable, path: &mut Folder<'_>) -> Result<(), isize> {
-    let mut room = [0; job::MOST_BYTES];
-    let job = job::id(variable, &mut room);
+fn make_at(variable: Variable, is_launcher: bool, path: &mut Folder<'_>) -> Result<(), isize> {
+    let mut room = [0; 2 * job::MOST_BYTES];
+    let job = job::find(variable, &mut room);
     let chosen = variable(b"SYN_RUN").filter(|run| !run.is_empty());
     if !chosen.is_some_and(|run| run.starts_with(b"/")) {
         push_current_folder(path)?;
     }
     match (chosen, job) {
-        (Some(run), job) => {
+        (Some(run), Some(job)) => {
             path.push(run)?;
             let made = path.make_all()?;
-            let is_ours = match job {
-                Some(job) => path.belongs_to(job, made),
-                None => matches!(made, Made::New) || path.is_empty(),
-            };
-            if is_ours { Ok(()) } else { make_numbered(path, b"-", 2, job) }
+            if path.belongs_to(&job, made) {
+                return Ok(());
+            }
+            path.push(b"-")?;
+            make_for(path, &job)
         }
         (None, Some(job)) => {
             path.push(b"runs/")?;
-            for &byte in job {
-                path.push(&[if byte.is_ascii_alphanumeric() { byte } else { b'-' }])?;
+            make_for(path, &job)
+        }
+        (Some(run), None) => {
+            path.push(run)?;
+            let made = path.make_all()?;
+            if matches!(made, Made::WasThere) && !path.is_empty() {
+                make_numbered(path, b"-", 2)?;
             }
-            path.make_all().map(|_| ())
+            if is_launcher {
+                path.write_claim(OPEN, false);
+            }
+            Ok(())
         }
         (None, None) => {
             path.push(b"runs")?;
             path.make_all()?;
-            make_numbered(path, b"/", 1, None)
+            make_numbered(path, b"/", 1)
         }
     }
+}
+
+/// Appends the job's id, and where an earlier job had the same a number. All ranks find the same without asking each other.
+fn make_for(path: &mut Folder<'_>, job: &Job<'_>) -> Result<(), isize> {
+    for &byte in job.id {
+        path.push(&[if byte.is_ascii_alphanumeric() { byte } else { b'-' }])?;
+    }
+    let length = path.length;
+    for number in 2..MOST_ALIKE {
+        let made = path.make_all()?;
+        if path.belongs_to(job, made) {
+            return Ok(());
+        }
+        let mut digits = [0; 20];
+        path.length = length;
+        path.push(b"-")?;
+        path.push(decimal(number, &mut digits))?;
+    }
+    Err(-(libc::EEXIST as isize))
 }
 
 fn push_current_folder(path: &mut Folder<'_>) -> Result<(), isize> {
@@ -213,15 +300,8 @@ const MOST_NUMBERS: u64 = 1 << 20;
 
 /// Appends a number from `first` on with which the folder is new: the first such, where numbers were given in turn. It is
 /// looked for by doubling and halving, for there may be thousands. Making a folder is atomic: two jobs that start at once
-/// get two numbers. The ranks of a job without a common parent get one: the latest, if it is theirs.
-fn make_numbered(
-    path: &mut Folder<'_>,
-    separator: &[u8],
-    first: u64,
-    job: Option<&[u8]>,
-) -> Result<(), isize> {
-    /// So many jobs may have begun since the first rank of this one.
-    const LOOK_BACK: u64 = 8;
+/// get two numbers.
+fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<(), isize> {
     let length = path.length;
     let append = |path: &mut Folder<'_>, number| {
         let mut digits = [0; 20];
@@ -240,21 +320,29 @@ fn make_numbered(
         let middle = taken + (free - taken) / 2;
         if is_taken(path, middle)? { taken = middle } else { free = middle }
     }
-    let look_back = if job.is_some() { LOOK_BACK } else { 0 };
-    for number in free.saturating_sub(look_back).max(first)..free + MOST_NUMBERS {
+    for number in free..free + MOST_NUMBERS {
         append(path, number)?;
-        let made = match path.make() {
-            0 => Made::New,
-            error if error == -(libc::EEXIST as isize) => Made::WasThere,
+        match path.make() {
+            0 => return Ok(()),
+            error if error == -(libc::EEXIST as isize) => {}
             error => return Err(error),
-        };
-        let is_ours = match job {
-            Some(job) => path.belongs_to(job, made),
-            None => matches!(made, Made::New),
-        };
-        if is_ours {
-            return Ok(());
         }
     }
     Err(-(libc::EEXIST as isize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same_job;
+
+    #[test]
+    fn claims_of_one_job_are_told_from_those_of_two() {
+        let first = b"hydra-a:4000\na 17 5000";
+        assert!(is_same_job(first, first));
+        assert!(is_same_job(first, b"hydra-a:4000\nb 9 80"), "learnt on another host");
+        assert!(!is_same_job(first, b"hydra-a:4000\na 18 6000"), "the port was used again");
+        assert!(!is_same_job(first, b"hydra-a:4001\na 17 5000"));
+        assert!(is_same_job(b"n@1\na ", b"n@1\na "));
+        assert!(!is_same_job(b"n@1\na ", b"n@2\na ") && !is_same_job(b"n@1", b"n@10"));
+    }
 }

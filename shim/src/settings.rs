@@ -3,7 +3,7 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `SYN_OFF` | set to anything but `0` or nothing: do not record |
-//! | `SYN_RUN` | the run folder; made if it is missing; if an earlier run is in it, `-2`, `-3`, … is appended |
+//! | `SYN_RUN` | the run folder; made if it is missing; if an earlier run is in it, `-2`, `-3`, … is appended, or the job's id |
 //! | `SYN_ONLY` | programs to record, separated by colons: file names, absolute paths, or folders ending in `/`; of others process creation alone |
 //! | `SYN_EXCEPT` | programs of which process creation alone is recorded, in the same form |
 //! | `SYN_DETOURS` | `0`: leave libc's code as it is; streams are then recorded at `fread`, `fwrite` |
@@ -91,7 +91,8 @@ pub fn decide(program: impl FnOnce() -> &'static [u8], folder: &mut [u8; FOLDER_
         decision.record = true;
         return decision;
     }
-    let (length, made) = run_folder::make(variable, folder);
+    let is_launcher = decision.policy == Policy::OfLauncher;
+    let (length, made) = run_folder::make(variable, is_launcher, folder);
     match made {
         Ok(()) => {
             decision.folder_length = length;

@@ -88,6 +88,8 @@ syscalls! {
     getrlimit = SYS_getrlimit(resource: u32, limit: *mut libc::rlimit);
     /// truncate(2)
     truncate = SYS_truncate(path: *const u8, bytes: u64);
+    /// link(2)
+    link = SYS_link(old: *const u8, new: *const u8);
     /// rename(2)
     rename = SYS_rename(old: *const u8, new: *const u8);
     /// unlink(2)

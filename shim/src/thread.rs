@@ -109,7 +109,7 @@ pub struct State {
     stack: (usize, usize),
     /// True once recording has been given up for this thread.
     stopped: bool,
-    /// True while [`apart`] does something for this thread on another one, whose clocks are not this one's.
+    /// True while [`private_table`] does something for this thread on another one, whose clocks are not this one's.
     pub is_apart: bool,
     /// The stack address of the call in which nothing else is recorded, 0 when there is none, [`VFORK_CHILD`] in the
     /// child of a `vfork`, which runs in its parent's memory until it calls exec.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use syn_trace::Run;
-use tests::{Job, mpirun, shim};
+use tests::{Job, mpirun, program, shim};
 
 /// A rank need not call MPI.
 const RANK: [&str; 2] = ["sleep", "0.01"];
@@ -47,7 +47,7 @@ fn started(launcher: Job, option: &str, given: Given, run: Option<&str>) -> Job 
 /// How many ranks are on record in a run folder.
 fn ranks_in(folder: &Path) -> usize {
     let run = Run::open(folder).expect("a run folder");
-    run.processes.iter().filter(|process| process.exe.ends_with("/sleep")).count()
+    run.processes.iter().filter(|process| process.command == RANK.join(" ")).count()
 }
 
 /// The folders in `folder`, in the order of their names.
@@ -91,6 +91,27 @@ fn ranks_that_open_mpi_starts_share_a_folder() {
     }
 }
 
+/// A launcher that records makes the folder, and does not hand it down to other hosts: their ranks come in by its name. Another
+/// job's ranks do not.
+#[test]
+fn ranks_to_which_the_launcher_does_not_hand_the_folder_down() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let launcher = folder.path().join("mpirun");
+    std::fs::copy(program("failures"), &launcher).expect("a program called like a launcher");
+    let recorded =
+        |job: Job| job.env("LD_PRELOAD", shim()).env("SYN_RUN", "run").run_in(folder.path()).succeeded();
+    let rank = |of: &str| recorded(Job::new(RANK[0]).arg(RANK[1]).env("PMIX_NAMESPACE", of));
+    assert_eq!(recorded(Job::new(&launcher).arg("exec")).stderr, "");
+    for of in ["one@1", "one@1", "two@1", "one@1", "two@1"] {
+        assert_eq!(rank(of).stderr, "");
+    }
+    let place = |name: &str| ranks_in(&folder.path().join(name));
+    assert_eq!(
+        (folders_in(folder.path()), place("run"), place("run-two-1")),
+        (vec!["run".into(), "run-two-1".into()], 3, 2)
+    );
+}
+
 /// An empty folder that was there is taken by all ranks, one with something else in it by none.
 #[test]
 fn folders_that_were_there() {
@@ -107,7 +128,9 @@ fn folders_that_were_there() {
     std::fs::create_dir(folder.path().join("run")).expect("a folder");
     std::fs::write(folder.path().join("run/file"), "in the way").expect("a file");
     assert_eq!(job.run_in(folder.path()).succeeded().stderr, "");
-    assert_eq!(ranks_in(&folder.path().join("run-2")), RANKS);
+    let names = folders_in(folder.path());
+    assert!(names.len() == 2 && names[1].starts_with("run-hydra-"), "{names:?}");
+    assert_eq!(ranks_in(&folder.path().join(&names[1])), RANKS);
 }
 
 /// Two hosts, as far as names tell: the launcher reaches them by a command that is called as ssh is.
@@ -119,8 +142,8 @@ host=$1
 shift
 exec unshare --user --map-root-user --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname; exec sh -c "$*"' "$host" "$@"
 "#;
-    let allowed =
-        Job::new("unshare").args(["--user", "--map-root-user", "--uts", "true"]).run_in(Path::new("/"));
+    let probe = ["--user", "--map-root-user", "--uts", "sh", "-c", "echo one >/proc/sys/kernel/hostname"];
+    let allowed = Job::new("unshare").args(probe).run_in(Path::new("/"));
     if !allowed.status.success() {
         eprintln!("left out: namespaces are not allowed here: {}", allowed.stderr.trim());
         return;
@@ -136,10 +159,11 @@ exec unshare --user --map-root-user --uts sh -c 'echo "$0" >/proc/sys/kernel/hos
         assert_eq!(job.run_in(folder.path()).succeeded().stderr, "");
     }
     let names = folders_in(folder.path());
-    assert_eq!(names, ["run", "run-2", "run-3"]);
+    let names: Vec<String> = names.into_iter().filter(|name| name.starts_with("run")).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
     for name in names {
         let run = Run::open(folder.path().join(&name)).expect("a run folder");
-        let ranks = run.processes.iter().filter(|process| process.exe.ends_with("/sleep"));
+        let ranks = run.processes.iter().filter(|process| process.command == RANK.join(" "));
         let mut hosts: Vec<&str> = ranks.map(|process| process.host.as_str()).collect();
         hosts.sort_unstable();
         assert_eq!(hosts, ["one", "one", "two", "two"]);

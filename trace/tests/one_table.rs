@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use syn_trace::builder::TraceBuilder;
-use syn_trace::calls::{Effect, Fact, Kind};
+use syn_trace::calls::{Effect, Kind};
 use syn_trace::descriptors::Descriptors;
 use syn_trace::{Call, Run};
 
@@ -64,7 +64,6 @@ fn every_row_is_written_read_and_followed() {
             _ => None,
         };
         assert_eq!(touched.path.as_deref(), expected, "{call:?}");
-        assert!(!(call.has(Fact::MovesAtMost) && call.requested().is_none()), "{call:?}");
     }
 }
 
@@ -86,7 +85,7 @@ fn nothing_else_tells_calls_apart() {
     let mut found = BTreeSet::new();
     for file in files.iter().filter(|file| !file.ends_with("trace/src/calls/table.rs")) {
         let source = std::fs::read_to_string(file).expect("a source file");
-        let product = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let product = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         for (number, line) in product.lines().enumerate() {
             if patterns(line).any(|name| !is_pseudo(name)) {
                 found.insert(format!("{}:{}: {}", file.display(), number + 1, line.trim()));
@@ -107,7 +106,8 @@ fn patterns(line: &str) -> impl Iterator<Item = &str> {
         let before = code[..at].trim_end().trim_end_matches("syn_trace::").trim_end();
         let compared = ["==", "!=", ">=", "<=", "|", ">", "<"].iter().any(|sign| before.ends_with(sign))
             && !before.ends_with("=>");
-        let matched = arrow.is_some_and(|arrow| at < arrow) || before.contains("matches!(");
+        let matched = arrow.is_some_and(|arrow| at < arrow)
+            || ["matches!(", "contains(&["].iter().any(|start| before.contains(start));
         (is_call && (compared || matched)).then_some(name)
     })
 }

@@ -98,7 +98,7 @@ struct Thread {
     polling: Option<Polling>,
 }
 
-/// Turns events into steps; an visitor of the last pass.
+/// Turns events into steps; a visitor of the last pass.
 #[derive(Debug)]
 pub struct Lowering<'a> {
     from: Sources<'a>,

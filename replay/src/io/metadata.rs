@@ -1,7 +1,7 @@
 //! Calls about permissions, owners, times, extended attributes and file systems.
 //!
 //! Where the plan has no symbolic link, a call is about one name in an open folder and follows nothing. Elsewhere
-//! the path is opened beneath the root first, as no more than a place (`O_PATH`), so that no link is_root out of it
+//! the path is opened beneath the root first, as no more than a place (`O_PATH`), so that no link leads out of it
 //! between the look-up and the call. Calls that do not take a descriptor get its name in `/proc/self/fd`.
 
 use super::Target;

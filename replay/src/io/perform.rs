@@ -214,7 +214,7 @@ impl Target<'_> {
         self.parents.of(file).map(Some)
     }
 
-    /// `file` as no more than a place (`O_PATH`): no link is_root out of the root between the look-up and the call.
+    /// `file` as no more than a place (`O_PATH`): no link leads out of the root between the look-up and the call.
     pub(super) fn place(&self, file: FileId, follow: bool) -> Result<OwnedFd> {
         let flags = if follow { OFlags::PATH } else { OFlags::PATH | OFlags::NOFOLLOW };
         self.root.open(&self.path(file).whole, flags, Mode::empty())
@@ -242,9 +242,11 @@ impl Target<'_> {
     }
 
     fn opened_with(&self, file: FileId, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
-        match self.entry(file, !flags.contains(OFlags::NOFOLLOW))? {
-            Some((parent, last)) => open_beneath(parent.as_fd(), last, flags, mode),
-            None => self.root.open(&self.path(file).whole, flags, mode),
+        match self.entry(file, !flags.contains(OFlags::NOFOLLOW)) {
+            Ok(Some((parent, last))) => open_beneath(parent.as_fd(), last, flags, mode),
+            // There may be room for one descriptor, and none for the folder's.
+            Ok(None) | Err(Errno::MFILE) => self.root.open(&self.path(file).whole, flags, mode),
+            Err(error) => Err(error),
         }
     }
 

@@ -32,7 +32,7 @@ const END_LOOK: Duration = Duration::from_secs(1);
 /// No program has begun.
 const NOT_BEGUN: u64 = u64::MAX;
 
-/// The calling process is_root; the children do the work.
+/// The calling process is the root; the children do the work.
 pub struct Local {
     signals: Signals,
 }

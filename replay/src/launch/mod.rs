@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use syn_plan::Plan;
 
-/// The processes that replay together. All of them go through the same stages; one of them is_root.
+/// The processes that replay together. All of them go through the same stages; one of them is the root.
 pub trait Launcher {
     /// `local` or `mpi`, for the report.
     fn name(&self) -> &'static str;

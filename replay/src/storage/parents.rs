@@ -20,7 +20,7 @@ const MOST: usize = 64;
 pub struct Parents<'a> {
     root: &'a Root,
     paths: &'a Paths,
-    /// Grows whenever any process changes what the path of a folder is_root to; `None` where that is not known.
+    /// Grows whenever any process changes what the path of a folder leads to; `None` where that is not known.
     generation: Option<&'a AtomicU64>,
     kept: Mutex<Kept>,
 }
@@ -76,7 +76,7 @@ impl<'a> Parents<'a> {
         Ok((Parent::Folder(folder), last))
     }
 
-    /// What the path of a folder is_root to has changed.
+    /// What the path of a folder leads to has changed.
     pub fn changed(&self) {
         if let Some(generation) = self.generation {
             generation.fetch_add(1, Ordering::Release);

@@ -25,7 +25,7 @@ struct Facts {
     /// The same number for all files of a folder.
     parent: u32,
     /// Others lie below it.
-    is_root: bool,
+    leads: bool,
     /// A symbolic link is there at some time, as far as the plan's own names tell.
     link: bool,
 }
@@ -53,7 +53,7 @@ impl Paths {
             let next = numbers.len() as u32;
             Facts {
                 parent: *numbers.entry(&path.parent).or_insert(next),
-                is_root: folders.contains(path.whole.to_bytes()),
+                leads: folders.contains(path.whole.to_bytes()),
                 link: links.contains(path.whole.as_c_str()),
             }
         });
@@ -82,21 +82,21 @@ impl Paths {
         self.aliased || self.facts[file as usize].link
     }
 
-    /// True when some call of the plan may change what the path of a folder is_root to.
+    /// True when some call of the plan may change what the path of a folder leads to.
     pub fn change(&self) -> bool {
         self.changes
     }
 
-    /// True when `call`, if it goes well, may change what the path of a folder is_root to, or whether it may be followed.
-    /// What only makes names changes nothing: a path that is_root somewhere has all of its own.
+    /// True when `call`, if it goes well, may change what the path of a folder leads to, or whether it may be followed.
+    /// What only makes names changes nothing: a path that leads somewhere has all of its own.
     pub fn changed_by(&self, call: &Io, file_of: impl FnOnce(HandleId) -> Option<FileId>) -> bool {
-        let is_root = |file: FileId| self.aliased || self.facts[file as usize].is_root;
+        let leads = |file: FileId| self.aliased || self.facts[file as usize].leads;
         match *call {
-            Io::Rmdir { file } => is_root(file),
-            Io::Rename { from, to } | Io::RenameWith { from, to, .. } => is_root(from) || is_root(to),
+            Io::Rmdir { file } => leads(file),
+            Io::Rename { from, to } | Io::RenameWith { from, to, .. } => leads(from) || leads(to),
             Io::Unlink { .. } => self.aliased,
-            Io::Chmod { file, mode, .. } => mode & SEARCH == 0 && is_root(file),
-            Io::Fchmod { handle, mode } => mode & SEARCH == 0 && file_of(handle).is_some_and(is_root),
+            Io::Chmod { file, mode, .. } => mode & SEARCH == 0 && leads(file),
+            Io::Fchmod { handle, mode } => mode & SEARCH == 0 && file_of(handle).is_some_and(leads),
             _ => false,
         }
     }

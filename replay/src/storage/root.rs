@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const RACES: u32 = 1000;
 
 /// An open folder beneath which all recorded paths are looked up. No name below it, no symbolic link and no rename
-/// while a lookup is under way is_root out of it.
+/// while a lookup is under way leads out of it.
 #[derive(Debug)]
 pub struct Root {
     dir: OwnedFd,

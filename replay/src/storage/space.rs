@@ -37,14 +37,14 @@ pub fn needed_bytes(plan: &Plan) -> u64 {
 
 /// A file's length, and how much of it holds data: at least one of the two bounds what it takes.
 #[derive(Clone, Copy, Default)]
-struct Policy {
+struct Extent {
     bytes: u128,
     written: u128,
     /// The repeat that cut it last: each iteration does.
     cut_in: Repeat,
 }
 
-impl Policy {
+impl Extent {
     fn taken(self) -> u128 {
         self.bytes.min(self.written)
     }
@@ -60,7 +60,7 @@ struct Position {
 }
 
 struct Disk {
-    files: Vec<Policy>,
+    files: Vec<Extent>,
     handles: HashMap<(u32, HandleId), Position>,
     taken: u128,
     peak: u128,
@@ -75,17 +75,17 @@ impl Disk {
             Initial::Regular { bytes } => u128::from(bytes),
             Initial::Absent | Initial::Directory => 0,
         };
-        let files = plan.files.iter().map(|file| size(file.initial)).map(|bytes| Policy {
+        let files = plan.files.iter().map(|file| size(file.initial)).map(|bytes| Extent {
             bytes,
             written: bytes,
-            ..Policy::default()
+            ..Extent::default()
         });
-        let files: Vec<Policy> = files.collect();
+        let files: Vec<Extent> = files.collect();
         let taken = files.iter().map(|file| file.taken()).sum();
         Disk { files, handles: HashMap::new(), taken, peak: taken, repeat: (0, 0), times: 1 }
     }
 
-    fn change(&mut self, file: FileId, change: impl FnOnce(&mut Policy)) {
+    fn change(&mut self, file: FileId, change: impl FnOnce(&mut Extent)) {
         let file = &mut self.files[file as usize];
         self.taken -= file.taken();
         change(file);
@@ -95,9 +95,9 @@ impl Disk {
 
     fn write(&mut self, file: FileId, end: u128, bytes: u128) {
         let written = bytes * self.times;
-        self.change(file, |policy| {
-            policy.bytes = policy.bytes.max(end);
-            policy.written += written;
+        self.change(file, |extent| {
+            extent.bytes = extent.bytes.max(end);
+            extent.written += written;
         });
     }
 
@@ -108,10 +108,10 @@ impl Disk {
 
     fn cut(&mut self, file: FileId, bytes: u64) {
         let repeat = self.repeat;
-        self.change(file, |policy| {
-            policy.cut_in = repeat;
-            policy.bytes = bytes.into();
-            policy.written = policy.written.min(bytes.into());
+        self.change(file, |extent| {
+            extent.cut_in = repeat;
+            extent.bytes = bytes.into();
+            extent.written = extent.written.min(bytes.into());
         });
     }
 
@@ -177,7 +177,7 @@ impl Disk {
             Io::Rename { from, to } | Io::RenameWith { from, to, flags: 0 | NO_REPLACE } => {
                 let moved = self.files[from as usize];
                 self.cut(from, 0);
-                self.change(to, |policy| *policy = moved);
+                self.change(to, |extent| *extent = moved);
             }
             Io::RenameWith { from, to, .. } => self.files.swap(from as usize, to as usize),
             _ => {}

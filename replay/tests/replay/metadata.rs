@@ -103,7 +103,7 @@ fn a_link_that_leads_out_is_not_followed() {
     std::fs::write(&victim, b"x").expect("written");
     let before = victim.metadata().expect("there").permissions().mode();
     let mut draft = Draft::new();
-    // Made deep down, a link climbs as far as from there; moved up, it is_root out of the root.
+    // Made deep down, a link climbs as far as from there; moved up, it leads out of the root.
     let (deep, deeper) = (draft.file("/a", Initial::Directory), draft.file("/a/b/c/d", Initial::Directory));
     let target = draft.absent(victim.to_str().expect("a path"));
     let (link, moved) = (draft.absent("/a/b/c/d/link"), draft.absent("/link"));

@@ -99,7 +99,7 @@ fn a_link_that_climbs_out_is_not_followed() {
     assert_eq!(std::fs::read_to_string(&victim).expect("the victim"), "untouched");
 }
 
-/// Folders reached through a link that is_root out are not entered either.
+/// Folders reached through a link that leads out are not entered either.
 #[test]
 fn a_link_in_the_middle_of_a_path_is_not_followed_out() {
     let storage = tempfile::tempdir().expect("a temporary folder");
@@ -126,7 +126,7 @@ fn a_link_in_the_middle_of_a_path_is_not_followed_out() {
     assert_eq!(left, ["victim"]);
 }
 
-/// A folder that the replay has used gives way to a link that is_root out; another process has used it too.
+/// A folder that the replay has used gives way to a link that leads out; another process has used it too.
 #[test]
 fn a_link_in_place_of_a_folder_that_was_used_is_not_followed_out() {
     let storage = tempfile::tempdir().expect("a temporary folder");

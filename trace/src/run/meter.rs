@@ -24,7 +24,8 @@ const GRAIN_NS: u64 = 64_000;
 const STOLEN_FROM_NS: u64 = 20_000;
 /// Events of a thread that are held back until a reading tells of them. What lost its processor does not wait for so long.
 const MOST_HELD: usize = 1 << 13;
-/// The same of all threads that are gone through together, and for each of them however many they are.
+/// The same of all threads that are gone through together, where nothing but long segments waits; and for each of them
+/// however many they are.
 const MOST_HELD_TOGETHER: usize = 1 << 18;
 const LEAST_HELD: usize = 1 << 8;
 
@@ -411,7 +412,7 @@ impl<'a> MeasuredEvents<'a> {
             }
         }
         // Readings come soon behind what they tell of.
-        while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held {
+        while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held() {
             match self.events.next() {
                 None => self.finish(),
                 Some(event) => self.hold(event),
@@ -419,6 +420,11 @@ impl<'a> MeasuredEvents<'a> {
         }
         self.handed += usize::from(!self.held.is_empty());
         self.held.pop_front()
+    }
+
+    /// What lost its processor is never handed out before its reading because others are many.
+    fn most_held(&self) -> usize {
+        if self.unread.is_empty() { self.most_held } else { MOST_HELD }
     }
 
     /// True if the next reading may tell something of the events that are held back.
