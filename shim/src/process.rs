@@ -182,6 +182,11 @@ fn note_machine(boot_id: &mut [u8; 16], host: &mut [u8; 64]) {
     for (index, digit) in digits.take(32).enumerate() {
         boot_id[index / 2] |= (digit as u8) << (4 * (1 - index % 2));
     }
+    host_name(host);
+}
+
+/// The name of the host, with zeros behind it.
+pub fn host_name(host: &mut [u8; 64]) {
     // SAFETY: a zeroed utsname is valid, and the call fills it in.
     unsafe {
         let mut name: libc::utsname = core::mem::zeroed();

@@ -2,11 +2,11 @@
 //!
 //! One process makes the folder and hands it down. Where a launcher that is not recorded starts the ranks of a job, each
 //! comes here by itself: they know each other by the job's id ([`job`]), which the file `job` in the folder holds, and behind
-//! a line feed the host and the process there from which it was learnt. A folder that a recorded launcher makes has an empty
-//! first line: ranks to which the launcher did not hand it down may come in.
+//! a line feed the host and the process there from which it was learnt. A folder that a recorded launcher makes has no id: it
+//! hands it down to the ranks on its own host, and those on others may come in.
 
 use crate::job::{self, Job};
-use crate::process::{FOLDER_BYTES, directory_entries};
+use crate::process::{self, FOLDER_BYTES, directory_entries};
 use crate::sys;
 use crate::thread::decimal;
 use core::ffi::{CStr, c_int};
@@ -17,8 +17,6 @@ pub type Variable = fn(&[u8]) -> Option<&'static [u8]>;
 /// The file that says whose folder it is, and what it is called while it is written, followed by numbers.
 const CLAIM: &[u8] = b"job";
 const CLAIM_DRAFT: &[u8] = b".job-";
-/// What a launcher writes into it.
-const OPEN: &[u8] = b"\n";
 /// An id, a host and where the id is from.
 const CLAIM_BYTES: usize = 512;
 /// So many milliseconds a folder may stay empty after it was made.
@@ -97,17 +95,19 @@ impl Folder<'_> {
     /// was there and is empty, any of them does, but not before who made it had the time.
     fn belongs_to(&mut self, job: &Job<'_>, made: Made) -> bool {
         let (mut own, mut room) = ([0; CLAIM_BYTES], [0; CLAIM_BYTES]);
-        let own = claim_of(job, &mut own);
+        let own = Claim::of(job, &mut own);
         let mut rounds = if let Made::WasThere = made { PATIENCE_MS } else { 0 };
         while rounds > 0 {
             // In this order: who has claimed it fills it afterwards.
             let is_empty = self.is_empty();
             match self.claim(&mut room) {
-                Some(OPEN) => {
-                    self.write_claim(own, true);
-                    return true;
+                Some(claim) => {
+                    let is_ours = own.may_enter(claim);
+                    if is_ours && claim.is_launchers() {
+                        self.write_claim(own, true);
+                    }
+                    return is_ours;
                 }
-                Some(claim) => return is_same_job(claim, own),
                 None if !is_empty => return false,
                 None => pause(),
             }
@@ -115,17 +115,17 @@ impl Folder<'_> {
         }
         self.write_claim(own, false);
         // Where it could not be written, there is a folder at least.
-        self.claim(&mut room).is_none_or(|claim| is_same_job(claim, own))
+        self.claim(&mut room).is_none_or(|claim| own.may_enter(claim))
     }
 
     /// What the folder says whose it is.
-    fn claim<'b>(&mut self, room: &'b mut [u8]) -> Option<&'b [u8]> {
+    fn claim<'b>(&mut self, room: &'b mut [u8]) -> Option<Claim<'b>> {
         let path = self.with(&[CLAIM])?;
-        sys::read_file(path, room).ok().filter(|claim| !claim.is_empty())
+        sys::read_file(path, room).ok().filter(|claim| !claim.is_empty()).map(Claim)
     }
 
     /// Makes the claim appear with its content: where there is none yet, or in its place.
-    fn write_claim(&mut self, claim: &[u8], replaces: bool) {
+    fn write_claim(&mut self, Claim(claim): Claim<'_>, replaces: bool) {
         let (mut first, mut second, mut draft) = ([0; 20], [0; 20], [0; FOLDER_BYTES]);
         // SAFETY: takes no pointers.
         let pid = decimal(unsafe { sys::getpid() } as u64, &mut first);
@@ -172,37 +172,50 @@ enum Made {
     WasThere,
 }
 
-/// What a rank of this job writes into its folder.
-fn claim_of<'a>(job: &Job<'_>, room: &'a mut [u8; CLAIM_BYTES]) -> &'a [u8] {
-    // SAFETY: a zeroed name is valid and is filled in.
-    let host = unsafe {
-        let mut name: libc::utsname = core::mem::zeroed();
-        sys::uname(&mut name);
-        name.nodename.map(|byte| byte as u8)
-    };
-    let host = host.split(|&byte| byte == 0).next().unwrap_or(b"");
-    let mut length = 0;
-    for part in [job.id, b"\n", host, b" ", job.origin] {
-        let bytes = part.len().min(CLAIM_BYTES - length);
-        room[length..][..bytes].copy_from_slice(&part[..bytes]);
-        length += bytes;
-    }
-    &room[..length]
-}
+/// What a folder says whose it is: the job's id, a line feed, a host, a space, and from whom on that host the id was learnt.
+#[derive(Clone, Copy)]
+struct Claim<'a>(&'a [u8]);
 
-/// Whether two claims are of one job: the ids are the same and, where both were learnt on one host, so is from whom. (Hydra may
-/// use a port again.)
-fn is_same_job(one: &[u8], other: &[u8]) -> bool {
-    let parts = |claim: &[u8]| {
-        let mut lines = claim.splitn(2, |&byte| byte == b'\n');
-        let (id, rest) = (lines.next().map(<[u8]>::len).unwrap_or(0), lines.next().unwrap_or(b"").len());
-        let host_end = claim[claim.len() - rest..].iter().position(|&byte| byte == b' ').unwrap_or(rest);
-        (id, id + 1 + host_end)
-    };
-    let ((id, host_end), (other_id, other_host_end)) = (parts(one), parts(other));
-    let same_id = one[..id] == other[..other_id];
-    let same_host = one.get(..host_end) == other.get(..other_host_end);
-    same_id && (!same_host || one == other)
+impl<'a> Claim<'a> {
+    /// That of a rank of this job; of a launcher, which has no id.
+    fn of(job: &Job<'_>, room: &'a mut [u8; CLAIM_BYTES]) -> Claim<'a> {
+        let mut host = [0; 64];
+        process::host_name(&mut host);
+        let host = host.split(|&byte| byte == 0).next().unwrap_or(b"");
+        let mut length = 0;
+        for part in [job.id, b"\n", host, b" ", job.origin] {
+            let bytes = part.len().min(CLAIM_BYTES - length);
+            room[length..][..bytes].copy_from_slice(&part[..bytes]);
+            length += bytes;
+        }
+        Claim(&room[..length])
+    }
+
+    /// Id, host, from whom there.
+    fn parts(self) -> (&'a [u8], &'a [u8], &'a [u8]) {
+        let halves = |text: &'a [u8], separator| {
+            let mut parts = text.splitn(2, move |&byte| byte == separator);
+            (parts.next().unwrap_or(b""), parts.next().unwrap_or(b""))
+        };
+        let (id, rest) = halves(self.0, b'\n');
+        let (host, origin) = halves(rest, b' ');
+        (id, host, origin)
+    }
+
+    fn is_launchers(self) -> bool {
+        self.parts().0.is_empty()
+    }
+
+    /// Whether a rank with this claim belongs into a folder with that one. Where both are of one host, the ids must be from the
+    /// same process there (Hydra may use a port again); and what a launcher there has started comes by its environment.
+    fn may_enter(self, folders: Claim<'_>) -> bool {
+        let ((id, host, origin), (folders_id, folders_host, folders_origin)) =
+            (self.parts(), folders.parts());
+        if folders_id.is_empty() {
+            return host != folders_host;
+        }
+        id == folders_id && (host != folders_host || origin == folders_origin)
+    }
 }
 
 /// Lets a millisecond pass.
@@ -254,7 +267,7 @@ fn make_at(variable: Variable, is_launcher: bool, path: &mut Folder<'_>) -> Resu
                 make_numbered(path, b"-", 2)?;
             }
             if is_launcher {
-                path.write_claim(OPEN, false);
+                path.write_claim(Claim::of(&Job { id: b"", origin: b"" }, &mut [0; CLAIM_BYTES]), false);
             }
             Ok(())
         }
@@ -333,16 +346,18 @@ fn make_numbered(path: &mut Folder<'_>, separator: &[u8], first: u64) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use super::is_same_job;
+    use super::Claim;
 
     #[test]
     fn claims_of_one_job_are_told_from_those_of_two() {
-        let first = b"hydra-a:4000\na 17 5000";
-        assert!(is_same_job(first, first));
-        assert!(is_same_job(first, b"hydra-a:4000\nb 9 80"), "learnt on another host");
-        assert!(!is_same_job(first, b"hydra-a:4000\na 18 6000"), "the port was used again");
-        assert!(!is_same_job(first, b"hydra-a:4001\na 17 5000"));
-        assert!(is_same_job(b"n@1\na ", b"n@1\na "));
-        assert!(!is_same_job(b"n@1\na ", b"n@2\na ") && !is_same_job(b"n@1", b"n@10"));
+        let may_enter = |own: &[u8], folders: &[u8]| Claim(own).may_enter(Claim(folders));
+        let own = b"hydra-a:4000\na 17 5000";
+        assert!(may_enter(own, own));
+        assert!(may_enter(own, b"hydra-a:4000\nb 9 80"), "learnt on another host");
+        assert!(!may_enter(own, b"hydra-a:4000\na 18 6000"), "the port was used again");
+        assert!(!may_enter(own, b"hydra-a:4001\na 17 5000"));
+        assert!(may_enter(b"n@1\na ", b"n@1\na ") && !may_enter(b"n@1\na ", b"n@10\na "));
+        assert!(may_enter(own, b"\nb "), "a launcher on another host");
+        assert!(!may_enter(own, b"\na "), "one here has handed its folder down to its own ranks");
     }
 }

@@ -91,24 +91,45 @@ fn ranks_that_open_mpi_starts_share_a_folder() {
     }
 }
 
-/// A launcher that records makes the folder, and does not hand it down to other hosts: their ranks come in by its name. Another
-/// job's ranks do not.
+/// Whether a host of another name can be made here.
+fn may_rename_hosts() -> bool {
+    let probe = ["--user", "--map-root-user", "--uts", "sh", "-c", "echo one >/proc/sys/kernel/hostname"];
+    let outcome = Job::new("unshare").args(probe).run_in(Path::new("/"));
+    if !outcome.status.success() {
+        eprintln!("left out: namespaces are not allowed here: {}", outcome.stderr.trim());
+    }
+    outcome.status.success()
+}
+
+/// A launcher that records makes the folder, and cannot hand it down to other hosts: their ranks come in by its name. Ranks of
+/// another job do not, nor any on the launcher's own host to which it has handed nothing down.
 #[test]
-fn ranks_to_which_the_launcher_does_not_hand_the_folder_down() {
+fn ranks_on_other_hosts_come_to_the_launchers_folder() {
+    const ON_HOST: &str = r#"echo "$0" >/proc/sys/kernel/hostname; exec "$@""#;
+    if !may_rename_hosts() {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let launcher = folder.path().join("mpirun");
     std::fs::copy(program("failures"), &launcher).expect("a program called like a launcher");
-    let recorded =
-        |job: Job| job.env("LD_PRELOAD", shim()).env("SYN_RUN", "run").run_in(folder.path()).succeeded();
-    let rank = |of: &str| recorded(Job::new(RANK[0]).arg(RANK[1]).env("PMIX_NAMESPACE", of));
-    assert_eq!(recorded(Job::new(&launcher).arg("exec")).stderr, "");
-    for of in ["one@1", "one@1", "two@1", "one@1", "two@1"] {
-        assert_eq!(rank(of).stderr, "");
+    let run = |job: &Job| assert_eq!(job.run_in(folder.path()).succeeded().stderr, "");
+    run(&Job::new(&launcher).arg("exec").env("LD_PRELOAD", shim()).env("SYN_RUN", "run"));
+    let rank = |of: &str| {
+        let library = shim().into_os_string().into_string().expect("a path in UTF-8");
+        let variables =
+            [format!("LD_PRELOAD={library}"), "SYN_RUN=run".into(), format!("PMIX_NAMESPACE={of}")];
+        Job::new("env").args(variables).args(RANK)
+    };
+    run(&rank("here@1"));
+    for of in ["one@1", "one@1", "two@1", "one@1"] {
+        let elsewhere = ["--user", "--map-root-user", "--uts", "sh", "-c", ON_HOST, "elsewhere"];
+        run(&Job::new("unshare").args(elsewhere).followed_by(&rank(of)));
     }
-    let place = |name: &str| ranks_in(&folder.path().join(name));
+    let names = folders_in(folder.path());
+    let found: Vec<usize> = names.iter().map(|name| ranks_in(&folder.path().join(name))).collect();
     assert_eq!(
-        (folders_in(folder.path()), place("run"), place("run-two-1")),
-        (vec!["run".into(), "run-two-1".into()], 3, 2)
+        (names, found),
+        (["run", "run-here-1", "run-two-1"].map(str::to_owned).to_vec(), vec![3, 1, 1])
     );
 }
 
@@ -142,10 +163,7 @@ host=$1
 shift
 exec unshare --user --map-root-user --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname; exec sh -c "$*"' "$host" "$@"
 "#;
-    let probe = ["--user", "--map-root-user", "--uts", "sh", "-c", "echo one >/proc/sys/kernel/hostname"];
-    let allowed = Job::new("unshare").args(probe).run_in(Path::new("/"));
-    if !allowed.status.success() {
-        eprintln!("left out: namespaces are not allowed here: {}", allowed.stderr.trim());
+    if !may_rename_hosts() {
         return;
     }
     let folder = tempfile::tempdir().expect("a folder for temporary files");
