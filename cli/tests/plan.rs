@@ -19,6 +19,8 @@ fn program(rank: u32, ops: &[Op]) -> Program {
 
 fn plan() -> Plan {
     let io = |call, result| Op::Io { call, result };
+    let mut edge = Edge::new(Rule::Message, 1);
+    (edge.evidence.signalled_in, edge.evidence.awaited_in) = (Some(0), Some(1));
     Plan {
         about: About {
             command: "app".into(),
@@ -41,7 +43,8 @@ fn plan() -> Plan {
         ],
         names: Vec::new(),
         attributes: Vec::new(),
-        edges: vec![Edge { rule: Rule::Message, signals: 1 }],
+        edges: vec![edge],
+        calls: vec!["MPI_Send".into(), "MPI_Recv".into()],
         programs: vec![
             program(
                 0,
@@ -54,7 +57,11 @@ fn plan() -> Plan {
             ),
             program(
                 1,
-                &[Op::Compute { cpu_ns: 5, idle_ns: 1 }, Op::Wait { edge: 0, count: 1 }, io(Io::SyncFs, 0)],
+                &[
+                    Op::Compute { cpu_ns: 5, idle_ns: 1 },
+                    Op::Wait { edge: 0, count: 1, stride: 0 },
+                    io(Io::SyncFs, 0),
+                ],
             ),
         ],
     }
@@ -133,8 +140,15 @@ fn dump_has_one_line_per_step() {
     assert_eq!((&steps[3]["errno"], &steps[3]["result"]), (&json!(2), &json!(-1)));
     assert_eq!((&steps[3]["path"], &steps[3]["second_path"]), (&json!("/data/in"), &json!("/data/out")));
     assert_eq!(steps[6]["args"], json!({}));
+    assert_eq!(steps[5]["rule"], "message");
+    let evidence = json!({
+        "guarantee": "certain", "signalled_in": "MPI_Send", "awaited_in": "MPI_Recv", "seen": 1, "possible": 1,
+    });
+    assert_eq!((&steps[5]["evidence"], &steps[2]["evidence"]), (&evidence, &evidence));
     let text = on("dump", &path).code(0).out;
     assert_eq!(text.lines().count(), 7);
+    let wait = "wait e0 count=1 (message, certain, MPI_Send -> MPI_Recv, 1 of 1 runs)";
+    assert!(text.lines().nth(5).unwrap().ends_with(wait), "{text}");
     assert!(text.lines().nth(1).unwrap().ends_with("= 512 </data/in>"), "{text}");
 }
 

@@ -153,11 +153,12 @@ fn lower(base: &Recorded, connected: &Connected, schedule: &Schedule, progress: 
 fn assemble(
     runs: &[Recorded],
     connected: &Connected,
-    schedule: Schedule,
+    mut schedule: Schedule,
     lowered: Lowered,
     notes: &Notes,
 ) -> (Plan, usize) {
     let base = &runs[0];
+    let calls = lowered.calls_of_edges.finish(&mut schedule.edges);
     let mut plan = Plan {
         about: About {
             command: base.command().to_owned(),
@@ -178,6 +179,7 @@ fn assemble(
         names: lowered.names,
         attributes: lowered.attributes,
         edges: schedule.edges,
+        calls,
         programs: Vec::new(),
     };
     let mut programs = lowered.programs;

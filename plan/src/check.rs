@@ -1,8 +1,6 @@
 //! Whether a plan can be replayed. A plan is untrusted input: nothing is done with one that fails here.
 
-use crate::{Initial, Io, Op, Plan, Step};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::{Counted, Initial, Io, MAX_DEPTH, Op, Plan, Step, progress};
 
 /// The most handles one process may use; a replay keeps a table of that size.
 pub const MAX_HANDLES: u32 = 1 << 22;
@@ -142,6 +140,30 @@ pub enum Fault {
         /// How many signals it waits for.
         count: u32,
     },
+    /// Repeats whose signals and waits depend on each other in so many ways that nobody can say whether they end.
+    #[error(
+        "after {steps} steps in repeats it was not clear whether all programs come to their ends; write these repeats out"
+    )]
+    TooLong {
+        /// How many steps were looked at.
+        steps: u64,
+    },
+    /// An edge is said to come from a call that has no name.
+    #[error("edge {edge} goes between calls of which number {call} does not exist (there are {limit})")]
+    NoCall {
+        /// Index of the edge.
+        edge: usize,
+        /// The number.
+        call: u16,
+        /// How many there are.
+        limit: usize,
+    },
+    /// A program stands behind one of a higher rank.
+    #[error("program {program} stands behind one of a higher rank, or of none")]
+    Order {
+        /// Index of the program.
+        program: usize,
+    },
     /// A thread names a process number that is too large.
     #[error("program {program} runs in process {process}, more than {MAX_PROCESSES}")]
     Process {
@@ -157,14 +179,27 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
     paths(plan)?;
     plan.initial_folders()?;
     initial_attributes(plan)?;
+    programs(plan)?;
+    order(plan)?;
+    evidence(plan)?;
+    signals(plan)?;
+    progress::check(plan)
+}
+
+/// What of this can be said of a part of a plan: it touches nothing that it must not.
+pub(crate) fn check_excerpt(plan: &Plan) -> Result<(), Fault> {
+    paths(plan)?;
+    programs(plan)
+}
+
+fn programs(plan: &Plan) -> Result<(), Fault> {
     for (program, steps) in plan.programs.iter().enumerate() {
         if steps.thread.process >= MAX_PROCESSES {
             return Err(Fault::Process { program, process: steps.thread.process });
         }
         references(plan, program)?;
     }
-    signals(plan)?;
-    progress(plan)
+    Ok(())
 }
 
 fn paths(plan: &Plan) -> Result<(), Fault> {
@@ -214,30 +249,31 @@ fn changeable(name: &str) -> Result<(), Fault> {
 
 fn references(plan: &Plan, program: usize) -> Result<(), Fault> {
     let steps = &plan.programs[program].steps;
-    let mut inside_repeat = 0u64;
+    // How many steps are left of the repeats around a step, innermost last.
+    let mut around: Vec<u32> = Vec::new();
     for (step, Step { op, .. }) in (0u64..).zip(steps.iter()) {
+        while around.pop_if(|left| *left == 0).is_some() {}
+        around.iter_mut().for_each(|left| *left -= 1);
         let below = |what, number: u32, limit: usize| {
             if (number as usize) < limit {
                 return Ok(());
             }
             Err(Fault::NoSuch { program, step, what, number: number.into(), limit: limit as u64 })
         };
-        let bad_repeat = |steps, why| Err(Fault::BadRepeat { program, step, steps, why });
         match op {
-            Op::Signal { edge } | Op::Wait { edge, .. } => {
-                below("edge", edge, plan.edges.len())?;
-                if inside_repeat > 0 {
-                    return bad_repeat(1, "holds a signal or a wait");
-                }
-            }
+            Op::Signal { edge } | Op::Wait { edge, .. } => below("edge", edge, plan.edges.len())?,
             Op::Repeat { steps: length, .. } => {
-                if inside_repeat > 0 {
-                    return bad_repeat(length, "stands inside another one");
-                }
+                let bad_repeat = |why| Err(Fault::BadRepeat { program, step, steps: length, why });
                 if u64::from(length) >= steps.len() - step {
-                    return bad_repeat(length, "reaches behind the end of the program");
+                    return bad_repeat("reaches behind the end of the program");
                 }
-                inside_repeat = u64::from(length) + 1;
+                if around.last().is_some_and(|&left| length > left) {
+                    return bad_repeat("reaches behind the end of the one around it");
+                }
+                if around.len() == MAX_DEPTH {
+                    return bad_repeat("is in too many others");
+                }
+                around.push(length);
             }
             Op::Io { call, .. } => {
                 let (files, handles) = call.operands();
@@ -266,18 +302,17 @@ fn references(plan: &Plan, program: usize) -> Result<(), Fault> {
             }
             Op::Compute { .. } | Op::Sleep { .. } => {}
         }
-        inside_repeat = inside_repeat.saturating_sub(1);
     }
     Ok(())
 }
 
+/// Every edge gets the signals that it is said to get, and no wait asks for more.
 fn signals(plan: &Plan) -> Result<(), Fault> {
     let mut found = vec![0u64; plan.edges.len()];
-    for program in &plan.programs {
-        for step in program.steps.iter() {
-            if let Op::Signal { edge } = step.op {
-                found[edge as usize] += 1;
-            }
+    for Counted { step, times, .. } in plan.programs.iter().flat_map(|program| program.steps.counted()) {
+        if let Op::Signal { edge } = step.op {
+            let found = &mut found[edge as usize];
+            *found = found.saturating_add(times);
         }
     }
     for (edge, (&found, expected)) in found.iter().zip(&plan.edges).enumerate() {
@@ -288,43 +323,20 @@ fn signals(plan: &Plan) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs all programs in the abstract: each goes on until a wait that is not yet satisfied.
-fn progress(plan: &Plan) -> Result<(), Fault> {
-    let mut counters = vec![0u32; plan.edges.len()];
-    // By what they wait for, so that a signal looks at those only which it lets go on.
-    let mut waiting: Vec<BinaryHeap<Reverse<(u32, usize)>>> = vec![BinaryHeap::new(); plan.edges.len()];
-    let mut places: Vec<_> = plan.programs.iter().map(|program| (program.steps.iter(), 0u64, None)).collect();
-    let mut ready: Vec<usize> = (0..places.len()).rev().collect();
-    while let Some(program) = ready.pop() {
-        let (steps, at, blocked) = &mut places[program];
-        loop {
-            if let Some((edge, count)) = *blocked {
-                if counters[edge as usize] < count {
-                    waiting[edge as usize].push(Reverse((count, program)));
-                    break;
-                }
-                *blocked = None;
-                *at += 1;
-            }
-            let Some(step) = steps.next() else { break };
-            match step.op {
-                Op::Wait { edge, count } => *blocked = Some((edge, count)),
-                Op::Signal { edge } => {
-                    let edge = edge as usize;
-                    counters[edge] += 1;
-                    while waiting[edge].peek().is_some_and(|&Reverse((count, _))| count <= counters[edge]) {
-                        ready.extend(waiting[edge].pop().map(|Reverse((_, program))| program));
-                    }
-                    *at += 1;
-                }
-                _ => *at += 1,
-            }
-        }
-    }
-    for (program, (_, step, blocked)) in places.into_iter().enumerate() {
-        if let Some((edge, count)) = blocked {
-            return Err(Fault::Deadlock { program, step, edge, count });
+/// The calls that edges go between have names.
+fn evidence(plan: &Plan) -> Result<(), Fault> {
+    for (edge, found) in plan.edges.iter().enumerate() {
+        let calls = [found.evidence.signalled_in, found.evidence.awaited_in];
+        if let Some(call) = calls.into_iter().flatten().find(|&call| usize::from(call) >= plan.calls.len()) {
+            return Err(Fault::NoCall { edge, call, limit: plan.calls.len() });
         }
     }
     Ok(())
+}
+
+/// Programs of one rank stand together, so that a rank finds its own.
+fn order(plan: &Plan) -> Result<(), Fault> {
+    let key = |program: &crate::Program| (program.thread.rank.is_none(), program.thread.rank);
+    let unordered = plan.programs.windows(2).position(|pair| key(&pair[0]) > key(&pair[1]));
+    unordered.map_or(Ok(()), |before| Err(Fault::Order { program: before + 1 }))
 }

@@ -8,25 +8,33 @@
 //! signal and one wait for 1; a barrier of m ranks is m signals and m waits for m; a broadcast one signal and
 //! m - 1 waits for 1. So a collective of m ranks takes 2 m steps, not m².
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod balance;
 mod check;
+mod excerpt;
+mod fields;
 pub mod figures;
 mod file;
 mod folders;
-mod io;
+mod layout;
+mod ops;
+mod progress;
 mod seconds;
 mod steps;
 mod text;
+mod writer;
 
 pub use balance::Balance;
 pub use check::{Fault, MAX_NAME, MAX_PATH};
-pub use file::{MAGIC, PlanError, VERSION};
+pub use excerpt::Excerpt;
+pub use file::{PlanError, PlanFile};
 pub use folders::Folders;
-pub use io::Io;
+pub use layout::{MAGIC, VERSION};
+pub use ops::{Io, ROWS, Row};
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::{Counted, Steps};
+pub use writer::PlanWriter;
 
 use serde::{Deserialize, Serialize};
 
@@ -173,15 +181,79 @@ impl Rule {
             Rule::FileData => "file-data",
         }
     }
+
+    /// What its dependencies hold by. What the system or a standard orders is certain; that a name was found because of the
+    /// call before it, or bytes read because of the write before, is what the recording shows.
+    pub const fn guarantee(self) -> Guarantee {
+        match self {
+            Rule::ProcessCreate
+            | Rule::ProcessJoin
+            | Rule::ThreadCreate
+            | Rule::ThreadJoin
+            | Rule::Message
+            | Rule::Collective => Guarantee::Certain,
+            Rule::Rendezvous | Rule::FileCreate | Rule::FileData => Guarantee::Observed,
+        }
+    }
+}
+
+impl Guarantee {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Guarantee::Certain => "certain",
+            Guarantee::Observed => "observed",
+        }
+    }
+}
+
+/// What a dependency holds by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Guarantee {
+    /// The kernel or a standard says so: it holds in every run.
+    #[default]
+    Certain,
+    /// It held in the recording, and may not in another one.
+    Observed,
 }
 
 /// One dependency, as a counter; see the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// Which rule found it.
     pub rule: Rule,
     /// How many signals it gets in all; no wait may ask for more.
     pub signals: u32,
+    /// Why it is believed.
+    pub evidence: Evidence,
+}
+
+impl Edge {
+    /// Found by `rule` in the only run, with so many signals.
+    pub fn new(rule: Rule, signals: u32) -> Edge {
+        Edge { rule, signals, evidence: Evidence { guarantee: rule.guarantee(), ..Evidence::default() } }
+    }
+}
+
+/// Why a dependency is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// What it holds by.
+    pub guarantee: Guarantee,
+    /// In how many of the merged runs it was seen.
+    pub seen: u16,
+    /// In how many it could have been.
+    pub possible: u16,
+    /// The call that signals it first; `None` where that is not known.
+    pub signalled_in: Option<CallId>,
+    /// The call that waits for it first.
+    pub awaited_in: Option<CallId>,
+}
+
+impl Default for Evidence {
+    fn default() -> Evidence {
+        Evidence { guarantee: Guarantee::Certain, seen: 1, possible: 1, signalled_in: None, awaited_in: None }
+    }
 }
 
 /// One recorded thread.
@@ -223,7 +295,9 @@ pub struct Plan {
     pub attributes: Vec<Attribute>,
     /// The dependencies between its programs.
     pub edges: Vec<Edge>,
-    /// One program per recorded thread.
+    /// The names of the calls that edges go between.
+    pub calls: Vec<String>,
+    /// One program per recorded thread, by rank; those without one come last.
     pub programs: Vec<Program>,
 }
 
@@ -235,9 +309,14 @@ pub type FileId = u32;
 pub type NameId = u32;
 /// Index into the plan's edges.
 pub type EdgeId = u32;
+/// Index into the plan's names of calls.
+pub type CallId = u16;
+
+/// So many repeats may be nested.
+pub const MAX_DEPTH: usize = 16;
 
 /// One step: what to do, when it was done in the recording, and how long it took there.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Step {
     /// When it began in the recording, nanoseconds since the start of the run.
     pub start_ns: u64,
@@ -248,7 +327,7 @@ pub struct Step {
 }
 
 /// What a step does. I/O operations carry `result`: bytes moved, 0, or the negated errno of a failure.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub enum Op {
     /// Use the processor for `cpu_ns` nanoseconds of the recording machine's work, then let `idle_ns` pass: waiting
     /// that nobody observed, so that no edge explains it.
@@ -274,6 +353,8 @@ pub enum Op {
         edge: EdgeId,
         /// How many.
         count: u32,
+        /// In a repeat: how many more each time that this step is done.
+        stride: u32,
     },
     /// An I/O operation.
     Io {
@@ -282,12 +363,12 @@ pub enum Op {
         /// Bytes moved, 0, or the negated errno.
         result: i64,
     },
-    /// Do the next `steps` steps `count` times. They hold no `Signal`, `Wait` or further `Repeat`. The steps carry
-    /// the times of the first iteration, the repeat itself the time of all; see [`Steps::unrolled`].
+    /// Do the next `steps` steps `count` times. Repeats may be in each other, [`MAX_DEPTH`] deep. The steps carry the times
+    /// of the first iteration, the repeat itself the time of all; see [`Steps::unrolled`].
     Repeat {
         /// How often.
         count: u32,
-        /// How many steps.
+        /// How many steps, those of repeats among them counted once.
         steps: u32,
     },
 }

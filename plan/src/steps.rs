@@ -1,43 +1,76 @@
 //! The steps of one program, encoded one after the other.
 //!
-//! Each step is a [`Packed`] value in postcard's wire format: its start as the difference from the end of the step
-//! before, so that a usual step takes about ten bytes.
+//! A step is its number in the table of operations, its start as the difference from the end of the step before, its
+//! duration, and its fields: a usual one takes about ten bytes. Repeats may be nested; nothing unrolls them but who does
+//! what they say.
 
-use crate::{Op, Step};
-use serde::{Deserialize, Serialize};
+use crate::fields::{put, take};
+use crate::ops::FIRST;
+use crate::{Io, Op, Step};
+use memmap2::Mmap;
+use std::ops::Range;
+use std::sync::Arc;
 
-#[derive(Serialize, Deserialize)]
-struct Packed {
-    gap_ns: i64,
-    took_ns: u64,
-    op: Op,
-}
+const COMPUTE: u8 = 0;
+const SLEEP: u8 = 1;
+const SIGNAL: u8 = 2;
+const WAIT: u8 = 3;
+const REPEAT: u8 = 4;
 
 /// An encoded list of steps.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Steps {
     count: u64,
     end_ns: u64,
-    bytes: Vec<u8>,
+    bytes: Encoded,
+}
+
+/// Where encoded steps are: in memory, or in a plan that is mapped.
+#[derive(Clone, Debug)]
+enum Encoded {
+    Owned(Vec<u8>),
+    Mapped(Arc<Mmap>, Range<usize>),
+}
+
+impl Default for Encoded {
+    fn default() -> Encoded {
+        Encoded::Owned(Vec::new())
+    }
+}
+
+/// Why bytes are not steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotSteps {
+    /// They end too early or too late, or hold a number that is too large.
+    Malformed,
+    /// A step has a number that no operation has.
+    Unknown(u8),
 }
 
 impl Steps {
     /// Appends a step.
     pub fn push(&mut self, step: &Step) {
-        let packed = Packed {
-            gap_ns: step.start_ns.wrapping_sub(self.end_ns) as i64,
-            took_ns: step.took_ns,
-            op: step.op,
-        };
+        let gap_ns = step.start_ns.wrapping_sub(self.end_ns) as i64;
         self.end_ns = step.start_ns.wrapping_add(step.took_ns);
         self.count += 1;
-        // Writing to memory cannot fail; an allocation that does ends the program.
-        if let Err(error) = postcard::to_io(&packed, &mut self.bytes) {
-            unreachable!("encoding a step into memory: {error}");
+        let out = self.bytes_mut();
+        out.push(step.op.number());
+        put(gap_ns, out);
+        put(step.took_ns, out);
+        step.op.put(out);
+    }
+
+    fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        if let Encoded::Mapped(..) = self.bytes {
+            self.bytes = Encoded::Owned(self.as_bytes().to_vec());
+        }
+        match &mut self.bytes {
+            Encoded::Owned(bytes) => bytes,
+            Encoded::Mapped(..) => unreachable!("replaced by a copy above"),
         }
     }
 
-    /// How many steps there are.
+    /// How many steps there are, each of a repeat's counted once.
     pub fn len(&self) -> u64 {
         self.count
     }
@@ -49,55 +82,70 @@ impl Steps {
 
     /// The steps in order. Steps that came from a file were checked when it was loaded.
     pub fn iter(&self) -> impl Iterator<Item = Step> + Clone + '_ {
-        Decoder { bytes: &self.bytes, end_ns: 0 }
+        self.decoder()
     }
 
     /// The steps in the order in which they are done: repeats are followed, and do not appear themselves. The start
     /// of a step in a later iteration is the recorded one of the first, moved by whole iterations; a repeat's own
-    /// `took_ns` is the time of all its iterations.
+    /// `took_ns` is the time of all its iterations. Waits have the count of their turn and no stride.
     pub fn unrolled(&self) -> impl Iterator<Item = Step> + Clone + '_ {
-        Unrolled { steps: Decoder { bytes: &self.bytes, end_ns: 0 }, repeat: None }
+        Unrolled { steps: self.decoder(), repeats: Vec::new() }
     }
 
     /// Every step once, with how often it is done: for what would take too long step by step. Repeats do not appear
     /// themselves.
     pub fn counted(&self) -> impl Iterator<Item = Counted> + Clone + '_ {
-        let (mut repeat, mut left, mut count) = (0, 0, 0);
+        let (mut repeats, mut outer) = (0, Vec::new());
         self.iter().filter_map(move |step| {
-            if let Op::Repeat { count: times, steps } = step.op {
-                (repeat, left, count) = (repeat + 1, steps, times);
+            // (steps left, how often a step of it is done, its number), innermost last.
+            while outer.pop_if(|&mut (left, ..): &mut (u32, u64, u64)| left == 0).is_some() {}
+            let (times, repeat) = outer.last().map_or((1, 0), |&(_, times, repeat)| (times, repeat));
+            outer.iter_mut().for_each(|(left, ..)| *left = left.saturating_sub(1));
+            if let Op::Repeat { count, steps } = step.op {
+                repeats += 1;
+                outer.push((steps, times.saturating_mul(count.into()), repeats));
                 return None;
             }
-            let inside = left > 0;
-            left = left.saturating_sub(1);
-            let (repeat, times) = if inside { (repeat, count) } else { (0, 1) };
             (times > 0).then_some(Counted { step, times, repeat })
         })
     }
 
+    pub(crate) fn decoder(&self) -> Decoder<'_> {
+        Decoder { bytes: self.as_bytes(), end_ns: 0 }
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+        match &self.bytes {
+            Encoded::Owned(bytes) => bytes,
+            Encoded::Mapped(map, range) => &map[range.clone()],
+        }
     }
 
-    /// Takes over encoded steps; `None` unless they are exactly `count` well-formed ones.
-    pub(crate) fn from_bytes(bytes: Vec<u8>, count: u64) -> Option<Steps> {
-        let mut decoder = Decoder { bytes: &bytes, end_ns: 0 };
+    /// Takes over the steps in this part of a mapped plan, unless they are not exactly `count` well-formed ones.
+    ///
+    /// # Panics
+    /// When the range is not in the map.
+    pub(crate) fn mapped(map: &Arc<Mmap>, range: Range<usize>, count: u64) -> Result<Steps, NotSteps> {
+        let mut decoder = Decoder { bytes: &map[range.clone()], end_ns: 0 };
         let found = decoder.by_ref().count() as u64;
-        let (whole, end_ns) = (decoder.bytes.is_empty(), decoder.end_ns);
-        (whole && found == count).then_some(Steps { count, end_ns, bytes })
+        if let Some(&number) = decoder.bytes.first() {
+            let known = number <= REPEAT || Io::is_number(number);
+            return Err(if known { NotSteps::Malformed } else { NotSteps::Unknown(number) });
+        }
+        if found != count {
+            return Err(NotSteps::Malformed);
+        }
+        Ok(Steps { count, end_ns: decoder.end_ns, bytes: Encoded::Mapped(map.clone(), range) })
     }
 }
 
-/// A step, and how often it is done.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Counted {
-    /// As it is the first time.
-    pub step: Step,
-    /// How often, at least once.
-    pub times: u32,
-    /// Which repeat of the program it is in, from 1; 0 when in none.
-    pub repeat: u64,
+impl PartialEq for Steps {
+    fn eq(&self, other: &Steps) -> bool {
+        self.count == other.count && self.as_bytes() == other.as_bytes()
+    }
 }
+
+impl Eq for Steps {}
 
 impl FromIterator<Step> for Steps {
     fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Steps {
@@ -109,38 +157,88 @@ impl FromIterator<Step> for Steps {
     }
 }
 
+/// A step, and how often it is done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Counted {
+    /// As it is the first time.
+    pub step: Step,
+    /// How often, at least once; `u64::MAX` for more than that.
+    pub times: u64,
+    /// Which repeat of the program it is in, the innermost, from 1; 0 when in none.
+    pub repeat: u64,
+}
+
 #[derive(Clone)]
 struct Unrolled<'a> {
     steps: Decoder<'a>,
-    repeat: Option<Iteration<'a>>,
+    /// Those that are under way, innermost last.
+    repeats: Vec<Repeat<'a>>,
 }
 
 /// Where an unrolled repeat stands.
 #[derive(Clone)]
-struct Iteration<'a> {
+struct Repeat<'a> {
     body: Decoder<'a>,
     steps: u32,
     steps_left: u32,
-    iterations_left: u32,
+    count: u32,
+    iteration: u32,
     period_ns: u64,
-    moved_ns: u64,
 }
 
-impl Unrolled<'_> {
-    /// Goes back to the first step of the body at the end of an iteration, and on behind it after the last one.
+impl<'a> Unrolled<'a> {
+    /// Goes back to the first step of the innermost body at the end of an iteration; leaves it after the last one.
     fn turn(&mut self) {
-        let Some(repeat) = &mut self.repeat else { return };
-        if repeat.steps_left > 0 {
+        while let Some(repeat) = self.repeats.last_mut() {
+            if repeat.steps_left > 0 {
+                return;
+            }
+            repeat.iteration += 1;
+            if repeat.iteration < repeat.count {
+                repeat.steps_left = repeat.steps;
+                self.steps = repeat.body.clone();
+                return;
+            }
+            self.repeats.pop();
+        }
+    }
+
+    /// Behind the step of a repeat.
+    fn enter(&mut self, count: u32, steps: u32, took_ns: u64) {
+        if let Some(outer) = self.repeats.last_mut() {
+            outer.steps_left = outer.steps_left.saturating_sub(steps);
+        }
+        if count == 0 || steps == 0 {
+            for _ in 0..steps {
+                self.steps.next();
+            }
             return;
         }
-        repeat.iterations_left -= 1;
-        if repeat.iterations_left == 0 {
-            self.repeat = None;
-            return;
+        self.repeats.push(Repeat {
+            body: self.steps.clone(),
+            steps,
+            steps_left: steps,
+            count,
+            iteration: 0,
+            period_ns: took_ns / u64::from(count),
+        });
+    }
+
+    /// As it is in the present iteration of the repeats around it.
+    fn moved(&self, mut step: Step) -> Step {
+        let (mut before, mut moved_ns) = (0u64, 0u64);
+        for repeat in &self.repeats {
+            before = before.wrapping_mul(repeat.count.into()).wrapping_add(repeat.iteration.into());
+            moved_ns = moved_ns.wrapping_add(repeat.period_ns.wrapping_mul(repeat.iteration.into()));
         }
-        repeat.steps_left = repeat.steps;
-        repeat.moved_ns += repeat.period_ns;
-        self.steps = repeat.body.clone();
+        step.start_ns = step.start_ns.wrapping_add(moved_ns);
+        if let Op::Wait { count, stride, .. } = &mut step.op {
+            // No edge has more signals than a u32 counts, so a wait for more is refused with the plan.
+            let further = u64::from(*stride).saturating_mul(before);
+            *count = u32::try_from(u64::from(*count).saturating_add(further)).unwrap_or(u32::MAX);
+            *stride = 0;
+        }
+        step
     }
 }
 
@@ -149,34 +247,27 @@ impl Iterator for Unrolled<'_> {
 
     fn next(&mut self) -> Option<Step> {
         loop {
-            self.turn();
+            if !self.repeats.is_empty() {
+                self.turn();
+            }
             let mut step = self.steps.next()?;
-            if let Some(repeat) = &mut self.repeat {
-                repeat.steps_left -= 1;
-                step.start_ns = step.start_ns.wrapping_add(repeat.moved_ns);
-                return Some(step);
+            if !self.repeats.is_empty() {
+                if let Some(repeat) = self.repeats.last_mut() {
+                    repeat.steps_left -= 1;
+                }
+                step = self.moved(step);
             }
-            let Op::Repeat { count, steps } = step.op else { return Some(step) };
-            if count == 0 || steps == 0 {
-                (0..steps).for_each(|_| {
-                    self.steps.next();
-                });
-                continue;
+            match step.op {
+                Op::Repeat { count, steps } => self.enter(count, steps, step.took_ns),
+                _ => return Some(step),
             }
-            self.repeat = Some(Iteration {
-                body: self.steps.clone(),
-                steps,
-                steps_left: steps,
-                iterations_left: count,
-                period_ns: step.took_ns / u64::from(count),
-                moved_ns: 0,
-            });
         }
     }
 }
 
-#[derive(Clone)]
-struct Decoder<'a> {
+/// Reads steps; at the first byte that is none it ends, and stands there.
+#[derive(Clone, Debug)]
+pub(crate) struct Decoder<'a> {
     bytes: &'a [u8],
     end_ns: u64,
 }
@@ -184,11 +275,66 @@ struct Decoder<'a> {
 impl Iterator for Decoder<'_> {
     type Item = Step;
 
+    #[inline]
     fn next(&mut self) -> Option<Step> {
-        let (packed, rest) = postcard::take_from_bytes::<Packed>(self.bytes).ok()?;
+        let (&number, mut rest) = self.bytes.split_first()?;
+        let gap_ns: i64 = take(&mut rest)?;
+        let took_ns = take(&mut rest)?;
+        let op = Op::take(number, &mut rest)?;
         self.bytes = rest;
-        let start_ns = self.end_ns.wrapping_add(packed.gap_ns as u64);
-        self.end_ns = start_ns.wrapping_add(packed.took_ns);
-        Some(Step { start_ns, took_ns: packed.took_ns, op: packed.op })
+        let start_ns = self.end_ns.wrapping_add(gap_ns as u64);
+        self.end_ns = start_ns.wrapping_add(took_ns);
+        Some(Step { start_ns, took_ns, op })
+    }
+}
+
+impl Op {
+    /// Its number in a file.
+    pub const fn number(&self) -> u8 {
+        match self {
+            Op::Compute { .. } => COMPUTE,
+            Op::Sleep { .. } => SLEEP,
+            Op::Signal { .. } => SIGNAL,
+            Op::Wait { .. } => WAIT,
+            Op::Repeat { .. } => REPEAT,
+            Op::Io { call, .. } => call.number(),
+        }
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            Op::Compute { cpu_ns, idle_ns } => {
+                put(cpu_ns, out);
+                put(idle_ns, out);
+            }
+            Op::Sleep { ns } => put(ns, out),
+            Op::Signal { edge } => put(edge, out),
+            Op::Wait { edge, count, stride } => {
+                put(edge, out);
+                put(count, out);
+                put(stride, out);
+            }
+            Op::Repeat { count, steps } => {
+                put(count, out);
+                put(steps, out);
+            }
+            Op::Io { call, result } => {
+                call.put(out);
+                put(result, out);
+            }
+        }
+    }
+
+    #[inline]
+    fn take(number: u8, bytes: &mut &[u8]) -> Option<Op> {
+        Some(match number {
+            COMPUTE => Op::Compute { cpu_ns: take(bytes)?, idle_ns: take(bytes)? },
+            SLEEP => Op::Sleep { ns: take(bytes)? },
+            SIGNAL => Op::Signal { edge: take(bytes)? },
+            WAIT => Op::Wait { edge: take(bytes)?, count: take(bytes)?, stride: take(bytes)? },
+            REPEAT => Op::Repeat { count: take(bytes)?, steps: take(bytes)? },
+            FIRST.. => Op::Io { call: Io::take(number, bytes)?, result: take(bytes)? },
+            _ => return None,
+        })
     }
 }

@@ -116,7 +116,7 @@ fn step_costs() -> anyhow::Result<Machine> {
     let seek_ns = (0..PROBE_ROUNDS).map(bare).collect::<Result<Vec<_>, _>>()?.into_iter().min().unwrap_or(0);
     let seeks_ns = steps_take(&file, Op::Io { call: Io::Seek { handle: 0, offset: 0 }, result: 0 })?;
     let nothing_ns = steps_take(&file, Op::Compute { cpu_ns: 0, idle_ns: 0 })?;
-    let waits_ns = steps_take(&file, Op::Wait { edge: 0, count: 0 })?;
+    let waits_ns = steps_take(&file, Op::Wait { edge: 0, count: 0, stride: 0 })?;
     let of_one = |ns: u64| ns as f64 / PROBE_STEPS as f64;
     Ok(Machine {
         io_step_ns: of_one(seeks_ns.saturating_sub(seek_ns)),
@@ -147,7 +147,7 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine) -> anyhow::Result<O
         Target { root: &root, files: &[], paths: &paths, parents, names: &[], handles, direct_refused };
     let thread = Thread { process: 0, rank: None, pid: 0, tid: 0, ends_with_process: false };
     let program = Program { thread, balance: Balance::default(), steps };
-    let edges = vec![Edge { rule: Rule::Message, signals: 0 }];
+    let edges = vec![Edge::new(Rule::Message, 0)];
     let plan = Plan { programs: vec![program], edges, ..Plan::default() };
     let job = Job {
         plan: &plan,

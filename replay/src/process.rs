@@ -4,7 +4,7 @@ use crate::clock::now_ns;
 use rustix::thread::futex::{self, Flags};
 use rustix::time::Timespec;
 use std::sync::atomic::{AtomicU32, Ordering};
-use syn_plan::{Op, Program, Steps, Thread};
+use syn_plan::{Op, Program, Step, Steps, Thread};
 
 /// When one process of the plan is over: with the last of its programs that end by themselves. A process without
 /// such a program was killed; its programs run to the end of their steps.
@@ -56,26 +56,28 @@ impl ProcessEnd {
 /// ends with its process does at least these, without computing and sleeping once the process is over: in the
 /// recording they came before the exit, and others may wait for them.
 pub fn steps_others_see(steps: &Steps) -> u64 {
+    last_seen(&mut steps.iter(), steps.len()).1
+}
+
+/// How many steps the next `left` recorded ones are, repeats followed, and up to which of them others may see something.
+fn last_seen(steps: &mut dyn Iterator<Item = Step>, mut left: u64) -> (u64, u64) {
     let (mut done, mut seen) = (0u64, 0);
-    let mut all = steps.iter();
-    while let Some(step) = all.next() {
-        let (count, body) = match step.op {
-            Op::Repeat { count, steps } => (count, steps),
-            op => {
-                done = done.saturating_add(1);
-                seen = if others_see(&op) { done } else { seen };
-                continue;
-            }
+    while left > 0 {
+        let Some(step) = steps.next() else { break };
+        left -= 1;
+        let Op::Repeat { count, steps: body } = step.op else {
+            done = done.saturating_add(1);
+            seen = if others_see(&step.op) { done } else { seen };
+            continue;
         };
-        let last =
-            (1..).zip(all.by_ref().take(body as usize)).filter(|(_, step)| others_see(&step.op)).last();
-        let iteration = u64::from(body);
-        if let (Some((last, _)), Some(before)) = (last, u64::from(count).checked_sub(1)) {
-            seen = done.saturating_add(before * iteration).saturating_add(last);
+        let (inside, last) = last_seen(steps, u64::from(body).min(left));
+        left = left.saturating_sub(body.into());
+        if let (1.., Some(before)) = (last, u64::from(count).checked_sub(1)) {
+            seen = done.saturating_add(before.saturating_mul(inside)).saturating_add(last);
         }
-        done = done.saturating_add(u64::from(count) * iteration);
+        done = done.saturating_add(u64::from(count).saturating_mul(inside));
     }
-    seen
+    (done, seen)
 }
 
 fn others_see(op: &Op) -> bool {
@@ -85,7 +87,7 @@ fn others_see(op: &Op) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use syn_plan::{Balance, Io, Step};
+    use syn_plan::{Balance, Io};
 
     fn program(ends_with_process: bool) -> Program {
         let thread = Thread { process: 0, rank: None, pid: 1, tid: 1, ends_with_process };
@@ -127,5 +129,7 @@ mod tests {
         assert_eq!(seen(&[repeat(3), compute, compute, sync, compute]), 7);
         assert_eq!(seen(&[repeat(0), sync, sync, compute]), 0);
         assert_eq!(seen(&[repeat(u32::MAX), compute, sync]), 2 * u64::from(u32::MAX));
+        let around = Op::Repeat { count: 2, steps: 4 };
+        assert_eq!(seen(&[compute, around, repeat(3), sync, compute, compute]), 1 + 7 + 5);
     }
 }

@@ -162,7 +162,7 @@ impl<'a> Runner<'a> {
                     };
                     self.debt_ns += took_ns.min(longest_ns);
                 }
-                Op::Wait { edge, count } => {
+                Op::Wait { edge, count, .. } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
                     self.work_ends();
                     self.transport.wait(edge, count);

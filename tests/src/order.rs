@@ -48,7 +48,7 @@ fn follow(plan: &Plan) -> HashMap<(u32, HandleId), Vec<Step>> {
         moved = false;
         for program in 0..count {
             let is_ready = |op: &Op, edges: &[(u32, Vec<u32>)]| match *op {
-                Op::Wait { edge, count } => edges[edge as usize].0 >= count,
+                Op::Wait { edge, count, .. } => edges[edge as usize].0 >= count,
                 _ => true,
             };
             while let Some(step) = steps[program].next_if(|step| is_ready(&step.op, &edges)) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Write};
-use syn_plan::{FileId, HandleId, Io, Op, Plan, Program, Step};
+use syn_plan::{Edge, Evidence, FileId, HandleId, Io, Op, Plan, Program, Step};
 
 /// Writes every step.
 pub fn write(out: &mut impl Write, plan: &Plan, json: bool) -> io::Result<()> {
@@ -14,10 +14,10 @@ pub fn write(out: &mut impl Write, plan: &Plan, json: bool) -> io::Result<()> {
         for (step_number, step) in program.steps.iter().enumerate() {
             let paths = handles.paths(plan, program, &step.op);
             if json {
-                let line = as_json(number, program, step_number, &step, paths);
+                let line = as_json(plan, number, step_number, &step, paths);
                 serde_json::to_writer(&mut *out, &line)?;
             } else {
-                as_text(out, number, program, &step, paths)?;
+                as_text(out, plan, number, &step, paths)?;
             }
             out.write_all(b"\n")?;
         }
@@ -27,30 +27,29 @@ pub fn write(out: &mut impl Write, plan: &Plan, json: bool) -> io::Result<()> {
 
 fn as_text(
     out: &mut impl Write,
+    plan: &Plan,
     number: usize,
-    program: &Program,
     step: &Step,
     paths: [Option<&str>; 2],
 ) -> io::Result<()> {
     write!(out, "{:>5}.{:09} ", step.start_ns / 1_000_000_000, step.start_ns % 1_000_000_000)?;
-    if let Some(rank) = program.thread.rank {
+    if let Some(rank) = plan.programs[number].thread.rank {
         write!(out, "[{rank}] ")?;
     }
     write!(out, "p{number} {:>11} ns  {}", step.took_ns, step.op)?;
+    if let Some(edge) = edge(plan, &step.op) {
+        let Evidence { guarantee, seen, possible, .. } = edge.evidence;
+        let [from, to] = calls(plan, edge).map(|call| call.unwrap_or("?"));
+        write!(out, " ({}, {}, {from} -> {to}, {seen} of {possible} runs)", edge.rule, guarantee.name())?;
+    }
     for path in paths.into_iter().flatten() {
         write!(out, " <{}>", path.escape_debug())?;
     }
     Ok(())
 }
 
-fn as_json(
-    number: usize,
-    program: &Program,
-    step_number: usize,
-    step: &Step,
-    paths: [Option<&str>; 2],
-) -> Value {
-    let thread = &program.thread;
+fn as_json(plan: &Plan, number: usize, step_number: usize, step: &Step, paths: [Option<&str>; 2]) -> Value {
+    let thread = &plan.programs[number].thread;
     let mut line = json!({
         "program": number,
         "step": step_number,
@@ -64,6 +63,18 @@ fn as_json(
         "path": paths[0],
         "args": arguments(&step.op),
     });
+    if let Some(edge) = edge(plan, &step.op) {
+        let [from, to] = calls(plan, edge);
+        let Evidence { guarantee, seen, possible, .. } = edge.evidence;
+        line["rule"] = edge.rule.name().into();
+        line["evidence"] = json!({
+            "guarantee": guarantee.name(),
+            "signalled_in": from,
+            "awaited_in": to,
+            "seen": seen,
+            "possible": possible,
+        });
+    }
     if let Some(path) = paths[1] {
         line["second_path"] = path.into();
     }
@@ -75,6 +86,20 @@ fn as_json(
         }
     }
     line
+}
+
+/// The edge that a step signals or waits for.
+fn edge<'a>(plan: &'a Plan, op: &Op) -> Option<&'a Edge> {
+    match *op {
+        Op::Signal { edge } | Op::Wait { edge, .. } => plan.edges.get(edge as usize),
+        _ => None,
+    }
+}
+
+/// The calls that signal and await an edge first, where they are known.
+fn calls<'a>(plan: &'a Plan, edge: &Edge) -> [Option<&'a str>; 2] {
+    let name = |call: Option<u16>| plan.calls.get(usize::from(call?)).map(String::as_str);
+    [name(edge.evidence.signalled_in), name(edge.evidence.awaited_in)]
 }
 
 /// The fields of an operation, by the names they have in the plan.

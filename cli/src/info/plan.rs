@@ -66,8 +66,9 @@ impl Info {
         let bytes =
             std::fs::metadata(path).with_context(|| format!("cannot look at {}", path.display()))?.len();
         let (mut calls, mut edges) = (Counts::new(), Rule::ALL.map(|rule| (rule.name(), 0)).into());
-        for step in plan.programs.iter().flat_map(|program| program.steps.iter()) {
-            *calls.entry(kind_of(&step.op)).or_default() += 1;
+        for counted in plan.programs.iter().flat_map(|program| program.steps.counted()) {
+            let count: &mut u64 = calls.entry(kind_of(&counted.step.op)).or_default();
+            *count = count.saturating_add(counted.times);
         }
         for edge in &plan.edges {
             *Counts::entry(&mut edges, edge.rule.name()).or_default() += 1;

@@ -86,7 +86,7 @@ impl Schedule {
                 points[place].ns = points[place].ns.max(source.ns);
                 ops.push((place as u32, true, edge, signals));
             }
-            schedule.edges.push(Edge { rule, signals });
+            schedule.edges.push(Edge::new(rule, signals));
         }
         ops.sort_unstable();
         schedule.place(points, &ops, threads);
@@ -101,7 +101,7 @@ impl Schedule {
             let first = self.ops.len() as u32;
             self.ops.extend(mine.iter().map(|&(_, signal, edge, count)| match signal {
                 true => Op::Signal { edge },
-                false => Op::Wait { edge, count },
+                false => Op::Wait { edge, count, stride: 0 },
             }));
             point.ops = first..self.ops.len() as u32;
             if !mine.is_empty() || point.awaited_ns.is_some() {

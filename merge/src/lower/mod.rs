@@ -7,6 +7,7 @@
 mod around;
 mod attributes;
 mod calls;
+mod evidence;
 mod files;
 mod handles;
 mod io;
@@ -24,6 +25,7 @@ use crate::follow::scope::Scope;
 use crate::graph::schedule::Schedule;
 use crate::mpi::CallLog;
 use attributes::Attributes;
+use evidence::CallsOfEdges;
 use files::FileTable;
 use handles::Handles;
 use io::{Operations, Tables};
@@ -79,6 +81,8 @@ pub struct Lowered {
     pub remarks: Vec<String>,
     /// Calls without an operation in it.
     pub left_out: Vec<LeftOut>,
+    /// Between which calls the edges go.
+    pub calls_of_edges: CallsOfEdges,
 }
 
 /// A thread on its way.
@@ -108,6 +112,7 @@ pub struct Lowering<'a> {
     attributes: Attributes,
     operations: Operations,
     unreplayed: Unreplayed,
+    calls_of_edges: CallsOfEdges,
     /// Of long waits in MPI calls, with the processor and without; preemption is in neither.
     polling_ns: u64,
     blocked_ns: u64,
@@ -149,6 +154,7 @@ impl<'a> Lowering<'a> {
             attributes: Attributes::default(),
             operations: Operations::new(),
             unreplayed: Unreplayed::default(),
+            calls_of_edges: CallsOfEdges::new(from.schedule, from.run.threads.len()),
             polling_ns: 0,
             blocked_ns: 0,
         }
@@ -165,7 +171,8 @@ impl<'a> Lowering<'a> {
         let files = self.files.finish(&mut facts);
         let (names, attributes) = self.attributes.finish(&files);
         let left_out = self.unreplayed.left_out();
-        Lowered { programs, files, names, attributes, busy_waiting, facts, remarks, left_out }
+        let calls_of_edges = self.calls_of_edges;
+        Lowered { programs, files, names, attributes, busy_waiting, facts, remarks, left_out, calls_of_edges }
     }
 
     /// The thread's time behind its last record. One that was ended with its process did not wait for that: it would have
@@ -242,6 +249,7 @@ impl Visitor for Lowering<'_> {
         if !self.from.in_plan[seen.thread as usize] {
             return;
         }
+        self.calls_of_edges.see(seen, self.from.schedule);
         let measured = seen.measured;
         for segment in [&measured.before, &measured.call] {
             self.account(seen.thread, segment);

@@ -11,7 +11,7 @@ fn program(ops: &[Op]) -> Program {
 
 fn plan(signals: &[u32], programs: &[&[Op]]) -> Plan {
     Plan {
-        edges: signals.iter().map(|&signals| Edge { rule: Rule::Message, signals }).collect(),
+        edges: signals.iter().map(|&signals| Edge::new(Rule::Message, signals)).collect(),
         files: vec![File { path: "/a".into(), initial: Initial::Absent }],
         programs: programs.iter().map(|ops| program(ops)).collect(),
         ..Plan::default()
@@ -23,7 +23,7 @@ fn signal(edge: u32) -> Op {
 }
 
 fn wait(edge: u32, count: u32) -> Op {
-    Op::Wait { edge, count }
+    Op::Wait { edge, count, stride: 0 }
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn numbers_must_refer_to_something() {
 }
 
 #[test]
-fn repeats_must_stay_inside_and_flat() {
+fn repeats_must_stay_inside() {
     let why = |ops: &[Op]| match plan(&[0], &[ops]).check() {
         Err(Fault::BadRepeat { why, .. }) => why,
         other => panic!("{other:?}"),
@@ -129,9 +129,33 @@ fn repeats_must_stay_inside_and_flat() {
     let (repeat, sleep) = (|steps| Op::Repeat { count: 2, steps }, Op::Sleep { ns: 1 });
     assert_eq!(why(&[repeat(1)]), "reaches behind the end of the program");
     assert_eq!(why(&[repeat(3), sleep, sleep]), "reaches behind the end of the program");
-    assert_eq!(why(&[repeat(2), repeat(1), sleep]), "stands inside another one");
-    assert_eq!(why(&[repeat(2), sleep, wait(0, 0)]), "holds a signal or a wait");
-    assert_eq!(plan(&[0], &[&[repeat(1), sleep, wait(0, 0)]]).check(), Ok(()));
+    assert_eq!(why(&[repeat(2), repeat(2), sleep, sleep]), "reaches behind the end of the one around it");
+    let nested =
+        |depth: u32| (0..depth).rev().map(|inside| repeat(inside + 1)).chain([sleep]).collect::<Vec<_>>();
+    assert_eq!(why(&nested(17)), "is in too many others");
+    assert_eq!(plan(&[0], &[&nested(16)]).check(), Ok(()));
+    assert_eq!(plan(&[0], &[&[repeat(2), sleep, wait(0, 0)]]).check(), Ok(()));
+}
+
+#[test]
+fn programs_of_a_rank_stand_together() {
+    let check = |ranks: &[Option<u32>]| {
+        let mut plan = plan(&[], &vec![&[][..]; ranks.len()]);
+        plan.programs.iter_mut().zip(ranks).for_each(|(program, &rank)| program.thread.rank = rank);
+        plan.check()
+    };
+    assert_eq!(check(&[Some(0), Some(0), Some(2), None, None]), Ok(()));
+    assert_eq!(check(&[Some(1), Some(0)]), Err(Fault::Order { program: 1 }));
+    assert_eq!(check(&[None, Some(0)]), Err(Fault::Order { program: 1 }));
+}
+
+#[test]
+fn calls_of_edges_have_names() {
+    let mut plan = plan(&[0], &[]);
+    plan.edges[0].evidence.awaited_in = Some(0);
+    assert_eq!(plan.check(), Err(Fault::NoCall { edge: 0, call: 0, limit: 0 }));
+    plan.calls.push("read".into());
+    assert_eq!(plan.check(), Ok(()));
 }
 
 #[test]
@@ -174,7 +198,125 @@ fn repeats_unroll_with_their_times() {
     let expected = [(0, 5), (20, 1), (30, 2), (120, 1), (130, 2), (220, 1), (230, 2), (400, 7)];
     assert_eq!(unrolled, expected);
     assert_eq!(steps.len(), 7);
-    let counted: Vec<(u64, u32, u64)> =
+    let counted: Vec<(u64, u64, u64)> =
         steps.counted().map(|counted| (counted.step.start_ns, counted.times, counted.repeat)).collect();
     assert_eq!(counted, [(0, 1, 0), (20, 3, 1), (30, 3, 1), (400, 1, 0)]);
+}
+
+#[test]
+fn waits_in_repeats_wait_for_more_each_time() {
+    let waits = Op::Wait { edge: 0, count: 3, stride: 2 };
+    let repeat = |count, steps| Op::Repeat { count, steps };
+    let ops = [repeat(2, 4), waits, repeat(3, 1), waits, signal(0)];
+    let steps: syn_plan::Steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
+    let counts: Vec<u32> = steps
+        .unrolled()
+        .filter_map(|step| match step.op {
+            Op::Wait { count, stride: 0, .. } => Some(count),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(counts, [3, 3, 5, 7, 5, 9, 11, 13]);
+    let counted: Vec<u64> = steps.counted().map(|counted| counted.times).collect();
+    assert_eq!(counted, [2, 6, 2]);
+}
+
+/// As if every step were done in turn, without repeats.
+fn ends_when_unrolled(plan: &Plan) -> bool {
+    let mut programs: Vec<_> =
+        plan.programs.iter().map(|program| program.steps.unrolled().peekable()).collect();
+    let mut counters = vec![0u32; plan.edges.len()];
+    let mut moved = true;
+    while std::mem::take(&mut moved) {
+        for program in &mut programs {
+            let ready = |step: &Step, counters: &[u32]| match step.op {
+                Op::Wait { edge, count, .. } => counters[edge as usize] >= count,
+                _ => true,
+            };
+            while let Some(step) = program.next_if(|step| ready(step, &counters)) {
+                moved = true;
+                if let Op::Signal { edge } = step.op {
+                    counters[edge as usize] += 1;
+                }
+            }
+        }
+    }
+    programs.iter_mut().all(|program| program.peek().is_none())
+}
+
+/// A number below `below`, from a linear congruential generator (Knuth, MMIX).
+fn draw(seed: &mut u64, below: u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % below
+}
+
+/// Steps of a program of repeats, signals and waits, at most three deep.
+fn drawn(seed: &mut u64, depth: u32, room: u32) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for _ in 0..draw(seed, 4) + 1 {
+        let edge = draw(seed, 2) as u32;
+        match draw(seed, 8) {
+            0..=2 => ops.push(signal(edge)),
+            3..=5 => ops.push(Op::Wait { edge, count: draw(seed, 3) as u32, stride: draw(seed, 3) as u32 }),
+            _ if depth > 0 => {
+                let body = drawn(seed, depth - 1, room);
+                ops.push(Op::Repeat { count: draw(seed, room.into()) as u32, steps: body.len() as u32 });
+                ops.extend(body);
+            }
+            _ => ops.push(Op::Sleep { ns: 1 }),
+        }
+    }
+    ops
+}
+
+#[test]
+fn nobody_waits_for_ever_in_repeats_either() {
+    let (mut ends, mut waits) = (0, 0);
+    for seed in 0..8_000u64 {
+        let mut seed = seed;
+        let programs: Vec<Vec<Op>> = (0..2).map(|_| drawn(&mut seed, 3, 9)).collect();
+        let mut plan = plan(&[0, 0], &[&programs[0], &programs[1]]);
+        for counted in plan.programs.iter().flat_map(|program| program.steps.counted()) {
+            if let Op::Signal { edge } = counted.step.op {
+                plan.edges[edge as usize].signals += counted.times as u32;
+            }
+        }
+        match plan.check() {
+            Ok(()) => ends += 1,
+            Err(Fault::Deadlock { .. }) => waits += 1,
+            Err(other) => panic!("{other}"),
+        }
+        assert_eq!(plan.check().is_ok(), ends_when_unrolled(&plan), "{programs:?}");
+    }
+    assert!(ends > 500 && waits > 500, "both occur: {ends} and {waits}");
+}
+
+/// Two programs in turn, four billion times; then one that does not keep up.
+#[test]
+fn repeats_are_not_unrolled() {
+    let count = u32::MAX - 7;
+    let repeat = |steps| Op::Repeat { count, steps };
+    let from_one = |edge| Op::Wait { edge, count: 1, stride: 1 };
+    let ping = [repeat(2), signal(0), from_one(1)];
+    let pong = [repeat(2), from_one(0), signal(1)];
+    assert_eq!(plan(&[count, count], &[&ping, &pong]).check(), Ok(()));
+    let stray = [repeat(2), Op::Wait { edge: 0, count: 2, stride: 1 }, signal(1)];
+    assert!(matches!(plan(&[count, count], &[&ping, &stray]).check(), Err(Fault::Deadlock { .. })));
+    // Ahead of its partner by a thousand messages, and the other way round at the end.
+    let behind = [repeat(3), Op::Wait { edge: 0, count: 1, stride: 1 }, Op::Sleep { ns: 1 }, signal(1)];
+    let ahead: Vec<Op> = [repeat(2), signal(0), Op::Wait { edge: 1, count: 0, stride: 1 }].into();
+    assert_eq!(plan(&[count, count], &[&ahead, &behind]).check(), Ok(()));
+    // Three ranks and a barrier in each iteration.
+    let barrier = [repeat(2), signal(0), Op::Wait { edge: 0, count: 3, stride: 3 }];
+    let repeats = count / 3;
+    let barrier = barrier.map(|op| match op {
+        Op::Repeat { steps, .. } => Op::Repeat { count: repeats, steps },
+        other => other,
+    });
+    assert_eq!(plan(&[3 * repeats], &[&barrier, &barrier, &barrier]).check(), Ok(()));
+    // Producer and consumer in repeats of repeats.
+    let inner = |count, steps| Op::Repeat { count, steps };
+    let produce = [inner(1 << 15, 2), inner(1 << 16, 1), signal(0)];
+    let consume = [inner(1 << 16, 3), inner(1 << 15, 2), from_one(0), Op::Sleep { ns: 1 }];
+    assert_eq!(plan(&[1 << 31], &[&produce, &consume]).check(), Ok(()));
 }

@@ -2,39 +2,37 @@
 
 use crate::sample::{CALLS, INITIAL, OPS, sample};
 use serde::Serialize;
-use std::fmt::Debug;
-use syn_plan::{MAGIC, Rule, VERSION};
+use std::fmt::{Debug, Write};
+use syn_plan::{MAGIC, MAX_DEPTH, ROWS, Rule, VERSION};
 
 const DOCUMENT: &str = include_str!("../../PLAN.md");
+/// Begins the table of I/O operations.
+const IO_TABLE: &str = "| number | Io | fields | what |\n|---|---|---|---|\n";
 
-/// Asserts that the table headed by `kind` has a row for each of `values`, with its number in a file, its name and
-/// its fields, and no other rows.
-fn table<T: Serialize + Debug>(kind: &str, values: &[T]) {
-    let head = format!("| index | {kind} |");
-    let (_, table) = DOCUMENT.split_once(&head).unwrap_or_else(|| panic!("no table of {kind}"));
-    let rows: Vec<&str> = table.lines().skip(2).take_while(|line| line.starts_with('|')).collect();
+/// The rows of the table headed by `head`.
+fn rows(head: &str) -> Vec<&'static str> {
+    let (_, table) = DOCUMENT.split_once(head).unwrap_or_else(|| panic!("no table {head}"));
+    table.lines().skip(2).take_while(|line| line.starts_with('|')).collect()
+}
+
+/// Asserts that the table headed by `kind` has a row for each of `values`, with its number, its name and its fields, and no other rows.
+fn table<T: Debug>(kind: &str, values: &[T], number: impl Fn(&T) -> u8) {
+    let rows = rows(kind);
     assert_eq!(rows.len(), values.len(), "rows of {kind}");
-    for value in values {
-        let index = serialized(value)[0];
+    for (value, row) in values.iter().zip(rows) {
         let shown = format!("{value:?}");
         let name = shown.split(' ').next().expect("a name");
-        let row = rows[usize::from(index)];
-        assert!(row.starts_with(&format!("| {index} | `{name}` |")), "{shown} stands in {row}");
+        assert!(row.starts_with(&format!("| {} | `{name}` |", number(value))), "{shown} stands in {row}");
         let fields = shown.split_once('{').map_or("", |(_, fields)| fields);
-        let fields =
-            fields.split(", ").filter_map(|field| field.split_once(':')).map(|(field, _)| field.trim());
-        for field in fields.filter(|field| field.chars().all(|letter| letter.is_lowercase() || letter == '_'))
-        {
-            assert!(
-                kind == "Op" && name == "Io" || row.contains(&format!("`{field}`")),
-                "{field} of {shown} in {row}"
-            );
+        for field in fields.split(", ").filter_map(|field| field.split_once(':')) {
+            assert!(row.contains(&format!("`{}`", field.0.trim())), "{} of {shown} in {row}", field.0);
         }
     }
 }
 
-fn serialized<T: Serialize>(value: &T) -> Vec<u8> {
-    postcard::to_stdvec(value).expect("written to memory")
+/// The index of a variant, as written.
+fn index<T: Serialize>(value: &T) -> u8 {
+    postcard::to_stdvec(value).expect("written to memory")[0]
 }
 
 #[test]
@@ -42,29 +40,57 @@ fn magic_and_version() {
     assert!(DOCUMENT.contains(&format!("magic `{}`", MAGIC.escape_ascii())));
     assert!(DOCUMENT.contains(&format!("format **version {VERSION}**")));
     assert!(DOCUMENT.contains(&format!("| 8 | 4 | version, little endian: {VERSION} |")));
+    assert!(DOCUMENT.contains(&format!("Repeats may be in each other, {MAX_DEPTH} deep")));
 }
 
 #[test]
 fn every_variant_has_its_row() {
-    table("Io", &CALLS);
-    table("Op", &OPS);
-    table("Initial", &INITIAL);
-    table("Rule", &Rule::ALL);
+    table("| number | Op |", &OPS, syn_plan::Op::number);
+    table("| index | Initial |", &INITIAL, index);
+    table("| index | Rule |", &Rule::ALL, index);
     for rule in Rule::ALL {
         assert!(DOCUMENT.contains(&format!("| `{rule:?}` | `{rule}` |")), "{rule}");
     }
 }
 
-/// Every variant of [`syn_plan::Io`] is in the sample: their numbers follow each other, and the next one is none.
+/// The table of operations, as the document should have it.
+fn operations() -> String {
+    let mut table = IO_TABLE.to_owned();
+    for row in ROWS {
+        let usual =
+            |name: &str| matches!(name, "file" | "handle" | "new" | "from" | "to" | "target" | "link");
+        let field = |&(name, kind): &(&str, &str)| match usual(name) {
+            true => format!("`{name}`"),
+            false => format!("`{name}` {kind}"),
+        };
+        let fields: Vec<String> = row.fields.iter().map(field).collect();
+        writeln!(table, "| {} | `{}` | {} | {} |", row.number, row.variant, fields.join(", "), row.what)
+            .expect("written to memory");
+    }
+    table
+}
+
+/// With `SYN_BLESS` in the environment, the table is written anew.
+#[test]
+fn the_table_of_operations_is_that_of_the_code() {
+    let table = operations();
+    if std::env::var_os("SYN_BLESS").is_some() {
+        let (before, behind) =
+            DOCUMENT.split_once(IO_TABLE).unwrap_or_else(|| panic!("no table of operations"));
+        let behind = behind.split_once("\n\n").expect("a paragraph behind it").1;
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/PLAN.md");
+        std::fs::write(path, format!("{before}{table}\n{behind}")).expect("written");
+    } else {
+        assert!(DOCUMENT.contains(&format!("\n{table}\n")), "run with SYN_BLESS=1:\n{table}");
+    }
+}
+
 #[test]
 fn the_sample_has_every_call() {
-    for (number, call) in CALLS.iter().enumerate() {
-        assert_eq!(usize::from(serialized(call)[0]), number);
-    }
-    let mut next = serialized(&CALLS[0]);
-    next[0] = CALLS.len() as u8;
-    next.extend([0; 32]);
-    assert!(postcard::from_bytes::<syn_plan::Io>(&next).is_err());
+    let sampled: Vec<u8> = CALLS.iter().map(syn_plan::Io::number).collect();
+    let numbers: Vec<u8> = ROWS.iter().map(|row| row.number).collect();
+    assert_eq!(sampled, numbers);
+    assert!(numbers.is_sorted_by(|one, next| one < next));
 }
 
 #[test]
@@ -74,7 +100,6 @@ fn every_field_of_the_head_has_its_row() {
         ("About", serde_json::to_value(&plan.about)),
         ("File", serde_json::to_value(&plan.files[0])),
         ("Attribute", serde_json::to_value(plan.attributes[0])),
-        ("Edge", serde_json::to_value(plan.edges[0])),
         ("Thread", serde_json::to_value(&plan.programs[0].thread)),
         ("Balance", serde_json::to_value(&plan.programs[0].balance)),
         ("LeftOut", serde_json::to_value(&plan.about.left_out[0])),

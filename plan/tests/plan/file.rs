@@ -2,8 +2,11 @@
 
 use crate::sample::sample;
 use std::path::{Path, PathBuf};
-use syn_plan::{MAGIC, Plan, PlanError, VERSION};
+use syn_plan::{Balance, Fault, MAGIC, Op, Plan, PlanError, PlanFile, Program, Step, VERSION};
 use tempfile::TempDir;
+
+/// Bytes before the first program's steps.
+const HEADER: usize = 40;
 
 struct Folder(TempDir);
 
@@ -105,39 +108,149 @@ fn cut_off_at_every_byte() {
 #[test]
 fn damaged_at_every_byte() {
     let (folder, bytes) = (Folder::new(), saved());
-    let sections = section_offsets(&bytes);
+    let parts = parts(&bytes);
     for at in 0..bytes.len() {
         for flip in [0x01, 0x80, 0xff] {
             let mut bytes = bytes.clone();
             bytes[at] ^= flip;
-            let section = sections.iter().copied().rfind(|&offset| offset <= at);
-            match (folder.load(&bytes).expect_err("refused"), section) {
-                (PlanError::NotOurs(_), None) => assert!(at < MAGIC.len()),
-                (PlanError::Older { .. } | PlanError::Newer { .. }, None) => assert!(at >= MAGIC.len()),
-                (PlanError::Damaged { offset, .. }, Some(section)) => assert_eq!(offset, section as u64),
-                // A longer length reaches behind the end.
-                (PlanError::CutOff { .. }, Some(section)) => assert!(at < section + 8),
-                (other, _) => panic!("damaged at {at}: {other:?}"),
+            let part = parts.iter().copied().rfind(|&offset| offset <= at);
+            match folder.load(&bytes).expect_err("refused") {
+                PlanError::NotOurs(_) => assert!(at < MAGIC.len()),
+                PlanError::Older { .. } | PlanError::Newer { .. } => assert!((8..12).contains(&at)),
+                PlanError::Damaged { offset, .. } => assert_eq!(Some(offset), part.map(|part| part as u64)),
+                other => panic!("damaged at {at}: {other:?}"),
             }
         }
     }
 }
 
+/// Checksums say that nothing was changed by accident; what they are computed over may still be anything.
 #[test]
-fn what_follows_the_last_section_is_damage() {
+fn a_directory_of_any_content_is_refused() {
+    let (folder, bytes) = (Folder::new(), saved());
+    let directory = number(&bytes[24..]) as usize;
+    for at in directory..bytes.len() {
+        for value in [0, 1, 0x7f, 0xff] {
+            let mut bytes = bytes.clone();
+            if bytes[at] == value {
+                continue;
+            }
+            bytes[at] = value;
+            let crc = crc32fast::hash(&bytes[directory..]);
+            bytes[36..40].copy_from_slice(&crc.to_le_bytes());
+            let crc = crc32fast::hash(&bytes[16..40]);
+            bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+            let error = folder.load(&bytes).map(|_| at).expect_err("refused");
+            assert!(matches!(error, PlanError::Damaged { .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_end_is_damage() {
     let (folder, mut bytes) = (Folder::new(), saved());
     let length = bytes.len();
     bytes.push(0);
     assert!(matches!(folder.load(&bytes), Err(PlanError::Damaged { offset, .. }) if offset == length as u64));
 }
 
-fn section_offsets(bytes: &[u8]) -> Vec<usize> {
-    let mut offsets = Vec::new();
-    let mut at = MAGIC.len() + 4;
-    while at < bytes.len() {
-        offsets.push(at);
-        let length = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        at += 12 + length as usize;
+#[test]
+fn a_step_of_a_kind_that_is_not_known_is_told_apart() {
+    let (folder, mut plan) = (Folder::new(), Plan::default());
+    let thread = sample().programs[1].thread.clone();
+    let step = Step { start_ns: 0, took_ns: 0, op: Op::Sleep { ns: 7 } };
+    plan.programs.push(Program { thread, balance: Balance::default(), steps: [step].into_iter().collect() });
+    plan.save(&folder.plan()).expect("saved");
+    let mut bytes = std::fs::read(folder.plan()).expect("read");
+    let changed = |bytes: &mut Vec<u8>| {
+        let before = crc32fast::hash(&bytes[HEADER..HEADER + 4]);
+        bytes[HEADER] = 200;
+        (before, crc32fast::hash(&bytes[HEADER..HEADER + 4]))
+    };
+    let (before, after) = changed(&mut bytes);
+    // It stands behind the place, length and count of the steps in the thread's entry.
+    let varint = |number: u32| postcard::to_stdvec(&number).expect("written to memory");
+    let entry = [&[HEADER as u8, 4, 1][..], &varint(before)].concat();
+    let place = bytes.windows(entry.len()).rposition(|window| window == entry).expect("the entry") + 3;
+    assert_eq!(varint(before).len(), varint(after).len(), "another number has a checksum as long");
+    bytes[place..place + varint(after).len()].copy_from_slice(&varint(after));
+    let directory = number(&bytes[24..]) as usize;
+    let (threads, length) =
+        (number(&bytes[directory + 6 * 32 + 8..]), number(&bytes[directory + 6 * 32 + 16..]));
+    let crc = crc32fast::hash(&bytes[threads as usize..][..length as usize]);
+    bytes[directory + 6 * 32 + 4..][..4].copy_from_slice(&crc.to_le_bytes());
+    let crc = crc32fast::hash(&bytes[directory..]);
+    bytes[36..40].copy_from_slice(&crc.to_le_bytes());
+    let crc = crc32fast::hash(&bytes[16..40]);
+    bytes[12..16].copy_from_slice(&crc.to_le_bytes());
+    let error = folder.load(&bytes).expect_err("refused");
+    assert!(matches!(error, PlanError::Unknown { program: 0, number: 200, .. }), "{error}");
+}
+
+/// A rank's part of a plan is a plan of its own.
+#[test]
+fn a_part_is_read_without_the_rest() {
+    let folder = Folder::new();
+    let whole = sample();
+    whole.save(&folder.plan()).expect("saved");
+    let file = PlanFile::open(&folder.plan()).expect("opened");
+    assert_eq!(file.programs(), 2);
+    assert_eq!(file.programs_of(Some(0)).expect("an index"), 0..1);
+    assert_eq!(file.programs_of(None).expect("an index"), 1..2);
+    assert!(file.programs_of(Some(1)).expect("an index").is_empty());
+    for program in 0..2 {
+        let part = file.excerpt(program..program + 1).expect("read");
+        assert_eq!(part.first_program, program);
+        assert_eq!(part.plan.programs.len(), 1);
+        assert_eq!(part.plan.programs[0].balance, whole.programs[program].balance);
+        let steps = part.plan.programs[0].steps.iter().zip(whole.programs[program].steps.iter());
+        for (mine, theirs) in steps {
+            assert_eq!((mine.start_ns, mine.took_ns), (theirs.start_ns, theirs.took_ns));
+            match (mine.op, theirs.op) {
+                (Op::Wait { edge: mine, .. }, Op::Wait { edge: theirs, .. })
+                | (Op::Signal { edge: mine }, Op::Signal { edge: theirs }) => {
+                    assert_eq!(part.edges[mine as usize], theirs);
+                    assert_eq!(part.plan.edges[mine as usize], whole.edges[theirs as usize]);
+                }
+                (Op::Io { call: mine, .. }, Op::Io { call: theirs, .. }) => {
+                    assert_eq!((mine.number(), mine.operands().1), (theirs.number(), theirs.operands().1));
+                    for (mine, theirs) in mine.operands().0.into_iter().zip(theirs.operands().0) {
+                        assert_eq!(mine.map(|file| part.files[file as usize]), theirs);
+                        let path = mine.map(|file| &part.plan.files[file as usize]);
+                        assert_eq!(path, theirs.map(|file| &whole.files[file as usize]));
+                    }
+                }
+                (mine, theirs) => assert_eq!(mine, theirs),
+            }
+        }
     }
-    offsets
+}
+
+#[test]
+fn a_part_touches_nothing_that_the_whole_must_not() {
+    let (folder, mut plan) = (Folder::new(), sample());
+    plan.files[2].path = "/data/../..".into();
+    plan.save(&folder.plan()).expect("saved");
+    let error = PlanFile::open(&folder.plan()).expect("opened").excerpt(0..1).expect_err("refused");
+    assert!(matches!(error, PlanError::Wrong { fault: Fault::BadPath { .. }, .. }), "{error}");
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"))
+}
+
+/// Where the header, each program's steps, the sections and the directory begin.
+fn parts(bytes: &[u8]) -> Vec<usize> {
+    let directory = number(&bytes[24..]) as usize;
+    let sections = bytes[directory..].chunks_exact(32).map(|entry| number(&entry[8..]) as usize);
+    let first = sample().programs[0].steps.iter().collect::<Vec<_>>();
+    let folder = Folder::new();
+    let mut plan = Plan::default();
+    plan.programs.push(Program { steps: first.into_iter().collect(), ..sample().programs[0].clone() });
+    plan.save(&folder.plan()).expect("saved");
+    let alone = std::fs::read(folder.plan()).expect("read");
+    let steps = number(&alone[number(&alone[24..]) as usize + 8..]) as usize;
+    let mut parts: Vec<usize> = sections.chain([0, HEADER, steps, directory]).collect();
+    parts.sort_unstable();
+    parts
 }

@@ -1,11 +1,11 @@
 //! A plan in which everything occurs.
 
 use syn_plan::{
-    About, Attribute, Balance, Edge, File, Initial, Io, LeftOut, LeftOutThreads, Op, Plan, Program, Rule,
-    Step, Thread,
+    About, Attribute, Balance, Edge, Evidence, File, Guarantee, Initial, Io, LeftOut, LeftOutThreads, Op,
+    Plan, Program, Rule, Step, Thread,
 };
 
-/// One of each operation, by its number in a file.
+/// One of each operation, in the order of their numbers in a file.
 pub const CALLS: [Io; 47] = [
     Io::Open { file: 0, handle: 0, flags: 0o1102, mode: 0o644 },
     Io::Close { handle: 0 },
@@ -58,13 +58,12 @@ pub const CALLS: [Io; 47] = [
 
 pub const INITIAL: [Initial; 3] = [Initial::Absent, Initial::Regular { bytes: 1 << 33 }, Initial::Directory];
 
-/// The other operations, by their number; the `Repeat` is followed by a step.
-pub const OPS: [Op; 6] = [
+/// The other steps, in the order of their numbers; the `Repeat` is followed by a step.
+pub const OPS: [Op; 5] = [
     Op::Compute { cpu_ns: 1_000_000, idle_ns: 500 },
     Op::Sleep { ns: 2_000_000 },
     Op::Signal { edge: 0 },
-    Op::Wait { edge: 0, count: 1 },
-    Op::Io { call: Io::SyncFs, result: -5 },
+    Op::Wait { edge: 0, count: 1, stride: 0 },
     Op::Repeat { count: 3, steps: 1 },
 ];
 
@@ -98,7 +97,15 @@ pub fn sample() -> Plan {
         ops.iter().map(step).collect()
     };
     let everything: Vec<Op> = (0..).zip(CALLS).map(|(result, call)| Op::Io { call, result }).collect();
-    let waits: Vec<Op> = (0..9).map(|edge| Op::Wait { edge, count: u32::from(edge == 0) }).collect();
+    let evidence = Evidence {
+        guarantee: Guarantee::Observed,
+        seen: 2,
+        possible: 3,
+        signalled_in: Some(0),
+        awaited_in: Some(1),
+    };
+    let waits: Vec<Op> =
+        (0..9).map(|edge| Op::Wait { edge, count: u32::from(edge == 0), stride: 2 }).collect();
     Plan {
         about: About {
             command: "./app -in melt".into(),
@@ -120,8 +127,10 @@ pub fn sample() -> Plan {
         attributes: vec![Attribute { file: 2, name: 0, bytes: 5 }],
         edges: Rule::ALL
             .iter()
-            .map(|&rule| Edge { rule, signals: u32::from(rule == Rule::ProcessCreate) })
+            .map(|&rule| Edge::new(rule, u32::from(rule == Rule::ProcessCreate)))
+            .chain([Edge { rule: Rule::FileData, signals: 0, evidence }])
             .collect(),
+        calls: vec!["write".into(), "read".into()],
         programs: vec![
             Program {
                 thread: Thread { process: 0, rank: Some(0), pid: 100, tid: 100, ends_with_process: false },

@@ -86,13 +86,15 @@ pub fn run_programs<'p>(
 /// Only edges of one signal count, as every recorded creation is one. So each of these programs is created once, and since
 /// the plan's check has found that all go on, every process has a program that is there from the start.
 fn created_by_others(plan: &Plan, processes: &[Vec<usize>]) -> BTreeMap<EdgeId, Vec<usize>> {
-    let is_creation =
-        |edge: EdgeId| plan.edges[edge as usize] == Edge { rule: Rule::ThreadCreate, signals: 1 };
+    let is_creation = |edge: EdgeId| {
+        let Edge { rule, signals, .. } = plan.edges[edge as usize];
+        (rule, signals) == (Rule::ThreadCreate, 1)
+    };
     let mut created: BTreeMap<EdgeId, Vec<usize>> = BTreeMap::new();
     for indices in processes {
         let steps = |&index: &usize| plan.programs[index].steps.iter();
         let begins_with = |index: &usize| match steps(index).next()?.op {
-            Op::Wait { edge, count: 1 } if is_creation(edge) => Some((edge, *index)),
+            Op::Wait { edge, count: 1, .. } if is_creation(edge) => Some((edge, *index)),
             _ => None,
         };
         let begun: Vec<(EdgeId, usize)> = indices.iter().filter_map(begins_with).collect();
@@ -226,7 +228,7 @@ mod tests {
     /// One thread creates two, the first of which creates another process, which is there from the start.
     fn creations() -> Plan {
         let signal = |edge| Op::Signal { edge };
-        let wait = |edge| Op::Wait { edge, count: 1 };
+        let wait = |edge| Op::Wait { edge, count: 1, stride: 0 };
         let programs = vec![
             program(1, &[signal(0), signal(1), wait(3)]),
             program(1, &[wait(0), signal(2)]),
@@ -234,7 +236,7 @@ mod tests {
             program(2, &[wait(2), signal(3)]),
         ];
         let rules = [Rule::ThreadCreate, Rule::ThreadCreate, Rule::ProcessCreate, Rule::ProcessJoin];
-        let edges = rules.map(|rule| Edge { rule, signals: 1 }).to_vec();
+        let edges = rules.map(|rule| Edge::new(rule, 1)).to_vec();
         Plan { programs, edges, ..Plan::default() }
     }
 

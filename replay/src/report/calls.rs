@@ -60,7 +60,7 @@ fn recorded(plan: &Plan) -> BTreeMap<&'static str, Class> {
     for Counted { step, times, .. } in plan.programs.iter().flat_map(|program| program.steps.counted()) {
         if let Op::Io { call, result } = step.op {
             let class = recorded.entry(call.name()).or_default();
-            class.record_times(step.took_ns, result, moves_bytes(&call), times.into());
+            class.record_times(step.took_ns, result, moves_bytes(&call), times);
         }
     }
     recorded

@@ -34,7 +34,7 @@ impl Draft {
     }
 
     pub fn edge(&mut self, signals: u32) -> u32 {
-        self.0.edges.push(Edge { rule: Rule::Message, signals });
+        self.0.edges.push(Edge::new(Rule::Message, signals));
         self.0.edges.len() as u32 - 1
     }
 
@@ -170,5 +170,5 @@ pub fn signal(edge: u32) -> Op {
 }
 
 pub fn wait(edge: u32, count: u32) -> Op {
-    Op::Wait { edge, count }
+    Op::Wait { edge, count, stride: 0 }
 }

@@ -1,0 +1,227 @@
+//! How the fields of a step are written, read and shown. Numbers are varints: 7 bits a byte, low ones first, the top bit set
+//! on all bytes but the last; signed ones are zigzag-coded before.
+
+use crate::{FileId, HandleId, NameId};
+use std::fmt::{Formatter, Result};
+
+/// Encoded fields that have not been read.
+pub type Bytes<'a> = &'a [u8];
+
+/// The most bytes of a varint.
+const MOST: usize = 10;
+
+/// A number that is written as a varint.
+pub trait Varint: Copy {
+    /// As an unsigned number that is small where this one's magnitude is.
+    fn unsigned(self) -> u64;
+    /// The inverse; `None` when it is too large for the type.
+    fn from_unsigned(number: u64) -> Option<Self>;
+}
+
+macro_rules! unsigned {
+    ($($type:ty)+) => {$(
+        impl Varint for $type {
+            #[inline]
+            fn unsigned(self) -> u64 {
+                self.into()
+            }
+            #[inline]
+            fn from_unsigned(number: u64) -> Option<$type> {
+                number.try_into().ok()
+            }
+        }
+    )+};
+}
+
+unsigned!(u8 u32 u64);
+
+impl Varint for i64 {
+    #[inline]
+    fn unsigned(self) -> u64 {
+        ((self << 1) ^ (self >> 63)) as u64
+    }
+    #[inline]
+    fn from_unsigned(number: u64) -> Option<i64> {
+        Some((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+}
+
+impl Varint for i32 {
+    #[inline]
+    fn unsigned(self) -> u64 {
+        i64::from(self).unsigned()
+    }
+    #[inline]
+    fn from_unsigned(number: u64) -> Option<i32> {
+        i64::from_unsigned(number)?.try_into().ok()
+    }
+}
+
+/// Appends a number.
+#[inline]
+pub fn put(number: impl Varint, out: &mut Vec<u8>) {
+    let mut left = number.unsigned();
+    while left >= 0x80 {
+        out.push(left as u8 | 0x80);
+        left >>= 7;
+    }
+    out.push(left as u8);
+}
+
+/// Takes a number off the front; `None` at the end, or when it is too large for its type. Byte by byte: how long numbers are
+/// is foreseen by the processor, which then need not wait for one to find the next.
+#[inline]
+pub fn take<N: Varint>(bytes: &mut Bytes<'_>) -> Option<N> {
+    let mut number = 0u64;
+    for (at, &byte) in bytes.iter().enumerate().take(MOST) {
+        number |= u64::from(byte & 0x7f) << (7 * at);
+        if byte < 0x80 {
+            // The tenth byte has room for one bit.
+            if at == MOST - 1 && byte > 1 {
+                return None;
+            }
+            *bytes = &bytes[at + 1..];
+            return N::from_unsigned(number);
+        }
+    }
+    None
+}
+
+/// A kind of field.
+pub trait Field {
+    /// What it holds.
+    type Value: Copy;
+    /// Its type in `PLAN.md`.
+    const TYPE: &'static str;
+    fn put(value: Self::Value, out: &mut Vec<u8>);
+    fn take(bytes: &mut Bytes<'_>) -> Option<Self::Value>;
+    /// Appends it to a line of text, with a blank before it.
+    fn show(name: &str, value: Self::Value, out: &mut Formatter<'_>) -> Result;
+    /// The file that it names.
+    fn file(_value: Self::Value) -> Option<FileId> {
+        None
+    }
+    /// The same, with another number where it names a file.
+    fn with_file(value: Self::Value, _number: &impl Fn(FileId) -> FileId) -> Self::Value {
+        value
+    }
+    /// The handle that it names.
+    fn handle(_value: Self::Value) -> Option<HandleId> {
+        None
+    }
+}
+
+macro_rules! numbers {
+    ($($kind:ident $value:ty, $type:literal, $what:literal, $show:literal $(, $names:ident $(, $renumber:ident)?)?;)+) => {
+        /// The kinds of fields.
+        pub mod fields {
+            use super::*;
+            $(
+                #[doc = $what]
+                #[derive(Debug)]
+                pub enum $kind {}
+
+                impl Field for $kind {
+                    type Value = $value;
+                    const TYPE: &'static str = $type;
+                    #[inline]
+                    fn put(value: $value, out: &mut Vec<u8>) {
+                        super::put(value, out);
+                    }
+                    #[inline]
+                    fn take(bytes: &mut Bytes<'_>) -> Option<$value> {
+                        super::take(bytes)
+                    }
+                    fn show(name: &str, value: $value, out: &mut Formatter<'_>) -> Result {
+                        write!(out, $show, name = name, value = value)
+                    }
+                    $(
+                        fn $names(value: $value) -> Option<$value> {
+                            Some(value)
+                        }
+                        $(fn $renumber(value: $value, number: &impl Fn(FileId) -> FileId) -> $value {
+                            number(value)
+                        })?
+                    )?
+                }
+            )+
+
+            /// A truth value.
+            #[derive(Debug)]
+            pub enum Truth {}
+
+            impl Field for Truth {
+                type Value = bool;
+                const TYPE: &'static str = "bool";
+                fn put(value: bool, out: &mut Vec<u8>) {
+                    out.push(value.into());
+                }
+                fn take(bytes: &mut Bytes<'_>) -> Option<bool> {
+                    match super::take::<u8>(bytes)? {
+                        0 => Some(false),
+                        1 => Some(true),
+                        _ => None,
+                    }
+                }
+                fn show(name: &str, value: bool, out: &mut Formatter<'_>) -> Result {
+                    write!(out, " {name}={value}")
+                }
+            }
+        }
+    };
+}
+
+// Files, handles and names are shown without the field's name, which `:.0` leaves out.
+numbers! {
+    File FileId, "u32", "Index of a file.", "{name:.0} f{value}", file, with_file;
+    Handle HandleId, "u32", "Number of an open file in the process.", "{name:.0} h{value}", handle;
+    Name NameId, "u32", "Index of the name of an extended attribute.", "{name:.0} a{value}";
+    Number u64, "u64", "A size, an offset or a count.", " {name}={value}";
+    Count u32, "u32", "A count.", " {name}={value}";
+    Signed i32, "i32", "A number of the system's.", " {name}={value}";
+    Octal i32, "i32", "Flags that are usually written in octal digits.", " {name}={value:#o}";
+    OctalMode u32, "u32", "Permissions, and the type of a node.", " {name}={value:#o}";
+    Hex u32, "u32", "Flags that are usually written in hexadecimal digits.", " {name}={value:#x}";
+    HexMode i32, "i32", "The same, signed.", " {name}={value:#x}";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        for shift in 0..64 {
+            for number in [1u64 << shift, (1 << shift) - 1, !0 >> shift] {
+                for padding in 0..9 {
+                    let mut bytes = Vec::new();
+                    put(number, &mut bytes);
+                    put(-(number as i64 >> 1), &mut bytes);
+                    bytes.resize(bytes.len() + padding, 0xff);
+                    let mut rest = &bytes[..];
+                    assert_eq!(take::<u64>(&mut rest), Some(number));
+                    assert_eq!(take::<i64>(&mut rest), Some(-(number as i64 >> 1)));
+                    assert_eq!(rest.len(), padding);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_none() {
+        for bytes in [
+            &[][..],
+            &[0x80],
+            &[0xff; 9],
+            &[0xff; 12],
+            &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+        ] {
+            assert_eq!(take::<u64>(&mut &bytes[..]), None, "{bytes:?}");
+        }
+        let mut bytes = Vec::new();
+        put(1u64 << 32, &mut bytes);
+        assert_eq!(take::<u32>(&mut &bytes[..]), None);
+        assert_eq!(take::<u8>(&mut &[0x80, 2][..]), None);
+        assert_eq!(take::<i32>(&mut &bytes[..]), None);
+    }
+}

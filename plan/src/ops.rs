@@ -1,0 +1,196 @@
+//! The table of I/O operations: number in a file, name, fields and meaning of each, told once.
+//!
+//! From a row come the variant of [`Io`], how it is written and read, its line of text, which files and handles it names,
+//! and its row in `PLAN.md`. A number is never given to anything else.
+
+use crate::fields::{Bytes, Field, fields};
+use crate::{FileId, HandleId, NameId};
+use serde::Serialize;
+use std::fmt::{Display, Formatter, Result};
+
+/// The number of the first operation in this table; those below are the other kinds of steps.
+pub const FIRST: u8 = 16;
+
+/// What a row of the table says of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its number in a file.
+    pub number: u8,
+    /// The name of the variant of [`Io`].
+    pub variant: &'static str,
+    /// Its fields: name and type.
+    pub fields: &'static [(&'static str, &'static str)],
+    /// What it does.
+    pub what: &'static str,
+}
+
+macro_rules! operations {
+    ($($number:literal $variant:ident $name:literal $({ $($field:ident: $kind:ident),+ })? $what:literal;)+) => {
+        /// An I/O operation on a file by number, or on an open file by handle. Sizes and offsets are in bytes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+        #[allow(missing_docs)]
+        pub enum Io {
+            $(#[doc = $what] $variant $({ $($field: <fields::$kind as Field>::Value),+ })?,)+
+        }
+
+        /// Every row, by number.
+        pub const ROWS: &[Row] = &[$(Row {
+            number: $number,
+            variant: stringify!($variant),
+            fields: &[$($((stringify!($field), fields::$kind::TYPE)),+)?],
+            what: $what,
+        }),+];
+
+        impl Io {
+            /// The name of the call class in reports.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Io::$variant { .. } => $name,)+
+                }
+            }
+
+            /// Its number in a file.
+            pub const fn number(&self) -> u8 {
+                match self {
+                    $(Io::$variant { .. } => $number,)+
+                }
+            }
+
+            /// The files and handles an operation names.
+            pub fn operands(&self) -> ([Option<FileId>; 2], [Option<HandleId>; 2]) {
+                let mut named = Operands::default();
+                match *self {
+                    $(Io::$variant $({ $($field),+ })? => {
+                        $($(named.add(fields::$kind::file($field), fields::$kind::handle($field));)+)?
+                    })+
+                }
+                (named.files, named.handles)
+            }
+
+            /// The same operation, with each file by the number that `number` gives it.
+            pub(crate) fn with_files(&self, number: impl Fn(FileId) -> FileId) -> Io {
+                match *self {
+                    $(Io::$variant $({ $($field),+ })? => Io::$variant $({
+                        $($field: fields::$kind::with_file($field, &number)),+
+                    })?,)+
+                }
+            }
+
+            /// True when some operation has this number.
+            pub(crate) const fn is_number(number: u8) -> bool {
+                matches!(number, $($number)|+)
+            }
+
+            pub(crate) fn put(&self, out: &mut Vec<u8>) {
+                match *self {
+                    $(Io::$variant $({ $($field),+ })? => { $($(fields::$kind::put($field, out);)+)? })+
+                }
+            }
+
+            /// The operation with this number; `None` when there is none, or the bytes are not its fields.
+            pub(crate) fn take(number: u8, bytes: &mut Bytes<'_>) -> Option<Io> {
+                Some(match number {
+                    $($number => Io::$variant $({ $($field: fields::$kind::take(bytes)?),+ })?,)+
+                    _ => return None,
+                })
+            }
+        }
+
+        impl Display for Io {
+            fn fmt(&self, out: &mut Formatter<'_>) -> Result {
+                out.write_str(self.name())?;
+                match *self {
+                    $(Io::$variant $({ $($field),+ })? => {
+                        $($(fields::$kind::show(stringify!($field), $field, out)?;)+)?
+                    })+
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+operations! {
+    16 Open "open" { file: File, handle: Handle, flags: Octal, mode: OctalMode } "open(2); `handle` is what it becomes when it succeeds; flags as on Linux x86-64";
+    17 Close "close" { handle: Handle } "close(2)";
+    18 Dup "dup" { handle: Handle, new: Handle } "dup(2): `new` is the same open file";
+    19 Read "read" { handle: Handle, bytes: Number } "read(2), readv(2)";
+    20 Write "write" { handle: Handle, bytes: Number } "write(2), writev(2)";
+    21 ReadAt "pread" { handle: Handle, bytes: Number, offset: Number } "pread(2), preadv(2)";
+    22 WriteAt "pwrite" { handle: Handle, bytes: Number, offset: Number } "pwrite(2), pwritev(2)";
+    23 Seek "lseek" { handle: Handle, offset: Number } "lseek(2) to an absolute position";
+    24 Fsync "fsync" { handle: Handle } "fsync(2)";
+    25 Fdatasync "fdatasync" { handle: Handle } "fdatasync(2)";
+    26 SyncRange "sync_file_range" { handle: Handle, offset: Number, bytes: Number, flags: Hex } "sync_file_range(2)";
+    27 SyncFs "syncfs" "syncfs(2) on the storage root; sync(2) as well";
+    28 Truncate "truncate" { file: File, bytes: Number } "truncate(2)";
+    29 Ftruncate "ftruncate" { handle: Handle, bytes: Number } "ftruncate(2)";
+    30 Allocate "fallocate" { handle: Handle, mode: HexMode, offset: Number, bytes: Number } "fallocate(2), posix_fallocate(3)";
+    31 Stat "stat" { file: File, follow: Truth } "stat(2) and its kin; lstat(2) when `follow` is false";
+    32 Fstat "fstat" { handle: Handle } "fstat(2)";
+    33 Access "access" { file: File, mode: Octal } "access(2)";
+    34 Readlink "readlink" { file: File } "readlink(2)";
+    35 Unlink "unlink" { file: File } "unlink(2)";
+    36 Rename "rename" { from: File, to: File } "rename(2)";
+    37 Link "link" { from: File, to: File } "link(2)";
+    38 Symlink "symlink" { target: File, link: File } "symlink(2), both below the storage root";
+    39 Mkdir "mkdir" { file: File, mode: OctalMode } "mkdir(2)";
+    40 Rmdir "rmdir" { file: File } "rmdir(2)";
+    41 ReadDir "readdir" { handle: Handle, entries: Count } "read up to so many entries of an open directory";
+    42 Advise "posix_fadvise" { handle: Handle, offset: Number, bytes: Number, advice: Signed } "posix_fadvise(2); advice as on Linux";
+    43 Readahead "readahead" { handle: Handle, offset: Number, bytes: Number } "readahead(2)";
+    44 Inherit "inherited" { file: File, handle: Handle, flags: Octal, offset: Number } "no call: the process found the file open, at this position";
+    45 Chmod "chmod" { file: File, mode: OctalMode, follow: Truth } "chmod(2), fchmodat(2); of a symbolic link itself when `follow` is false";
+    46 Fchmod "fchmod" { handle: Handle, mode: OctalMode } "fchmod(2)";
+    47 Chown "chown" { file: File, follow: Truth } "chown(2), lchown(2), fchownat(2), to whoever replays";
+    48 Fchown "fchown" { handle: Handle } "fchown(2), to whoever replays";
+    49 Utimens "utimensat" { file: File, follow: Truth } "utimensat(2) and its kin, to the time of the replay";
+    50 Futimens "futimens" { handle: Handle } "futimens(3), to the time of the replay";
+    51 GetXattr "getxattr" { file: File, follow: Truth, name: Name, bytes: Number } "getxattr(2), lgetxattr(2), with room for so many bytes; 0 asks for the size";
+    52 FgetXattr "fgetxattr" { handle: Handle, name: Name, bytes: Number } "fgetxattr(2)";
+    53 SetXattr "setxattr" { file: File, follow: Truth, name: Name, bytes: Number, flags: Signed } "setxattr(2), lsetxattr(2), to a value of so many bytes";
+    54 FsetXattr "fsetxattr" { handle: Handle, name: Name, bytes: Number, flags: Signed } "fsetxattr(2)";
+    55 ListXattr "listxattr" { file: File, follow: Truth, bytes: Number } "listxattr(2), llistxattr(2), with room for so many bytes; 0 asks for the size";
+    56 FlistXattr "flistxattr" { handle: Handle, bytes: Number } "flistxattr(2)";
+    57 RemoveXattr "removexattr" { file: File, follow: Truth, name: Name } "removexattr(2), lremovexattr(2)";
+    58 FremoveXattr "fremovexattr" { handle: Handle, name: Name } "fremovexattr(2)";
+    59 Mknod "mknod" { file: File, mode: OctalMode } "mknod(2) of a regular file, FIFO or socket, by the type in `mode`; bind(2) of a path is this too";
+    60 Statfs "statfs" { file: File } "statfs(2)";
+    61 Fstatfs "fstatfs" { handle: Handle } "fstatfs(2)";
+    62 RenameWith "renameat2" { from: File, to: File, flags: Hex } "renameat2(2) with `RENAME_NOREPLACE` (1) or `RENAME_EXCHANGE` (2); no other flag is replayed";
+}
+
+#[derive(Default)]
+struct Operands {
+    files: [Option<FileId>; 2],
+    handles: [Option<HandleId>; 2],
+}
+
+impl Operands {
+    fn add(&mut self, file: Option<FileId>, handle: Option<HandleId>) {
+        for (list, one) in [(&mut self.files, file), (&mut self.handles, handle)] {
+            if let (Some(place), Some(one)) = (list.iter_mut().find(|place| place.is_none()), one) {
+                *place = Some(one);
+            }
+        }
+    }
+}
+
+impl Io {
+    /// The name of an extended attribute that an operation is about, and whether the operation changes it.
+    pub const fn attribute(&self) -> Option<(NameId, bool)> {
+        match *self {
+            Io::GetXattr { name, .. } | Io::FgetXattr { name, .. } => Some((name, false)),
+            Io::SetXattr { name, .. }
+            | Io::FsetXattr { name, .. }
+            | Io::RemoveXattr { name, .. }
+            | Io::FremoveXattr { name, .. } => Some((name, true)),
+            _ => None,
+        }
+    }
+
+    /// True for calls that the application made; false for what stands for the state that it found.
+    pub const fn is_call(&self) -> bool {
+        !matches!(self, Io::Inherit { .. })
+    }
+}
