@@ -2,7 +2,6 @@
 
 use crate::check;
 use crate::{EdgeId, FileId, Op, Plan, PlanError, PlanFile, Program, Step, Steps};
-use std::ops::Range;
 
 /// Some programs of a plan, with the files and edges that they name: a plan of its own, numbered anew, and what its
 /// numbers are in the whole. So who replays one rank of ten thousand holds one ten-thousandth of the plan.
@@ -10,8 +9,8 @@ use std::ops::Range;
 pub struct Excerpt {
     /// The programs, with files and edges numbered anew; without attributes, which are there before any program starts.
     pub plan: Plan,
-    /// The number of the first of its programs in the whole plan; the others follow it there.
-    pub first_program: usize,
+    /// The numbers of its programs in the whole plan.
+    pub programs: Vec<usize>,
     /// The numbers of its files in the whole plan; they rise.
     pub files: Vec<FileId>,
     /// The numbers of its edges in the whole plan; they rise.
@@ -24,9 +23,9 @@ impl PlanFile {
     ///
     /// # Errors
     /// [`PlanError`].
-    pub fn excerpt(&self, programs: Range<usize>) -> Result<Excerpt, PlanError> {
-        let first_program = programs.start;
-        let programs = programs.map(|program| self.program(program)).collect::<Result<Vec<_>, _>>()?;
+    pub fn excerpt(&self, programs: impl IntoIterator<Item = usize>) -> Result<Excerpt, PlanError> {
+        let numbers: Vec<usize> = programs.into_iter().collect();
+        let programs = numbers.iter().map(|&program| self.program(program)).collect::<Result<Vec<_>, _>>()?;
         let (files, edges) = named(&programs);
         let mut plan = Plan {
             about: self.about()?,
@@ -39,7 +38,7 @@ impl PlanFile {
         };
         plan.programs = programs.into_iter().map(|program| renumbered(program, &files, &edges)).collect();
         check::check_excerpt(&plan).map_err(|fault| self.wrong(fault))?;
-        Ok(Excerpt { plan, first_program, files, edges })
+        Ok(Excerpt { plan, programs: numbers, files, edges })
     }
 }
 

@@ -245,6 +245,14 @@ impl PlanFile {
         }
     }
 
+    /// One more than the highest rank that has programs.
+    ///
+    /// # Errors
+    /// [`PlanError::Damaged`].
+    pub fn ranks(&self) -> Result<u32, PlanError> {
+        Ok(self.index()?.iter().rev().nth(1).map_or(0, |&(rank, _)| rank + 1))
+    }
+
     /// The first program of each rank that has one, and of those that have none.
     fn index(&self) -> Result<Vec<(u32, u32)>, PlanError> {
         let bytes = self.bytes(Kind::Ranks);

@@ -23,6 +23,7 @@ mod idle;
 mod io;
 mod job;
 mod launch;
+mod loaded;
 mod measure;
 mod meter;
 mod process;
@@ -39,12 +40,16 @@ use against::Application;
 use anyhow::Context;
 use job::{Job, Machine};
 use launch::{Launcher, Local};
+use loaded::Loaded;
 use measure::Outcome;
 use progress::Progress;
 use report::Report;
+use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
-use storage::{Folder, Paths};
+use storage::Folder;
 use syn_plan::Plan;
 use sys::shared::SharedSlice;
 
@@ -119,30 +124,34 @@ fn started_by_mpi() -> Option<u32> {
 }
 
 fn stages(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<u8> {
-    let plan = agreed(launcher, Plan::load(&args.plan).map_err(Into::into))?;
-    launcher.agree(launcher.fits(&plan))?;
-    let against = if launcher.is_root() { Application::of(&args.against, &plan) } else { Ok(None) };
+    let plan = agreed(launcher, launcher.load(&args.plan))?;
+    launcher.agree(plan.is_the_roots(|fingerprint| launcher.share(fingerprint)))?;
+    let against = if launcher.is_root() { Application::of(&args.against, plan.whole()?) } else { Ok(None) };
     let against = agreed(launcher, against)?;
-    let paths = Paths::of(&plan);
+    let paths = plan.paths(|facts| launcher.share(facts));
+    launcher.prepare_edges(&plan);
     // Processes that share no memory cannot tell each other what they change.
     let told = launcher.shares_memory() || !paths.change();
     let generation = agreed(launcher, SharedSlice::<AtomicU64>::new(1))?;
     let generation = told.then_some(&generation[0]);
-    let needed = if launcher.is_root() { storage::needed_bytes(&plan) } else { 0 };
-    let machine = agreed(launcher, Machine::measure(launcher.programs_here(&plan)))?;
+    let needed = if launcher.is_root() { storage::needed_bytes(plan.whole()?) } else { 0 };
+    let machine = agreed(launcher, Machine::measure(launcher.programs_here(plan.mine())))?;
     let progress = Progress::new(args.repeat.get(), launcher.is_root());
     let mut replays = Vec::new();
     for number in 1..=args.repeat.get() {
         let keep = args.keep && number == args.repeat.get();
         let folder = folder(args, launcher, &plan, needed, keep, &progress)?;
         progress.replaying(number);
-        let job = Job::new(args, &plan, &paths, &folder.root, generation, machine);
+        let job = Job::new(args, plan.mine(), &paths, &folder.root, generation, machine);
         replays.push(agreed(launcher, launcher.replay(&job))?);
         launcher.agree(folder.remove())?;
     }
     progress.done();
-    let reported =
-        if launcher.is_root() { tell(args, launcher, &plan, machine, &replays, against) } else { Ok(0) };
+    let reported = if launcher.is_root() {
+        tell(args, launcher, plan.whole()?, machine, &replays, against)
+    } else {
+        Ok(0)
+    };
     Ok(launcher.share_code(agreed(launcher, reported)?))
 }
 
@@ -160,19 +169,21 @@ fn agreed<T>(launcher: &dyn Launcher, stage: anyhow::Result<T>) -> anyhow::Resul
 fn folder(
     args: &Args,
     launcher: &dyn Launcher,
-    plan: &Plan,
+    plan: &Loaded,
     needed: u64,
     keep: bool,
     progress: &Progress,
 ) -> anyhow::Result<Folder> {
     let made = launcher.is_root().then(|| -> anyhow::Result<Folder> {
         let folder = Folder::create(&args.storage, needed, keep)?;
+        let plan = plan.whole()?;
         let bar = progress.preparing(plan);
         storage::prepare(plan, &folder.root, args.cold, &bar, &|| launcher.interrupted())?;
         Ok(folder)
     });
     let made = agreed(launcher, made.transpose())?;
-    let path = launcher.share_folder(made.as_ref().map(|folder| folder.path.clone()));
+    let path = made.as_ref().map(|folder| folder.path.as_os_str().as_bytes().to_vec());
+    let path = PathBuf::from(OsString::from_vec(launcher.share(path)));
     agreed(launcher, made.map_or_else(|| Folder::open(&path), Ok))
 }
 

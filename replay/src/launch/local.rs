@@ -4,6 +4,7 @@ use super::threads::run_programs;
 use super::{Launcher, by_process};
 use crate::clock::now_ns;
 use crate::job::Job;
+use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use crate::sys::child::{exit_now, fork, require_one_thread};
 use crate::sys::shared::SharedSlice;
@@ -18,7 +19,7 @@ use rustix::thread::futex::{self, Flags};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 use syn_plan::{Plan, Program};
@@ -64,15 +65,17 @@ impl Launcher for Local {
     fn programs_here(&self, plan: &Plan) -> usize {
         plan.programs.len()
     }
-    fn fits(&self, _plan: &Plan) -> anyhow::Result<()> {
-        Ok(())
+    fn load(&self, path: &Path) -> anyhow::Result<Loaded> {
+        Ok(Loaded::All(Plan::load(path)?))
     }
     fn agree(&self, stage: anyhow::Result<()>) -> anyhow::Result<()> {
         stage
     }
-    fn share_folder(&self, folder: Option<PathBuf>) -> PathBuf {
-        folder.unwrap_or_default()
+    fn share(&self, bytes: Option<Vec<u8>>) -> Vec<u8> {
+        bytes.unwrap_or_default()
     }
+    /// Every process sees all counters.
+    fn prepare_edges(&self, _loaded: &Loaded) {}
     fn share_code(&self, code: u8) -> u8 {
         code
     }
@@ -83,7 +86,7 @@ impl Launcher for Local {
     fn replay(&self, job: &Job<'_>) -> anyhow::Result<Vec<Outcome>> {
         let stage = Stage::new(job)?;
         let mut children = Children { running: BTreeMap::new() };
-        for (process, programs) in &by_process(job.plan, 0..job.plan.programs.len()) {
+        for (process, programs) in &by_process(job.plan) {
             let results = File::from(memfd_create("syn-replay results", MemfdFlags::CLOEXEC)?);
             let pid = fork(|| stage.play(job, programs, &results))
                 .with_context(|| format!("cannot start process {process} of the plan"))?;

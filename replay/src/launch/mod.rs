@@ -10,9 +10,10 @@ pub use local::Local;
 pub use ranks::Ranks;
 
 use crate::job::Job;
+use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 use syn_plan::Plan;
 
 /// The processes that replay together. All of them go through the same stages; one of them is the root.
@@ -25,18 +26,20 @@ pub trait Launcher {
     fn shares_memory(&self) -> bool;
     /// The programs that run on this process's machine, at least: as many are measured at once.
     fn programs_here(&self, plan: &Plan) -> usize;
-    /// Whether this launcher fits the plan.
+    /// Reads the plan: all of it in the root, elsewhere what this process replays.
     ///
     /// # Errors
-    /// [`crate::WrongUsage`] when it does not.
-    fn fits(&self, plan: &Plan) -> anyhow::Result<()>;
+    /// When the plan cannot be read or replayed; [`crate::WrongUsage`] when this launcher does not fit it.
+    fn load(&self, path: &Path) -> anyhow::Result<Loaded>;
     /// Ends a stage: `Ok` when it went well in every process.
     ///
     /// # Errors
     /// The process's own error, or [`crate::FailedElsewhere`].
     fn agree(&self, stage: anyhow::Result<()>) -> anyhow::Result<()>;
-    /// Tells everyone the folder that the leader has made.
-    fn share_folder(&self, folder: Option<PathBuf>) -> PathBuf;
+    /// Tells everyone what the root has.
+    fn share(&self, bytes: Option<Vec<u8>>) -> Vec<u8>;
+    /// What of the edges only who has read the whole plan knows.
+    fn prepare_edges(&self, loaded: &Loaded);
     /// Tells everyone the leader's exit code.
     fn share_code(&self, code: u8) -> u8;
     /// True when someone asked for the end.
@@ -49,10 +52,10 @@ pub trait Launcher {
 }
 
 /// Programs by the process of the plan that they belong to.
-fn by_process(plan: &Plan, programs: impl Iterator<Item = usize>) -> BTreeMap<u32, Vec<usize>> {
+fn by_process(plan: &Plan) -> BTreeMap<u32, Vec<usize>> {
     let mut processes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for index in programs {
-        processes.entry(plan.programs[index].thread.process).or_default().push(index);
+    for (index, program) in plan.programs.iter().enumerate() {
+        processes.entry(program.thread.process).or_default().push(index);
     }
     processes
 }

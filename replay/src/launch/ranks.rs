@@ -5,25 +5,27 @@ use super::{Launcher, by_process};
 use crate::args::Mode;
 use crate::clock::now_ns;
 use crate::job::Job;
+use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use crate::sys::child::exit_now;
-use crate::transport::messages::{Messages, Shared, pause};
+use crate::transport::messages::{Messages, RankEdges, Shared, listeners, pause};
 use crate::{FailedElsewhere, WrongUsage, exit_code};
 use anyhow::{Context, bail};
 use mpi::Threading;
 use mpi::collective::SystemOperation;
 use mpi::environment::Universe;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
-use syn_plan::Plan;
+use syn_plan::{Plan, PlanFile, Program};
 
 /// The rank that prepares and reports.
 const LEADER: i32 = 0;
 /// The tag of messages that carry outcomes.
 const OUTCOMES: mpi::Tag = 2;
+/// The tag of those that say who waits for a rank's signals.
+const LISTENERS: mpi::Tag = 3;
 
 /// One rank of the job. MPI is finalised when it is dropped.
 pub struct Ranks {
@@ -31,6 +33,7 @@ pub struct Ranks {
     rank: u32,
     size: u32,
     threading: Threading,
+    edges: OnceLock<RankEdges>,
     _universe: Universe,
 }
 
@@ -44,11 +47,14 @@ impl Ranks {
             .context("MPI was initialised before the replay")?;
         let world = universe.world();
         let (rank, size) = (world.rank() as u32, world.size() as u32);
-        Ok(Ranks { world: Shared::new(world), rank, size, threading, _universe: universe })
-    }
-
-    fn mine<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = usize> + 'a {
-        (0..plan.programs.len()).filter(|&index| rank_of(plan, index) == self.rank)
+        Ok(Ranks {
+            world: Shared::new(world),
+            rank,
+            size,
+            threading,
+            edges: OnceLock::new(),
+            _universe: universe,
+        })
     }
 
     /// Ends the whole job, after saying why.
@@ -92,14 +98,8 @@ impl Ranks {
 }
 
 /// The rank that runs a program. Processes without a rank, such as launchers, go to the leader.
-fn rank_of(plan: &Plan, program: usize) -> u32 {
-    plan.programs[program].thread.rank.unwrap_or(LEADER as u32)
-}
-
-fn recorded_ranks(plan: &Plan) -> u32 {
-    let used =
-        plan.programs.iter().filter_map(|program| program.thread.rank).max().map_or(0, |rank| rank + 1);
-    plan.about.ranks.max(used)
+fn rank_of(program: &Program) -> u32 {
+    program.thread.rank.unwrap_or(LEADER as u32)
 }
 
 impl Launcher for Ranks {
@@ -113,15 +113,16 @@ impl Launcher for Ranks {
         self.size == 1
     }
     fn programs_here(&self, plan: &Plan) -> usize {
-        self.mine(plan).count()
+        plan.programs.len()
     }
     /// Never: the launcher ends all ranks at once, and what they leave on the storage is removed by hand.
     fn interrupted(&self) -> bool {
         false
     }
 
-    fn fits(&self, plan: &Plan) -> anyhow::Result<()> {
-        let recorded = recorded_ranks(plan);
+    fn load(&self, path: &Path) -> anyhow::Result<Loaded> {
+        let file = PlanFile::open(path)?;
+        let recorded = file.ranks()?.max(file.about()?.ranks);
         if recorded == 0 && self.size > 1 {
             bail!(WrongUsage("the plan is of an application without MPI; replay it without mpirun".into()));
         }
@@ -131,10 +132,15 @@ impl Launcher for Ranks {
                 "the plan is for {recorded} ranks, but there are {size}; start it with `mpirun -np {recorded}`"
             )));
         }
-        if self.programs_here(plan) > 1 && self.threading < Threading::Serialized {
+        let mut programs: Vec<usize> = file.programs_of(Some(self.rank))?.collect();
+        if self.is_root() {
+            programs.extend(file.programs_of(None)?);
+        }
+        if programs.len() > 1 && self.threading < Threading::Serialized {
             bail!("rank {} has several threads to replay, but this MPI allows only one", self.rank);
         }
-        Ok(())
+        let whole = self.is_root().then(|| Plan::load(path)).transpose()?;
+        Ok(Loaded::Part { part: file.excerpt(programs)?, whole, fingerprint: file.fingerprint() })
     }
 
     fn agree(&self, stage: anyhow::Result<()>) -> anyhow::Result<()> {
@@ -157,15 +163,32 @@ impl Launcher for Ranks {
         Err(FailedElsewhere(first as u8).into())
     }
 
-    fn share_folder(&self, folder: Option<PathBuf>) -> PathBuf {
+    fn share(&self, bytes: Option<Vec<u8>>) -> Vec<u8> {
         let world = self.world.lock();
         let leader = world.process_at_rank(LEADER);
-        let mut path = folder.unwrap_or_default().as_os_str().as_bytes().to_vec();
-        let mut length = path.len() as u64;
+        let mut bytes = bytes.unwrap_or_default();
+        let mut length = bytes.len() as u64;
         leader.broadcast_into(&mut length);
-        path.resize(length as usize, 0);
-        leader.broadcast_into(&mut path[..]);
-        PathBuf::from(OsString::from_vec(path))
+        bytes.resize(length as usize, 0);
+        leader.broadcast_into(&mut bytes[..]);
+        bytes
+    }
+
+    fn prepare_edges(&self, loaded: &Loaded) {
+        let Loaded::Part { part, whole, .. } = loaded else { return };
+        let world = self.world.lock();
+        let listeners = if let Some(plan) = whole {
+            let mut of_ranks = listeners(plan, self.size, &rank_of);
+            for (rank, listeners) in of_ranks.iter().enumerate().skip(1) {
+                world.process_at_rank(rank as mpi::Rank).send_with_tag(&listeners[..], LISTENERS);
+            }
+            std::mem::take(&mut of_ranks[LEADER as usize])
+        } else {
+            world.process_at_rank(LEADER).receive_vec_with_tag::<u32>(LISTENERS).0
+        };
+        let edges = RankEdges { numbers: part.edges.clone(), programs: part.programs.clone(), listeners };
+        // Once, before the first replay.
+        let _ = self.edges.set(edges);
     }
 
     fn share_code(&self, code: u8) -> u8 {
@@ -176,23 +199,23 @@ impl Launcher for Ranks {
 
     fn replay(&self, job: &Job<'_>) -> anyhow::Result<Vec<Outcome>> {
         let plan = job.plan;
-        let mine: Vec<usize> = self.mine(plan).collect();
-        let processes: Vec<Vec<usize>> = by_process(plan, mine.iter().copied()).into_values().collect();
-        let rank_of = |index| rank_of(plan, index);
-        let edges = Messages::new(plan, job.polls, &self.world, self.rank, &rank_of);
+        let of_rank = self.edges.get().context("nobody has said who waits for whom")?;
+        let processes: Vec<Vec<usize>> = by_process(plan).into_values().collect();
+        let edges = Messages::new(plan, of_rank, job.polls, &self.world, self.rank);
         let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();
         let start = || {
             self.world.lock().barrier();
             now_ns()
         };
-        if mine.is_empty() {
+        if plan.programs.is_empty() {
             start();
         }
         let died = |why: &str| self.abort(why);
-        let outcomes = run_programs(job, &processes, &edges, &|index| &places[index], &start, &died);
+        let mut outcomes = run_programs(job, &processes, &edges, &|index| &places[index], &start, &died);
         if job.mode == Mode::Closed {
-            edges.finish(plan, &rank_of);
+            edges.finish(plan);
         }
+        outcomes.iter_mut().for_each(|outcome| outcome.program = of_rank.programs[outcome.program]);
         self.wait_for_all();
         self.gather(outcomes)
     }

@@ -10,6 +10,12 @@ const EXCHANGE: u32 = 2;
 /// The owner's right to look up names in a folder.
 const SEARCH: u32 = 0o100;
 
+/// Bits of what [`Paths::facts`] says of all files, and of one.
+const ALIASED: u8 = 1;
+const CHANGES: u8 = 2;
+const LEADS: u8 = 1;
+const LINK: u8 = 2;
+
 /// All paths of a plan, by [`FileId`].
 #[derive(Debug, Default)]
 pub struct Paths {
@@ -49,13 +55,10 @@ impl Paths {
         let aliased = links.iter().any(|link| folders.contains(link.to_bytes()))
             || moves.iter().any(|&(from, _)| with_links.contains(paths[from as usize].whole.to_bytes()));
         let mut numbers: HashMap<&CStr, u32> = HashMap::new();
-        let facts = paths.iter().map(|path| {
-            let next = numbers.len() as u32;
-            Facts {
-                parent: *numbers.entry(&path.parent).or_insert(next),
-                leads: folders.contains(path.whole.to_bytes()),
-                link: links.contains(path.whole.as_c_str()),
-            }
+        let facts = paths.iter().map(|path| Facts {
+            parent: number_of(&mut numbers, &path.parent),
+            leads: folders.contains(path.whole.to_bytes()),
+            link: links.contains(path.whole.as_c_str()),
         });
         let facts = facts.collect();
         let mut found = Paths { facts, paths, aliased, changes: false };
@@ -65,6 +68,29 @@ impl Paths {
             call => found.changed_by(&call, |_| None),
         });
         found
+    }
+
+    /// Those of a part of a plan, whose files have the numbers `numbers` in the whole: what others do to their names is in the
+    /// whole's [`Paths::facts`].
+    pub fn of_part(plan: &Plan, numbers: &[FileId], facts: &[u8]) -> Paths {
+        let paths: Vec<BelowRoot> = plan.files.iter().map(|file| BelowRoot::new(&file.path)).collect();
+        let (&all, of_files) = facts.split_first().unwrap_or((&0, &[]));
+        let mut parents = HashMap::new();
+        let facts = paths.iter().zip(numbers).map(|(path, &number)| {
+            let fact = of_files.get(number as usize).copied().unwrap_or(0);
+            let parent = number_of(&mut parents, &path.parent);
+            Facts { parent, leads: fact & LEADS != 0, link: fact & LINK != 0 }
+        });
+        let facts = facts.collect();
+        Paths { facts, paths, aliased: all & ALIASED != 0, changes: all & CHANGES != 0 }
+    }
+
+    /// What the whole plan does to names, in a byte for all and one for each file.
+    pub fn facts(&self) -> Vec<u8> {
+        let bit = |holds: bool, bit: u8| if holds { bit } else { 0 };
+        let all = bit(self.aliased, ALIASED) | bit(self.changes, CHANGES);
+        let of_files = self.facts.iter().map(|facts| bit(facts.leads, LEADS) | bit(facts.link, LINK));
+        std::iter::once(all).chain(of_files).collect()
     }
 
     /// The path of a file.
@@ -100,6 +126,12 @@ impl Paths {
             _ => false,
         }
     }
+}
+
+/// The number of a folder; a new one has the next.
+fn number_of<'a>(numbers: &mut HashMap<&'a CStr, u32>, folder: &'a CStr) -> u32 {
+    let next = numbers.len() as u32;
+    *numbers.entry(folder).or_insert(next)
 }
 
 /// Which file takes whose name, if `call` does such a thing.

@@ -10,10 +10,9 @@ use crate::clock;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use rustix::thread::sched_yield;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use syn_plan::{EdgeId, Op, Plan};
+use syn_plan::{Counted, Edge, EdgeId, Op, Plan, Program};
 
 /// The tag of messages that carry an edge.
 const EDGE: mpi::Tag = 1;
@@ -43,54 +42,90 @@ impl Shared {
     }
 }
 
-/// One counter per edge, and the ranks that want to know of its signals.
+/// What a rank must know of the whole plan, in whose numbers everything here is.
+#[derive(Debug, Default)]
+pub struct RankEdges {
+    /// The edges of the rank's programs; they rise.
+    pub numbers: Vec<EdgeId>,
+    /// Its programs.
+    pub programs: Vec<usize>,
+    /// For each edge that it signals: the edge, how many ranks wait on it, and which; see [`listeners`].
+    pub listeners: Vec<u32>,
+}
+
+/// For each rank the edges that its programs signal, each followed by the number of ranks that wait on it, and those.
+/// `rank_of` gives the rank that runs a program.
+pub fn listeners(plan: &Plan, ranks: u32, rank_of: &dyn Fn(&Program) -> u32) -> Vec<Vec<u32>> {
+    let (mut waits, mut signals): (Vec<(EdgeId, u32)>, Vec<(EdgeId, u32)>) = (Vec::new(), Vec::new());
+    for program in &plan.programs {
+        for step in program.steps.iter() {
+            match step.op {
+                Op::Wait { edge, .. } => waits.push((edge, rank_of(program))),
+                Op::Signal { edge } => signals.push((edge, rank_of(program))),
+                _ => {}
+            }
+        }
+    }
+    for pairs in [&mut waits, &mut signals] {
+        pairs.sort_unstable();
+        pairs.dedup();
+    }
+    let mut of_ranks = vec![Vec::new(); ranks as usize];
+    let mut rest = &waits[..];
+    for of_edge in signals.chunk_by(|one, next| one.0 == next.0) {
+        let edge = of_edge[0].0;
+        rest = &rest[rest.partition_point(|&(other, _)| other < edge)..];
+        let waiting = &rest[..rest.partition_point(|&(other, _)| other == edge)];
+        for &(_, rank) in of_edge {
+            let Some(list) = of_ranks.get_mut(rank as usize) else { continue };
+            list.extend([edge, waiting.len() as u32]);
+            list.extend(waiting.iter().map(|&(_, rank)| rank));
+        }
+    }
+    of_ranks
+}
+
+/// One counter for each edge of a rank, and the ranks that want to know of its signals.
 pub struct Messages<'a> {
     communicator: &'a Shared,
     rank: u32,
+    /// The edges' numbers in the whole plan, which is how ranks speak of them.
+    numbers: &'a [EdgeId],
     counts: Vec<AtomicU32>,
     polled: Vec<bool>,
-    /// Ranks that wait on an edge, edge after edge.
-    listeners: Vec<u32>,
-    /// Where each edge's listeners begin; one more at the end.
-    starts: Vec<usize>,
+    /// By edge: the ranks that wait on it, if this one signals it.
+    listeners: Vec<&'a [u32]>,
     received: AtomicU64,
 }
 
 impl<'a> Messages<'a> {
-    /// For the edges of `plan` as rank `rank` sees them. `rank_of` gives the rank that runs a program.
+    /// For the edges of `plan`, the part that rank `rank` replays.
     pub fn new(
         plan: &Plan,
+        edges: &'a RankEdges,
         polls: bool,
         communicator: &'a Shared,
         rank: u32,
-        rank_of: &dyn Fn(usize) -> u32,
     ) -> Messages<'a> {
-        let mut pairs: Vec<(EdgeId, u32)> = Vec::new();
-        for (index, program) in plan.programs.iter().enumerate() {
-            pairs.extend(program.steps.iter().filter_map(|step| match step.op {
-                Op::Wait { edge, .. } => Some((edge, rank_of(index))),
-                _ => None,
-            }));
+        let numbers = &edges.numbers[..];
+        let mut listeners = vec![&[][..]; plan.edges.len()];
+        let mut rest = &edges.listeners[..];
+        while let Some((&[edge, count], behind)) = rest.split_first_chunk() {
+            let ranks = behind.split_at(count as usize);
+            if let Ok(mine) = numbers.binary_search(&edge) {
+                listeners[mine] = ranks.0;
+            }
+            rest = ranks.1;
         }
-        pairs.sort_unstable();
-        pairs.dedup();
-        let starts =
-            (0..=plan.edges.len()).map(|edge| pairs.partition_point(|&(other, _)| (other as usize) < edge));
         Messages {
             communicator,
             rank,
+            numbers,
             counts: plan.edges.iter().map(|_| AtomicU32::new(0)).collect(),
             polled: plan.edges.iter().map(|edge| polls && is_message(edge.rule)).collect(),
-            starts: starts.collect(),
-            listeners: pairs.into_iter().map(|(_, rank)| rank).collect(),
+            listeners,
             received: AtomicU64::new(0),
         }
-    }
-
-    fn listeners(&self, edge: EdgeId) -> &[u32] {
-        let edge = edge as usize;
-        let range: Range<usize> = self.starts[edge]..self.starts[edge + 1];
-        &self.listeners[range]
     }
 
     /// Takes in what has come, unless another thread is just doing so.
@@ -98,27 +133,30 @@ impl<'a> Messages<'a> {
         let Ok(communicator) = self.communicator.0.try_lock() else { return };
         while let Some((message, _)) = communicator.any_process().immediate_matched_probe_with_tag(EDGE) {
             let (edge, _) = message.matched_receive::<u32>();
-            self.counts[edge as usize].fetch_add(1, Ordering::Release);
+            // Nobody sends what this rank does not wait for.
+            if let Ok(mine) = self.numbers.binary_search(&edge) {
+                self.counts[mine].fetch_add(1, Ordering::Release);
+            }
             self.received.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Takes in the messages that no wait of this rank needed, so that none is left for the next replay.
-    pub fn finish(&self, plan: &Plan, rank_of: &dyn Fn(usize) -> u32) {
-        let mut expected = 0;
-        for (index, program) in plan.programs.iter().enumerate() {
-            let from_elsewhere = rank_of(index) != self.rank;
-            expected += program
-                .steps
-                .iter()
-                .filter(|step| match step.op {
-                    Op::Signal { edge } => {
-                        from_elsewhere && self.listeners(edge).binary_search(&self.rank).is_ok()
-                    }
-                    _ => false,
-                })
-                .count() as u64;
+    pub fn finish(&self, plan: &Plan) {
+        // All signals of the edges that this rank waits on, less its own.
+        let (mut waits, mut own) = (vec![false; plan.edges.len()], vec![0u64; plan.edges.len()]);
+        for Counted { step, times, .. } in plan.programs.iter().flat_map(|program| program.steps.counted()) {
+            match step.op {
+                Op::Wait { edge, .. } => waits[edge as usize] = true,
+                Op::Signal { edge } => own[edge as usize] += times,
+                _ => {}
+            }
         }
+        let of_edge = |((edge, waits), own): ((&Edge, bool), u64)| match waits {
+            true => u64::from(edge.signals).saturating_sub(own),
+            false => 0,
+        };
+        let expected: u64 = plan.edges.iter().zip(waits).zip(own).map(of_edge).sum();
         while self.received.load(Ordering::Relaxed) < expected {
             self.receive();
             pause();
@@ -133,11 +171,12 @@ pub fn pause() {
 
 impl Transport for Messages<'_> {
     fn signal(&self, edge: EdgeId) {
-        for &rank in self.listeners(edge) {
+        let number = self.numbers[edge as usize];
+        for &rank in self.listeners[edge as usize] {
             if rank == self.rank {
                 self.counts[edge as usize].fetch_add(1, Ordering::Release);
             } else {
-                self.communicator.lock().process_at_rank(rank as mpi::Rank).send_with_tag(&edge, EDGE);
+                self.communicator.lock().process_at_rank(rank as mpi::Rank).send_with_tag(&number, EDGE);
             }
         }
     }

@@ -34,7 +34,6 @@ fn draft() -> Draft {
     let (ranks, phases) = (4, 30);
     let mut draft = Draft::new();
     let ended = draft.edge(ranks as u32);
-    draft.program(100, None, &[wait(ended, ranks as u32)]);
     let unheard = draft.edge(2);
     let mut programs = vec![Vec::new(); ranks];
     for phase in 0..phases {
@@ -56,6 +55,7 @@ fn draft() -> Draft {
     let helper = draft.edge(1);
     draft.program(3, Some(3), &[Op::Compute { cpu_ns: 10_000, idle_ns: 0 }, signal(helper)]);
     draft.program(3, Some(3), &[wait(helper, 1)]);
+    draft.program(100, None, &[wait(ended, ranks as u32)]);
     draft
 }
 
