@@ -6,8 +6,9 @@
 //! Every third argument of these is an int or a pointer; as a machine word it goes on untouched.
 
 use super::{by_number, hooks};
-use crate::real::{Inner, Real, usize_fn};
-use crate::span;
+use crate::core::real::{Inner, Real, usize_fn};
+use crate::core::sys;
+use crate::recording::span;
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 use libc::off_t;
 use syn_trace::calls::Call;
@@ -101,7 +102,7 @@ impl Lock {
 /// # Safety
 /// If the command takes a structure and the kernel has read it, `argument` points to that.
 unsafe fn lock_of(command: c_int, argument: usize, result: c_int) -> Lock {
-    let was_read = result != -1 || AFTER_THE_LOCK.contains(&crate::sys::errno());
+    let was_read = result != -1 || AFTER_THE_LOCK.contains(&sys::errno());
     if fcntl_argument(command) != FcntlArgument::Lock || !was_read {
         return Lock { fields: [0; 4], known: false };
     }
