@@ -56,9 +56,9 @@ pub struct Patch {
     /// Its entry.
     pub address: usize,
     /// What that is to jump to.
-    hook: usize,
-    /// Where the function goes on; `None` where its entry cannot be moved.
-    pub trampoline: Option<usize>,
+    pub hook: usize,
+    /// Where the function goes on; 0 where its entry cannot be moved.
+    trampoline: usize,
     /// What its entry is to be overwritten with.
     jump: [u8; JUMP_BYTES],
 }
@@ -66,7 +66,12 @@ pub struct Patch {
 impl Patch {
     /// The entry at `address` is to jump to `hook`.
     pub const fn new(address: usize, hook: usize) -> Patch {
-        Patch { address, hook, trampoline: None, jump: [NEAR_JUMP, 0, 0, 0, 0] }
+        Patch { address, hook, trampoline: 0, jump: [NEAR_JUMP, 0, 0, 0, 0] }
+    }
+
+    /// Where the function goes on; `None` where its entry cannot be moved.
+    pub fn trampoline(&self) -> Option<usize> {
+        (self.trampoline != 0).then_some(self.trampoline)
     }
 }
 
@@ -89,7 +94,7 @@ pub fn place(patches: &mut [Patch], enough: impl FnOnce(&[Patch]) -> bool) -> Re
     let lowest = patches.iter().map(|patch| patch.address).min().ok_or(Refused::NoRoom)?;
     let area = Area::near(lowest, patches.len()).ok_or(Refused::NoRoom)?;
     for (index, patch) in patches.iter_mut().enumerate() {
-        patch.trampoline = area.fill(index, patch);
+        patch.trampoline = area.fill(index, patch).unwrap_or(0);
     }
     if !enough(patches) {
         return Err(Refused::Immovable);
@@ -240,7 +245,7 @@ fn jumps_into(bytes: &[u8], taken: usize) -> bool {
 /// executable: in between nothing of libc may be called, not even its `memcpy`, and so system calls are made directly
 /// and bytes are stored one by one.
 fn write_jumps(patches: &[Patch]) -> bool {
-    let moved = || patches.iter().filter(|patch| patch.trampoline.is_some());
+    let moved = || patches.iter().filter(|patch| patch.trampoline != 0);
     let first = moved().map(|patch| patch.address).min().unwrap_or(0) & !(PAGE - 1);
     let end = moved().map(|patch| patch.address + JUMP_BYTES).max().unwrap_or(0).next_multiple_of(PAGE);
     // SAFETY: the pages hold libc's text; the process has one thread, which executes this function meanwhile.

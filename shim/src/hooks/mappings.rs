@@ -39,17 +39,17 @@ macro_rules! send {
         const _: () = {
             type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
             unsafe extern "C-unwind" fn hook($($arg: $ty),*) -> $ret {
-                let Some(address) = INNER.real.address() else { return super::missing() };
+                let Some(address) = INNER.address() else { return super::missing() };
                 // SAFETY: the trampoline does what the function of this name does.
                 unsafe { $body(core::mem::transmute::<usize, Function>(address), syn_trace::record::INNER, $($arg),*) }
             }
             #[used]
             #[unsafe(link_section = "syn_inners")]
-            static INNER: crate::core::real::Inner = crate::core::real::Inner {
-                real: crate::core::real::Real::new($name),
+            static INNER: crate::core::real::Inner = crate::core::real::Inner::new(
+                $name,
                 // SAFETY: only the address is used, as the target of a jump from the function with this type.
-                hook: unsafe { core::mem::transmute::<Function, crate::core::real::usize_fn>(hook) },
-            };
+                unsafe { core::mem::transmute::<Function, crate::core::real::usize_fn>(hook) },
+            );
         };
     };
     ($( $body:ident: $($name:ident)|+ $(+ $inner:literal)? ($($sig:tt)*) -> $ret:ty; )*) => { $(

@@ -61,8 +61,8 @@ macro_rules! real {
             };
         #[used]
         #[unsafe(link_section = "syn_reals")]
-        static REAL: $crate::core::real::Real = $crate::core::real::Real::new(NAME);
-        &REAL
+        static PLACE: $crate::core::real::Place = $crate::core::real::Place::new();
+        $crate::core::real::Real::new(&PLACE, NAME)
     }};
 }
 pub(crate) use real;
@@ -107,7 +107,7 @@ macro_rules! hooks {
                 };
             type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
             unsafe extern "C-unwind" fn hook($($arg: $ty),*) -> $ret {
-                let Some(address) = INNER.real.address() else {
+                let Some(address) = INNER.address() else {
                     return $crate::hooks::missing();
                 };
                 // SAFETY: the trampoline does what the function of this name does.
@@ -116,11 +116,11 @@ macro_rules! hooks {
             }
             #[used]
             #[unsafe(link_section = "syn_inners")]
-            static INNER: $crate::core::real::Inner = $crate::core::real::Inner {
-                real: $crate::core::real::Real::new(NAME),
+            static INNER: $crate::core::real::Inner = $crate::core::real::Inner::new(
+                NAME,
                 // SAFETY: only the address is used, as the target of a jump from the function with this type.
-                hook: unsafe { core::mem::transmute::<Function, $crate::core::real::usize_fn>(hook) },
-            };
+                unsafe { core::mem::transmute::<Function, $crate::core::real::usize_fn>(hook) },
+            );
         };
     };
     (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) [$($before:ident = $value:expr)?] ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*] [$($list:expr $(, then $after:expr)?)?]) => {{

@@ -125,7 +125,7 @@ pub unsafe extern "C-unwind" fn abort() -> ! {
 /// The entry of libc's own `abort`, which failed assertions and a damaged heap end in.
 unsafe extern "C-unwind" fn inner_abort() {
     note_abort(record::INNER);
-    if let Some(address) = INNER_ABORT.real.address() {
+    if let Some(address) = INNER_ABORT.address() {
         // SAFETY: the trampoline does what `abort` does.
         unsafe { core::mem::transmute::<usize, unsafe extern "C-unwind" fn()>(address)() };
     }
@@ -133,8 +133,7 @@ unsafe extern "C-unwind" fn inner_abort() {
 
 #[used]
 #[unsafe(link_section = "syn_inners")]
-static INNER_ABORT: crate::core::real::Inner =
-    crate::core::real::Inner { real: crate::core::real::Real::new(c"abort"), hook: inner_abort };
+static INNER_ABORT: crate::core::real::Inner = crate::core::real::Inner::new(c"abort", inner_abort);
 
 /// The signals 1 to 64 of a set that the kernel has read.
 ///

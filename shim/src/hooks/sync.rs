@@ -51,7 +51,7 @@ macro_rules! only_if {
             type Function = unsafe extern "C-unwind" fn($first_ty $(, $ty)*) -> $ret;
             #[cold]
             #[inline(never)]
-            unsafe extern "C-unwind" fn recorded($first: $first_ty $(, $arg: $ty)*, real: &Real) -> $ret {
+            unsafe fn recorded($first: $first_ty $(, $arg: $ty)*, real: Real) -> $ret {
                 let Some(address) = real.address() else { return super::missing() };
                 lock_words::look_up_release();
                 // SAFETY: the function behind this name has this type; the lock's words are read as it will read them.

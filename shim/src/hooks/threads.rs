@@ -292,7 +292,7 @@ unsafe extern "C-unwind" fn inner_create(
     routine: Routine,
     argument: *mut c_void,
 ) -> ErrorNumber {
-    let Some(address) = INNER_CREATE.real.address() else { return ErrorNumber::MISSING };
+    let Some(address) = INNER_CREATE.address() else { return ErrorNumber::MISSING };
     // SAFETY: as in `pthread_create`; the trampoline does what the function of this name does.
     unsafe {
         let real = core::mem::transmute::<usize, Create>(address);
@@ -304,11 +304,11 @@ unsafe extern "C-unwind" fn inner_create(
 
 #[used]
 #[unsafe(link_section = "syn_inners")]
-static INNER_CREATE: crate::core::real::Inner = crate::core::real::Inner {
-    real: crate::core::real::Real::new(c"pthread_create"),
+static INNER_CREATE: crate::core::real::Inner = crate::core::real::Inner::new(
+    c"pthread_create",
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
-    hook: unsafe { core::mem::transmute::<Create, crate::core::real::usize_fn>(inner_create) },
-};
+    unsafe { core::mem::transmute::<Create, crate::core::real::usize_fn>(inner_create) },
+);
 
 /// C11's routines return an `int`, which libc takes from the same register as a pointer.
 #[cfg_attr(not(test), unsafe(no_mangle))]

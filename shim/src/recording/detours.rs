@@ -33,20 +33,17 @@ pub fn install() -> Result<(), &'static [u8]> {
     if !has_one_thread() {
         return unseen!("the process had several threads, or no /proc, when it was entered");
     }
-    let mut found = Found::of_libc();
+    let mut found = Found::new();
+    found.look();
     if found.count == 0 {
         return unseen!("the process's libc is not one that is known here");
     }
-    let (inners, patches) = found.all();
     // stdio writes, reads and opens through these: without all of them the trace would claim more than it saw.
     let essential = [c"write", c"read", c"open64", c"lseek64"];
     let enough = |patches: &[Patch]| {
-        let is_moved = |name| {
-            let mut both = inners.iter().zip(patches);
-            both.any(|(inner, patch)| inner.real.name() == name && patch.trampoline.is_some())
-        };
-        essential.into_iter().all(is_moved)
+        essential.into_iter().all(|name| trampolines(patches).any(|(inner, _)| inner.name() == name))
     };
+    let patches = found.all();
     match detour::place(patches, enough) {
         Err(Refused::NoRoom) => return unseen!("no free memory within reach of its entries"),
         Err(Refused::Immovable) => {
@@ -55,56 +52,50 @@ pub fn install() -> Result<(), &'static [u8]> {
         Err(Refused::Forbidden) => return unseen!("this system does not let code be changed"),
         Ok(()) => {}
     }
-    for (inner, patch) in inners.iter().zip(patches) {
-        if let Some(trampoline) = patch.trampoline {
-            inner.real.set(trampoline);
-        }
-    }
+    trampolines(found.all()).for_each(|(inner, trampoline)| inner.set(trampoline));
     real::redirect_all();
     process::add_capability(header::SEES_LIBC_INTERNAL);
     Ok(())
 }
 
+/// The functions that have been moved, and where they go on. The patches are in the order of the functions.
+fn trampolines(patches: &[Patch]) -> impl Iterator<Item = (&'static real::Inner, usize)> {
+    let mut inners = real::inners().iter();
+    patches.iter().filter_map(move |patch| {
+        let inner = inners.find(|inner| inner.hook as usize == patch.hook)?;
+        Some((inner, patch.trampoline()?))
+    })
+}
+
 /// The functions of libc that are to be detoured, each once.
 struct Found {
-    inners: [MaybeUninit<&'static real::Inner>; MAX_PATCHES],
     patches: [MaybeUninit<Patch>; MAX_PATCHES],
     count: usize,
 }
 
 impl Found {
+    const fn new() -> Found {
+        Found { patches: [const { MaybeUninit::uninit() }; MAX_PATCHES], count: 0 }
+    }
+
     /// Another library may stand in front of libc, and its functions are not ours to patch: libc is what has
     /// `gnu_get_libc_version`.
-    fn of_libc() -> Found {
-        const NONE: MaybeUninit<Patch> = MaybeUninit::uninit();
-        let mut found = Found {
-            inners: [const { MaybeUninit::uninit() }; MAX_PATCHES],
-            patches: [NONE; MAX_PATCHES],
-            count: 0,
-        };
+    fn look(&mut self) {
         let objects = elf::Objects::started_with();
         let libc = objects.function(c"gnu_get_libc_version").map(|(base, _)| base);
         for inner in real::inners() {
-            let Some((base, address)) = objects.function(inner.real.name()) else { continue };
-            let is_new = found.all().1.iter().all(|patch| patch.address != address);
-            if found.count < MAX_PATCHES && Some(base) == libc && is_new {
-                found.inners[found.count].write(inner);
-                found.patches[found.count].write(Patch::new(address, inner.hook as usize));
-                found.count += 1;
+            let Some((base, address)) = objects.function(inner.name()) else { continue };
+            let is_new = self.all().iter().all(|patch| patch.address != address);
+            if self.count < MAX_PATCHES && Some(base) == libc && is_new {
+                self.patches[self.count].write(Patch::new(address, inner.hook as usize));
+                self.count += 1;
             }
         }
-        found
     }
 
-    /// The functions, and beside each what becomes of its entry.
-    fn all(&mut self) -> (&[&'static real::Inner], &mut [Patch]) {
-        // SAFETY: the first `count` of both have been written.
-        unsafe {
-            (
-                core::slice::from_raw_parts(self.inners.as_ptr().cast(), self.count),
-                core::slice::from_raw_parts_mut(self.patches.as_mut_ptr().cast(), self.count),
-            )
-        }
+    fn all(&mut self) -> &mut [Patch] {
+        // SAFETY: the first `count` have been written.
+        unsafe { core::slice::from_raw_parts_mut(self.patches.as_mut_ptr().cast(), self.count) }
     }
 }
 

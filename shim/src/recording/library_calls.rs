@@ -48,7 +48,7 @@ pub fn inside<T>(real: impl FnOnce() -> T) -> T {
 /// The address of the function behind ours. A library that came in by `dlopen` may go again: its functions are looked up
 /// each time.
 #[inline]
-pub fn function(real: &'static Real) -> Option<usize> {
+pub fn function(real: Real) -> Option<usize> {
     real.address().or_else(|| elf::next_function(real.name()))
 }
 

@@ -46,7 +46,7 @@ ends_process!(_exit, _Exit);
 /// The entry of libc's own `_exit`, which `exit` ends in.
 unsafe extern "C-unwind" fn inner_exit(code: c_int) {
     end(code);
-    if let Some(address) = INNER_EXIT.real.address() {
+    if let Some(address) = INNER_EXIT.address() {
         // SAFETY: the trampoline does what `_exit` does.
         unsafe { core::mem::transmute::<usize, unsafe extern "C-unwind" fn(c_int)>(address)(code) };
     }
@@ -54,13 +54,13 @@ unsafe extern "C-unwind" fn inner_exit(code: c_int) {
 
 #[used]
 #[unsafe(link_section = "syn_inners")]
-static INNER_EXIT: crate::core::real::Inner = crate::core::real::Inner {
-    real: crate::core::real::Real::new(c"_exit"),
+static INNER_EXIT: crate::core::real::Inner = crate::core::real::Inner::new(
+    c"_exit",
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
-    hook: unsafe {
+    unsafe {
         core::mem::transmute::<unsafe extern "C-unwind" fn(c_int), crate::core::real::usize_fn>(inner_exit)
     },
-};
+);
 
 /// Ends this process's trace when the program returns from `main` and libc's `_exit` could not be detoured.
 pub fn end_at_unload() {

@@ -62,7 +62,7 @@ unsafe extern "C-unwind" fn inner_spawn(
     argv: Strings,
     envp: Strings,
 ) -> c_int {
-    let Some(address) = INNER_SPAWN.real.address() else { return libc::ENOSYS };
+    let Some(address) = INNER_SPAWN.address() else { return libc::ENOSYS };
     // SAFETY: the trampoline does what `posix_spawn` does; the caller's own arguments, with what recording needs in the
     // environment.
     unsafe {
@@ -73,11 +73,11 @@ unsafe extern "C-unwind" fn inner_spawn(
 
 #[used]
 #[unsafe(link_section = "syn_inners")]
-static INNER_SPAWN: crate::core::real::Inner = crate::core::real::Inner {
-    real: crate::core::real::Real::new(c"posix_spawn"),
+static INNER_SPAWN: crate::core::real::Inner = crate::core::real::Inner::new(
+    c"posix_spawn",
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
-    hook: unsafe { core::mem::transmute::<Spawn, crate::core::real::usize_fn>(inner_spawn) },
-};
+    unsafe { core::mem::transmute::<Spawn, crate::core::real::usize_fn>(inner_spawn) },
+);
 
 hooks! {
     // It is the shell's start that fails where the command cannot be read.
