@@ -194,6 +194,19 @@ fn own_base() -> usize {
     (&raw const OWN_START) as usize
 }
 
+/// True for an address in this library, as it was loaded.
+pub fn is_own(address: usize) -> bool {
+    // SAFETY: a library begins with its header, and the program headers are loaded with it.
+    let headers = unsafe {
+        let header = &*(own_base() as *const libc::Elf64_Ehdr);
+        let first = (own_base() + header.e_phoff as usize) as *const libc::Elf64_Phdr;
+        core::slice::from_raw_parts(first, header.e_phnum.into())
+    };
+    let loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let end = loaded.map(|header| header.p_vaddr + header.p_memsz).max().unwrap_or(0);
+    address.wrapping_sub(own_base()) < end as usize
+}
+
 /// The objects that the process was started with, from the program on; all there are, until that is known.
 ///
 /// Other threads may load and unload libraries meanwhile. These objects are never unloaded, and come before all others:

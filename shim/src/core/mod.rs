@@ -12,3 +12,4 @@ pub mod readable;
 pub mod real;
 pub mod sys;
 pub mod tls;
+pub mod unwind;

@@ -1,10 +1,11 @@
 //! MPI: the entry points of [`syn_mpi_wrap`], recording through this shim.
 
+use crate::core::{elf, unwind};
 use crate::recording::process;
 use crate::recording::span::{self, Span, append, note};
 use crate::recording::thread::current;
 use crate::recording::thread::stack::frame_address;
-use crate::recording::thread::state::State;
+use crate::recording::thread::state::{State, Witness};
 use core::ptr::NonNull;
 use syn_mpi_wrap::Recorder;
 use syn_trace::calls::Call;
@@ -138,8 +139,29 @@ fn is_inside_mpi() -> bool {
     current::is_state(state)
         && unsafe {
             let outer = (*state).mpi_frame;
-            outer != 0 && frame_address() < outer
+            outer != 0 && frame_address() < outer && is_under_way(&mut *state, frame_address())
         }
+}
+
+/// True unless the MPI call around this one was left by a C++ exception (of an error handler, or another callback): nothing
+/// tells the hook of that. The stack does: where the call is under way, its hook's frame is. An inner call at the same place as
+/// the one before it, with the same return address there, need not be looked at.
+#[inline(never)]
+fn is_under_way(state: &mut State, inner: usize) -> bool {
+    let (outer, known) = (state.mpi_frame, state.mpi_witness);
+    // SAFETY: a place above this frame on the stack, where it was found to be for the same outer call.
+    let stands = || unsafe { *(known.place as *const usize) } == known.address;
+    if known.outer == outer && known.inner == inner && stands() {
+        return true;
+    }
+    let Some(frame) = unwind::around(outer) else { return true };
+    if elf::is_own(frame.instruction) {
+        let place = frame.start - size_of::<usize>();
+        state.mpi_witness = Witness { outer, inner, place, address: frame.instruction };
+        return true;
+    }
+    state.jump(outer);
+    false
 }
 
 #[inline(always)]

@@ -63,6 +63,8 @@ pub struct State {
     pub frame: usize,
     /// The stack address of the MPI call under way, 0 when there is none.
     pub mpi_frame: usize,
+    /// What shows that it is.
+    pub mpi_witness: Witness,
     /// That call; of a state that is new (all zero), none.
     pub mpi_span: Span,
     /// The `vfork` under way, as long as its child has this thread's memory.
@@ -156,6 +158,17 @@ pub struct Span {
     pub cpu_before: u64,
     pub flags: Flags,
     pub quiet: bool,
+}
+
+/// What has shown that an MPI call was under way when another one was made inside it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Witness {
+    /// Their stack addresses.
+    pub outer: usize,
+    pub inner: usize,
+    /// Where on the stack the return address to the outer one's hook stands, and that address.
+    pub place: usize,
+    pub address: usize,
 }
 
 /// A call that has been entered, and of which nothing is on record yet. Should something inside it come first, a
