@@ -4,7 +4,7 @@
 //!
 //! 1. A result is never changed, errno is never changed, no descriptor of ours stays open.
 //! 2. Between entry and return of a hook there is no lock, no allocation, and no system call on the usual path.
-//! 3. No libc function that we hook is called from here: system calls are made directly ([`sys`]).
+//! 3. No libc function that we hook is called from here: system calls are made directly (`core::sys`).
 //! 4. No panic, no thread-local with a destructor, nothing on a hook's frame that needs dropping.
 //! 5. User pointers are read only after the real call has read them.
 //! 6. What cannot be recorded is counted, in the trace.
@@ -15,38 +15,36 @@
 //! The life of one call:
 //!
 //! ```text
-//! hook            hooks/*     C arguments                      one line per call
-//!  │ enter        span        this thread's state, start ticks, CPU reading after a long gap
-//!  │ real call    real        the next library's function, or a trampoline into libc (detour)
-//!  │ returned     span        end ticks
-//!  └ leave        span        record at the cursor, committed by one store        (syn_trace::record)
-//!                 thread      … more room in the thread's mapped file, now and then
+//! hook            hooks/*                C arguments               one line per call
+//!  │ enter        recording/span         this thread's state, start ticks, CPU reading after a long gap
+//!  │ real call    core/real              the next library's function, or a trampoline into libc (core/detour)
+//!  │ returned     recording/span         end ticks
+//!  └ leave        recording/span/append  record at the cursor, committed by one store (syn_trace::record)
+//!                 recording/thread       … more room in the thread's mapped file, now and then
 //! ```
+//!
+//! A file stands above all that it uses: hooks above io_uring and page scans, these above recording, that above core.
 
 #![allow(clippy::missing_safety_doc)]
 // In the program of the unit tests nothing is exported, and so hardly anything is used.
 #![cfg_attr(test, allow(dead_code, non_snake_case, unused_imports, unused_macros))]
 
-mod clock;
-mod detour;
-mod elf;
-mod hooks;
-mod job;
-mod living;
-mod preemption;
-mod private_table;
-mod process;
-mod prologue;
-mod real;
-mod run_folder;
-mod settings;
-mod signal_nesting;
-mod span;
-mod sys;
-mod thread;
-mod tls;
+// What runs at the start of every process lies together: fewer page faults.
+mod core;
+mod recording;
 
-use core::ffi::{c_char, c_int};
+mod hooks;
+#[cfg_attr(not(feature = "io-uring"), path = "io_uring_absent.rs")]
+mod io_uring;
+#[cfg_attr(not(feature = "page-scans"), path = "page_scans_absent.rs")]
+mod page_scans;
+
+use crate::core::elf;
+use ::core::ffi::{c_char, c_int};
+use recording::process::{self, settings};
+use recording::span::note;
+use recording::thread::stack::frame_address;
+use recording::{detours, thread};
 
 /// The constructor. It is linked to run before those of all other libraries (`-z initfirst`), libc's own among them,
 /// so that what they do is seen; libc sets `environ` only after it. glibc's loader hands constructors what `main` gets.
@@ -57,14 +55,14 @@ extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
         return;
     }
     hooks::threads::prepare();
-    let detoured = if process::records_everything() { detour::install() } else { Ok(()) };
+    let detoured = if process::records_everything() { detours::install() } else { Ok(()) };
     // The trace begins here, also for a program that makes no call of its own.
-    let _ = thread::obtain(span::frame_address(), 0);
+    let _ = thread::obtain(frame_address(), 0);
     if let Err(reason) = detoured {
-        process::note_unobserved(reason);
+        note::unobserved(reason);
     }
     if process::records_everything() && elf::is_go_program() {
-        process::note_unobserved(
+        note::unobserved(
             b"system calls: a Go program makes them itself; `syn record --backend=ptrace` sees them",
         );
     }
@@ -72,7 +70,7 @@ extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
 
 /// The destructor, for the orderly end of a process whose `_exit` could not be detoured.
 extern "C" fn finish() {
-    hooks::processes::end_at_unload();
+    hooks::processes::exit::end_at_unload();
 }
 
 #[cfg_attr(not(test), used)]

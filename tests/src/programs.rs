@@ -177,6 +177,7 @@ fn compile(name: &str, sources: &[PathBuf], variant: Variant, binary: &Path) {
     let compiler = match language {
         "c" if without_mpi => "cc",
         "c" => "mpicc",
+        "cpp" if name.starts_with("mpi_") => "mpicxx",
         "cpp" => "c++",
         _ => "mpif90",
     };

@@ -1,7 +1,7 @@
 //! The instructions that the shim knows by itself are what the decoder library says they are, at the entry of every
 //! function of libc.
 
-#[path = "../../shim/src/prologue.rs"]
+#[path = "../../shim/src/core/prologue.rs"]
 mod prologue;
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};

@@ -1,8 +1,8 @@
 //! The addresses of sockets, as the kernel tells them or the program gives them.
 
 use super::Text;
-use super::readable::Reader;
-use crate::sys;
+use crate::core::readable::Reader;
+use crate::core::sys;
 use core::ffi::c_int;
 use libc::{sockaddr, sockaddr_storage, socklen_t};
 use syn_trace::address::Address;

@@ -8,9 +8,9 @@
 
 use super::files::ErrorNumber;
 use super::hooks;
-use super::list::List;
-use crate::span;
-use crate::tls;
+use crate::recording::list::List;
+use crate::recording::span::{self, note};
+use crate::recording::thread::current;
 use core::ffi::{c_int, c_void};
 use libc::{aiocb, timespec};
 use syn_trace::calls::Call;
@@ -113,7 +113,7 @@ unsafe fn waited_for(blocks: *const *const aiocb, count: c_int) -> List {
 /// Notes each transfer of a list that the program passes to libc, as asked for by a call inside the one under way; in an
 /// unknown mode, libc does not look at the list.
 fn note_each(mode: c_int, blocks: *const *mut aiocb, count: c_int) -> i64 {
-    let state = tls::get();
+    let state = current::get();
     let read = if [libc::LIO_WAIT, libc::LIO_NOWAIT].contains(&mode) { count.max(0) as usize } else { 0 };
     for index in 0..read {
         // SAFETY: as above, for every control block that is not null; a hook is under way, so this thread has a state.
@@ -127,7 +127,7 @@ fn note_each(mode: c_int, blocks: *const *mut aiocb, count: c_int) -> i64 {
                 libc::LIO_WRITE => Call::AioWrite,
                 _ => continue,
             };
-            span::note(&mut *state, call, record::INNER, &transfer(block), &[]);
+            note::write(&mut *state, call, record::INNER, &transfer(block), &[]);
         }
     }
     i64::from(count)

@@ -2,16 +2,19 @@
 //!
 //! Calls that make a process or thread come back twice, the second time perhaps on another stack, and the end of a
 //! signal handler comes back somewhere else: these go on to libc without a frame of ours. Their children are noticed at
-//! their first call ([`crate::thread`]). Numbers whose calls need more than a record go to the hooks of their family.
+//! their first call ([`crate::recording::thread`]). Numbers whose calls need more than a record go to the hooks of their family.
 
 use super::addresses::peer_process;
-use super::environment::Strings;
-use super::readable::Reader;
-use super::{confinement, libaio, mappings, opened_status, processes, rings, status_of};
-use crate::process;
-use crate::span::{self, Span};
-use crate::sys;
-use crate::thread;
+use super::processes::{exec, exit, forks};
+use super::{confinement, libaio, mappings, opened_status, status_of};
+use crate::core::readable::Reader;
+use crate::core::sys;
+use crate::io_uring;
+use crate::recording::environment::Strings;
+use crate::recording::first_records;
+use crate::recording::span::{self, Span};
+use crate::recording::thread::state::SCRATCH_BYTES;
+use crate::recording::thread::window;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use syn_trace::calls::Call;
 use syn_trace::system_calls::{self, Context, Outcome, Room, Side, SystemCall, call_of};
@@ -50,15 +53,15 @@ pub unsafe extern "C-unwind" fn syscall() -> c_long {
 /// libc's function, if the call is to go on to it without a frame of ours; else 0.
 unsafe extern "C" fn untouched(number: c_long, a: usize, b: usize) -> usize {
     if confinement::gives_up_rights(number) {
-        thread::grow_ahead();
+        window::grow_ahead();
     }
     match number {
-        libc::SYS_clone => processes::before_clone(a as c_int, b),
+        libc::SYS_clone => forks::before_clone(a as c_int, b),
         libc::SYS_clone3 => {
             // SAFETY: numbers. (struct clone_args; its first version is so long.)
             let arguments = unsafe { Reader::new().copy::<[u64; 8]>(a) };
             if let Some([flags, _, _, _, _, stack, bytes, _]) = arguments {
-                processes::before_clone(flags as c_int, (stack + bytes) as usize);
+                forks::before_clone(flags as c_int, (stack + bytes) as usize);
             }
         }
         libc::SYS_fork | libc::SYS_vfork | libc::SYS_rt_sigreturn => {}
@@ -99,12 +102,12 @@ unsafe extern "C-unwind" fn recorded(
                 real,
             ),
             libc::SYS_io_cancel => libaio::cancel(a, b as *const libaio::Block, real),
-            libc::SYS_io_uring_setup => rings::setup(unsigned(a), b as *const rings::Parameters, real),
+            libc::SYS_io_uring_setup => io_uring::setup(unsigned(a), b as *const c_void, real),
             libc::SYS_io_uring_enter => {
-                rings::enter(unsigned(a), unsigned(b), unsigned(c), unsigned(d), real)
+                io_uring::enter(unsigned(a), unsigned(b), unsigned(c), unsigned(d), real)
             }
             libc::SYS_io_uring_register => {
-                rings::register(unsigned(a), unsigned(b), c as *const c_void, unsigned(d), real)
+                io_uring::register(unsigned(a), unsigned(b), c as *const c_void, unsigned(d), real)
             }
             libc::SYS_seccomp => confinement::seccomp(unsigned(a), c, real),
             libc::SYS_prctl => confinement::control(int(a), b, c, || real() as c_int).into(),
@@ -117,14 +120,14 @@ unsafe extern "C-unwind" fn recorded(
             libc::SYS_mincore => mappings::ask_core(mincore, a, b, c as *mut u8).into(),
             libc::SYS_execve => {
                 let real = |environment| execve(a, b, environment);
-                processes::replace_by_number(a as *const _, c as *const _, real).into()
+                exec::replace_by_number(a as *const _, c as *const _, real).into()
             }
             libc::SYS_execveat => {
                 let real = |environment| execveat(int(a), b, c, environment, int(e));
-                processes::replace_by_number(b as *const _, d as *const _, real).into()
+                exec::replace_by_number(b as *const _, d as *const _, real).into()
             }
             libc::SYS_exit_group => {
-                processes::end(int(a));
+                exit::end(int(a));
                 real()
             }
             libc::SYS_exit => {
@@ -189,7 +192,7 @@ pub(super) fn decoded(
 
 /// Bytes of the scratch memory that are kept for [`Room`]; what lies behind them takes a path.
 const ROOM_BYTES: usize = 64 << 10;
-const _: () = assert!(size_of::<Room>() <= ROOM_BYTES && ROOM_BYTES + (8 << 10) <= thread::SCRATCH_BYTES / 2);
+const _: () = assert!(size_of::<Room>() <= ROOM_BYTES && ROOM_BYTES + (8 << 10) <= SCRATCH_BYTES / 2);
 
 /// The thread that makes the call, which is this one.
 struct Caller {
@@ -257,6 +260,6 @@ impl Context for Caller {
     fn record_descriptor(&mut self, fd: i32) {
         let buffer = &mut self.span.scratch()[ROOM_BYTES..];
         // SAFETY: this thread's state.
-        process::inherited_descriptor(unsafe { &mut *self.span.state() }, fd, buffer);
+        first_records::inherited_descriptor(unsafe { &mut *self.span.state() }, fd, buffer);
     }
 }

@@ -1,17 +1,13 @@
 //! Calls after which a process can do less than before: it cannot open the run folder's files, or must not make system
 //! calls that it did not announce. They have no records of their own; the trace gets ready for them.
 
-use crate::clock;
-use crate::process;
-use crate::sys;
-use crate::thread;
+use crate::core::{clock, sys};
+use crate::recording::environment;
+use crate::recording::span::note;
+use crate::recording::thread::window;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
 use libc::{gid_t, sock_fprog, uid_t};
 use syn_trace::seccomp;
-
-/// Set when a filter of this process would end a program at a system call of ours.
-static ENDS_US: AtomicBool = AtomicBool::new(false);
 
 /// Functions before which this thread's trace grows as far as it may need to, since it cannot afterwards.
 macro_rules! give_up_rights {
@@ -20,7 +16,7 @@ macro_rules! give_up_rights {
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> c_int {
             let Some(address) = super::real!($name).address() else { return super::missing() };
-            thread::grow_ahead();
+            window::grow_ahead();
             // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
             unsafe {
                 core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) -> c_int>(address)($($arg),*)
@@ -90,14 +86,14 @@ pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usiz
 /// The arguments belong to the call that `real` makes.
 pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> c_int) -> c_int {
     if option == libc::PR_SET_SECCOMP {
-        thread::grow_ahead();
+        window::grow_ahead();
         if a == libc::SECCOMP_MODE_STRICT as usize {
             clock::freeze();
         }
     }
     let denies_clock = option == libc::PR_SET_TSC && a == libc::PR_TSC_SIGSEGV as usize;
     if denies_clock {
-        process::note_unobserved(b"times: the program has given up the time stamp counter");
+        note::unobserved(b"times: the program has given up the time stamp counter");
         clock::freeze();
     }
     let result = real();
@@ -106,7 +102,7 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
     }
     if option == libc::PR_SET_SECCOMP {
         if result == 0 {
-            process::confine()
+            sys::confine()
         } else {
             clock::thaw()
         }
@@ -123,10 +119,10 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
 /// # Safety
 /// `argument` belongs to the call that `real` makes.
 pub unsafe fn seccomp(operation: c_uint, argument: usize, real: impl FnOnce() -> c_long) -> c_long {
-    thread::grow_ahead();
+    window::grow_ahead();
     let result = real();
     if result == 0 {
-        process::confine();
+        sys::confine();
         if operation == libc::SECCOMP_SET_MODE_FILTER {
             // SAFETY: the kernel has just taken the filter.
             unsafe { look_into(argument as *const sock_fprog) };
@@ -150,11 +146,6 @@ unsafe fn look_into(filter: *const sock_fprog) {
         seccomp::answer(instructions, &call).is_some_and(seccomp::goes_on)
     };
     if !sys::own_calls().all(passes) {
-        ENDS_US.store(true, Ordering::Relaxed);
+        environment::keep_recorders_out();
     }
-}
-
-/// True when a program that this process becomes or starts would be ended by what the recorder does there.
-pub fn ends_recorders() -> bool {
-    ENDS_US.load(Ordering::Relaxed)
 }

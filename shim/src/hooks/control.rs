@@ -6,8 +6,9 @@
 //! Every third argument of these is an int or a pointer; as a machine word it goes on untouched.
 
 use super::{by_number, hooks};
-use crate::real::{Inner, Real, usize_fn};
-use crate::span;
+use crate::core::real::{Inner, usize_fn};
+use crate::core::sys;
+use crate::recording::span;
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 use libc::off_t;
 use syn_trace::calls::Call;
@@ -66,18 +67,18 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: c_ulong, argument: usi
 
 /// The entry of libc's own `ioctl`.
 unsafe extern "C-unwind" fn inner_ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int {
-    let Some(address) = INNER_IOCTL.real.address() else { return super::missing() };
+    let Some(address) = INNER_IOCTL.address() else { return super::missing() };
     // SAFETY: as in `ioctl`; the trampoline does what the function of this name does.
     unsafe { control(record::INNER, fd, request, argument, core::mem::transmute::<usize, Control>(address)) }
 }
 
 #[used]
 #[unsafe(link_section = "syn_inners")]
-static INNER_IOCTL: Inner = Inner {
-    real: Real::new(c"ioctl"),
+static INNER_IOCTL: Inner = Inner::new(
+    c"ioctl",
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
-    hook: unsafe { core::mem::transmute::<Control, usize_fn>(inner_ioctl) },
-};
+    unsafe { core::mem::transmute::<Control, usize_fn>(inner_ioctl) },
+);
 
 /// The argument where it is a number; pointers are not recorded.
 fn number_of(command: c_int, argument: usize) -> i64 {
@@ -101,7 +102,7 @@ impl Lock {
 /// # Safety
 /// If the command takes a structure and the kernel has read it, `argument` points to that.
 unsafe fn lock_of(command: c_int, argument: usize, result: c_int) -> Lock {
-    let was_read = result != -1 || AFTER_THE_LOCK.contains(&crate::sys::errno());
+    let was_read = result != -1 || AFTER_THE_LOCK.contains(&sys::errno());
     if fcntl_argument(command) != FcntlArgument::Lock || !was_read {
         return Lock { fields: [0; 4], known: false };
     }

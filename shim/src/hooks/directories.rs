@@ -6,6 +6,7 @@
 
 use super::hooks;
 use super::metadata::Opaque;
+use crate::recording::span;
 use core::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
@@ -26,7 +27,7 @@ unsafe fn descriptor(directory: Opaque) -> i64 {
 #[repr(transparent)]
 pub struct Entry(*mut c_void);
 
-impl crate::real::Outcome for Entry {
+impl crate::core::real::Outcome for Entry {
     const MISSING: Entry = Entry(core::ptr::null_mut());
     fn failed(self) -> bool {
         false
@@ -55,7 +56,7 @@ macro_rules! closes_stream {
             };
             // SAFETY: the function behind this name has this type.
             let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-            let Some(mut span) = $crate::span::enter(syn_trace::calls::Call::$call, 0) else {
+            let Some(mut span) = $crate::recording::span::enter(syn_trace::calls::Call::$call, 0) else {
                 // SAFETY: the caller's own argument.
                 return unsafe { real(stream) };
             };
@@ -63,7 +64,7 @@ macro_rules! closes_stream {
             let (fd, result) = unsafe { ($descriptor(stream), real(stream)) };
             span.returned();
             let failed = result == -1;
-            let outcome = if failed { $crate::span::errno() } else { i64::from(result) };
+            let outcome = if failed { $crate::recording::span::errno() } else { i64::from(result) };
             span.leave(syn_trace::calls::Call::$call, failed, outcome, &[fd], &[], &[]);
             result
         }
@@ -85,7 +86,7 @@ macro_rules! reads_into_own_memory {
             };
             // SAFETY: the function behind this name has this type.
             let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-            let Some(mut span) = crate::span::enter(syn_trace::calls::Call::Readdir, 0) else {
+            let Some(mut span) = span::enter(syn_trace::calls::Call::Readdir, 0) else {
                 // SAFETY: the caller's own arguments.
                 return unsafe { real(directory, entry, result) };
             };

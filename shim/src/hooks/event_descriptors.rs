@@ -2,8 +2,8 @@
 //! eventfd_read(3) and eventfd_write(3) call read and write inside libc, and are seen there.
 
 use super::hooks;
-use crate::process;
-use crate::tls;
+use crate::recording::first_records;
+use crate::recording::thread::current;
 use core::ffi::{c_char, c_int, c_uint};
 use libc::{itimerspec, pid_t, sigset_t, timespec};
 
@@ -35,10 +35,10 @@ unsafe fn timer(times: *const itimerspec, result: c_int) -> [i64; 2] {
 
 /// Notes what the descriptor is that was taken from another process.
 fn note_taken(fd: c_int) {
-    let state = tls::get();
-    if fd >= 0 && tls::is_state(state) {
+    let state = current::get();
+    if fd >= 0 && current::is_state(state) {
         // SAFETY: this thread's state.
-        unsafe { process::inherited_descriptor(&mut *state, fd, (*state).scratch()) };
+        unsafe { first_records::inherited_descriptor(&mut *state, fd, (*state).scratch()) };
     }
 }
 

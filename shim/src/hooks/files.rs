@@ -138,7 +138,7 @@ impl ErrorNumber {
     }
 }
 
-impl crate::real::Outcome for ErrorNumber {
+impl crate::core::real::Outcome for ErrorNumber {
     const MISSING: ErrorNumber = ErrorNumber(libc::ENOSYS);
     fn failed(self) -> bool {
         false

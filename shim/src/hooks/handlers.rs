@@ -1,4 +1,4 @@
-//! Installing signal handlers. The program's handlers are installed behind a stub ([`super::deliveries`]), and what
+//! Installing signal handlers. The program's handlers are installed behind a stub ([`super::trampolines`]), and what
 //! libc reports as installed is translated back, so that the program reads what it set.
 //!
 //! Not hooked: `siginterrupt`, which leaves the handler as it is, and masks (`sigprocmask` and its kin, `sighold`,
@@ -6,8 +6,8 @@
 //! reset what is installed.
 
 use super::trampolines::{handler_of, is_function, stub_for};
-use crate::span;
-use crate::sys;
+use crate::core::sys;
+use crate::recording::span;
 use core::ffi::{c_int, c_ulong};
 use core::mem::MaybeUninit;
 use libc::sigaction as Action;

@@ -5,8 +5,8 @@
 //! below `/dev/shm` are seen as such.
 
 use super::hooks;
-use super::list::List;
-use crate::span;
+use crate::recording::list::List;
+use crate::recording::span;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use libc::{key_t, mode_t, sembuf, timespec};
 

@@ -1,8 +1,9 @@
 //! longjmp(3): a handler, or a function that was called back, leaves calls that will never return.
 //!
-//! Not recorded; what is noted is which hooks are not under way any more ([`crate::interruption`]).
+//! Not recorded; what is noted is which hooks are not under way any more ([`crate::recording::span::signal_nesting`]).
 
-use crate::tls;
+use crate::core::sys;
+use crate::recording::thread::current;
 use core::arch::asm;
 use core::ffi::{c_int, c_long};
 
@@ -28,8 +29,8 @@ macro_rules! jumps {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name(buffer: *const c_long, value: c_int) -> ! {
-            let state = tls::get();
-            if tls::is_state(state) {
+            let state = current::get();
+            if current::is_state(state) {
                 // SAFETY: this thread's state; the caller's own argument.
                 unsafe { (*state).jump(target_of(buffer)) };
             }
@@ -44,7 +45,7 @@ macro_rules! jumps {
             // There is no way back, and nothing to go on with.
             loop {
                 // SAFETY: ends the process.
-                unsafe { crate::sys::call(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]) };
+                unsafe { sys::call(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]) };
             }
         }
     )* };

@@ -8,10 +8,11 @@
 //! given the memory back. They are kept in the upper half of the thread's scratch memory, which only this file uses.
 
 use super::aio::timeout_ns;
-use super::list::List;
-use super::nesting::{Failure, function, inside, is_inside};
-use super::readable::Reader;
-use crate::span::{self, Span};
+use crate::core::readable::Reader;
+use crate::recording::library_calls::{Failure, function, inside, is_inside};
+use crate::recording::list::List;
+use crate::recording::span::{self, Span, note};
+use crate::recording::thread::stack::frame_address;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use libc::timespec;
 use syn_trace::calls::Call;
@@ -181,7 +182,7 @@ impl Kept {
                 core::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), numbers),
             )
         };
-        let own_stamp = span::frame_address();
+        let own_stamp = frame_address();
         *stamp = own_stamp;
         let mut kept = Kept { stamp, own_stamp, room, count: 0 };
         let mut reader = Reader::new();
@@ -208,7 +209,7 @@ impl Kept {
         if taken > known {
             let what: &[u8] = b"io_submit: more control blocks at once than are kept; those without a record are not listed";
             // SAFETY: this thread's state.
-            span::note(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
+            note::write(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
         }
     }
 }

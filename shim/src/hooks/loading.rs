@@ -5,7 +5,7 @@
 //! the trace says so. The loader goes by its caller's address (for `$ORIGIN`, and for the namespace), so the hooks have
 //! no frame when it is entered: they jump.
 
-use crate::span;
+use crate::recording::span::{self, note};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use syn_trace::calls::Call;
 
@@ -89,6 +89,6 @@ unsafe fn note(what: &[u8], path: *const c_char) {
     text[what.len()..][..name.len()].copy_from_slice(name);
     // SAFETY: this thread's state, while the hook runs.
     let state = unsafe { &mut *span.state() };
-    span::note(state, Call::Unobserved, 0, &[], &[&text[..what.len() + name.len()]]);
+    note::write(state, Call::Unobserved, 0, &[], &[&text[..what.len() + name.len()]]);
     span.forget();
 }

@@ -3,42 +3,24 @@
 //! Only mappings of files are recorded. What allocators do all the time, anonymous memory, costs a look at a flag
 //! (`mmap`) or at a counter (`munmap`), and enters nothing: allocators call while they hold their locks, and before any
 //! constructor has run. Loads and stores in a mapping make no call; which pages they touched is asked of the page tables
-//! before a call that takes pages away or writes them back ([`touched`]), and at the end of the process.
+//! before a call that takes pages away or writes them back ([`crate::page_scans`]), and at the end of the process.
 //!
 //! Not seen: libraries, which the loader maps by system calls of its own; `remap_file_pages`, which Linux only emulates;
 //! `process_madvise`, which is advice to another process.
 
-mod maps;
-mod pagemap;
 mod placing;
-mod table;
-mod touched;
 
 use super::files::ErrorNumber;
 use super::hooks;
-use crate::real::Outcome;
-use crate::span::{self, Span};
+use crate::core::real::Outcome;
+use crate::page_scans;
+use crate::recording::mappings::{self as table, PAGE, end_of, inherited};
+use crate::recording::span::{self, Span};
 use core::ffi::{c_int, c_uint};
 use libc::off_t;
 pub(super) use placing::{map, remap, unmap};
 use syn_trace::calls::Call;
 use syn_trace::record::Flags;
-use table::PAGE;
-
-/// The address behind `bytes` at `start`, to the end of its page.
-fn end_of(start: usize, bytes: usize) -> usize {
-    start.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(PAGE)).unwrap_or(usize::MAX)
-}
-
-/// True when the kernel takes these for a part of memory: otherwise the call fails and changes nothing.
-fn is_range(start: usize, bytes: usize) -> bool {
-    start.is_multiple_of(PAGE) && bytes != 0
-}
-
-/// What is left of mappings of files at the end of the process image.
-pub fn tell_all_touched(span: &mut Span) {
-    touched::look(span, 0, usize::MAX);
-}
 
 /// Sends exported functions, and libc's own calls of them (behind `+`), to one of the functions above.
 macro_rules! send {
@@ -57,17 +39,17 @@ macro_rules! send {
         const _: () = {
             type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
             unsafe extern "C-unwind" fn hook($($arg: $ty),*) -> $ret {
-                let Some(address) = INNER.real.address() else { return super::missing() };
+                let Some(address) = INNER.address() else { return super::missing() };
                 // SAFETY: the trampoline does what the function of this name does.
                 unsafe { $body(core::mem::transmute::<usize, Function>(address), syn_trace::record::INNER, $($arg),*) }
             }
             #[used]
             #[unsafe(link_section = "syn_inners")]
-            static INNER: crate::real::Inner = crate::real::Inner {
-                real: crate::real::Real::new($name),
+            static INNER: crate::core::real::Inner = crate::core::real::Inner::new(
+                $name,
                 // SAFETY: only the address is used, as the target of a jump from the function with this type.
-                hook: unsafe { core::mem::transmute::<Function, crate::real::usize_fn>(hook) },
-            };
+                unsafe { core::mem::transmute::<Function, crate::core::real::usize_fn>(hook) },
+            );
         };
     };
     ($( $body:ident: $($name:ident)|+ $(+ $inner:literal)? ($($sig:tt)*) -> $ret:ty; )*) => { $(
@@ -164,7 +146,7 @@ macro_rules! about_files {
             let span = if table::overlaps(start, end) { span::enter(Call::$call, 0) } else { None };
             // SAFETY: the caller's own arguments.
             let Some(mut span) = span else { return unsafe { $real($address, $bytes $(, $arg)*) } };
-            touched::introduce(&mut span, start, end);
+            inherited::introduce(&mut span, start, end);
             $( $before(&mut span, start, end); )?
             // SAFETY: as above.
             let result = unsafe { $real($address, $bytes $(, $arg)*) };
@@ -181,7 +163,7 @@ about_files! {
         before |span: &mut Span, start, end| {
             // MS_ASYNC alone does nothing.
             if flags & libc::MS_SYNC != 0 {
-                touched::tell_before_sync(span, start, end);
+                page_scans::tell_before_sync(span, start, end);
             }
         };
     Madvise: madvise = advise (address: usize, bytes: usize, advice: c_int) -> c_int, [i64::from(advice)],
@@ -189,7 +171,7 @@ about_files! {
             const TAKES_PAGES_AWAY: [c_int; 4] =
                 [libc::MADV_DONTNEED, MADV_DONTNEED_LOCKED, libc::MADV_REMOVE, libc::MADV_PAGEOUT];
             if TAKES_PAGES_AWAY.contains(&advice) {
-                touched::tell(span, start, end);
+                page_scans::tell(span, start, end);
             }
         };
     Madvise: posix_madvise (address: usize, bytes: usize, advice: c_int) -> ErrorNumber, [i64::from(advice)];

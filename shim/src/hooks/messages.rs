@@ -2,10 +2,10 @@
 
 use super::addresses::{given, written};
 use super::hooks;
-use super::list::List;
-use super::readable::Reader;
-use crate::process;
-use crate::tls;
+use crate::core::readable::Reader;
+use crate::recording::first_records;
+use crate::recording::list::List;
+use crate::recording::thread::current;
 use core::ffi::{c_int, c_uint};
 use core::mem::offset_of;
 use libc::{cmsghdr, mmsghdr, msghdr, timespec};
@@ -114,13 +114,13 @@ unsafe fn rights(message: *const msghdr, result: isize) -> List {
 /// As for [`rights`].
 #[inline(never)]
 unsafe fn note_received(message: *const msghdr, result: isize) {
-    let state = tls::get();
-    if result < 0 || !tls::is_state(state) {
+    let state = current::get();
+    if result < 0 || !current::is_state(state) {
         return;
     }
     // SAFETY: this thread's state; otherwise as the caller vouches.
     unsafe {
-        each_right(message, |fd| _ = process::inherited_descriptor(&mut *state, fd, (*state).scratch()))
+        each_right(message, |fd| _ = first_records::inherited_descriptor(&mut *state, fd, (*state).scratch()))
     };
 }
 

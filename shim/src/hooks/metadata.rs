@@ -1,6 +1,7 @@
 //! Names and what stands behind them: status, access, links, renaming, special files, the current folder and the root.
 
 use super::{checked, hooks};
+use crate::recording::thread::window;
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use libc::{dev_t, mode_t, stat as Status, statx as StatusX};
 
@@ -101,7 +102,7 @@ hooks! {
     Chdir: chdir + chdir (path: *const c_char) -> result: c_int, [], [path];
     Fchdir: fchdir + fchdir (fd: c_int) -> result: c_int, [fd as i64], [];
     // Behind a new root the run folder is out of reach.
-    Chroot: chroot (path: *const c_char) [_room = crate::thread::grow_ahead()] -> result: c_int, [], [path];
+    Chroot: chroot (path: *const c_char) [_room = window::grow_ahead()] -> result: c_int, [], [path];
 }
 
 checked! {

@@ -11,7 +11,7 @@
 //! read, or whatever else is a [`Text`]. `Call quiet:` marks functions that do their work through others of this list,
 //! which are not to be recorded a second time. The names behind `+` are entries of libc that get a detour: calls that
 //! libc makes itself are recorded with the flag `INNER`. There is no second list: the names, with the addresses behind
-//! them, stand in two linker sections that [`crate::real`] walks.
+//! them, stand in two linker sections that [`crate::core::real`] walks.
 //!
 //! Behind the arguments, `[name = expression]` is evaluated before the real call, for what the call overwrites; behind
 //! the list, `, then expression` once the record stands, for further ones. `__f_chk` functions stand in [`checked!`].
@@ -23,25 +23,19 @@ pub mod by_number;
 pub mod confinement;
 pub mod control;
 pub mod directories;
-pub mod environment;
 pub mod event_descriptors;
 pub mod files;
 pub mod handlers;
 pub mod ipc;
 pub mod jumps;
 pub mod libaio;
-pub mod list;
 pub mod loading;
-pub mod lock_words;
 pub mod mappings;
 pub mod messages;
 pub mod metadata;
 pub mod mpi;
-pub mod nesting;
 pub mod polling;
 pub mod processes;
-pub mod readable;
-pub mod rings;
 pub mod signals;
 pub mod sleeps;
 pub mod sockets;
@@ -51,9 +45,9 @@ pub mod threads;
 pub mod trampolines;
 pub mod transfers;
 
-use crate::process;
+use crate::core::readable::Reader;
+use crate::core::sys;
 use core::ffi::{c_char, c_int};
-use readable::Reader;
 use syn_trace::birth;
 use syn_trace::record::MAX_TEXT_BYTES;
 
@@ -67,11 +61,22 @@ macro_rules! real {
             };
         #[used]
         #[unsafe(link_section = "syn_reals")]
-        static REAL: $crate::real::Real = $crate::real::Real::new(NAME);
-        &REAL
+        static PLACE: $crate::core::real::Place = $crate::core::real::Place::new();
+        $crate::core::real::Real::new(&PLACE, NAME)
     }};
 }
 pub(crate) use real;
+
+/// The function behind ours, as a function of that type.
+macro_rules! real_function {
+    ($name:ident as $function:ty) => {
+        $crate::hooks::real!($name).address().map(|address| {
+            // SAFETY: the function behind this name has this type.
+            unsafe { core::mem::transmute::<usize, $function>(address) }
+        })
+    };
+}
+pub(crate) use real_function;
 
 macro_rules! hooks {
     (@outer $call:ident $quiet:tt $sig:tt $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)+]) => {
@@ -102,7 +107,7 @@ macro_rules! hooks {
                 };
             type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
             unsafe extern "C-unwind" fn hook($($arg: $ty),*) -> $ret {
-                let Some(address) = INNER.real.address() else {
+                let Some(address) = INNER.address() else {
                     return $crate::hooks::missing();
                 };
                 // SAFETY: the trampoline does what the function of this name does.
@@ -111,15 +116,15 @@ macro_rules! hooks {
             }
             #[used]
             #[unsafe(link_section = "syn_inners")]
-            static INNER: $crate::real::Inner = $crate::real::Inner {
-                real: $crate::real::Real::new(NAME),
+            static INNER: $crate::core::real::Inner = $crate::core::real::Inner::new(
+                NAME,
                 // SAFETY: only the address is used, as the target of a jump from the function with this type.
-                hook: unsafe { core::mem::transmute::<Function, $crate::real::usize_fn>(hook) },
-            };
+                unsafe { core::mem::transmute::<Function, $crate::core::real::usize_fn>(hook) },
+            );
         };
     };
     (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) [$($before:ident = $value:expr)?] ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*] [$($list:expr $(, then $after:expr)?)?]) => {{
-        let Some(mut span) = $crate::span::enter(syn_trace::calls::Call::$call, $flags) else {
+        let Some(mut span) = $crate::recording::span::enter(syn_trace::calls::Call::$call, $flags) else {
             // SAFETY: the caller's own arguments.
             return unsafe { $real($($arg),*) };
         };
@@ -128,8 +133,8 @@ macro_rules! hooks {
         // SAFETY: the caller's own arguments.
         let $result = unsafe { $real($($arg),*) };
         span.returned();
-        let failed = $crate::real::Outcome::failed($result);
-        let outcome = if failed { $crate::span::errno() } else { $crate::real::Outcome::number($result) };
+        let failed = $crate::core::real::Outcome::failed($result);
+        let outcome = if failed { $crate::recording::span::errno() } else { $crate::core::real::Outcome::number($result) };
         // SAFETY: pointers are read only where the real call has read or written them.
         #[allow(unused_unsafe)]
         unsafe {
@@ -178,7 +183,7 @@ pub(crate) use checked;
 
 /// A hooked function that no library has: the program cannot have been linked against it either.
 #[cold]
-pub fn missing<T: crate::real::Outcome>() -> T {
+pub fn missing<T: crate::core::real::Outcome>() -> T {
     // SAFETY: libc gives every thread an errno.
     unsafe { *libc::__errno_location() = libc::ENOSYS };
     T::MISSING
@@ -233,13 +238,13 @@ pub unsafe fn text<'a>(pointer: *const c_char, failed: bool) -> &'a [u8] {
 /// As [`status_of`], of what a call with these flags has just opened, with the bits of [`syn_trace::birth`].
 pub fn opened_status(fd: c_int, flags: c_int) -> [i64; 3] {
     let [mode, size, inode] = status_of(fd);
-    if !birth::is_open(mode, size, flags) || process::is_confined() {
+    if !birth::is_open(mode, size, flags) || sys::is_confined() {
         return [mode, size, inode];
     }
     // SAFETY: a zeroed status is valid, and the call fills it in.
     let status = unsafe {
         let mut status: libc::statx = core::mem::zeroed();
-        crate::sys::statx(fd, c"".as_ptr().cast(), libc::AT_EMPTY_PATH, birth::MASK, &mut status);
+        sys::statx(fd, c"".as_ptr().cast(), libc::AT_EMPTY_PATH, birth::MASK, &mut status);
         status
     };
     [mode | birth::of(&status, flags), size, inode]
@@ -253,7 +258,7 @@ pub fn status_of(fd: c_int) -> [i64; 3] {
     // SAFETY: a zeroed status is valid, and the call fills it in.
     unsafe {
         let mut status: libc::stat = core::mem::zeroed();
-        crate::sys::fstat(fd, &mut status);
+        sys::fstat(fd, &mut status);
         [i64::from(status.st_mode), status.st_size, status.st_ino as i64]
     }
 }

@@ -1,8 +1,11 @@
 //! MPI: the entry points of [`syn_mpi_wrap`], recording through this shim.
 
-use crate::process;
-use crate::span::{self, Span};
-use crate::thread::State;
+use crate::core::{elf, unwind};
+use crate::recording::process;
+use crate::recording::span::{self, Span, append, note};
+use crate::recording::thread::current;
+use crate::recording::thread::stack::frame_address;
+use crate::recording::thread::state::{State, Witness};
 use core::ptr::NonNull;
 use syn_mpi_wrap::Recorder;
 use syn_trace::calls::Call;
@@ -54,7 +57,7 @@ unsafe impl Recorder for Shim {
     fn count_in_vain<const N: usize>(mut open: Open, call: Call, numbers: &[i64; N]) -> bool {
         // SAFETY: this thread's state, while the hook runs.
         let state = unsafe { open.0.as_mut() };
-        let counted = state.mpi_span.is_untimed() && span::count_untimed(state, call, numbers);
+        let counted = state.mpi_span.is_untimed() && append::count_untimed(state, call, numbers);
         if counted {
             // No other call is around one that goes untimed.
             (state.frame, state.mpi_frame) = (0, 0);
@@ -102,7 +105,7 @@ unsafe impl Recorder for Shim {
 
     fn began<const N: usize>(mut open: Open, call: Call, numbers: &[i64; N]) {
         // SAFETY: as above.
-        unsafe { span::note(open.0.as_mut(), call, record::BEGAN, numbers, &[]) };
+        unsafe { note::write(open.0.as_mut(), call, record::BEGAN, numbers, &[]) };
     }
 
     fn world(rank: i32, size: i32, implementation: u32) {
@@ -116,7 +119,7 @@ unsafe impl Recorder for Shim {
             let length = library.len().min(512);
             scratch[..front.len()].copy_from_slice(front);
             scratch[front.len()..][..length].copy_from_slice(&library[..length]);
-            span::note(state, Call::Unobserved, 0, &[], &[&scratch[..front.len() + length]]);
+            note::write(state, Call::Unobserved, 0, &[], &[&scratch[..front.len() + length]]);
         });
     }
 
@@ -131,18 +134,39 @@ unsafe impl Recorder for Shim {
 /// A call inside another MPI call is not recorded: implementations call themselves.
 #[inline(always)]
 fn is_inside_mpi() -> bool {
-    let state = crate::tls::get();
+    let state = current::get();
     // SAFETY: a pointer that is none of the marks points to this thread's state.
-    crate::tls::is_state(state)
+    current::is_state(state)
         && unsafe {
             let outer = (*state).mpi_frame;
-            outer != 0 && span::frame_address() < outer
+            outer != 0 && frame_address() < outer && is_under_way(&mut *state, frame_address())
         }
+}
+
+/// True unless the MPI call around this one was left by a C++ exception (of an error handler, or another callback): nothing
+/// tells the hook of that. The stack does: where the call is under way, its hook's frame is. An inner call at the same place as
+/// the one before it, with the same return address there, need not be looked at.
+#[inline(never)]
+fn is_under_way(state: &mut State, inner: usize) -> bool {
+    let (outer, known) = (state.mpi_frame, state.mpi_witness);
+    // SAFETY: a place above this frame on the stack, where it was found to be for the same outer call.
+    let stands = || unsafe { *(known.place as *const usize) } == known.address;
+    if known.outer == outer && known.inner == inner && stands() {
+        return true;
+    }
+    let Some(frame) = unwind::around(outer) else { return true };
+    if elf::is_own(frame.instruction) {
+        let place = frame.start - size_of::<usize>();
+        state.mpi_witness = Witness { outer, inner, place, address: frame.instruction };
+        return true;
+    }
+    state.jump(outer);
+    false
 }
 
 #[inline(always)]
 fn enclose(span: Span) -> Option<Open> {
-    let frame = span::frame_address();
+    let frame = frame_address();
     let mut open = Open(NonNull::new(span.state())?);
     // SAFETY: this thread's state, while the hook runs.
     let state = unsafe { open.0.as_mut() };
@@ -152,8 +176,8 @@ fn enclose(span: Span) -> Option<Open> {
 }
 
 fn with_state(then: impl FnOnce(&mut State)) {
-    let state = crate::tls::get();
-    if crate::tls::is_state(state) {
+    let state = current::get();
+    if current::is_state(state) {
         // SAFETY: this thread's state.
         then(unsafe { &mut *state });
     }

@@ -2,9 +2,10 @@
 //!
 //! Of libc's own waiting only that by poll(2) is seen (getaddrinfo(3)); it does not use the others.
 
-use super::list::List;
-use super::readable::Reader;
 use super::{checked, hooks};
+use crate::core::readable::Reader;
+use crate::recording::list::List;
+use crate::recording::span;
 use core::ffi::{c_int, c_ulong, c_void};
 use libc::{epoll_event, fd_set, nfds_t, pollfd, sigset_t, timespec, timeval};
 
@@ -27,7 +28,7 @@ unsafe fn time(timeout: *const timespec, result: c_int) -> i64 {
     if timeout.is_null() {
         return FOREVER;
     }
-    if result < 0 && crate::span::errno() != i64::from(libc::EINTR) {
+    if result < 0 && span::errno() != i64::from(libc::EINTR) {
         return 0;
     }
     // SAFETY: as the caller vouches.
@@ -116,7 +117,7 @@ unsafe fn events_in(events: *const epoll_event, count: c_int) -> List {
 /// If the call succeeded or failed with one of the errors below, and is not `EPOLL_CTL_DEL`, `event` is valid.
 unsafe fn watched(operation: c_int, event: *const epoll_event, result: c_int) -> [i64; 2] {
     const AFTER_IT_WAS_READ: [c_int; 2] = [libc::EEXIST, libc::ENOENT];
-    let read = result == 0 || AFTER_IT_WAS_READ.iter().any(|&error| crate::span::errno() == i64::from(error));
+    let read = result == 0 || AFTER_IT_WAS_READ.iter().any(|&error| span::errno() == i64::from(error));
     if !read || operation == libc::EPOLL_CTL_DEL {
         return [0; 2];
     }

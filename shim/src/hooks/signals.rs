@@ -1,4 +1,4 @@
-//! Signals that the program sends, now or by a timer, and those that it waits for. Arrivals: [`super::deliveries`].
+//! Signals that the program sends, now or by a timer, and those that it waits for. Arrivals: [`super::trampolines`].
 //!
 //! `killpg` is recorded as `kill` of the negated group, `tgkill` as `kill` of the thread's id, `ualarm` as `setitimer`,
 //! `sigpause` as `sigsuspend`. A signal that may end this process has a record in front of the call, with the flag
@@ -9,10 +9,10 @@ use super::files::ErrorNumber;
 use super::handlers::in_force;
 use super::hooks;
 use super::ipc::limit;
-use crate::process;
-use crate::real::Outcome;
-use crate::span::{self, Span};
-use crate::sys;
+use crate::core::real::Outcome;
+use crate::core::sys;
+use crate::recording::process;
+use crate::recording::span::{self, Span, note};
 use core::ffi::{c_int, c_uint, c_void};
 use libc::{clockid_t, itimerspec, itimerval, pid_t, pthread_t, sigset_t, timespec, timeval};
 use syn_trace::calls::Call;
@@ -39,7 +39,7 @@ fn is_us(pid: pid_t) -> bool {
 #[inline(never)]
 fn note_before<const N: usize>(span: &Span, call: Call, numbers: &[i64; N]) {
     // SAFETY: this thread's state, while the hook runs.
-    span::note(unsafe { &mut *span.state() }, call, record::BEGAN, numbers, &[]);
+    note::write(unsafe { &mut *span.state() }, call, record::BEGAN, numbers, &[]);
 }
 
 /// Hooks of calls that send a signal: `Call: names (arguments) comes to us if -> result, [integers, the signal last]`.
@@ -103,7 +103,7 @@ fn note_abort(flags: record::Flags) {
     if let Some(span) = span::enter(Call::Raise, flags) {
         // SAFETY: this thread's state, while the hook runs.
         let state = unsafe { &mut *span.state() };
-        span::note(state, Call::Raise, record::BEGAN | flags, &[i64::from(libc::SIGABRT)], &[]);
+        note::write(state, Call::Raise, record::BEGAN | flags, &[i64::from(libc::SIGABRT)], &[]);
         span.forget();
     }
 }
@@ -125,7 +125,7 @@ pub unsafe extern "C-unwind" fn abort() -> ! {
 /// The entry of libc's own `abort`, which failed assertions and a damaged heap end in.
 unsafe extern "C-unwind" fn inner_abort() {
     note_abort(record::INNER);
-    if let Some(address) = INNER_ABORT.real.address() {
+    if let Some(address) = INNER_ABORT.address() {
         // SAFETY: the trampoline does what `abort` does.
         unsafe { core::mem::transmute::<usize, unsafe extern "C-unwind" fn()>(address)() };
     }
@@ -133,8 +133,7 @@ unsafe extern "C-unwind" fn inner_abort() {
 
 #[used]
 #[unsafe(link_section = "syn_inners")]
-static INNER_ABORT: crate::real::Inner =
-    crate::real::Inner { real: crate::real::Real::new(c"abort"), hook: inner_abort };
+static INNER_ABORT: crate::core::real::Inner = crate::core::real::Inner::new(c"abort", inner_abort);
 
 /// The signals 1 to 64 of a set that the kernel has read.
 ///

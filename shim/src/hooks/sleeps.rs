@@ -2,6 +2,7 @@
 
 use super::files::ErrorNumber;
 use super::hooks;
+use crate::recording::span;
 use core::ffi::{c_int, c_uint};
 use libc::timespec;
 
@@ -22,7 +23,7 @@ unsafe fn nanoseconds(time: *const timespec, readable: bool) -> i64 {
 #[repr(transparent)]
 pub struct SleepResult(c_int);
 
-impl crate::real::Outcome for SleepResult {
+impl crate::core::real::Outcome for SleepResult {
     const MISSING: SleepResult = SleepResult(-2);
     fn failed(self) -> bool {
         false
@@ -34,7 +35,7 @@ impl crate::real::Outcome for SleepResult {
 
 hooks! {
     Nanosleep: nanosleep | __nanosleep (request: *const timespec, remaining: *mut timespec) -> result: c_int,
-        [nanoseconds(request, result == 0 || crate::span::errno() == i64::from(libc::EINTR))], [];
+        [nanoseconds(request, result == 0 || span::errno() == i64::from(libc::EINTR))], [];
     Nanosleep: thrd_sleep (request: *const timespec, remaining: *mut timespec) -> result: SleepResult,
         [nanoseconds(request, matches!(result.0, 0 | -1))], [];
     ClockNanosleep: clock_nanosleep

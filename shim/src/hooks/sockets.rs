@@ -6,8 +6,9 @@
 //! rcmd(3), rexec(3) and what is left of Sun RPC.
 
 use super::addresses::{given, local_of, peer_of, peer_process, written};
-use super::readable::Reader;
 use super::{checked, hooks, status_of};
+use crate::core::readable::Reader;
+use crate::recording::span;
 use core::ffi::{c_int, c_void};
 use libc::{sockaddr, socklen_t};
 use syn_trace::address::Address;
@@ -48,8 +49,7 @@ unsafe fn bound(fd: c_int, address: *const sockaddr, length: socklen_t, result: 
 /// The socket's own address, once it is on its way to a connection, which goes on also when connect(2) does not wait
 /// for it or is interrupted.
 fn connecting(fd: c_int, result: c_int) -> Address {
-    let goes_on =
-        [libc::EINPROGRESS, libc::EINTR].iter().any(|&error| crate::span::errno() == i64::from(error));
+    let goes_on = [libc::EINPROGRESS, libc::EINTR].iter().any(|&error| span::errno() == i64::from(error));
     if result == 0 || goes_on { local_of(fd) } else { Address::NONE }
 }
 

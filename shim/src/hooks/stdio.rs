@@ -7,6 +7,8 @@
 use super::directories::closes_stream;
 use super::metadata::Opaque;
 use super::{hooks, opened_status};
+use crate::core::detour;
+use crate::recording::span;
 use core::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
@@ -66,10 +68,10 @@ macro_rules! without_detours {
             let Some(address) = super::real!($name).address() else { return 0 };
             // SAFETY: the function behind this name has this type.
             let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-            let span = if crate::detour::in_place() {
+            let span = if detour::in_place() {
                 None
             } else {
-                crate::span::enter(syn_trace::calls::Call::$call, 0)
+                span::enter(syn_trace::calls::Call::$call, 0)
             };
             // SAFETY: the caller's own arguments.
             let moved = unsafe { real($($arg),*) };

@@ -21,13 +21,15 @@
 //! nobody waited may get its first waiter in between, and then that one's record has no counterpart.
 //!
 //! libc's own locks (streams, `malloc`, the loader) do not pass through these functions. Symbols with several versions
-//! are taken in their default one ([`crate::elf`]): `pthread_cond_*` of glibc 2.3.2, not those of 2.2.5, which no
+//! are taken in their default one ([`crate::core::elf`]): `pthread_cond_*` of glibc 2.3.2, not those of 2.2.5, which no
 //! program for x86-64 built since 2003 asks for.
 
 use super::files::ErrorNumber;
-use super::{hooks, lock_words};
-use crate::real::{Outcome, Real};
-use crate::span;
+use super::hooks;
+use crate::core::lock_words::{self, mutex_is_awaited};
+use crate::core::real::{Outcome, Real};
+use crate::recording::span;
+use crate::recording::thread::current;
 use core::ffi::{c_int, c_void};
 use libc::{clockid_t, timespec};
 use syn_trace::calls::Call;
@@ -49,12 +51,12 @@ macro_rules! only_if {
             type Function = unsafe extern "C-unwind" fn($first_ty $(, $ty)*) -> $ret;
             #[cold]
             #[inline(never)]
-            unsafe extern "C-unwind" fn recorded($first: $first_ty $(, $arg: $ty)*, real: &Real) -> $ret {
+            unsafe fn recorded($first: $first_ty $(, $arg: $ty)*, real: Real) -> $ret {
                 let Some(address) = real.address() else { return super::missing() };
                 lock_words::look_up_release();
                 // SAFETY: the function behind this name has this type; the lock's words are read as it will read them.
                 let (real, is_wanted) = unsafe {
-                    let is_wanted = lock_words::$test($first) $( && lock_words::$exact($first) )?;
+                    let is_wanted = lock_words::$test($first) $( && $exact($first) )?;
                     (core::mem::transmute::<usize, Function>(address), is_wanted)
                 };
                 let entered = if is_wanted { span::enter(Call::$call, 0) } else { None };
@@ -85,6 +87,15 @@ macro_rules! only_if {
             }
         }
     };
+}
+
+/// Of a mutex that is taken: true when another thread has it.
+///
+/// # Safety
+/// As for [`lock_words::another_has_mutex`].
+unsafe fn another_has_mutex(lock: Lock) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe { lock_words::another_has_mutex(lock, current::thread_id) }
 }
 
 /// The result of C11's functions (`thrd_success` …), recorded as the error number that it stands for.

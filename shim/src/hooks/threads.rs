@@ -3,13 +3,12 @@
 use super::files::ErrorNumber;
 use super::hooks;
 use super::sync::ThreadResult;
-use crate::private_table;
-use crate::process;
-use crate::real::Outcome;
-use crate::span;
-use crate::sys;
-use crate::thread;
-use crate::tls;
+use crate::core::real::Outcome;
+use crate::core::sys;
+use crate::recording::process;
+use crate::recording::span::{self, note};
+use crate::recording::thread::stack::frame_address;
+use crate::recording::thread::{self, current, private_table};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use libc::{pthread_attr_t, pthread_key_t, pthread_t};
@@ -178,7 +177,7 @@ unsafe extern "C-unwind" fn born(birth: *mut c_void) -> *mut c_void {
     let (creator, stack_bytes) =
         (birth.creator.load(Ordering::Relaxed), birth.stack_bytes.load(Ordering::Relaxed));
     birth.is_born();
-    thread::begin(span::frame_address(), stack_bytes, creator);
+    thread::begin(frame_address(), stack_bytes, creator);
     arm();
     // SAFETY: the program's own function and argument.
     unsafe { routine(argument) }
@@ -208,8 +207,8 @@ unsafe extern "C" fn end(round: *mut c_void) {
 
 /// Ends the thread's recording.
 pub fn leave() {
-    let state = tls::get();
-    if !tls::is_state(state) {
+    let state = current::get();
+    if !current::is_state(state) {
         return;
     }
     // SAFETY: this thread's state; nothing of it is used after `release`.
@@ -217,9 +216,9 @@ pub fn leave() {
         if !(*state).cursor.is_null() {
             // A record that is being written was interrupted by a handler that ended the thread.
             (*state).give_up_record();
-            span::note(&mut *state, Call::ThreadEnd, 0, &[], &[]);
+            note::write(&mut *state, Call::ThreadEnd, 0, &[], &[]);
             (*state).stop(header::STATE_THREAD_ENDED);
-            tls::set(tls::ENDED);
+            current::set(current::ENDED);
             (*state).release();
         }
     });
@@ -293,7 +292,7 @@ unsafe extern "C-unwind" fn inner_create(
     routine: Routine,
     argument: *mut c_void,
 ) -> ErrorNumber {
-    let Some(address) = INNER_CREATE.real.address() else { return ErrorNumber::MISSING };
+    let Some(address) = INNER_CREATE.address() else { return ErrorNumber::MISSING };
     // SAFETY: as in `pthread_create`; the trampoline does what the function of this name does.
     unsafe {
         let real = core::mem::transmute::<usize, Create>(address);
@@ -305,11 +304,11 @@ unsafe extern "C-unwind" fn inner_create(
 
 #[used]
 #[unsafe(link_section = "syn_inners")]
-static INNER_CREATE: crate::real::Inner = crate::real::Inner {
-    real: crate::real::Real::new(c"pthread_create"),
+static INNER_CREATE: crate::core::real::Inner = crate::core::real::Inner::new(
+    c"pthread_create",
     // SAFETY: only the address is used, as the target of a jump from a function of this type.
-    hook: unsafe { core::mem::transmute::<Create, crate::real::usize_fn>(inner_create) },
-};
+    unsafe { core::mem::transmute::<Create, crate::core::real::usize_fn>(inner_create) },
+);
 
 /// C11's routines return an `int`, which libc takes from the same register as a pointer.
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -11,14 +11,15 @@
 //! A handler runs anywhere: on an alternate stack of the smallest size, in the middle of a hook, on a thread without
 //! a trace, because of a fault. So the record is made before the handler is called, in a function whose frame is gone by
 //! then, and only counted where an alternate stack has no room for it; nothing is read but this thread's state; and
-//! where that is being written to, the record is set aside ([`crate::span`]). What the handler itself calls is the
-//! application's doing, not that of the call it interrupted: see [`crate::interruption`].
+//! where that is being written to, the record is set aside ([`crate::recording::span`]). What the handler itself calls is the
+//! application's doing, not that of the call it interrupted: see [`crate::recording::span::signal_nesting`].
 
-use crate::process;
-use crate::span;
-use crate::sys;
-use crate::thread::{self, State, VFORK_CHILD};
-use crate::tls;
+use crate::core::sys;
+use crate::recording::process;
+use crate::recording::span::note;
+use crate::recording::thread::stack::frame_address;
+use crate::recording::thread::state::{State, VFORK_CHILD};
+use crate::recording::thread::{self, current, ending};
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 use core::mem::MaybeUninit;
@@ -99,13 +100,14 @@ pub fn handler_of(installed: usize) -> usize {
 /// Says once in the trace that not every arrival has a record.
 #[cold]
 fn note_exhausted() {
-    let state = tls::get();
+    let state = current::get();
     // SAFETY: this thread's state, if it has one; the cursor is null in a forked child that has no trace yet.
     unsafe {
-        if tls::is_state(state) && !(*state).cursor.is_null() && !EXHAUSTED.swap(true, Ordering::Relaxed) {
+        if current::is_state(state) && !(*state).cursor.is_null() && !EXHAUSTED.swap(true, Ordering::Relaxed)
+        {
             let what: &[u8] =
                 b"signals that arrive at some of the handlers: there are more than 512 handlers";
-            span::note(&mut *state, Call::Unobserved, 0, &[], &[what]);
+            note::write(&mut *state, Call::Unobserved, 0, &[], &[what]);
         }
     }
 }
@@ -114,12 +116,12 @@ unsafe extern "C-unwind" fn deliver(signal: c_int, info: *mut c_void, context: *
     let index = (in_stub - syn_signal_stubs as *const () as usize) / STUB_BYTES;
     let handler = HANDLERS[index % STUBS].load(Ordering::Relaxed);
     // Whatever the handler calls lies below this on the stack.
-    let interrupted = arrived(signal, span::frame_address());
+    let interrupted = arrived(signal, frame_address());
     // SAFETY: the address was stored before the stub was installed, and is what the program wants to be called.
     unsafe { core::mem::transmute::<usize, Handler>(handler)(signal, info, context) };
     if let Some(level) = interrupted {
-        let state = tls::get();
-        if tls::is_state(state) {
+        let state = current::get();
+        if current::is_state(state) {
             // SAFETY: this thread's state.
             unsafe { (*state).resume(level) };
         }
@@ -139,9 +141,9 @@ fn arrived(signal: c_int, frame: usize) -> Option<usize> {
     if process::leaves_out(Call::SignalDelivered) {
         return None;
     }
-    let mut state = tls::get();
+    let mut state = current::get();
     // SAFETY: a pointer that is none of the marks points to this thread's state.
-    if !tls::is_state(state) || unsafe { (*state).cursor.is_null() } {
+    if !current::is_state(state) || unsafe { (*state).cursor.is_null() } {
         state = obtain(frame)?;
     }
     // SAFETY: as above; only this thread and its signal handlers use the state.
@@ -151,7 +153,7 @@ fn arrived(signal: c_int, frame: usize) -> Option<usize> {
     }
     state.leave_handlers_below(frame);
     if state.is_on_stack(frame) || has_room(frame, STACK_FOR_RECORD) {
-        span::note(state, Call::SignalDelivered, 0, &[i64::from(signal)], &[]);
+        note::write(state, Call::SignalDelivered, 0, &[i64::from(signal)], &[]);
     } else {
         state.drop_one();
     }
@@ -162,7 +164,7 @@ fn arrived(signal: c_int, frame: usize) -> Option<usize> {
 #[cold]
 fn obtain(frame: usize) -> Option<*mut State> {
     if !has_room(frame, STACK_FOR_TRACE) {
-        thread::lose_one();
+        ending::lose_one();
         return None;
     }
     thread::obtain(frame, 0)

@@ -172,3 +172,22 @@ fn exceptions() {
         assert_eq!(recorded.run.dropped(), 0);
     }
 }
+
+/// An exception that leaves an MPI call ends it: the calls behind it are the program's own. What a callback does inside an MPI
+/// call that goes on is not.
+#[test]
+fn exceptions_out_of_mpi() {
+    let recorded = tests::record(&tests::mpirun(2).arg(program("mpi_exceptions")));
+    let dump = Dump::of(&recorded.run_folder());
+    for rank in 0..2 {
+        let own = |name| dump.calls(name).filter(move |call| call.rank == Some(rank) && call.depth == 0);
+        assert_eq!(own("MPI_Barrier").count(), 5, "rank {rank}");
+        let file = format!("exceptions.{rank}");
+        let written =
+            own("write").filter(|call| call.path.as_ref().is_some_and(|path| path.ends_with(&file)));
+        assert_eq!(written.count(), 5, "rank {rank}");
+        assert_eq!(own("MPI_Comm_free").count(), 1);
+    }
+    // The calls that the exceptions ended.
+    assert_eq!(recorded.run.dropped(), 2 * 5);
+}

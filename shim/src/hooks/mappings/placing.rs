@@ -1,13 +1,16 @@
 //! The calls that make, move and unmake mappings, around the real ones.
 //!
 //! Each has a short path for memory in which no file is mapped, and a long one. On that, what is about to be unmapped is
-//! marked before the real call and taken out of the table after it; see [`super::table`].
+//! marked before the real call and taken out of the table after it; see [`crate::recording::mappings`].
 
-use super::table::{self, DATA, Mapping, SHARED, WRITABLE};
-use super::{end_of, is_range, touched};
-use crate::hooks::{rings, status_of};
-use crate::process;
-use crate::span::{self, Span};
+use crate::core::sys;
+use crate::hooks::status_of;
+use crate::recording::mappings::{
+    self as table, DATA, Mapping, SHARED, WRITABLE, end_of, inherited, is_range,
+};
+use crate::recording::process;
+use crate::recording::span::{self, Span, note};
+use crate::{io_uring, page_scans};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 use libc::off_t;
@@ -16,7 +19,7 @@ use syn_trace::record::Flags;
 
 /// The traits of a mapping with these arguments of mmap(2).
 fn traits_of(fd: c_int, protection: c_int, flags: c_int) -> u32 {
-    let mode = if process::is_confined() { 0 } else { status_of(fd)[0] };
+    let mode = if sys::is_confined() { 0 } else { status_of(fd)[0] };
     let is_data = [libc::S_IFREG, libc::S_IFBLK].contains(&(mode as u32 & libc::S_IFMT));
     let mut traits = if is_data { DATA } else { 0 };
     // MAP_SHARED_VALIDATE has the bit of MAP_SHARED too.
@@ -37,7 +40,7 @@ fn note_overflow(span: &Span) {
         let what: &[u8] =
             b"mapped files: more than 4096 at a time; calls about the further ones are not recorded";
         // SAFETY: this thread's state, while the hook runs.
-        span::note(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
+        note::write(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
     }
 }
 
@@ -86,8 +89,8 @@ unsafe fn map_file(
     let mut span = span::enter(Call::Mmap, from);
     if replaces {
         if let Some(span) = &mut span {
-            touched::introduce(span, address, end);
-            touched::tell(span, address, end);
+            inherited::introduce(span, address, end);
+            page_scans::tell(span, address, end);
         }
         table::mark(address, end);
     }
@@ -113,9 +116,9 @@ unsafe fn map_file(
             owner: process::pid(),
             leaving: [0, 0],
         };
-        touched::begin();
+        page_scans::begin();
         kept_all &= table::insert(mapping);
-        rings::ring_mapped(fd, offset, start);
+        io_uring::mapped(fd, offset, start);
     }
     let numbers = [i64::from(fd), bytes as i64, i64::from(protection), i64::from(flags), offset];
     if !kept_all {
@@ -139,12 +142,12 @@ pub unsafe fn unmap(real: UnmapFunction, from: Flags, address: usize, bytes: usi
 #[inline(never)]
 unsafe fn unmap_file(real: UnmapFunction, from: Flags, address: usize, bytes: usize) -> c_int {
     let end = end_of(address, bytes);
-    rings::ring_unmapped(address, bytes);
+    io_uring::unmapped(address, bytes);
     let mut span = span::enter(Call::Munmap, from);
     if is_range(address, bytes) {
         if let Some(span) = &mut span {
-            touched::introduce(span, address, end);
-            touched::tell(span, address, end);
+            inherited::introduce(span, address, end);
+            page_scans::tell(span, address, end);
         }
         table::mark(address, end);
     }
@@ -203,14 +206,14 @@ unsafe fn remap_file(
     let replaces = flags & libc::MREMAP_FIXED != 0 && is_range(new_address, new_bytes);
     let mut span = span::enter(Call::Mremap, from);
     if let Some(span) = &mut span {
-        touched::introduce(span, address, end_of(address, old_bytes.max(1)));
+        inherited::introduce(span, address, end_of(address, old_bytes.max(1)));
         // What is cut off, and what is replaced.
         if cut < old_end {
-            touched::tell(span, cut, old_end);
+            page_scans::tell(span, cut, old_end);
         }
         if replaces {
-            touched::introduce(span, new_address, new_end);
-            touched::tell(span, new_address, new_end);
+            inherited::introduce(span, new_address, new_end);
+            page_scans::tell(span, new_address, new_end);
         }
     }
     let moved_end = end_of(address, old_bytes.max(1));

@@ -1,0 +1,257 @@
+//! What the words of a lock say about it: whether a call would wait, and whether somebody waits for it.
+//!
+//! The words are only read, and without any order: they decide whether a call gets a record, never what it does.
+//!
+//! Sources, in glibc: `struct_mutex.h`, `struct_rwlock.h`, `thread-shared-types.h` (condition variables),
+//! `internaltypes.h` (semaphores), `pthread_rwlock_common.c`, x86-64's `pthread_spin_lock.S`. Mutexes and spin locks
+//! have looked like this since there is an x86-64; the other three since release 2.25. With an older libc their calls
+//! are all recorded.
+
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Minor number of glibc's release; 0 before it was looked up.
+static RELEASE: AtomicU32 = AtomicU32::new(0);
+/// The release whose conditions, read-write locks and semaphores look as described here.
+const KNOWN_SINCE: u32 = 25;
+/// The release in which a condition variable lost the two words in front of `__g_size`.
+const SHORTER_CONDITIONS: u32 = 41;
+
+unsafe extern "C" {
+    fn gnu_get_libc_version() -> *const core::ffi::c_char;
+}
+
+/// The release, if it has been looked up.
+#[inline(always)]
+fn release() -> u32 {
+    RELEASE.load(Ordering::Relaxed)
+}
+
+/// Looks up the release, once. Until then all calls whose locks depend on it look as if they had to be recorded.
+pub fn look_up_release() {
+    if release() != 0 {
+        return;
+    }
+    // SAFETY: returns a constant text.
+    let text = unsafe { CStr::from_ptr(gnu_get_libc_version()) }.to_bytes();
+    // `2.36` is 36; a text of another form counts as too old.
+    let minor = text.strip_prefix(b"2.").unwrap_or(b"1");
+    let digits = minor.iter().take_while(|byte| byte.is_ascii_digit());
+    let number =
+        digits.fold(0u32, |sum, &digit| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')));
+    RELEASE.store(number.max(1), Ordering::Relaxed);
+}
+
+/// The word at `index` of a lock.
+#[inline(always)]
+unsafe fn word<T>(lock: *const T, index: usize) -> u32 {
+    let found: u32;
+    // SAFETY: the caller's lock, which the real call reads as well. An instruction of its own, since other threads
+    // change the word meanwhile, and since nothing forbids a program to place its locks without alignment.
+    unsafe {
+        core::arch::asm!("mov {0:e}, dword ptr [{1}]", out(reg) found, in(reg) lock.cast::<u32>().wrapping_add(index),
+            options(nostack, preserves_flags, readonly));
+    }
+    found
+}
+
+/// `pthread_mutex_t`.
+mod mutex {
+    pub const LOCK: usize = 0;
+    pub const COUNT: usize = 1;
+    pub const OWNER: usize = 2;
+    pub const KIND: usize = 4;
+
+    /// The lowest two bits of the kind.
+    pub const RECURSIVE: u32 = 1;
+    pub const CHECKING: u32 = 2;
+    pub const ROBUST: u32 = 16;
+    pub const PRIORITY_INHERITING: u32 = 32;
+    pub const PRIORITY_PROTECTED: u32 = 64;
+
+    /// Somebody waits, in a lock word that holds the owner's thread id.
+    pub const FUTEX_WAITERS: u32 = 1 << 31;
+    /// Priority protected mutexes keep their ceiling above these bits of the lock word.
+    pub const BELOW_CEILING: u32 = (1 << 19) - 1;
+}
+
+/// True when `pthread_mutex_lock` may have to wait: the mutex is taken.
+///
+/// # Safety
+/// `lock` is what the program passes as a mutex.
+#[inline(always)]
+pub unsafe fn mutex_is_taken<T>(lock: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe { word(lock, mutex::LOCK) != 0 }
+}
+
+/// Of a mutex that is taken: true when another thread has it. Not so when only the priority ceiling stands in the
+/// word, or when this thread has the mutex and locks it once more (or is told that it must not).
+///
+/// # Safety
+/// As for [`mutex_is_taken`].
+pub unsafe fn another_has_mutex<T>(lock: *const T, this_thread: impl FnOnce() -> Option<u32>) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let kind = word(lock, mutex::KIND);
+        if kind & mutex::PRIORITY_PROTECTED != 0 && word(lock, mutex::LOCK) & mutex::BELOW_CEILING == 0 {
+            return false;
+        }
+        let asks_for_owner = matches!(kind & 3, mutex::RECURSIVE | mutex::CHECKING);
+        !(asks_for_owner && this_thread() == Some(word(lock, mutex::OWNER)))
+    }
+}
+
+/// True when `pthread_mutex_unlock` may have to wake somebody.
+///
+/// # Safety
+/// As for [`mutex_is_taken`].
+#[inline(always)]
+pub unsafe fn mutex_may_be_awaited<T>(lock: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe { word(lock, mutex::LOCK) > 1 }
+}
+
+/// True when `pthread_mutex_unlock` would ask the kernel to wake somebody. A thread that has waited leaves the mark of
+/// a waiter in the word, since it does not know whether it was the only one; so does a wait for a condition.
+///
+/// # Safety
+/// As for [`mutex_is_taken`].
+pub unsafe fn mutex_is_awaited<T>(lock: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let (state, kind) = (word(lock, mutex::LOCK), word(lock, mutex::KIND));
+        let waiters = if kind & (mutex::ROBUST | mutex::PRIORITY_INHERITING) != 0 {
+            state & mutex::FUTEX_WAITERS != 0
+        } else {
+            state & mutex::BELOW_CEILING > 1
+        };
+        waiters && !(kind & 3 == mutex::RECURSIVE && word(lock, mutex::COUNT) > 1)
+    }
+}
+
+/// Bits of the seventh to tenth word of a condition variable, `__wrefs`: three flags, then the number of waiters.
+const CONDITION_FLAGS: u32 = 3;
+/// The flag of a condition variable whose times are those of `CLOCK_MONOTONIC`.
+const CONDITION_MONOTONIC: u32 = 2;
+
+#[inline(always)]
+fn condition_references(release: u32) -> usize {
+    if release >= SHORTER_CONDITIONS { 7 } else { 9 }
+}
+
+/// True when somebody waits for the condition.
+///
+/// # Safety
+/// `condition` is what the program passes as a condition variable.
+#[inline(always)]
+pub unsafe fn condition_is_awaited<T>(condition: *const T) -> bool {
+    let release = release();
+    // SAFETY: as the caller vouches.
+    release < KNOWN_SINCE || unsafe { word(condition, condition_references(release)) } >> CONDITION_FLAGS != 0
+}
+
+/// The clock of the times that a condition variable is waited for; the default one where that is not known.
+///
+/// # Safety
+/// As for [`condition_is_awaited`].
+pub unsafe fn condition_clock<T>(condition: *const T) -> libc::clockid_t {
+    look_up_release();
+    let release = release();
+    // SAFETY: as the caller vouches.
+    let flags = unsafe { word(condition, condition_references(release)) };
+    let monotonic = release >= KNOWN_SINCE && flags & CONDITION_MONOTONIC != 0;
+    if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+}
+
+/// `pthread_rwlock_t`.
+mod rwlock {
+    /// Flags, and the readers above them.
+    pub const READERS: usize = 0;
+    /// Writers that wait, of a lock that prefers them.
+    pub const WRITERS: usize = 1;
+    /// What writers sleep on while another writer has the lock.
+    pub const WRITERS_FUTEX: usize = 3;
+
+    /// The lock is, or was last, a writer's.
+    pub const WRITE_PHASE: u32 = 1;
+    /// A writer has the lock, or waits for the readers to leave.
+    pub const WRITE_LOCKED: u32 = 2;
+    /// Readers wait for a writer that goes first.
+    pub const READERS_WAIT: u32 = 4;
+    pub const READER_SHIFT: u32 = 3;
+    /// Somebody sleeps on a futex.
+    pub const FUTEX_USED: u32 = 2;
+}
+
+/// True when a reader may have to wait: a writer has the lock, or wants it.
+///
+/// # Safety
+/// `lock` is what the program passes as a read-write lock.
+#[inline(always)]
+pub unsafe fn writer_is_there<T>(lock: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    release() < KNOWN_SINCE || unsafe { word(lock, rwlock::READERS) } & rwlock::WRITE_LOCKED != 0
+}
+
+/// True when a writer would have to wait: for readers or for another writer.
+///
+/// # Safety
+/// As for [`writer_is_there`].
+#[inline(always)]
+pub unsafe fn anybody_is_there<T>(lock: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    release() < KNOWN_SINCE || unsafe { word(lock, rwlock::READERS) } & !rwlock::WRITE_PHASE != 0
+}
+
+/// True when somebody waits for the lock to be given back.
+///
+/// # Safety
+/// As for [`writer_is_there`].
+#[inline(always)]
+pub unsafe fn rwlock_is_awaited<T>(lock: *const T) -> bool {
+    if release() < KNOWN_SINCE {
+        return true;
+    }
+    // SAFETY: as the caller vouches.
+    let (readers, writers, futex) = unsafe {
+        (word(lock, rwlock::READERS), word(lock, rwlock::WRITERS), word(lock, rwlock::WRITERS_FUTEX))
+    };
+    let held_by_writer = readers & rwlock::WRITE_PHASE != 0;
+    let counterpart = if held_by_writer {
+        readers >> rwlock::READER_SHIFT != 0
+    } else {
+        readers & rwlock::WRITE_LOCKED != 0
+    };
+    counterpart || readers & rwlock::READERS_WAIT != 0 || writers != 0 || futex & rwlock::FUTEX_USED != 0
+}
+
+/// True when `sem_wait` would wait: the value, in the lower half of the first 64 bits, is 0.
+///
+/// # Safety
+/// `semaphore` is what the program passes as a semaphore.
+#[inline(always)]
+pub unsafe fn semaphore_is_empty<T>(semaphore: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe { word(semaphore, 0) == 0 }
+}
+
+/// True when somebody waits for the semaphore: their number is the upper half.
+///
+/// # Safety
+/// As for [`semaphore_is_empty`].
+#[inline(always)]
+pub unsafe fn semaphore_is_awaited<T>(semaphore: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    release() < KNOWN_SINCE || unsafe { word(semaphore, 1) } != 0
+}
+
+/// True when `pthread_spin_lock` would spin. A free lock is 1; each thread that tries takes one off.
+///
+/// # Safety
+/// `lock` is what the program passes as a spin lock.
+#[inline(always)]
+pub unsafe fn spin_lock_is_taken<T>(lock: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe { word(lock, 0).cast_signed() <= 0 }
+}

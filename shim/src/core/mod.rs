@@ -1,0 +1,15 @@
+//! What the recorder stands on: the kernel, the loader, the processor. Nothing here knows of a recording; all of it is tested
+//! without being preloaded.
+
+pub mod clock;
+pub mod detour;
+pub mod elf;
+pub mod lock_words;
+pub mod preemption;
+pub mod procfs;
+pub mod prologue;
+pub mod readable;
+pub mod real;
+pub mod sys;
+pub mod tls;
+pub mod unwind;

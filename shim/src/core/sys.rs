@@ -1,0 +1,237 @@
+//! System calls without libc: they touch no errno, take no lock, allocate nothing and cannot be interposed.
+//!
+//! Source: System V ABI, AMD64 supplement, section A.2.1 (Linux conventions); each call as in section 2 of the
+//! manual. Results below zero are negated errno values.
+
+use core::arch::asm;
+use core::ffi::{c_int, c_long, c_void};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64 only");
+
+/// Set once the kernel may end the process for a system call that the program does not make itself (seccomp(2)).
+static CONFINED: AtomicBool = AtomicBool::new(false);
+
+/// From now on no system calls of ours are made: no clock pairs, no CPU readings, no growth.
+pub fn confine() {
+    CONFINED.store(true, Ordering::Relaxed);
+}
+
+/// See [`confine`].
+pub fn is_confined() -> bool {
+    CONFINED.load(Ordering::Relaxed)
+}
+
+/// Any system call.
+///
+/// # Safety
+/// As the call itself demands.
+#[inline(always)]
+pub unsafe fn call(number: c_long, args: [usize; 6]) -> isize {
+    // Under seccomp(2) a call that the program does not make itself may end it.
+    if number != libc::SYS_exit_group && is_confined() {
+        return -(libc::EPERM as isize);
+    }
+    let result: isize;
+    // SAFETY: the kernel keeps all registers but rax, rcx and r11; what the call does is the caller's business.
+    unsafe {
+        asm!("syscall", inlateout("rax") number as isize => result,
+            in("rdi") args[0], in("rsi") args[1], in("rdx") args[2],
+            in("r10") args[3], in("r8") args[4], in("r9") args[5],
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    result
+}
+
+macro_rules! syscalls {
+    ($( $(#[$doc:meta])* $name:ident = $number:ident ( $($arg:ident : $ty:ty),* ); )*) => {
+        const WITH_FUNCTIONS: &[c_long] = &[$(libc::$number),*];
+        $(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// Pointers must be valid as the manual page demands.
+        #[inline]
+        pub unsafe fn $name($($arg: $ty),*) -> isize {
+            let given = [$($arg as usize),*];
+            let mut args = [0usize; 6];
+            args[..given.len()].copy_from_slice(&given);
+            // SAFETY: as the caller vouches.
+            unsafe { call(libc::$number, args) }
+        }
+        )*
+    };
+}
+
+/// The system calls that this library may make besides those of the program.
+pub fn own_calls() -> impl Iterator<Item = c_long> {
+    const OTHERS: [c_long; 12] = [
+        libc::SYS_clone,
+        libc::SYS_close_range,
+        libc::SYS_exit,
+        libc::SYS_fallocate,
+        libc::SYS_futex,
+        libc::SYS_getpgrp,
+        libc::SYS_ioctl,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_sched_getaffinity,
+        libc::SYS_sigaltstack,
+        libc::SYS_unshare,
+    ];
+    WITH_FUNCTIONS.iter().copied().chain(OTHERS)
+}
+
+syscalls! {
+    /// openat(2)
+    openat = SYS_openat(dirfd: c_int, path: *const u8, flags: c_int, mode: u32);
+    /// close(2)
+    close = SYS_close(fd: c_int);
+    /// read(2)
+    read = SYS_read(fd: c_int, buffer: *mut u8, bytes: usize);
+    /// write(2)
+    write = SYS_write(fd: c_int, buffer: *const u8, bytes: usize);
+    /// pread(2)
+    #[cfg_attr(not(feature = "page-scans"), allow(dead_code, reason = "reads page tables"))]
+    pread = SYS_pread64(fd: c_int, buffer: *mut u8, bytes: usize, offset: u64);
+    /// pwrite(2)
+    pwrite = SYS_pwrite64(fd: c_int, buffer: *const u8, bytes: usize, offset: u64);
+    /// lseek(2)
+    lseek = SYS_lseek(fd: c_int, offset: i64, whence: c_int);
+    /// getrlimit(2)
+    getrlimit = SYS_getrlimit(resource: u32, limit: *mut libc::rlimit);
+    /// truncate(2)
+    truncate = SYS_truncate(path: *const u8, bytes: u64);
+    /// link(2)
+    link = SYS_link(old: *const u8, new: *const u8);
+    /// rename(2)
+    rename = SYS_rename(old: *const u8, new: *const u8);
+    /// unlink(2)
+    unlink = SYS_unlink(path: *const u8);
+    /// mkdir(2)
+    mkdir = SYS_mkdir(path: *const u8, mode: u32);
+    /// fstat(2)
+    fstat = SYS_fstat(fd: c_int, stat: *mut libc::stat);
+    /// fstatfs(2)
+    fstatfs = SYS_fstatfs(fd: c_int, status: *mut libc::statfs);
+    /// statx(2)
+    statx = SYS_statx(folder: c_int, path: *const u8, flags: c_int, mask: u32, status: *mut libc::statx);
+    /// stat(2)
+    stat = SYS_stat(path: *const u8, stat: *mut libc::stat);
+    /// fcntl(2)
+    fcntl = SYS_fcntl(fd: c_int, command: c_int, argument: usize);
+    /// getdents64(2)
+    getdents64 = SYS_getdents64(fd: c_int, buffer: *mut u8, bytes: usize);
+    /// readlink(2)
+    readlink = SYS_readlink(path: *const u8, buffer: *mut u8, bytes: usize);
+    /// getcwd(2)
+    getcwd = SYS_getcwd(buffer: *mut u8, bytes: usize);
+    /// uname(2)
+    uname = SYS_uname(name: *mut libc::utsname);
+    /// mmap(2)
+    mmap = SYS_mmap(address: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: u64);
+    /// munmap(2)
+    munmap = SYS_munmap(address: usize, bytes: usize);
+    /// mprotect(2)
+    mprotect = SYS_mprotect(address: usize, bytes: usize, protection: c_int);
+    /// madvise(2)
+    madvise = SYS_madvise(address: usize, bytes: usize, advice: c_int);
+    /// getpid(2)
+    getpid = SYS_getpid();
+    /// getppid(2)
+    getppid = SYS_getppid();
+    /// gettid(2)
+    gettid = SYS_gettid();
+    /// clock_gettime(2)
+    clock_gettime = SYS_clock_gettime(clock: c_int, time: *mut libc::timespec);
+    /// getrusage(2)
+    getrusage = SYS_getrusage(who: c_int, usage: *mut libc::rusage);
+    /// getsockname(2)
+    getsockname = SYS_getsockname(fd: c_int, address: *mut u8, length: *mut libc::socklen_t);
+    /// getpeername(2)
+    getpeername = SYS_getpeername(fd: c_int, address: *mut u8, length: *mut libc::socklen_t);
+    /// getsockopt(2)
+    getsockopt = SYS_getsockopt(fd: c_int, level: c_int, option: c_int, value: *mut u8, length: *mut libc::socklen_t);
+}
+
+/// fallocate(2), except that a file which may not become so long (`RLIMIT_FSIZE`) is an error and no signal: that would
+/// be the program's.
+///
+/// # Safety
+/// The descriptor must be ours.
+pub unsafe fn fallocate(fd: c_int, mode: c_int, offset: u64, bytes: u64) -> isize {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writing; the descriptor is the caller's.
+    unsafe {
+        getrlimit(libc::RLIMIT_FSIZE, &mut limit);
+        if offset + bytes > limit.rlim_cur {
+            return -(libc::EFBIG as isize);
+        }
+        call(libc::SYS_fallocate, [fd as usize, mode as usize, offset as usize, bytes as usize, 0, 0])
+    }
+}
+
+/// The word at an address that the program gave, before the kernel has looked there: for what a call overwrites. `None`
+/// where it cannot be read, or is not aligned. The kernel is asked by a futex(2) call that compares the word, and, with
+/// nobody to wake or to move, does no more.
+pub fn word_at(address: *const u32) -> Option<u32> {
+    const OTHERWISE: usize = 0;
+    let (at, operation) = (address as usize, libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG);
+    // SAFETY: the kernel reads the word if it can; nothing is written.
+    let answer = unsafe { call(libc::SYS_futex, [at, operation as usize, 0, 0, at, OTHERWISE]) };
+    let readable = answer == 0 || answer == -(libc::EAGAIN as isize);
+    // SAFETY: the kernel has just read it.
+    readable.then(|| unsafe { address.read() })
+}
+
+/// Does something in which no handler of the program's may run: it could jump out of the middle, with a descriptor open or
+/// half of a change made. (A fault in it would end the process; it touches our own memory only.)
+pub fn without_signals<T>(action: impl FnOnce() -> T) -> T {
+    const BYTES: usize = size_of::<u64>();
+    let (all, mut before) = (u64::MAX, 0u64);
+    let set = |new: *const u64, old: *mut u64| {
+        // SAFETY: both are null or valid, and as long as said.
+        unsafe {
+            let arguments = [libc::SIG_SETMASK as usize, new as usize, old as usize, BYTES, 0, 0];
+            call(libc::SYS_rt_sigprocmask, arguments)
+        }
+    };
+    let changed = set(&raw const all, &raw mut before) == 0;
+    let result = action();
+    if changed {
+        set(&raw const before, core::ptr::null_mut());
+    }
+    result
+}
+
+/// Nanoseconds of `clock`; 0 if the clock does not exist.
+pub fn clock_ns(clock: c_int) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing.
+    unsafe { clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Anonymous private memory, zeroed; `None` when there is none.
+pub fn map_anonymous(bytes: usize) -> Option<*mut u8> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping disturbs nothing.
+    let address = unsafe { mmap(0, bytes, protection, flags, -1, 0) };
+    (address > 0).then_some(address as *mut u8)
+}
+
+/// The address of this thread's errno.
+#[inline(always)]
+pub fn errno() -> c_int {
+    // SAFETY: libc gives every thread an errno.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Writes one line to standard error; used only at start, when nothing can be recorded.
+pub fn complain(parts: &[&[u8]]) {
+    for part in parts {
+        // SAFETY: the slice is valid for reading.
+        unsafe { write(2, part.as_ptr().cast::<c_void>().cast(), part.len()) };
+    }
+}

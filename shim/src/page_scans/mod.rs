@@ -1,0 +1,277 @@
+//! The pages of mapped files that this process has touched, as its page tables tell when they are about to be lost.
+//!
+//! How precise that is stands in `trace/FORMAT.md`.
+
+mod pagemap;
+mod smaps;
+
+use crate::core::clock;
+use crate::recording::mappings::{self as table, DATA, Mapping, PAGE, SHARED, WRITABLE, inherited};
+use crate::recording::process;
+use crate::recording::span::{Span, note};
+use crate::recording::thread::private_table;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use pagemap::{FILE, PRESENT, Pagemap, Question, Region, Room, SWAPPED};
+use syn_trace::calls::Call;
+use syn_trace::record::MAX_LIST;
+
+/// Numbers in the list for every run of pages.
+const PER_RUN: usize = 3;
+/// The most records about one mapping that list its runs; what lies behind them is told as a sum.
+const MOST_LISTS: usize = 16;
+/// A mapping below this is small: the kernel brings 16 pages into the page table when one of them is read, if they are
+/// in the page cache, so that a look says little of fewer.
+const SMALL_BYTES: usize = 16 * PAGE;
+/// What may be left out, and costs more than a look, gets one part in so many of the process's time.
+const TIME_SHARE: u64 = 50;
+
+/// The third number of a run.
+const READ: i64 = 0;
+const WRITTEN: i64 = 1;
+const EITHER: i64 = 2;
+/// In place of a number of bytes.
+const UNKNOWN: i64 = -1;
+
+/// Ticks when the first file was mapped, and what has been spent of the time share since.
+static SINCE: AtomicU64 = AtomicU64::new(0);
+static SPENT: AtomicU64 = AtomicU64::new(0);
+
+/// Notes that there is something to be looked at, now or later.
+pub fn begin() {
+    if SINCE.load(Ordering::Relaxed) == 0 {
+        SINCE.store(clock::ticks(), Ordering::Relaxed);
+    }
+}
+
+/// Does what may be left out, unless there has been too much of it: the first time always.
+fn within_share<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let (spent, began) = (SPENT.load(Ordering::Relaxed), clock::ticks());
+    if spent.saturating_mul(TIME_SHARE) > began.saturating_sub(SINCE.load(Ordering::Relaxed)) {
+        return None;
+    }
+    let done = work();
+    SPENT.fetch_add(clock::ticks().saturating_sub(began), Ordering::Relaxed);
+    Some(done)
+}
+
+/// The thread's scratch memory, divided.
+struct Scratch {
+    regions: &'static mut [Region],
+    words: &'static mut [u64],
+    list: &'static mut [i64],
+    text: &'static mut [u8],
+}
+
+impl Scratch {
+    fn of(span: &Span) -> Scratch {
+        let (regions, rest) = span.scratch().split_at_mut(64 << 10);
+        let (words, rest) = rest.split_at_mut(64 << 10);
+        let (list, text) = rest.split_at_mut(MAX_LIST * size_of::<i64>());
+        // SAFETY: any bytes are valid numbers.
+        unsafe {
+            Scratch {
+                regions: regions.align_to_mut().1,
+                words: words.align_to_mut().1,
+                list: list.align_to_mut().1,
+                text,
+            }
+        }
+    }
+}
+
+/// The mappings of data between the addresses, each cut to what lies there. What another thread is unmapping has been
+/// told by it.
+fn data_between(start: usize, end: usize) -> impl Iterator<Item = Mapping> {
+    let found = table::in_range(start, end).filter(|mapping| mapping.is(DATA));
+    found.map(move |mapping| mapping.between(start, end)).filter(|mapping| !mapping.is_leaving())
+}
+
+/// Tells what has been touched of the files mapped between the addresses, before it is unmapped. Of small mappings only
+/// that they are, once the looks have taken too long: programs that map thousands of small files do not wait for it.
+#[cold]
+pub fn tell(span: &mut Span, start: usize, end: usize) {
+    if data_between(start, end).any(|mapping| mapping.bytes() >= SMALL_BYTES) {
+        look(span, start, end);
+    } else if within_share(|| look(span, start, end)).is_none() {
+        let Scratch { list, text, .. } = Scratch::of(span);
+        data_between(start, end).for_each(|mapping| Survey::of(mapping, list, text).tell_nothing(span));
+    }
+}
+
+/// What is left of mappings of files at the end of the process image.
+pub fn tell_all(span: &mut Span) {
+    look(span, 0, usize::MAX);
+}
+
+/// Looks at what is mapped between the addresses, and tells what has been touched of it.
+#[cold]
+fn look(span: &mut Span, start: usize, end: usize) {
+    if data_between(start, end).next().is_none() {
+        return;
+    }
+    let Scratch { regions, words, list, text } = Scratch::of(span);
+    let looked = private_table::run(|| {
+        let pagemap = Pagemap::open()?;
+        for mapping in data_between(start, end) {
+            let mut survey = Survey::of(mapping, list, text);
+            let mut room = Room { regions: &mut *regions, words: &mut *words };
+            if survey.look(span, &pagemap, &mut room) {
+                survey.tell_rest(span);
+            } else {
+                survey.tell_nothing(span);
+            }
+        }
+        pagemap.close();
+        Ok(())
+    });
+    if looked.is_err() {
+        data_between(start, end).for_each(|mapping| Survey::of(mapping, list, text).tell_nothing(span));
+        note_blindness(span);
+    }
+}
+
+/// The same before a write-back, which takes nothing away: only while that costs little.
+#[cold]
+pub fn tell_before_sync(span: &mut Span, start: usize, end: usize) {
+    within_share(|| look(span, start, end));
+}
+
+#[cold]
+fn note_blindness(span: &Span) {
+    static NOTED: AtomicBool = AtomicBool::new(false);
+    if !NOTED.swap(true, Ordering::Relaxed) {
+        let what: &[u8] = b"pages touched in mapped files: /proc/self/pagemap cannot be opened";
+        // SAFETY: this thread's state, while the hook runs.
+        note::write(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
+    }
+}
+
+/// What tells a page that was written to.
+#[derive(Clone, Copy, PartialEq)]
+enum Sign {
+    /// Nothing needs to: the mapping could never be written to.
+    ReadOnly,
+    /// It is a copy of the file's.
+    Copied,
+    /// Nothing does: the file's own pages are written in place.
+    Missing,
+}
+
+impl Sign {
+    fn of(mapping: &Mapping) -> Sign {
+        match (mapping.is(WRITABLE), mapping.is(SHARED)) {
+            (false, _) => Sign::ReadOnly,
+            (true, false) => Sign::Copied,
+            (true, true) => Sign::Missing,
+        }
+    }
+
+    fn question(self) -> Question {
+        match self {
+            Sign::ReadOnly | Sign::Missing => Question { any_of: PRESENT, tell: PRESENT },
+            Sign::Copied => Question { any_of: PRESENT | SWAPPED, tell: FILE },
+        }
+    }
+
+    fn kind_of(self, categories: u64) -> i64 {
+        match self {
+            Sign::Copied if categories & FILE == 0 => WRITTEN,
+            Sign::ReadOnly | Sign::Copied => READ,
+            Sign::Missing => EITHER,
+        }
+    }
+}
+
+/// A look at one mapping, and the record that is being made of it.
+struct Survey<'a> {
+    mapping: Mapping,
+    sign: Sign,
+    list: &'a mut [i64],
+    text: &'a mut [u8],
+    /// Where the record begins, and how much of the list it fills.
+    begin: usize,
+    filled: usize,
+    /// Records written.
+    lists: usize,
+    present: usize,
+    written: usize,
+}
+
+impl<'a> Survey<'a> {
+    fn of(mapping: Mapping, list: &'a mut [i64], text: &'a mut [u8]) -> Survey<'a> {
+        let (begin, sign) = (mapping.start, Sign::of(&mapping));
+        Survey { mapping, sign, list, text, begin, filled: 0, lists: 0, present: 0, written: 0 }
+    }
+
+    /// False when there is nothing to be seen.
+    fn look(&mut self, span: &mut Span, pagemap: &Pagemap, room: &mut Room<'_>) -> bool {
+        let range = (self.mapping.start, self.mapping.end);
+        pagemap.for_each(range, self.sign.question(), room, |region| self.add(span, region))
+    }
+
+    fn add(&mut self, span: &mut Span, region: Region) {
+        let (start, bytes) = (region.start as usize, (region.end - region.start) as usize);
+        if self.filled + PER_RUN > self.list.len() && self.lists < MOST_LISTS {
+            let dirty = if self.sign == Sign::Missing { UNKNOWN } else { self.written as i64 };
+            self.write(span, start, dirty);
+        }
+        let kind = self.sign.kind_of(region.categories);
+        if self.lists < MOST_LISTS {
+            let page = (start - self.begin) / PAGE;
+            let run = [page as i64, (bytes / PAGE) as i64, kind];
+            self.list[self.filled..self.filled + PER_RUN].copy_from_slice(&run);
+            self.filled += PER_RUN;
+        }
+        self.present += bytes;
+        self.written += if kind == WRITTEN { bytes } else { 0 };
+    }
+
+    /// The record of what has not been told yet.
+    fn tell_rest(&mut self, span: &mut Span) {
+        // A forked child's trace has no word of what it does not use.
+        if self.mapping.owner != process::pid() && self.present == 0 && self.lists == 0 {
+            return;
+        }
+        let dirty = if self.sign == Sign::Missing { self.dirty_by_smaps() } else { self.written as i64 };
+        self.write(span, self.mapping.end, dirty);
+    }
+
+    /// What smaps counts: whole blocks of the page cache, less what has been written back. [`UNKNOWN`] where that would
+    /// take too long, or where there are several records to share it.
+    fn dirty_by_smaps(&mut self) -> i64 {
+        if self.present == 0 {
+            return 0;
+        }
+        if self.lists > 0 {
+            return UNKNOWN;
+        }
+        let (start, end) = (self.mapping.start, self.mapping.end);
+        let counted = within_share(|| smaps::dirty_bytes(start, end, self.text)).flatten();
+        counted.map_or(UNKNOWN, |dirty| (dirty as usize).min(self.present) as i64)
+    }
+
+    /// The record of a mapping that was not looked at.
+    fn tell_nothing(&mut self, span: &mut Span) {
+        let dirty = if self.sign == Sign::ReadOnly { 0 } else { UNKNOWN };
+        self.filled = 0;
+        self.write_with(span, self.mapping.end, UNKNOWN, dirty);
+    }
+
+    fn write(&mut self, span: &mut Span, end: usize, dirty: i64) {
+        self.write_with(span, end, self.present as i64, dirty);
+    }
+
+    /// Writes what has been gathered, as a record of the mapping up to `end`, and begins anew there.
+    fn write_with(&mut self, span: &mut Span, end: usize, present: i64, dirty: i64) {
+        if self.mapping.owner != process::pid() {
+            inherited::tell(span, self.text);
+            self.mapping.owner = process::pid();
+        }
+        let part = self.mapping.between(self.begin, end);
+        let numbers = [part.start as i64, part.bytes() as i64, part.offset as i64, present, dirty];
+        span.returned();
+        span.record(Call::PagesTouched, false, 0, &numbers, &[], &self.list[..self.filled]);
+        self.lists += 1;
+        (self.begin, self.filled, self.present, self.written) = (end, 0, 0, 0);
+    }
+}

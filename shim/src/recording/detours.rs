@@ -1,0 +1,135 @@
+//! Which functions of libc get a detour, and what a trace says where they get none.
+
+use crate::core::detour::{self, Patch, Refused};
+use crate::core::procfs::directory_entries;
+use crate::core::{elf, real, sys};
+use crate::recording::process::{self, settings};
+use crate::recording::thread::private_table;
+use core::mem::MaybeUninit;
+use syn_trace::header;
+
+/// The most functions that can be detoured.
+const MAX_PATCHES: usize = 128;
+
+/// What a trace says when there are no detours; each reason goes on from here.
+macro_rules! unseen {
+    ($reason:literal) => {
+        Err(concat!("libc's own calls: ", $reason, "; streams are recorded at fread and fwrite").as_bytes())
+    };
+}
+
+/// Places all detours, or none. Called from the constructor.
+///
+/// # Errors
+/// What the trace is to say of it.
+pub fn install() -> Result<(), &'static [u8]> {
+    if elf::is_started_with(b"vgpreload_") {
+        private_table::stay_on_thread();
+        return unseen!("Valgrind runs the program, and replaces some of its entries itself");
+    }
+    if !settings::wants_detours() {
+        return unseen!("SYN_DETOURS=0 leaves its entries alone");
+    }
+    if !has_one_thread() {
+        return unseen!("the process had several threads, or no /proc, when it was entered");
+    }
+    let mut found = Found::new();
+    found.look();
+    if found.count == 0 {
+        return unseen!("the process's libc is not one that is known here");
+    }
+    // stdio writes, reads and opens through these: without all of them the trace would claim more than it saw.
+    let essential = [c"write", c"read", c"open64", c"lseek64"];
+    let enough = |patches: &[Patch]| {
+        essential.into_iter().all(|name| trampolines(patches).any(|(inner, _)| inner.name() == name))
+    };
+    let patches = found.all();
+    match detour::place(patches, enough) {
+        Err(Refused::NoRoom) => return unseen!("no free memory within reach of its entries"),
+        Err(Refused::Immovable) => {
+            return unseen!("its entries begin with instructions that cannot be moved");
+        }
+        Err(Refused::Forbidden) => return unseen!("this system does not let code be changed"),
+        Ok(()) => {}
+    }
+    trampolines(found.all()).for_each(|(inner, trampoline)| inner.set(trampoline));
+    real::redirect_all();
+    process::add_capability(header::SEES_LIBC_INTERNAL);
+    Ok(())
+}
+
+/// The functions that have been moved, and where they go on. The patches are in the order of the functions.
+fn trampolines(patches: &[Patch]) -> impl Iterator<Item = (&'static real::Inner, usize)> {
+    let mut inners = real::inners().iter();
+    patches.iter().filter_map(move |patch| {
+        let inner = inners.find(|inner| inner.hook as usize == patch.hook)?;
+        Some((inner, patch.trampoline()?))
+    })
+}
+
+/// The functions of libc that are to be detoured, each once.
+struct Found {
+    patches: [MaybeUninit<Patch>; MAX_PATCHES],
+    count: usize,
+}
+
+impl Found {
+    const fn new() -> Found {
+        Found { patches: [const { MaybeUninit::uninit() }; MAX_PATCHES], count: 0 }
+    }
+
+    /// Another library may stand in front of libc, and its functions are not ours to patch: libc is what has
+    /// `gnu_get_libc_version`.
+    fn look(&mut self) {
+        let objects = elf::Objects::started_with();
+        let libc = objects.function(c"gnu_get_libc_version").map(|(base, _)| base);
+        for inner in real::inners() {
+            let Some((base, address)) = objects.function(inner.name()) else { continue };
+            let is_new = self.all().iter().all(|patch| patch.address != address);
+            if self.count < MAX_PATCHES && Some(base) == libc && is_new {
+                self.patches[self.count].write(Patch::new(address, inner.hook as usize));
+                self.count += 1;
+            }
+        }
+    }
+
+    fn all(&mut self) -> &mut [Patch] {
+        // SAFETY: the first `count` have been written.
+        unsafe { core::slice::from_raw_parts_mut(self.patches.as_mut_ptr().cast(), self.count) }
+    }
+}
+
+/// libc says so of the threads that it makes, and nothing but the loader and libc has run before us (glibc 2.32,
+/// `<sys/single_threaded.h>`). Else the kernel counts them among the links of the folder that lists them, or lists them.
+fn has_one_thread() -> bool {
+    if let Some(is_single) = elf::variable_started_with(c"__libc_single_threaded") {
+        // SAFETY: a `char` of libc's.
+        if unsafe { *(is_single as *const u8) } != 0 {
+            return true;
+        }
+    }
+    // SAFETY: the path ends with a zero byte, a zeroed status is valid and is filled in.
+    let links = unsafe {
+        let mut status: libc::stat = core::mem::zeroed();
+        match sys::stat(c"/proc/self/task".as_ptr().cast(), &mut status) {
+            0 => status.st_nlink,
+            _ => 0,
+        }
+    };
+    links == 3 || listed_threads() == 1
+}
+
+fn listed_threads() -> usize {
+    let mut entries = [0u8; 512];
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero byte, the buffer is as long as said.
+    unsafe {
+        let folder = sys::openat(libc::AT_FDCWD, c"/proc/self/task".as_ptr().cast(), flags, 0) as i32;
+        if folder < 0 {
+            return 0;
+        }
+        let filled = sys::getdents64(folder, entries.as_mut_ptr(), entries.len()).max(0) as usize;
+        sys::close(folder);
+        directory_entries(&entries[..filled]).filter(|name| !name.starts_with(b".")).count()
+    }
+}

@@ -1,0 +1,208 @@
+//! What a child process needs in its environment to be recorded, where the program has taken it away.
+//!
+//! Programs clear the environment before they start others, or replace `LD_PRELOAD`. What is missing is put into the
+//! environment that the kernel gets, with a note of it (`SYN_ADDED`), and the child takes it out of its own again
+//! before `main` ([`crate::recording::process::settings::export`]): the program sees the environment that it was given.
+
+use crate::core::readable::Reader;
+use crate::core::{elf, sys};
+use crate::recording::process::{self, settings};
+use crate::recording::span::note;
+use crate::recording::thread::current;
+use crate::recording::vfork_child::PATH_NOTE_BYTES;
+use core::cell::UnsafeCell;
+use core::ffi::{CStr, c_char};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// An array of strings that ends with a null pointer.
+pub type Strings = *const *const c_char;
+
+const PRELOAD: &[u8] = b"LD_PRELOAD=";
+/// More entries than this are left as they are.
+const MAX_ENTRIES: usize = 8192;
+/// `MAX_ARG_STRLEN`: the kernel takes no longer entries.
+const MAX_ENTRY_BYTES: usize = 128 << 10;
+
+/// The environment for a new process image: `given`, or a copy with what is missing, or with what keeps the program from
+/// being recorded, in memory that is this thread's until its next call.
+pub fn for_child(given: Strings) -> Strings {
+    let state = current::get();
+    if !process::is_recording() {
+        return given;
+    }
+    // SAFETY: this thread's state. A vfork child uses its parent's, which stands still meanwhile.
+    let scratch = current::is_state(state).then(|| unsafe { &mut (*state).scratch()[PATH_NOTE_BYTES..] });
+    if ENDS_US.load(Ordering::Relaxed) {
+        if !TOLD.swap(true, Ordering::Relaxed) {
+            note::unobserved(b"programs started under a seccomp filter that would end the recorder");
+        }
+        let array = scratch.map(|scratch| scratch.as_mut_ptr().cast()).or_else(|| SPARE.of_this_thread());
+        // SAFETY: the caller's environment; both have this much room.
+        return array.and_then(|array| unsafe { switched_off(given, array) }).unwrap_or(given);
+    }
+    let Some(scratch) = scratch else { return given };
+    let Some(ours) = elf::own_path().map(CStr::to_bytes).filter(|path| path.starts_with(b"/")) else {
+        return given;
+    };
+    let Some(found) = look(given, ours) else { return given };
+    // In a folder of its own the program would only be told that the library is not there.
+    // SAFETY: the path, which is the loader's, ends with a zero byte.
+    if unsafe { sys::call(libc::SYS_access, [ours.as_ptr() as usize, libc::R_OK as usize, 0, 0, 0, 0]) } < 0 {
+        return given;
+    }
+    complete(given, &found, ours, scratch).unwrap_or(given)
+}
+
+/// Room for the environment of a program that is not to be recorded, for the first thread without a state that needs it:
+/// a forked child, as a rule, where nobody may ask for memory.
+struct Spare {
+    /// The thread, by the address of its errno.
+    owner: AtomicUsize,
+    array: UnsafeCell<[*const c_char; MAX_ENTRIES + 2]>,
+}
+// SAFETY: only the owner uses the array.
+unsafe impl Sync for Spare {}
+
+impl Spare {
+    fn of_this_thread(&self) -> Option<*mut *const c_char> {
+        // SAFETY: libc gives every thread an errno.
+        let us = unsafe { libc::__errno_location() } as usize;
+        let owner = self.owner.compare_exchange(0, us, Ordering::Relaxed, Ordering::Relaxed);
+        (owner.is_ok() || owner == Err(us)).then(|| self.array.get().cast())
+    }
+}
+
+#[unsafe(link_section = ".bss.tables")]
+static SPARE: Spare =
+    Spare { owner: AtomicUsize::new(0), array: UnsafeCell::new([core::ptr::null(); MAX_ENTRIES + 2]) };
+/// Set when a filter of this process would end a program at a system call of ours.
+static ENDS_US: AtomicBool = AtomicBool::new(false);
+
+/// A program that this process becomes or starts would be ended by what the recorder does there.
+pub fn keep_recorders_out() {
+    ENDS_US.store(true, Ordering::Relaxed);
+}
+
+/// Set when the trace says that programs are not recorded.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// The environment with a note in front that nothing is to be recorded. It stays there for the programs that are started
+/// by this one, which are under the same filter.
+///
+/// # Safety
+/// `array` must have room for [`MAX_ENTRIES`] and two; `given` must be null or end with a null pointer: where this is
+/// called, the kernel cannot be asked what is readable.
+unsafe fn switched_off(given: Strings, array: *mut *const c_char) -> Option<Strings> {
+    let count = match given.is_null() {
+        true => 0,
+        // SAFETY: as the caller vouches.
+        false => (0..MAX_ENTRIES).find(|&index| unsafe { (*given.add(index)).is_null() })?,
+    };
+    // SAFETY: the array has room for the note, every entry and the null pointer.
+    unsafe {
+        array.write(c"SYN_OFF=1".as_ptr());
+        core::ptr::copy(given, array.add(1), count);
+        array.add(1 + count).write(core::ptr::null());
+    }
+    Some(array.cast_const().cast())
+}
+
+/// What an environment has of ours.
+struct Found {
+    entries: usize,
+    preload: Option<&'static [u8]>,
+}
+
+/// `None` when nothing is missing, or when it cannot be read, which the kernel is to find out.
+fn look(given: Strings, ours: &[u8]) -> Option<Found> {
+    let mut found = Found { entries: 0, preload: None };
+    let mut job = false;
+    let mut given = Given::new(given);
+    while let Some(entry) = given.entry(found.entries)? {
+        found.entries += 1;
+        job |= entry.starts_with(b"SYN_JOB=");
+        if let Some(value) = entry.strip_prefix(PRELOAD) {
+            found.preload = Some(value);
+        }
+        if found.entries > MAX_ENTRIES {
+            return None;
+        }
+    }
+    let loads_us = found
+        .preload
+        .is_some_and(|value| value.split(|&byte| byte == b':' || byte == b' ').any(|path| path == ours));
+    (!loads_us || !job).then_some(found)
+}
+
+/// The environment that the program gives, which the kernel has not read yet.
+struct Given {
+    array: usize,
+    pointers: Reader,
+    strings: Reader,
+}
+
+impl Given {
+    fn new(array: Strings) -> Given {
+        Given { array: array as usize, pointers: Reader::new(), strings: Reader::new() }
+    }
+
+    /// The entry at `index`, `Some(None)` at the end; `None` when it cannot be read.
+    fn entry(&mut self, index: usize) -> Option<Option<&'static [u8]>> {
+        if self.array == 0 {
+            return Some(None);
+        }
+        // SAFETY: an address is a number.
+        let text: usize = unsafe { self.pointers.copy(self.array.wrapping_add(index * size_of::<usize>()))? };
+        if text == 0 { Some(None) } else { self.strings.string(text, MAX_ENTRY_BYTES).map(Some) }
+    }
+}
+
+/// The array, with the strings that are new behind it.
+fn complete(given: Strings, found: &Found, ours: &[u8], scratch: &mut [u8]) -> Option<Strings> {
+    let (array, strings) = scratch.split_at_mut_checked((found.entries + 4) * size_of::<usize>())?;
+    let array: *mut *const c_char = array.as_mut_ptr().cast();
+    let mut given = Given::new(given);
+    let mut count = 0;
+    let mut put = |text: *const c_char| {
+        // SAFETY: the array has room for every entry, three more and the null pointer.
+        unsafe { array.add(count).write(text) };
+        count += 1;
+    };
+    for index in 0..found.entries {
+        let text = given.entry(index)??;
+        let of_ours = [PRELOAD, b"SYN_JOB=", settings::ADDED].iter().any(|name| text.starts_with(name));
+        if !of_ours {
+            put(text.as_ptr().cast());
+        }
+    }
+    let others = found.preload.unwrap_or(b"");
+    let separator: &[u8] = if others.is_empty() { b"" } else { b":" };
+    let (name, value): (&[u8], &[u8]) = found.preload.map_or((b"", b""), |value| (PRELOAD, value));
+    let mut strings = strings;
+    process::with_folder(|folder| {
+        let mut add = |parts: &[&[u8]]| -> Option<()> {
+            let (text, rest) = join(core::mem::take(&mut strings), parts)?;
+            strings = rest;
+            put(text);
+            Some(())
+        };
+        add(&[PRELOAD, ours, separator, others])?;
+        add(&[b"SYN_JOB=", folder])?;
+        add(&[settings::ADDED, name, value])
+    })?;
+    put(core::ptr::null());
+    Some(array.cast_const().cast())
+}
+
+/// The parts, one behind the other, at the front of `room`; and the rest of it.
+fn join<'a>(room: &'a mut [u8], parts: &[&[u8]]) -> Option<(*const c_char, &'a mut [u8])> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let (text, rest) = room.split_at_mut_checked(length + 1)?;
+    let mut at = 0;
+    for part in parts {
+        text[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    text[length] = 0;
+    Some((text.as_ptr().cast(), rest))
+}

@@ -1,0 +1,74 @@
+//! Libraries that make system calls on the program's behalf: what one of their functions does through another one, or
+//! through libc's `syscall`, is not recorded again.
+//!
+//! Unlike [`Span::quiet`], this leaves alone all other calls that are made while such a function runs.
+
+use crate::core::elf;
+use crate::core::real::Real;
+use crate::recording::span;
+use crate::recording::thread::current;
+use crate::recording::thread::stack::frame_address;
+use crate::recording::thread::state::State;
+
+/// The stack address of the library function under way on this thread, at the end of its scratch memory, which nobody
+/// else uses; 0 when there is none. `None` for a thread that does not record.
+fn mark() -> Option<(&'static mut usize, &'static State)> {
+    let state = current::get();
+    if !current::is_state(state) {
+        return None;
+    }
+    // SAFETY: this thread's state, whose scratch memory starts on a page and has a multiple of eight bytes.
+    unsafe {
+        let scratch = (*state).scratch();
+        let word = scratch.as_mut_ptr().add(scratch.len() - size_of::<usize>()).cast::<usize>();
+        Some((&mut *word, &*state))
+    }
+}
+
+/// True for a call that a library function makes which is being recorded.
+#[inline]
+pub fn is_inside() -> bool {
+    mark().is_some_and(|(word, state)| *word != 0 && !state.is_stale(*word, frame_address()))
+}
+
+/// Makes a call that is recorded here, and nothing that it calls of the same libraries.
+#[inline(always)]
+pub fn inside<T>(real: impl FnOnce() -> T) -> T {
+    let frame = frame_address();
+    if let Some((word, _)) = mark() {
+        *word = frame;
+    }
+    let result = real();
+    if let Some((word, _)) = mark() {
+        *word = 0;
+    }
+    result
+}
+
+/// The address of the function behind ours. A library that came in by `dlopen` may go again: its functions are looked up
+/// each time.
+#[inline]
+pub fn function(real: Real) -> Option<usize> {
+    real.address().or_else(|| elf::next_function(real.name()))
+}
+
+/// What a failed call says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// It returns -1 and sets errno.
+    InErrno,
+    /// It returns the negative errno value.
+    Negated,
+}
+
+impl Failure {
+    /// Whether the call failed, and the result or errno.
+    #[inline(always)]
+    pub fn outcome(self, result: core::ffi::c_long) -> (bool, i64) {
+        match self {
+            _ if result >= 0 => (false, result),
+            Failure::InErrno => (true, span::errno()),
+            Failure::Negated => (true, -result),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! One call under way: from the entry of a hook to its record.
+
+pub mod append;
+pub mod note;
+pub mod processor;
+pub mod side_slots;
+pub mod signal_nesting;
+
+use crate::core::preemption::Mark;
+use crate::core::{clock, sys};
+use crate::recording::process;
+use crate::recording::thread::stack::frame_address;
+use crate::recording::thread::state::Entered;
+pub use crate::recording::thread::state::Span;
+use crate::recording::thread::state::State;
+use crate::recording::thread::{self, current};
+use core::sync::atomic::Ordering;
+use note::{tell_entered, tell_left};
+use processor::look;
+use syn_trace::calls::Call;
+use syn_trace::record::{self, Flags, Times};
+
+/// Behind one of 16 calls it is noted what recording took: those that return when these bits of the counter are 0. Its last
+/// bits may always be the same.
+const SAMPLE_SHIFT: u32 = 6;
+const SAMPLE_MASK: u64 = 15;
+/// A part of the time between two readings of the CPU clock, about 6 µs: recording took no longer, or the thread lost its
+/// processor.
+const SAMPLE_PART: u64 = 8;
+
+/// The start of a call that goes untimed, if it finds nothing.
+const UNTIMED: u64 = 0;
+
+/// Enters a call. `flags` is [`record::INNER`] where libc itself is the caller. `None`: only make the real call.
+#[inline(always)]
+pub fn enter(call: Call, flags: Flags) -> Option<Span> {
+    if process::leaves_out(call) {
+        return None;
+    }
+    let frame = frame_address();
+    let mut state = current::get();
+    // SAFETY: a pointer that is none of the marks points to this thread's state.
+    if !current::is_state(state) || unsafe { (*state).cursor.is_null() } {
+        state = thread::obtain(frame, flags)?;
+        if process::leaves_out(call) {
+            return None; // The process has only just found out what it is.
+        }
+    }
+    // SAFETY: as above; only this thread and its signal handlers use the state.
+    unsafe { open(&mut *state, frame, call, flags) }
+}
+
+/// Enters a call that may find nothing, as one of a long row of such calls for which the clock is not read; see
+/// [`count_untimed`]. `None`: it is to be entered as others are.
+#[inline(always)]
+pub fn enter_untimed(call: Call) -> Option<Span> {
+    let state = current::get();
+    if !current::is_state(state) {
+        return None;
+    }
+    // SAFETY: this thread's state. One that counts a row is whole.
+    let state = unsafe { &mut *state };
+    if !state.memory.may_go_untimed(call) || state.frame != 0 || state.suppressed_by != 0 {
+        return None;
+    }
+    state.frame = frame_address();
+    Some(Span { state, start: UNTIMED, end: 0, outer_frame: 0, cpu_before: 0, flags: 0, quiet: false })
+}
+
+#[inline(always)]
+fn open(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Option<Span> {
+    if state.suppressed_by != 0 && state.is_suppressed(frame) {
+        return None;
+    }
+    let kept = Mark::Told.stands();
+    let outer_frame = if state.frame == 0 { 0 } else { outer_frame(state, frame) };
+    if outer_frame != 0 {
+        flags |= record::INNER;
+        tell_entered(state);
+    }
+    state.frame = frame;
+    let mut start = clock::ticks();
+    let mut cpu_before = 0;
+    if !kept {
+        let looked = look(state, start);
+        (flags, cpu_before) = (flags | looked.before(), looked.cpu);
+        if looked.read {
+            start = clock::ticks();
+        }
+    }
+    state.entered = Entered { start, cpu: cpu_before, call: call as u16, flags };
+    Some(Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false })
+}
+
+/// A call has returned at `end`, and its record is written: what that took. What readings of the CPU clock take is told by
+/// itself.
+#[cold]
+#[inline(never)]
+fn note_cost(state: &mut State, end: u64, with_text: usize) {
+    let took = clock::ticks().saturating_sub(end);
+    if !state.cursor.is_null() && state.cpu_ticks < end && took < clock::rarely_ticks() / SAMPLE_PART {
+        state.header().behind[with_text].add(took);
+    }
+}
+
+/// The frame of the hook that encloses this one, 0 if it is only a leftover.
+#[cold]
+fn outer_frame(state: &mut State, frame: usize) -> usize {
+    // A signal handler that was not hooked may have interrupted the writing: only a certain answer counts.
+    if state.encoding.load(Ordering::Relaxed) {
+        if state.is_certainly_stale(state.frame, frame) {
+            state.give_up_record();
+            state.frame = 0;
+        }
+    } else if state.is_stale(state.frame, frame) {
+        state.frame = 0;
+        tell_left(state);
+    }
+    state.frame
+}
+
+impl Span {
+    /// Writes the record and leaves the call. `outcome` is the result, or errno when `failed`.
+    #[inline(always)]
+    pub fn leave<const N: usize>(
+        mut self,
+        call: Call,
+        failed: bool,
+        outcome: i64,
+        numbers: &[i64; N],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) {
+        self.record(call, failed, outcome, numbers, texts, list);
+        self.sample(texts);
+        self.forget();
+    }
+
+    /// The record of the call is written: notes what that took, behind one call of many.
+    #[inline(always)]
+    pub fn sample(&self, texts: &[&[u8]]) {
+        if self.end >> SAMPLE_SHIFT & SAMPLE_MASK == 0 {
+            // SAFETY: as in `record`.
+            note_cost(unsafe { &mut *self.state }, self.end, usize::from(!texts.is_empty()));
+        }
+    }
+
+    /// Writes a record and stays in the call: a further one of the same call takes no time.
+    #[inline(always)]
+    pub fn record<const N: usize>(
+        &mut self,
+        call: Call,
+        failed: bool,
+        outcome: i64,
+        numbers: &[i64; N],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) {
+        // SAFETY: the state lives as long as the thread records.
+        let state = unsafe { &mut *self.state };
+        if state.cursor.is_null() {
+            return; // A forked child came back through a hook that its parent had entered.
+        }
+        let mut flags = self.flags;
+        let mut times = Times {
+            took: clock::units(self.end - self.start),
+            cpu_before: self.cpu_before,
+            ..Times::default()
+        };
+        if state.entered.start != self.start {
+            // What lay before the call is told already.
+            flags &= !(record::CPU_BEFORE | record::WAITED_BEFORE | record::LOST_BEFORE);
+        }
+        if !Mark::Told.stands() {
+            let looked = look(state, self.end);
+            flags |= looked.after();
+            times.cpu_after = looked.cpu;
+        }
+        state.entered.start = 0;
+        if failed {
+            flags |= record::FAILED;
+        } else if let Some(position) = call.requested()
+            && position < N
+            && numbers[position] == outcome
+        {
+            flags |= record::COMPLETE;
+        }
+        append::write(state, call, flags, times, self.end, outcome, numbers, texts, list);
+        self.start = self.end;
+        self.flags &= record::INNER;
+    }
+
+    /// Before a real call in which nothing else is to be recorded: it makes its system calls through functions that
+    /// are hooked themselves, or runs a child in our memory. Ends with the call.
+    #[inline(always)]
+    pub fn quiet(&mut self) {
+        // SAFETY: as in `leave`.
+        unsafe { (*self.state).suppressed_by = (*self.state).frame };
+        self.quiet = true;
+    }
+
+    /// Notes the end of the real call; what follows (reading arguments) is not part of it.
+    #[inline(always)]
+    pub fn returned(&mut self) {
+        self.end = clock::ticks();
+        if self.quiet {
+            // SAFETY: as in `leave`.
+            unsafe { (*self.state).suppressed_by = (*self.state).resting };
+        }
+    }
+
+    /// True for a call that goes untimed, if it finds nothing.
+    #[inline(always)]
+    pub fn is_untimed(&self) -> bool {
+        self.start == UNTIMED
+    }
+
+    /// As [`Span::returned`], for a call that [`enter_untimed`] may have entered.
+    #[inline(always)]
+    pub fn poll_returned(&mut self) {
+        self.returned();
+        if self.is_untimed() {
+            self.estimate_start();
+        }
+    }
+
+    /// The call found something after all. It is taken to be as long as those before it were on average.
+    #[cold]
+    #[inline(never)]
+    fn estimate_start(&mut self) {
+        // SAFETY: as in `leave`.
+        let state = unsafe { &mut *self.state };
+        let since = self.end.saturating_sub(state.last_end);
+        self.start = self.end - clock::ticks_of(state.memory.mean_took()).min(since);
+        if !Mark::Told.stands() {
+            let looked = look(state, self.end);
+            self.flags |= looked.before();
+            self.cpu_before = looked.cpu;
+        }
+        // Its call does not matter: it is recorded next.
+        state.entered = Entered { start: self.start, ..Entered::default() };
+    }
+
+    /// Leaves the call without a record.
+    #[inline(always)]
+    pub fn forget(self) {
+        // SAFETY: as in `leave`.
+        unsafe {
+            (*self.state).frame = self.outer_frame;
+            (*self.state).entered.start = 0;
+        }
+        if self.flags & record::PROCESSOR_FLAGS != 0 {
+            // What a look has shown is on no record: the next one is to find the same.
+            Mark::take_down();
+            if self.flags & record::WAITED_BEFORE != 0 {
+                // SAFETY: as in `leave`.
+                unsafe { (*self.state).switches = u64::MAX };
+            }
+        }
+    }
+
+    /// The thread's scratch memory, for this call.
+    pub fn scratch(&self) -> &'static mut [u8] {
+        // SAFETY: as in `leave`.
+        unsafe { (*self.state).scratch() }
+    }
+
+    /// The flags of a record that stands before the call, because it may not return.
+    pub fn began(&self) -> Flags {
+        record::BEGAN | self.flags & record::INNER
+    }
+
+    /// The thread's state.
+    pub fn state(&self) -> *mut State {
+        self.state
+    }
+}
+
+/// errno as it is now, for a record of a failure.
+#[inline(always)]
+pub fn errno() -> i64 {
+    i64::from(sys::errno())
+}

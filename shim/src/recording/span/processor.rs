@@ -1,0 +1,71 @@
+//! Whether the thread has kept its processor, looked at at the boundaries of calls.
+
+use crate::core::preemption::{self, Mark};
+use crate::core::{clock, sys};
+use crate::recording::thread::state::State;
+use core::sync::atomic::Ordering;
+use syn_trace::record::{self, Flags};
+
+/// What a look at the processor has shown, where the thread did not certainly keep it.
+#[derive(Clone, Copy, Default)]
+pub struct Looked {
+    /// CPU time, nanoseconds, where it was read.
+    pub cpu: u64,
+    pub read: bool,
+    waited: bool,
+    lost: bool,
+}
+
+impl Looked {
+    /// As flags of what lay before a call.
+    pub fn before(self) -> Flags {
+        self.flags(record::CPU_BEFORE, record::WAITED_BEFORE, record::LOST_BEFORE)
+    }
+
+    /// As flags of a call.
+    pub fn after(self) -> Flags {
+        self.flags(record::CPU_AFTER, record::WAITED_AFTER, record::LOST_AFTER)
+    }
+
+    fn flags(self, read: Flags, waited: Flags, lost: Flags) -> Flags {
+        let flag = |is: bool, flag: Flags| if is { flag } else { 0 };
+        flag(self.read, read) | flag(self.waited, waited) | flag(self.lost, lost)
+    }
+}
+
+/// The thread may have lost its processor before `now`. Reads its clock, unless that has just been done: a thread that waits
+/// again and again would do little else. Then the next look does, which comes at the next boundary. Where the kernel does
+/// not tell, the clock is read after everything that took long.
+#[cold]
+#[inline(never)]
+pub fn look(state: &mut State, now: u64) -> Looked {
+    let is_known = preemption::is_known();
+    if state.is_apart {
+        // The thread itself stands still: neither its mark nor this processor tells anything of it.
+        return Looked { lost: is_known, ..Looked::default() };
+    }
+    let since = if is_known { state.cpu_ticks } else { state.last_end.max(state.entered.start) };
+    let least = if is_known { clock::rarely_ticks() } else { clock::long_ticks() };
+    let mut looked = Looked::default();
+    if now.saturating_sub(since) > least && may_read_clocks(state) {
+        // Whatever happens from here on, while the clocks are read as well, the next look finds.
+        Mark::Told.put();
+        let helpers_cpu_ns = state.header().helpers_cpu_ns.load(Ordering::Relaxed);
+        looked.cpu = clock::thread_cpu_ns().saturating_add(helpers_cpu_ns);
+        let switches = clock::voluntary_switches();
+        (looked.read, looked.waited) = (true, switches != state.switches);
+        state.switches = switches;
+        state.cpu_ticks = clock::ticks();
+    } else {
+        looked.lost = is_known && !Mark::Unread.stands();
+        Mark::Unread.put();
+    }
+    looked
+}
+
+/// False in a handler that has interrupted the writing of a record, whose readings belong to that record's sequence, on a
+/// thread that stands in for another, and where system calls of our own could end the process.
+#[cold]
+fn may_read_clocks(state: &State) -> bool {
+    !state.encoding.load(Ordering::Relaxed) && !state.is_apart && !sys::is_confined()
+}

@@ -1,0 +1,75 @@
+//! Records of signal handlers that have interrupted the writing of another one: kept aside until that is written.
+
+use crate::core::clock;
+use crate::recording::thread::state::{SIDE_SLOTS, SideSlot, State};
+use core::sync::atomic::{Ordering, compiler_fence};
+use syn_trace::calls::Call;
+use syn_trace::record::{self, Flags, Times};
+
+#[cold]
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+pub fn set_aside<const N: usize>(
+    state: &mut State,
+    call: Call,
+    flags: Flags,
+    times: Times,
+    end: u64,
+    outcome: i64,
+    numbers: &[i64; N],
+    texts: &[&[u8]],
+    list: &[i64],
+) {
+    let index = state.side_used.load(Ordering::Relaxed);
+    // CPU readings belong to the thread's sequence of them, which a handler does not take part in.
+    let flags = (flags & !record::PROCESSOR_FLAGS) | record::SIGNAL;
+    if index >= SIDE_SLOTS || record::room(texts, list) > size_of_val(&state.side[0].record) {
+        return state.drop_one();
+    }
+    state.side_used.store(index + 1, Ordering::Relaxed);
+    let Some(slot) = state.side.get_mut(index) else { return };
+    let timeless = Times { end: 0, took: 0, ..times };
+    // SAFETY: the slot has the room, and appending has zeroed it.
+    let bytes = unsafe {
+        record::encode(None, slot.record.as_mut_ptr(), call, flags, timeless, outcome, numbers, texts, list)
+    };
+    (slot.end, slot.took, slot.bytes) = (end, times.took, bytes);
+}
+
+/// Appends what handlers set aside. Runs with `encoding` set, so that a further handler uses the remaining slots.
+#[cold]
+#[inline(never)]
+pub fn append(state: &mut State) {
+    state.encoding.store(true, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    let mut index = 0;
+    // A handler may set another one aside until the count is back to none.
+    while state.side_used.compare_exchange(index, 0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+        let (end, took, bytes) = (state.side[index].end, state.side[index].took, state.side[index].bytes);
+        if bytes != 0 {
+            // The latest record is the handler's from now on: a row of polls begins anew behind it.
+            state.memory.moved();
+            append_one(state, index, end, took, bytes);
+        }
+        state.side[index] = SideSlot { end: 0, took: 0, bytes: 0, record: [0; _] };
+        index += 1;
+    }
+    compiler_fence(Ordering::SeqCst);
+    state.encoding.store(false, Ordering::Relaxed);
+}
+
+fn append_one(state: &mut State, index: usize, end: u64, took: u64, bytes: usize) {
+    let room = bytes + 32;
+    if state.cursor as usize + room > state.limit as usize && !state.make_room(room) {
+        return state.drop_one();
+    }
+    let times = Times {
+        end: clock::units(end).saturating_sub(clock::units(state.last_end)),
+        took,
+        ..Times::default()
+    };
+    // SAFETY: there is room, and the slot holds a record that `encode` wrote.
+    let written = unsafe { record::copy_with_times(state.cursor, &state.side[index].record[..bytes], times) };
+    state.cursor = state.cursor.wrapping_add(written);
+    state.last_end = state.last_end.max(end);
+}

@@ -1,0 +1,94 @@
+//! Hooks that a signal has interrupted, and what becomes of them.
+//!
+//! What a handler calls is the application's doing, not that of the call it interrupted: while it runs the marks of the
+//! interrupted hook are kept here. They are put back when the handler returns. When it leaves by `longjmp`, or the thread
+//! is found above the handler's place on the stack, the interrupted code never goes on: a record that it was writing is
+//! given up, and a call that it was making is counted as lost.
+
+use crate::recording::span::side_slots;
+use crate::recording::thread::state::{Interruption, State};
+use core::sync::atomic::{Ordering, compiler_fence};
+
+impl State {
+    /// A signal has arrived, and its handler is about to be called from a function at `at`: takes away the marks of the
+    /// interrupted hook. `None` when there is none.
+    pub fn interrupt(&mut self, at: usize) -> Option<usize> {
+        let amid_record = self.encoding.load(Ordering::Relaxed);
+        if self.frame == 0 && self.suppressed_by == self.resting && self.mpi_frame == 0 && !amid_record {
+            return None;
+        }
+        let level = self.interruptions.count;
+        let now = Interruption {
+            at,
+            frame: self.frame,
+            suppressed_by: self.suppressed_by,
+            mpi_frame: self.mpi_frame,
+            mpi_span: self.mpi_span,
+            amid_record,
+        };
+        let place = self.interruptions.list.get_mut(level)?;
+        // Another signal may arrive in between, use the same place and leave it empty.
+        loop {
+            *place = now;
+            compiler_fence(Ordering::SeqCst);
+            self.interruptions.count = level + 1;
+            compiler_fence(Ordering::SeqCst);
+            // SAFETY: a handler may have written to it.
+            if unsafe { (&raw const place.at).read_volatile() } == at {
+                break;
+            }
+        }
+        (self.frame, self.suppressed_by, self.mpi_frame) = (0, self.resting, 0);
+        Some(level)
+    }
+
+    /// The handler has returned: the interrupted hook goes on.
+    pub fn resume(&mut self, level: usize) {
+        // In a forked child there may be none.
+        if self.interruptions.count > level {
+            self.put_back(level);
+        }
+    }
+
+    fn put_back(&mut self, level: usize) -> Interruption {
+        let place = &mut self.interruptions.list[level];
+        let before = *place;
+        place.at = 0;
+        compiler_fence(Ordering::SeqCst);
+        self.interruptions.count = level;
+        (self.frame, self.suppressed_by) = (before.frame, before.suppressed_by);
+        (self.mpi_frame, self.mpi_span) = (before.mpi_frame, before.mpi_span);
+        before
+    }
+
+    /// Handlers that were left in a way that nobody has seen: a C++ exception, a change of contexts. Seen from a function at
+    /// `frame`.
+    pub fn leave_handlers_below(&mut self, frame: usize) {
+        self.leave_handlers(|state, at| state.is_certainly_stale(at, frame));
+    }
+
+    /// True when a record was given up for it.
+    pub fn leave_handlers(&mut self, is_left: impl Fn(&State, usize) -> bool) -> bool {
+        let mut gave_up = false;
+        while let Some(level) = self.interruptions.count.checked_sub(1)
+            && self.interruptions.list[level].at != 0
+            && is_left(self, self.interruptions.list[level].at)
+        {
+            if self.put_back(level).amid_record {
+                self.give_up_record();
+                gave_up = true;
+            }
+        }
+        gave_up
+    }
+
+    /// The record that is being written will never be whole: that of a call which a handler has interrupted.
+    pub fn give_up_record(&mut self) {
+        if self.encoding.load(Ordering::Relaxed) {
+            self.clear_abandoned();
+            self.drop_one();
+            self.encoding.store(false, Ordering::Relaxed);
+            side_slots::append(self);
+        }
+    }
+}
