@@ -6,6 +6,7 @@ use crate::connect::{Connected, connect};
 use crate::costs::Costs;
 use crate::follow::pass::{Measuring, pass};
 use crate::graph::Graph;
+use crate::graph::dependency::Dependencies;
 use crate::graph::reduce::reduce;
 use crate::graph::schedule::{Count, Schedule};
 use crate::load::{Recorded, load};
@@ -55,8 +56,9 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let mut notes = Notes::default();
     let runs = load(&options.runs, options.partial, &mut notes)?;
     let progress = Progress::new(bytes_to_read(&runs));
-    let connected = connect(&runs[0], options.all_files, &progress, &mut notes);
-    let schedule = schedule(&connected, runs[0].run.threads.len(), &mut notes);
+    let mut connected = connect(&runs[0], options.all_files, &progress, &mut notes);
+    let schedule =
+        schedule(std::mem::take(&mut connected.dependencies), runs[0].run.threads.len(), &mut notes);
     let alignment = agree(&runs, &progress, &mut notes);
     let mut lowered = lower(&runs[0], &connected, &schedule, &progress);
     lowered.facts.drain(..).for_each(|fact| notes.tell(fact));
@@ -85,16 +87,16 @@ fn bytes_to_read(runs: &[Recorded]) -> u64 {
     runs[0].bytes * passes + compared
 }
 
-fn schedule(connected: &Connected, threads: usize, notes: &mut Notes) -> Schedule {
-    let graph = Graph::build(&connected.dependencies);
+fn schedule(dependencies: Dependencies, threads: usize, notes: &mut Notes) -> Schedule {
+    let graph = Graph::build(&dependencies);
     if !graph.dropped.is_empty() {
         notes.warn(format!(
             "{} dependencies contradicted the others and were left out: clocks that do not fit, or files that were changed from outside",
             graph.dropped.len()
         ));
     }
-    let reduced = reduce(&graph, &connected.dependencies);
-    Schedule::new(&connected.dependencies, &graph, &reduced, threads)
+    let needed = reduce(&graph, &dependencies);
+    Schedule::new(&dependencies, &graph, &needed, threads)
 }
 
 fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(String, Alignment)> {
