@@ -48,7 +48,23 @@ pub struct Segment {
     pub inside: Option<Call>,
 }
 
+impl Measured {
+    /// No time at all.
+    pub const NOTHING: Measured = Measured { before: Segment::NOTHING, call: Segment::NOTHING };
+}
+
 impl Segment {
+    /// No time at all.
+    pub const NOTHING: Segment = Segment {
+        start_ns: 0,
+        wall_ns: 0,
+        cpu_ns: 0,
+        waited_ns: 0,
+        unmeasured_ns: 0,
+        recording_ns: 0,
+        inside: None,
+    };
+
     /// Time in which the thread was ready to run and the processor was another's, nanoseconds.
     pub fn preempted_ns(&self) -> u64 {
         self.wall_ns
