@@ -9,7 +9,7 @@ use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
 use crate::graph::reduce::reduce;
 use crate::graph::schedule::{Count, Schedule};
-use crate::load::{Recorded, load};
+use crate::load::{Looks, Recorded, load};
 use crate::lower::{Lowered, Lowering, Sources};
 use crate::notes::Notes;
 use crate::progress::Progress;
@@ -54,9 +54,14 @@ pub struct Merged {
 /// When a run cannot be used; see [`crate::load::load`].
 pub fn merge(options: &Options) -> Result<Merged> {
     let mut notes = Notes::default();
-    let runs = load(&options.runs, options.partial, &mut notes)?;
+    let mut runs = load(&options.runs, options.partial, &mut notes)?;
     let progress = Progress::new(bytes_to_read(&runs));
-    let mut connected = connect(&runs[0], options.all_files, &progress, &mut notes);
+    let (mut looks, mut found) = (Looks::new(&runs[0].run), Notes::default());
+    let mut connected = connect(&runs[0], options.all_files, &mut looks, &progress, &mut found);
+    if let [alone] = &mut runs[..] {
+        alone.judge(&looks, &mut notes)?;
+    }
+    notes.append(found);
     let schedule =
         schedule(std::mem::take(&mut connected.dependencies), runs[0].run.threads.len(), &mut notes);
     let alignment = agree(&runs, &progress, &mut notes);

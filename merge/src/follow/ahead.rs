@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;
 use syn_trace::Run;
-use syn_trace::reader::Events;
+use syn_trace::reader::{Event, Events};
 use syn_trace::run::MeasuredEvents;
 
 /// Events in the batches of all threads together, as far as each has its least; and in a batch.
@@ -40,17 +40,24 @@ impl Part<'_> {
     /// Reads the next batch.
     fn fill(&mut self) {
         let batch = &mut self.batch;
-        batch.clear();
+        (batch.bytes, batch.is_last) = (0, false);
+        let mut event = Event::NOTHING;
         match &mut self.events {
             Timed::Plain(events) => {
                 let before = events.bytes_read();
-                events.take(self.most).for_each(|event| batch.push(&event, None));
+                while batch.len() < self.most && events.next_into(&mut event) {
+                    batch.push(&event, None);
+                }
                 batch.bytes = events.bytes_read() - before;
                 batch.ending = events.ending();
             }
             Timed::Measured(events) => {
                 let before = events.events().bytes_read();
-                events.take(self.most).for_each(|(event, measured)| batch.push(&event, Some(measured)));
+                while batch.len() < self.most
+                    && let Some(measured) = events.next_into(&mut event)
+                {
+                    batch.push(&event, Some(measured));
+                }
                 batch.bytes = events.events().bytes_read() - before;
             }
         }

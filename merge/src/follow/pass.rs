@@ -2,7 +2,7 @@
 
 use crate::clocks::Clocks;
 use crate::follow::ahead::Ahead;
-use crate::follow::batch::{Batch, no_event};
+use crate::follow::batch::Batch;
 use crate::follow::shared::SharedPositions;
 use crate::graph::dependency::{Moment, Point, Stage};
 use crate::progress::Progress;
@@ -148,16 +148,16 @@ fn in_order<'a>(
             None => endings[thread] = source.batch.ending,
         }
     }
-    let mut event = no_event();
+    let mut event = Event::NOTHING;
     while let Some(mut turn) = turns.peek_mut() {
         let Reverse((time, thread)) = &mut *turn;
         let thread = *thread;
         let source = &mut sources[thread];
         let trace = &run.threads[thread];
-        let measured = source.batch.next(&mut event);
+        let measured = source.batch.pop_into(&mut event);
         let (start_ns, end_ns) =
             (clocks.ns(thread, trace.start_ns(&event)), clocks.ns(thread, trace.end_ns(&event)));
-        let (event, measured) = (&event, *measured);
+        let event = &event;
         let first_inside = source.first_inside(event);
         let (process, record) = (trace.process as u32, source.record);
         let seen =
