@@ -2,11 +2,11 @@
 
 use crate::clocks::Clocks;
 use crate::follow::file_tracker::FileTracker;
-use crate::follow::pass::{Measuring, pass};
+use crate::follow::pass::{Measuring, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
 use crate::graph::dependency::Dependencies;
-use crate::load::Recorded;
+use crate::load::{Looks, Recorded};
 use crate::mpi::{CallLog, Matcher};
 use crate::notes::Notes;
 use crate::progress::Progress;
@@ -33,19 +33,26 @@ pub struct Connected {
 }
 
 /// Applies all rules. Files come after the alignment of the clocks, which they need and do not help; where all
-/// threads share one clock, in the same pass.
-pub fn connect(recorded: &Recorded, all_files: bool, progress: &Progress, notes: &mut Notes) -> Connected {
+/// threads share one clock, in the same pass. `looks` looks at all events on the way.
+pub fn connect(
+    recorded: &Recorded,
+    all_files: bool,
+    looks: &mut Looks,
+    progress: &Progress,
+    notes: &mut Notes,
+) -> Connected {
     let run = &recorded.run;
     let mut clocks = Clocks::recorded(run);
     let mut matcher = Matcher::new(&recorded.worlds, run.threads.len());
     let mut process_tree = ProcessTree::new(run, &clocks);
     let mut accesses = FileTracker::new(run, Scope { all_files, ..Scope::default() });
     progress.stage("matching");
+    let mut visitors: Vec<&mut dyn Visitor> = vec![looks, &mut matcher, &mut process_tree];
     if clocks.shared() {
-        pass(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut process_tree, &mut accesses]);
-    } else {
-        pass(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut process_tree]);
+        visitors.push(&mut accesses);
     }
+    let endings = pass(run, &clocks, Measuring::No, progress, &mut visitors);
+    looks.end(&endings);
     let (mut dependencies, mut log, remarks) = matcher.finish();
     remarks.into_iter().for_each(|remark| notes.remark(remark));
     let creators = processes::connect(&process_tree, &mut dependencies);

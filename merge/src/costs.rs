@@ -29,7 +29,7 @@ impl Costs {
                 let mut awaited = None;
                 while let Some(point) = points.next_if(|point| point.point.record <= call.record) {
                     if point.point.record == call.record && point.point.stage == Stage::Leave {
-                        awaited = point.awaited_ns;
+                        awaited = point.awaited_ns();
                     }
                 }
                 observed.push((call.class, !call.kept, own(call, awaited)));

@@ -6,8 +6,8 @@
 //!                        clocks, rules/*
 //! ```
 //!
-//! A run is read three times, each time in one pass over all its threads in time order ([`follow::pass`]): once to count and
-//! check, once to find what depends on what, once to write the steps. No pass holds events; what is held between
+//! A run is read twice, each time in one pass over all its threads in time order ([`follow::pass`]): once to count,
+//! check, and find what depends on what, once to write the steps. Of several runs each is read once before. No pass holds events; what is held between
 //! them is the dependencies (24 bytes each and 24 for every moment that takes part: 72 for a message), 24 bytes for
 //! each MPI call, 4 bytes for every pair of threads that depend on others, and in the end the plan itself, about ten
 //! bytes a step.

@@ -1,5 +1,6 @@
-//! Opens the runs, looks through every file once, and says what is wrong with them.
+//! Opens the runs, looks through every file of several once, and says what is wrong with them.
 
+use crate::follow::pass::{Seen, Visitor};
 use crate::mpi::Worlds;
 use crate::notes::Notes;
 use anyhow::{Context, Result, bail, ensure};
@@ -7,7 +8,8 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use syn_trace::reader::Ending;
+use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::reader::{Ending, Event};
 use syn_trace::run::Process;
 use syn_trace::{Call, Run, TraceError};
 
@@ -43,7 +45,7 @@ impl Recorded {
     }
 }
 
-/// Opens every run in `paths`, and puts the one that took the median time first: the base of the merge.
+/// Opens every run in `paths`. Looks through several, and puts the one that took the median time first: the base of the merge.
 ///
 /// # Errors
 /// When one is no run, has files of another version, lacks ranks (and `partial` is not set), or is of another
@@ -51,7 +53,8 @@ impl Recorded {
 pub fn load(paths: &[PathBuf], partial: bool, notes: &mut Notes) -> Result<Vec<Recorded>> {
     let mut runs = Vec::new();
     for path in paths {
-        runs.push(open(path, partial, notes)?);
+        // A run alone is looked at when it is gone through.
+        runs.push(open(path, partial, paths.len() > 1, notes)?);
     }
     no_run_twice(paths)?;
     let Some(first) = runs.first() else { bail!("no run was named; try: syn-merge runs/*") };
@@ -78,7 +81,7 @@ fn no_run_twice(paths: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-fn open(path: &Path, partial: bool, notes: &mut Notes) -> Result<Recorded> {
+fn open(path: &Path, partial: bool, look: bool, notes: &mut Notes) -> Result<Recorded> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("cannot open the run {}", path.display()))?;
     ensure!(
@@ -107,8 +110,13 @@ fn open(path: &Path, partial: bool, notes: &mut Notes) -> Result<Recorded> {
     }
     let worlds = Worlds::of(&run);
     missing_ranks(&run, &worlds, partial, notes)?;
-    let mut recorded = Recorded { run, worlds, events: 0, bytes: 0, elapsed_ns: 0 };
-    survey(&mut recorded, notes)?;
+    let bytes = run.threads.iter().map(|thread| thread.trace.bytes()).sum();
+    let mut recorded = Recorded { run, worlds, events: 0, bytes, elapsed_ns: 0 };
+    if look {
+        let mut looks = Looks::new(&recorded.run);
+        looks.read(&recorded.run);
+        recorded.judge(&looks, notes)?;
+    }
     ensure!(
         recorded.application().next().is_some(),
         "{name} holds nothing but process creation: its programs are launchers, or SYN_ONLY or SYN_EXCEPT leaves them out ({}); \
@@ -194,6 +202,7 @@ fn list(numbers: &[usize]) -> String {
 }
 
 /// What one look at all events of a thread showed.
+#[derive(Clone, Debug)]
 struct Look {
     events: u64,
     first_ns: u64,
@@ -202,67 +211,109 @@ struct Look {
     unobserved: Vec<String>,
 }
 
-/// Reads every trace once, on all processors.
-fn survey(recorded: &mut Recorded, notes: &mut Notes) -> Result<()> {
-    let run = &recorded.run;
-    let before = run.cpu_before();
-    let look = |(index, thread)| look(thread, run.began_ns(index, &before));
-    let looks: Vec<Look> = run.threads.par_iter().enumerate().map(look).collect();
-    let (mut start_ns, mut end_ns) = (u64::MAX, 0);
-    let mut unobserved: BTreeMap<&str, u64> = BTreeMap::new();
-    for (thread, look) in run.threads.iter().zip(&looks) {
-        ensure!(
-            look.events < u64::from(u32::MAX),
-            "{}: more than 4 294 967 294 events",
-            thread.trace.path().display()
-        );
-        recorded.events += look.events;
-        recorded.bytes += thread.trace.bytes();
-        if !run.processes[thread.process].process_only {
-            (start_ns, end_ns) = (start_ns.min(look.first_ns), end_ns.max(look.last_ns));
-        }
-        for what in &look.unobserved {
-            *unobserved.entry(what).or_default() += 1;
-        }
-        let path = thread.trace.path().display();
-        match look.ending {
-            Some(Ending::CutBetween { bytes }) => notes.warn(format!(
-                "{path}: cut off at byte {bytes}, between two records; what precedes was used"
-            )),
-            Some(Ending::CutOff { offset }) => notes
-                .warn(format!("{path}: cut off inside the record at byte {offset}; what precedes was used")),
-            Some(Ending::Damaged { offset, fault }) => {
-                notes.warn(format!("{path}: damaged at byte {offset} ({fault:?}); what precedes was used"));
-            }
-            _ => {}
+impl Look {
+    #[inline]
+    fn at(&mut self, event: &Event<'_>, end_ns: u64) {
+        self.events += 1;
+        self.last_ns = self.last_ns.max(end_ns);
+        if event.call == Call::Unobserved {
+            self.unobserved.push(String::from_utf8_lossy(&event.texts[0].bytes()).into_owned());
         }
     }
-    for (what, count) in unobserved {
-        notes.remark(format!("not observed: {what} ({count} times)"));
-    }
-    if run.dropped() > 0 {
-        notes.warn(format!(
-            "{}: {} records could not be written while recording",
-            run.path.display(),
-            run.dropped()
-        ));
-    }
-    recorded.elapsed_ns = end_ns.saturating_sub(start_ns);
-    Ok(())
 }
 
-fn look(thread: &syn_trace::run::Thread, first_ns: u64) -> Look {
-    let mut look = Look { events: 0, first_ns, last_ns: first_ns, ending: None, unobserved: Vec::new() };
-    let mut events = thread.events();
-    for event in events.by_ref() {
-        look.events += 1;
-        look.last_ns = look.last_ns.max(thread.end_ns(&event));
-        if event.call == Call::Unobserved {
-            look.unobserved.push(String::from_utf8_lossy(&event.texts[0].bytes()).into_owned());
-        }
+/// Looks at all events of a run, by thread: in a pass of their own, on all processors, or as part of another.
+#[derive(Debug)]
+pub struct Looks(Vec<Look>);
+
+impl Looks {
+    /// At a run of which nothing was seen yet.
+    pub fn new(run: &Run) -> Looks {
+        let before = run.cpu_before();
+        let look = |thread: usize| {
+            let first_ns = run.began_ns(thread, &before);
+            Look { events: 0, first_ns, last_ns: first_ns, ending: None, unobserved: Vec::new() }
+        };
+        Looks((0..run.threads.len()).map(look).collect())
     }
-    look.ending = events.ending();
-    look
+
+    /// Reads every trace once.
+    fn read(&mut self, run: &Run) {
+        self.0.par_iter_mut().zip(&run.threads).for_each(|(look, thread)| {
+            let (mut events, mut event) = (thread.events(), Event::NOTHING);
+            while events.next_into(&mut event) {
+                look.at(&event, thread.end_ns(&event));
+            }
+            look.ending = events.ending();
+        });
+    }
+
+    /// How the records of every thread ended.
+    pub fn end(&mut self, endings: &[Option<Ending>]) {
+        self.0.iter_mut().zip(endings).for_each(|(look, &ending)| look.ending = ending);
+    }
+}
+
+/// As part of a pass whose clocks are the recorded ones.
+impl Visitor for Looks {
+    #[inline]
+    fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
+        self.0[seen.thread as usize].at(seen.event, seen.end_ns);
+    }
+}
+
+impl Recorded {
+    /// Takes over what was seen, and says what is wrong with it.
+    ///
+    /// # Errors
+    /// When a thread has more events than can be counted.
+    pub fn judge(&mut self, looks: &Looks, notes: &mut Notes) -> Result<()> {
+        let run = &self.run;
+        let (mut start_ns, mut end_ns) = (u64::MAX, 0);
+        let mut unobserved: BTreeMap<&str, u64> = BTreeMap::new();
+        for (thread, look) in run.threads.iter().zip(&looks.0) {
+            ensure!(
+                look.events < u64::from(u32::MAX),
+                "{}: more than 4 294 967 294 events",
+                thread.trace.path().display()
+            );
+            self.events += look.events;
+            if !run.processes[thread.process].process_only {
+                (start_ns, end_ns) = (start_ns.min(look.first_ns), end_ns.max(look.last_ns));
+            }
+            for what in &look.unobserved {
+                *unobserved.entry(what).or_default() += 1;
+            }
+            note_ending(thread, look.ending, notes);
+        }
+        for (what, count) in unobserved {
+            notes.remark(format!("not observed: {what} ({count} times)"));
+        }
+        if run.dropped() > 0 {
+            notes.warn(format!(
+                "{}: {} records could not be written while recording",
+                run.path.display(),
+                run.dropped()
+            ));
+        }
+        self.elapsed_ns = end_ns.saturating_sub(start_ns);
+        Ok(())
+    }
+}
+
+fn note_ending(thread: &syn_trace::run::Thread, ending: Option<Ending>, notes: &mut Notes) {
+    let path = thread.trace.path().display();
+    match ending {
+        Some(Ending::CutBetween { bytes }) => notes
+            .warn(format!("{path}: cut off at byte {bytes}, between two records; what precedes was used")),
+        Some(Ending::CutOff { offset }) => {
+            notes.warn(format!("{path}: cut off inside the record at byte {offset}; what precedes was used"));
+        }
+        Some(Ending::Damaged { offset, fault }) => {
+            notes.warn(format!("{path}: damaged at byte {offset} ({fault:?}); what precedes was used"));
+        }
+        _ => {}
+    }
 }
 
 fn same_application(first: &Recorded, other: &Recorded) -> Result<()> {

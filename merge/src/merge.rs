@@ -6,9 +6,10 @@ use crate::connect::{Connected, connect};
 use crate::costs::Costs;
 use crate::follow::pass::{Measuring, pass};
 use crate::graph::Graph;
+use crate::graph::dependency::Dependencies;
 use crate::graph::reduce::reduce;
 use crate::graph::schedule::{Count, Schedule};
-use crate::load::{Recorded, load};
+use crate::load::{Looks, Recorded, load};
 use crate::lower::{Lowered, Lowering, Sources};
 use crate::notes::Notes;
 use crate::progress::Progress;
@@ -53,10 +54,16 @@ pub struct Merged {
 /// When a run cannot be used; see [`crate::load::load`].
 pub fn merge(options: &Options) -> Result<Merged> {
     let mut notes = Notes::default();
-    let runs = load(&options.runs, options.partial, &mut notes)?;
+    let mut runs = load(&options.runs, options.partial, &mut notes)?;
     let progress = Progress::new(bytes_to_read(&runs));
-    let connected = connect(&runs[0], options.all_files, &progress, &mut notes);
-    let schedule = schedule(&connected, runs[0].run.threads.len(), &mut notes);
+    let (mut looks, mut found) = (Looks::new(&runs[0].run), Notes::default());
+    let mut connected = connect(&runs[0], options.all_files, &mut looks, &progress, &mut found);
+    if let [alone] = &mut runs[..] {
+        alone.judge(&looks, &mut notes)?;
+    }
+    notes.append(found);
+    let schedule =
+        schedule(std::mem::take(&mut connected.dependencies), runs[0].run.threads.len(), &mut notes);
     let alignment = agree(&runs, &progress, &mut notes);
     let mut lowered = lower(&runs[0], &connected, &schedule, &progress);
     lowered.facts.drain(..).for_each(|fact| notes.tell(fact));
@@ -85,16 +92,16 @@ fn bytes_to_read(runs: &[Recorded]) -> u64 {
     runs[0].bytes * passes + compared
 }
 
-fn schedule(connected: &Connected, threads: usize, notes: &mut Notes) -> Schedule {
-    let graph = Graph::build(&connected.dependencies);
+fn schedule(dependencies: Dependencies, threads: usize, notes: &mut Notes) -> Schedule {
+    let graph = Graph::build(&dependencies);
     if !graph.dropped.is_empty() {
         notes.warn(format!(
             "{} dependencies contradicted the others and were left out: clocks that do not fit, or files that were changed from outside",
             graph.dropped.len()
         ));
     }
-    let reduced = reduce(&graph, &connected.dependencies);
-    Schedule::new(&connected.dependencies, &graph, &reduced, threads)
+    let needed = reduce(&graph, &dependencies);
+    Schedule::new(&dependencies, &graph, &needed, threads)
 }
 
 fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(String, Alignment)> {

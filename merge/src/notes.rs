@@ -26,4 +26,11 @@ impl Notes {
     pub fn warn(&mut self, what: impl Into<String>) {
         self.warnings.push(what.into());
     }
+
+    /// Whatever others say, behind what is said here.
+    pub fn append(&mut self, others: Notes) {
+        self.facts.extend(others.facts);
+        self.remarks.extend(others.remarks);
+        self.warnings.extend(others.warnings);
+    }
 }

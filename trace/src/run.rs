@@ -4,9 +4,11 @@ mod balance;
 mod events;
 mod meter;
 pub mod order;
+mod queue;
 
 pub use balance::{Balance, Balances, Startup};
 pub use meter::{Measured, MeasuredEvents, Segment};
+pub use queue::EventQueue;
 
 use crate::calls::Call;
 use crate::header::{self, ClockPair, Header};

@@ -1,6 +1,8 @@
 //! One pass over all events of a run, in the order in which their calls returned.
 
 use crate::clocks::Clocks;
+use crate::follow::ahead::Ahead;
+use crate::follow::batch::Batch;
 use crate::follow::shared::SharedPositions;
 use crate::graph::dependency::{Moment, Point, Stage};
 use crate::progress::Progress;
@@ -8,8 +10,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::reader::{Event, Events};
-use syn_trace::run::{Measured, MeasuredEvents, Segment};
+use syn_trace::reader::{Ending, Event};
+use syn_trace::run::{Measured, Segment};
 use syn_trace::{Call, Run, record};
 
 /// An event in its place.
@@ -70,12 +72,11 @@ pub trait Visitor {
     fn end(&mut self, _thread: u32, _end: &End) {}
 }
 
-/// A thread on its way through the pass. Memory: one event, whatever the thread's length, and 16 bytes for each
-/// record of libc or MPI since the application's last own call.
+/// A thread on its way through the pass. Memory: the events that were read ahead, whatever the thread's length, and 16
+/// bytes for each record of libc or MPI since the application's last own call.
+#[derive(Default)]
 struct Source<'a> {
-    events: Timed<'a>,
-    event: Event<'a>,
-    measured: Measured,
+    batch: Batch<'a>,
     record: u32,
     inside: Vec<(u64, u32)>,
     /// The record before is of a call inside another.
@@ -84,37 +85,21 @@ struct Source<'a> {
 
 impl Source<'_> {
     /// The first record inside the present one. A call is recorded after those that were made inside it.
-    fn first_inside(&mut self) -> u32 {
+    fn first_inside(&mut self, event: &Event<'_>) -> u32 {
         // A `repeats` record does not say that it is inside a call: it is where the record before it is.
-        let again_inside = self.event.call == Call::Repeats && self.was_inner;
-        self.was_inner = again_inside || self.event.has(record::INNER);
+        let again_inside = event.call == Call::Repeats && self.was_inner;
+        self.was_inner = again_inside || event.has(record::INNER);
         if self.was_inner {
-            self.inside.push((self.event.start, self.record));
+            self.inside.push((event.start, self.record));
             return self.record;
         }
-        if self.event.call.has(Fact::Note) {
+        if self.inside.is_empty() || event.call.has(Fact::Note) {
             return self.record;
         }
-        let outside = self.inside.partition_point(|&(start, _)| start < self.event.start);
+        let outside = self.inside.partition_point(|&(start, _)| start < event.start);
         let first = self.inside.get(outside).map_or(self.record, |&(_, record)| record);
         self.inside.clear();
         first
-    }
-}
-
-/// A thread's events, with what they took or without.
-enum Timed<'a> {
-    Plain(Events<'a>),
-    Measured(Box<MeasuredEvents<'a>>),
-}
-
-impl<'a> Timed<'a> {
-    #[inline]
-    fn next(&mut self) -> Option<(Event<'a>, Measured)> {
-        match self {
-            Timed::Plain(events) => events.next().map(|event| (event, Measured::default())),
-            Timed::Measured(events) => events.next(),
-        }
     }
 }
 
@@ -127,85 +112,86 @@ pub enum Measuring {
     Yes,
 }
 
-/// Shows every event of `run` to every one of `visitors`, threads merged by the time of return.
+/// Shows every event of `run` to every one of `visitors`, threads merged by the time of return. Returns by thread how its
+/// records ended.
 pub fn pass(
     run: &Run,
     clocks: &Clocks,
     measuring: Measuring,
     progress: &Progress,
     visitors: &mut [&mut dyn Visitor],
-) {
+) -> Vec<Option<Ending>> {
+    std::thread::scope(|scope| {
+        let ahead = Ahead::start(scope, run, measuring);
+        in_order(run, clocks, ahead, progress, visitors)
+    })
+}
+
+fn in_order<'a>(
+    run: &'a Run,
+    clocks: &Clocks,
+    mut ahead: Ahead<'a>,
+    progress: &Progress,
+    visitors: &mut [&mut dyn Visitor],
+) -> Vec<Option<Ending>> {
     let mut descriptors: Vec<Descriptors> =
         run.processes.iter().map(|process| Descriptors::new(&process.cwd, process.threads.len())).collect();
     let mut shared = SharedPositions::new(run);
-    let mut sources = Vec::with_capacity(run.threads.len());
+    let mut sources: Vec<Source<'a>> = run.threads.iter().map(|_| Source::default()).collect();
+    let mut endings = vec![None; run.threads.len()];
     let mut turns = BinaryHeap::with_capacity(run.threads.len());
-    let returns =
-        |thread: usize, event: &Event<'_>| clocks.ns(thread, run.threads[thread].clock.ns(event.end));
-    for (thread, trace) in run.threads.iter().enumerate() {
-        let mut events = match measuring {
-            Measuring::No => Timed::Plain(trace.events()),
-            Measuring::Yes => Timed::Measured(Box::new(trace.measured_among(run.threads.len()))),
-        };
-        let first = events.next();
-        if let Some((event, _)) = &first {
-            turns.push(Reverse((returns(thread, event), thread)));
+    let returns = |thread: usize, units: u64| clocks.ns(thread, run.threads[thread].clock.ns(units));
+    for (thread, source) in sources.iter_mut().enumerate() {
+        ahead.next(thread, &mut source.batch);
+        match source.batch.next_end() {
+            Some(end) => turns.push(Reverse((returns(thread, end), thread))),
+            None => endings[thread] = source.batch.ending,
         }
-        sources.push(first.map(|(event, measured)| Source {
-            events,
-            event,
-            measured,
-            record: 0,
-            inside: Vec::new(),
-            was_inner: false,
-        }));
     }
+    let mut event = Event::NOTHING;
     while let Some(mut turn) = turns.peek_mut() {
         let Reverse((time, thread)) = &mut *turn;
         let thread = *thread;
-        let Some(source) = &mut sources[thread] else { unreachable!("a turn has a source") };
+        let source = &mut sources[thread];
         let trace = &run.threads[thread];
-        let first_inside = source.first_inside();
-        let seen = Seen {
-            thread: thread as u32,
-            process: trace.process as u32,
-            record: source.record,
-            first_inside,
-            event: &source.event,
-            measured: source.measured,
-            start_ns: clocks.ns(thread, trace.start_ns(&source.event)),
-            end_ns: clocks.ns(thread, trace.end_ns(&source.event)),
-        };
+        let measured = source.batch.pop_into(&mut event);
+        let (start_ns, end_ns) =
+            (clocks.ns(thread, trace.start_ns(&event)), clocks.ns(thread, trace.end_ns(&event)));
+        let event = &event;
+        let first_inside = source.first_inside(event);
+        let (process, record) = (trace.process as u32, source.record);
+        let seen =
+            Seen { thread: thread as u32, process, record, first_inside, event, measured, start_ns, end_ns };
         let files = &mut descriptors[trace.process];
         shared.arrive(trace.process, files);
-        let touched = files.apply(&source.event, seen.start_ns, *time);
+        let touched = files.apply(event, seen.start_ns, *time);
         shared.leave(trace.process, files);
-        if let (Effect::Inherit, Some(open)) = (seen.event.call.effect(), touched.opened) {
-            shared.inherit(trace.process, seen.event.numbers[0] as i32, open, &mut descriptors);
+        if let (Effect::Inherit, Some(open)) = (event.call.effect(), touched.opened) {
+            shared.inherit(trace.process, event.numbers[0] as i32, open, &mut descriptors);
         }
         let files = &descriptors[trace.process];
         for visitor in &mut *visitors {
             visitor.see(&seen, &touched, files);
         }
-        let before = source.event.offset;
-        match source.events.next() {
-            Some((event, measured)) => {
-                progress.read(event.offset - before);
-                *time = returns(thread, &event);
-                (source.event, source.measured) = (event, measured);
-                source.record += 1;
-            }
+        source.record += 1;
+        let mut next = source.batch.next_end();
+        if next.is_none() && !source.batch.is_last {
+            progress.read(source.batch.bytes);
+            ahead.next(thread, &mut source.batch);
+            next = source.batch.next_end();
+        }
+        match next {
+            Some(end) => *time = returns(thread, end),
             None => {
-                if let Timed::Measured(events) = &source.events {
-                    let end = End {
-                        rest: events.rest(),
-                        behind_ns: events.behind_ns(),
-                        residual_ns: events.residual_ns(),
-                    };
+                progress.read(source.batch.bytes);
+                endings[thread] = source.batch.ending;
+                if let Some(end) = source.batch.end.take() {
                     visitors.iter_mut().for_each(|visitor| visitor.end(thread as u32, &end));
                 }
+                *source = Source::default();
                 std::collections::binary_heap::PeekMut::pop(turn);
             }
         }
     }
+    endings
 }

@@ -1,5 +1,6 @@
 //! Places in threads, and which of them wait for which.
 
+use std::ops::Range;
 use syn_plan::Rule;
 
 /// Where in the handling of a record a [`Point`] lies.
@@ -36,14 +37,23 @@ pub struct Moment {
 /// "Every target waits for every source": one counter of the plan.
 #[derive(Clone, Copy, Debug)]
 struct Dependency {
-    first: usize,
+    /// The position of its first moment.
+    first: u32,
     sources: u32,
     targets: u32,
     rule: Rule,
 }
 
-/// All dependencies of a run, in the order in which they were found. One takes 24 bytes and 24 for each of its
-/// moments.
+impl Dependency {
+    /// The positions of its moments, sources first.
+    fn moments(&self) -> Range<usize> {
+        let first = self.first as usize;
+        first..first + self.sources as usize + self.targets as usize
+    }
+}
+
+/// All dependencies of a run, in the order in which they were found. One takes 16 bytes and 24 for each of its
+/// moments, of which there are less than 2³².
 #[derive(Debug, Default)]
 pub struct Dependencies {
     list: Vec<Dependency>,
@@ -61,7 +71,7 @@ impl Dependencies {
         if targets.iter().all(by_program_order) {
             return;
         }
-        let first = self.moments.len();
+        let first = position(self.moments.len());
         self.moments.extend_from_slice(sources);
         self.moments.extend_from_slice(targets);
         self.list.push(Dependency {
@@ -88,15 +98,23 @@ impl Dependencies {
     }
 
     /// The positions of its sources in [`Dependencies::moments`].
-    pub fn source_range(&self, index: usize) -> std::ops::Range<usize> {
+    #[inline]
+    pub fn source_range(&self, index: usize) -> Range<usize> {
         let Dependency { first, sources, .. } = self.list[index];
-        first..first + sources as usize
+        first as usize..first as usize + sources as usize
     }
 
     /// The positions of its targets in [`Dependencies::moments`].
-    pub fn target_range(&self, index: usize) -> std::ops::Range<usize> {
-        let Dependency { first, sources, targets, .. } = self.list[index];
-        first + sources as usize..first + (sources + targets) as usize
+    #[inline]
+    pub fn target_range(&self, index: usize) -> Range<usize> {
+        let all = self.moment_range(index);
+        all.start + self.list[index].sources as usize..all.end
+    }
+
+    /// The positions of its sources and its targets in [`Dependencies::moments`].
+    #[inline]
+    pub fn moment_range(&self, index: usize) -> Range<usize> {
+        self.list[index].moments()
     }
 
     /// What it waits for.
@@ -125,9 +143,7 @@ impl Dependencies {
     pub fn retain(&mut self, keep: impl Fn(Rule, &[Moment], &[Moment]) -> bool) {
         let moments = &self.moments;
         self.list.retain(|dependency| {
-            let (sources, targets) = moments[dependency.first..]
-                [..(dependency.sources + dependency.targets) as usize]
-                .split_at(dependency.sources as usize);
+            let (sources, targets) = moments[dependency.moments()].split_at(dependency.sources as usize);
             keep(dependency.rule, sources, targets)
         });
     }
@@ -136,9 +152,8 @@ impl Dependencies {
     pub fn retain_threads(&mut self, keep: impl Fn(u32) -> bool) {
         let moments = &mut self.moments;
         self.list.retain_mut(|dependency| {
-            let range =
-                dependency.first..dependency.first + (dependency.sources + dependency.targets) as usize;
-            let last_source = dependency.first + dependency.sources as usize;
+            let range = dependency.moments();
+            let last_source = range.start + dependency.sources as usize;
             let (mut free, mut sources) = (range.start, 0);
             for place in range.clone() {
                 if keep(moments[place].point.thread) {
@@ -157,13 +172,17 @@ impl Dependencies {
     pub fn append(&mut self, others: Dependencies) {
         let offset = self.moments.len();
         self.moments.extend(others.moments);
-        self.list.extend(
-            others
-                .list
-                .into_iter()
-                .map(|dependency| Dependency { first: dependency.first + offset, ..dependency }),
-        );
+        let moved = |dependency: Dependency| Dependency {
+            first: position(dependency.first as usize + offset),
+            ..dependency
+        };
+        self.list.extend(others.list.into_iter().map(moved));
     }
+}
+
+/// A position among the moments.
+fn position(place: usize) -> u32 {
+    u32::try_from(place).expect("a run has less than 2^32 moments that depend on each other")
 }
 
 #[cfg(test)]

@@ -4,136 +4,141 @@
 //! Points are visited in an order that the dependencies allow. Every thread carries a vector clock: how far every
 //! other thread must have come (Fidge 1988, Mattern 1989). A dependency carries the join of its sources' clocks
 //! until its last target has been visited, so that memory is one clock for each thread and one for each dependency
-//! under way, not one for each point. Of several waits at one point the latest in the order is looked at first: only
+//! under way, not one for each point; what clocks have in common they share ([`clock`]). Who knows a point knows all that
+//! was known there, so a wait is needed if one of the source points is not known (the epochs of FastTrack, Flanagan
+//! and Freund, PLDI'09). Of several waits at one point the latest in the order is looked at first: only
 //! it can make the others superfluous. So what remains is the transitive reduction, up to whole dependencies.
+
+mod clock;
 
 use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
+use clock::VectorClock;
 use std::cmp::Reverse;
 
-/// What is left of the dependencies.
-#[derive(Debug)]
-pub struct Reduced {
-    /// By moment of the dependencies: whether a target still waits. Sources are never marked.
-    pub waits: Vec<bool>,
-    /// By dependency: how many of its targets still wait.
-    pub targets: Vec<u32>,
-}
-
 /// A dependency under way: what its sources know, and how many targets are still to come.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 struct UnderWay {
-    clock: Option<Box<[u32]>>,
+    clock: VectorClock,
     targets: u32,
     /// The position in the order of the last source.
     ready_at: usize,
 }
 
-/// Reduces the dependencies of `graph`.
-pub fn reduce(graph: &Graph, dependencies: &Dependencies) -> Reduced {
-    let threads = Threads::of(graph);
-    let clock = || vec![0u32; threads.count].into_boxed_slice();
-    let mut known: Vec<Box<[u32]>> = (0..threads.count).map(|_| clock()).collect();
-    let mut spare: Vec<Box<[u32]>> = Vec::new();
-    let mut under_way: Vec<UnderWay> = (0..dependencies.len())
-        .map(|index| UnderWay {
-            targets: dependencies.target_range(index).len() as u32,
-            ..UnderWay::default()
-        })
-        .collect();
-    let mut kept = Vec::new();
-    let mut waits: Vec<u32> = Vec::new();
+/// Those under way, by dependency. Few are at any time.
+#[derive(Debug)]
+struct AllUnderWay {
+    /// By dependency: its place in `list` and one more, or 0.
+    places: Vec<u32>,
+    list: Vec<Option<UnderWay>>,
+    free: Vec<u32>,
+}
+
+/// By moment of the dependencies: whether it is a target that still waits.
+pub fn reduce(graph: &Graph, dependencies: &Dependencies) -> Vec<bool> {
+    let threads = Threads::of(graph, dependencies);
+    let mut known = vec![VectorClock::new(threads.first_points.len()); threads.first_points.len()];
+    let mut under_way = AllUnderWay::new(dependencies.len());
+    let mut needed = vec![false; dependencies.moments().len()];
+    let mut waits: Vec<(Reverse<usize>, u32, u32)> = Vec::new();
     for (position, point) in graph.order().enumerate() {
-        let (thread, ordinal) = threads.place[point];
+        let (thread, ordinal) = threads.place(graph.point(dependencies, point).thread, point);
+        let mine = &mut known[thread as usize];
         waits.clear();
-        waits.extend(graph.waits(point));
-        waits.sort_unstable_by_key(|&dependency| {
-            (Reverse(under_way[dependency as usize].ready_at), dependency)
-        });
-        waits.dedup();
-        for &dependency in &waits {
-            let state = &mut under_way[dependency as usize];
-            let Some(news) = &state.clock else { continue };
-            let mine = &mut known[thread as usize];
-            if news.iter().zip(mine.iter()).any(|(news, mine)| news > mine) {
-                join(mine, news);
-                kept.push((dependency, point as u32));
-            }
-            state.targets -= 1;
-            if state.targets == 0 {
-                spare.extend(state.clock.take());
-            }
-        }
-        known[thread as usize][thread as usize] = ordinal + 1;
-        waits.clear();
-        waits.extend(graph.signals(point));
+        waits.extend(graph.parts(dependencies, point, true).filter_map(|(moment, dependency)| {
+            Some((Reverse(under_way.get(dependency)?.ready_at), dependency, moment))
+        }));
         waits.sort_unstable();
-        waits.dedup();
-        for &dependency in &waits {
-            let state = &mut under_way[dependency as usize];
-            let mine = &known[thread as usize];
-            match &mut state.clock {
-                Some(clock) => join(clock, mine),
-                None => {
-                    let mut fresh = spare.pop().unwrap_or_else(clock);
-                    fresh.copy_from_slice(mine);
-                    state.clock = Some(fresh);
+        for waits in waits.chunk_by(|one, other| one.1 == other.1) {
+            let dependency = waits[0].1;
+            let is_known = |moment: usize| {
+                let source = dependencies.moments()[moment].point.thread;
+                let (thread, ordinal) = threads.place(source, graph.point_of(moment));
+                mine.get(thread) > ordinal
+            };
+            if !dependencies.source_range(dependency as usize).all(is_known) {
+                if let Some(state) = under_way.get(dependency) {
+                    mine.join(&state.clock);
                 }
+                waits.iter().for_each(|&(_, _, moment)| needed[moment as usize] = true);
             }
+            under_way.pass(dependency, waits.len() as u32);
+        }
+        mine.raise(thread, ordinal + 1);
+        for (_, dependency) in graph.parts(dependencies, point, false) {
+            let targets = dependencies.target_range(dependency as usize).len() as u32;
+            under_way.signal(dependency, targets, mine, position);
+        }
+    }
+    needed
+}
+
+impl AllUnderWay {
+    fn new(dependencies: usize) -> AllUnderWay {
+        AllUnderWay { places: vec![0; dependencies], list: Vec::new(), free: Vec::new() }
+    }
+
+    fn get(&self, dependency: u32) -> Option<&UnderWay> {
+        self.list[self.places[dependency as usize].checked_sub(1)? as usize].as_ref()
+    }
+
+    /// So many of its targets were visited.
+    fn pass(&mut self, dependency: u32, targets: u32) {
+        let place = &mut self.places[dependency as usize];
+        let Some(index) = place.checked_sub(1) else { return };
+        let Some(state) = &mut self.list[index as usize] else { return };
+        state.targets -= targets;
+        if state.targets == 0 {
+            (*place, self.list[index as usize]) = (0, None);
+            self.free.push(index);
+        }
+    }
+
+    /// A source was visited, whose thread knows this much.
+    fn signal(&mut self, dependency: u32, targets: u32, clock: &VectorClock, position: usize) {
+        let place = &mut self.places[dependency as usize];
+        if let Some(Some(state)) = place.checked_sub(1).map(|index| &mut self.list[index as usize]) {
+            state.clock.join(clock);
             state.ready_at = position;
+            return;
         }
-    }
-    Reduced::of(graph, dependencies, kept)
-}
-
-fn join(mine: &mut [u32], news: &[u32]) {
-    for (mine, news) in mine.iter_mut().zip(news) {
-        *mine = (*mine).max(*news);
-    }
-}
-
-impl Reduced {
-    fn of(graph: &Graph, dependencies: &Dependencies, mut kept: Vec<(u32, u32)>) -> Reduced {
-        kept.sort_unstable();
-        let mut reduced = Reduced {
-            waits: vec![false; dependencies.moments().len()],
-            targets: vec![0; dependencies.len()],
-        };
-        for dependency in 0..dependencies.len() {
-            for moment in dependencies.target_range(dependency) {
-                let place = (dependency as u32, graph.point_of_moment(moment) as u32);
-                if kept.binary_search(&place).is_ok() {
-                    reduced.waits[moment] = true;
-                    reduced.targets[dependency] += 1;
-                }
-            }
-        }
-        reduced
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.list.push(None);
+            self.list.len() as u32 - 1
+        });
+        self.list[index as usize] = Some(UnderWay { clock: clock.clone(), targets, ready_at: position });
+        *place = index + 1;
     }
 }
 
-/// The threads that have points, numbered without holes, and the place of every point in its thread.
+/// The threads that have points, numbered without holes.
 struct Threads {
-    count: usize,
-    place: Vec<(u32, u32)>,
+    /// By index among the threads of the run.
+    numbers: Vec<u32>,
+    /// By number: their first points.
+    first_points: Vec<u32>,
 }
 
 impl Threads {
-    fn of(graph: &Graph) -> Threads {
-        let (mut threads, mut before) = (0u32, None);
-        let mut place: Vec<(u32, u32)> = Vec::with_capacity(graph.points().len());
-        for point in graph.points() {
-            let ordinal = match (before, place.last()) {
-                (Some(thread), Some(&(_, ordinal))) if thread == point.thread => ordinal + 1,
-                _ => {
-                    threads += 1;
-                    0
-                }
-            };
-            before = Some(point.thread);
-            place.push((threads - 1, ordinal));
+    fn of(graph: &Graph, dependencies: &Dependencies) -> Threads {
+        let mut threads = Threads { numbers: Vec::new(), first_points: Vec::new() };
+        for point in 0..graph.len() {
+            let thread = graph.point(dependencies, point).thread as usize;
+            // Points are in the order of the threads.
+            if thread >= threads.numbers.len() {
+                threads.numbers.resize(thread, 0);
+                threads.numbers.push(threads.first_points.len() as u32);
+                threads.first_points.push(point as u32);
+            }
         }
-        Threads { count: threads as usize, place }
+        threads
+    }
+
+    /// The number of the thread with this index, and the position among its points of this one.
+    #[inline]
+    fn place(&self, thread: u32, point: usize) -> (u32, u32) {
+        let number = self.numbers[thread as usize];
+        (number, point as u32 - self.first_points[number as usize])
     }
 }
 
@@ -149,7 +154,12 @@ mod tests {
     }
 
     fn kept(all: &Dependencies) -> Vec<u32> {
-        reduce(&Graph::build(all), all).targets
+        let mut kept = vec![0; all.len()];
+        let waits = reduce(&Graph::build(all), all);
+        for (dependency, kept) in kept.iter_mut().enumerate() {
+            *kept = all.target_range(dependency).filter(|&moment| waits[moment]).count() as u32;
+        }
+        kept
     }
 
     #[test]

@@ -2,24 +2,29 @@
 
 use crate::graph::Graph;
 use crate::graph::dependency::{Dependencies, Point};
-use crate::graph::reduce::Reduced;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use syn_plan::{Edge, EdgeId, Op, Rule};
 
-/// A point at which a thread waits, signals, or at least did wait in the recording.
-#[derive(Clone, Debug)]
+/// A point at which a thread waits, signals, or at least did wait in the recording. 40 bytes.
+#[derive(Clone, Copy, Debug)]
 pub struct SyncPoint {
     /// The place.
     pub point: Point,
+    /// Its first step in the schedule; its last one is before the first of the next point.
+    first_op: u32,
     /// When it was reached.
     pub ns: u64,
-    /// When the last of what the rules say it waits for happened, whether or not a wait was kept.
-    pub awaited_ns: Option<u64>,
-    /// The rule that says so.
+    awaited_ns: u64,
+    /// The rule that says what it waited for.
     pub rule: Option<Rule>,
-    /// Its steps in [`Schedule::ops`]: waits, then signals.
-    ops: Range<u32>,
+}
+
+impl SyncPoint {
+    /// When the last of what the rules say it waits for happened, whether or not a wait was kept.
+    pub fn awaited_ns(&self) -> Option<u64> {
+        self.rule.map(|_| self.awaited_ns)
+    }
 }
 
 /// How many waits a rule found, and how many of them the plan needs.
@@ -31,100 +36,147 @@ pub struct Count {
     pub kept: u64,
 }
 
+/// What is done at a point: signals, or waits for so many signals.
+#[derive(Clone, Copy, Debug)]
+struct SyncOp {
+    edge: EdgeId,
+    /// 0 for a signal.
+    count: u32,
+}
+
 /// The synchronization of a plan.
 #[derive(Debug, Default)]
 pub struct Schedule {
+    /// Of all threads, and one behind the last.
     points: Vec<SyncPoint>,
-    ops: Vec<Op>,
-    threads: Vec<Range<usize>>,
+    ops: Vec<SyncOp>,
+    threads: Vec<Range<u32>>,
     /// The edges of the plan.
     pub edges: Vec<Edge>,
     /// Waits of every rule that found any.
     pub counts: BTreeMap<Rule, Count>,
 }
 
-impl Schedule {
-    /// From what the reduction left, for a run with so many threads.
-    pub fn new(dependencies: &Dependencies, graph: &Graph, reduced: &Reduced, threads: usize) -> Schedule {
-        let mut schedule = Schedule::default();
-        let places = graph.points().iter().map(|&point| SyncPoint {
-            point,
-            ns: 0,
-            awaited_ns: None,
-            rule: None,
-            ops: 0..0,
-        });
-        let mut points: Vec<SyncPoint> = places.collect();
-        // (place, signal?, edge, count): sorting puts waits before signals.
-        let mut ops: Vec<(u32, bool, EdgeId, u32)> = Vec::new();
-        for dependency in 0..dependencies.len() {
-            let edge = schedule.edges.len() as EdgeId;
-            let (rule, needed) = (dependencies.rule(dependency), reduced.targets[dependency]);
-            let sources = dependencies.sources(dependency);
-            let last = sources.iter().map(|source| source.ns).max();
-            let signals = sources.len() as u32;
-            for (moment, target) in
-                dependencies.target_range(dependency).zip(dependencies.targets(dependency))
-            {
-                let place = graph.point_of_moment(moment);
-                points[place].ns = target.ns;
-                if points[place].awaited_ns < last {
-                    (points[place].awaited_ns, points[place].rule) = (last, Some(rule));
-                }
-                if reduced.waits[moment] {
-                    ops.push((place as u32, false, edge, signals));
-                }
-            }
-            let count = schedule.counts.entry(rule).or_default();
-            count.found += dependencies.targets(dependency).len() as u64;
-            count.kept += u64::from(needed);
-            if needed == 0 {
-                continue;
-            }
-            for (moment, source) in dependencies.source_range(dependency).zip(sources) {
-                let place = graph.point_of_moment(moment);
-                points[place].ns = points[place].ns.max(source.ns);
-                ops.push((place as u32, true, edge, signals));
-            }
-            schedule.edges.push(Edge::new(rule, signals));
-        }
-        ops.sort_unstable();
-        schedule.place(points, &ops, threads);
-        schedule
-    }
+/// When the last source of every dependency of several was reached.
+fn last_of_many(dependencies: &Dependencies) -> HashMap<usize, u64> {
+    let last_ns = |dependency: usize| match dependencies.sources(dependency) {
+        [] | [_] => None,
+        many => Some((dependency, many.iter().map(|source| source.ns).max()?)),
+    };
+    (0..dependencies.len()).filter_map(last_ns).collect()
+}
 
-    fn place(&mut self, points: Vec<SyncPoint>, ops: &[(u32, bool, EdgeId, u32)], threads: usize) {
-        let mut rest = ops;
-        for (place, mut point) in (0u32..).zip(points) {
-            let (mine, others) = rest.split_at(rest.iter().take_while(|op| op.0 == place).count());
-            rest = others;
-            let first = self.ops.len() as u32;
-            self.ops.extend(mine.iter().map(|&(_, signal, edge, count)| match signal {
-                true => Op::Signal { edge },
-                false => Op::Wait { edge, count, stride: 0 },
-            }));
-            point.ops = first..self.ops.len() as u32;
-            if !mine.is_empty() || point.awaited_ns.is_some() {
-                self.points.push(point);
-            }
+/// In place of the edge of a dependency that no target waits for.
+const NO_EDGE: EdgeId = EdgeId::MAX;
+
+impl Schedule {
+    /// From what the reduction left, for a run with so many threads: `needed` says by moment which targets still wait.
+    pub fn new(dependencies: &Dependencies, graph: &Graph, needed: &[bool], threads: usize) -> Schedule {
+        let mut schedule = Schedule::default();
+        let edge_of = schedule.make_edges(dependencies, needed);
+        let last_of_many = last_of_many(dependencies);
+        let last_ns = |dependency: usize| match dependencies.sources(dependency) {
+            [source] => Some(source.ns),
+            _ => last_of_many.get(&dependency).copied(),
+        };
+        for place in 0..graph.len() {
+            schedule.add_point(dependencies, graph, needed, &edge_of, last_ns, place);
         }
-        let mut at = 0;
-        self.threads = (0..threads as u32)
+        let (mut at, count) = (0, schedule.points.len() as u32);
+        schedule.threads = (0..threads as u32)
             .map(|thread| {
                 let first = at;
-                at += self.points[first..].partition_point(|point| point.point.thread == thread);
+                let points = &schedule.points[first as usize..count as usize];
+                at += points.partition_point(|point| point.point.thread == thread) as u32;
                 first..at
             })
             .collect();
+        schedule.points.extend(
+            schedule
+                .points
+                .last()
+                .copied()
+                .map(|last| SyncPoint { first_op: schedule.ops.len() as u32, ..last }),
+        );
+        schedule
+    }
+
+    /// An edge for every dependency that a target waits for; by dependency, which.
+    fn make_edges(&mut self, dependencies: &Dependencies, needed: &[bool]) -> Vec<EdgeId> {
+        let mut edge_of = vec![NO_EDGE; dependencies.len()];
+        for (dependency, edge) in edge_of.iter_mut().enumerate() {
+            let (rule, targets) = (dependencies.rule(dependency), dependencies.target_range(dependency));
+            let count = self.counts.entry(rule).or_default();
+            count.found += targets.len() as u64;
+            let kept = needed[targets].iter().filter(|&&needed| needed).count() as u64;
+            count.kept += kept;
+            if kept > 0 {
+                *edge = self.edges.len() as EdgeId;
+                let signals = dependencies.source_range(dependency).len() as u32;
+                self.edges.push(Edge::new(rule, signals));
+            }
+        }
+        edge_of
+    }
+
+    /// A point with its waits, then its signals, both by edge. Its time is that of the last dependency it takes part in,
+    /// and of its signals no less.
+    fn add_point(
+        &mut self,
+        dependencies: &Dependencies,
+        graph: &Graph,
+        needed: &[bool],
+        edge_of: &[EdgeId],
+        last_ns: impl Fn(usize) -> Option<u64>,
+        place: usize,
+    ) {
+        let first_op = self.ops.len() as u32;
+        let point = graph.point(dependencies, place);
+        let mut found = SyncPoint { point, first_op, ns: 0, awaited_ns: 0, rule: None };
+        for &moment in graph.moments_at(place) {
+            let (moment, dependency) = (moment as usize, graph.dependency_of(moment as usize));
+            let ns = dependencies.moments()[moment].ns;
+            if !dependencies.target_range(dependency).contains(&moment) {
+                if edge_of[dependency] != NO_EDGE {
+                    found.ns = found.ns.max(ns);
+                }
+                continue;
+            }
+            found.ns = ns;
+            let last_ns = last_ns(dependency);
+            if found.awaited_ns() < last_ns {
+                (found.awaited_ns, found.rule) = (last_ns.unwrap_or(0), Some(dependencies.rule(dependency)));
+            }
+            if needed[moment] {
+                let count = dependencies.source_range(dependency).len() as u32;
+                self.ops.push(SyncOp { edge: edge_of[dependency], count });
+            }
+        }
+        for &moment in graph.moments_at(place) {
+            let dependency = graph.dependency_of(moment as usize);
+            let is_source = dependencies.source_range(dependency).contains(&(moment as usize));
+            if is_source && edge_of[dependency] != NO_EDGE {
+                self.ops.push(SyncOp { edge: edge_of[dependency], count: 0 });
+            }
+        }
+        if self.ops.len() as u32 > first_op || found.rule.is_some() {
+            self.points.push(found);
+        }
     }
 
     /// The points of a thread, in program order.
     pub fn points(&self, thread: usize) -> &[SyncPoint] {
-        &self.points[self.threads[thread].clone()]
+        let Range { start, end } = self.threads[thread];
+        &self.points[start as usize..end as usize]
     }
 
-    /// What is to be done at a point: waits, then signals.
-    pub fn ops(&self, point: &SyncPoint) -> &[Op] {
-        &self.ops[point.ops.start as usize..point.ops.end as usize]
+    /// What is to be done at a point of a thread: waits, then signals.
+    pub fn ops(&self, thread: usize, point: usize) -> impl Iterator<Item = Op> + '_ {
+        let place = self.threads[thread].start as usize + point;
+        let range = self.points[place].first_op as usize..self.points[place + 1].first_op as usize;
+        self.ops[range].iter().map(|&SyncOp { edge, count }| match count {
+            0 => Op::Signal { edge },
+            count => Op::Wait { edge, count, stride: 0 },
+        })
     }
 }

@@ -17,7 +17,7 @@ impl Lowering<'_> {
         let created =
             points.first().filter(|point| point.point.record == 0 && point.point.stage == Stage::Around);
         let since_ns =
-            created.and_then(|point| point.awaited_ns).unwrap_or(self.from.origin_ns).min(started_ns);
+            created.and_then(|point| point.awaited_ns()).unwrap_or(self.from.origin_ns).min(started_ns);
         if created.is_some() {
             self.synchronize(visit.seen.thread, 0, Stage::Around, since_ns, since_ns);
         }
@@ -68,7 +68,7 @@ impl Lowering<'_> {
         };
         let (record, rule) = (point.point.record, point.rule);
         let during = |&awaited_ns: &u64| gap.start_ns < awaited_ns && awaited_ns <= gap.end_ns;
-        let awaited_ns = point.awaited_ns.filter(|_| point.point.stage == Stage::Leave).filter(during);
+        let awaited_ns = point.awaited_ns().filter(|_| point.point.stage == Stage::Leave).filter(during);
         let Some(awaited_ns) = awaited_ns.filter(|_| is_in_call && gap.idle_ns > 0) else { return gap };
         let before = gap.split_at(awaited_ns);
         let program = &mut self.threads[thread as usize].program;
@@ -102,9 +102,9 @@ impl Lowering<'_> {
     ) {
         while self.next_point(thread, record, stage).is_some() {
             let state = &mut self.threads[thread as usize];
-            let point = &self.from.schedule.points(thread as usize)[state.next_point];
+            let point = state.next_point;
             state.next_point += 1;
-            for &op in self.from.schedule.ops(point) {
+            for op in self.from.schedule.ops(thread as usize, point) {
                 let start_ns = if matches!(op, Op::Wait { .. }) { since_ns } else { until_ns };
                 state.program.step(start_ns, until_ns, op);
                 since_ns = until_ns;
@@ -118,7 +118,7 @@ impl Lowering<'_> {
         let ahead = points.get(self.threads[thread as usize].next_point..)?;
         let point =
             ahead.iter().find(|point| (point.point.record, point.point.stage) >= (record, Stage::Leave))?;
-        let awaited_ns = point.awaited_ns.filter(|_| point.point.record == record)?;
+        let awaited_ns = point.awaited_ns().filter(|_| point.point.record == record)?;
         Some((awaited_ns, point.rule))
     }
 }

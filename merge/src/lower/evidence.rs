@@ -34,6 +34,7 @@ impl CallsOfEdges {
         let points = schedule.points(seen.thread as usize);
         let next = &mut self.next[seen.thread as usize];
         while let Some(point) = points.get(*next).filter(|point| point.point.record <= seen.record) {
+            let ops = schedule.ops(seen.thread as usize, *next);
             *next += 1;
             if point.point.record != seen.record || point.point.stage == Stage::Around {
                 continue;
@@ -43,8 +44,8 @@ impl CallsOfEdges {
                 self.names.push(call.name().to_owned());
                 (self.names.len() - 1) as CallId
             });
-            for op in schedule.ops(point) {
-                let place = match *op {
+            for op in ops {
+                let place = match op {
                     Op::Signal { edge } => &mut self.edges[edge as usize][0],
                     Op::Wait { edge, .. } => &mut self.edges[edge as usize][1],
                     _ => continue,

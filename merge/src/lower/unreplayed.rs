@@ -31,7 +31,7 @@ pub struct Unreplayed {
     cloned_bytes: u64,
     calls: HashMap<Kind, Total>,
     /// By thread: what the event before was counted as, for the calls that repeat it.
-    before: HashMap<u32, Kind>,
+    before: Vec<Option<Kind>>,
 }
 
 impl Unreplayed {
@@ -57,7 +57,7 @@ impl Unreplayed {
         }
         let call = seen.event.call;
         let kind = if call == Call::Repeats {
-            self.before.get(&seen.thread).copied()
+            self.before.get(seen.thread as usize).copied().flatten()
         } else {
             stands_for_itself(call, hides_libc_internals)
                 .then(|| (call, on(seen.event, touched, file, scope)))
@@ -66,12 +66,9 @@ impl Unreplayed {
     }
 
     fn count(&mut self, seen: &Seen<'_>, kind: Option<Kind>) {
-        let Some(kind) = kind else {
-            // What repeats this is not counted either.
-            self.before.remove(&seen.thread);
-            return;
-        };
-        self.before.insert(seen.thread, kind);
+        // What repeats one that is not counted is not counted either.
+        self.was(seen.thread, kind);
+        let Some(kind) = kind else { return };
         let total = self.calls.entry(kind).or_default();
         let times = if seen.event.call == Call::Repeats { seen.event.numbers[0].max(0) as u64 } else { 1 };
         total.count = total.count.saturating_add(times);
@@ -81,10 +78,17 @@ impl Unreplayed {
 
     /// An event that became operations: what they do in another way.
     pub fn see_replayed(&mut self, seen: &Seen<'_>) {
-        self.before.remove(&seen.thread);
+        self.was(seen.thread, None);
         if seen.event.call.effect() == Effect::Share && !seen.event.has(record::FAILED) {
             self.cloned_bytes = self.cloned_bytes.saturating_add(seen.event.numbers[4].max(0) as u64);
         }
+    }
+
+    fn was(&mut self, thread: u32, kind: Option<Kind>) {
+        if self.before.len() <= thread as usize {
+            self.before.resize(thread as usize + 1, None);
+        }
+        self.before[thread as usize] = kind;
     }
 
     /// The calls, most time first.

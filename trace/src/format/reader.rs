@@ -115,6 +115,24 @@ pub struct Event<'a> {
     pub offset: u64,
 }
 
+impl Event<'static> {
+    /// Room for an event.
+    pub const NOTHING: Event<'static> = Event {
+        call: Call::ALL[0],
+        flags: 0,
+        start: 0,
+        end: 0,
+        cpu_before: None,
+        cpu_after: None,
+        result: 0,
+        errno: 0,
+        numbers: [0; MAX_NUMBERS],
+        texts: [Text::EMPTY; MAX_TEXTS],
+        list: List::EMPTY,
+        offset: 0,
+    };
+}
+
 impl Event<'_> {
     /// True when `flag` of [`crate::record`] is set.
     #[inline]
@@ -351,16 +369,17 @@ impl Events<'_> {
     }
 }
 
-impl<'a> Iterator for Events<'a> {
-    type Item = Event<'a>;
-
+impl<'a> Events<'a> {
+    /// The next event, in place of another one: an event is large to be moved. False when there are no more.
     #[inline]
-    fn next(&mut self) -> Option<Event<'a>> {
+    pub fn next_into(&mut self, event: &mut Event<'a>) -> bool {
         if self.ending.is_some() {
-            return None;
+            return false;
         }
         let offset = self.bytes_read();
-        match record::decode(&mut self.dictionary, &mut self.rest) {
+        let Event { numbers, texts, list, .. } = event;
+        let arguments = record::Arguments { numbers, texts, list };
+        match record::decode_into(&mut self.dictionary, &mut self.rest, arguments) {
             Ok(Some(record)) => {
                 self.end = self.end.saturating_add(record.times.end);
                 match record.call.effect() {
@@ -370,34 +389,37 @@ impl<'a> Iterator for Events<'a> {
                     Effect::Exec => self.is_closed = record.flags & record::FAILED == 0,
                     _ => {}
                 }
-                Some(Event {
-                    call: record.call,
-                    flags: record.flags,
-                    start: self.end.saturating_sub(record.times.took),
-                    end: self.end,
-                    cpu_before: (record.flags & record::CPU_BEFORE != 0).then_some(record.times.cpu_before),
-                    cpu_after: (record.flags & record::CPU_AFTER != 0).then_some(record.times.cpu_after),
-                    result: record.result,
-                    errno: record.errno,
-                    numbers: record.numbers,
-                    texts: record.texts,
-                    list: record.list,
-                    offset,
-                })
+                (event.call, event.flags, event.offset) = (record.call, record.flags, offset);
+                (event.start, event.end) = (self.end.saturating_sub(record.times.took), self.end);
+                event.cpu_before =
+                    (record.flags & record::CPU_BEFORE != 0).then_some(record.times.cpu_before);
+                event.cpu_after = (record.flags & record::CPU_AFTER != 0).then_some(record.times.cpu_after);
+                (event.result, event.errno) = (record.result, record.errno);
+                true
             }
             Ok(None) => {
                 let bytes = self.trace.bytes();
                 let is_whole = self.trace.reaches_its_end(self.is_closed);
                 self.ending = Some(if is_whole { Ending::Whole } else { Ending::CutBetween { bytes } });
-                None
+                false
             }
             Err(fault) => {
                 self.ending = Some(match fault {
                     Fault::CutOff => Ending::CutOff { offset },
                     fault => Ending::Damaged { offset, fault },
                 });
-                None
+                false
             }
         }
+    }
+}
+
+impl<'a> Iterator for Events<'a> {
+    type Item = Event<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Event<'a>> {
+        let mut event = Event::NOTHING;
+        self.next_into(&mut event).then_some(event)
     }
 }

@@ -365,6 +365,11 @@ pub struct Text<'a> {
     pub(crate) tail: &'a [u8],
 }
 
+impl Text<'static> {
+    /// No text.
+    pub const EMPTY: Text<'static> = Text { head: &[], tail: &[] };
+}
+
 impl<'a> Text<'a> {
     /// A text in one piece.
     pub fn whole(bytes: &'a [u8]) -> Text<'a> {
@@ -419,6 +424,11 @@ pub struct List<'a> {
     bytes: &'a [u8],
 }
 
+impl List<'static> {
+    /// No numbers.
+    pub const EMPTY: List<'static> = List { count: 0, bytes: &[] };
+}
+
 impl<'a> List<'a> {
     /// How many numbers there are.
     pub fn len(&self) -> usize {
@@ -452,6 +462,23 @@ pub enum Fault {
     UnknownPlace(u64),
 }
 
+/// What every record has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front {
+    pub(crate) call: Call,
+    pub(crate) flags: Flags,
+    pub(crate) times: Times,
+    pub(crate) result: i64,
+    pub(crate) errno: i32,
+}
+
+/// Where the arguments of a record go: zeros and empty texts stand behind as many as the call has.
+pub(crate) struct Arguments<'r, 'a> {
+    pub(crate) numbers: &'r mut [i64; MAX_NUMBERS],
+    pub(crate) texts: &'r mut [Text<'a>; MAX_TEXTS],
+    pub(crate) list: &'r mut List<'a>,
+}
+
 /// Takes the record at the front of `bytes`. `Ok(None)`: the end of the records (a zero byte, or no bytes at all).
 ///
 /// # Errors
@@ -461,6 +488,21 @@ pub fn decode<'a>(
     dictionary: &mut dictionary::Reader<'a>,
     bytes: &mut &'a [u8],
 ) -> Result<Option<Record<'a>>, Fault> {
+    let (mut numbers, mut texts, mut list) =
+        ([0; MAX_NUMBERS], [Text::default(); MAX_TEXTS], List::default());
+    let arguments = Arguments { numbers: &mut numbers, texts: &mut texts, list: &mut list };
+    let Some(front) = decode_into(dictionary, bytes, arguments)? else { return Ok(None) };
+    let Front { call, flags, times, result, errno } = front;
+    Ok(Some(Record { call, flags, times, result, errno, numbers, texts, list }))
+}
+
+/// The same, with the arguments put where they are wanted.
+#[inline]
+pub(crate) fn decode_into<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    bytes: &mut &'a [u8],
+    arguments: Arguments<'_, 'a>,
+) -> Result<Option<Front>, Fault> {
     if bytes.first().is_none_or(|&byte| byte == 0) {
         return Ok(None);
     }
@@ -472,31 +514,32 @@ pub fn decode<'a>(
     let Some((mut body, behind)) = rest.split_at_checked(length as usize) else {
         return Err(Fault::CutOff);
     };
-    let record = decode_body(dictionary, &mut body)?;
+    let front = decode_body(dictionary, &mut body, arguments)?;
     if !body.is_empty() {
         return Err(Fault::WrongLength);
     }
     *bytes = behind;
-    Ok(Some(record))
+    Ok(Some(front))
 }
 
 #[inline(always)]
 fn decode_body<'a>(
     dictionary: &mut dictionary::Reader<'a>,
     body: &mut &'a [u8],
-) -> Result<Record<'a>, Fault> {
+    mut arguments: Arguments<'_, 'a>,
+) -> Result<Front, Fault> {
     let short = Fault::WrongLength;
     let key = varint::read(body).ok_or(short)?;
     if key & 1 == 1 {
-        return decode_known(dictionary, key, body);
+        return decode_known(dictionary, key, body, arguments);
     }
     let call = Call::from_id(key >> 1).ok_or(Fault::UnknownCall(key >> 1))?;
     let flags = read_flags(body)?;
     let times = read_times(body, flags)?;
     let rest = *body;
-    let record = decode_rest(dictionary, call, flags, times, body)?;
-    remember(dictionary, &record, rest);
-    Ok(record)
+    let front = decode_rest(dictionary, call, flags, times, body, &mut arguments)?;
+    remember(dictionary, &front, arguments.numbers, arguments.list, rest);
+    Ok(front)
 }
 
 /// A record that names the body it has.
@@ -505,14 +548,15 @@ fn decode_known<'a>(
     dictionary: &mut dictionary::Reader<'a>,
     key: u64,
     body: &mut &'a [u8],
-) -> Result<Record<'a>, Fault> {
+    mut arguments: Arguments<'_, 'a>,
+) -> Result<Front, Fault> {
     let place = key >> 2;
     let known = usize::try_from(place).ok().and_then(|place| dictionary.body(place));
     let known = known.ok_or(Fault::UnknownPlace(place))?;
     let own = if key & 2 == 0 { 0 } else { read_flags(body)? };
     let flags = known.flags & BODY_FLAGS | own & !BODY_FLAGS;
     let times = read_times(body, flags)?;
-    decode_rest(dictionary, known.call, flags, times, &mut { known.rest })
+    decode_rest(dictionary, known.call, flags, times, &mut { known.rest }, &mut arguments)
 }
 
 #[inline(always)]
@@ -543,23 +587,26 @@ fn read_times(body: &mut &[u8], flags: Flags) -> Result<Times, Fault> {
 
 /// Keeps the body of a record that stood at full length, if a writer does.
 #[inline(always)]
-fn remember<'a>(dictionary: &mut dictionary::Reader<'a>, record: &Record<'a>, rest: &'a [u8]) {
+fn remember<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    record: &Front,
+    all: &[i64; MAX_NUMBERS],
+    list: &List<'a>,
+    rest: &'a [u8],
+) {
     let (numbers, _, lists) = record.call.shape();
-    if !record.call.recurs()
-        || numbers + record.list.len() + 2 > dictionary::WORDS
-        || record.flags & SIGNAL != 0
-    {
+    if !record.call.recurs() || numbers + list.len() + 2 > dictionary::WORDS || record.flags & SIGNAL != 0 {
         return;
     }
     let outcome = if record.flags & FAILED != 0 { i64::from(record.errno) } else { record.result };
     let mut values = [0; dictionary::WORDS - 2];
-    values[..numbers].copy_from_slice(&record.numbers[..numbers]);
+    values[..numbers].copy_from_slice(&all[..numbers]);
     if lists == 1 {
-        for (value, number) in values[numbers..].iter_mut().zip(record.list.iter()) {
+        for (value, number) in values[numbers..].iter_mut().zip(list.iter()) {
             *value = number;
         }
     }
-    let count = numbers + record.list.len();
+    let count = numbers + list.len();
     let Some(body) = Body::of(record.call, record.flags, outcome, &[], &values[..count]) else { return };
     dictionary.remember(body.place(), dictionary::Known { call: record.call, flags: record.flags, rest });
 }
@@ -571,8 +618,10 @@ fn decode_rest<'a>(
     flags: Flags,
     times: Times,
     body: &mut &'a [u8],
-) -> Result<Record<'a>, Fault> {
+    arguments: &mut Arguments<'_, 'a>,
+) -> Result<Front, Fault> {
     let short = Fault::WrongLength;
+    let Arguments { numbers, texts, list } = arguments;
     let (mut result, mut errno) = (-1, 0);
     if flags & FAILED != 0 {
         errno = varint::read(body).ok_or(short)?.min(i32::MAX as u64) as i32;
@@ -580,15 +629,15 @@ fn decode_rest<'a>(
         result = unzigzag(varint::read(body).ok_or(short)?);
     }
     let (number_count, text_count, list_count) = call.shape();
-    let mut numbers = [0i64; MAX_NUMBERS];
+    **numbers = [0; MAX_NUMBERS];
     for number in &mut numbers[..number_count] {
         *number = unzigzag(varint::read(body).ok_or(short)?);
     }
-    let mut texts = [Text::default(); MAX_TEXTS];
+    **texts = [Text::default(); MAX_TEXTS];
     for text in &mut texts[..text_count] {
         *text = read_text(dictionary, body, flags & SIGNAL == 0)?;
     }
-    let mut list = List::default();
+    **list = List::default();
     if list_count == 1 {
         list.count = usize::try_from(varint::read(body).ok_or(short)?).map_err(|_| short)?;
         list.bytes = body;
@@ -599,7 +648,7 @@ fn decode_rest<'a>(
     if flags & (COMPLETE | FAILED) == COMPLETE {
         result = call.requested().map(|position| numbers[position]).ok_or(short)?;
     }
-    Ok(Record { call, flags, times, result, errno, numbers, texts, list })
+    Ok(Front { call, flags, times, result, errno })
 }
 
 #[inline]

@@ -9,7 +9,7 @@
 //! A thread keeps its processor while the host of a virtual machine, or an interrupt, takes the processor itself. The clock
 //! does not count that: where a reading is less than the segments that kept theirs, the long ones among them lack it.
 
-use super::Thread;
+use super::{EventQueue, Thread};
 use crate::calls::Call;
 use crate::header;
 use crate::reader::{Event, Events};
@@ -48,7 +48,23 @@ pub struct Segment {
     pub inside: Option<Call>,
 }
 
+impl Measured {
+    /// No time at all.
+    pub const NOTHING: Measured = Measured { before: Segment::NOTHING, call: Segment::NOTHING };
+}
+
 impl Segment {
+    /// No time at all.
+    pub const NOTHING: Segment = Segment {
+        start_ns: 0,
+        wall_ns: 0,
+        cpu_ns: 0,
+        waited_ns: 0,
+        unmeasured_ns: 0,
+        recording_ns: 0,
+        inside: None,
+    };
+
     /// Time in which the thread was ready to run and the processor was another's, nanoseconds.
     pub fn preempted_ns(&self) -> u64 {
         self.wall_ns
@@ -73,7 +89,9 @@ pub struct Measured {
 pub struct MeasuredEvents<'a> {
     thread: &'a Thread,
     events: Events<'a>,
-    held: VecDeque<(Event<'a>, Measured)>,
+    /// Events that are held back, and what each took.
+    held_events: EventQueue<'a>,
+    held: VecDeque<Measured>,
     most_held: usize,
     /// How many events have been handed out.
     handed: usize,
@@ -129,6 +147,7 @@ impl Thread {
         MeasuredEvents {
             thread: self,
             events: self.events(),
+            held_events: EventQueue::default(),
             held: VecDeque::new(),
             most_held: (MOST_HELD_TOGETHER / threads.max(1)).clamp(LEAST_HELD, MOST_HELD),
             handed: 0,
@@ -340,7 +359,7 @@ impl<'a> MeasuredEvents<'a> {
     }
 
     fn held_segment(&mut self, (number, before): Place) -> Option<&mut Segment> {
-        let (_, measured) = self.held.get_mut(number.checked_sub(self.handed)?)?;
+        let measured = self.held.get_mut(number.checked_sub(self.handed)?)?;
         Some(if before { &mut measured.before } else { &mut measured.call })
     }
 }
@@ -384,42 +403,52 @@ impl<'a> Iterator for MeasuredEvents<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let (event, mut measured) = self.next_known()?;
-        if self.by_ptrace {
-            measured.before.stopped_for_recording();
-            measured.call.stopped_for_recording();
-        }
-        Some((event, measured))
+        let mut event = Event::NOTHING;
+        self.next_into(&mut event).map(|measured| (event, measured))
     }
 }
 
 impl<'a> MeasuredEvents<'a> {
+    /// The next event, in place of another one, and what it took: an event is large to be moved.
+    #[inline]
+    pub fn next_into(&mut self, event: &mut Event<'a>) -> Option<Measured> {
+        let mut measured = self.next_known(event)?;
+        if self.by_ptrace {
+            measured.before.stopped_for_recording();
+            measured.call.stopped_for_recording();
+        }
+        Some(measured)
+    }
+
     /// The next event of which all is known that can be.
     #[inline]
-    fn next_known(&mut self) -> Option<(Event<'a>, Measured)> {
+    fn next_known(&mut self, event: &mut Event<'a>) -> Option<Measured> {
         if self.held.is_empty() && !self.is_over {
-            match self.events.next() {
-                None => self.finish(),
-                Some(event) if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats => {
-                    let measured = self.measure(&event, self.handed, |_, _| ());
-                    if self.kept.is_empty() {
-                        self.handed += 1;
-                        return Some((event, measured));
-                    }
-                    self.held.push_back((event, measured));
+            if !self.events.next_into(event) {
+                self.finish();
+            } else if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats {
+                let measured = self.measure(event, self.handed, |_, _| ());
+                if self.kept.is_empty() {
+                    self.handed += 1;
+                    return Some(measured);
                 }
-                Some(event) => self.hold(event),
+                self.held.push_back(measured);
+                self.held_events.push(event);
+            } else {
+                self.hold(event);
             }
         }
         // Readings come soon behind what they tell of.
         while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held() {
-            match self.events.next() {
-                None => self.finish(),
-                Some(event) => self.hold(event),
+            match self.events.next_into(event) {
+                false => self.finish(),
+                true => self.hold(event),
             }
         }
-        self.handed += usize::from(!self.held.is_empty());
-        self.held.pop_front()
+        let measured = self.held.pop_front()?;
+        self.held_events.pop_into(event);
+        self.handed += 1;
+        Some(measured)
     }
 
     /// What lost its processor is never handed out before its reading because others are many.
@@ -433,11 +462,12 @@ impl<'a> MeasuredEvents<'a> {
     }
 
     /// Measures an event, and keeps it until all is known of it. A reading at its return tells of what lay before it, too.
-    fn hold(&mut self, event: Event<'a>) {
+    fn hold(&mut self, event: &Event<'a>) {
         let number = self.handed + self.held.len();
-        let measured = self.measure(&event, number, |this, before| this.held.push_back((event, before)));
-        if let Some((_, held)) = self.held.back_mut() {
+        let measured = self.measure(event, number, |this, before| this.held.push_back(before));
+        if let Some(held) = self.held.back_mut() {
             held.call = measured.call;
         }
+        self.held_events.push(event);
     }
 }

@@ -1,0 +1,50 @@
+//! Some events of a thread, packed. A pass over thousands of threads goes from one to the next with every event, and waits
+//! for memory.
+
+use crate::follow::pass::End;
+use std::collections::VecDeque;
+use syn_trace::reader::{Ending, Event};
+use syn_trace::run::{EventQueue, Measured};
+
+/// Events of a thread, one after the other.
+#[derive(Debug, Default)]
+pub struct Batch<'a> {
+    events: EventQueue<'a>,
+    /// What each took; empty where that was not asked for.
+    measured: VecDeque<Measured>,
+    /// How far the events reach in the file.
+    pub bytes: u64,
+    /// There are no more.
+    pub is_last: bool,
+    /// How the records ended, of the last batch.
+    pub ending: Option<Ending>,
+    /// What is behind the last event, where events are measured.
+    pub end: Option<End>,
+}
+
+impl<'a> Batch<'a> {
+    /// How many events there are.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// Appends an event and, if that is asked for, what it took.
+    #[inline]
+    pub fn push(&mut self, event: &Event<'a>, measured: Option<Measured>) {
+        self.events.push(event);
+        self.measured.extend(measured);
+    }
+
+    /// When the next event's call returned, units of its thread's clock; `None` behind the last.
+    #[inline]
+    pub fn next_end(&self) -> Option<u64> {
+        self.events.next_end()
+    }
+
+    /// Takes out the next event, in place of another one, and what it took: nothing where that was not asked for.
+    #[inline]
+    pub fn pop_into(&mut self, event: &mut Event<'a>) -> Measured {
+        self.events.pop_into(event);
+        self.measured.pop_front().unwrap_or(Measured::NOTHING)
+    }
+}

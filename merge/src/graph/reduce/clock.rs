@@ -1,0 +1,140 @@
+//! Vector clocks that share what they have in common.
+//!
+//! A clock is a list that may be shared with others, and what is higher than that. After a barrier all threads know the
+//! same but for themselves, so that one list serves all of them, and a barrier of m threads takes m steps, not m².
+
+use std::rc::Rc;
+
+/// So many numbers that are higher are kept beside the list before it is copied; of short lists, which are copied at once,
+/// one for each [`LENGTH_FOR_ONE`] threads.
+const MOST_HIGHER: usize = 32;
+const LENGTH_FOR_ONE: usize = 16;
+
+/// How far every thread must have come: by number of the thread, how many of its points.
+#[derive(Clone, Debug)]
+pub struct VectorClock {
+    /// Never changed while it is shared.
+    list: Rc<[u32]>,
+    /// A list that this clock is nowhere below: those that still have it are joined in a few steps.
+    below: Option<Rc<[u32]>>,
+    /// (thread, points): what is higher than in `list`, by thread.
+    higher: Vec<(u32, u32)>,
+}
+
+impl VectorClock {
+    /// Nobody has done anything.
+    pub fn new(threads: usize) -> VectorClock {
+        VectorClock { list: vec![0; threads].into(), below: None, higher: Vec::new() }
+    }
+
+    /// How many points of a thread are known.
+    #[inline]
+    pub fn get(&self, thread: u32) -> u32 {
+        match self.higher.binary_search_by_key(&thread, |&(thread, _)| thread) {
+            Ok(place) => self.higher[place].1,
+            Err(_) => self.list[thread as usize],
+        }
+    }
+
+    /// So many points of a thread are known, or more.
+    pub fn raise(&mut self, thread: u32, points: u32) {
+        let place = match self.higher.binary_search_by_key(&thread, |&(thread, _)| thread) {
+            Ok(place) => return self.higher[place].1 = points.max(self.higher[place].1),
+            Err(_) if points <= self.list[thread as usize] => return,
+            Err(place) => place,
+        };
+        if let Some(own) = Rc::get_mut(&mut self.list) {
+            own[thread as usize] = points;
+        } else if self.higher.len() < MOST_HIGHER.min(self.list.len() / LENGTH_FOR_ONE) {
+            self.higher.insert(place, (thread, points));
+        } else {
+            self.own_list()[thread as usize] = points;
+        }
+    }
+
+    /// A list that is not shared, with all that is known.
+    fn own_list(&mut self) -> &mut [u32] {
+        if Rc::get_mut(&mut self.list).is_none() {
+            let own = self.list.iter().copied().collect();
+            self.below = Some(std::mem::replace(&mut self.list, own));
+        }
+        let own = Rc::make_mut(&mut self.list);
+        self.higher.drain(..).for_each(|(thread, points)| own[thread as usize] = points);
+        own
+    }
+
+    /// What another knows is known here, too.
+    pub fn join(&mut self, news: &VectorClock) {
+        let is_below = |list: &Rc<[u32]>, clock: &VectorClock| {
+            Rc::ptr_eq(list, &clock.list) || clock.below.as_ref().is_some_and(|below| Rc::ptr_eq(list, below))
+        };
+        if is_below(&news.list, self) {
+            news.higher.iter().for_each(|&(thread, points)| self.raise(thread, points));
+        } else if is_below(&self.list, news) {
+            let mine = std::mem::replace(self, news.clone());
+            mine.higher.into_iter().for_each(|(thread, points)| self.raise(thread, points));
+        } else {
+            self.join_lists(news);
+        }
+    }
+
+    fn join_lists(&mut self, news: &VectorClock) {
+        let own = self.own_list();
+        own.iter_mut().zip(&*news.list).for_each(|(mine, news)| *mine = (*mine).max(*news));
+        news.higher.iter().for_each(|&(thread, points)| self.raise(thread, points));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a clock of plain lists would say.
+    fn all(clock: &VectorClock, threads: u32) -> Vec<u32> {
+        (0..threads).map(|thread| clock.get(thread)).collect()
+    }
+
+    #[test]
+    fn shared_clocks_say_what_plain_ones_would() {
+        const THREADS: u32 = 100;
+        let mut clocks = vec![VectorClock::new(THREADS as usize); THREADS as usize];
+        let mut plain = vec![vec![0u32; THREADS as usize]; THREADS as usize];
+        let mut seed = 1u64;
+        let mut random = move |below: u32| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as u32 % below
+        };
+        for round in 1..400 {
+            let (one, other) = (random(THREADS) as usize, random(THREADS) as usize);
+            clocks[one].raise(one as u32, round);
+            plain[one][one] = round;
+            let (news, plain_news) = (clocks[one].clone(), plain[one].clone());
+            clocks[other].join(&news);
+            plain[other].iter_mut().zip(&plain_news).for_each(|(mine, news)| *mine = (*mine).max(*news));
+            if round % 50 == 0 {
+                // A barrier.
+                let mut joined = clocks[0].clone();
+                clocks.iter().for_each(|clock| joined.join(clock));
+                clocks.iter_mut().for_each(|clock| clock.join(&joined));
+                let highest = |thread: usize| plain.iter().map(|clock| clock[thread]).max().unwrap_or(0);
+                let highest: Vec<u32> = (0..THREADS as usize).map(highest).collect();
+                plain.iter_mut().for_each(|clock| clock.clone_from(&highest));
+            }
+            for (clock, plain) in clocks.iter().zip(&plain) {
+                assert_eq!(all(clock, THREADS), *plain, "round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_barrier_leaves_one_list() {
+        let mut clocks = vec![VectorClock::new(1000); 1000];
+        let mut joined = clocks[0].clone();
+        for (thread, clock) in (0..).zip(&mut clocks) {
+            clock.raise(thread, 1);
+            joined.join(clock);
+        }
+        clocks.iter_mut().for_each(|clock| clock.join(&joined));
+        assert!(clocks.iter().all(|clock| Rc::ptr_eq(&clock.list, &joined.list) && clock.higher.is_empty()));
+    }
+}
