@@ -2,7 +2,8 @@
 
 use crate::clocks::Clocks;
 use crate::follow::file_tracker::FileTracker;
-use crate::follow::pass::{Measuring, pass};
+use crate::follow::lock_tracker::LockTracker;
+use crate::follow::pass::{Measuring, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
 use crate::graph::dependency::Dependencies;
@@ -40,9 +41,12 @@ pub fn connect(recorded: &Recorded, all_files: bool, progress: &Progress, notes:
     let mut matcher = Matcher::new(&recorded.worlds, run.threads.len());
     let mut process_tree = ProcessTree::new(run, &clocks);
     let mut accesses = FileTracker::new(run, Scope { all_files, ..Scope::default() });
+    let mut locks = LockTracker::new(run, &clocks);
     progress.stage("matching");
     if clocks.shared() {
-        pass(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut process_tree, &mut accesses]);
+        let visitors: &mut [&mut dyn Visitor] =
+            &mut [&mut matcher, &mut process_tree, &mut accesses, &mut locks];
+        pass(run, &clocks, Measuring::No, progress, visitors);
     } else {
         pass(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut process_tree]);
     }
@@ -56,11 +60,12 @@ pub fn connect(recorded: &Recorded, all_files: bool, progress: &Progress, notes:
         dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));
         log.retime(|thread, ns| clocks.ns(thread, ns));
         progress.stage("files");
-        pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses]);
+        pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses, &mut locks]);
     }
     rendezvous::settle(&mut dependencies);
     let (of_files, changed) = accesses.finish();
     dependencies.append(of_files);
+    dependencies.append(locks.finish());
     let scope = Scope { all_files, changed: changed.into() };
     let in_plan = choose(run, &standings, notes);
     dependencies.retain_threads(|thread| in_plan[thread as usize]);

@@ -1,7 +1,9 @@
 //! What the processes of a run do, event by event in the order of time: who made whom, and who did what to which file.
 
 pub mod file_tracker;
+pub mod lock_tracker;
 pub mod pass;
 pub mod process_tree;
 pub mod scope;
 pub mod shared;
+pub mod shared_memory;

@@ -28,6 +28,8 @@ pub struct Options {
     pub all_files: bool,
     /// Go on without ranks of which there is no trace.
     pub partial: bool,
+    /// Rules whose dependencies are left out.
+    pub without: Vec<Rule>,
 }
 
 /// A plan, and what there is to tell about how it was made.
@@ -55,7 +57,8 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let mut notes = Notes::default();
     let runs = load(&options.runs, options.partial, &mut notes)?;
     let progress = Progress::new(bytes_to_read(&runs));
-    let connected = connect(&runs[0], options.all_files, &progress, &mut notes);
+    let mut connected = connect(&runs[0], options.all_files, &progress, &mut notes);
+    connected.dependencies.retain(|rule, _, _| !options.without.contains(&rule));
     let schedule = schedule(&connected, runs[0].run.threads.len(), &mut notes);
     let alignment = agree(&runs, &progress, &mut notes);
     let mut lowered = lower(&runs[0], &connected, &schedule, &progress);

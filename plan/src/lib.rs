@@ -144,11 +144,27 @@ pub enum Rule {
     FileCreate,
     /// Bytes are read after they were written; a call at a position that threads share comes after the one before it.
     FileData,
+    /// A mutex is taken after it was given back.
+    Mutex,
+    /// A read-write lock is taken after those who held it have given it back.
+    Rwlock,
+    /// A wait for a condition ends after the signal that ended it.
+    Condition,
+    /// A barrier lets nobody through before all have come.
+    Barrier,
+    /// A semaphore is taken after the post that let it.
+    Semaphore,
+    /// A wait for a futex ends after the wake that ended it.
+    Futex,
+    /// Bytes are taken out of a pipe after they were put in, and put in after there was room; its end is seen after the last writer has closed it.
+    Pipe,
+    /// Bytes of a connection, and messages, are received after they were sent; a connection is accepted after it was asked for.
+    Socket,
 }
 
 impl Rule {
-    /// Every rule, by order of trust.
-    pub const ALL: [Rule; 9] = [
+    /// Every rule.
+    pub const ALL: [Rule; 17] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -158,6 +174,14 @@ impl Rule {
         Rule::Collective,
         Rule::FileCreate,
         Rule::FileData,
+        Rule::Mutex,
+        Rule::Rwlock,
+        Rule::Condition,
+        Rule::Barrier,
+        Rule::Semaphore,
+        Rule::Futex,
+        Rule::Pipe,
+        Rule::Socket,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -171,7 +195,30 @@ impl Rule {
             Rule::Collective => "collective",
             Rule::FileCreate => "file-create",
             Rule::FileData => "file-data",
+            Rule::Mutex => "mutex",
+            Rule::Rwlock => "rwlock",
+            Rule::Condition => "condition",
+            Rule::Barrier => "barrier",
+            Rule::Semaphore => "semaphore",
+            Rule::Futex => "futex",
+            Rule::Pipe => "pipe",
+            Rule::Socket => "socket",
         }
+    }
+    /// True where the kernel, libc or a standard guarantees the order; of the others the recording shows that it was so, and
+    /// another run might show another order.
+    pub const fn is_certain(self) -> bool {
+        !matches!(
+            self,
+            Rule::FileCreate
+                | Rule::FileData
+                | Rule::Rendezvous
+                | Rule::Mutex
+                | Rule::Rwlock
+                | Rule::Condition
+                | Rule::Semaphore
+                | Rule::Futex
+        )
     }
 }
 

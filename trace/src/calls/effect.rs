@@ -195,6 +195,9 @@ pub enum Effect {
     /// Waits for a thread's end.
     JoinThread,
 
+    /// Waits for another thread through memory, or ends such a wait.
+    Sync(Sync),
+
     /// A call of MPI, in one of its forms. All calls of a form hold the same arguments in the same places.
     Mpi(Mpi),
 }
@@ -219,6 +222,46 @@ pub enum Follow {
     Itself,
     /// `AT_SYMLINK_NOFOLLOW` says so.
     ByFlags,
+}
+
+/// What a call does to an object in memory for which threads wait. The object's address is its first number, unless said
+/// otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Locks a mutex.
+    LockMutex,
+    /// Unlocks a mutex.
+    UnlockMutex,
+    /// Waits for a condition; meanwhile the mutex, its second number, is unlocked.
+    AwaitCondition,
+    /// Wakes one that waits for a condition.
+    SignalCondition,
+    /// Wakes all of them.
+    BroadcastCondition,
+    /// Locks a read-write lock for reading.
+    LockToRead,
+    /// Locks a read-write lock for writing.
+    LockToWrite,
+    /// Unlocks a read-write lock.
+    UnlockRwlock,
+    /// Waits at a barrier.
+    AwaitBarrier,
+    /// Takes one off a semaphore.
+    TakeSemaphore,
+    /// Adds one to a semaphore.
+    PostSemaphore,
+    /// `futex`, by the operation that is its second number.
+    Futex,
+    /// `sem_open`: the semaphore's address is its second number.
+    OpenSemaphore,
+    /// `sem_unlink`.
+    UnlinkSemaphore,
+    /// `shmget`: the result names a segment of `size` bytes.
+    GetSegment,
+    /// `shmat`: the segment is its first number, the result its address.
+    AttachSegment,
+    /// `shmdt`.
+    DetachSegment,
 }
 
 /// The forms of the calls of MPI (MPI-4.0).

@@ -11,6 +11,7 @@ use super::effect::Members::{Between, Group, Merged, Within};
 use super::effect::Mode::{Buffered, Standard, Synchronous};
 use super::effect::Mpi::*;
 use super::effect::Place::{Either, Offset, Position};
+use super::effect::Sync::*;
 use super::{CallInfo, Fact, Layer};
 
 macro_rules! calls {
@@ -136,8 +137,8 @@ calls! {
     /// An offset of -1 stands for a null pointer, as above.
     58 Splice "splice" Posix (fd_in: Fd, fd_out: Fd, off_in: Offset, off_out: Offset, count: Bytes, flags: SpliceFlags) [Transfer, Waits, MovesAtMost];
     59 Getdents "getdents64" Posix (fd: Fd, count: Bytes) [ReadEntries, Waits] also "getdents";
-    /// Of a file, or of anything else in place of one: anonymous memory is no I/O and has no record. The result is the
-    /// address.
+    /// Of a file, of anything else in place of one, or of memory that processes share: other anonymous memory has no record.
+    /// The result is the address.
     60 Mmap "mmap" Mmap (fd: Fd, length: Bytes, prot: Int, flags: Int, offset: Offset) [Map, MovesAll];
     /// Of memory in which a file was mapped.
     61 Munmap "munmap" Mmap (addr: Handle, length: Bytes) [Unmap];
@@ -210,27 +211,27 @@ calls! {
     /// The list holds a pair for every ready descriptor: `fd`, and 1 to read, 2 to write, 4 exceptional.
     104 Select "select" Socket (nfds: Int, timeout: Nanos, ready: List) [AwaitReadiness] also "pselect";
     105 EpollCtl "epoll_ctl" Socket (epfd: Fd, op: EpollOperation, fd: Fd, events: EpollEvents, data: Handle);
-    106 MutexLock "pthread_mutex_lock" Sync (mutex: Handle) also "mtx_lock";
-    107 MutexUnlock "pthread_mutex_unlock" Sync (mutex: Handle) also "mtx_unlock";
-    108 CondWait "pthread_cond_wait" Sync (cond: Handle, mutex: Handle) also "cnd_wait";
-    109 CondSignal "pthread_cond_signal" Sync (cond: Handle) also "cnd_signal";
+    106 MutexLock "pthread_mutex_lock" Sync (mutex: Handle) [Sync(LockMutex)] also "mtx_lock";
+    107 MutexUnlock "pthread_mutex_unlock" Sync (mutex: Handle) [Sync(UnlockMutex)] also "mtx_unlock";
+    108 CondWait "pthread_cond_wait" Sync (cond: Handle, mutex: Handle) [Sync(AwaitCondition)] also "cnd_wait";
+    109 CondSignal "pthread_cond_signal" Sync (cond: Handle) [Sync(SignalCondition)] also "cnd_signal";
 
     110 Nanosleep "nanosleep" Time (rqtp: Nanos) [Sleep] also "thrd_sleep";
     111 ClockNanosleep "clock_nanosleep" Time (clockid: Int, flags: Int, request: Nanos) [Sleep];
     112 Usleep "usleep" Time (usec: Nanos) [Sleep];
     113 Sleep "sleep" Time (seconds: Nanos) [Sleep];
-    114 CondBroadcast "pthread_cond_broadcast" Sync (cond: Handle) also "cnd_broadcast";
-    115 CondTimedwait "pthread_cond_timedwait" Sync (cond: Handle, mutex: Handle, clockid: Int, abstime: Nanos) also "cnd_timedwait" "pthread_cond_clockwait";
-    116 SemWait "sem_wait" Sync (sem: Handle);
-    117 SemPost "sem_post" Sync (sem: Handle);
-    118 RwlockRdlock "pthread_rwlock_rdlock" Sync (rwlock: Handle) also "pthread_rwlock_clockrdlock" "pthread_rwlock_timedrdlock";
-    119 RwlockWrlock "pthread_rwlock_wrlock" Sync (rwlock: Handle) also "pthread_rwlock_clockwrlock" "pthread_rwlock_timedwrlock";
-    120 RwlockUnlock "pthread_rwlock_unlock" Sync (rwlock: Handle);
-    121 BarrierWait "pthread_barrier_wait" Sync (barrier: Handle);
+    114 CondBroadcast "pthread_cond_broadcast" Sync (cond: Handle) [Sync(BroadcastCondition)] also "cnd_broadcast";
+    115 CondTimedwait "pthread_cond_timedwait" Sync (cond: Handle, mutex: Handle, clockid: Int, abstime: Nanos) [Sync(AwaitCondition)] also "cnd_timedwait" "pthread_cond_clockwait";
+    116 SemWait "sem_wait" Sync (sem: Handle) [Sync(TakeSemaphore)] also "sem_trywait";
+    117 SemPost "sem_post" Sync (sem: Handle) [Sync(PostSemaphore)];
+    118 RwlockRdlock "pthread_rwlock_rdlock" Sync (rwlock: Handle) [Sync(LockToRead)] also "pthread_rwlock_clockrdlock" "pthread_rwlock_timedrdlock";
+    119 RwlockWrlock "pthread_rwlock_wrlock" Sync (rwlock: Handle) [Sync(LockToWrite)] also "pthread_rwlock_clockwrlock" "pthread_rwlock_timedwrlock";
+    120 RwlockUnlock "pthread_rwlock_unlock" Sync (rwlock: Handle) [Sync(UnlockRwlock)];
+    121 BarrierWait "pthread_barrier_wait" Sync (barrier: Handle) [Sync(AwaitBarrier)];
     122 SpinLock "pthread_spin_lock" Sync (lock: Handle);
-    123 Futex "futex" Sync (uaddr: Handle, op: Int, val: Int);
-    124 MutexTimedlock "pthread_mutex_timedlock" Sync (mutex: Handle, abstime: Nanos) also "mtx_timedlock" "pthread_mutex_clocklock";
-    125 SemTimedwait "sem_timedwait" Sync (sem: Handle, abstime: Nanos) also "sem_clockwait";
+    123 Futex "futex" Sync (uaddr: Handle, op: Int, val: Int) [Sync(Futex)];
+    124 MutexTimedlock "pthread_mutex_timedlock" Sync (mutex: Handle, abstime: Nanos) [Sync(LockMutex)] also "mtx_timedlock" "pthread_mutex_clocklock";
+    125 SemTimedwait "sem_timedwait" Sync (sem: Handle, abstime: Nanos) [Sync(TakeSemaphore)] also "sem_clockwait";
     /// A system call made by number that is not in this table.
     126 Syscall "syscall" Posix (number: Int) [Unknown];
 
@@ -425,9 +426,9 @@ calls! {
     381 Semctl "semctl" Sync (semid: Int, semnum: Int, cmd: Int);
     /// The list holds three numbers for every operation: `sem_num`, `sem_op`, `sem_flg`. A timeout of -1 is none.
     382 Semop "semop" Sync (semid: Int, timeout: Nanos, sops: List) also "semtimedop";
-    383 Shmget "shmget" Sync (key: Int, size: Bytes, shmflg: Int);
-    384 Shmat "shmat" Sync (shmid: Int, shmflg: Int);
-    385 Shmdt "shmdt" Sync (shmaddr: Handle);
+    383 Shmget "shmget" Sync (key: Int, size: Bytes, shmflg: Int) [Sync(GetSegment)];
+    384 Shmat "shmat" Sync (shmid: Int, shmflg: Int) [Sync(AttachSegment)];
+    385 Shmdt "shmdt" Sync (shmaddr: Handle) [Sync(DetachSegment)];
     386 Shmctl "shmctl" Sync (shmid: Int, cmd: Int);
     387 Msgget "msgget" Sync (key: Int, msgflg: Int);
     388 Msgsnd "msgsnd" Sync (msqid: Int, msgsz: Bytes, msgflg: Int) [Other, MovesAll];
@@ -437,9 +438,9 @@ calls! {
     392 MqSend "mq_send" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Other, Waits, MovesAll] also "mq_timedsend";
     393 MqReceive "mq_receive" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Other, Waits, MovesResult] also "mq_timedreceive";
     394 MqUnlink "mq_unlink" Sync (name: Text);
-    395 SemOpen "sem_open" Sync (oflag: OpenFlags, sem: Handle, name: Text);
+    395 SemOpen "sem_open" Sync (oflag: OpenFlags, sem: Handle, name: Text) [Sync(OpenSemaphore)];
     396 SemClose "sem_close" Sync (sem: Handle);
-    397 SemUnlink "sem_unlink" Sync (name: Text);
+    397 SemUnlink "sem_unlink" Sync (name: Text) [Sync(UnlinkSemaphore)];
     /// `handler` is 0 for the default action, 1 to ignore the signal, 2 for a function, -1 when it was only asked for.
     410 Sigaction "sigaction" Sync (signum: Int, handler: Int, flags: Int) [SetAction] also "bsd_signal" "sigignore" "signal" "sigset" "sigvec" "ssignal" "sysv_signal";
     411 Kill "kill" Sync (pid: Pid, sig: Int) also "killpg" "tgkill";
