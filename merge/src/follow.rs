@@ -1,5 +1,7 @@
 //! What the processes of a run do, event by event in the order of time: who made whom, and who did what to which file.
 
+pub mod channel_tracker;
+pub mod connections;
 pub mod file_tracker;
 pub mod lock_tracker;
 pub mod pass;

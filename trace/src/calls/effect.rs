@@ -165,6 +165,14 @@ pub enum Effect {
     TellLocalAddress,
     /// `getpeername`.
     TellPeerAddress,
+    /// Sends bytes, or messages, by a socket.
+    SendMessage,
+    /// Receives bytes, or messages, from a socket.
+    ReceiveMessage,
+    /// `shutdown`: ends one direction of a connection, or both.
+    Shutdown,
+    /// `epoll_ctl`: what a set of descriptors holds, and what is told of them.
+    WatchDescriptor,
     /// Makes a descriptor of something that has no name. One that is given a descriptor changes that.
     OpenAnonymous,
     /// Waits until descriptors are ready, or a time is over; the result is how many.

@@ -195,14 +195,14 @@ calls! {
     93 PthreadCreate "pthread_create" Process (thread: Handle) [CreateThread, ReturnsError] also "thrd_create";
     94 PthreadJoin "pthread_join" Process (thread: Handle) [JoinThread, ReturnsError] also "pthread_clockjoin_np" "pthread_timedjoin_np" "pthread_tryjoin_np" "thrd_join";
     95 PthreadDetach "pthread_detach" Process (thread: Handle) also "thrd_detach";
-    96 Send "send" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [Other, Waits, MovesAtMost];
-    97 Recv "recv" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [Other, Waits, MovesAtMost];
-    98 Sendto "sendto" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text) [Other, Waits, MovesAtMost];
-    99 Recvfrom "recvfrom" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text) [Other, Waits, MovesAtMost];
+    96 Send "send" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [SendMessage, Waits, MovesAtMost];
+    97 Recv "recv" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [ReceiveMessage, Waits, MovesAtMost];
+    98 Sendto "sendto" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text) [SendMessage, Waits, MovesAtMost];
+    99 Recvfrom "recvfrom" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text) [ReceiveMessage, Waits, MovesAtMost];
     /// The list holds the descriptors that go with the message (`SCM_RIGHTS`).
-    100 Sendmsg "sendmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text, fds: List) [Other, Waits, MovesAtMost];
+    100 Sendmsg "sendmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text, fds: List) [SendMessage, Waits, MovesAtMost];
     /// As above; each descriptor that came has an `inherited-fd` record behind this one.
-    101 Recvmsg "recvmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text, fds: List) [Other, Waits, MovesAtMost];
+    101 Recvmsg "recvmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text, fds: List) [ReceiveMessage, Waits, MovesAtMost];
     /// The list holds a pair for every ready descriptor: `fd`, `revents`. A timeout of -1 is none. The result tells how
     /// many were ready when there are more than a list has room for; the same holds for the two calls below.
     102 Poll "poll" Socket (nfds: Int, timeout: Nanos, ready: List) [AwaitReadiness] also "ppoll";
@@ -210,7 +210,7 @@ calls! {
     103 EpollWait "epoll_wait" Socket (epfd: Fd, maxevents: Int, timeout: Nanos, ready: List) [AwaitReadiness, Waits] also "epoll_pwait" "epoll_pwait2";
     /// The list holds a pair for every ready descriptor: `fd`, and 1 to read, 2 to write, 4 exceptional.
     104 Select "select" Socket (nfds: Int, timeout: Nanos, ready: List) [AwaitReadiness] also "pselect";
-    105 EpollCtl "epoll_ctl" Socket (epfd: Fd, op: EpollOperation, fd: Fd, events: EpollEvents, data: Handle);
+    105 EpollCtl "epoll_ctl" Socket (epfd: Fd, op: EpollOperation, fd: Fd, events: EpollEvents, data: Handle) [WatchDescriptor];
     106 MutexLock "pthread_mutex_lock" Sync (mutex: Handle) [Sync(LockMutex)] also "mtx_lock";
     107 MutexUnlock "pthread_mutex_unlock" Sync (mutex: Handle) [Sync(UnlockMutex)] also "mtx_unlock";
     108 CondWait "pthread_cond_wait" Sync (cond: Handle, mutex: Handle) [Sync(AwaitCondition)] also "cnd_wait";
@@ -389,9 +389,9 @@ calls! {
     334 Cqe "cqe" Aio (ring_fd: Fd, res: Int, flags: Int, user_data: Handle) [Other, Note];
 
     /// `count` is what was sent: the bytes of as many messages as the result tells.
-    340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [Other, Waits, MovesAll];
+    340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [SendMessage, Waits, MovesAll];
     /// As above; each descriptor that came has an `inherited-fd` record behind this one.
-    341 Recvmmsg "recvmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [Other, Waits, MovesAll];
+    341 Recvmmsg "recvmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [ReceiveMessage, Waits, MovesAll];
     342 Socket "socket" Socket (domain: AddressFamily, r#type: SocketType, protocol: Int, st_ino: Int) [OpenSocket];
     343 Socketpair "socketpair" Socket (first: Fd, second: Fd, domain: AddressFamily, r#type: SocketType, protocol: Int, first_ino: Int, second_ino: Int) [OpenSocketPair];
     /// Addresses are written `inet:127.0.0.1:80`, `inet6:[::1]:80`, `unix:/path`, `unix:@abstract`, `unix:` (unnamed),
@@ -403,7 +403,7 @@ calls! {
     346 Accept "accept" Socket (fd: Fd, flags: AcceptFlags, st_ino: Int, pid: Pid, local: Text, peer: Text) [Accept] also "accept4";
     /// `local` is empty where the call came to nothing.
     347 Connect "connect" Socket (fd: Fd, local: Text, addr: Text) [Connect, Waits];
-    348 Shutdown "shutdown" Socket (fd: Fd, how: ShutdownHow);
+    348 Shutdown "shutdown" Socket (fd: Fd, how: ShutdownHow) [Shutdown];
     349 Setsockopt "setsockopt" Socket (fd: Fd, level: SocketLevel, optname: Int, optlen: Bytes);
     350 Getsockopt "getsockopt" Socket (fd: Fd, level: SocketLevel, optname: Int);
     351 Getsockname "getsockname" Socket (fd: Fd, addr: Text) [TellLocalAddress];
