@@ -1,12 +1,11 @@
 //! Applies every rule to a run.
 
 use crate::clocks::Clocks;
-use crate::follow::channel_tracker::ChannelTracker;
 use crate::follow::file_tracker::FileTracker;
-use crate::follow::lock_tracker::LockTracker;
 use crate::follow::pass::{Measuring, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
+use crate::follow::wait_tracker::WaitTracker;
 use crate::graph::dependency::Dependencies;
 use crate::load::Recorded;
 use crate::mpi::{CallLog, Matcher};
@@ -42,12 +41,10 @@ pub fn connect(recorded: &Recorded, all_files: bool, progress: &Progress, notes:
     let mut matcher = Matcher::new(&recorded.worlds, run.threads.len());
     let mut process_tree = ProcessTree::new(run, &clocks);
     let mut accesses = FileTracker::new(run, Scope { all_files, ..Scope::default() });
-    let mut locks = LockTracker::new(run, &clocks);
-    let mut channels = ChannelTracker::new(run, &clocks);
+    let mut waits = WaitTracker::new(run, &clocks);
     progress.stage("matching");
     if clocks.shared() {
-        let visitors: &mut [&mut dyn Visitor] =
-            &mut [&mut matcher, &mut process_tree, &mut accesses, &mut locks, &mut channels];
+        let visitors = &mut [&mut matcher as &mut dyn Visitor, &mut process_tree, &mut accesses, &mut waits];
         pass(run, &clocks, Measuring::No, progress, visitors);
     } else {
         pass(run, &clocks, Measuring::No, progress, &mut [&mut matcher, &mut process_tree]);
@@ -62,19 +59,12 @@ pub fn connect(recorded: &Recorded, all_files: bool, progress: &Progress, notes:
         dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));
         log.retime(|thread, ns| clocks.ns(thread, ns));
         progress.stage("files");
-        pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses, &mut locks, &mut channels]);
+        pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses, &mut waits]);
     }
     rendezvous::settle(&mut dependencies);
     let (of_files, changed) = accesses.finish();
     dependencies.append(of_files);
-    dependencies.append(locks.finish());
-    let (of_channels, incomplete) = channels.finish();
-    dependencies.append(of_channels);
-    if incomplete > 0 {
-        notes.remark(format!(
-            "of {incomplete} pipes and connections more was read than is known to have been written: who waited for whom is not known from there on"
-        ));
-    }
+    dependencies.append(waits.finish(notes));
     let scope = Scope { all_files, changed: changed.into() };
     let in_plan = choose(run, &standings, notes);
     dependencies.retain_threads(|thread| in_plan[thread as usize]);

@@ -160,11 +160,19 @@ pub enum Rule {
     Pipe,
     /// Bytes of a connection, and messages, are received after they were sent; a connection is accepted after it was asked for.
     Socket,
+    /// A counter of `eventfd` is read, or seen to be there, after it was added to.
+    Eventfd,
+    /// A signal arrives after it was sent.
+    Signal,
+    /// A file is locked after the lock that was waited for was given back.
+    FileLock,
+    /// Semaphores of System V are changed, and messages of queues received, after what they waited for.
+    Ipc,
 }
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Rule; 17] = [
+    pub const ALL: [Rule; 21] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -182,6 +190,10 @@ impl Rule {
         Rule::Futex,
         Rule::Pipe,
         Rule::Socket,
+        Rule::Eventfd,
+        Rule::Signal,
+        Rule::FileLock,
+        Rule::Ipc,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -203,6 +215,10 @@ impl Rule {
             Rule::Futex => "futex",
             Rule::Pipe => "pipe",
             Rule::Socket => "socket",
+            Rule::Eventfd => "eventfd",
+            Rule::Signal => "signal",
+            Rule::FileLock => "file-lock",
+            Rule::Ipc => "ipc",
         }
     }
     /// True where the kernel, libc or a standard guarantees the order; of the others the recording shows that it was so, and
@@ -218,6 +234,10 @@ impl Rule {
                 | Rule::Condition
                 | Rule::Semaphore
                 | Rule::Futex
+                | Rule::Eventfd
+                | Rule::Signal
+                | Rule::FileLock
+                | Rule::Ipc
         )
     }
 }

@@ -10,12 +10,19 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -304,6 +311,185 @@ static void await_message(int side)
 
 static void pass_message(int side) { CHECK_EQ(send(out[side], "", 1, 0), 1); }
 
+/* ---- other means ------------------------------------------------------------------------------------------ */
+
+static int sets = -1, queue = -1, locks[2];
+static mqd_t queues[2];
+static char lock_file[32];
+
+static void make_counters(void)
+{
+    for (int side = 0; side < 2; side++) {
+        in[side] = out[!side] = eventfd(0, 0);
+        CHECK(in[side] >= 0);
+    }
+}
+
+static void await_count(int side)
+{
+    eventfd_t count;
+    CHECK_OK(eventfd_read(in[side], &count));
+}
+
+static void await_polled_count(int side)
+{
+    poll_byte(side);
+    await_count(side);
+}
+
+static void pass_count(int side) { CHECK_OK(eventfd_write(out[side], 1)); }
+
+static void make_set(void)
+{
+    sets = semget(IPC_PRIVATE, 2, 0600);
+    CHECK(sets >= 0);
+}
+
+static void change(int number, int by_how_much)
+{
+    struct sembuf operation = {number, by_how_much, 0};
+    CHECK_OK(semop(sets, &operation, 1));
+}
+
+static void await_set(int side) { change(side, -1); }
+static void pass_set(int side) { change(!side, 1); }
+
+struct message {
+    long kind;
+    char byte;
+};
+
+static void make_queue(void)
+{
+    queue = msgget(IPC_PRIVATE, 0600);
+    CHECK(queue >= 0);
+}
+
+static void await_queued(int side)
+{
+    struct message message;
+    CHECK_EQ(msgrcv(queue, &message, 1, side + 1, 0), 1);
+}
+
+static void pass_queued(int side)
+{
+    struct message message = {!side + 1, 0};
+    CHECK_OK(msgsnd(queue, &message, 1, 0));
+}
+
+static void open_queues(void)
+{
+    struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 1};
+    for (int side = 0; side < 2; side++) {
+        char name[64];
+        snprintf(name, sizeof name, "/syn-order-%d-%d", (int)getpid(), side);
+        queues[side] = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
+        CHECK(queues[side] >= 0);
+        CHECK_OK(mq_unlink(name));
+    }
+}
+
+static void await_mq(int side)
+{
+    char byte;
+    CHECK_EQ(mq_receive(queues[side], &byte, 1, NULL), 1);
+}
+
+static void pass_mq(int side) { CHECK_OK(mq_send(queues[!side], "", 1, 0)); }
+
+/* One turn each: the first side has the lock before the other one starts. */
+static void lock_bytes(int side, int kind)
+{
+    struct flock lock = {.l_type = kind, .l_whence = SEEK_SET, .l_start = 10, .l_len = 5};
+    CHECK_OK(fcntl(locks[side], shared ? F_SETLKW : F_OFD_SETLKW, &lock));
+}
+
+static void open_lock(int side)
+{
+    locks[side] = open(lock_file, O_RDWR | O_CREAT, 0600);
+    CHECK(locks[side] >= 0);
+}
+
+static void take_file(void)
+{
+    rounds = 1;
+    snprintf(lock_file, sizeof lock_file, "lock%d", (int)getpid());
+    open_lock(0);
+    CHECK_OK(flock(locks[0], LOCK_EX));
+}
+
+static void take_bytes(void)
+{
+    take_file();
+    CHECK_OK(flock(locks[0], LOCK_UN));
+    lock_bytes(0, F_WRLCK);
+}
+
+static void open_other_lock(int side)
+{
+    if (side == 0)
+        return;
+    if (shared)
+        CHECK_OK(close(locks[0]));
+    open_lock(1);
+}
+
+static void await_file(int side)
+{
+    if (side == 1)
+        CHECK_OK(flock(locks[1], LOCK_SH));
+}
+
+static void await_bytes(int side)
+{
+    if (side == 1)
+        lock_bytes(1, F_WRLCK);
+}
+
+static void pass_file(int side) { CHECK_OK(flock(locks[side], LOCK_UN)); }
+static void pass_bytes(int side) { lock_bytes(side, F_UNLCK); }
+static void close_file(int side) { CHECK_OK(close(locks[side])); }
+
+static void ignore(int signal) { (void)signal; }
+
+static void block_signal(void)
+{
+    sigset_t set;
+    CHECK_OK(sigemptyset(&set));
+    CHECK_OK(sigaddset(&set, SIGUSR1));
+    CHECK_OK(sigprocmask(SIG_BLOCK, &set, NULL));
+    CHECK(signal(SIGUSR1, ignore) != SIG_ERR);
+}
+
+static void await_signal(int side)
+{
+    sigset_t set;
+    (void)side;
+    CHECK_OK(sigemptyset(&set));
+    CHECK_OK(sigaddset(&set, SIGUSR1));
+    CHECK_EQ(sigwaitinfo(&set, NULL), SIGUSR1);
+}
+
+static void await_handler(int side)
+{
+    sigset_t none;
+    (void)side;
+    CHECK_OK(sigemptyset(&none));
+    CHECK_FAILS(sigsuspend(&none), EINTR);
+}
+
+static void pass_signal(int side) { CHECK_OK(kill(area->tids[!side], SIGUSR1)); }
+
+static void clean_up(void)
+{
+    if (sets >= 0)
+        CHECK_OK(semctl(sets, 0, IPC_RMID));
+    if (queue >= 0)
+        CHECK_OK(msgctl(queue, IPC_RMID, NULL));
+    if (lock_file[0])
+        CHECK_OK(unlink(lock_file));
+}
+
 /* ---- turns ------------------------------------------------------------------------------------------------ */
 
 static const struct mechanism {
@@ -329,6 +515,16 @@ static const struct mechanism {
     {"unix", listen_unix, meet_at_address, await_message, pass_message},
     {"tcp", listen_tcp, meet_at_address, await_message, pass_message},
     {"tcp-poll", listen_tcp, meet_at_address, await_polled, pass_message},
+    {"eventfd", make_counters, NULL, await_count, pass_count},
+    {"eventfd-poll", make_counters, NULL, await_polled_count, pass_count},
+    {"sysv-semaphore", make_set, NULL, await_set, pass_set},
+    {"sysv-queue", make_queue, NULL, await_queued, pass_queued},
+    {"posix-queue", open_queues, NULL, await_mq, pass_mq},
+    {"flock", take_file, open_other_lock, await_file, pass_file},
+    {"flock-close", take_file, open_other_lock, await_file, close_file},
+    {"fcntl", take_bytes, open_other_lock, await_bytes, pass_bytes},
+    {"signal", block_signal, NULL, await_signal, pass_signal},
+    {"signal-handler", block_signal, NULL, await_handler, pass_signal},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static const struct mechanism *by;
@@ -398,6 +594,7 @@ static void run_threads(const char *first, const char *second)
     take_turns(0, first);
     CHECK_OK(pthread_join(other, NULL));
     CHECK_EQ(area->turns, 2 * rounds);
+    clean_up();
 }
 
 static void await_child(pid_t child)
@@ -421,6 +618,7 @@ static void run_processes(void)
     take_turns(0, "a");
     await_child(child);
     CHECK_EQ(area->turns, 2 * rounds);
+    clean_up();
 }
 
 static void run_apart(void)

@@ -7,10 +7,10 @@ use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
 use crate::rules::stream::{Moved, Stream};
-use crate::rules::{pipe, socket};
+use crate::rules::{eventfd, pipe, socket};
 use std::collections::{BTreeMap, HashMap};
 use syn_trace::calls::{Effect, Fact, Field};
-use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer, flags};
+use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
 use syn_trace::reader::Event;
 use syn_trace::{Run, record};
 
@@ -27,6 +27,8 @@ const EPOLLRDHUP: i64 = 0x2000;
 enum Kind {
     Pipe,
     Socket,
+    /// A counter of `eventfd`, by the process and its open file: it has no inode of its own.
+    Counter,
 }
 
 /// How one process holds an end that can be written to.
@@ -90,6 +92,10 @@ impl ChannelTracker {
             // What is received at one end of a connection was sent at the other.
             let from = match key.0 {
                 Kind::Pipe => Some(key),
+                Kind::Counter => {
+                    self.count(key);
+                    continue;
+                }
                 Kind::Socket => self.connections.other(key.1).map(|other| (Kind::Socket, other)),
             };
             let Some(from) = from.filter(|from| self.traffic.contains_key(from)) else { continue };
@@ -103,13 +109,22 @@ impl ChannelTracker {
                 closings,
                 capacity: here.capacity,
             };
-            let whole = match key.0 {
-                Kind::Pipe => pipe::connect(stream, &mut self.found),
-                Kind::Socket => socket::connect(stream, &mut self.found),
+            let whole = match key.0 == Kind::Pipe {
+                true => pipe::connect(stream, &mut self.found),
+                false => socket::connect(stream, &mut self.found),
             };
             incomplete += u64::from(!whole);
         }
         (self.found, incomplete)
+    }
+
+    /// Connects what waited for a counter.
+    fn count(&mut self, key: (Kind, End)) {
+        let Some(here) = self.traffic.get_mut(&key) else { return };
+        let spans = |calls: &mut Vec<Moved>| calls.drain(..).map(|call| call.span).collect::<Vec<_>>();
+        let (additions, mut waits) = (spans(&mut here.writes), spans(&mut here.reads));
+        waits.append(&mut here.looks);
+        eventfd::connect(waits, additions, &mut self.found);
     }
 
     /// When every process closed the end for the last time; of one that did not, its end.
@@ -126,7 +141,13 @@ impl ChannelTracker {
     }
 
     /// What an open file of a process is an end of.
-    fn end_of(&self, process: u32, file: &OpenFile) -> Option<(Kind, End)> {
+    fn end_of(&self, process: u32, open: OpenId, descriptors: &Descriptors) -> Option<(Kind, End)> {
+        let file = descriptors.open_file(open);
+        let is_counter = file.st_mode == 0 && file.inode == 0 && file.path.is_none() && !file.inherited;
+        if is_counter {
+            let end = End { host: process as usize, named: false, inode: u64::from(open) };
+            return Some((Kind::Counter, end));
+        }
         let kind = match file.st_mode & libc::S_IFMT {
             libc::S_IFIFO => Kind::Pipe,
             libc::S_IFSOCK => Kind::Socket,
@@ -138,14 +159,14 @@ impl ChannelTracker {
     }
 
     fn at(&mut self, process: u32, open: OpenId, descriptors: &Descriptors) -> Option<&mut Traffic> {
-        let end = self.end_of(process, descriptors.open_file(open))?;
+        let end = self.end_of(process, open, descriptors)?;
         Some(self.traffic.entry(end).or_default())
     }
 
     /// A process has one more open file of an end, or one less.
     fn hold(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors, closes: bool) {
         let file = descriptors.open_file(open);
-        let Some((kind, end)) = self.end_of(seen.process, file) else { return };
+        let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
         if kind == Kind::Pipe && file.flags & flags::O_ACCMODE == 0 {
             return;
         }
@@ -169,7 +190,7 @@ impl ChannelTracker {
         descriptors: &Descriptors,
     ) {
         let span = Span { enter: seen.enter(), leave: seen.leave() };
-        let Some((kind, end)) = self.end_of(seen.process, descriptors.open_file(open)) else { return };
+        let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
         let units = match kind == Kind::Socket && self.connections.has_messages(end) {
             true => messages(seen.event),
             false => bytes,
@@ -204,8 +225,7 @@ impl ChannelTracker {
     /// The rarer calls on one open file.
     fn use_it(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
         let event = seen.event;
-        let file = descriptors.open_file(open);
-        let end = self.end_of(seen.process, file);
+        let end = self.end_of(seen.process, open, descriptors);
         match (event.call.effect(), end) {
             (Effect::Shutdown, Some(end)) if event.numbers[1] != 0 => {
                 let traffic = self.traffic.entry(end).or_default();
@@ -229,7 +249,7 @@ impl ChannelTracker {
 
     fn follow_connection(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
         let event = seen.event;
-        let end_of = |open| self.end_of(seen.process, descriptors.open_file(open)).map(|(_, end)| end);
+        let end_of = |open| self.end_of(seen.process, open, descriptors).map(|(_, end)| end);
         let Some(end) = end_of(open) else { return };
         match event.call.effect() {
             Effect::OpenSocketPair => {

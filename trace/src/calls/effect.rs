@@ -122,6 +122,17 @@ pub enum Effect {
     /// `statfs` and its kind.
     StatFileSystem,
 
+    /// `flock`, by its operation.
+    LockFile,
+    /// `lockf`, by its command.
+    LockFileAtPosition,
+
+    /// Sends a signal to a process.
+    SendSignal,
+    /// Sends a signal to a thread of this process.
+    SendSignalToThread,
+    /// Waits for a signal, without a handler; the result is which.
+    AwaitSignal,
     /// Sets what happens when a signal arrives.
     SetAction,
     /// A system call that the table does not have.
@@ -264,6 +275,16 @@ pub enum Sync {
     OpenSemaphore,
     /// `sem_unlink`.
     UnlinkSemaphore,
+    /// `semop`: three numbers for each semaphore, of the set that is its first number.
+    ChangeSemaphores,
+    /// `msgsnd`, to the queue that is its first number.
+    SendToQueue,
+    /// `msgrcv`, likewise.
+    ReceiveFromQueue,
+    /// `mq_send`, to the queue of its descriptor.
+    SendToOpenQueue,
+    /// `mq_receive`, likewise.
+    ReceiveFromOpenQueue,
     /// `shmget`: the result names a segment of `size` bytes.
     GetSegment,
     /// `shmat`: the segment is its first number, the result its address.

@@ -154,7 +154,7 @@ calls! {
     70 Popen "popen" Stdio (fd: Fd, command: Text, r#type: Text) [OpenProcessStream];
     71 Pclose "pclose" Stdio (fd: Fd) [CloseProcessStream];
     72 Ioctl "ioctl" Posix (fd: Fd, request: IoctlRequest) also "tcgetattr" "tcsetattr";
-    73 Flock "flock" Posix (fd: Fd, operation: FlockOperation) [Other, Waits];
+    73 Flock "flock" Posix (fd: Fd, operation: FlockOperation) [LockFile, Waits];
     /// Not a call: how much of a mapping of a file has been touched since it was made, as found out before a call that
     /// writes back or unmaps. -1 stands for unknown. The list holds three numbers for every run of pages: page number
     /// from the start of `addr`, how many, and 0 for read, 1 for written, 2 where the two cannot be told apart.
@@ -335,7 +335,7 @@ calls! {
     273 Mknod "mknod" Posix (mode: Mode, dev: Int, pathname: Path) [MakeNode] also "mkfifo" "xmknod";
     274 Mknodat "mknodat" Posix (dirfd: DirFd, mode: Mode, dev: Int, pathname: Path) [MakeNode] also "mkfifoat" "xmknodat";
     275 Chroot "chroot" Posix (path: Path);
-    276 Lockf "lockf" Posix (fd: Fd, cmd: LockfCommand, len: Offset) [Other, Waits];
+    276 Lockf "lockf" Posix (fd: Fd, cmd: LockfCommand, len: Offset) [LockFileAtPosition, Waits];
     280 Getxattr "getxattr" Posix (size: Bytes, path: Path, name: Text) [GetAttribute(Followed)];
     281 Lgetxattr "lgetxattr" Posix (size: Bytes, path: Path, name: Text) [GetAttribute(Itself)];
     282 Fgetxattr "fgetxattr" Posix (fd: Fd, size: Bytes, name: Text) [GetAttribute(Followed)];
@@ -425,32 +425,32 @@ calls! {
     380 Semget "semget" Sync (key: Int, nsems: Int, semflg: Int);
     381 Semctl "semctl" Sync (semid: Int, semnum: Int, cmd: Int);
     /// The list holds three numbers for every operation: `sem_num`, `sem_op`, `sem_flg`. A timeout of -1 is none.
-    382 Semop "semop" Sync (semid: Int, timeout: Nanos, sops: List) also "semtimedop";
+    382 Semop "semop" Sync (semid: Int, timeout: Nanos, sops: List) [Sync(ChangeSemaphores)] also "semtimedop";
     383 Shmget "shmget" Sync (key: Int, size: Bytes, shmflg: Int) [Sync(GetSegment)];
     384 Shmat "shmat" Sync (shmid: Int, shmflg: Int) [Sync(AttachSegment)];
     385 Shmdt "shmdt" Sync (shmaddr: Handle) [Sync(DetachSegment)];
     386 Shmctl "shmctl" Sync (shmid: Int, cmd: Int);
     387 Msgget "msgget" Sync (key: Int, msgflg: Int);
-    388 Msgsnd "msgsnd" Sync (msqid: Int, msgsz: Bytes, msgflg: Int) [Other, MovesAll];
-    389 Msgrcv "msgrcv" Sync (msqid: Int, msgsz: Bytes, msgtyp: Int, msgflg: Int) [Other, MovesResult];
+    388 Msgsnd "msgsnd" Sync (msqid: Int, msgsz: Bytes, msgflg: Int) [Sync(SendToQueue), MovesAll];
+    389 Msgrcv "msgrcv" Sync (msqid: Int, msgsz: Bytes, msgtyp: Int, msgflg: Int) [Sync(ReceiveFromQueue), MovesResult];
     390 Msgctl "msgctl" Sync (msqid: Int, cmd: Int);
     391 MqOpen "mq_open" Sync (oflag: OpenFlags, mode: Mode, st_ino: Int, name: Text) [OpenQueue];
-    392 MqSend "mq_send" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Other, Waits, MovesAll] also "mq_timedsend";
-    393 MqReceive "mq_receive" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Other, Waits, MovesResult] also "mq_timedreceive";
+    392 MqSend "mq_send" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Sync(SendToOpenQueue), Waits, MovesAll] also "mq_timedsend";
+    393 MqReceive "mq_receive" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Sync(ReceiveFromOpenQueue), Waits, MovesResult] also "mq_timedreceive";
     394 MqUnlink "mq_unlink" Sync (name: Text);
     395 SemOpen "sem_open" Sync (oflag: OpenFlags, sem: Handle, name: Text) [Sync(OpenSemaphore)];
     396 SemClose "sem_close" Sync (sem: Handle);
     397 SemUnlink "sem_unlink" Sync (name: Text) [Sync(UnlinkSemaphore)];
     /// `handler` is 0 for the default action, 1 to ignore the signal, 2 for a function, -1 when it was only asked for.
     410 Sigaction "sigaction" Sync (signum: Int, handler: Int, flags: Int) [SetAction] also "bsd_signal" "sigignore" "signal" "sigset" "sigvec" "ssignal" "sysv_signal";
-    411 Kill "kill" Sync (pid: Pid, sig: Int) also "killpg" "tgkill";
-    412 PthreadKill "pthread_kill" Sync (thread: Handle, sig: Int) also "pthread_sigqueue";
+    411 Kill "kill" Sync (pid: Pid, sig: Int) [SendSignal] also "killpg" "tgkill";
+    412 PthreadKill "pthread_kill" Sync (thread: Handle, sig: Int) [SendSignalToThread] also "pthread_sigqueue";
     413 Raise "raise" Sync (sig: Int) also "abort" "gsignal";
-    414 Sigqueue "sigqueue" Sync (pid: Pid, sig: Int);
+    414 Sigqueue "sigqueue" Sync (pid: Pid, sig: Int) [SendSignal];
     415 Pause "pause" Sync ();
     416 Sigsuspend "sigsuspend" Sync (mask: Handle) also "sigpause" "xpg_sigpause";
     /// The result is the signal. A timeout of -1 is none.
-    417 Sigwait "sigwait" Sync (set: Handle, timeout: Nanos) also "sigtimedwait" "sigwaitinfo";
+    417 Sigwait "sigwait" Sync (set: Handle, timeout: Nanos) [AwaitSignal] also "sigtimedwait" "sigwaitinfo";
     418 Alarm "alarm" Time (seconds: Nanos);
     419 Setitimer "setitimer" Time (which: Int, value: Nanos, interval: Nanos) also "ualarm";
     420 TimerCreate "timer_create" Time (clockid: Int, sig: Int, timerid: Handle);
