@@ -5,6 +5,7 @@ use crate::follow::file_tracker::FileTracker;
 use crate::follow::pass::{Measuring, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
+use crate::follow::wait_tracker::WaitTracker;
 use crate::graph::dependency::Dependencies;
 use crate::load::{Looks, Recorded};
 use crate::mpi::{CallLog, Matcher};
@@ -46,10 +47,12 @@ pub fn connect(
     let mut matcher = Matcher::new(&recorded.worlds, run.threads.len());
     let mut process_tree = ProcessTree::new(run, &clocks);
     let mut accesses = FileTracker::new(run, Scope { all_files, ..Scope::default() });
+    let mut waits = WaitTracker::new(run, &clocks);
     progress.stage("matching");
     let mut visitors: Vec<&mut dyn Visitor> = vec![looks, &mut matcher, &mut process_tree];
     if clocks.shared() {
         visitors.push(&mut accesses);
+        visitors.push(&mut waits);
     }
     let endings = pass(run, &clocks, Measuring::No, progress, &mut visitors);
     looks.end(&endings);
@@ -63,11 +66,12 @@ pub fn connect(
         dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));
         log.retime(|thread, ns| clocks.ns(thread, ns));
         progress.stage("files");
-        pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses]);
+        pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses, &mut waits]);
     }
     rendezvous::settle(&mut dependencies);
     let (of_files, changed) = accesses.finish();
     dependencies.append(of_files);
+    dependencies.append(waits.finish(notes));
     let scope = Scope { all_files, changed: changed.into() };
     let in_plan = choose(run, &standings, notes);
     dependencies.retain_threads(|thread| in_plan[thread as usize]);

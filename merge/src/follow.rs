@@ -2,8 +2,15 @@
 
 pub mod ahead;
 mod batch;
+pub mod channel_tracker;
+pub mod connections;
 pub mod file_tracker;
+pub mod ipc_tracker;
+pub mod lock_tracker;
 pub mod pass;
 pub mod process_tree;
 pub mod scope;
 pub mod shared;
+pub mod shared_memory;
+pub mod signal_tracker;
+pub mod wait_tracker;

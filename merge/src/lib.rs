@@ -37,6 +37,7 @@ pub use notes::Notes;
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::PathBuf;
+use syn_plan::Rule;
 
 /// Makes a plan of one run, or of several runs of the same application.
 #[derive(Clone, Debug, clap::Args)]
@@ -53,9 +54,19 @@ pub struct Args {
     /// Go on when there is no trace of some ranks.
     #[arg(long)]
     pub partial: bool,
+    /// Leave out what these rules find, separated by commas; `syn info` names the rules.
+    #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = rule)]
+    pub without: Vec<Rule>,
     /// Write what was found as JSON as well.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+}
+
+/// The rule of this name.
+fn rule(name: &str) -> Result<Rule, String> {
+    let names = || Rule::ALL.map(Rule::name).join(", ");
+    let found = Rule::ALL.into_iter().find(|rule| rule.name() == name);
+    found.ok_or_else(|| format!("no rule is called so; there are {}", names()))
 }
 
 /// Merges, writes the plan, and prints what was found. Returns the exit code: 0, or 3 when the plan needs a look.
@@ -63,8 +74,8 @@ pub struct Args {
 /// # Errors
 /// When a run cannot be used or the plan not be written.
 pub fn run(args: Args) -> Result<u8> {
-    let Args { runs, output, all_files, partial, json } = args;
-    let merged = merge(&Options { runs, all_files, partial })?;
+    let Args { runs, output, all_files, partial, without, json } = args;
+    let merged = merge(&Options { runs, all_files, partial, without })?;
     // A replay would refuse it.
     merged.plan.check().context(
         "the plan that came out cannot be replayed, which is a fault of syn-merge; nothing was written",

@@ -29,6 +29,8 @@ pub struct Options {
     pub all_files: bool,
     /// Go on without ranks of which there is no trace.
     pub partial: bool,
+    /// Rules whose dependencies are left out.
+    pub without: Vec<Rule>,
 }
 
 /// A plan, and what there is to tell about how it was made.
@@ -62,6 +64,7 @@ pub fn merge(options: &Options) -> Result<Merged> {
         alone.judge(&looks, &mut notes)?;
     }
     notes.append(found);
+    connected.dependencies.retain(|rule, _, _| !options.without.contains(&rule));
     let schedule =
         schedule(std::mem::take(&mut connected.dependencies), runs[0].run.threads.len(), &mut notes);
     let alignment = agree(&runs, &progress, &mut notes);

@@ -152,11 +152,35 @@ pub enum Rule {
     FileCreate,
     /// Bytes are read after they were written; a call at a position that threads share comes after the one before it.
     FileData,
+    /// A mutex is taken after it was given back.
+    Mutex,
+    /// A read-write lock is taken after those who held it have given it back.
+    Rwlock,
+    /// A wait for a condition ends after the signal that ended it.
+    Condition,
+    /// A barrier lets nobody through before all have come.
+    Barrier,
+    /// A semaphore is taken after the post that let it.
+    Semaphore,
+    /// A wait for a futex ends after the wake that ended it.
+    Futex,
+    /// Bytes are taken out of a pipe after they were put in, and put in after there was room; its end is seen after the last writer has closed it.
+    Pipe,
+    /// Bytes of a connection, and messages, are received after they were sent; a connection is accepted after it was asked for.
+    Socket,
+    /// A counter of `eventfd` is read, or seen to be there, after it was added to.
+    Eventfd,
+    /// A signal arrives after it was sent.
+    Signal,
+    /// A file is locked after the lock that was waited for was given back.
+    FileLock,
+    /// Semaphores of System V are changed, and messages of queues received, after what they waited for.
+    Ipc,
 }
 
 impl Rule {
-    /// Every rule, by order of trust.
-    pub const ALL: [Rule; 9] = [
+    /// Every rule.
+    pub const ALL: [Rule; 21] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -166,6 +190,18 @@ impl Rule {
         Rule::Collective,
         Rule::FileCreate,
         Rule::FileData,
+        Rule::Mutex,
+        Rule::Rwlock,
+        Rule::Condition,
+        Rule::Barrier,
+        Rule::Semaphore,
+        Rule::Futex,
+        Rule::Pipe,
+        Rule::Socket,
+        Rule::Eventfd,
+        Rule::Signal,
+        Rule::FileLock,
+        Rule::Ipc,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -179,11 +215,24 @@ impl Rule {
             Rule::Collective => "collective",
             Rule::FileCreate => "file-create",
             Rule::FileData => "file-data",
+            Rule::Mutex => "mutex",
+            Rule::Rwlock => "rwlock",
+            Rule::Condition => "condition",
+            Rule::Barrier => "barrier",
+            Rule::Semaphore => "semaphore",
+            Rule::Futex => "futex",
+            Rule::Pipe => "pipe",
+            Rule::Socket => "socket",
+            Rule::Eventfd => "eventfd",
+            Rule::Signal => "signal",
+            Rule::FileLock => "file-lock",
+            Rule::Ipc => "ipc",
         }
     }
 
-    /// What its dependencies hold by. What the system or a standard orders is certain; that a name was found because of the
-    /// call before it, or bytes read because of the write before, is what the recording shows.
+    /// What its dependencies hold by. What the kernel, libc or a standard orders is certain; that a name was found because of the
+    /// call before it, or bytes read because of the write before, or that one thread got a lock after another, is what the
+    /// recording shows.
     pub const fn guarantee(self) -> Guarantee {
         match self {
             Rule::ProcessCreate
@@ -191,8 +240,22 @@ impl Rule {
             | Rule::ThreadCreate
             | Rule::ThreadJoin
             | Rule::Message
-            | Rule::Collective => Guarantee::Certain,
-            Rule::Rendezvous | Rule::FileCreate | Rule::FileData => Guarantee::Observed,
+            | Rule::Collective
+            | Rule::Barrier
+            | Rule::Pipe
+            | Rule::Socket => Guarantee::Certain,
+            Rule::Rendezvous
+            | Rule::FileCreate
+            | Rule::FileData
+            | Rule::Mutex
+            | Rule::Rwlock
+            | Rule::Condition
+            | Rule::Semaphore
+            | Rule::Futex
+            | Rule::Eventfd
+            | Rule::Signal
+            | Rule::FileLock
+            | Rule::Ipc => Guarantee::Observed,
         }
     }
 }

@@ -10,6 +10,7 @@ pub enum Loaded {
     /// All of it, every program replayed by this process or its children.
     All(Plan),
     /// What this process replays; with the whole plan in the root.
+    #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "ranks alone have parts"))]
     Part {
         /// The programs of this process, and what they name.
         part: Excerpt,

@@ -1,6 +1,6 @@
 //! What the edges of a plan leave open: a replay may seem right by luck, a plan is right in every order that it allows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use syn_plan::{HandleId, Io, Op, Plan};
 
 /// How a step uses an open file.
@@ -36,13 +36,13 @@ fn join(mine: &mut [u32], news: &[u32]) {
     mine.iter_mut().zip(news).for_each(|(mine, &news)| *mine = (*mine).max(news));
 }
 
-/// Every use of every handle, with a vector clock (Fidge 1988, Mattern 1989), as the edges alone order them.
-fn follow(plan: &Plan) -> HashMap<(u32, HandleId), Vec<Step>> {
+/// Shows every operation of every program to `see`: the program, how far every program is by then, the operation. A vector
+/// clock (Fidge 1988, Mattern 1989), as the edges alone order them.
+fn follow(plan: &Plan, mut see: impl FnMut(usize, &[u32], Io)) {
     let count = plan.programs.len();
     let mut steps: Vec<_> = plan.programs.iter().map(|program| program.steps.unrolled().peekable()).collect();
     let mut clocks = vec![vec![0u32; count]; count];
     let mut edges = vec![(0u32, vec![0u32; count]); plan.edges.len()];
-    let mut found: HashMap<(u32, HandleId), Vec<Step>> = HashMap::new();
     let mut moved = true;
     while moved {
         moved = false;
@@ -62,19 +62,59 @@ fn follow(plan: &Plan) -> HashMap<(u32, HandleId), Vec<Step>> {
                         *signals += 1;
                         join(known, clock);
                     }
-                    Op::Io { call, .. } => {
-                        let process = plan.programs[program].thread.process;
-                        for (handle, how) in uses(&call) {
-                            let step = Step { program, clock: clock.clone(), how, call };
-                            found.entry((process, handle)).or_default().push(step);
-                        }
-                    }
+                    Op::Io { call, .. } => see(program, clock, call),
                     _ => {}
                 }
             }
         }
     }
     assert!(steps.iter_mut().all(|steps| steps.peek().is_none()), "a checked plan ends");
+}
+
+/// Every use of every handle.
+fn uses_of_handles(plan: &Plan) -> HashMap<(u32, HandleId), Vec<Step>> {
+    let mut found: HashMap<(u32, HandleId), Vec<Step>> = HashMap::new();
+    follow(plan, |program, clock, call| {
+        let process = plan.programs[program].thread.process;
+        for (handle, how) in uses(&call) {
+            let step = Step { program, clock: clock.to_vec(), how, call };
+            found.entry((process, handle)).or_default().push(step);
+        }
+    });
+    found
+}
+
+/// A write, in the order that the edges of a plan demand.
+#[derive(Clone, Debug)]
+pub struct Write {
+    program: usize,
+    clock: Vec<u32>,
+}
+
+impl Write {
+    /// Whether it is over when the other one begins, in every replay.
+    pub fn comes_before(&self, other: &Write) -> bool {
+        self.clock[self.program] <= other.clock[self.program]
+    }
+}
+
+/// The writes to every file, by its last name.
+pub fn writes(plan: &Plan) -> BTreeMap<String, Vec<Write>> {
+    let (mut files, mut found) = (HashMap::new(), BTreeMap::<String, Vec<Write>>::new());
+    follow(plan, |program, clock, call| {
+        let process = plan.programs[program].thread.process;
+        match call {
+            Io::Open { file, handle, .. } => {
+                files.insert((process, handle), file);
+            }
+            Io::Write { handle, .. } => {
+                let path = &plan.files[files[&(process, handle)] as usize].path;
+                let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+                found.entry(name).or_default().push(Write { program, clock: clock.to_vec() });
+            }
+            _ => {}
+        }
+    });
     found
 }
 
@@ -83,7 +123,7 @@ fn follow(plan: &Plan) -> HashMap<(u32, HandleId), Vec<Step>> {
 pub fn unordered(plan: &Plan) -> Vec<String> {
     let comes_before = |one: &Step, other: &Step| one.clock[one.program] <= other.clock[one.program];
     let mut found = Vec::new();
-    for steps in follow(plan).values() {
+    for steps in uses_of_handles(plan).values() {
         for (index, one) in steps.iter().enumerate() {
             for other in steps[index + 1..].iter().filter(|other| other.program != one.program) {
                 let matters = one.how == Use::Life

@@ -26,6 +26,7 @@ const WITHOUT_MPI: &[&str] = &[
     "libc_surface",
     "descriptors",
     "metadata",
+    "order",
     "time/calls",
     "time/signals",
     "time/sync",

@@ -1,16 +1,30 @@
 //! The rules, one file each. A rule is given what belongs together and says which moment waits for which.
 //!
-//! In order of trust: the kernel and MPI guarantee the first six; of the last two the recording shows only that
-//! they held.
+//! The kernel, libc and MPI guarantee some of them; of others the recording shows only that they held
+//! ([`syn_plan::Rule::guarantee`]).
 
+pub mod barrier;
 pub mod collective;
+pub mod condition;
+pub mod eventfd;
 pub mod file_create;
 pub mod file_data;
+pub mod file_lock;
+pub mod futex;
+pub mod ipc;
 pub mod message;
+pub mod mutex;
 pub mod open_file;
+pub mod pipe;
 pub mod process_create;
 pub mod process_join;
 pub mod processes;
 pub mod rendezvous;
+pub mod rwlock;
+pub mod semaphore;
+pub mod signal;
+pub mod socket;
+pub mod stream;
 pub mod thread_create;
 pub mod thread_join;
+pub mod waking;

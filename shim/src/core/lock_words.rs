@@ -226,20 +226,31 @@ pub unsafe fn rwlock_is_awaited<T>(lock: *const T) -> bool {
     counterpart || readers & rwlock::READERS_WAIT != 0 || writers != 0 || futex & rwlock::FUTEX_USED != 0
 }
 
-/// True when `sem_wait` would wait: the value, in the lower half of the first 64 bits, is 0.
+/// True when `sem_wait` would wait: the value, in the lower half of the first 64 bits, is 0. Also when it takes what others
+/// wait for, whose number is the upper half: while there are such, all that is taken is on record.
 ///
 /// # Safety
 /// `semaphore` is what the program passes as a semaphore.
 #[inline(always)]
-pub unsafe fn semaphore_is_empty<T>(semaphore: *const T) -> bool {
+pub unsafe fn semaphore_is_wanted<T>(semaphore: *const T) -> bool {
     // SAFETY: as the caller vouches.
-    unsafe { word(semaphore, 0) == 0 }
+    unsafe { word(semaphore, 0) == 0 || word(semaphore, 1) != 0 }
+}
+
+/// True when `sem_trywait` takes what others wait for.
+///
+/// # Safety
+/// As for [`semaphore_is_wanted`].
+#[inline(always)]
+pub unsafe fn semaphore_is_left_by_others<T>(semaphore: *const T) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe { word(semaphore, 0) != 0 && semaphore_is_awaited(semaphore) }
 }
 
 /// True when somebody waits for the semaphore: their number is the upper half.
 ///
 /// # Safety
-/// As for [`semaphore_is_empty`].
+/// As for [`semaphore_is_wanted`].
 #[inline(always)]
 pub unsafe fn semaphore_is_awaited<T>(semaphore: *const T) -> bool {
     // SAFETY: as the caller vouches.

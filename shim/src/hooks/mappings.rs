@@ -1,9 +1,10 @@
 //! Files mapped into memory.
 //!
-//! Only mappings of files are recorded. What allocators do all the time, anonymous memory, costs a look at a flag
-//! (`mmap`) or at a counter (`munmap`), and enters nothing: allocators call while they hold their locks, and before any
-//! constructor has run. Loads and stores in a mapping make no call; which pages they touched is asked of the page tables
-//! before a call that takes pages away or writes them back ([`crate::page_scans`]), and at the end of the process.
+//! Only mappings of files, and of memory that processes share, are recorded. What allocators do all the time, anonymous
+//! memory of their own, costs a look at two flags (`mmap`) or at a counter (`munmap`), and enters nothing: allocators call
+//! while they hold their locks, and before any constructor has run. Loads and stores in a mapping make no call; which pages
+//! they touched is asked of the page tables before a call that takes pages away or writes them back
+//! ([`crate::page_scans`]), and at the end of the process.
 //!
 //! Not seen: libraries, which the loader maps by system calls of its own; `remap_file_pages`, which Linux only emulates;
 //! `process_madvise`, which is advice to another process.

@@ -11,10 +11,11 @@
 //! | `pthread_rwlock_wrlock`, `_timedwrlock`, `_clockwrlock` | when anybody has the lock at entry |
 //! | `pthread_rwlock_unlock` | when somebody waits for it at entry |
 //! | `pthread_barrier_wait` | always |
-//! | `sem_wait`, `sem_timedwait`, `sem_clockwait` | when the value is 0 at entry |
+//! | `sem_wait`, `sem_timedwait`, `sem_clockwait` | when the value is 0 at entry, or somebody waits |
+//! | `sem_trywait` | when the value is not 0 at entry, and somebody waits |
 //! | `sem_post` | when somebody waits at entry |
 //! | `pthread_spin_lock` | when it is taken at entry; nothing tells whether others spin when it is given back |
-//! | every `try` form, initialising, destroying, `pthread_once`, `call_once` | never: none of them waits for another thread's lock |
+//! | every other `try` form, initialising, destroying, `pthread_once`, `call_once` | never: none of them waits for another thread's lock |
 //!
 //! A look at entry can be out of date by the time of the call, for some nanoseconds: a lock that was free may be taken
 //! in between, and then the wait is time without CPU time in front of the thread's next record; a lock for which
@@ -186,10 +187,11 @@ only_if! {
     RwlockUnlock rwlock_is_awaited: pthread_rwlock_unlock | __pthread_rwlock_unlock (lock: Lock) -> error: ErrorNumber,
         [lock as i64];
 
-    SemWait semaphore_is_empty: sem_wait (semaphore: Lock) -> result: c_int, [semaphore as i64];
-    SemTimedwait semaphore_is_empty: sem_timedwait (semaphore: Lock, time: *const timespec) -> result: c_int,
+    SemWait semaphore_is_wanted: sem_wait (semaphore: Lock) -> result: c_int, [semaphore as i64];
+    SemWait semaphore_is_left_by_others: sem_trywait (semaphore: Lock) -> result: c_int, [semaphore as i64];
+    SemTimedwait semaphore_is_wanted: sem_timedwait (semaphore: Lock, time: *const timespec) -> result: c_int,
         [semaphore as i64, until_or_errno(time, result)];
-    SemTimedwait semaphore_is_empty: sem_clockwait
+    SemTimedwait semaphore_is_wanted: sem_clockwait
         (semaphore: Lock, clock: clockid_t, time: *const timespec) -> result: c_int,
         [semaphore as i64, until_or_errno(time, result)];
     SemPost semaphore_is_awaited: sem_post (semaphore: Lock) -> result: c_int, [semaphore as i64];

@@ -44,7 +44,8 @@ impl Mapped {
                         self.0.insert(page)
                     };
                 }
-                !anonymous || replaced
+                // What processes share is on record as well.
+                !anonymous || replaced || call.argument(3).contains("MAP_SHARED")
             }
             "munmap" => {
                 let concerned = touches(self, first, second);

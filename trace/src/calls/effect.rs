@@ -122,6 +122,17 @@ pub enum Effect {
     /// `statfs` and its kind.
     StatFileSystem,
 
+    /// `flock`, by its operation.
+    LockFile,
+    /// `lockf`, by its command.
+    LockFileAtPosition,
+
+    /// Sends a signal to a process.
+    SendSignal,
+    /// Sends a signal to a thread of this process.
+    SendSignalToThread,
+    /// Waits for a signal, without a handler; the result is which.
+    AwaitSignal,
     /// Sets what happens when a signal arrives.
     SetAction,
     /// A system call that the table does not have.
@@ -165,6 +176,14 @@ pub enum Effect {
     TellLocalAddress,
     /// `getpeername`.
     TellPeerAddress,
+    /// Sends bytes, or messages, by a socket.
+    SendMessage,
+    /// Receives bytes, or messages, from a socket.
+    ReceiveMessage,
+    /// `shutdown`: ends one direction of a connection, or both.
+    Shutdown,
+    /// `epoll_ctl`: what a set of descriptors holds, and what is told of them.
+    WatchDescriptor,
     /// Makes a descriptor of something that has no name. One that is given a descriptor changes that.
     OpenAnonymous,
     /// Waits until descriptors are ready, or a time is over; the result is how many.
@@ -195,6 +214,9 @@ pub enum Effect {
     /// Waits for a thread's end.
     JoinThread,
 
+    /// Waits for another thread through memory, or ends such a wait.
+    Sync(Sync),
+
     /// A call of MPI, in one of its forms. All calls of a form hold the same arguments in the same places.
     Mpi(Mpi),
 }
@@ -219,6 +241,56 @@ pub enum Follow {
     Itself,
     /// `AT_SYMLINK_NOFOLLOW` says so.
     ByFlags,
+}
+
+/// What a call does to an object in memory for which threads wait. The object's address is its first number, unless said
+/// otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// Locks a mutex.
+    LockMutex,
+    /// Unlocks a mutex.
+    UnlockMutex,
+    /// Waits for a condition; meanwhile the mutex, its second number, is unlocked.
+    AwaitCondition,
+    /// Wakes one that waits for a condition.
+    SignalCondition,
+    /// Wakes all of them.
+    BroadcastCondition,
+    /// Locks a read-write lock for reading.
+    LockToRead,
+    /// Locks a read-write lock for writing.
+    LockToWrite,
+    /// Unlocks a read-write lock.
+    UnlockRwlock,
+    /// Waits at a barrier.
+    AwaitBarrier,
+    /// Takes one off a semaphore.
+    TakeSemaphore,
+    /// Adds one to a semaphore.
+    PostSemaphore,
+    /// `futex`, by the operation that is its second number.
+    Futex,
+    /// `sem_open`: the semaphore's address is its second number.
+    OpenSemaphore,
+    /// `sem_unlink`.
+    UnlinkSemaphore,
+    /// `semop`: three numbers for each semaphore, of the set that is its first number.
+    ChangeSemaphores,
+    /// `msgsnd`, to the queue that is its first number.
+    SendToQueue,
+    /// `msgrcv`, likewise.
+    ReceiveFromQueue,
+    /// `mq_send`, to the queue of its descriptor.
+    SendToOpenQueue,
+    /// `mq_receive`, likewise.
+    ReceiveFromOpenQueue,
+    /// `shmget`: the result names a segment of `size` bytes.
+    GetSegment,
+    /// `shmat`: the segment is its first number, the result its address.
+    AttachSegment,
+    /// `shmdt`.
+    DetachSegment,
 }
 
 /// The forms of the calls of MPI (MPI-4.0).

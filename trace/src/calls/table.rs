@@ -11,6 +11,7 @@ use super::effect::Members::{Between, Group, Merged, Within};
 use super::effect::Mode::{Buffered, Standard, Synchronous};
 use super::effect::Mpi::*;
 use super::effect::Place::{Either, Offset, Position};
+use super::effect::Sync::*;
 use super::{CallInfo, Fact, Layer};
 
 macro_rules! calls {
@@ -136,8 +137,8 @@ calls! {
     /// An offset of -1 stands for a null pointer, as above.
     58 Splice "splice" Posix (fd_in: Fd, fd_out: Fd, off_in: Offset, off_out: Offset, count: Bytes, flags: SpliceFlags) [Transfer, Waits, MovesAtMost];
     59 Getdents "getdents64" Posix (fd: Fd, count: Bytes) [ReadEntries, Waits] also "getdents";
-    /// Of a file, or of anything else in place of one: anonymous memory is no I/O and has no record. The result is the
-    /// address.
+    /// Of a file, of anything else in place of one, or of memory that processes share: other anonymous memory has no record.
+    /// The result is the address.
     60 Mmap "mmap" Mmap (fd: Fd, length: Bytes, prot: Int, flags: Int, offset: Offset) [Map, MovesAll];
     /// Of memory in which a file was mapped.
     61 Munmap "munmap" Mmap (addr: Handle, length: Bytes) [Unmap];
@@ -153,7 +154,7 @@ calls! {
     70 Popen "popen" Stdio (fd: Fd, command: Text, r#type: Text) [OpenProcessStream];
     71 Pclose "pclose" Stdio (fd: Fd) [CloseProcessStream];
     72 Ioctl "ioctl" Posix (fd: Fd, request: IoctlRequest) also "tcgetattr" "tcsetattr";
-    73 Flock "flock" Posix (fd: Fd, operation: FlockOperation) [Other, Waits];
+    73 Flock "flock" Posix (fd: Fd, operation: FlockOperation) [LockFile, Waits];
     /// Not a call: how much of a mapping of a file has been touched since it was made, as found out before a call that
     /// writes back or unmaps. -1 stands for unknown. The list holds three numbers for every run of pages: page number
     /// from the start of `addr`, how many, and 0 for read, 1 for written, 2 where the two cannot be told apart.
@@ -194,14 +195,14 @@ calls! {
     93 PthreadCreate "pthread_create" Process (thread: Handle) [CreateThread, ReturnsError] also "thrd_create";
     94 PthreadJoin "pthread_join" Process (thread: Handle) [JoinThread, ReturnsError] also "pthread_clockjoin_np" "pthread_timedjoin_np" "pthread_tryjoin_np" "thrd_join";
     95 PthreadDetach "pthread_detach" Process (thread: Handle) also "thrd_detach";
-    96 Send "send" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [Other, Waits, MovesAtMost];
-    97 Recv "recv" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [Other, Waits, MovesAtMost];
-    98 Sendto "sendto" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text) [Other, Waits, MovesAtMost];
-    99 Recvfrom "recvfrom" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text) [Other, Waits, MovesAtMost];
+    96 Send "send" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [SendMessage, Waits, MovesAtMost];
+    97 Recv "recv" Socket (fd: Fd, count: Bytes, flags: MessageFlags) [ReceiveMessage, Waits, MovesAtMost];
+    98 Sendto "sendto" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text) [SendMessage, Waits, MovesAtMost];
+    99 Recvfrom "recvfrom" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text) [ReceiveMessage, Waits, MovesAtMost];
     /// The list holds the descriptors that go with the message (`SCM_RIGHTS`).
-    100 Sendmsg "sendmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text, fds: List) [Other, Waits, MovesAtMost];
+    100 Sendmsg "sendmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, dest_addr: Text, fds: List) [SendMessage, Waits, MovesAtMost];
     /// As above; each descriptor that came has an `inherited-fd` record behind this one.
-    101 Recvmsg "recvmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text, fds: List) [Other, Waits, MovesAtMost];
+    101 Recvmsg "recvmsg" Socket (fd: Fd, count: Bytes, flags: MessageFlags, src_addr: Text, fds: List) [ReceiveMessage, Waits, MovesAtMost];
     /// The list holds a pair for every ready descriptor: `fd`, `revents`. A timeout of -1 is none. The result tells how
     /// many were ready when there are more than a list has room for; the same holds for the two calls below.
     102 Poll "poll" Socket (nfds: Int, timeout: Nanos, ready: List) [AwaitReadiness] also "ppoll";
@@ -209,28 +210,28 @@ calls! {
     103 EpollWait "epoll_wait" Socket (epfd: Fd, maxevents: Int, timeout: Nanos, ready: List) [AwaitReadiness, Waits] also "epoll_pwait" "epoll_pwait2";
     /// The list holds a pair for every ready descriptor: `fd`, and 1 to read, 2 to write, 4 exceptional.
     104 Select "select" Socket (nfds: Int, timeout: Nanos, ready: List) [AwaitReadiness] also "pselect";
-    105 EpollCtl "epoll_ctl" Socket (epfd: Fd, op: EpollOperation, fd: Fd, events: EpollEvents, data: Handle);
-    106 MutexLock "pthread_mutex_lock" Sync (mutex: Handle) also "mtx_lock";
-    107 MutexUnlock "pthread_mutex_unlock" Sync (mutex: Handle) also "mtx_unlock";
-    108 CondWait "pthread_cond_wait" Sync (cond: Handle, mutex: Handle) also "cnd_wait";
-    109 CondSignal "pthread_cond_signal" Sync (cond: Handle) also "cnd_signal";
+    105 EpollCtl "epoll_ctl" Socket (epfd: Fd, op: EpollOperation, fd: Fd, events: EpollEvents, data: Handle) [WatchDescriptor];
+    106 MutexLock "pthread_mutex_lock" Sync (mutex: Handle) [Sync(LockMutex)] also "mtx_lock";
+    107 MutexUnlock "pthread_mutex_unlock" Sync (mutex: Handle) [Sync(UnlockMutex)] also "mtx_unlock";
+    108 CondWait "pthread_cond_wait" Sync (cond: Handle, mutex: Handle) [Sync(AwaitCondition)] also "cnd_wait";
+    109 CondSignal "pthread_cond_signal" Sync (cond: Handle) [Sync(SignalCondition)] also "cnd_signal";
 
     110 Nanosleep "nanosleep" Time (rqtp: Nanos) [Sleep] also "thrd_sleep";
     111 ClockNanosleep "clock_nanosleep" Time (clockid: Int, flags: Int, request: Nanos) [Sleep];
     112 Usleep "usleep" Time (usec: Nanos) [Sleep];
     113 Sleep "sleep" Time (seconds: Nanos) [Sleep];
-    114 CondBroadcast "pthread_cond_broadcast" Sync (cond: Handle) also "cnd_broadcast";
-    115 CondTimedwait "pthread_cond_timedwait" Sync (cond: Handle, mutex: Handle, clockid: Int, abstime: Nanos) also "cnd_timedwait" "pthread_cond_clockwait";
-    116 SemWait "sem_wait" Sync (sem: Handle);
-    117 SemPost "sem_post" Sync (sem: Handle);
-    118 RwlockRdlock "pthread_rwlock_rdlock" Sync (rwlock: Handle) also "pthread_rwlock_clockrdlock" "pthread_rwlock_timedrdlock";
-    119 RwlockWrlock "pthread_rwlock_wrlock" Sync (rwlock: Handle) also "pthread_rwlock_clockwrlock" "pthread_rwlock_timedwrlock";
-    120 RwlockUnlock "pthread_rwlock_unlock" Sync (rwlock: Handle);
-    121 BarrierWait "pthread_barrier_wait" Sync (barrier: Handle);
+    114 CondBroadcast "pthread_cond_broadcast" Sync (cond: Handle) [Sync(BroadcastCondition)] also "cnd_broadcast";
+    115 CondTimedwait "pthread_cond_timedwait" Sync (cond: Handle, mutex: Handle, clockid: Int, abstime: Nanos) [Sync(AwaitCondition)] also "cnd_timedwait" "pthread_cond_clockwait";
+    116 SemWait "sem_wait" Sync (sem: Handle) [Sync(TakeSemaphore)] also "sem_trywait";
+    117 SemPost "sem_post" Sync (sem: Handle) [Sync(PostSemaphore)];
+    118 RwlockRdlock "pthread_rwlock_rdlock" Sync (rwlock: Handle) [Sync(LockToRead)] also "pthread_rwlock_clockrdlock" "pthread_rwlock_timedrdlock";
+    119 RwlockWrlock "pthread_rwlock_wrlock" Sync (rwlock: Handle) [Sync(LockToWrite)] also "pthread_rwlock_clockwrlock" "pthread_rwlock_timedwrlock";
+    120 RwlockUnlock "pthread_rwlock_unlock" Sync (rwlock: Handle) [Sync(UnlockRwlock)];
+    121 BarrierWait "pthread_barrier_wait" Sync (barrier: Handle) [Sync(AwaitBarrier)];
     122 SpinLock "pthread_spin_lock" Sync (lock: Handle);
-    123 Futex "futex" Sync (uaddr: Handle, op: Int, val: Int);
-    124 MutexTimedlock "pthread_mutex_timedlock" Sync (mutex: Handle, abstime: Nanos) also "mtx_timedlock" "pthread_mutex_clocklock";
-    125 SemTimedwait "sem_timedwait" Sync (sem: Handle, abstime: Nanos) also "sem_clockwait";
+    123 Futex "futex" Sync (uaddr: Handle, op: Int, val: Int) [Sync(Futex)];
+    124 MutexTimedlock "pthread_mutex_timedlock" Sync (mutex: Handle, abstime: Nanos) [Sync(LockMutex)] also "mtx_timedlock" "pthread_mutex_clocklock";
+    125 SemTimedwait "sem_timedwait" Sync (sem: Handle, abstime: Nanos) [Sync(TakeSemaphore)] also "sem_clockwait";
     /// A system call made by number that is not in this table.
     126 Syscall "syscall" Posix (number: Int) [Unknown];
 
@@ -334,7 +335,7 @@ calls! {
     273 Mknod "mknod" Posix (mode: Mode, dev: Int, pathname: Path) [MakeNode] also "mkfifo" "xmknod";
     274 Mknodat "mknodat" Posix (dirfd: DirFd, mode: Mode, dev: Int, pathname: Path) [MakeNode] also "mkfifoat" "xmknodat";
     275 Chroot "chroot" Posix (path: Path);
-    276 Lockf "lockf" Posix (fd: Fd, cmd: LockfCommand, len: Offset) [Other, Waits];
+    276 Lockf "lockf" Posix (fd: Fd, cmd: LockfCommand, len: Offset) [LockFileAtPosition, Waits];
     280 Getxattr "getxattr" Posix (size: Bytes, path: Path, name: Text) [GetAttribute(Followed)];
     281 Lgetxattr "lgetxattr" Posix (size: Bytes, path: Path, name: Text) [GetAttribute(Itself)];
     282 Fgetxattr "fgetxattr" Posix (fd: Fd, size: Bytes, name: Text) [GetAttribute(Followed)];
@@ -388,9 +389,9 @@ calls! {
     334 Cqe "cqe" Aio (ring_fd: Fd, res: Int, flags: Int, user_data: Handle) [Other, Note];
 
     /// `count` is what was sent: the bytes of as many messages as the result tells.
-    340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [Other, Waits, MovesAll];
+    340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [SendMessage, Waits, MovesAll];
     /// As above; each descriptor that came has an `inherited-fd` record behind this one.
-    341 Recvmmsg "recvmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [Other, Waits, MovesAll];
+    341 Recvmmsg "recvmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [ReceiveMessage, Waits, MovesAll];
     342 Socket "socket" Socket (domain: AddressFamily, r#type: SocketType, protocol: Int, st_ino: Int) [OpenSocket];
     343 Socketpair "socketpair" Socket (first: Fd, second: Fd, domain: AddressFamily, r#type: SocketType, protocol: Int, first_ino: Int, second_ino: Int) [OpenSocketPair];
     /// Addresses are written `inet:127.0.0.1:80`, `inet6:[::1]:80`, `unix:/path`, `unix:@abstract`, `unix:` (unnamed),
@@ -402,7 +403,7 @@ calls! {
     346 Accept "accept" Socket (fd: Fd, flags: AcceptFlags, st_ino: Int, pid: Pid, local: Text, peer: Text) [Accept] also "accept4";
     /// `local` is empty where the call came to nothing.
     347 Connect "connect" Socket (fd: Fd, local: Text, addr: Text) [Connect, Waits];
-    348 Shutdown "shutdown" Socket (fd: Fd, how: ShutdownHow);
+    348 Shutdown "shutdown" Socket (fd: Fd, how: ShutdownHow) [Shutdown];
     349 Setsockopt "setsockopt" Socket (fd: Fd, level: SocketLevel, optname: Int, optlen: Bytes);
     350 Getsockopt "getsockopt" Socket (fd: Fd, level: SocketLevel, optname: Int);
     351 Getsockname "getsockname" Socket (fd: Fd, addr: Text) [TellLocalAddress];
@@ -424,32 +425,32 @@ calls! {
     380 Semget "semget" Sync (key: Int, nsems: Int, semflg: Int);
     381 Semctl "semctl" Sync (semid: Int, semnum: Int, cmd: Int);
     /// The list holds three numbers for every operation: `sem_num`, `sem_op`, `sem_flg`. A timeout of -1 is none.
-    382 Semop "semop" Sync (semid: Int, timeout: Nanos, sops: List) also "semtimedop";
-    383 Shmget "shmget" Sync (key: Int, size: Bytes, shmflg: Int);
-    384 Shmat "shmat" Sync (shmid: Int, shmflg: Int);
-    385 Shmdt "shmdt" Sync (shmaddr: Handle);
+    382 Semop "semop" Sync (semid: Int, timeout: Nanos, sops: List) [Sync(ChangeSemaphores)] also "semtimedop";
+    383 Shmget "shmget" Sync (key: Int, size: Bytes, shmflg: Int) [Sync(GetSegment)];
+    384 Shmat "shmat" Sync (shmid: Int, shmflg: Int) [Sync(AttachSegment)];
+    385 Shmdt "shmdt" Sync (shmaddr: Handle) [Sync(DetachSegment)];
     386 Shmctl "shmctl" Sync (shmid: Int, cmd: Int);
     387 Msgget "msgget" Sync (key: Int, msgflg: Int);
-    388 Msgsnd "msgsnd" Sync (msqid: Int, msgsz: Bytes, msgflg: Int) [Other, MovesAll];
-    389 Msgrcv "msgrcv" Sync (msqid: Int, msgsz: Bytes, msgtyp: Int, msgflg: Int) [Other, MovesResult];
+    388 Msgsnd "msgsnd" Sync (msqid: Int, msgsz: Bytes, msgflg: Int) [Sync(SendToQueue), MovesAll];
+    389 Msgrcv "msgrcv" Sync (msqid: Int, msgsz: Bytes, msgtyp: Int, msgflg: Int) [Sync(ReceiveFromQueue), MovesResult];
     390 Msgctl "msgctl" Sync (msqid: Int, cmd: Int);
     391 MqOpen "mq_open" Sync (oflag: OpenFlags, mode: Mode, st_ino: Int, name: Text) [OpenQueue];
-    392 MqSend "mq_send" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Other, Waits, MovesAll] also "mq_timedsend";
-    393 MqReceive "mq_receive" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Other, Waits, MovesResult] also "mq_timedreceive";
+    392 MqSend "mq_send" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Sync(SendToOpenQueue), Waits, MovesAll] also "mq_timedsend";
+    393 MqReceive "mq_receive" Sync (mqdes: Fd, msg_len: Bytes, msg_prio: Int, abs_timeout: Nanos) [Sync(ReceiveFromOpenQueue), Waits, MovesResult] also "mq_timedreceive";
     394 MqUnlink "mq_unlink" Sync (name: Text);
-    395 SemOpen "sem_open" Sync (oflag: OpenFlags, sem: Handle, name: Text);
+    395 SemOpen "sem_open" Sync (oflag: OpenFlags, sem: Handle, name: Text) [Sync(OpenSemaphore)];
     396 SemClose "sem_close" Sync (sem: Handle);
-    397 SemUnlink "sem_unlink" Sync (name: Text);
+    397 SemUnlink "sem_unlink" Sync (name: Text) [Sync(UnlinkSemaphore)];
     /// `handler` is 0 for the default action, 1 to ignore the signal, 2 for a function, -1 when it was only asked for.
     410 Sigaction "sigaction" Sync (signum: Int, handler: Int, flags: Int) [SetAction] also "bsd_signal" "sigignore" "signal" "sigset" "sigvec" "ssignal" "sysv_signal";
-    411 Kill "kill" Sync (pid: Pid, sig: Int) also "killpg" "tgkill";
-    412 PthreadKill "pthread_kill" Sync (thread: Handle, sig: Int) also "pthread_sigqueue";
+    411 Kill "kill" Sync (pid: Pid, sig: Int) [SendSignal] also "killpg" "tgkill";
+    412 PthreadKill "pthread_kill" Sync (thread: Handle, sig: Int) [SendSignalToThread] also "pthread_sigqueue";
     413 Raise "raise" Sync (sig: Int) also "abort" "gsignal";
-    414 Sigqueue "sigqueue" Sync (pid: Pid, sig: Int);
+    414 Sigqueue "sigqueue" Sync (pid: Pid, sig: Int) [SendSignal];
     415 Pause "pause" Sync ();
     416 Sigsuspend "sigsuspend" Sync (mask: Handle) also "sigpause" "xpg_sigpause";
     /// The result is the signal. A timeout of -1 is none.
-    417 Sigwait "sigwait" Sync (set: Handle, timeout: Nanos) also "sigtimedwait" "sigwaitinfo";
+    417 Sigwait "sigwait" Sync (set: Handle, timeout: Nanos) [AwaitSignal] also "sigtimedwait" "sigwaitinfo";
     418 Alarm "alarm" Time (seconds: Nanos);
     419 Setitimer "setitimer" Time (which: Int, value: Nanos, interval: Nanos) also "ualarm";
     420 TimerCreate "timer_create" Time (clockid: Int, sig: Int, timerid: Handle);

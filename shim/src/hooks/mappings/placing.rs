@@ -61,7 +61,9 @@ pub unsafe fn map(
     offset: off_t,
 ) -> isize {
     let anonymous = flags & libc::MAP_ANONYMOUS != 0;
-    if anonymous && (flags & libc::MAP_FIXED == 0 || !table::overlaps(address, end_of(address, bytes))) {
+    // What a process shares with its children may hold locks.
+    let private = flags & (libc::MAP_ANONYMOUS | libc::MAP_SHARED) == libc::MAP_ANONYMOUS;
+    if private && (flags & libc::MAP_FIXED == 0 || !table::overlaps(address, end_of(address, bytes))) {
         // SAFETY: the caller's own arguments.
         return unsafe { real(address, bytes, protection, flags, fd, offset) };
     }

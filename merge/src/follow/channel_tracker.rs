@@ -1,0 +1,334 @@
+//! Follows what all processes do to pipes and connected sockets: who put in what, took out what, waited for what, and closed
+//! which end.
+
+use crate::clocks::Clocks;
+use crate::follow::connections::{Connections, End};
+use crate::follow::pass::{Seen, Visitor};
+use crate::graph::dependency::{Dependencies, Moment};
+use crate::rules::open_file::Span;
+use crate::rules::stream::{Moved, Stream};
+use crate::rules::{eventfd, pipe, socket};
+use std::collections::{BTreeMap, HashMap};
+use syn_trace::calls::{Effect, Fact, Field};
+use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
+use syn_trace::reader::Event;
+use syn_trace::{Run, record};
+
+const F_SETPIPE_SZ: i64 = 1031;
+const MSG_PEEK: i64 = 2;
+/// `EPOLL_CTL_ADD`, `EPOLL_CTL_MOD`.
+const ADDS: [i64; 2] = [1, 3];
+const EPOLLIN: i64 = 1;
+const EPOLLHUP: i64 = 0x10;
+const EPOLLRDHUP: i64 = 0x2000;
+
+/// What an open file is an end of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Kind {
+    Pipe,
+    Socket,
+    /// A counter of `eventfd`, by the process and its open file: it has no inode of its own.
+    Counter,
+}
+
+/// How one process holds an end that can be written to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    open_files: u32,
+    closed: Option<Moment>,
+}
+
+/// What happened at one socket, or to one pipe.
+#[derive(Debug, Default)]
+struct Traffic {
+    writes: Vec<Moved>,
+    reads: Vec<Moved>,
+    looks: Vec<Span>,
+    /// By process.
+    holders: BTreeMap<u32, Held>,
+    shut_down: Option<Moment>,
+    capacity: Option<u64>,
+}
+
+/// The pipes and sockets of a run. Memory: 56 bytes for each call that moves bytes through one.
+#[derive(Debug)]
+pub struct ChannelTracker {
+    connections: Connections,
+    /// By process: its host, and its id there.
+    processes: Vec<(usize, u32)>,
+    traffic: BTreeMap<(Kind, End), Traffic>,
+    /// By process: its last moment.
+    last: Vec<Option<Moment>>,
+    /// By process, set of epoll and what it tells: the open file.
+    watched: HashMap<(u32, OpenId, i64), OpenId>,
+    found: Dependencies,
+}
+
+impl ChannelTracker {
+    /// For a run, with nothing seen yet.
+    pub fn new(run: &Run, clocks: &Clocks) -> ChannelTracker {
+        ChannelTracker {
+            connections: Connections::default(),
+            processes: run
+                .processes
+                .iter()
+                .map(|process| (clocks.host_of(&process.boot_id), process.pid))
+                .collect(),
+            traffic: BTreeMap::new(),
+            last: vec![None; run.processes.len()],
+            watched: HashMap::new(),
+            found: Dependencies::default(),
+        }
+    }
+
+    /// Who waited for whom, and how many pipes and connections have writers that are not on record.
+    pub fn finish(mut self) -> (Dependencies, u64) {
+        let mut incomplete = 0;
+        let traffic = &self.traffic;
+        let looks = |end| traffic.get(&(Kind::Socket, end)).map_or(Vec::new(), |here| here.looks.clone());
+        self.connections.finish(looks, &mut self.found);
+        let keys: Vec<(Kind, End)> = self.traffic.keys().copied().collect();
+        for key in keys {
+            // What is received at one end of a connection was sent at the other.
+            let from = match key.0 {
+                Kind::Pipe => Some(key),
+                Kind::Counter => {
+                    self.count(key);
+                    continue;
+                }
+                Kind::Socket => self.connections.other(key.1).map(|other| (Kind::Socket, other)),
+            };
+            let Some(from) = from.filter(|from| self.traffic.contains_key(from)) else { continue };
+            let closings = self.closings(from);
+            let writes = self.traffic.get_mut(&from).map(|sent| std::mem::take(&mut sent.writes));
+            let Some(here) = self.traffic.get_mut(&key) else { continue };
+            let stream = Stream {
+                writes: writes.unwrap_or_default(),
+                reads: std::mem::take(&mut here.reads),
+                looks: std::mem::take(&mut here.looks),
+                closings,
+                capacity: here.capacity,
+            };
+            let whole = match key.0 == Kind::Pipe {
+                true => pipe::connect(stream, &mut self.found),
+                false => socket::connect(stream, &mut self.found),
+            };
+            incomplete += u64::from(!whole);
+        }
+        (self.found, incomplete)
+    }
+
+    /// Connects what waited for a counter.
+    fn count(&mut self, key: (Kind, End)) {
+        let Some(here) = self.traffic.get_mut(&key) else { return };
+        let spans = |calls: &mut Vec<Moved>| calls.drain(..).map(|call| call.span).collect::<Vec<_>>();
+        let (additions, mut waits) = (spans(&mut here.writes), spans(&mut here.reads));
+        waits.append(&mut here.looks);
+        eventfd::connect(waits, additions, &mut self.found);
+    }
+
+    /// When every process closed the end for the last time; of one that did not, its end.
+    fn closings(&self, end: (Kind, End)) -> Vec<Moment> {
+        let traffic = &self.traffic[&end];
+        let of_process = |(&process, held): (&u32, &Held)| match held.open_files {
+            0 => held.closed,
+            _ => self.last[process as usize],
+        };
+        match traffic.shut_down {
+            Some(moment) => vec![moment],
+            None => traffic.holders.iter().filter_map(of_process).collect(),
+        }
+    }
+
+    /// What an open file of a process is an end of.
+    fn end_of(&self, process: u32, open: OpenId, descriptors: &Descriptors) -> Option<(Kind, End)> {
+        let file = descriptors.open_file(open);
+        let is_counter = file.st_mode == 0 && file.inode == 0 && file.path.is_none() && !file.inherited;
+        if is_counter {
+            let end = End { host: process as usize, named: false, inode: u64::from(open) };
+            return Some((Kind::Counter, end));
+        }
+        let kind = match file.st_mode & libc::S_IFMT {
+            libc::S_IFIFO => Kind::Pipe,
+            libc::S_IFSOCK => Kind::Socket,
+            _ => return None,
+        };
+        let named = file.path.is_some();
+        (file.inode != 0)
+            .then_some((kind, End { host: self.processes[process as usize].0, named, inode: file.inode }))
+    }
+
+    fn at(&mut self, process: u32, open: OpenId, descriptors: &Descriptors) -> Option<&mut Traffic> {
+        let end = self.end_of(process, open, descriptors)?;
+        Some(self.traffic.entry(end).or_default())
+    }
+
+    /// A process has one more open file of an end, or one less.
+    fn hold(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors, closes: bool) {
+        let file = descriptors.open_file(open);
+        let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
+        if kind == Kind::Pipe && file.flags & flags::O_ACCMODE == 0 {
+            return;
+        }
+        let traffic = self.traffic.entry((kind, end)).or_default();
+        let held = traffic.holders.entry(seen.process).or_default();
+        match closes {
+            true => {
+                *held = Held { open_files: held.open_files.saturating_sub(1), closed: Some(seen.enter()) }
+            }
+            false => held.open_files += 1,
+        }
+    }
+
+    /// A call puts in or takes out; it took nothing out at the end.
+    fn transfer(
+        &mut self,
+        seen: &Seen<'_>,
+        open: OpenId,
+        bytes: u64,
+        writes: bool,
+        descriptors: &Descriptors,
+    ) {
+        let span = Span { enter: seen.enter(), leave: seen.leave() };
+        let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
+        let units = match kind == Kind::Socket && self.connections.has_messages(end) {
+            true => messages(seen.event),
+            false => bytes,
+        };
+        let traffic = self.traffic.entry((kind, end)).or_default();
+        if kind == Kind::Pipe && traffic.capacity.is_none() {
+            traffic.capacity = Some(pipe::CAPACITY_BYTES);
+        }
+        match (writes, units) {
+            (true, 0) => {}
+            (true, units) => traffic.writes.push(Moved { span, units }),
+            (false, 0) => traffic.looks.push(span),
+            (false, units) => traffic.reads.push(Moved { span, units }),
+        }
+    }
+
+    /// A call has found descriptors ready: of a set of epoll, whose number is what the program chose, or by their own.
+    fn look(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        let mut ready = seen.event.list.iter();
+        while let (Some(what), Some(how)) = (ready.next(), ready.next()) {
+            let open = match touched.file {
+                Some(set) => self.watched.get(&(seen.process, set, what)).copied(),
+                None => i32::try_from(what).ok().and_then(|fd| descriptors.descriptor(fd)),
+            };
+            let open = open.filter(|_| how & (EPOLLIN | EPOLLHUP | EPOLLRDHUP) != 0);
+            if let Some(traffic) = open.and_then(|open| self.at(seen.process, open, descriptors)) {
+                traffic.looks.push(Span { enter: seen.enter(), leave: seen.leave() });
+            }
+        }
+    }
+
+    /// The rarer calls on one open file.
+    fn use_it(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
+        let event = seen.event;
+        let end = self.end_of(seen.process, open, descriptors);
+        match (event.call.effect(), end) {
+            (Effect::Shutdown, Some(end)) if event.numbers[1] != 0 => {
+                let traffic = self.traffic.entry(end).or_default();
+                traffic.shut_down.get_or_insert(seen.enter());
+            }
+            (Effect::Control, Some((Kind::Pipe, _))) if event.numbers[1] == F_SETPIPE_SZ => {
+                if let Some(traffic) = self.at(seen.process, open, descriptors) {
+                    let before = traffic.capacity.unwrap_or(pipe::CAPACITY_BYTES);
+                    traffic.capacity = Some(before.max(event.result.max(0) as u64));
+                }
+            }
+            (Effect::WatchDescriptor, _) if ADDS.contains(&event.numbers[1]) => {
+                let watched = i32::try_from(event.numbers[2]).ok().and_then(|fd| descriptors.descriptor(fd));
+                if let Some(watched) = watched {
+                    self.watched.insert((seen.process, open, event.numbers[4]), watched);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn follow_connection(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
+        let event = seen.event;
+        let end_of = |open| self.end_of(seen.process, open, descriptors).map(|(_, end)| end);
+        let Some(end) = end_of(open) else { return };
+        match event.call.effect() {
+            Effect::OpenSocketPair => {
+                let other = descriptors.open_file(open + 1).inode;
+                self.connections.pair(end, End { inode: other, ..end }, event.numbers[3]);
+            }
+            Effect::OpenSocket => self.connections.open(end, event.numbers[1]),
+            Effect::Connect => {
+                let (_, pid) = self.processes[seen.process as usize];
+                self.connections.connect(event, pid, end, seen.enter());
+            }
+            Effect::Accept => {
+                let listener = i32::try_from(event.numbers[0]).ok().and_then(|fd| descriptors.descriptor(fd));
+                self.connections.accept(event, end, listener.and_then(end_of), seen.leave());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How many messages a call on a socket that keeps them apart has moved.
+fn messages(event: &Event<'_>) -> u64 {
+    if event.call.has(Fact::MovesAll) { event.result.max(0) as u64 } else { 1 }
+}
+
+impl Visitor for ChannelTracker {
+    #[inline]
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        self.last[seen.process as usize] = Some(seen.leave());
+        let event = seen.event;
+        let effect = event.call.effect();
+        if event.has(record::FAILED) && effect != Effect::Connect {
+            return;
+        }
+        if let Some(opened) = touched.opened {
+            self.hold(seen, opened, descriptors, false);
+            if matches!(effect, Effect::Pipe | Effect::OpenSocketPair) {
+                self.hold(seen, opened + 1, descriptors, false);
+            }
+        }
+        for &released in &touched.released {
+            self.hold(seen, released, descriptors, true);
+        }
+        let moved = event.result.max(0) as u64;
+        match (effect, touched.file) {
+            (Effect::Read(_), Some(open)) => self.transfer(seen, open, moved, false, descriptors),
+            (Effect::Write(_), Some(open)) => self.transfer(seen, open, moved, true, descriptors),
+            (Effect::SendMessage | Effect::ReceiveMessage, Some(open)) => {
+                let bytes = if event.call.has(Fact::MovesAll) {
+                    event.field(Field::Bytes).unwrap_or(0).max(0) as u64
+                } else {
+                    moved
+                };
+                match event.field(Field::Flags).unwrap_or(0) & MSG_PEEK != 0 {
+                    true => {
+                        if let Some(traffic) = self.at(seen.process, open, descriptors) {
+                            traffic.looks.push(Span { enter: seen.enter(), leave: seen.leave() });
+                        }
+                    }
+                    false => self.transfer(seen, open, bytes, effect == Effect::SendMessage, descriptors),
+                }
+            }
+            (Effect::Transfer | Effect::Tee, _) => {
+                let bytes = Transfer::of(event).map_or(moved, |transfer| transfer.bytes);
+                if let Some(open) = touched.file.filter(|_| effect == Effect::Transfer) {
+                    self.transfer(seen, open, bytes, false, descriptors);
+                }
+                if let Some(open) = touched.second_file {
+                    self.transfer(seen, open, bytes, true, descriptors);
+                }
+            }
+            (Effect::AwaitReadiness, _) => self.look(seen, touched, descriptors),
+            (Effect::OpenSocket | Effect::OpenSocketPair | Effect::Connect | Effect::Accept, Some(open)) => {
+                self.follow_connection(seen, open, descriptors);
+            }
+            (Effect::Shutdown | Effect::Control | Effect::WatchDescriptor, Some(open)) => {
+                self.use_it(seen, open, descriptors);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Which two sockets are the ends of one connection: made as a pair, or by `connect` and `accept`. Over TCP the addresses at
+//! both ends tell (also on two hosts), over a Unix socket its name and the process that asks.
+
+use crate::graph::dependency::{Dependencies, Moment};
+use crate::rules::open_file::Span;
+use crate::rules::socket;
+use std::collections::{HashMap, HashSet, VecDeque};
+use syn_trace::reader::Event;
+
+const SOCK_STREAM: i64 = 1;
+/// `SOCK_NONBLOCK` and `SOCK_CLOEXEC` stand beside the type.
+const TYPE: i64 = 0xf;
+
+/// A pipe or socket: no two of a host have one inode at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct End {
+    /// Which host.
+    pub host: usize,
+    /// It lies in a file system: its inode is that of a file.
+    pub named: bool,
+    /// Its inode.
+    pub inode: u64,
+}
+
+/// What both sides know of a connection: its host unless it may go to another one, the address that was asked for, and who
+/// asked.
+type Name = (Option<usize>, Vec<u8>, Vec<u8>);
+
+/// One side of a connection whose other side has not been seen yet.
+#[derive(Debug)]
+struct Side {
+    end: End,
+    listener: Option<End>,
+    at: Moment,
+}
+
+/// The connections of a run.
+#[derive(Debug, Default)]
+pub struct Connections {
+    others: HashMap<End, End>,
+    /// Sockets that keep messages apart.
+    messages: HashSet<End>,
+    asked: HashMap<Name, VecDeque<Side>>,
+    accepted: HashMap<Name, VecDeque<Side>>,
+    /// By listening socket: when each of its connections was asked for, and accepted.
+    listeners: HashMap<End, Vec<(Moment, Moment)>>,
+}
+
+impl Connections {
+    /// The other end.
+    pub fn other(&self, end: End) -> Option<End> {
+        self.others.get(&end).copied()
+    }
+
+    /// Whether it moves messages, and not a stream of bytes.
+    pub fn has_messages(&self, end: End) -> bool {
+        self.messages.contains(&end)
+    }
+
+    /// A socket was made. An inode may have been another's before.
+    pub fn open(&mut self, end: End, kind: i64) {
+        self.others.remove(&end);
+        match kind & TYPE {
+            SOCK_STREAM => self.messages.remove(&end),
+            _ => self.messages.insert(end),
+        };
+    }
+
+    /// `socketpair` made both.
+    pub fn pair(&mut self, one: End, two: End, kind: i64) {
+        self.open(one, kind);
+        self.open(two, kind);
+        self.join(one, two);
+    }
+
+    fn join(&mut self, one: End, two: End) {
+        self.others.insert(one, two);
+        self.others.insert(two, one);
+    }
+
+    /// `connect` by process `pid`, also one that goes on in the background.
+    pub fn connect(&mut self, event: &Event<'_>, pid: u32, end: End, at: Moment) {
+        let (local, address) = (event.texts[0].bytes(), event.texts[1].bytes());
+        if local.is_empty() || self.has_messages(end) {
+            return;
+        }
+        let name = name(end.host, &address, &local, i64::from(pid));
+        let side = Side { end, listener: None, at };
+        match self.accepted.get_mut(&name).and_then(VecDeque::pop_front) {
+            Some(accepted) => self.connected(side, accepted),
+            None => self.asked.entry(name).or_default().push_back(side),
+        }
+    }
+
+    /// `accept` made `end` of a connection to `listener`.
+    pub fn accept(&mut self, event: &Event<'_>, end: End, listener: Option<End>, at: Moment) {
+        self.others.remove(&end);
+        let (local, peer) = (event.texts[0].bytes(), event.texts[1].bytes());
+        let name = name(end.host, &local, &peer, event.numbers[3]);
+        let side = Side { end, listener, at };
+        match self.asked.get_mut(&name).and_then(VecDeque::pop_front) {
+            Some(asked) => self.connected(asked, side),
+            None => self.accepted.entry(name).or_default().push_back(side),
+        }
+    }
+
+    fn connected(&mut self, asked: Side, accepted: Side) {
+        self.join(asked.end, accepted.end);
+        if let Some(listener) = accepted.listener {
+            self.listeners.entry(listener).or_default().push((asked.at, accepted.at));
+        }
+    }
+
+    /// Connections were accepted after they were asked for. Calls that have seen that there is one come after the next that
+    /// was accepted.
+    pub fn finish(&mut self, looks: impl Fn(End) -> Vec<Span>, found: &mut Dependencies) {
+        let mut listeners: Vec<_> = std::mem::take(&mut self.listeners).into_iter().collect();
+        listeners.sort_unstable_by_key(|(listener, _)| *listener);
+        for (listener, mut connections) in listeners {
+            connections.sort_unstable_by_key(|(_, accepted)| (accepted.ns, accepted.point));
+            for look in looks(listener) {
+                let next = connections.partition_point(|(_, accepted)| accepted.ns <= look.leave.ns);
+                if let Some(&(asked, _)) = connections.get(next) {
+                    socket::accept(asked, look.leave, found);
+                }
+            }
+            connections.iter().for_each(|&(asked, accepted)| socket::accept(asked, accepted, found));
+        }
+    }
+}
+
+/// Unix sockets that ask have no address of their own, as a rule: the process is known.
+fn name(host: usize, address: &[u8], from: &[u8], pid: i64) -> Name {
+    let starts = |with: &[u8]| address.starts_with(with);
+    if starts(b"unix:") {
+        return (Some(host), address.to_vec(), pid.to_string().into_bytes());
+    }
+    let stays = starts(b"inet:127.") || starts(b"inet6:[::1]");
+    (stays.then_some(host), address.to_vec(), from.to_vec())
+}

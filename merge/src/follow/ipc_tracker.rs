@@ -1,0 +1,207 @@
+//! Follows locks of files, semaphores of System V and message queues: who waited, and who ended waits.
+
+use crate::clocks::Clocks;
+use crate::follow::pass::{Seen, Visitor};
+use crate::graph::dependency::{Dependencies, Moment};
+use crate::rules::file_lock::{FileLocks, Locking};
+use crate::rules::open_file::Span;
+use crate::rules::waking::{Wake, Waking};
+use crate::rules::{file_lock, ipc};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use syn_trace::calls::effect::{Effect, Sync};
+use syn_trace::descriptors::{Descriptors, OpenId, Touched};
+use syn_trace::{Run, record};
+
+/// `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`, and which of them wait.
+const SET_LOCK: [i64; 4] = [6, 7, 37, 38];
+const WAIT_FOR_LOCK: [i64; 2] = [7, 38];
+const F_UNLCK: i64 = 2;
+/// Of `flock`.
+const LOCK_NB: i64 = 4;
+const LOCK_UN: i64 = 8;
+/// Of `lockf`.
+const F_ULOCK: i64 = 0;
+const F_LOCK: i64 = 1;
+
+const WHOLE: Range<u64> = 0..u64::MAX;
+
+/// What is waited for, on a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Object {
+    /// A semaphore of a set.
+    Semaphore(usize, i64, i64),
+    /// That it is 0.
+    Zero(usize, i64, i64),
+    /// A queue of System V.
+    Queue(usize, i64),
+    /// A queue of POSIX, by its inode.
+    OpenQueue(usize, u64),
+}
+
+/// The locks of a file: its host and inode, and whether they are of `flock`.
+type Locked = (usize, u64, bool);
+
+/// Memory: 64 bytes for each call.
+#[derive(Debug)]
+pub struct IpcTracker {
+    /// By process: its host.
+    hosts: Vec<usize>,
+    /// By process: its last moment.
+    last: Vec<Option<Moment>>,
+    objects: BTreeMap<Object, Waking>,
+    files: BTreeMap<Locked, FileLocks>,
+    /// What processes have locked and not given back, by their open files.
+    held: BTreeMap<(u32, OpenId), Vec<(Locked, Range<u64>)>>,
+}
+
+impl IpcTracker {
+    /// For a run, with nothing seen yet.
+    pub fn new(run: &Run, clocks: &Clocks) -> IpcTracker {
+        IpcTracker {
+            hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
+            last: vec![None; run.processes.len()],
+            objects: BTreeMap::new(),
+            files: BTreeMap::new(),
+            held: BTreeMap::new(),
+        }
+    }
+
+    /// Who waited for whom. What a process had locked when it ended was given back then.
+    pub fn finish(mut self) -> Dependencies {
+        let mut found = Dependencies::default();
+        for ((process, _), locks) in std::mem::take(&mut self.held) {
+            let Some(last) = self.last[process as usize] else { continue };
+            for (locked, bytes) in locks {
+                let span = Span { enter: last, leave: last };
+                self.files.entry(locked).or_default().releases.push(Locking { span, bytes });
+            }
+        }
+        self.objects.into_values().for_each(|waking| ipc::connect(waking, &mut found));
+        self.files.into_values().for_each(|locks| file_lock::connect(locks, &mut found));
+        found
+    }
+
+    fn wait(&mut self, object: Object, span: Span) {
+        self.objects.entry(object).or_default().waits.push(span);
+    }
+
+    fn wake(&mut self, object: Object, span: Span, times: u32) {
+        self.objects.entry(object).or_default().wakes.push(Wake { span, times });
+    }
+
+    fn use_object(&mut self, seen: &Seen<'_>, sync: Sync, touched: &Touched, descriptors: &Descriptors) {
+        let (event, span) = (seen.event, span_of(seen));
+        let (host, id) = (self.hosts[seen.process as usize], event.numbers[0]);
+        let inode = || touched.file.map_or(0, |file| descriptors.open_file(file).inode);
+        match sync {
+            Sync::ChangeSemaphores => {
+                let mut list = event.list.iter();
+                while let (Some(number), Some(change), Some(_)) = (list.next(), list.next(), list.next()) {
+                    match change {
+                        0 => self.wait(Object::Zero(host, id, number), span),
+                        1.. => self.wake(Object::Semaphore(host, id, number), span, change as u32),
+                        _ => {
+                            self.wait(Object::Semaphore(host, id, number), span);
+                            self.wake(Object::Zero(host, id, number), span, u32::MAX);
+                        }
+                    }
+                }
+            }
+            Sync::SendToQueue => self.wake(Object::Queue(host, id), span, 1),
+            Sync::ReceiveFromQueue => self.wait(Object::Queue(host, id), span),
+            Sync::SendToOpenQueue => self.wake(Object::OpenQueue(host, inode()), span, 1),
+            Sync::ReceiveFromOpenQueue => self.wait(Object::OpenQueue(host, inode()), span),
+            _ => {}
+        }
+    }
+
+    /// A call locks bytes of an open file, and waits for them or not, or gives them back.
+    fn lock(
+        &mut self,
+        seen: &Seen<'_>,
+        open: OpenId,
+        locked: Locked,
+        bytes: Range<u64>,
+        waits: Option<bool>,
+    ) {
+        let locking = Locking { span: span_of(seen), bytes: bytes.clone() };
+        let (file, held) =
+            (self.files.entry(locked).or_default(), self.held.entry((seen.process, open)).or_default());
+        match waits {
+            Some(waits) => {
+                held.push((locked, bytes));
+                if waits {
+                    file.waits.push(locking);
+                }
+            }
+            None => {
+                held.retain(|(_, held)| held.start < bytes.start || bytes.end < held.end);
+                file.releases.push(locking);
+            }
+        }
+    }
+
+    fn lock_file(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
+        let event = seen.event;
+        let (host, inode) = (self.hosts[seen.process as usize], descriptors.open_file(open).inode);
+        let operation = event.numbers[1];
+        match event.call.effect() {
+            _ if inode == 0 => {}
+            Effect::LockFile => {
+                let waits = (operation & LOCK_UN == 0).then_some(operation & LOCK_NB == 0);
+                self.lock(seen, open, (host, inode, true), WHOLE, waits);
+            }
+            // From the position on, which is not followed here.
+            Effect::LockFileAtPosition => {
+                let waits = (operation != F_ULOCK).then_some(operation == F_LOCK);
+                self.lock(seen, open, (host, inode, false), WHOLE, waits);
+            }
+            Effect::Control if SET_LOCK.contains(&operation) => {
+                let lock: Vec<i64> = event.list.iter().collect();
+                let &[kind, whence, start, length] = &lock[..] else { return };
+                let waits = (kind != F_UNLCK).then_some(WAIT_FOR_LOCK.contains(&operation));
+                let bytes = if whence == 0 { range(start, length) } else { WHOLE };
+                self.lock(seen, open, (host, inode, false), bytes, waits);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Bytes as `struct flock` has them: a length of 0 is all behind the start, a negative one lies in front of it.
+fn range(start: i64, length: i64) -> Range<u64> {
+    let start = start.max(0) as u64;
+    match length {
+        0 => start..u64::MAX,
+        1.. => start..start.saturating_add(length as u64),
+        _ => start.saturating_sub(length.unsigned_abs())..start,
+    }
+}
+
+fn span_of(seen: &Seen<'_>) -> Span {
+    Span { enter: seen.enter(), leave: seen.leave() }
+}
+
+impl Visitor for IpcTracker {
+    #[inline]
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        self.last[seen.process as usize] = Some(seen.leave());
+        for &released in &touched.released {
+            for (locked, bytes) in self.held.remove(&(seen.process, released)).into_iter().flatten() {
+                let locking = Locking { span: span_of(seen), bytes };
+                self.files.entry(locked).or_default().releases.push(locking);
+            }
+        }
+        if seen.event.has(record::FAILED) {
+            return;
+        }
+        match (seen.event.call.effect(), touched.file) {
+            (Effect::Sync(sync), _) => self.use_object(seen, sync, touched, descriptors),
+            (Effect::LockFile | Effect::LockFileAtPosition | Effect::Control, Some(open)) => {
+                self.lock_file(seen, open, descriptors);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Everything by which threads wait for each other besides MPI, files, and making and ending each other.
+
+use crate::clocks::Clocks;
+use crate::follow::channel_tracker::ChannelTracker;
+use crate::follow::ipc_tracker::IpcTracker;
+use crate::follow::lock_tracker::LockTracker;
+use crate::follow::pass::{Seen, Visitor};
+use crate::follow::signal_tracker::SignalTracker;
+use crate::graph::dependency::Dependencies;
+use crate::notes::Notes;
+use syn_trace::Run;
+use syn_trace::descriptors::{Descriptors, Touched};
+
+/// Its parts, seen as one visitor.
+#[derive(Debug)]
+pub struct WaitTracker {
+    locks: LockTracker,
+    channels: ChannelTracker,
+    ipc: IpcTracker,
+    signals: SignalTracker,
+}
+
+impl WaitTracker {
+    /// For a run, with nothing seen yet.
+    pub fn new(run: &Run, clocks: &Clocks) -> WaitTracker {
+        WaitTracker {
+            locks: LockTracker::new(run, clocks),
+            channels: ChannelTracker::new(run, clocks),
+            ipc: IpcTracker::new(run, clocks),
+            signals: SignalTracker::new(run, clocks),
+        }
+    }
+
+    /// Who waited for whom.
+    pub fn finish(self, notes: &mut Notes) -> Dependencies {
+        let (mut found, incomplete) = self.channels.finish();
+        found.append(self.locks.finish());
+        found.append(self.ipc.finish());
+        found.append(self.signals.finish());
+        if incomplete > 0 {
+            notes.remark(format!(
+                "of {incomplete} pipes and connections more was read than is known to have been written: who waited for whom is not known from there on"
+            ));
+        }
+        found
+    }
+}
+
+impl Visitor for WaitTracker {
+    #[inline]
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        self.locks.see(seen, touched, descriptors);
+        self.channels.see(seen, touched, descriptors);
+        self.ipc.see(seen, touched, descriptors);
+        self.signals.see(seen, touched, descriptors);
+    }
+}

@@ -1,0 +1,67 @@
+//! A thread that had to wait for the lock of a file has it after the one that had it before gave it back: by unlocking it, by
+//! closing the file, or by ending.
+
+use crate::graph::dependency::Dependencies;
+use crate::rules::open_file::Span;
+use std::ops::Range;
+use syn_plan::Rule;
+
+/// A call, and which bytes of the file it locks or unlocks.
+#[derive(Clone, Debug)]
+pub struct Locking {
+    /// The call.
+    pub span: Span,
+    /// The bytes; all of them for locks of whole files.
+    pub bytes: Range<u64>,
+}
+
+impl Locking {
+    fn overlaps(&self, other: &Locking) -> bool {
+        self.bytes.start < other.bytes.end && other.bytes.start < self.bytes.end
+    }
+}
+
+/// All that happened to the locks of one file.
+#[derive(Debug, Default)]
+pub struct FileLocks {
+    /// Calls that may have waited, and got the lock.
+    pub waits: Vec<Locking>,
+    /// Calls that gave one back.
+    pub releases: Vec<Locking>,
+}
+
+/// Connects every wait with the last release of some of its bytes before its end.
+pub fn connect(locks: FileLocks, found: &mut Dependencies) {
+    let FileLocks { waits, mut releases } = locks;
+    releases.sort_by_key(|release| (release.span.enter.ns, release.span.enter.point));
+    for wait in waits {
+        let before = releases.partition_point(|release| release.span.enter.ns <= wait.span.leave.ns);
+        let is_other = |release: &&Locking| release.span.enter.point.thread != wait.span.leave.point.thread;
+        let last = releases[..before].iter().rev().filter(is_other).find(|release| release.overlaps(&wait));
+        if let Some(release) = last.filter(|release| release.span.leave.ns >= wait.span.enter.ns) {
+            found.add_one(Rule::FileLock, release.span.enter, wait.span.leave);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::waking::tests::{records, span};
+
+    #[test]
+    fn the_last_release_of_the_same_bytes_counts() {
+        let locking = |span, bytes| Locking { span, bytes };
+        let locks = FileLocks {
+            waits: vec![locking(span(1, 7, 10, 70), 0..10), locking(span(2, 8, 65, 90), 0..10)],
+            releases: vec![
+                locking(span(0, 1, 50, 52), 5..20),
+                locking(span(0, 2, 60, 62), 10..20),
+                locking(span(3, 3, 80, 82), 0..u64::MAX),
+            ],
+        };
+        let mut found = Dependencies::default();
+        connect(locks, &mut found);
+        assert_eq!(records(&found), [(1, 7), (3, 8)]);
+    }
+}

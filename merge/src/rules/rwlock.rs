@@ -1,0 +1,79 @@
+//! A thread that had to wait for a read-write lock has it after those who had it gave it back: a reader after a writer, a
+//! writer after a writer or all readers.
+
+use crate::graph::dependency::Dependencies;
+use crate::rules::open_file::Span;
+use std::collections::BTreeMap;
+use syn_plan::Rule;
+
+/// All that happened to one read-write lock.
+#[derive(Debug, Default)]
+pub struct Rwlock {
+    /// Calls that waited for it and got it, and whether it was for writing.
+    waits: Vec<(Span, bool)>,
+    /// Calls that gave it back, and whether the thread is known to have had it for reading.
+    releases: Vec<(Span, bool)>,
+    /// By thread: whether the last call that got it, as far as is known, was for reading.
+    reads: BTreeMap<u32, bool>,
+}
+
+impl Rwlock {
+    /// A call waited, and reads.
+    pub fn read(&mut self, span: Span) {
+        self.reads.insert(span.leave.point.thread, true);
+        self.waits.push((span, false));
+    }
+
+    /// A call waited, and writes.
+    pub fn write(&mut self, span: Span) {
+        self.reads.insert(span.leave.point.thread, false);
+        self.waits.push((span, true));
+    }
+
+    /// A call gave it back.
+    pub fn release(&mut self, span: Span) {
+        let reads = self.reads.remove(&span.enter.point.thread).unwrap_or(false);
+        self.releases.push((span, reads));
+    }
+}
+
+/// Connects a reader with the last release that may be a writer's, and a writer with the last one of each thread.
+pub fn connect(lock: Rwlock, found: &mut Dependencies) {
+    let Rwlock { waits, mut releases, .. } = lock;
+    releases.sort_unstable_by_key(|(release, _)| (release.enter.ns, release.enter.point));
+    for (wait, writes) in waits {
+        let before = releases.partition_point(|(release, _)| release.enter.ns <= wait.leave.ns);
+        let mut last: BTreeMap<u32, Span> = BTreeMap::new();
+        for &(release, reads) in releases[..before].iter().rev() {
+            if release.leave.ns < wait.enter.ns || !writes && !last.is_empty() {
+                break;
+            }
+            let thread = release.enter.point.thread;
+            if thread != wait.leave.point.thread && (writes || !reads) {
+                last.entry(thread).or_insert(release);
+            }
+        }
+        last.into_values().for_each(|release| found.add_one(Rule::Rwlock, release.enter, wait.leave));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::waking::tests::{records, span};
+
+    #[test]
+    fn a_writer_comes_after_all_readers_and_a_reader_after_the_writer() {
+        let mut lock = Rwlock::default();
+        lock.release(span(0, 1, 40, 42));
+        lock.release(span(1, 2, 50, 52));
+        lock.write(span(2, 7, 10, 60));
+        lock.release(span(2, 8, 80, 82));
+        lock.read(span(3, 9, 20, 84));
+        lock.release(span(3, 10, 85, 86));
+        lock.read(span(4, 11, 30, 90));
+        let mut found = Dependencies::default();
+        connect(lock, &mut found);
+        assert_eq!(records(&found), [(1, 7), (2, 7), (8, 9), (8, 11)]);
+    }
+}

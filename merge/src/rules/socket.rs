@@ -1,0 +1,20 @@
+//! What is received from a connected socket was sent at the other end; a connection is accepted after it was asked for; and its
+//! end is seen when the other end was closed or shut down.
+//!
+//! How much the kernel keeps between the ends changes all the time: that a sender waited for its receiver is not found.
+
+use crate::graph::dependency::{Dependencies, Moment};
+use crate::rules::stream::{self, Stream};
+use syn_plan::Rule;
+
+/// Connects one direction of a connection; false when it has senders that are not on record.
+pub fn connect(stream: Stream, found: &mut Dependencies) -> bool {
+    stream::connect(Rule::Socket, stream, found)
+}
+
+/// A connection that was asked for at `asked` was accepted, or seen to be there to accept, at `accepted`.
+pub fn accept(asked: Moment, accepted: Moment, found: &mut Dependencies) {
+    if asked.ns <= accepted.ns && asked.point.thread != accepted.point.thread {
+        found.add_one(Rule::Socket, asked, accepted);
+    }
+}

@@ -1,0 +1,146 @@
+//! Bytes, or messages, that go one way: what comes out at one end was put in at the other, in the same order.
+//!
+//! Of several writers at once the order is taken to be that in which their calls began.
+
+use crate::graph::dependency::{Dependencies, Moment};
+use crate::rules::open_file::Span;
+use syn_plan::Rule;
+
+/// A call that put in or took out so many bytes or messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Moved {
+    /// The call.
+    pub span: Span,
+    /// How many.
+    pub units: u64,
+}
+
+/// All that happened to one direction.
+#[derive(Debug, Default)]
+pub struct Stream {
+    /// What was put in.
+    pub writes: Vec<Moved>,
+    /// What was taken out.
+    pub reads: Vec<Moved>,
+    /// Calls that saw that there is something to take out, or that nothing will come any more.
+    pub looks: Vec<Span>,
+    /// When the writers closed it, each for the last time.
+    pub closings: Vec<Moment>,
+    /// The most that fits in, where that is known.
+    pub capacity: Option<u64>,
+}
+
+/// How much was moved by the end of each call.
+fn sums(calls: &[Moved]) -> Vec<u64> {
+    let add = |sum: &mut u64, call: &Moved| {
+        *sum = sum.saturating_add(call.units);
+        Some(*sum)
+    };
+    calls.iter().scan(0, add).collect()
+}
+
+/// Connects the ends of one direction. Where more came out than went in, writers are not on record: then nothing is connected
+/// from there on, and the answer is false.
+pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
+    let Stream { mut writes, mut reads, looks, closings, capacity } = stream;
+    writes.sort_unstable_by_key(|write| (write.span.enter.ns, write.span.enter.point));
+    reads.sort_unstable_by_key(|read| (read.span.leave.ns, read.span.leave.point));
+    let (written, read) = (sums(&writes), sums(&reads));
+    let mut whole = reads.len();
+    for (index, call) in reads.iter().enumerate() {
+        let before = index.checked_sub(1).map_or(0, |before| read[before]);
+        let first = written.partition_point(|&sum| sum <= before);
+        let last = written.partition_point(|&sum| sum < read[index]);
+        if writes.get(last).is_none_or(|write| write.span.enter.ns > call.span.leave.ns) {
+            whole = index;
+            break;
+        }
+        last_of_each_thread(&writes[first..=last], call.span.leave, rule, found);
+    }
+    let known_ns = reads.get(whole).map_or(u64::MAX, |unknown| unknown.span.enter.ns);
+    for look in looks.into_iter().filter(|look| look.leave.ns < known_ns) {
+        let taken = reads.partition_point(|call| call.span.leave.ns <= look.leave.ns);
+        let before = taken.checked_sub(1).map_or(0, |before| read[before]);
+        let next = writes.get(written.partition_point(|&sum| sum <= before));
+        match next.filter(|write| write.span.enter.ns <= look.leave.ns) {
+            Some(write) => add(rule, write.span.enter, look.leave, found),
+            None => closings.iter().for_each(|&closing| add(rule, closing, look.leave, found)),
+        }
+    }
+    if let Some(capacity) = capacity.filter(|_| whole == reads.len()) {
+        for (index, write) in writes.iter().enumerate() {
+            let room = written[index].saturating_sub(capacity);
+            let reader = reads.get(read.partition_point(|&sum| sum < room)).filter(|_| room > 0);
+            reader.into_iter().for_each(|reader| add(rule, reader.span.enter, write.span.leave, found));
+        }
+    }
+    whole == reads.len()
+}
+
+fn last_of_each_thread(writes: &[Moved], target: Moment, rule: Rule, found: &mut Dependencies) {
+    let mut threads: Vec<u32> = Vec::new();
+    for write in writes.iter().rev() {
+        let thread = write.span.enter.point.thread;
+        if !threads.contains(&thread) {
+            threads.push(thread);
+            add(rule, write.span.enter, target, found);
+        }
+    }
+}
+
+/// `target` waits for `source` if that is what was recorded.
+fn add(rule: Rule, source: Moment, target: Moment, found: &mut Dependencies) {
+    if source.ns <= target.ns && source.point.thread != target.point.thread {
+        found.add_one(rule, source, target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::waking::tests::{records, span};
+
+    fn moved(thread: u32, record: u32, from_ns: u64, to_ns: u64, units: u64) -> Moved {
+        Moved { span: span(thread, record, from_ns, to_ns), units }
+    }
+
+    fn connected(stream: Stream) -> (Vec<(u32, u32)>, bool) {
+        let mut found = Dependencies::default();
+        let whole = connect(Rule::Pipe, stream, &mut found);
+        (records(&found), whole)
+    }
+
+    #[test]
+    fn a_read_comes_after_the_writes_of_its_bytes() {
+        let stream = Stream {
+            writes: vec![moved(0, 1, 10, 11, 4), moved(1, 2, 20, 21, 4), moved(0, 3, 30, 31, 4)],
+            reads: vec![moved(2, 7, 5, 12, 2), moved(2, 8, 15, 23, 5), moved(2, 9, 25, 33, 5)],
+            ..Stream::default()
+        };
+        assert_eq!(connected(stream), (vec![(1, 7), (2, 8), (1, 8), (3, 9), (2, 9)], true));
+    }
+
+    #[test]
+    fn what_nobody_wrote_is_not_connected() {
+        let stream = Stream {
+            writes: vec![moved(0, 1, 10, 11, 4), moved(0, 2, 40, 41, 4)],
+            reads: vec![moved(2, 7, 5, 12, 4), moved(2, 8, 15, 23, 4)],
+            looks: vec![span(2, 6, 4, 11), span(2, 9, 42, 43)],
+            ..Stream::default()
+        };
+        assert_eq!(connected(stream), (vec![(1, 7), (1, 6)], false));
+    }
+
+    #[test]
+    fn its_end_comes_after_every_writer_and_room_after_a_reader() {
+        let stream = Stream {
+            writes: vec![moved(0, 1, 10, 11, 8), moved(0, 2, 12, 60, 8)],
+            reads: vec![moved(2, 7, 50, 52, 4), moved(2, 8, 53, 55, 4), moved(2, 9, 61, 62, 8)],
+            looks: vec![span(2, 10, 70, 90)],
+            closings: vec![span(0, 3, 65, 66).enter, span(1, 4, 80, 81).enter],
+            capacity: Some(10),
+        };
+        let expected = vec![(1, 7), (1, 8), (2, 9), (3, 10), (4, 10), (8, 2)];
+        assert_eq!(connected(stream), (expected, true));
+    }
+}

@@ -1,0 +1,655 @@
+/* Two threads or processes that take turns, ordered by one mechanism and nothing else: in each turn a byte is written to a file
+ * of one's own.
+ *
+ *   order threads|processes|apart MECHANISM
+ *
+ * `apart` starts two processes of two threads each: the mechanism orders a and b, c and d, and nothing orders the two
+ * processes, whose locks lie at the same addresses. Nobody passes on the turn before the other waits for it.
+ */
+#include "common.h"
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <mqueue.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ipc.h>
+#include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+enum { ROUNDS = 4, PIPE_BYTES = 65536, TRIES = 1000000 };
+
+static struct area {
+    _Atomic int tids[2], turns;
+    pthread_mutex_t mutex;
+    pthread_cond_t condition;
+    pthread_rwlock_t rwlock;
+    pthread_barrier_t barrier;
+    sem_t semaphores[2];
+    int turn, words[2];
+} *area;
+static int shared, rounds = ROUNDS;
+/* What is read from, and written to, by each side; of the listening socket. */
+static int in[2], out[2], listener;
+static sem_t *named[2];
+static char block[PIPE_BYTES];
+
+static void set_up_locks(void)
+{
+    pthread_mutexattr_t mutex;
+    pthread_condattr_t condition;
+    pthread_rwlockattr_t rwlock;
+    pthread_barrierattr_t barrier;
+    int kind = shared ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE;
+    CHECK_OK(pthread_mutexattr_init(&mutex));
+    CHECK_OK(pthread_mutexattr_setpshared(&mutex, kind));
+    CHECK_OK(pthread_mutex_init(&area->mutex, &mutex));
+    CHECK_OK(pthread_condattr_init(&condition));
+    CHECK_OK(pthread_condattr_setpshared(&condition, kind));
+    CHECK_OK(pthread_cond_init(&area->condition, &condition));
+    CHECK_OK(pthread_rwlockattr_init(&rwlock));
+    CHECK_OK(pthread_rwlockattr_setpshared(&rwlock, kind));
+    CHECK_OK(pthread_rwlock_init(&area->rwlock, &rwlock));
+    CHECK_OK(pthread_barrierattr_init(&barrier));
+    CHECK_OK(pthread_barrierattr_setpshared(&barrier, kind));
+    CHECK_OK(pthread_barrier_init(&area->barrier, &barrier, 2));
+    for (int side = 0; side < 2; side++)
+        CHECK_OK(sem_init(&area->semaphores[side], shared, 0));
+}
+
+/* ---- locks ------------------------------------------------------------------------------------------------ */
+
+/* One turn each: the first side has the lock before the other one starts. */
+static void take_mutex(void)
+{
+    rounds = 1;
+    CHECK_OK(pthread_mutex_lock(&area->mutex));
+}
+
+static void await_mutex(int side)
+{
+    if (side == 1)
+        CHECK_OK(pthread_mutex_lock(&area->mutex));
+}
+
+static void pass_mutex(int side)
+{
+    (void)side;
+    CHECK_OK(pthread_mutex_unlock(&area->mutex));
+}
+
+static void take_rwlock(void)
+{
+    rounds = 1;
+    CHECK_OK(pthread_rwlock_wrlock(&area->rwlock));
+}
+
+static void await_rwlock(int side)
+{
+    if (side == 1)
+        CHECK_OK(pthread_rwlock_rdlock(&area->rwlock));
+}
+
+static void pass_rwlock(int side)
+{
+    (void)side;
+    CHECK_OK(pthread_rwlock_unlock(&area->rwlock));
+}
+
+static void await_condition(int side)
+{
+    CHECK_OK(pthread_mutex_lock(&area->mutex));
+    while (area->turn != side)
+        CHECK_OK(pthread_cond_wait(&area->condition, &area->mutex));
+    CHECK_OK(pthread_mutex_unlock(&area->mutex));
+}
+
+static void pass_condition(int side)
+{
+    CHECK_OK(pthread_mutex_lock(&area->mutex));
+    area->turn = !side;
+    CHECK_OK(side ? pthread_cond_broadcast(&area->condition) : pthread_cond_signal(&area->condition));
+    CHECK_OK(pthread_mutex_unlock(&area->mutex));
+}
+
+/* Both meet after each turn. */
+static void meet(int side)
+{
+    (void)side;
+    int result = pthread_barrier_wait(&area->barrier);
+    CHECK(result == 0 || result == PTHREAD_BARRIER_SERIAL_THREAD);
+}
+
+static void await_semaphore(int side) { CHECK_OK(sem_wait(&area->semaphores[side])); }
+static void pass_semaphore(int side) { CHECK_OK(sem_post(&area->semaphores[!side])); }
+
+static void open_semaphores(void)
+{
+    for (int side = 0; side < 2; side++) {
+        char name[64];
+        snprintf(name, sizeof name, "/syn-order-%d-%d", (int)getpid(), side);
+        named[side] = sem_open(name, O_CREAT | O_EXCL, 0600, 0);
+        CHECK(named[side] != SEM_FAILED);
+        CHECK_OK(sem_unlink(name));
+    }
+}
+
+static void await_named(int side) { CHECK_OK(sem_wait(named[side])); }
+static void pass_named(int side) { CHECK_OK(sem_post(named[!side])); }
+
+static void await_futex(int side)
+{
+    while (__atomic_load_n(&area->words[side], __ATOMIC_ACQUIRE) == 0)
+        CHECK(syscall(SYS_futex, &area->words[side], shared ? FUTEX_WAIT : FUTEX_WAIT_PRIVATE, 0, NULL) == 0 ||
+              errno == EAGAIN);
+    area->words[side] = 0;
+}
+
+static void pass_futex(int side)
+{
+    __atomic_store_n(&area->words[!side], 1, __ATOMIC_RELEASE);
+    CHECK_EQ(syscall(SYS_futex, &area->words[!side], shared ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE, 1), 1);
+}
+
+/* ---- channels --------------------------------------------------------------------------------------------- */
+
+static void make_pipes(void)
+{
+    for (int side = 0; side < 2; side++) {
+        int ends[2];
+        CHECK_OK(pipe(ends));
+        in[side] = ends[0];
+        out[!side] = ends[1];
+    }
+}
+
+static void await_byte(int side)
+{
+    char byte;
+    CHECK_EQ(read(in[side], &byte, 1), 1);
+}
+
+static void pass_byte(int side) { CHECK_EQ(write(out[side], "", 1), 1); }
+
+static void poll_byte(int side)
+{
+    struct pollfd ready = {.fd = in[side], .events = POLLIN};
+    CHECK_EQ(poll(&ready, 1, -1), 1);
+}
+
+static void await_polled(int side)
+{
+    poll_byte(side);
+    await_byte(side);
+}
+
+static void await_epolled(int side)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = 1000 + side};
+    int set = epoll_create1(0);
+    CHECK(set >= 0);
+    CHECK_OK(epoll_ctl(set, EPOLL_CTL_ADD, in[side], &event));
+    CHECK_EQ(epoll_wait(set, &event, 1, -1), 1);
+    CHECK_EQ(event.data.u64, 1000 + side);
+    CHECK_OK(close(set));
+    await_byte(side);
+}
+
+/* The first side waits until there is room in a pipe, the other one until there is something in it. */
+static void fill_pipe(void)
+{
+    make_pipes();
+    CHECK_EQ(write(out[0], block, PIPE_BYTES), PIPE_BYTES);
+}
+
+static void await_room_or_byte(int side)
+{
+    if (side == 0)
+        CHECK_EQ(write(out[0], block, PIPE_BYTES), PIPE_BYTES);
+    else
+        await_byte(0);
+}
+
+static void make_room_or_byte(int side)
+{
+    if (side == 0) {
+        CHECK_EQ(write(out[1], "", 1), 1);
+        return;
+    }
+    for (int got = 0; got < PIPE_BYTES;) {
+        int bytes = read(in[1], block, PIPE_BYTES - got);
+        CHECK(bytes > 0);
+        got += bytes;
+    }
+}
+
+/* One turn each: the end of the pipe is seen when the first side has closed it. */
+static void make_one_pipe(void)
+{
+    rounds = 1;
+    make_pipes();
+}
+
+static void await_end(int side)
+{
+    char byte;
+    if (side == 0)
+        return;
+    if (shared)
+        CHECK_OK(close(out[0]));
+    CHECK_EQ(read(in[1], &byte, 1), 0);
+}
+
+static void close_end(int side)
+{
+    if (side == 0)
+        CHECK_OK(close(out[0]));
+}
+
+static void make_socketpair(void)
+{
+    CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, in));
+    memcpy(out, in, sizeof in);
+}
+
+static union {
+    struct sockaddr any;
+    struct sockaddr_un un;
+    struct sockaddr_in in;
+} address;
+static socklen_t address_bytes;
+
+static void listen_at(int family)
+{
+    address_bytes = family == AF_UNIX ? sizeof address.un : sizeof address.in;
+    address.any.sa_family = family;
+    if (family == AF_UNIX)
+        snprintf(address.un.sun_path, sizeof address.un.sun_path, "socket%d", (int)getpid());
+    else
+        address.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    listener = socket(family, SOCK_STREAM, 0);
+    CHECK(listener >= 0);
+    CHECK_OK(bind(listener, &address.any, address_bytes));
+    CHECK_OK(listen(listener, 1));
+    CHECK_OK(getsockname(listener, &address.any, &address_bytes));
+}
+
+static void listen_unix(void) { listen_at(AF_UNIX); }
+static void listen_tcp(void) { listen_at(AF_INET); }
+
+/* The first side listens, the other one connects. */
+static void meet_at_address(int side)
+{
+    if (side == 0) {
+        in[0] = out[0] = accept(listener, NULL, NULL);
+        CHECK(in[0] >= 0);
+        if (address.any.sa_family == AF_UNIX)
+            CHECK_OK(unlink(address.un.sun_path));
+        return;
+    }
+    in[1] = out[1] = socket(address.any.sa_family, SOCK_STREAM, 0);
+    CHECK(in[1] >= 0);
+    CHECK_OK(connect(in[1], &address.any, address_bytes));
+}
+
+static void await_message(int side)
+{
+    char byte;
+    CHECK_EQ(recv(in[side], &byte, 1, 0), 1);
+}
+
+static void pass_message(int side) { CHECK_EQ(send(out[side], "", 1, 0), 1); }
+
+/* ---- other means ------------------------------------------------------------------------------------------ */
+
+static int sets = -1, queue = -1, locks[2];
+static mqd_t queues[2];
+static char lock_file[32];
+
+static void make_counters(void)
+{
+    for (int side = 0; side < 2; side++) {
+        in[side] = out[!side] = eventfd(0, 0);
+        CHECK(in[side] >= 0);
+    }
+}
+
+static void await_count(int side)
+{
+    eventfd_t count;
+    CHECK_OK(eventfd_read(in[side], &count));
+}
+
+static void await_polled_count(int side)
+{
+    poll_byte(side);
+    await_count(side);
+}
+
+static void pass_count(int side) { CHECK_OK(eventfd_write(out[side], 1)); }
+
+static void make_set(void)
+{
+    sets = semget(IPC_PRIVATE, 2, 0600);
+    CHECK(sets >= 0);
+}
+
+static void change(int number, int by_how_much)
+{
+    struct sembuf operation = {number, by_how_much, 0};
+    CHECK_OK(semop(sets, &operation, 1));
+}
+
+static void await_set(int side) { change(side, -1); }
+static void pass_set(int side) { change(!side, 1); }
+
+struct message {
+    long kind;
+    char byte;
+};
+
+static void make_queue(void)
+{
+    queue = msgget(IPC_PRIVATE, 0600);
+    CHECK(queue >= 0);
+}
+
+static void await_queued(int side)
+{
+    struct message message;
+    CHECK_EQ(msgrcv(queue, &message, 1, side + 1, 0), 1);
+}
+
+static void pass_queued(int side)
+{
+    struct message message = {!side + 1, 0};
+    CHECK_OK(msgsnd(queue, &message, 1, 0));
+}
+
+static void open_queues(void)
+{
+    struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 1};
+    for (int side = 0; side < 2; side++) {
+        char name[64];
+        snprintf(name, sizeof name, "/syn-order-%d-%d", (int)getpid(), side);
+        queues[side] = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
+        CHECK(queues[side] >= 0);
+        CHECK_OK(mq_unlink(name));
+    }
+}
+
+static void await_mq(int side)
+{
+    char byte;
+    CHECK_EQ(mq_receive(queues[side], &byte, 1, NULL), 1);
+}
+
+static void pass_mq(int side) { CHECK_OK(mq_send(queues[!side], "", 1, 0)); }
+
+/* One turn each: the first side has the lock before the other one starts. */
+static void lock_bytes(int side, int kind)
+{
+    struct flock lock = {.l_type = kind, .l_whence = SEEK_SET, .l_start = 10, .l_len = 5};
+    CHECK_OK(fcntl(locks[side], shared ? F_SETLKW : F_OFD_SETLKW, &lock));
+}
+
+static void open_lock(int side)
+{
+    locks[side] = open(lock_file, O_RDWR | O_CREAT, 0600);
+    CHECK(locks[side] >= 0);
+}
+
+static void take_file(void)
+{
+    rounds = 1;
+    snprintf(lock_file, sizeof lock_file, "lock%d", (int)getpid());
+    open_lock(0);
+    CHECK_OK(flock(locks[0], LOCK_EX));
+}
+
+static void take_bytes(void)
+{
+    take_file();
+    CHECK_OK(flock(locks[0], LOCK_UN));
+    lock_bytes(0, F_WRLCK);
+}
+
+static void open_other_lock(int side)
+{
+    if (side == 0)
+        return;
+    if (shared)
+        CHECK_OK(close(locks[0]));
+    open_lock(1);
+}
+
+static void await_file(int side)
+{
+    if (side == 1)
+        CHECK_OK(flock(locks[1], LOCK_SH));
+}
+
+static void await_bytes(int side)
+{
+    if (side == 1)
+        lock_bytes(1, F_WRLCK);
+}
+
+static void pass_file(int side) { CHECK_OK(flock(locks[side], LOCK_UN)); }
+static void pass_bytes(int side) { lock_bytes(side, F_UNLCK); }
+static void close_file(int side) { CHECK_OK(close(locks[side])); }
+
+static void ignore(int signal) { (void)signal; }
+
+static void block_signal(void)
+{
+    sigset_t set;
+    CHECK_OK(sigemptyset(&set));
+    CHECK_OK(sigaddset(&set, SIGUSR1));
+    CHECK_OK(sigprocmask(SIG_BLOCK, &set, NULL));
+    CHECK(signal(SIGUSR1, ignore) != SIG_ERR);
+}
+
+static void await_signal(int side)
+{
+    sigset_t set;
+    (void)side;
+    CHECK_OK(sigemptyset(&set));
+    CHECK_OK(sigaddset(&set, SIGUSR1));
+    CHECK_EQ(sigwaitinfo(&set, NULL), SIGUSR1);
+}
+
+static void await_handler(int side)
+{
+    sigset_t none;
+    (void)side;
+    CHECK_OK(sigemptyset(&none));
+    CHECK_FAILS(sigsuspend(&none), EINTR);
+}
+
+static void pass_signal(int side) { CHECK_OK(kill(area->tids[!side], SIGUSR1)); }
+
+static void clean_up(void)
+{
+    if (sets >= 0)
+        CHECK_OK(semctl(sets, 0, IPC_RMID));
+    if (queue >= 0)
+        CHECK_OK(msgctl(queue, IPC_RMID, NULL));
+    if (lock_file[0])
+        CHECK_OK(unlink(lock_file));
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------ */
+
+static const struct mechanism {
+    const char *name;
+    void (*set_up)(void);
+    void (*begin)(int side);
+    void (*await)(int side);
+    void (*pass)(int side);
+} mechanisms[] = {
+    {"mutex", take_mutex, NULL, await_mutex, pass_mutex},
+    {"rwlock", take_rwlock, NULL, await_rwlock, pass_rwlock},
+    {"condition", NULL, NULL, await_condition, pass_condition},
+    {"barrier", NULL, NULL, meet, meet},
+    {"semaphore", NULL, NULL, await_semaphore, pass_semaphore},
+    {"named-semaphore", open_semaphores, NULL, await_named, pass_named},
+    {"futex", NULL, NULL, await_futex, pass_futex},
+    {"pipe", make_pipes, NULL, await_byte, pass_byte},
+    {"pipe-poll", make_pipes, NULL, await_polled, pass_byte},
+    {"pipe-epoll", make_pipes, NULL, await_epolled, pass_byte},
+    {"pipe-full", fill_pipe, NULL, await_room_or_byte, make_room_or_byte},
+    {"pipe-end", make_one_pipe, NULL, await_end, close_end},
+    {"socketpair", make_socketpair, NULL, await_byte, pass_byte},
+    {"unix", listen_unix, meet_at_address, await_message, pass_message},
+    {"tcp", listen_tcp, meet_at_address, await_message, pass_message},
+    {"tcp-poll", listen_tcp, meet_at_address, await_polled, pass_message},
+    {"eventfd", make_counters, NULL, await_count, pass_count},
+    {"eventfd-poll", make_counters, NULL, await_polled_count, pass_count},
+    {"sysv-semaphore", make_set, NULL, await_set, pass_set},
+    {"sysv-queue", make_queue, NULL, await_queued, pass_queued},
+    {"posix-queue", open_queues, NULL, await_mq, pass_mq},
+    {"flock", take_file, open_other_lock, await_file, pass_file},
+    {"flock-close", take_file, open_other_lock, await_file, close_file},
+    {"fcntl", take_bytes, open_other_lock, await_bytes, pass_bytes},
+    {"signal", block_signal, NULL, await_signal, pass_signal},
+    {"signal-handler", block_signal, NULL, await_handler, pass_signal},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+static const struct mechanism *by;
+
+/* Until the other side sleeps, as /proc has it behind the name in parentheses. */
+static void let_other_wait(int side)
+{
+    for (int i = 0; i < TRIES; i++) {
+        char path[64], text[512] = "";
+        snprintf(path, sizeof path, "/proc/%d/stat", area->tids[!side]);
+        int fd = open(path, O_RDONLY);
+        if (fd >= 0) {
+            CHECK(read(fd, text, sizeof text - 1) > 0);
+            CHECK_OK(close(fd));
+            const char *behind = strrchr(text, ')');
+            CHECK(behind != NULL);
+            if (behind[2] == 'S')
+                return;
+        }
+        sched_yield();
+    }
+    fail(__FILE__, __LINE__, "the other side does not wait");
+}
+
+static void write_turn(int fd, int turn)
+{
+    CHECK_EQ(area->turns, turn);
+    area->turns++;
+    CHECK_EQ(write(fd, "x", 1), 1);
+}
+
+static void take_turns(int side, const char *file)
+{
+    area->tids[side] = syscall(SYS_gettid);
+    int fd = open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    CHECK(fd >= 0);
+    if (by->begin)
+        by->begin(side);
+    for (int round = 0; round < rounds; round++) {
+        if (side == 1)
+            by->await(1);
+        write_turn(fd, 2 * round + side);
+        if (side == 0 || round + 1 < rounds || rounds == 1) {
+            if (side == 0 || rounds > 1)
+                let_other_wait(side);
+            by->pass(side);
+        }
+        if (side == 0 && (round + 1 < rounds))
+            by->await(0);
+    }
+    CHECK_OK(close(fd));
+}
+
+static void *other_thread(void *file)
+{
+    take_turns(1, file);
+    return NULL;
+}
+
+static void run_threads(const char *first, const char *second)
+{
+    pthread_t other;
+    set_up_locks();
+    if (by->set_up)
+        by->set_up();
+    CHECK_OK(pthread_create(&other, NULL, other_thread, (void *)second));
+    take_turns(0, first);
+    CHECK_OK(pthread_join(other, NULL));
+    CHECK_EQ(area->turns, 2 * rounds);
+    clean_up();
+}
+
+static void await_child(pid_t child)
+{
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void run_processes(void)
+{
+    set_up_locks();
+    if (by->set_up)
+        by->set_up();
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        take_turns(1, "b");
+        exit(0);
+    }
+    take_turns(0, "a");
+    await_child(child);
+    CHECK_EQ(area->turns, 2 * rounds);
+    clean_up();
+}
+
+static void run_apart(void)
+{
+    pid_t children[2];
+    for (int i = 0; i < 2; i++) {
+        children[i] = fork();
+        CHECK(children[i] >= 0);
+        if (children[i] == 0) {
+            run_threads(i ? "c" : "a", i ? "d" : "b");
+            exit(0);
+        }
+    }
+    for (int i = 0; i < 2; i++)
+        await_child(children[i]);
+}
+
+int main(int argc, char **argv)
+{
+    CHECK_EQ(argc, 3);
+    for (by = mechanisms; by->name && strcmp(by->name, argv[2]) != 0; by++)
+        ;
+    CHECK(by->name != NULL);
+    shared = strcmp(argv[1], "processes") == 0;
+    area = mmap(NULL, sizeof *area, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE), -1, 0);
+    CHECK(area != MAP_FAILED);
+    if (shared)
+        run_processes();
+    else if (strcmp(argv[1], "apart") == 0)
+        run_apart();
+    else
+        run_threads("a", "b");
+    return 0;
+}

@@ -1,0 +1,120 @@
+//! Programs whose threads or processes are ordered by one mechanism and nothing else: the plan holds every true dependency, none
+//! of it without the mechanism's rule, and none between processes that only look alike.
+
+use std::collections::BTreeMap;
+use syn_merge::{Options, merge};
+use syn_plan::{Plan, Rule};
+use tests::{Job, Recorded, Write, program, record, writes};
+
+/// The program takes turns by this mechanism, which these rules see.
+struct Mechanism(&'static str, &'static [Rule]);
+
+const MECHANISMS: [Mechanism; 26] = [
+    Mechanism("mutex", &[Rule::Mutex]),
+    Mechanism("rwlock", &[Rule::Rwlock]),
+    Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
+    Mechanism("barrier", &[Rule::Barrier]),
+    Mechanism("semaphore", &[Rule::Semaphore]),
+    Mechanism("named-semaphore", &[Rule::Semaphore]),
+    Mechanism("futex", &[Rule::Futex]),
+    Mechanism("pipe", &[Rule::Pipe]),
+    Mechanism("pipe-poll", &[Rule::Pipe]),
+    Mechanism("pipe-epoll", &[Rule::Pipe]),
+    Mechanism("pipe-full", &[Rule::Pipe]),
+    Mechanism("pipe-end", &[Rule::Pipe]),
+    Mechanism("socketpair", &[Rule::Socket]),
+    Mechanism("unix", &[Rule::Socket]),
+    Mechanism("tcp", &[Rule::Socket]),
+    Mechanism("tcp-poll", &[Rule::Socket]),
+    Mechanism("eventfd", &[Rule::Eventfd]),
+    Mechanism("eventfd-poll", &[Rule::Eventfd]),
+    Mechanism("sysv-semaphore", &[Rule::Ipc]),
+    Mechanism("sysv-queue", &[Rule::Ipc]),
+    Mechanism("posix-queue", &[Rule::Ipc]),
+    Mechanism("flock", &[Rule::FileLock]),
+    Mechanism("flock-close", &[Rule::FileLock]),
+    Mechanism("fcntl", &[Rule::FileLock]),
+    Mechanism("signal", &[Rule::Signal]),
+    Mechanism("signal-handler", &[Rule::Signal]),
+];
+
+impl Mechanism {
+    /// Signals are between processes there; which counter a child has from its parent is not on record.
+    fn is_between(&self, threads: bool) -> bool {
+        !self.0.starts_with(if threads { "signal" } else { "eventfd" })
+    }
+}
+
+type Turns = BTreeMap<String, Vec<Write>>;
+
+fn recorded(who: &str, mechanism: &Mechanism) -> Recorded {
+    let recorded = record(&Job::new(program("order")).args([who, mechanism.0]));
+    assert!(recorded.plain.status.success(), "{who} {}: {}", mechanism.0, recorded.plain.stderr);
+    recorded
+}
+
+fn plan(recorded: &Recorded, without: &[Rule]) -> Plan {
+    let options =
+        Options { runs: vec![recorded.run_folder()], without: without.to_vec(), ..Options::default() };
+    let merged = merge(&options).expect("a plan");
+    merged.plan.check().expect("a plan that can be replayed");
+    merged.plan
+}
+
+/// Pairs of turns that follow each other and are not ordered: the first one's place among them.
+fn unordered(turns: &Turns, first: &str, second: &str) -> Vec<usize> {
+    let (first, second) = (&turns[first], &turns[second]);
+    assert!(!first.is_empty() && first.len() == second.len(), "{turns:?}");
+    let in_order: Vec<&Write> = first.iter().zip(second).flat_map(|(one, other)| [one, other]).collect();
+    (1..in_order.len()).filter(|&next| !in_order[next - 1].comes_before(in_order[next])).collect()
+}
+
+fn related(turns: &Turns, first: &str, second: &str) -> bool {
+    let pairs = turns[first].iter().flat_map(|one| turns[second].iter().map(move |other| (one, other)));
+    pairs.into_iter().any(|(one, other)| one.comes_before(other) || other.comes_before(one))
+}
+
+#[track_caller]
+fn takes_turns(who: &str) {
+    for mechanism in MECHANISMS.iter().filter(|mechanism| mechanism.is_between(who == "threads")) {
+        let recorded = recorded(who, mechanism);
+        let with = writes(&plan(&recorded, &[]));
+        // Both write before they meet: turns are two rounds apart.
+        let missing = if mechanism.0 == "barrier" {
+            let (first, second) = (&with["a"], &with["b"]);
+            let rounds = 1..first.len();
+            let ordered = |&round: &usize| {
+                first[round - 1].comes_before(&second[round]) && second[round - 1].comes_before(&first[round])
+            };
+            rounds.filter(|round| !ordered(round)).collect()
+        } else {
+            unordered(&with, "a", "b")
+        };
+        assert_eq!(missing, [] as [usize; 0], "{who} {}: turns without a dependency", mechanism.0);
+        let without = writes(&plan(&recorded, mechanism.1));
+        assert!(!related(&without, "a", "b"), "{who} {}: something else orders the turns", mechanism.0);
+    }
+}
+
+#[test]
+fn threads_that_take_turns() {
+    takes_turns("threads");
+}
+
+#[test]
+fn processes_that_take_turns() {
+    takes_turns("processes");
+}
+
+#[test]
+fn processes_that_look_alike() {
+    for mechanism in MECHANISMS.iter().filter(|mechanism| mechanism.is_between(true)) {
+        let turns = writes(&plan(&recorded("apart", mechanism), &[]));
+        for (first, second) in [("a", "b"), ("c", "d")] {
+            assert!(related(&turns, first, second), "{}: {turns:?}", mechanism.0);
+        }
+        for (first, second) in [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")] {
+            assert!(!related(&turns, first, second), "{}: {first} and {second}", mechanism.0);
+        }
+    }
+}
