@@ -26,7 +26,7 @@ fn of_the_rank(run: &Run) -> (BTreeMap<String, i64>, Rows) {
             continue;
         }
         let is_handlers = event.call == Call::Write && event.result == 1;
-        if event.call.layer() == Layer::Mpi || is_handlers {
+        if event.call.layer().is_mpi() || is_handlers {
             latest = event.call.name().to_owned();
             *calls.entry(latest.clone()).or_default() += 1;
         }

@@ -37,6 +37,7 @@ pub mod mappings;
 pub mod messages;
 pub mod metadata;
 pub mod mpi;
+mod mpi_presence;
 pub mod nesting;
 pub mod polling;
 pub mod processes;
