@@ -684,7 +684,7 @@ macro_rules! mpi_plain_spelling {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use core::ptr::NonNull;
     use std::collections::HashSet;
     use syn_trace::Call;

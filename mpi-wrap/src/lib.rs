@@ -32,6 +32,8 @@
 mod abi;
 #[doc(hidden)]
 pub mod calls;
+#[cfg(test)]
+mod coverage;
 #[doc(hidden)]
 pub mod entry_points;
 mod inquiry;
