@@ -157,7 +157,9 @@ impl Visitor for Classes {
             Effect::Mpi(Mpi::Send(_) | Mpi::SendRequest(_) | Mpi::Receive) => {
                 event.field(Field::Bytes).hash(&mut hasher);
             }
-            Effect::Mpi(Mpi::Collective(_)) => event.numbers[..2].hash(&mut hasher),
+            Effect::Mpi(Mpi::Collective(_) | Mpi::CollectiveRequest(_)) => {
+                event.numbers[..2].hash(&mut hasher)
+            }
             _ => {}
         }
         self.threads[seen.thread as usize].push(hasher.finish() as u32);

@@ -1,11 +1,12 @@
-//! What differs between implementations once they are compiled: constants, handles, statuses. A further one (the
-//! standard ABI of MPI 5, for example) is a further [`Abi`] here and a line in `session::recognise`.
+//! What differs between implementations once they are compiled: constants, handles, statuses. A further one is a
+//! further [`Abi`] here and a line in `session::recognise`.
 
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use syn_trace::calls::{ANY, COMM_NULL, COMM_SELF, COMM_WORLD, NOBODY, ROOT, UNDEFINED};
-use syn_trace::header::{MPI_MPICH, MPI_OPEN_MPI};
+use syn_trace::header::{MPI_MPICH, MPI_OPEN_MPI, MPI_STANDARD_ABI};
 
+use crate::inquiry;
 use crate::symbol::variable;
 
 /// One implementation, or several with the same binary interface.
@@ -33,6 +34,15 @@ pub struct Abi {
     pub status_ignore: usize,
     /// `MPI_IN_PLACE` in C.
     pub in_place: usize,
+    /// `MPI_CART`, `MPI_GRAPH`
+    pub topologies: [c_int; 2],
+    /// `MPI_LOCK_EXCLUSIVE`
+    pub lock_exclusive: c_int,
+    /// `MPI_SEEK_SET`, `MPI_SEEK_CUR`, `MPI_SEEK_END`
+    seek: [c_int; 3],
+    /// `MPI_MODE_CREATE`, `_RDONLY`, `_WRONLY`, `_RDWR`, `_DELETE_ON_CLOSE`, `_UNIQUE_OPEN`, `_EXCL`, `_APPEND`,
+    /// `_SEQUENTIAL`. In a trace each is the bit of its place here.
+    file_modes: [c_int; 9],
     /// The handles that exist from the start.
     predefined: Constants,
 }
@@ -61,6 +71,8 @@ enum CountField {
     Size(usize),
     /// Low half here; the `int` at the second offset has the high bits above its lowest bit, which says "cancelled".
     Halves(usize, usize),
+    /// Only MPI itself knows. With it, `MPI_BYTE`.
+    Asked(usize),
 }
 
 /// How the predefined handles are made known.
@@ -90,6 +102,10 @@ pub static OPEN_MPI: Abi = Abi {
     undefined: -32766,
     status_ignore: 0,
     in_place: 1,
+    topologies: [1, 2],
+    lock_exclusive: 1,
+    seek: [600, 602, 604],
+    file_modes: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     predefined: Constants::Variables {
         comm_null: c"ompi_mpi_comm_null",
         comm_world: OPEN_MPI_MARK,
@@ -115,12 +131,42 @@ pub static MPICH: Abi = Abi {
     undefined: -32766,
     status_ignore: 1,
     in_place: usize::MAX,
+    topologies: [2, 1],
+    lock_exclusive: 234,
+    seek: [600, 602, 604],
+    file_modes: [1, 2, 4, 8, 16, 32, 64, 128, 256],
     predefined: Constants::Numbers(Predefined {
         comm_null: 0x0400_0000,
         comm_world: 0x4400_0000,
         comm_self: 0x4400_0001,
         request_null: 0x2c00_0000,
         type_null: 0x0c00_0000,
+    }),
+};
+
+/// The binary interface of MPI 5, the same of all implementations (MPI-5.0, chapter 20).
+pub static STANDARD: Abi = Abi {
+    implementation: MPI_STANDARD_ABI,
+    handle_bytes: 8,
+    converts_fortran_handles: true,
+    status: StatusLayout { bytes: 32, source: 0, tag: 4, count: CountField::Asked(0x247) },
+    any_source: -1,
+    proc_null: -3,
+    root: -4,
+    any_tag: -2,
+    undefined: -32766,
+    status_ignore: 0,
+    in_place: 1,
+    topologies: [211, 212],
+    lock_exclusive: 301,
+    seek: [403, 401, 402],
+    file_modes: [2, 16, 256, 32, 4, 128, 8, 1, 64],
+    predefined: Constants::Numbers(Predefined {
+        comm_null: 0x100,
+        comm_world: 0x101,
+        comm_self: 0x102,
+        request_null: 0x180,
+        type_null: 0x200,
     }),
 };
 
@@ -288,6 +334,20 @@ impl Mpi {
         if tag == self.abi.any_tag { ANY } else { i64::from(tag) }
     }
 
+    /// Flags that a file is opened with: those of Open MPI and MPICH.
+    pub fn file_mode(self, mode: c_int) -> i64 {
+        let bits = self.abi.file_modes.iter().enumerate();
+        bits.filter(|(_, flag)| mode & **flag != 0).map(|(bit, _)| 1 << bit).sum()
+    }
+
+    /// What an offset is counted from, as of `lseek(2)`; the argument itself when it is none of them.
+    pub fn whence(self, whence: c_int) -> i64 {
+        match self.abi.seek.iter().position(|&known| known == whence) {
+            Some(position) => position as i64,
+            None => whence.into(),
+        }
+    }
+
     /// The status at `index` of an array.
     ///
     /// # Safety
@@ -307,6 +367,7 @@ impl Mpi {
                     CountField::Halves(low, high) => {
                         i64::from(int(low) as u32) | (i64::from(int(high) as u32 >> 1) << 32)
                     }
+                    CountField::Asked(byte) => inquiry::count_in(status.cast(), byte),
                 },
             }
         }
@@ -337,6 +398,10 @@ mod tests {
         with(&MPICH, MPICH.predefined())
     }
 
+    fn standard() -> Mpi {
+        with(&STANDARD, STANDARD.predefined())
+    }
+
     #[test]
     fn constants_become_canonical() {
         let ranks = |mpi: Mpi| [0, 7, -1, -2, -3, -4, -32766].map(|rank| mpi.rank(rank));
@@ -345,6 +410,17 @@ mod tests {
         for mpi in [open_mpi(), mpich()] {
             assert_eq!([mpi.tag(-1), mpi.tag(0), mpi.tag(99)], [ANY, 0, 99]);
         }
+        assert_eq!(ranks(standard()), [0, 7, ANY, UNDEFINED, NOBODY, ROOT, UNDEFINED]);
+        assert_eq!([-2, 0].map(|tag| standard().tag(tag)), [ANY, 0]);
+    }
+
+    #[test]
+    fn flags_of_files_become_canonical() {
+        let (create, write_only, append) = (1, 4, 128);
+        assert_eq!(open_mpi().file_mode(create | write_only), create as i64 | write_only as i64);
+        assert_eq!(standard().file_mode(2 | 256 | 1), i64::from(create | write_only | append));
+        assert_eq!([403, 401, 402].map(|whence| standard().whence(whence)), [0, 1, 2]);
+        assert_eq!([600, 602, 604].map(|whence| mpich().whence(whence)), [0, 1, 2]);
     }
 
     #[test]

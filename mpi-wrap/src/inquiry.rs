@@ -2,7 +2,7 @@
 //! an inquiry with a bad handle would run the application's error handler, which ends the program by default.
 //! Asked through the `PMPI_` names: other tools in the process do not see it.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 use core::mem::transmute;
 
 use crate::abi::Mpi;
@@ -40,6 +40,12 @@ inquiries! {
     fn group_translate_ranks = c"PMPI_Group_translate_ranks"
         (group: usize, count: c_int, ranks: *const c_int, other: usize, translated: *mut c_int);
     fn group_free = c"PMPI_Group_free" (group: *mut usize);
+    fn get_count = c"PMPI_Get_count_c" (status: *const c_void, datatype: usize, count: *mut i64);
+    fn topo_test = c"PMPI_Topo_test" (comm: usize, status: *mut c_int);
+    fn cartdim_get = c"PMPI_Cartdim_get" (comm: usize, ndims: *mut c_int);
+    fn graph_neighbours_count = c"PMPI_Graph_neighbors_count" (comm: usize, rank: c_int, count: *mut c_int);
+    fn dist_graph_neighbours_count = c"PMPI_Dist_graph_neighbors_count"
+        (comm: usize, sources: *mut c_int, destinations: *mut c_int, weighted: *mut c_int);
 }
 
 /// The one number that an inquiry gives; `None` when it fails.
@@ -51,6 +57,12 @@ fn number(inquiry: impl FnOnce(*mut c_int) -> c_int) -> Option<c_int> {
 /// Has MPI been initialised and not finalized? May be asked at any time.
 pub fn is_running() -> bool {
     number(initialized).unwrap_or(0) != 0 && number(finalized).unwrap_or(1) == 0
+}
+
+/// Bytes that a status counts; `byte` is `MPI_BYTE`.
+pub fn count_in(status: *const c_void, byte: usize) -> i64 {
+    let mut count = 0;
+    if get_count(status, byte, &mut count) == SUCCESS { count.max(0) } else { 0 }
 }
 
 /// The longest `MPI_MAX_LIBRARY_VERSION_STRING`, that of MPICH.
@@ -104,6 +116,26 @@ impl Mpi {
             number(|size| comm_remote_size(comm, size)).unwrap_or(0)
         } else {
             self.size_of(comm)
+        }
+    }
+
+    /// From how many processes this one receives in a neighbourhood collective, and to how many it sends.
+    pub fn neighbours_in(self, comm: usize) -> (c_int, c_int) {
+        let [cart, graph] = self.abi.topologies;
+        let both = |count: Option<c_int>| (count.unwrap_or(0), count.unwrap_or(0));
+        match number(|status| topo_test(comm, status)) {
+            Some(status) if status == cart => {
+                both(number(|ndims| cartdim_get(comm, ndims)).map(|dimensions| 2 * dimensions))
+            }
+            Some(status) if status == graph => {
+                let rank = self.rank_in(comm).unwrap_or(0);
+                both(number(|count| graph_neighbours_count(comm, rank, count)))
+            }
+            _ => {
+                let (mut sources, mut destinations, mut weighted) = (0, 0, 0);
+                dist_graph_neighbours_count(comm, &mut sources, &mut destinations, &mut weighted);
+                (sources, destinations)
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 //! their address. The `mpi_f08` module passes its types, which hold just such an integer or array, in the same way.
 
 use core::ffi::{c_int, c_void};
+use core::marker::PhantomData;
 use core::mem::transmute;
 
 use crate::abi::Mpi;
@@ -21,6 +22,10 @@ pub enum Handle {
     Request,
     /// `MPI_Message`
     Message,
+    /// `MPI_Win`
+    Window,
+    /// `MPI_File`, which is a pointer in C everywhere.
+    File,
 }
 
 /// How a language passes arguments.
@@ -31,6 +36,10 @@ pub enum Handle {
 pub trait Language {
     /// An integer that the call takes.
     type Int: Copy;
+    /// A number of elements that the call takes.
+    type Count: Copy;
+    /// An `MPI_Aint`, `MPI_Offset` or `MPI_Count` that the call takes whatever its form.
+    type Long: Copy;
     /// A handle that the call takes.
     type Handle: Copy;
     /// A buffer, an array, or the place of a result.
@@ -40,6 +49,12 @@ pub trait Language {
 
     /// The integer.
     unsafe fn int(value: Self::Int) -> c_int;
+    /// The number of elements.
+    unsafe fn count(value: Self::Count) -> i64;
+    /// The number of elements at `index` of an array.
+    unsafe fn count_at(array: *mut c_void, index: usize) -> i64;
+    /// The long integer.
+    unsafe fn long(value: Self::Long) -> i64;
     /// The handle as it is in C.
     unsafe fn handle(mpi: Mpi, kind: Handle, value: Self::Handle) -> usize;
     /// The handle at `index` of an array, as it is in C.
@@ -52,11 +67,18 @@ pub trait Language {
     fn is_in_place(mpi: Mpi, buffer: *mut c_void) -> bool;
 }
 
-/// The C binding.
-pub struct C;
+/// How C counts elements: `int`, or `MPI_Count` in the large-count functions, whose names end in `_c`.
+pub trait CountType: Copy + Into<i64> {}
+impl CountType for c_int {}
+impl CountType for i64 {}
 
-impl Language for C {
+/// The C binding.
+pub struct C<N = c_int>(PhantomData<N>);
+
+impl<N: CountType> Language for C<N> {
     type Int = c_int;
+    type Count = N;
+    type Long = i64;
     type Handle = usize;
     type Ptr = *mut c_void;
     const FIRST_INDEX: c_int = 0;
@@ -66,13 +88,31 @@ impl Language for C {
         value
     }
     #[inline(always)]
-    unsafe fn handle(mpi: Mpi, _: Handle, value: usize) -> usize {
-        mpi.handle(value)
+    unsafe fn count(value: N) -> i64 {
+        value.into()
     }
     #[inline(always)]
-    unsafe fn handle_at(mpi: Mpi, _: Handle, array: *mut c_void, index: usize) -> usize {
+    unsafe fn count_at(array: *mut c_void, index: usize) -> i64 {
+        // SAFETY: the caller vouches for the array, which holds numbers of this type.
+        unsafe { array.cast::<N>().add(index).read_unaligned().into() }
+    }
+    #[inline(always)]
+    unsafe fn long(value: i64) -> i64 {
+        value
+    }
+    #[inline(always)]
+    unsafe fn handle(mpi: Mpi, kind: Handle, value: usize) -> usize {
+        if let Handle::File = kind { value } else { mpi.handle(value) }
+    }
+    #[inline(always)]
+    unsafe fn handle_at(mpi: Mpi, kind: Handle, array: *mut c_void, index: usize) -> usize {
         // SAFETY: the caller vouches for the array.
-        unsafe { mpi.handle_at(array, index) }
+        unsafe {
+            match kind {
+                Handle::File => array.cast::<usize>().add(index).read_unaligned(),
+                _ => mpi.handle_at(array, index),
+            }
+        }
     }
     #[inline(always)]
     fn ignores_status(mpi: Mpi, status: *mut c_void) -> bool {
@@ -107,12 +147,26 @@ pub struct Fortran;
 
 impl Language for Fortran {
     type Int = *const c_int;
+    type Count = *const c_int;
+    type Long = *const i64;
     type Handle = *const c_int;
     type Ptr = *mut c_void;
     const FIRST_INDEX: c_int = 1;
 
     unsafe fn int(value: *const c_int) -> c_int {
         // SAFETY: Fortran passes integers by reference.
+        unsafe { value.read_unaligned() }
+    }
+    unsafe fn count(value: *const c_int) -> i64 {
+        // SAFETY: as above.
+        i64::from(unsafe { value.read_unaligned() })
+    }
+    unsafe fn count_at(array: *mut c_void, index: usize) -> i64 {
+        // SAFETY: the caller vouches for the array of integers.
+        i64::from(unsafe { array.cast::<c_int>().add(index).read_unaligned() })
+    }
+    unsafe fn long(value: *const i64) -> i64 {
+        // SAFETY: as above; integers of these kinds have 64 bits.
         unsafe { value.read_unaligned() }
     }
     unsafe fn handle(mpi: Mpi, kind: Handle, value: *const c_int) -> usize {
@@ -170,18 +224,20 @@ impl<const N: usize> Special<N> {
 
 /// The C handle of a Fortran handle. The library looks it up in a table; an unknown number becomes a null handle.
 fn to_c(mpi: Mpi, kind: Handle, handle: c_int) -> usize {
-    static COMM: Symbol = Symbol::new(&[c"PMPI_Comm_f2c"]);
-    static DATATYPE: Symbol = Symbol::new(&[c"PMPI_Type_f2c"]);
-    static REQUEST: Symbol = Symbol::new(&[c"PMPI_Request_f2c"]);
-    static MESSAGE: Symbol = Symbol::new(&[c"PMPI_Message_f2c"]);
-    if !mpi.abi.converts_fortran_handles {
-        return handle as u32 as usize;
-    }
+    static COMM: Symbol = Symbol::new(&[c"PMPI_Comm_f2c", c"PMPI_Comm_fromint"]);
+    static DATATYPE: Symbol = Symbol::new(&[c"PMPI_Type_f2c", c"PMPI_Type_fromint"]);
+    static REQUEST: Symbol = Symbol::new(&[c"PMPI_Request_f2c", c"PMPI_Request_fromint"]);
+    static MESSAGE: Symbol = Symbol::new(&[c"PMPI_Message_f2c", c"PMPI_Message_fromint"]);
+    static WINDOW: Symbol = Symbol::new(&[c"PMPI_Win_f2c", c"PMPI_Win_fromint"]);
+    static FILE: Symbol = Symbol::new(&[c"PMPI_File_f2c", c"PMPI_File_fromint"]);
     let symbol = match kind {
+        Handle::File => &FILE,
+        _ if !mpi.abi.converts_fortran_handles => return handle as u32 as usize,
         Handle::Comm => &COMM,
         Handle::Datatype => &DATATYPE,
         Handle::Request => &REQUEST,
         Handle::Message => &MESSAGE,
+        Handle::Window => &WINDOW,
     };
     match symbol.find() {
         // SAFETY: these functions take a Fortran integer and return a handle, here a pointer.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! MPI_Send, mpi_send_ …   entry_points  the table: one line per MPI function, for every language and spelling
-//!   │  arguments            language      what an argument is in C, in Fortran
+//!   │  arguments            language      what an argument is in C, in its large-count functions, in Fortran
 //!   ▼
 //! calls::*                each form of call: real call, then what the record holds
 //!   │                       session       is MPI running, and which one
@@ -23,15 +23,17 @@
 //! 4. No allocation, no lock, no panic; nothing to drop on a frame that the application may unwind through.
 //! 5. What is not understood (an unknown implementation, a foreign function with an MPI name) passes unrecorded.
 //!
-//! Not recorded here: one-sided communication, MPI I/O, neighbourhood and non-blocking collectives, sessions, and the
-//! large-count (`_c`) functions. Their names are not defined, so they reach the library directly. `MPI_Initialized`
-//! and `MPI_Finalized` are left alone too: programs test weak references to them to learn whether there is MPI.
+//! `COVERAGE.md` lists every procedure of MPI 4.1: recorded, not recorded and noted when it is called ([`unrecorded`]), or
+//! of no interest, which reach the library directly. `MPI_Initialized` and `MPI_Finalized` are left alone too: programs
+//! test weak references to them to learn whether there is MPI.
 
 #![cfg_attr(not(test), no_std)]
 
 mod abi;
 #[doc(hidden)]
 pub mod calls;
+#[cfg(test)]
+mod coverage;
 #[doc(hidden)]
 pub mod entry_points;
 mod inquiry;
@@ -43,6 +45,8 @@ mod scratch;
 mod session;
 #[doc(hidden)]
 pub mod symbol;
+#[doc(hidden)]
+pub mod unrecorded;
 
 #[doc(hidden)]
 pub use pastey;

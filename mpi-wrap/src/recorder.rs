@@ -67,6 +67,9 @@ pub unsafe trait Recorder {
     /// `abandon` follows if it returns.
     fn began<const N: usize>(open: Self::Open, call: Call, numbers: &[i64; N]);
 
+    /// MPI has been initialised, whether anything is recorded or not.
+    fn initialised();
+
     /// MPI is usable from here on. `implementation` is one of the `MPI_` codes of [`syn_trace::header`]. Called
     /// once, inside a call (before its `leave`).
     fn world(rank: i32, size: i32, implementation: u32);
@@ -74,6 +77,10 @@ pub unsafe trait Recorder {
     /// MPI was initialised, but its handles and statuses have layouts that are not known here: all its calls pass
     /// unrecorded. `library` is what the library says about itself. Called once, inside a call.
     fn unsupported(library: &[u8]);
+
+    /// A procedure that is not recorded is being called. False when the thread is inside a call of MPI, which calls it
+    /// itself: then nothing is missed.
+    fn unrecorded(procedure: &[u8]) -> bool;
 
     /// Memory of the calling thread for handles, statuses and lists: 8-aligned, at least [`MIN_SCRATCH_BYTES`], and
     /// `wanted` if that is more and can be had. (A call on more requests than fit is recorded without its statuses,

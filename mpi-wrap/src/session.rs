@@ -4,7 +4,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use syn_trace::Call;
 
-use crate::abi::{Abi, MPICH, Mpi, OPEN_MPI, OPEN_MPI_MARK};
+use crate::abi::{Abi, MPICH, Mpi, OPEN_MPI, OPEN_MPI_MARK, STANDARD};
 use crate::calls::Ptr;
 use crate::inquiry;
 use crate::recorder::Recorder;
@@ -67,6 +67,7 @@ fn join<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
         R::abandon(open);
         return None;
     }
+    R::initialised();
     let started = start::<R>(&mut Scratch::of::<R>(open, inquiry::VERSION_BYTES));
     R::abandon(open);
     Some((R::enter(call)?, started?.mpi))
@@ -133,9 +134,10 @@ pub fn pretend_mpich() -> Mpi {
 /// Which implementation is loaded, by its symbols and by what it says about itself.
 fn recognise(version: &[u8]) -> Option<&'static Abi> {
     static INIT: Symbol = Symbol::new(&[c"PMPI_Init"]);
-    // The libraries of the standard ABI of MPI 5 have other constants and layouts than the implementation's own.
+    // A library of the standard ABI has this name whoever made it (MPI-5.0, 20.2), and says the same of itself as the
+    // implementation's own.
     if object_name(INIT.address()).starts_with(b"libmpi_abi") {
-        None
+        Some(&STANDARD)
     } else if !variable(OPEN_MPI_MARK).is_null() {
         Some(&OPEN_MPI)
     } else if is_mpich_family(version) {

@@ -149,6 +149,16 @@ pub fn variable(name: &CStr) -> *mut c_void {
     locate(libc::RTLD_DEFAULT, name)
 }
 
+/// The function of this name behind our own; null when there is none. Not remembered.
+pub fn function(name: &CStr) -> *mut c_void {
+    locate(libc::RTLD_NEXT, name)
+}
+
+/// Do both addresses lie in one object?
+pub fn is_in_one_object(one: *mut c_void, other: *mut c_void) -> bool {
+    !one.is_null() && !other.is_null() && object_base(one) == object_base(other)
+}
+
 /// The definition of `name` in this part of the global scope, or else in any loaded object; null when there is none.
 fn locate(scope: *mut c_void, name: &CStr) -> *mut c_void {
     // SAFETY: one of the loader's own scopes and a name that ends with zero.

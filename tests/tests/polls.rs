@@ -2,7 +2,7 @@
 //! signal handler records meanwhile.
 
 use std::collections::BTreeMap;
-use syn_trace::{Call, Layer, Run};
+use syn_trace::{Call, Run};
 use tests::{mpirun, program, run_recorded};
 
 /// Rows of calls in vain: how many calls they count, and for how many of them the clock was read.
@@ -26,7 +26,7 @@ fn of_the_rank(run: &Run) -> (BTreeMap<String, i64>, Rows) {
             continue;
         }
         let is_handlers = event.call == Call::Write && event.result == 1;
-        if event.call.layer() == Layer::Mpi || is_handlers {
+        if event.call.layer().is_mpi() || is_handlers {
             latest = event.call.name().to_owned();
             *calls.entry(latest.clone()).or_default() += 1;
         }

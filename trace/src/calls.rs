@@ -38,6 +38,8 @@ pub enum Layer {
     Time,
     /// The Message Passing Interface.
     Mpi,
+    /// Files of MPI.
+    MpiIo,
 }
 
 impl Layer {
@@ -53,7 +55,14 @@ impl Layer {
             Layer::Sync => "sync",
             Layer::Time => "time",
             Layer::Mpi => "mpi",
+            Layer::MpiIo => "mpi-io",
         }
+    }
+
+    /// True for all calls of MPI.
+    #[inline(always)]
+    pub const fn is_mpi(self) -> bool {
+        matches!(self, Layer::Mpi | Layer::MpiIo)
     }
 }
 
@@ -101,7 +110,7 @@ pub const MAX_NUMBERS: usize = 12;
 pub const MAX_TEXTS: usize = 4;
 
 /// One more than the largest number that a call has, or may come to have.
-pub const NUMBERS: usize = 512;
+pub const NUMBERS: usize = 1024;
 
 impl CallInfo {
     /// A bit for each fact that is true of the call.

@@ -20,6 +20,17 @@ use Names::{Bits, Counted, Valued};
 pub fn of(kind: Kind) -> Option<Names> {
     Some(match kind {
         Kind::Whence => Counted(&["SEEK_SET", "SEEK_CUR", "SEEK_END", "SEEK_DATA", "SEEK_HOLE"]),
+        Kind::FileMode => Bits(&[
+            (1, "MPI_MODE_CREATE"),
+            (2, "MPI_MODE_RDONLY"),
+            (4, "MPI_MODE_WRONLY"),
+            (8, "MPI_MODE_RDWR"),
+            (16, "MPI_MODE_DELETE_ON_CLOSE"),
+            (32, "MPI_MODE_UNIQUE_OPEN"),
+            (64, "MPI_MODE_EXCL"),
+            (128, "MPI_MODE_APPEND"),
+            (256, "MPI_MODE_SEQUENTIAL"),
+        ]),
         Kind::FcntlCommand => Valued(FCNTL),
         Kind::LockfCommand => Counted(&["F_ULOCK", "F_LOCK", "F_TLOCK", "F_TEST"]),
         Kind::FlockOperation => Bits(&[(1, "LOCK_SH"), (2, "LOCK_EX"), (8, "LOCK_UN"), (4, "LOCK_NB")]),

@@ -7,7 +7,7 @@ use crate::graph::dependency::{Moment, Point, Stage};
 use std::collections::HashMap;
 use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::{Call, Layer, Run, record};
+use syn_trace::{Call, Run, record};
 
 /// A process image that has at least one event.
 #[derive(Clone, Debug)]
@@ -245,7 +245,7 @@ impl ProcessTree {
         let mut around = self.under_way[seen.thread as usize].iter();
         match seen.event.has(record::INNER) {
             false => Maker::Application,
-            true if around.any(|call| call.layer() == Layer::Mpi) => Maker::Mpi,
+            true if around.any(|call| call.layer().is_mpi()) => Maker::Mpi,
             true => Maker::Library,
         }
     }
@@ -260,7 +260,7 @@ impl ProcessTree {
             return;
         }
         let on_file = touched.path.as_deref().is_some_and(|path| Scope::default().contains(path));
-        let works = call.layer() == Layer::Mpi || on_file && touched.peer.is_none();
+        let works = call.layer().is_mpi() || on_file && touched.peer.is_none();
         *deeds = (*deeds).max(if works { Deeds::Work } else { Deeds::Calls });
     }
 

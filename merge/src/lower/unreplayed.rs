@@ -134,7 +134,7 @@ fn stands_for_itself(call: Call, hides_libc_internals: bool) -> bool {
     match (call.effect(), call.layer()) {
         (Effect::RingEntry | Effect::BlockEntry, _) => true,
         _ if call.is_on_stream() => hides_libc_internals,
-        (_, Layer::Mpi | Layer::Process) => false,
+        (_, Layer::Mpi | Layer::MpiIo | Layer::Process) => false,
         _ => !call.has(Fact::Note),
     }
 }

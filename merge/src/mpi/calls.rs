@@ -1,30 +1,34 @@
 //! Every MPI call with its class and its times: what its own cost is estimated from.
 
 use syn_trace::Call;
+use syn_trace::calls::NUMBERS;
 use syn_trace::calls::effect::{Effect, Mpi};
 
 /// Calls that should cost the same: one function, one power of two of bytes. Failed polls are a class of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(u16);
 
-const FAILED_POLL: u16 = 1 << 15;
 const SIZE_BITS: u32 = 6;
+const SIZE: u16 = (1 << SIZE_BITS) - 1;
+/// In place of a size: no call moves so much.
+const FAILED_POLL: u16 = SIZE;
+const _: () = assert!((NUMBERS - 1) << SIZE_BITS <= u16::MAX as usize);
 
 impl Class {
     /// A call that moved so many bytes.
     pub fn new(call: Call, bytes: i64) -> Class {
-        let size = 64 - bytes.max(0).leading_zeros();
-        Class((call as u16) << SIZE_BITS | size as u16)
+        let size = 64 - bytes.max(0).leading_zeros() as u16;
+        Class((call as u16) << SIZE_BITS | size.min(SIZE - 1))
     }
 
     /// A test or probe that found nothing.
     pub fn failed_poll(call: Call) -> Class {
-        Class(FAILED_POLL | (call as u16) << SIZE_BITS)
+        Class((call as u16) << SIZE_BITS | FAILED_POLL)
     }
 
     /// True for a test or probe that found nothing.
     pub fn is_failed_poll(self) -> bool {
-        self.0 & FAILED_POLL != 0
+        self.0 & SIZE == FAILED_POLL
     }
 }
 

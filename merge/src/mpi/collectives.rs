@@ -22,6 +22,30 @@ pub struct Arrival {
     pub leave: Moment,
 }
 
+/// A part in a collective operation that a request stands for: it is complete when the request is.
+#[derive(Clone, Copy, Debug)]
+pub struct Started {
+    /// The communicator.
+    pub comm: CommId,
+    /// Which one on it.
+    pub nth: u64,
+    /// Its rank in the communicator.
+    pub rank: u32,
+    /// What it called.
+    pub call: Call,
+    /// The root it named.
+    pub root: i64,
+    /// When it came.
+    pub enter: Moment,
+}
+
+impl Started {
+    /// It left then.
+    pub fn left(self, leave: Moment) -> Arrival {
+        Arrival { rank: self.rank, call: self.call, root: self.root, enter: self.enter, leave }
+    }
+}
+
 /// Operations that some members have not reached yet.
 #[derive(Debug, Default)]
 struct Pending {

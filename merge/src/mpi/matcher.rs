@@ -1,10 +1,10 @@
 //! Follows the MPI calls of all processes and hands what belongs together to the rules.
 
 use super::calls::{Around, CallLog, Class, TimedCall, communicates};
-use super::collectives::{Arrival, Collectives};
+use super::collectives::{Collectives, Started};
 use super::communicators::{CommId, Communicators, Creation, Meaning};
 use super::messages::{Channel, Channels, PostedReceives};
-use super::requests::{Incoming, Mode, Outgoing, Persistent, Requests};
+use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
 use super::world::Worlds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use syn_trace::calls::effect::{Effect, Members, Mpi};
 use syn_trace::calls::{COMM_WORLD, NOBODY};
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::{Layer, record};
+use syn_trace::{Call, record};
 
 /// What one process has under way.
 #[derive(Debug, Default)]
@@ -141,15 +141,26 @@ impl<'a> Matcher<'a> {
 /// Collectives and communicators.
 impl Matcher<'_> {
     fn arrive(&mut self, seen: &Seen<'_>, comm: i64, root: i64) {
-        if self.joined(seen.process, comm).is_none() {
-            return;
+        if let Some(started) = self.join_in(seen, seen.event.call, comm, root) {
+            self.leave(started, seen.leave());
         }
-        let Some(Meaning::Within(joined)) = self.communicators.meaning(seen.process, comm) else { return };
+    }
+
+    /// Takes part in the next collective operation on `comm`.
+    pub(super) fn join_in(&mut self, seen: &Seen<'_>, call: Call, comm: i64, root: i64) -> Option<Started> {
+        self.joined(seen.process, comm)?;
+        let Some(Meaning::Within(joined)) = self.communicators.meaning(seen.process, comm) else {
+            return None;
+        };
         let (comm, rank, nth) = (joined.comm, joined.rank, joined.collectives);
         joined.collectives += 1;
-        let present = self.communicators.get(comm).present;
-        let arrival = Arrival { rank, call: seen.event.call, root, enter: seen.enter(), leave: seen.leave() };
-        self.collectives.arrive(comm, nth, present, arrival, &mut self.found);
+        Some(Started { comm, nth, rank, call, root, enter: seen.enter() })
+    }
+
+    /// A part in a collective operation is over.
+    pub(super) fn leave(&mut self, started: Started, leave: Moment) {
+        let present = self.communicators.get(started.comm).present;
+        self.collectives.arrive(started.comm, started.nth, present, started.left(leave), &mut self.found);
     }
 
     fn create(&mut self, seen: &Seen<'_>, part: Members) {
@@ -232,15 +243,23 @@ impl Matcher<'_> {
                 bytes = n[0].max(0).saturating_add(n[1].max(0));
                 self.arrive(seen, n[3], n[2]);
             }
+            Mpi::CollectiveRequest(_) => self.begin(seen, n[4], gathering(call, n)),
+            Mpi::CollectiveInit(_) => self.prepare(seen, n[4], gathering(call, n)),
         }
         Class::new(call, bytes)
     }
 }
 
+/// The collective operation that a request stands for.
+fn gathering(call: Call, n: &[i64]) -> Persistent {
+    let bytes = n[0].max(0).saturating_add(n[1].max(0));
+    Persistent::Collective(Gathering { call, bytes, root: n[2], comm: n[3] })
+}
+
 impl Visitor for Matcher<'_> {
     fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
         let behind_ns = std::mem::replace(&mut self.behind_ns[seen.thread as usize], seen.end_ns);
-        if seen.event.call.layer() != Layer::Mpi {
+        if !seen.event.call.layer().is_mpi() {
             return;
         }
         if seen.first_inside < seen.record {

@@ -105,6 +105,10 @@ impl Matcher<'_> {
                 Some((comm, number)) => Active::Receive(comm, number),
                 None => Active::Nothing,
             },
+            Persistent::Collective(what) => match self.join_in(seen, what.call, what.comm, what.root) {
+                Some(started) => Active::Collective(what.bytes, started),
+                None => Active::Nothing,
+            },
         }
     }
 
@@ -143,6 +147,10 @@ impl Matcher<'_> {
                     if let (Some(long), false) = (long, was.cancelled) {
                         self.channels.complete(long, seen.leave(), &mut self.found);
                     }
+                }
+                Active::Collective(bytes, started) => {
+                    moved = moved.saturating_add(bytes);
+                    self.leave(started, seen.leave());
                 }
                 Active::Receive(comm, number) => {
                     moved = moved.saturating_add(bytes.max(0));

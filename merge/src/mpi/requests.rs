@@ -1,8 +1,10 @@
 //! The requests of one process.
 
+use super::collectives::Started;
 use super::communicators::CommId;
 use super::messages::LongId;
 use std::collections::HashMap;
+use syn_trace::Call;
 pub use syn_trace::calls::effect::Mode;
 
 /// A send as the application asked for it.
@@ -38,6 +40,21 @@ pub enum Persistent {
     Send(Outgoing),
     /// Receives.
     Receive(Incoming),
+    /// Takes part in a collective operation.
+    Collective(Gathering),
+}
+
+/// A collective operation as the application asked for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Gathering {
+    /// Which one.
+    pub call: Call,
+    /// Bytes contributed and received.
+    pub bytes: i64,
+    /// Rank of the root in `comm`.
+    pub root: i64,
+    /// Handle of the communicator.
+    pub comm: i64,
 }
 
 /// What a request is doing.
@@ -49,6 +66,8 @@ pub enum Active {
     Send(i64, Option<LongId>),
     /// Receives: communicator, number in [`super::messages::PostedReceives`].
     Receive(CommId, u64),
+    /// Takes part in a collective operation that moves so many bytes.
+    Collective(i64, Started),
 }
 
 /// One request.

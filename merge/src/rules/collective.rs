@@ -9,7 +9,7 @@ use syn_trace::calls::effect::{Collective, Effect, Mpi};
 /// Init, finalize and the making of communicators are for all.
 fn kind(call: Call) -> Collective {
     match call.effect() {
-        Effect::Mpi(Mpi::Collective(kind)) => kind,
+        Effect::Mpi(Mpi::Collective(kind) | Mpi::CollectiveRequest(kind) | Mpi::CollectiveInit(kind)) => kind,
         _ => Collective::AllForAll,
     }
 }

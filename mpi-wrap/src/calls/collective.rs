@@ -4,17 +4,20 @@
 //! `MPI_IN_PLACE` a contribution lies in the other buffer; it counts all the same. In an intercommunicator data goes
 //! to and comes from the other group.
 //!
-//! This file has what all of them share and the calls without a root.
+//! The non-blocking and the persistent functions take the same arguments and the place of a request behind them; for
+//! the blocking ones that place is [`NO_REQUEST`]. This file has what all share and the calls without a root.
 
 use core::ffi::c_int;
 use syn_trace::Call;
 use syn_trace::calls::NOBODY;
 
-use super::{Ptr, SUCCESS, int_at};
+use super::{Ptr, SUCCESS, leave, made, open};
 use crate::abi::Mpi;
 use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
-use crate::session;
+
+/// In place of a request: the call is complete when it returns.
+pub const NO_REQUEST: Ptr = core::ptr::null_mut();
 
 /// Bytes contributed, bytes received.
 type Traffic = (i64, i64);
@@ -26,34 +29,54 @@ pub(super) unsafe fn collective<R: Recorder, L: Language>(
     real: impl FnOnce() -> c_int,
     root: Option<L::Int>,
     comm: L::Handle,
+    request: Ptr,
     traffic: impl FnOnce(Mpi, usize) -> Traffic,
 ) -> c_int {
-    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
+    let Some((span, mpi)) = open::<R>(call) else { return real() };
     let result = real();
-    R::returned(open);
+    R::returned(span);
     // SAFETY: inputs of the call.
     let (comm, root) = unsafe {
         let root = root.map_or(NOBODY, |root| mpi.rank(L::int(root)));
         (L::handle(mpi, Handle::Comm, comm), root)
     };
     let (sent, received) = if result == SUCCESS { traffic(mpi, comm) } else { (0, 0) };
-    R::leave(open, call, result.into(), &[sent, received, root, mpi.comm(comm)], &[], &[]);
+    let on = mpi.comm(comm);
+    if request.is_null() {
+        leave::<R, _>(span, call, result, &[sent, received, root, on], &[]);
+    } else {
+        // SAFETY: the application's place for the request.
+        let request = unsafe { made::<L>(mpi, result, Handle::Request, request) };
+        leave::<R, _>(span, call, result, &[sent, received, root, on, request], &[]);
+    }
     result
 }
 
 /// Bytes of `count` elements.
-pub(super) unsafe fn size<L: Language>(mpi: Mpi, count: L::Int, datatype: L::Handle) -> i64 {
+pub(super) unsafe fn size<L: Language>(mpi: Mpi, count: L::Count, datatype: L::Handle) -> i64 {
     // SAFETY: significant inputs of a call that succeeded.
-    unsafe { mpi.bytes(L::int(count).into(), L::handle(mpi, Handle::Datatype, datatype)) }
+    unsafe { mpi.bytes(L::count(count), L::handle(mpi, Handle::Datatype, datatype)) }
 }
 
 /// Bytes of the elements that an array counts, one entry per peer.
 pub(super) unsafe fn total<L: Language>(mpi: Mpi, counts: Ptr, entries: c_int, datatype: L::Handle) -> i64 {
     // SAFETY: significant inputs of a call that succeeded; the array has an entry per peer.
     unsafe {
-        let count = (0..entries.max(0) as usize).map(|index| i64::from(int_at(counts, index))).sum();
+        let count = (0..entries.max(0) as usize).map(|index| L::count_at(counts, index)).sum();
         mpi.bytes(count, L::handle(mpi, Handle::Datatype, datatype))
     }
+}
+
+/// The same where each entry has a datatype of its own.
+pub(super) unsafe fn total_typed<L: Language>(mpi: Mpi, counts: Ptr, entries: c_int, types: Ptr) -> i64 {
+    let of = |index| {
+        // SAFETY: as above. A type without elements need not be a valid one.
+        unsafe {
+            let count = L::count_at(counts, index);
+            if count > 0 { mpi.bytes(count, L::handle_at(mpi, Handle::Datatype, types, index)) } else { 0 }
+        }
+    };
+    (0..entries.max(0) as usize).map(of).sum()
 }
 
 /// Bytes of the elements that an array counts for this process.
@@ -61,7 +84,7 @@ pub(super) unsafe fn own<L: Language>(mpi: Mpi, counts: Ptr, comm: usize, dataty
     match mpi.rank_in(comm) {
         // SAFETY: as above; a rank is never negative.
         Some(rank) => unsafe {
-            mpi.bytes(int_at(counts, rank as usize).into(), L::handle(mpi, Handle::Datatype, datatype))
+            mpi.bytes(L::count_at(counts, rank as usize), L::handle(mpi, Handle::Datatype, datatype))
         },
         None => 0,
     }
@@ -72,22 +95,24 @@ pub unsafe fn barrier<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, |_, _| (0, 0)) }
+    unsafe { collective::<R, L>(call, real, None, comm, request, |_, _| (0, 0)) }
 }
 
 /// `MPI_Allreduce` and `MPI_Scan`: as much comes back as goes in.
 pub unsafe fn reduce_to_all<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches.
     unsafe {
-        collective::<R, L>(call, real, None, comm, |mpi, _| {
+        collective::<R, L>(call, real, None, comm, request, |mpi, _| {
             let bytes = size::<L>(mpi, count, datatype);
             (bytes, bytes)
         })
@@ -98,13 +123,14 @@ pub unsafe fn reduce_to_all<R: Recorder, L: Language>(
 pub unsafe fn exclusive_scan<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches.
     unsafe {
-        collective::<R, L>(call, real, None, comm, |mpi, comm| {
+        collective::<R, L>(call, real, None, comm, request, |mpi, comm| {
             let bytes = size::<L>(mpi, count, datatype);
             (bytes, if mpi.rank_in(comm) == Some(0) { 0 } else { bytes })
         })
@@ -116,11 +142,12 @@ pub unsafe fn gather_to_all<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     send: Ptr,
-    send_count: L::Int,
+    send_count: L::Count,
     send_type: L::Handle,
-    receive_count: L::Int,
+    receive_count: L::Count,
     receive_type: L::Handle,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -129,7 +156,7 @@ pub unsafe fn gather_to_all<R: Recorder, L: Language>(
         (sent, each * i64::from(mpi.peers_in(comm)))
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }
 
 /// `MPI_Allgatherv`
@@ -137,11 +164,12 @@ pub unsafe fn gather_varying_to_all<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     send: Ptr,
-    send_count: L::Int,
+    send_count: L::Count,
     send_type: L::Handle,
     receive_counts: Ptr,
     receive_type: L::Handle,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -153,7 +181,7 @@ pub unsafe fn gather_varying_to_all<R: Recorder, L: Language>(
         (sent, total::<L>(mpi, receive_counts, mpi.peers_in(comm), receive_type))
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }
 
 /// `MPI_Alltoall`
@@ -161,11 +189,12 @@ pub unsafe fn all_to_all<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     send: Ptr,
-    send_count: L::Int,
+    send_count: L::Count,
     send_type: L::Handle,
-    receive_count: L::Int,
+    receive_count: L::Count,
     receive_type: L::Handle,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -175,7 +204,7 @@ pub unsafe fn all_to_all<R: Recorder, L: Language>(
         (to_each * peers, each * peers)
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }
 
 /// `MPI_Alltoallv`
@@ -188,6 +217,7 @@ pub unsafe fn all_to_all_varying<R: Recorder, L: Language>(
     receive_counts: Ptr,
     receive_type: L::Handle,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -197,7 +227,7 @@ pub unsafe fn all_to_all_varying<R: Recorder, L: Language>(
         (if in_place { received } else { total::<L>(mpi, send_counts, peers, send_type) }, received)
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }
 
 /// `MPI_Alltoallw`
@@ -210,24 +240,18 @@ pub unsafe fn all_to_all_typed<R: Recorder, L: Language>(
     receive_counts: Ptr,
     receive_types: Ptr,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; each array has an entry per peer.
-    let typed = |mpi: Mpi, counts, types, peers: c_int| unsafe {
-        let of = |index| {
-            let count = i64::from(int_at(counts, index));
-            // A type without elements need not be a valid one.
-            if count > 0 { mpi.bytes(count, L::handle_at(mpi, Handle::Datatype, types, index)) } else { 0 }
-        };
-        (0..peers.max(0) as usize).map(of).sum::<i64>()
-    };
-    let traffic = |mpi: Mpi, comm| {
+    let traffic = |mpi: Mpi, comm| unsafe {
         let peers = mpi.peers_in(comm);
-        let received = typed(mpi, receive_counts, receive_types, peers);
+        let received = total_typed::<L>(mpi, receive_counts, peers, receive_types);
         let in_place = L::is_in_place(mpi, send);
-        (if in_place { received } else { typed(mpi, send_counts, send_types, peers) }, received)
+        let sent = if in_place { received } else { total_typed::<L>(mpi, send_counts, peers, send_types) };
+        (sent, received)
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }
 
 /// `MPI_Reduce_scatter`
@@ -237,6 +261,7 @@ pub unsafe fn reduce_scatter<R: Recorder, L: Language>(
     receive_counts: Ptr,
     datatype: L::Handle,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; the array has an entry for each process of the local group.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -244,16 +269,17 @@ pub unsafe fn reduce_scatter<R: Recorder, L: Language>(
         (sent, own::<L>(mpi, receive_counts, comm, datatype))
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }
 
 /// `MPI_Reduce_scatter_block`
 pub unsafe fn reduce_scatter_block<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    receive_count: L::Int,
+    receive_count: L::Count,
     datatype: L::Handle,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -261,5 +287,5 @@ pub unsafe fn reduce_scatter_block<R: Recorder, L: Language>(
         (each * i64::from(mpi.size_of(comm)), each)
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, traffic) }
+    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }

@@ -123,10 +123,10 @@ unsafe fn found<L: Language>(
 }
 
 /// `MPI_Mrecv`
-pub unsafe fn receive_matched<R: Recorder, L: Language>(
+pub unsafe fn mrecv<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     message: Ptr,
     status: Ptr,
@@ -149,10 +149,10 @@ pub unsafe fn receive_matched<R: Recorder, L: Language>(
 }
 
 /// `MPI_Imrecv`
-pub unsafe fn post_matched<R: Recorder, L: Language>(
+pub unsafe fn imrecv<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     message: Ptr,
     request: Ptr,

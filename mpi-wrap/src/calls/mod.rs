@@ -14,6 +14,8 @@ pub mod collective;
 pub mod communicator;
 pub mod completion;
 pub mod matching;
+pub mod neighbours;
+pub mod plain;
 pub mod point_to_point;
 pub mod requests;
 pub mod rooted;
@@ -26,29 +28,52 @@ pub use collective::*;
 pub use communicator::*;
 pub use completion::*;
 pub use matching::*;
+pub use neighbours::*;
+pub use plain::*;
 pub use point_to_point::*;
 pub use requests::*;
 pub use rooted::*;
 pub use world::*;
 
 use core::ffi::{c_int, c_void};
+use syn_trace::Call;
 
 use crate::abi::{Mpi, Status};
 use crate::language::{Handle, Language};
+use crate::recorder::Recorder;
+use crate::session;
 
 const SUCCESS: c_int = 0;
 
 /// The place of a result or an array.
 pub(crate) type Ptr = *mut c_void;
 
+/// Opens a call of a form that stands behind many functions, so that its code is there once.
+#[inline(never)]
+fn open<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
+    session::open::<R>(call)
+}
+
+/// Ends such a call: once for each number of numbers.
+#[inline(never)]
+fn leave<R: Recorder, const N: usize>(
+    open: R::Open,
+    call: Call,
+    result: c_int,
+    numbers: &[i64; N],
+    texts: &[&[u8]],
+) {
+    R::leave(open, call, result.into(), numbers, texts, &[]);
+}
+
 /// Bytes of `count` elements of a datatype. After a failure both may be invalid and count for nothing.
 #[inline]
-unsafe fn bytes<L: Language>(mpi: Mpi, result: c_int, count: L::Int, datatype: L::Handle) -> i64 {
+unsafe fn bytes<L: Language>(mpi: Mpi, result: c_int, count: L::Count, datatype: L::Handle) -> i64 {
     if result != SUCCESS {
         return 0;
     }
     // SAFETY: the application's arguments, accepted by the real call.
-    unsafe { mpi.bytes(L::int(count).into(), L::handle(mpi, Handle::Datatype, datatype)) }
+    unsafe { mpi.bytes(L::count(count), L::handle(mpi, Handle::Datatype, datatype)) }
 }
 
 /// A communicator in canonical form.

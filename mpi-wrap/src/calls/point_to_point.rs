@@ -12,7 +12,7 @@ use crate::session;
 pub unsafe fn send<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     dest: L::Int,
     tag: L::Int,
@@ -35,10 +35,10 @@ pub unsafe fn send<R: Recorder, L: Language>(
 }
 
 /// Calls that make a request: `MPI_Isend` and its modes, `MPI_Irecv`, and the persistent ones of both.
-pub unsafe fn post<R: Recorder, L: Language>(
+pub unsafe fn isend_irecv<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     peer: L::Int,
     tag: L::Int,
@@ -66,7 +66,7 @@ pub unsafe fn post<R: Recorder, L: Language>(
 pub unsafe fn receive<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     source: L::Int,
     tag: L::Int,
@@ -96,14 +96,14 @@ pub unsafe fn receive<R: Recorder, L: Language>(
 }
 
 /// `MPI_Sendrecv`
-pub unsafe fn exchange<R: Recorder, L: Language>(
+pub unsafe fn sendrecv<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
-    send_count: L::Int,
+    send_count: L::Count,
     send_type: L::Handle,
     dest: L::Int,
     send_tag: L::Int,
-    receive_count: L::Int,
+    receive_count: L::Count,
     receive_type: L::Handle,
     source: L::Int,
     receive_tag: L::Int,
@@ -136,10 +136,10 @@ pub unsafe fn exchange<R: Recorder, L: Language>(
 }
 
 /// `MPI_Sendrecv_replace`
-pub unsafe fn exchange_in_place<R: Recorder, L: Language>(
+pub unsafe fn sendrecv_replace<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     dest: L::Int,
     send_tag: L::Int,
@@ -150,7 +150,7 @@ pub unsafe fn exchange_in_place<R: Recorder, L: Language>(
 ) -> c_int {
     // SAFETY: as the caller vouches; both directions have the same buffer.
     unsafe {
-        exchange::<R, L>(
+        sendrecv::<R, L>(
             call,
             real,
             count,

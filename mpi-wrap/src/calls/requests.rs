@@ -11,7 +11,7 @@ use crate::scratch::Scratch;
 use crate::session;
 
 /// `MPI_Start`
-pub unsafe fn activate<R: Recorder, L: Language>(
+pub unsafe fn start<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     request: Ptr,
@@ -26,7 +26,7 @@ pub unsafe fn activate<R: Recorder, L: Language>(
 }
 
 /// `MPI_Startall`
-pub unsafe fn activate_all<R: Recorder, L: Language>(
+pub unsafe fn start_all<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     count: L::Int,

@@ -17,7 +17,7 @@ enum Role {
     /// Exchanges data with the root.
     Leaf,
     /// In the root's group of an intercommunicator, but not the root.
-    Bystander,
+    NonParticipant,
 }
 
 unsafe fn role<L: Language>(mpi: Mpi, root: L::Int, comm: usize) -> Role {
@@ -26,7 +26,7 @@ unsafe fn role<L: Language>(mpi: Mpi, root: L::Int, comm: usize) -> Role {
     if root == mpi.abi.root {
         Role::Root
     } else if root == mpi.abi.proc_null {
-        Role::Bystander
+        Role::NonParticipant
     } else if mpi.rank_in(comm) == Some(root) && !mpi.is_inter(comm) {
         Role::Root
     } else {
@@ -38,31 +38,33 @@ unsafe fn role<L: Language>(mpi: Mpi, root: L::Int, comm: usize) -> Role {
 pub unsafe fn broadcast<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     root: L::Int,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; a non-participant's buffer is not significant.
     let traffic = |mpi, comm| unsafe {
         match role::<L>(mpi, root, comm) {
             Role::Root => (size::<L>(mpi, count, datatype), 0),
             Role::Leaf => (0, size::<L>(mpi, count, datatype)),
-            Role::Bystander => (0, 0),
+            Role::NonParticipant => (0, 0),
         }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, Some(root), comm, traffic) }
+    unsafe { collective::<R, L>(call, real, Some(root), comm, request, traffic) }
 }
 
 /// `MPI_Reduce`
 pub unsafe fn reduce<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    count: L::Int,
+    count: L::Count,
     datatype: L::Handle,
     root: L::Int,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; a non-participant's arguments are not significant.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -73,11 +75,11 @@ pub unsafe fn reduce<R: Recorder, L: Language>(
                 (if L::int(root) == mpi.abi.root { 0 } else { bytes }, bytes)
             }
             Role::Leaf => (size::<L>(mpi, count, datatype), 0),
-            Role::Bystander => (0, 0),
+            Role::NonParticipant => (0, 0),
         }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, Some(root), comm, traffic) }
+    unsafe { collective::<R, L>(call, real, Some(root), comm, request, traffic) }
 }
 
 /// `MPI_Gather`
@@ -85,12 +87,13 @@ pub unsafe fn gather<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     send: Ptr,
-    send_count: L::Int,
+    send_count: L::Count,
     send_type: L::Handle,
-    receive_count: L::Int,
+    receive_count: L::Count,
     receive_type: L::Handle,
     root: L::Int,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; the receive arguments are significant at the root only.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -107,11 +110,11 @@ pub unsafe fn gather<R: Recorder, L: Language>(
                 (sent, each * i64::from(mpi.peers_in(comm)))
             }
             Role::Leaf => (size::<L>(mpi, send_count, send_type), 0),
-            Role::Bystander => (0, 0),
+            Role::NonParticipant => (0, 0),
         }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, Some(root), comm, traffic) }
+    unsafe { collective::<R, L>(call, real, Some(root), comm, request, traffic) }
 }
 
 /// `MPI_Gatherv`
@@ -119,12 +122,13 @@ pub unsafe fn gather_varying<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     send: Ptr,
-    send_count: L::Int,
+    send_count: L::Count,
     send_type: L::Handle,
     receive_counts: Ptr,
     receive_type: L::Handle,
     root: L::Int,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; the receive arguments are significant at the root only.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -140,24 +144,25 @@ pub unsafe fn gather_varying<R: Recorder, L: Language>(
                 (sent, total::<L>(mpi, receive_counts, mpi.peers_in(comm), receive_type))
             }
             Role::Leaf => (size::<L>(mpi, send_count, send_type), 0),
-            Role::Bystander => (0, 0),
+            Role::NonParticipant => (0, 0),
         }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, Some(root), comm, traffic) }
+    unsafe { collective::<R, L>(call, real, Some(root), comm, request, traffic) }
 }
 
 /// `MPI_Scatter`
 pub unsafe fn scatter<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
-    send_count: L::Int,
+    send_count: L::Count,
     send_type: L::Handle,
     receive: Ptr,
-    receive_count: L::Int,
+    receive_count: L::Count,
     receive_type: L::Handle,
     root: L::Int,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; the send arguments are significant at the root only.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -174,11 +179,11 @@ pub unsafe fn scatter<R: Recorder, L: Language>(
                 (each * i64::from(mpi.peers_in(comm)), received)
             }
             Role::Leaf => (0, size::<L>(mpi, receive_count, receive_type)),
-            Role::Bystander => (0, 0),
+            Role::NonParticipant => (0, 0),
         }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, Some(root), comm, traffic) }
+    unsafe { collective::<R, L>(call, real, Some(root), comm, request, traffic) }
 }
 
 /// `MPI_Scatterv`
@@ -188,10 +193,11 @@ pub unsafe fn scatter_varying<R: Recorder, L: Language>(
     send_counts: Ptr,
     send_type: L::Handle,
     receive: Ptr,
-    receive_count: L::Int,
+    receive_count: L::Count,
     receive_type: L::Handle,
     root: L::Int,
     comm: L::Handle,
+    request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; the send arguments are significant at the root only.
     let traffic = |mpi: Mpi, comm| unsafe {
@@ -207,9 +213,9 @@ pub unsafe fn scatter_varying<R: Recorder, L: Language>(
                 (total::<L>(mpi, send_counts, mpi.peers_in(comm), send_type), received)
             }
             Role::Leaf => (0, size::<L>(mpi, receive_count, receive_type)),
-            Role::Bystander => (0, 0),
+            Role::NonParticipant => (0, 0),
         }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, Some(root), comm, traffic) }
+    unsafe { collective::<R, L>(call, real, Some(root), comm, request, traffic) }
 }

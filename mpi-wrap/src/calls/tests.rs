@@ -60,8 +60,12 @@ unsafe impl Recorder for Keep {
     fn began<const N: usize>((): (), call: Call, numbers: &[i64; N]) {
         Keep::part((), call, 0, numbers, &[]);
     }
+    fn initialised() {}
     fn world(_: i32, _: i32, _: u32) {}
     fn unsupported(_: &[u8]) {}
+    fn unrecorded(_: &[u8]) -> bool {
+        true
+    }
     fn scratch((): (), _: usize) -> (NonNull<u8>, usize) {
         let memory = Vec::leak(vec![u64::MAX; MIN_SCRATCH_BYTES / 8]);
         (NonNull::from(memory).cast(), MIN_SCRATCH_BYTES)
@@ -110,7 +114,7 @@ fn a_failed_call_matched_nothing_and_its_results_are_not_read() {
         // SAFETY: the real call fails, so the places of results are not touched.
         unsafe {
             super::receive::<Keep, C>(Call::MpiRecv, |_| 15, 5, 1, 0, 0, WORLD, nowhere);
-            super::post::<Keep, C>(Call::MpiIsend, || 15, 5, 1, 0, 0, WORLD, nowhere);
+            super::isend_irecv::<Keep, C>(Call::MpiIsend, || 15, 5, 1, 0, 0, WORLD, nowhere);
             super::create::<Keep, C>(Call::MpiCommDup, || 15, WORLD, nowhere);
         }
     });
@@ -124,9 +128,9 @@ fn a_failed_call_matched_nothing_and_its_results_are_not_read() {
 fn calls_inside_a_call_are_made_and_not_recorded() {
     let seen = records(|| {
         // SAFETY: what a program would pass.
-        let inner = || unsafe { super::barrier::<Keep, C>(Call::MpiBarrier, || 9, WORLD) };
+        let inner = || unsafe { super::barrier::<Keep, C>(Call::MpiBarrier, || 9, WORLD, super::NO_REQUEST) };
         // SAFETY: as above.
-        let result = unsafe { super::barrier::<Keep, C>(Call::MpiBarrier, inner, WORLD) };
+        let result = unsafe { super::barrier::<Keep, C>(Call::MpiBarrier, inner, WORLD, super::NO_REQUEST) };
         assert_eq!(result, 9);
     });
     assert_eq!(seen.len(), 1);

@@ -32,6 +32,11 @@ unsafe fn start<R: Recorder>(
     real: impl FnOnce() -> c_int,
     required: impl FnOnce() -> c_int,
 ) -> c_int {
+    let real = || {
+        let result = real();
+        R::initialised();
+        result
+    };
     if !session::begin() {
         return real();
     }

@@ -7,7 +7,10 @@
 //!
 //! Source: System V gABI, chapter 5 (dynamic linking); `<link.h>`; the GNU hash section as binutils writes it.
 
+pub mod absent;
+
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 #[repr(C)]
@@ -39,6 +42,10 @@ struct ObjectInfo {
     headers: *const libc::Elf64_Phdr,
     header_count: u16,
 }
+
+/// `dl_iterate_phdr` and what it calls.
+type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
+type Walk = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;
 
 #[repr(C)]
 struct Symbol {
@@ -148,6 +155,25 @@ impl Object {
                 }
                 index += 1;
             }
+        }
+    }
+
+    /// The indices of the symbols that it defines: those that its hash table knows.
+    ///
+    /// # Safety
+    /// The object must stay loaded.
+    unsafe fn defined(&self) -> Range<usize> {
+        // SAFETY: the layout of a GNU hash section, as above; the longest chain is the last one.
+        unsafe {
+            let [buckets, offset, bloom_words, _] = *self.hash.cast::<[u32; 4]>();
+            let table = self.hash.add(4 + 2 * bloom_words as usize);
+            let chain = table.add(buckets as usize);
+            let last = (0..buckets as usize).map(|bucket| *table.add(bucket)).max().unwrap_or(0);
+            let mut end = last.max(offset);
+            while end >= offset && last >= offset && *chain.add((end - offset) as usize) & 1 == 0 {
+                end += 1;
+            }
+            offset as usize..if last >= offset { end as usize + 1 } else { offset as usize }
         }
     }
 
@@ -300,8 +326,6 @@ fn walk() -> Option<usize> {
 /// held while constructors run, which may wait for this thread. (Nor does the walk allocate.) What is found stays loaded as
 /// long as the program may call it.
 pub fn next_function(name: &CStr) -> Option<usize> {
-    type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
-    type Walk = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;
     let walk = walk()?;
     let mut search = Search::of(name);
     // SAFETY: the function behind this name has this type; `visit` uses the search only while the walk lasts.

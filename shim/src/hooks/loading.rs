@@ -48,6 +48,7 @@ pub unsafe extern "C" fn dlmopen(namespace: c_long, path: *const c_char, flags: 
 
 /// Returns where to go on.
 unsafe extern "C" fn before_dlopen(path: *const c_char, flags: c_int) -> usize {
+    super::mpi_presence::settle();
     if flags & libc::RTLD_DEEPBIND != 0 {
         // SAFETY: the loader is about to read the name.
         unsafe {

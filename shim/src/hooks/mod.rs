@@ -34,6 +34,7 @@ pub mod mappings;
 pub mod messages;
 pub mod metadata;
 pub mod mpi;
+mod mpi_presence;
 pub mod polling;
 pub mod processes;
 pub mod signals;

@@ -108,6 +108,10 @@ unsafe impl Recorder for Shim {
         unsafe { note::write(open.0.as_mut(), call, record::BEGAN, numbers, &[]) };
     }
 
+    fn initialised() {
+        super::mpi_presence::settle_bound();
+    }
+
     fn world(rank: i32, size: i32, implementation: u32) {
         with_state(|state| process::set_world(state, rank, size, implementation));
     }
@@ -121,6 +125,21 @@ unsafe impl Recorder for Shim {
             scratch[front.len()..][..length].copy_from_slice(&library[..length]);
             note::write(state, Call::Unobserved, 0, &[], &[&scratch[..front.len() + length]]);
         });
+    }
+
+    fn unrecorded(procedure: &[u8]) -> bool {
+        if is_inside_mpi() {
+            return false;
+        }
+        let Some(mut span) = span::enter(Call::Unobserved, 0) else { return true };
+        let scratch = span.scratch();
+        let front = b"MPI calls that are not recorded: ";
+        let length = front.len() + procedure.len();
+        scratch[..front.len()].copy_from_slice(front);
+        scratch[front.len()..length].copy_from_slice(procedure);
+        span.returned();
+        span.leave(Call::Unobserved, false, 0, &[], &[&scratch[..length]], &[]);
+        true
     }
 
     fn scratch(mut open: Open, _wanted: usize) -> (NonNull<u8>, usize) {
@@ -184,3 +203,4 @@ fn with_state(then: impl FnOnce(&mut State)) {
 }
 
 syn_mpi_wrap::mpi_entry_points!(Shim);
+syn_mpi_wrap::mpi_unrecorded!(Shim);

@@ -95,6 +95,9 @@ pub enum Kind {
     Comm,
     /// A rank in the call's communicator; [`ANY`] and [`NOBODY`] stand for the wildcards.
     Rank,
+    /// Flags of `MPI_File_open`: bits 0 to 8 are `MPI_MODE_CREATE`, `_RDONLY`, `_WRONLY`, `_RDWR`, `_DELETE_ON_CLOSE`,
+    /// `_UNIQUE_OPEN`, `_EXCL`, `_APPEND`, `_SEQUENTIAL`.
+    FileMode,
     /// A message tag; [`ANY`] stands for the wildcard.
     Tag,
     /// A path as the program gave it.

@@ -332,6 +332,10 @@ pub enum Mpi {
     Test,
     /// A collective operation.
     Collective(Collective),
+    /// One that makes a request.
+    CollectiveRequest(Collective),
+    /// One that makes a persistent request, which is to be started.
+    CollectiveInit(Collective),
     /// Makes a communicator.
     MakeCommunicator(Members),
     /// Frees one.

@@ -44,12 +44,15 @@ pub const MPI_NONE: u32 = 0;
 pub const MPI_OPEN_MPI: u32 = 1;
 /// MPICH and everything with its ABI.
 pub const MPI_MPICH: u32 = 2;
+/// Any MPI through the standard ABI of MPI 5.
+pub const MPI_STANDARD_ABI: u32 = 3;
 
 /// The name of an `mpi` code.
 pub const fn mpi_name(code: u32) -> Option<&'static str> {
     match code {
         MPI_OPEN_MPI => Some("Open MPI"),
         MPI_MPICH => Some("MPICH"),
+        MPI_STANDARD_ABI => Some("MPI standard ABI"),
         _ => None,
     }
 }
