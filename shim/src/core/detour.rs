@@ -11,7 +11,8 @@
 //! Patching happens once, while the process has one thread. A page is writable or executable, never both. Where a
 //! check fails nothing is patched, and the trace says that libc's own calls were not seen.
 
-use crate::core::{prologue, sys};
+use crate::core::{elf, prologue, sys};
+use core::ffi::c_char;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use iced_x86::{Code as Code64, Decoder, DecoderOptions, FlowControl};
 
@@ -248,6 +249,7 @@ fn write_jumps(patches: &[Patch]) -> bool {
     let moved = || patches.iter().filter(|patch| patch.trampoline != 0);
     let first = moved().map(|patch| patch.address).min().unwrap_or(0) & !(PAGE - 1);
     let end = moved().map(|patch| patch.address + JUMP_BYTES).max().unwrap_or(0).next_multiple_of(PAGE);
+    let Some(source) = elf::source_of(first) else { return false };
     // SAFETY: the pages hold libc's text; the process has one thread, which executes this function meanwhile.
     unsafe {
         if sys::mprotect(first, end - first, libc::PROT_READ | libc::PROT_WRITE) != 0 {
@@ -261,11 +263,29 @@ fn write_jumps(patches: &[Patch]) -> bool {
         if sys::mprotect(first, end - first, libc::PROT_READ | libc::PROT_EXEC) == 0 {
             return true;
         }
-        // A system that forbids text to become executable again: there is no way on from here.
-        sys::complain(&[
-            b"syn: this system does not let libc's pages become executable again; set SYN_DETOURS=0\n",
-        ]);
-        sys::call(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]);
+        map_again(source, first, end - first);
     }
     false
+}
+
+/// A system that forbids changed text to become executable: maps the pages from libc's file once more, as they were. Where not
+/// even that is to be had, there is no way on from here.
+///
+/// # Safety
+/// `bytes` from `first` on are text of the file, from the offset on.
+#[cold]
+unsafe fn map_again((path, offset): (*const c_char, u64), first: usize, bytes: usize) {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
+    // SAFETY: as the caller vouches; the path is the loader's.
+    unsafe {
+        let fd = sys::openat(libc::AT_FDCWD, path.cast(), libc::O_RDONLY | libc::O_CLOEXEC, 0) as i32;
+        let mapped = sys::mmap(first, bytes, protection, flags, fd, offset);
+        sys::close(fd);
+        if mapped as usize != first {
+            sys::complain(&[
+                b"syn: this system does not let libc's pages become executable again; set SYN_DETOURS=0\n",
+            ]);
+            sys::call(libc::SYS_exit_group, [127, 0, 0, 0, 0, 0]);
+        }
+    }
 }

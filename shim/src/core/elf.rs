@@ -251,6 +251,23 @@ fn started_with() -> impl Iterator<Item = &'static LinkMap> {
     from_program().skip_while(|map| map.base != own_base()).skip(1)
 }
 
+/// The file that an address of a loaded object comes from: its path, and where in it. Of an object that the process was started
+/// with.
+pub fn source_of(address: usize) -> Option<(*const c_char, u64)> {
+    from_program().find_map(|map| {
+        // SAFETY: the objects of a process begin with their header, but for one whose base is 0, and stay loaded.
+        let headers = unsafe {
+            let header = (map.base as *const libc::Elf64_Ehdr).as_ref()?;
+            let first = (map.base + header.e_phoff as usize) as *const libc::Elf64_Phdr;
+            core::slice::from_raw_parts(first, header.e_phnum.into())
+        };
+        let at = address.checked_sub(map.base)? as u64;
+        let mut loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let part = loaded.find(|header| (header.p_vaddr..header.p_vaddr + header.p_filesz).contains(&at))?;
+        Some((map.name, at - part.p_vaddr + part.p_offset))
+    })
+}
+
 /// True when the process was started with a library whose path has `part` in it.
 pub fn is_started_with(part: &[u8]) -> bool {
     // SAFETY: names are strings that stay.

@@ -4,42 +4,90 @@
 //!
 //! Sources, in glibc: `struct_mutex.h`, `struct_rwlock.h`, `thread-shared-types.h` (condition variables),
 //! `internaltypes.h` (semaphores), `pthread_rwlock_common.c`, x86-64's `pthread_spin_lock.S`. Mutexes and spin locks
-//! have looked like this since there is an x86-64; the other three since release 2.25. With an older libc their calls
-//! are all recorded.
+//! have looked like this since there is an x86-64; the other three since release 2.25. That they do in this process is tried
+//! on locks of our own before the first look at one of the program's; where they do not, all calls are recorded.
 
-use core::ffi::CStr;
+use crate::core::{elf, sys};
+use core::ffi::{CStr, c_int};
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// Minor number of glibc's release; 0 before it was looked up.
-static RELEASE: AtomicU32 = AtomicU32::new(0);
-/// The release whose conditions, read-write locks and semaphores look as described here.
-const KNOWN_SINCE: u32 = 25;
-/// The release in which a condition variable lost the two words in front of `__g_size`.
-const SHORTER_CONDITIONS: u32 = 41;
+/// Whether the words are what is said here.
+static LAYOUT: AtomicU32 = AtomicU32::new(UNTRIED);
+const UNTRIED: u32 = 0;
+const KNOWN: u32 = 1;
+const UNKNOWN: u32 = 2;
 
-unsafe extern "C" {
-    fn gnu_get_libc_version() -> *const core::ffi::c_char;
-}
+/// Where the flags of a condition variable, `__wrefs`, may stand: since release 2.41 two words further in front.
+const CONDITION_PLACES: [usize; 2] = [7, 9];
+/// Where they stand.
+static CONDITION_AT: AtomicU32 = AtomicU32::new(0);
 
-/// The release, if it has been looked up.
-#[inline(always)]
-fn release() -> u32 {
-    RELEASE.load(Ordering::Relaxed)
-}
-
-/// Looks up the release, once. Until then all calls whose locks depend on it look as if they had to be recorded.
-pub fn look_up_release() {
-    if release() != 0 {
-        return;
+/// True when the words can be read; tried once. To be asked before anything else here.
+pub fn is_known() -> bool {
+    if LAYOUT.load(Ordering::Relaxed) == UNTRIED {
+        // SAFETY: the functions of these names are libc's, and the locks nobody else's.
+        let is_known = unsafe { try_all() }.is_some();
+        LAYOUT.store(if is_known { KNOWN } else { UNKNOWN }, Ordering::Relaxed);
     }
-    // SAFETY: returns a constant text.
-    let text = unsafe { CStr::from_ptr(gnu_get_libc_version()) }.to_bytes();
-    // `2.36` is 36; a text of another form counts as too old.
-    let minor = text.strip_prefix(b"2.").unwrap_or(b"1");
-    let digits = minor.iter().take_while(|byte| byte.is_ascii_digit());
-    let number =
-        digits.fold(0u32, |sum, &digit| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0')));
-    RELEASE.store(number.max(1), Ordering::Relaxed);
+    LAYOUT.load(Ordering::Relaxed) == KNOWN
+}
+
+/// Calls a function of libc; `None` where there is none, or where it fails.
+unsafe fn call<T>(name: &CStr, lock: *mut T, second: usize, third: usize) -> Option<()> {
+    type Function<T> = unsafe extern "C" fn(*mut T, usize, usize) -> c_int;
+    let address = elf::function_started_with(name)?;
+    // SAFETY: the functions that are named below take a lock, and up to two numbers or pointers.
+    let result = unsafe { core::mem::transmute::<usize, Function<T>>(address)(lock, second, third) };
+    (result == 0).then_some(())
+}
+
+/// Locks of each kind, in known states: `None` where the words do not tell of them.
+unsafe fn try_all() -> Option<()> {
+    let is = |as_said: bool| as_said.then_some(());
+    // SAFETY: as the caller vouches; each lock is initialised first, or valid as zeros.
+    unsafe {
+        let tid = sys::gettid() as u32;
+        let mut mutex = libc::PTHREAD_MUTEX_INITIALIZER;
+        let lock = &raw mut mutex;
+        is(!mutex_is_taken(lock))?;
+        call(c"pthread_mutex_lock", lock, 0, 0)?;
+        is(word(lock, mutex::LOCK) == 1 && word(lock, mutex::OWNER) == tid && word(lock, mutex::KIND) == 0)?;
+        call(c"pthread_mutex_unlock", lock, 0, 0)?;
+        is(!mutex_is_taken(lock))?;
+
+        let mut rwlock = libc::PTHREAD_RWLOCK_INITIALIZER;
+        let lock = &raw mut rwlock;
+        for (name, writes) in [(c"pthread_rwlock_rdlock", false), (c"pthread_rwlock_wrlock", true)] {
+            is(!anybody_is_there(lock) && !writer_is_there(lock))?;
+            call(name, lock, 0, 0)?;
+            is(anybody_is_there(lock) && writer_is_there(lock) == writes && !rwlock_is_awaited(lock))?;
+            call(c"pthread_rwlock_unlock", lock, 0, 0)?;
+        }
+
+        let mut attributes = MaybeUninit::<libc::pthread_condattr_t>::zeroed();
+        let mut condition = libc::PTHREAD_COND_INITIALIZER;
+        let lock = &raw mut condition;
+        call(c"pthread_condattr_init", attributes.as_mut_ptr(), 0, 0)?;
+        call(c"pthread_condattr_setclock", attributes.as_mut_ptr(), libc::CLOCK_MONOTONIC as usize, 0)?;
+        call(c"pthread_cond_init", lock, attributes.as_ptr() as usize, 0)?;
+        let place = CONDITION_PLACES.into_iter().find(|&place| word(lock, place) == CONDITION_MONOTONIC)?;
+        CONDITION_AT.store(place as u32, Ordering::Relaxed);
+
+        let mut semaphore = MaybeUninit::<libc::sem_t>::zeroed();
+        let lock = semaphore.as_mut_ptr();
+        call(c"sem_init", lock, 0, 1)?;
+        is(!semaphore_is_empty(lock) && !semaphore_is_awaited(lock))?;
+        call(c"sem_wait", lock, 0, 0)?;
+        is(semaphore_is_empty(lock) && !semaphore_is_awaited(lock))?;
+
+        let mut spin_lock: libc::pthread_spinlock_t = 0;
+        let lock = &raw mut spin_lock;
+        call(c"pthread_spin_init", lock, 0, 0)?;
+        is(!spin_lock_is_taken(lock))?;
+        call(c"pthread_spin_lock", lock, 0, 0)?;
+        is(spin_lock_is_taken(lock))
+    }
 }
 
 /// The word at `index` of a lock.
@@ -135,9 +183,10 @@ const CONDITION_FLAGS: u32 = 3;
 /// The flag of a condition variable whose times are those of `CLOCK_MONOTONIC`.
 const CONDITION_MONOTONIC: u32 = 2;
 
+/// Where the word is; 0, which is another one, while that is not known.
 #[inline(always)]
-fn condition_references(release: u32) -> usize {
-    if release >= SHORTER_CONDITIONS { 7 } else { 9 }
+fn condition_references() -> usize {
+    CONDITION_AT.load(Ordering::Relaxed) as usize
 }
 
 /// True when somebody waits for the condition.
@@ -146,9 +195,8 @@ fn condition_references(release: u32) -> usize {
 /// `condition` is what the program passes as a condition variable.
 #[inline(always)]
 pub unsafe fn condition_is_awaited<T>(condition: *const T) -> bool {
-    let release = release();
     // SAFETY: as the caller vouches.
-    release < KNOWN_SINCE || unsafe { word(condition, condition_references(release)) } >> CONDITION_FLAGS != 0
+    unsafe { word(condition, condition_references()) >> CONDITION_FLAGS != 0 }
 }
 
 /// The clock of the times that a condition variable is waited for; the default one where that is not known.
@@ -156,11 +204,9 @@ pub unsafe fn condition_is_awaited<T>(condition: *const T) -> bool {
 /// # Safety
 /// As for [`condition_is_awaited`].
 pub unsafe fn condition_clock<T>(condition: *const T) -> libc::clockid_t {
-    look_up_release();
-    let release = release();
     // SAFETY: as the caller vouches.
-    let flags = unsafe { word(condition, condition_references(release)) };
-    let monotonic = release >= KNOWN_SINCE && flags & CONDITION_MONOTONIC != 0;
+    let monotonic =
+        is_known() && unsafe { word(condition, condition_references()) } & CONDITION_MONOTONIC != 0;
     if monotonic { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
 }
 
@@ -191,7 +237,7 @@ mod rwlock {
 #[inline(always)]
 pub unsafe fn writer_is_there<T>(lock: *const T) -> bool {
     // SAFETY: as the caller vouches.
-    release() < KNOWN_SINCE || unsafe { word(lock, rwlock::READERS) } & rwlock::WRITE_LOCKED != 0
+    unsafe { word(lock, rwlock::READERS) & rwlock::WRITE_LOCKED != 0 }
 }
 
 /// True when a writer would have to wait: for readers or for another writer.
@@ -201,7 +247,7 @@ pub unsafe fn writer_is_there<T>(lock: *const T) -> bool {
 #[inline(always)]
 pub unsafe fn anybody_is_there<T>(lock: *const T) -> bool {
     // SAFETY: as the caller vouches.
-    release() < KNOWN_SINCE || unsafe { word(lock, rwlock::READERS) } & !rwlock::WRITE_PHASE != 0
+    unsafe { word(lock, rwlock::READERS) & !rwlock::WRITE_PHASE != 0 }
 }
 
 /// True when somebody waits for the lock to be given back.
@@ -210,9 +256,6 @@ pub unsafe fn anybody_is_there<T>(lock: *const T) -> bool {
 /// As for [`writer_is_there`].
 #[inline(always)]
 pub unsafe fn rwlock_is_awaited<T>(lock: *const T) -> bool {
-    if release() < KNOWN_SINCE {
-        return true;
-    }
     // SAFETY: as the caller vouches.
     let (readers, writers, futex) = unsafe {
         (word(lock, rwlock::READERS), word(lock, rwlock::WRITERS), word(lock, rwlock::WRITERS_FUTEX))
@@ -254,7 +297,7 @@ pub unsafe fn semaphore_is_left_by_others<T>(semaphore: *const T) -> bool {
 #[inline(always)]
 pub unsafe fn semaphore_is_awaited<T>(semaphore: *const T) -> bool {
     // SAFETY: as the caller vouches.
-    release() < KNOWN_SINCE || unsafe { word(semaphore, 1) } != 0
+    unsafe { word(semaphore, 1) != 0 }
 }
 
 /// True when `pthread_spin_lock` would spin. A free lock is 1; each thread that tries takes one off.
@@ -265,4 +308,16 @@ pub unsafe fn semaphore_is_awaited<T>(semaphore: *const T) -> bool {
 pub unsafe fn spin_lock_is_taken<T>(lock: *const T) -> bool {
     // SAFETY: as the caller vouches.
     unsafe { word(lock, 0).cast_signed() <= 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// This also goes through the libc of each machine that runs the tests.
+    #[test]
+    fn the_words_of_this_libc_are_known() {
+        assert!(is_known());
+        assert!(CONDITION_PLACES.contains(&condition_references()));
+    }
 }

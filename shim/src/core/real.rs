@@ -77,6 +77,11 @@ impl Real {
         self.place.known()
     }
 
+    /// It is to be looked up again: [`Real::known`] says no more what it is.
+    pub fn forget(self) {
+        self.place.0.store(0, Ordering::Relaxed);
+    }
+
     /// Its address; `None` if no loaded library has it.
     #[inline(always)]
     pub fn address(self) -> Option<usize> {

@@ -53,11 +53,15 @@ macro_rules! only_if {
             #[cold]
             #[inline(never)]
             unsafe fn recorded($first: $first_ty $(, $arg: $ty)*, real: Real) -> $ret {
+                // First: the address, once it is known, says that the words are.
+                let is_known = lock_words::is_known();
                 let Some(address) = real.address() else { return super::missing() };
-                lock_words::look_up_release();
                 // SAFETY: the function behind this name has this type; the lock's words are read as it will read them.
                 let (real, is_wanted) = unsafe {
-                    let is_wanted = lock_words::$test($first) $( && $exact($first) )?;
+                    if !is_known {
+                        real.forget(); // The words of the next lock are not to be trusted either.
+                    }
+                    let is_wanted = !is_known || lock_words::$test($first) $( && $exact($first) )?;
                     (core::mem::transmute::<usize, Function>(address), is_wanted)
                 };
                 let entered = if is_wanted { span::enter(Call::$call, 0) } else { None };

@@ -26,6 +26,7 @@ static const struct part parts[] = {
     {"filter-kills-long", filter_that_kills_long},
     {"filter-refuses", filter_that_refuses},
     {"filter-others", filter_with_others},
+    {"filter-text", filter_of_text},
     {"filters-inherited", filters_that_kill_others},
     {"filter-harmless", filter_that_kills_nobody},
     {"file-size", files_limited},

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -144,5 +145,29 @@ static void write_under_refusal(void)
 void filter_that_refuses(void)
 {
     run_in_child(write_under_refusal, 34, 1);
+    CHECK_OK(unlink("file"));
+}
+
+/* No more than 64 KiB that are there already may become executable: the low halves of the length and of the protection. */
+static void filter_execution(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 2),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 64 << 10, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES),
+    };
+    filter_calls(filter, sizeof filter / sizeof *filter);
+    execl("/bin/sh", "sh", "-c", "echo text > file", NULL);
+}
+
+/* A program where libc's text does not become executable again once it was writable. */
+void filter_of_text(void)
+{
+    run_in_child(filter_execution, 0, 1);
     CHECK_OK(unlink("file"));
 }

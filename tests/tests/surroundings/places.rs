@@ -113,6 +113,17 @@ fn others_under_a_filter() {
     assert!(written + missing >= 30, "{written} writes on record, {missing} missing");
 }
 
+/// Text that was written to stays as it was where it may not be executed afterwards: the program runs, and is recorded without
+/// detours.
+#[test]
+fn text_that_cannot_be_changed() {
+    let recorded = part("filter-text");
+    let unobserved = recorded.run.unobserved();
+    assert_eq!(unobserved.len(), 1, "{unobserved:?}");
+    assert!(unobserved[0].1.contains("does not let code be changed"), "{unobserved:?}");
+    assert_eq!(Dump::of(&recorded.run_folder()).written("file"), (1, 5));
+}
+
 /// A program that would be ended by what the recorder does at its start is not recorded, and the trace says so; nor is what
 /// that program starts.
 #[test]
