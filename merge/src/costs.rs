@@ -25,14 +25,14 @@ impl Costs {
         let mut observed: Vec<(Class, bool, u64)> = Vec::new();
         for (thread, calls) in log.threads.iter().enumerate() {
             let mut points = schedule.points(thread).iter().peekable();
-            for call in calls {
+            for call in calls.iter() {
                 let mut awaited = None;
-                while let Some(point) = points.next_if(|point| point.point.record <= call.record) {
-                    if point.point.record == call.record && point.point.stage == Stage::Leave {
+                while let Some(point) = points.next_if(|point| point.record <= call.record) {
+                    if point.record == call.record && point.stage == Stage::Leave {
                         awaited = point.awaited_ns();
                     }
                 }
-                observed.push((call.class, !call.kept, own(call, awaited)));
+                observed.push((call.class, !call.kept, own(&call, awaited)));
             }
         }
         observed.sort_unstable();

@@ -89,6 +89,11 @@ impl Graph {
         })
     }
 
+    /// Forgets the order and the points of moments.
+    pub fn forget_order(&mut self) {
+        (self.order, self.point_of) = (Vec::new(), Vec::new());
+    }
+
     /// Whether the dependency was taken out.
     #[inline]
     pub fn is_dropped(&self, dependency: u32) -> bool {

@@ -96,7 +96,7 @@ fn bytes_to_read(runs: &[Recorded]) -> u64 {
 }
 
 fn schedule(dependencies: Dependencies, threads: usize, notes: &mut Notes) -> Schedule {
-    let graph = Graph::build(&dependencies);
+    let mut graph = Graph::build(&dependencies);
     if !graph.dropped.is_empty() {
         notes.warn(format!(
             "{} dependencies contradicted the others and were left out: clocks that do not fit, or files that were changed from outside",
@@ -104,6 +104,7 @@ fn schedule(dependencies: Dependencies, threads: usize, notes: &mut Notes) -> Sc
         ));
     }
     let needed = reduce(&graph, &dependencies);
+    graph.forget_order();
     Schedule::new(&dependencies, &graph, &needed, threads)
 }
 

@@ -1,21 +1,24 @@
 //! Where in every thread the plan signals and waits, after the reduction.
 
 use crate::graph::Graph;
-use crate::graph::dependency::{Dependencies, Point};
+use crate::graph::dependency::{Dependencies, Stage};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use syn_plan::{Edge, EdgeId, Op, Rule};
 
-/// A point at which a thread waits, signals, or at least did wait in the recording. 40 bytes.
+/// A point at which a thread waits, signals, or at least did wait in the recording. 26 bytes.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, packed(2))]
 pub struct SyncPoint {
-    /// The place.
-    pub point: Point,
+    /// How many records of the thread precede.
+    pub record: u32,
     /// Its first step in the schedule; its last one is before the first of the next point.
     first_op: u32,
     /// When it was reached.
     pub ns: u64,
     awaited_ns: u64,
+    /// Before or after that record's call.
+    pub stage: Stage,
     /// The rule that says what it waited for.
     pub rule: Option<Rule>,
 }
@@ -79,18 +82,14 @@ impl Schedule {
             [source] => Some(source.ns),
             _ => last_of_many.get(&dependency).copied(),
         };
+        schedule.threads = vec![0..0; threads];
         for place in 0..graph.len() {
+            let before = schedule.points.len() as u32;
             schedule.add_point(dependencies, graph, needed, &edge_of, last_ns, place);
+            let thread = &mut schedule.threads[graph.point(dependencies, place).thread as usize];
+            let start = if thread.end == 0 { before } else { thread.start };
+            *thread = start..schedule.points.len() as u32;
         }
-        let (mut at, count) = (0, schedule.points.len() as u32);
-        schedule.threads = (0..threads as u32)
-            .map(|thread| {
-                let first = at;
-                let points = &schedule.points[first as usize..count as usize];
-                at += points.partition_point(|point| point.point.thread == thread) as u32;
-                first..at
-            })
-            .collect();
         schedule.points.extend(
             schedule
                 .points
@@ -132,13 +131,14 @@ impl Schedule {
     ) {
         let first_op = self.ops.len() as u32;
         let point = graph.point(dependencies, place);
-        let mut found = SyncPoint { point, first_op, ns: 0, awaited_ns: 0, rule: None };
+        let (record, stage) = (point.record, point.stage);
+        let mut found = SyncPoint { record, stage, first_op, ns: 0, awaited_ns: 0, rule: None };
         for &moment in graph.moments_at(place) {
             let (moment, dependency) = (moment as usize, graph.dependency_of(moment as usize));
             let ns = dependencies.moments()[moment].ns;
             if !dependencies.target_range(dependency).contains(&moment) {
                 if edge_of[dependency] != NO_EDGE {
-                    found.ns = found.ns.max(ns);
+                    found.ns = ns.max(found.ns);
                 }
                 continue;
             }

@@ -13,8 +13,7 @@ impl Lowering<'_> {
         let thread = &mut self.threads[visit.seen.thread as usize];
         let started_ns = thread.behind_ns;
         let points = self.from.schedule.points(visit.seen.thread as usize);
-        let created =
-            points.first().filter(|point| point.point.record == 0 && point.point.stage == Stage::Around);
+        let created = points.first().filter(|point| point.record == 0 && point.stage == Stage::Around);
         let since_ns =
             created.and_then(|point| point.awaited_ns()).unwrap_or(self.from.origin_ns).min(started_ns);
         if created.is_some() {
@@ -65,9 +64,9 @@ impl Lowering<'_> {
         else {
             return gap;
         };
-        let (record, rule) = (point.point.record, point.rule);
+        let (record, rule) = (point.record, point.rule);
         let during = |&awaited_ns: &u64| gap.start_ns < awaited_ns && awaited_ns <= gap.end_ns;
-        let awaited_ns = point.awaited_ns().filter(|_| point.point.stage == Stage::Leave).filter(during);
+        let awaited_ns = point.awaited_ns().filter(|_| point.stage == Stage::Leave).filter(during);
         let Some(awaited_ns) = awaited_ns.filter(|_| is_in_call && gap.idle_ns > 0) else { return gap };
         let before = gap.split_at(awaited_ns);
         let program = &mut self.threads[thread as usize].program;
@@ -81,7 +80,7 @@ impl Lowering<'_> {
     pub(super) fn next_point(&self, thread: u32, record: u32, stage: Stage) -> Option<u64> {
         let point =
             self.from.schedule.points(thread as usize).get(self.threads[thread as usize].next_point)?;
-        ((point.point.record, point.point.stage) <= (record, stage)).then_some(point.ns)
+        ((point.record, point.stage) <= (record, stage)).then_some(point.ns)
     }
 
     /// Whether anything is to be waited for or signalled at this record.
@@ -115,9 +114,8 @@ impl Lowering<'_> {
     pub(super) fn awaited(&self, thread: u32, record: u32) -> Option<(u64, Option<Rule>)> {
         let points = self.from.schedule.points(thread as usize);
         let ahead = points.get(self.threads[thread as usize].next_point..)?;
-        let point =
-            ahead.iter().find(|point| (point.point.record, point.point.stage) >= (record, Stage::Leave))?;
-        let awaited_ns = point.awaited_ns().filter(|_| point.point.record == record)?;
+        let point = ahead.iter().find(|point| (point.record, point.stage) >= (record, Stage::Leave))?;
+        let awaited_ns = point.awaited_ns().filter(|_| point.record == record)?;
         Some((awaited_ns, point.rule))
     }
 }

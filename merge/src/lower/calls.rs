@@ -136,11 +136,9 @@ impl Lowering<'_> {
     pub(super) fn mpi(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
         let thread = &mut self.threads[seen.thread as usize];
-        let calls = &self.from.log.threads[seen.thread as usize];
-        while calls[thread.next_call].record < seen.record {
-            thread.next_call += 1;
-        }
-        let call = calls[thread.next_call];
+        let Some(call) = thread.calls.find(|call| call.record >= seen.record) else {
+            unreachable!("every MPI call is in the log")
+        };
         if call.class.is_failed_poll() && !self.has_point(seen) {
             return self.failed_poll(visit);
         }

@@ -33,10 +33,10 @@ impl CallsOfEdges {
     pub fn see(&mut self, seen: &Seen<'_>, schedule: &Schedule) {
         let points = schedule.points(seen.thread as usize);
         let next = &mut self.next[seen.thread as usize];
-        while let Some(point) = points.get(*next).filter(|point| point.point.record <= seen.record) {
+        while let Some(point) = points.get(*next).filter(|point| point.record <= seen.record) {
             let ops = schedule.ops(seen.thread as usize, *next);
             *next += 1;
-            if point.point.record != seen.record || point.point.stage == Stage::Around {
+            if point.record != seen.record || point.stage == Stage::Around {
                 continue;
             }
             let call = seen.event.call;

@@ -23,7 +23,7 @@ use crate::costs::Costs;
 use crate::follow::pass::{End, Seen, Visitor};
 use crate::follow::scope::Scope;
 use crate::graph::schedule::Schedule;
-use crate::mpi::CallLog;
+use crate::mpi::{CallIter, CallLog};
 use attributes::Attributes;
 use evidence::CallsOfEdges;
 use files::FileTable;
@@ -87,7 +87,7 @@ pub struct Lowered {
 
 /// A thread on its way.
 #[derive(Debug)]
-struct Thread {
+struct Thread<'a> {
     program: Program,
     /// Of calls inside an MPI call that are not looked at one by one: CPU time and waiting, nanoseconds.
     skipped: (u64, u64),
@@ -96,7 +96,8 @@ struct Thread {
     /// The latest return on the time axis of the merge.
     behind_ns: u64,
     next_point: usize,
-    next_call: usize,
+    /// Its MPI calls that are still to come.
+    calls: CallIter<'a>,
     /// Position among the MPI calls with other calls inside.
     next_around: usize,
     polling: Option<Polling>,
@@ -106,7 +107,7 @@ struct Thread {
 #[derive(Debug)]
 pub struct Lowering<'a> {
     from: Sources<'a>,
-    threads: Vec<Thread>,
+    threads: Vec<Thread<'a>>,
     handles: Vec<Handles>,
     files: FileTable,
     attributes: Attributes,
@@ -142,7 +143,7 @@ impl<'a> Lowering<'a> {
             since_ns: from.clocks.ns(index, thread.clock.start_ns.max(0.0) as u64),
             behind_ns: from.clocks.ns(index, thread.clock.start_ns.max(0.0) as u64),
             next_point: 0,
-            next_call: 0,
+            calls: from.log.threads[index].iter(),
             next_around: 0,
             polling: None,
         });

@@ -1,6 +1,6 @@
 //! Follows the MPI calls of all processes and hands what belongs together to the rules.
 
-use super::calls::{Around, CallLog, Class, TimedCall, communicates};
+use super::calls::{Around, CallLog, Calls, Class, TimedCall, communicates};
 use super::collectives::{Collectives, Started};
 use super::communicators::{CommId, Communicators, Creation, Meaning};
 use super::messages::{Channel, Channels, PostedReceives};
@@ -57,7 +57,7 @@ impl<'a> Matcher<'a> {
             channels: Channels::default(),
             locals: worlds.of_process.iter().map(|_| Local::default()).collect(),
             behind_ns: vec![0; threads],
-            log: CallLog { threads: vec![Vec::new(); threads], around: vec![Vec::new(); threads] },
+            log: CallLog { threads: vec![Calls::default(); threads], around: vec![Vec::new(); threads] },
             found: Dependencies::default(),
             trouble: Trouble::default(),
         }

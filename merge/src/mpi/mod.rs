@@ -9,7 +9,7 @@ mod point_to_point;
 mod requests;
 mod world;
 
-pub use calls::{Around, CallLog, Class, TimedCall};
+pub use calls::{Around, CallIter, CallLog, Class, TimedCall};
 pub use collectives::Arrival;
 pub use matcher::Matcher;
 pub use messages::{Receive, Send};

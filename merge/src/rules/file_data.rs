@@ -67,11 +67,13 @@ impl Contents {
         if end > self.size {
             (self.size, self.grown) = (end, Some(written));
         }
-        if let Some(piece) = self.pieces.get_mut(&start).filter(|piece| piece.end == end) {
-            piece.written = written;
-            return;
+        // Of the pieces, which do not overlap, the last that begins before the end.
+        let last = self.pieces.range_mut(..end).next_back().map(|(&at, piece)| (at, piece));
+        match last {
+            Some((at, piece)) if at == start && piece.end == end => return piece.written = written,
+            Some((_, piece)) if piece.end > start => self.clear(start, end),
+            _ => {}
         }
-        self.clear(start, end);
         if !self.shared {
             let before = self.pieces.range_mut(..start).next_back();
             if let Some((_, piece)) = before
