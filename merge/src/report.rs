@@ -33,9 +33,10 @@ fn lines(text: &mut String, merged: &Merged, output: &Path, bytes: u64) -> std::
     let elapsed: Vec<String> = about.runs_ns.iter().map(|&ns| format!("{:.3}", seconds(ns))).collect();
     writeln!(text, "elapsed    {} s{}", elapsed.join(", "), spread(&about.runs_ns))?;
     writeln!(text, "files      {}", merged.plan.files.len())?;
-    writeln!(text, "{:<18} {:>12} {:>12}", "rule", "waits found", "waits kept")?;
+    writeln!(text, "{:<18} {:>12} {:>12}  order is", "rule", "waits found", "waits kept")?;
     for (rule, count) in &merged.counts {
-        writeln!(text, "{:<18} {:>12} {:>12}", rule.name(), count.found, count.kept)?;
+        let order = if rule.is_certain() { "certain" } else { "observed" };
+        writeln!(text, "{:<18} {:>12} {:>12}  {order}", rule.name(), count.found, count.kept)?;
     }
     let balance = &merged.balance;
     writeln!(
@@ -88,7 +89,8 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
         .iter()
         .map(|rule| {
             let count = merged.counts.get(rule).copied().unwrap_or_default();
-            (rule.name().into(), serde_json::json!({ "found": count.found, "kept": count.kept }))
+            let (found, kept, certain) = (count.found, count.kept, rule.is_certain());
+            (rule.name().into(), serde_json::json!({ "found": found, "kept": kept, "certain": certain }))
         })
         .collect();
     let alignment: Vec<serde_json::Value> = merged

@@ -72,8 +72,8 @@ fn a_run_that_is_as_it_should_be() {
     let report = fs::read_to_string(place.0.path().join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["ranks"], 2);
-    assert_eq!(report["edges"]["message"], serde_json::json!({ "found": 1, "kept": 1 }));
-    assert_eq!(report["edges"]["file-data"], serde_json::json!({ "found": 0, "kept": 0 }));
+    assert_eq!(report["edges"]["message"], serde_json::json!({ "found": 1, "kept": 1, "certain": true }));
+    assert_eq!(report["edges"]["file-data"], serde_json::json!({ "found": 0, "kept": 0, "certain": false }));
     let plan = syn_plan::Plan::load(&place.plan()).unwrap();
     assert_eq!((plan.about.recorded_ns, plan.programs.len()), (2500, 2));
 }

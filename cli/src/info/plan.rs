@@ -152,6 +152,11 @@ pub fn screen(info: &Info, rows: usize) -> String {
     row(&mut out, "steps", format_args!("{} in {} bytes, {per_step:.1} a step", info.steps, common.bytes));
     table::counts(&mut out, "calls", &info.calls);
     table::counts(&mut out, "edges", &info.edges);
+    let [certain, observed] = [true, false].map(|certain| {
+        let of_class = Rule::ALL.iter().filter(|rule| rule.is_certain() == certain);
+        of_class.filter_map(|rule| info.edges.get(rule.name())).sum::<u64>()
+    });
+    row(&mut out, "their order", format_args!("{certain} certain, {observed} as it was observed"));
     row(&mut out, "files", format_args!("{}, {} bytes to prepare", info.files, info.prepared_bytes));
     row(
         &mut out,

@@ -16,6 +16,7 @@ use syn_trace::{Run, record};
 
 const F_SETPIPE_SZ: i64 = 1031;
 const MSG_PEEK: i64 = 2;
+const MSG_ERRQUEUE: i64 = 0x2000;
 /// `EPOLL_CTL_ADD`, `EPOLL_CTL_MOD`.
 const ADDS: [i64; 2] = [1, 3];
 const EPOLLIN: i64 = 1;
@@ -192,8 +193,8 @@ impl ChannelTracker {
         let span = Span { enter: seen.enter(), leave: seen.leave() };
         let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
         let units = match kind == Kind::Socket && self.connections.has_messages(end) {
-            true => messages(seen.event),
-            false => bytes,
+            true if bytes > 0 => messages(seen.event),
+            _ => bytes,
         };
         let traffic = self.traffic.entry((kind, end)).or_default();
         if kind == Kind::Pipe && traffic.capacity.is_none() {
@@ -204,6 +205,25 @@ impl ChannelTracker {
             (true, units) => traffic.writes.push(Moved { span, units }),
             (false, 0) => traffic.looks.push(span),
             (false, units) => traffic.reads.push(Moved { span, units }),
+        }
+    }
+
+    /// `send`, `recv` and their kin.
+    fn transfer_messages(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
+        let event = seen.event;
+        let moved = event.call.has(Fact::MovesAll).then(|| event.field(Field::Bytes)).flatten();
+        let bytes = moved.unwrap_or(event.result).max(0) as u64;
+        match event.field(Field::Flags).unwrap_or(0) {
+            flags if flags & MSG_ERRQUEUE != 0 => {}
+            flags if flags & MSG_PEEK != 0 => {
+                if let Some(traffic) = self.at(seen.process, open, descriptors) {
+                    traffic.looks.push(Span { enter: seen.enter(), leave: seen.leave() });
+                }
+            }
+            _ => {
+                let sends = event.call.effect() == Effect::SendMessage;
+                self.transfer(seen, open, bytes, sends, descriptors);
+            }
         }
     }
 
@@ -298,19 +318,7 @@ impl Visitor for ChannelTracker {
             (Effect::Read(_), Some(open)) => self.transfer(seen, open, moved, false, descriptors),
             (Effect::Write(_), Some(open)) => self.transfer(seen, open, moved, true, descriptors),
             (Effect::SendMessage | Effect::ReceiveMessage, Some(open)) => {
-                let bytes = if event.call.has(Fact::MovesAll) {
-                    event.field(Field::Bytes).unwrap_or(0).max(0) as u64
-                } else {
-                    moved
-                };
-                match event.field(Field::Flags).unwrap_or(0) & MSG_PEEK != 0 {
-                    true => {
-                        if let Some(traffic) = self.at(seen.process, open, descriptors) {
-                            traffic.looks.push(Span { enter: seen.enter(), leave: seen.leave() });
-                        }
-                    }
-                    false => self.transfer(seen, open, bytes, effect == Effect::SendMessage, descriptors),
-                }
+                self.transfer_messages(seen, open, descriptors);
             }
             (Effect::Transfer | Effect::Tee, _) => {
                 let bytes = Transfer::of(event).map_or(moved, |transfer| transfer.bytes);

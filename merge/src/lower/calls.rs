@@ -6,8 +6,9 @@ use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use crate::mpi::Around;
 use syn_plan::Op;
-use syn_trace::calls::Field;
+use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::Transfer;
+use syn_trace::record;
 use syn_trace::run::Segment;
 
 /// Shorter waits say nothing about how the library waits.
@@ -47,6 +48,19 @@ impl Lowering<'_> {
     }
 }
 
+/// Whether a call has waited until its time was over, or would have had to wait: the program will ask again.
+fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
+    let event = seen.event;
+    let failed = if event.has(record::FAILED) { i64::from(event.errno) } else { 0 };
+    let (timeout, again) = (i64::from(libc::ETIMEDOUT), i64::from(libc::EAGAIN));
+    match event.call.effect() {
+        Effect::Sync(_) => event.result == timeout || failed == timeout || failed == again,
+        Effect::AwaitReadiness => failed == 0 && event.result == 0,
+        Effect::Read(_) | Effect::ReceiveMessage | Effect::Accept => failed == again,
+        _ => false,
+    }
+}
+
 impl Visit<'_> {
     /// The call's own time as computation and waiting.
     pub(super) fn own_stretch(&self) -> Stretch {
@@ -66,8 +80,13 @@ impl Lowering<'_> {
     /// I/O, or a call that is not replayed.
     pub(super) fn perform(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
-        if self.operations.is_empty() && self.polled_meanwhile(visit) {
-            return;
+        if self.operations.is_empty() {
+            if has_ended_in_vain(seen) && !self.has_point(seen) {
+                return self.failed_poll(visit);
+            }
+            if self.polled_meanwhile(visit) || self.pass_after_polls(visit) {
+                return;
+            }
         }
         self.interrupt_polling(seen.thread);
         self.enter(visit);
@@ -111,6 +130,26 @@ impl Lowering<'_> {
         let polled_ns = visit.own.cpu_ns - behind.cpu_ns;
         program.explain(rule, polled_ns + visit.own.waited_ns, polled_ns);
         program.compute(behind);
+    }
+
+    /// A call that is not replayed, and that ends a run of polls: all of them waited for what it waited for. False if there is
+    /// no such run, or it was about something else.
+    fn pass_after_polls(&mut self, visit: &Visit<'_>) -> bool {
+        let (thread, record) = (visit.seen.thread, visit.seen.record);
+        let Some((awaited_ns, rule)) = self.awaited(thread, record) else { return false };
+        let Some(since_ns) = self.polling_since(visit).filter(|&since_ns| awaited_ns > since_ns) else {
+            return false;
+        };
+        let (waited_ns, cpu_ns) = self.polled(visit);
+        let until_ns = awaited_ns.min(visit.end_ns);
+        self.synchronize(thread, record, Stage::Enter, since_ns, since_ns);
+        self.synchronize(thread, record, Stage::Leave, since_ns, until_ns);
+        let behind = visit.behind(until_ns, visit.end_ns - until_ns);
+        let spun_ns = visit.own.cpu_ns - behind.cpu_ns;
+        let program = &mut self.threads[thread as usize].program;
+        program.explain(rule, spun_ns + visit.own.waited_ns + waited_ns, spun_ns + cpu_ns);
+        program.compute(behind);
+        true
     }
 
     pub(super) fn sleep(&mut self, visit: &Visit<'_>) {

@@ -64,6 +64,8 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
         let next = writes.get(written.partition_point(|&sum| sum <= before));
         match next.filter(|write| write.span.enter.ns <= look.leave.ns) {
             Some(write) => add(rule, write.span.enter, look.leave, found),
+            // Somebody else may have taken what was there.
+            None if closings.iter().any(|closing| closing.ns > look.leave.ns) => {}
             None => closings.iter().for_each(|&closing| add(rule, closing, look.leave, found)),
         }
     }
