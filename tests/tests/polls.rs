@@ -2,7 +2,7 @@
 //! signal handler records meanwhile.
 
 use std::collections::BTreeMap;
-use syn_trace::{Call, Layer, Run};
+use syn_trace::{Call, Run};
 use tests::{mpirun, program, run_recorded};
 
 /// Rows of calls in vain: how many calls they count, and for how many of them the clock was read.
