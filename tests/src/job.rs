@@ -149,11 +149,18 @@ impl Outcome {
 ///
 /// Everything that is particular to an MPI library stands in the environment, where the others do not mind it.
 pub fn mpirun(ranks: u32) -> Job {
-    let job = Job::new("mpirun").arg("-np").arg(ranks.to_string());
+    launched("mpirun", ranks)
+}
+
+/// The same with another MPI's launcher.
+pub fn launched(launcher: impl Into<OsString>, ranks: u32) -> Job {
+    let job = Job::new(launcher).arg("-n").arg(ranks.to_string());
     let settings = [
         // Containers run tests as root.
         ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
         ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
+        ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
         // More ranks than processors, and several jobs at once, none of them bound to the first processors.
         ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
         ("OMPI_MCA_hwloc_base_binding_policy", "none"),

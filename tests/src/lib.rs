@@ -22,7 +22,7 @@ pub mod workloads;
 mod unrecorded;
 
 pub use dump::{Direction, Dump, Seen, Tally, syn};
-pub use job::{Job, Outcome, mpirun};
+pub use job::{Job, Outcome, launched, mpirun};
 pub use order::{Write, unordered, writes};
 pub use programs::{
     has_go, library, profile_folder, program, program_fortified, program_sanitized, program_static,

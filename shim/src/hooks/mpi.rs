@@ -118,12 +118,13 @@ unsafe impl Recorder for Shim {
 
     fn unsupported(library: &[u8]) {
         with_state(|state| {
-            let scratch = state.scratch();
+            // Not in the scratch memory, where the library's text may be.
+            let mut text = [0; 320];
             let front = b"MPI calls: a library whose layouts are not known: ";
-            let length = library.len().min(512);
-            scratch[..front.len()].copy_from_slice(front);
-            scratch[front.len()..][..length].copy_from_slice(&library[..length]);
-            note::write(state, Call::Unobserved, 0, &[], &[&scratch[..front.len() + length]]);
+            let length = library.len().min(text.len() - front.len());
+            text[..front.len()].copy_from_slice(front);
+            text[front.len()..][..length].copy_from_slice(&library[..length]);
+            note::write(state, Call::Unobserved, 0, &[], &[&text[..front.len() + length]]);
         });
     }
 
