@@ -1,8 +1,8 @@
 //! `syn profile`: runs a command, looks at what it consumes, and keeps that in a store.
 
+use crate::LOOK;
 use crate::output::complain;
 use crate::record::{Relay, exit_code, shim};
-use crate::LOOK;
 use anyhow::Context;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -112,7 +112,8 @@ fn one(
         Some(lost) => complain(&format!("warning: profile {} is not complete: {lost}", done.id)),
         None => {
             complain(&format!("profile {} in {}", done.id, store.path().display()));
-            let added = folder.map_or(Ok(()), |folder| syn_profile::from_run::amend(folder.path(), done.id, store));
+            let added =
+                folder.map_or(Ok(()), |folder| syn_profile::from_run::amend(folder.path(), done.id, store));
             if let Err(error) = added.and_then(|()| probe(args, store, done.id)) {
                 complain(&format!("warning: {error:#}"));
             }
@@ -130,7 +131,7 @@ fn probe(args: &Args, store: &mut Store, id: i64) -> anyhow::Result<()> {
     if args.no_probe || (!args.probe && store.probes_of(&machine, now_ns - PROBES_LAST_NS)?.is_some()) {
         return Ok(());
     }
-    let metrics = syn_profile::machine::probe(Path::new(".")).context("cannot measure what this machine can do")?;
+    let metrics =
+        syn_profile::machine::probe(Path::new(".")).context("cannot measure what this machine can do")?;
     Ok(store.add_metrics(id, &metrics)?)
 }
-

@@ -40,7 +40,9 @@ impl Counters {
     /// Why a counter is not there.
     pub fn why(&self, field: Field) -> String {
         match self.refused.iter().find(|(refused, _)| *refused == field) {
-            Some((_, error)) => format!("the machine has no such counter (perf_event_open: {error}); CPU time stands in for it"),
+            Some((_, error)) => format!(
+                "the machine has no such counter (perf_event_open: {error}); CPU time stands in for it"
+            ),
             None => "it was not opened".into(),
         }
     }
@@ -54,7 +56,8 @@ mod tests {
     /// The way the counters are opened, with an event that every machine has.
     #[test]
     fn what_a_child_uses_is_counted_from_its_exec_on() {
-        let built = Builder::new(Software::TASK_CLOCK).inherit(true).enable_on_exec(true).observe_self().build();
+        let built =
+            Builder::new(Software::TASK_CLOCK).inherit(true).enable_on_exec(true).observe_self().build();
         let Ok(mut counter) = built else {
             eprintln!("perf_event_open is not allowed here: nothing to test");
             return;

@@ -23,7 +23,8 @@ pub enum Kernel {
 
 impl Kernel {
     /// All of them.
-    pub const ALL: [Kernel; 5] = [Kernel::Mixed, Kernel::Integer, Kernel::Float, Kernel::Memory, Kernel::Matrix];
+    pub const ALL: [Kernel; 5] =
+        [Kernel::Mixed, Kernel::Integer, Kernel::Float, Kernel::Memory, Kernel::Matrix];
 
     /// As on the command line.
     pub fn name(self) -> &'static str {
@@ -106,7 +107,8 @@ impl Loop {
             self.run(iterations);
             let now = thread_cpu_ns() - begun;
             let took = (now - spent).max(1);
-            self.speed = if took > SLICE_NS / 20 { iterations as f64 / took as f64 } else { self.speed * 1.5 };
+            self.speed =
+                if took > SLICE_NS / 20 { iterations as f64 / took as f64 } else { self.speed * 1.5 };
             spent = now;
         }
         spent
@@ -168,7 +170,20 @@ fn product(size: usize, a: &[f64], b: &[f64], c: &mut [f64]) {
     // SAFETY: all three hold `size` rows of `size` numbers, one behind the other.
     unsafe {
         matrixmultiply::dgemm(
-            size, size, size, 1.0, a.as_ptr(), row, 1, b.as_ptr(), row, 1, 0.0, c.as_mut_ptr(), row, 1,
+            size,
+            size,
+            size,
+            1.0,
+            a.as_ptr(),
+            row,
+            1,
+            b.as_ptr(),
+            row,
+            1,
+            0.0,
+            c.as_mut_ptr(),
+            row,
+            1,
         );
     }
     black_box(c);

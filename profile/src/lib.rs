@@ -9,8 +9,8 @@
 
 #![deny(unsafe_code)]
 
-pub mod counters;
 pub mod commands;
+pub mod counters;
 pub mod emulate;
 pub mod from_run;
 pub mod kernels;

@@ -87,20 +87,40 @@ fn files(folder: &Path, metrics: &mut Metrics) -> anyhow::Result<()> {
     let device_read = timed(|| read_through(&mut file))?;
     let read = timed(|| read_through(&mut file))?;
     let bytes = FILE_BYTES as f64;
-    metrics.measured("probe.write_bandwidth", "B/s", bytes / written, "64 MiB in calls of 1 MiB, into the page cache");
+    metrics.measured(
+        "probe.write_bandwidth",
+        "B/s",
+        bytes / written,
+        "64 MiB in calls of 1 MiB, into the page cache",
+    );
     metrics.measured("probe.read_bandwidth", "B/s", bytes / read, "the same, from the page cache");
     metrics.measured("probe.device_write_bandwidth", "B/s", bytes / (written + synced), "written and synced");
-    metrics.measured("probe.device_read_bandwidth", "B/s", bytes / device_read, "read after the cache was dropped");
+    metrics.measured(
+        "probe.device_read_bandwidth",
+        "B/s",
+        bytes / device_read,
+        "read after the cache was dropped",
+    );
     file.seek(SeekFrom::Start(0))?;
     let small = timed(|| (0..SMALL * 64).try_for_each(|_| file.write_all(&block[..1])))?;
-    metrics.measured("probe.call_latency", "s", small / f64::from(SMALL * 64), "write of 1 byte into the page cache");
+    metrics.measured(
+        "probe.call_latency",
+        "s",
+        small / f64::from(SMALL * 64),
+        "write of 1 byte into the page cache",
+    );
     let synced = timed(|| {
         (0..SMALL / 4).try_for_each(|_| {
             file.write_all(&block[..4096])?;
             file.sync_data()
         })
     })?;
-    metrics.measured("probe.sync_latency", "s", synced / f64::from(SMALL / 4), "write of 4 KiB and fdatasync");
+    metrics.measured(
+        "probe.sync_latency",
+        "s",
+        synced / f64::from(SMALL / 4),
+        "write of 4 KiB and fdatasync",
+    );
     Ok(())
 }
 
@@ -146,8 +166,18 @@ fn loopback(metrics: &mut Metrics) -> anyhow::Result<()> {
         stream.read_exact(&mut byte)
     })?;
     answering.join().map_err(|_| anyhow::anyhow!("the answering thread failed"))??;
-    metrics.measured("probe.loopback_latency", "s", round_trips / f64::from(ROUNDS) / 2.0, "half a round trip of 1 byte");
-    metrics.measured("probe.loopback_bandwidth", "B/s", (BLOCK * BLOCKS) as f64 / moved, "16 MiB in blocks of 64 KiB");
+    metrics.measured(
+        "probe.loopback_latency",
+        "s",
+        round_trips / f64::from(ROUNDS) / 2.0,
+        "half a round trip of 1 byte",
+    );
+    metrics.measured(
+        "probe.loopback_bandwidth",
+        "B/s",
+        (BLOCK * BLOCKS) as f64 / moved,
+        "16 MiB in blocks of 64 KiB",
+    );
     Ok(())
 }
 

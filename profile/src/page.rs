@@ -40,7 +40,10 @@ pub fn page(store: &Store, profiles: &[Profile], over: Option<i64>) -> anyhow::R
     }
     let mut out = String::new();
     let title = escape(&profile.command_line());
-    write!(out, "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>")?;
+    write!(
+        out,
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
+    )?;
     write!(
         out,
         "<p>profile {}, {:.6} s, CPU {:.6} s, {} samples, {}</p>",
@@ -101,12 +104,15 @@ fn points(samples: &[Sample], factor: f64, field: Field) -> Vec<(f64, f64)> {
         .collect()
 }
 
-fn drawn(draw: impl FnOnce(&DrawingArea<SVGBackend<'_>, plotters::coord::Shift>) -> Result<(), String>) -> anyhow::Result<String> {
+fn drawn(
+    draw: impl FnOnce(&DrawingArea<SVGBackend<'_>, plotters::coord::Shift>) -> Result<(), String>,
+) -> anyhow::Result<String> {
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, SIZE).into_drawing_area();
         let done = area.fill(&WHITE).map_err(|error| error.to_string()).and_then(|()| draw(&area));
-        done.and_then(|()| area.present().map_err(|error| error.to_string())).map_err(|error| anyhow::anyhow!("cannot draw a chart: {error}"))?;
+        done.and_then(|()| area.present().map_err(|error| error.to_string()))
+            .map_err(|error| anyhow::anyhow!("cannot draw a chart: {error}"))?;
     }
     Ok(text)
 }
@@ -117,7 +123,12 @@ fn told(error: impl ToString) -> String {
 
 const COLORS: [RGBColor; 2] = [RGBColor(31, 92, 168), RGBColor(214, 93, 14)];
 
-fn over_time(lines: &[(String, Vec<Sample>)], unit: &str, factor: f64, field: Field) -> anyhow::Result<String> {
+fn over_time(
+    lines: &[(String, Vec<Sample>)],
+    unit: &str,
+    factor: f64,
+    field: Field,
+) -> anyhow::Result<String> {
     let all: Vec<Vec<(f64, f64)>> = lines.iter().map(|(_, samples)| points(samples, factor, field)).collect();
     let highest = |part: fn(&(f64, f64)) -> f64| all.iter().flatten().map(part).fold(1e-9, f64::max);
     let (end, top) = (highest(|point| point.0), highest(|point| point.1) * 1.05);
@@ -132,10 +143,16 @@ fn over_time(lines: &[(String, Vec<Sample>)], unit: &str, factor: f64, field: Fi
         for ((points, color), (name, _)) in all.iter().zip(COLORS).zip(lines) {
             let line = LineSeries::new(points.iter().copied(), color.stroke_width(2));
             let series = chart.draw_series(line).map_err(told)?;
-            series.label(name.clone()).legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
+            series
+                .label(name.clone())
+                .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], color.stroke_width(2)));
         }
         if lines.len() > 1 {
-            let labels = chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK.mix(0.2)).draw();
+            let labels = chart
+                .configure_series_labels()
+                .background_style(WHITE.mix(0.8))
+                .border_style(BLACK.mix(0.2))
+                .draw();
             labels.map_err(told)?;
         }
         Ok(())
@@ -152,13 +169,34 @@ fn processes(profile: &Profile) -> anyhow::Result<String> {
     rows.sort_by_key(|row| row.seen_ns[0]);
     let (end, count) = (profile.tail.wall_ns.max(1) as f64 / 1e9, rows.len() as f64);
     drawn(|area| {
-        let mut chart = ChartBuilder::on(area).margin(8).x_label_area_size(32).build_cartesian_2d(0.0..end, 0.0..count).map_err(told)?;
-        chart.configure_mesh().disable_y_mesh().disable_y_axis().light_line_style(WHITE).x_desc("s").draw().map_err(told)?;
+        let mut chart = ChartBuilder::on(area)
+            .margin(8)
+            .x_label_area_size(32)
+            .build_cartesian_2d(0.0..end, 0.0..count)
+            .map_err(told)?;
+        chart
+            .configure_mesh()
+            .disable_y_mesh()
+            .disable_y_axis()
+            .light_line_style(WHITE)
+            .x_desc("s")
+            .draw()
+            .map_err(told)?;
         for (place, row) in rows.iter().enumerate() {
             let (low, [from, to]) = (count - 1.0 - place as f64, row.seen_ns.map(|ns| ns as f64 / 1e9));
-            let bar = Rectangle::new([(from, low + 0.1), (to.max(from + end / 500.0), low + 0.9)], COLORS[0].mix(0.35).filled());
+            let bar = Rectangle::new(
+                [(from, low + 0.1), (to.max(from + end / 500.0), low + 0.9)],
+                COLORS[0].mix(0.35).filled(),
+            );
             chart.draw_series([bar]).map_err(told)?;
-            let text = format!("{} {}: CPU {:.3} s, {} MiB, {} threads", row.name, row.pid, row.cpu_ns as f64 / 1e9, row.peak_bytes >> 20, row.threads);
+            let text = format!(
+                "{} {}: CPU {:.3} s, {} MiB, {} threads",
+                row.name,
+                row.pid,
+                row.cpu_ns as f64 / 1e9,
+                row.peak_bytes >> 20,
+                row.threads
+            );
             // Names stand within the chart: what begins late has its own to the left.
             let at = if from < end / 2.0 { from } else { from - end * 0.45 };
             let font = ("sans-serif", (200.0 / count).clamp(6.0, 13.0)).into_font();
@@ -180,10 +218,20 @@ fn sizes(profile: &Profile, kind: BlockKind) -> anyhow::Result<String> {
             .build_cartesian_2d(0..bins, 0.0..most * 1.05)
             .map_err(told)?;
         let label = |bin: &i32| format!("< 2^{bin}");
-        chart.configure_mesh().light_line_style(WHITE).x_desc("bytes of a call").y_desc("MiB").x_label_formatter(&label).draw().map_err(told)?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE)
+            .x_desc("bytes of a call")
+            .y_desc("MiB")
+            .x_label_formatter(&label)
+            .draw()
+            .map_err(told)?;
         for block in &blocks {
             let bin = i32::from(block.bin);
-            let bar = Rectangle::new([(bin, 0.0), (bin + 1, block.bytes as f64 / 1048576.0)], COLORS[0].mix(0.6).filled());
+            let bar = Rectangle::new(
+                [(bin, 0.0), (bin + 1, block.bytes as f64 / 1048576.0)],
+                COLORS[0].mix(0.6).filled(),
+            );
             chart.draw_series([bar]).map_err(told)?;
         }
         Ok(())
@@ -207,7 +255,10 @@ fn repeats(profiles: &[Profile]) -> anyhow::Result<String> {
         let (low, high) = (summary.mean - summary.deviation, summary.mean + summary.deviation);
         let band = Rectangle::new([(0.0, low.max(0.0)), (count + 1.0, high)], COLORS[1].mix(0.2).filled());
         chart.draw_series([band]).map_err(told)?;
-        let dots = values.iter().enumerate().map(|(place, &value)| Circle::new((place as f64 + 1.0, value), 4, COLORS[0].filled()));
+        let dots = values
+            .iter()
+            .enumerate()
+            .map(|(place, &value)| Circle::new((place as f64 + 1.0, value), 4, COLORS[0].filled()));
         chart.draw_series(dots).map_err(told)?;
         Ok(())
     })
@@ -217,7 +268,13 @@ fn table(out: &mut String, profile: &Profile) -> std::fmt::Result {
     write!(out, "<h2>Metrics</h2><table><tr><th>metric<th>value<th>unit<th>how")?;
     for metric in &profile.tail.metrics.rows {
         let value = metric.value.map_or_else(|| "not on this machine".into(), |value| format!("{value:.6}"));
-        write!(out, "<tr><td>{}<td class=n>{value}<td>{}<td>{}", escape(&metric.name), escape(&metric.unit), escape(&metric.how))?;
+        write!(
+            out,
+            "<tr><td>{}<td class=n>{value}<td>{}<td>{}",
+            escape(&metric.name),
+            escape(&metric.unit),
+            escape(&metric.how)
+        )?;
     }
     write!(out, "</table></html>")
 }

@@ -24,13 +24,21 @@ const COMMON: [Kernel; 4] = [Kernel::Mixed, Kernel::Integer, Kernel::Float, Kern
 /// From the profile, its samples and the probes of this machine. None when one of them has no probes.
 pub fn predict(profile: &Profile, samples: &[Sample], here: &Metrics) -> Option<Prediction> {
     let there = &profile.tail.metrics;
-    let mut ratios: Vec<f64> =
-        COMMON.iter().map(|kernel| Some(kernel.speed(there)? / kernel.speed(here)?)).collect::<Option<_>>()?;
+    let mut ratios: Vec<f64> = COMMON
+        .iter()
+        .map(|kernel| Some(kernel.speed(there)? / kernel.speed(here)?))
+        .collect::<Option<_>>()?;
     ratios.sort_by(f64::total_cmp);
     let typical = Kernel::Mixed.speed(there)? / Kernel::Mixed.speed(here)?;
     let time = |ratio: f64| samples.iter().map(|sample| sample_time(sample, ratio, there, here)).sum::<f64>();
-    let idle = samples.iter().map(|sample| idle_ns(sample) as f64).sum::<f64>() / profile.tail.wall_ns.max(1) as f64;
-    Some(Prediction { expected: time(typical), low: time(ratios[0]), high: time(ratios[ratios.len() - 1]), idle })
+    let idle =
+        samples.iter().map(|sample| idle_ns(sample) as f64).sum::<f64>() / profile.tail.wall_ns.max(1) as f64;
+    Some(Prediction {
+        expected: time(typical),
+        low: time(ratios[0]),
+        high: time(ratios[ratios.len() - 1]),
+        idle,
+    })
 }
 
 /// Time in a sample in which fewer than one thread was computing, nanoseconds.

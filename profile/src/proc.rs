@@ -41,9 +41,8 @@ impl Reader {
         }
         // Names of processes are any bytes.
         let text = &self.buffer[..len];
-        Ok(std::str::from_utf8(text).unwrap_or_else(|error| {
-            std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default()
-        }))
+        Ok(std::str::from_utf8(text)
+            .unwrap_or_else(|error| std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default()))
     }
 }
 

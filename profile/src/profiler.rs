@@ -10,7 +10,9 @@ use crate::tree::Tree;
 use crate::watch::{Totals, WATCHERS, Watcher, Whole};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, pidfd_open, set_child_subreaper, waitid, waitpid};
+use rustix::process::{
+    Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, pidfd_open, set_child_subreaper, waitid, waitpid,
+};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -75,7 +77,8 @@ pub fn profile(
     };
     let mut live = Live::begin(store, &head)?;
     // Orphans of the command become ours, so that what they used is ours to know.
-    set_child_subreaper(Some(rustix::process::getpid())).context("cannot become the parent of the command's orphans")?;
+    set_child_subreaper(Some(rustix::process::getpid()))
+        .context("cannot become the parent of the command's orphans")?;
     let mut looker = Looker::new(options);
     looker.watchers.iter_mut().for_each(|watcher| watcher.pre());
     looker.start = Instant::now();
@@ -130,7 +133,12 @@ impl Looker {
     }
 
     /// Until the command has ended; what becomes of its orphans is not waited for.
-    fn follow(&mut self, child: &mut Child, launch: &dyn Launch, live: &mut Live<'_>) -> anyhow::Result<ExitStatus> {
+    fn follow(
+        &mut self,
+        child: &mut Child,
+        launch: &dyn Launch,
+        live: &mut Live<'_>,
+    ) -> anyhow::Result<ExitStatus> {
         let main = Pid::from_child(child);
         // Without it (before Linux 5.3) the end is seen at the end of a sample.
         let end = pidfd_open(main, PidfdFlags::empty()).ok();
@@ -160,7 +168,8 @@ impl Looker {
 
     fn sleep(&self, end: Option<&rustix::fd::OwnedFd>) {
         let left = (self.before_ns + self.pace.span_ns()).saturating_sub(self.now_ns());
-        let limit = Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
+        let limit =
+            Timespec { tv_sec: (left / 1_000_000_000) as i64, tv_nsec: (left % 1_000_000_000) as i64 };
         let mut ends: Vec<PollFd<'_>> = end.iter().map(|fd| PollFd::new(*fd, PollFlags::IN)).collect();
         // A signal only makes the sample shorter.
         let _ = poll(&mut ends, Some(&limit));
@@ -237,15 +246,24 @@ impl Looker {
 
     fn finish(mut self, status: ExitStatus) -> Tail {
         let mut metrics = Metrics::default();
-        let whole =
-            Whole { totals: &self.before, tree: &self.tree, wall_ns: self.before_ns, peak_bytes: self.peak_bytes };
+        let whole = Whole {
+            totals: &self.before,
+            tree: &self.tree,
+            wall_ns: self.before_ns,
+            peak_bytes: self.peak_bytes,
+        };
         for watcher in &mut self.watchers {
             watcher.finalize(&whole, &mut metrics);
         }
         let own = sys::own();
         let cost = (thread_cpu_ns() - self.cost_before_ns) as f64 / 1e9;
         metrics.measured("profiler.cpu", "s", cost, "CPU time of looking and storing");
-        metrics.measured("profiler.share", "", cost / (self.before_ns as f64 / 1e9).max(1e-9), "of one processor");
+        metrics.measured(
+            "profiler.share",
+            "",
+            cost / (self.before_ns as f64 / 1e9).max(1e-9),
+            "of one processor",
+        );
         metrics.measured("profiler.peak", "B", own.peak_bytes as f64, "most resident memory");
         metrics.measured("profiler.samples", "", self.samples as f64, "");
         let outcome = match (status.code(), status.signal()) {
@@ -253,7 +271,10 @@ impl Looker {
             (code, _) => Outcome::Exited(code.unwrap_or(-1)),
         };
         if let Outcome::Killed(signal) = outcome {
-            metrics.notes.insert(0, format!("the command was ended by signal {signal}: the profile holds what it did until then"));
+            metrics.notes.insert(
+                0,
+                format!("the command was ended by signal {signal}: the profile holds what it did until then"),
+            );
         }
         let mut totals = self.before.0;
         for (place, column) in COLUMNS.iter().enumerate() {

@@ -111,8 +111,7 @@ pub enum BlockKind {
 
 impl BlockKind {
     /// All, in the order of their numbers in the store.
-    pub const ALL: [BlockKind; 4] =
-        [BlockKind::Read, BlockKind::Write, BlockKind::Send, BlockKind::Receive];
+    pub const ALL: [BlockKind; 4] = [BlockKind::Read, BlockKind::Write, BlockKind::Send, BlockKind::Receive];
 
     /// As shown.
     pub fn name(self) -> &'static str {

@@ -12,7 +12,8 @@ pub fn process_cpu_ns(pid: i32) -> Option<u64> {
     // SAFETY: the kernel fills in `time`, or fails.
     let done = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) } == 0;
     // SAFETY: filled in.
-    done.then(|| unsafe { time.assume_init() }).map(|time| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    done.then(|| unsafe { time.assume_init() })
+        .map(|time| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// What children that have ended and been waited for have used, with theirs.

@@ -64,7 +64,9 @@ impl Tree {
             if pid == self.own || self.strangers.contains(&pid) {
                 continue;
             }
-            let Some(stat) = self.reader.read(&format!("/proc/{pid}/stat")).and_then(Stat::parse) else { continue };
+            let Some(stat) = self.reader.read(&format!("/proc/{pid}/stat")).and_then(Stat::parse) else {
+                continue;
+            };
             match self.living.get_mut(&pid) {
                 Some(process) if process.stat.start_ticks == stat.start_ticks => process.seen(now_ns, stat),
                 _ => fresh.push((pid, stat)),
@@ -89,8 +91,12 @@ impl Tree {
     }
 
     fn bury(&mut self, now_ns: u64) {
-        let gone: Vec<i32> =
-            self.living.values().filter(|process| process.seen_ns[1] != now_ns).map(|process| process.pid).collect();
+        let gone: Vec<i32> = self
+            .living
+            .values()
+            .filter(|process| process.seen_ns[1] != now_ns)
+            .map(|process| process.pid)
+            .collect();
         for pid in gone {
             if let Some(process) = self.living.remove(&pid) {
                 self.gone_count += 1;

@@ -39,7 +39,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     };
     line("run_time_s", first.tail.wall_ns as f64 / 1e9, second.tail.wall_ns as f64 / 1e9, None);
     line("peak_bytes", first.peak_bytes() as f64, second.peak_bytes() as f64, None);
-    for resource in [Resource::Cpu, Resource::Memory, Resource::Storage, Resource::Network, Resource::Processes] {
+    for resource in
+        [Resource::Cpu, Resource::Memory, Resource::Storage, Resource::Network, Resource::Processes]
+    {
         for (place, name) in amounts(resource) {
             if let (Some(a), Some(b)) = (first.tail.totals[place], second.tail.totals[place]) {
                 let over_time = correlation(&curve(&first_samples, place), &curve(&second_samples, place));
@@ -78,7 +80,8 @@ pub fn curve(samples: &[Sample], place: usize) -> Vec<f64> {
             }
             // Within a sample it is taken to come evenly.
             let within = samples.get(next).map_or(0.0, |sample| {
-                sample.values[place].unwrap_or(0) as f64 * (until - before).max(0.0) / sample.span_ns.max(1) as f64
+                sample.values[place].unwrap_or(0) as f64 * (until - before).max(0.0)
+                    / sample.span_ns.max(1) as f64
             });
             sum + within
         })
@@ -99,6 +102,10 @@ mod tests {
         };
         let curve = curve(&[sample(500, 500, 50), sample(1000, 500, 0)], Field::Cpu as usize);
         assert_eq!(curve.len(), POINTS);
-        assert!((curve[24] - 25.0).abs() < 1e-9 && (curve[49] - 50.0).abs() < 1e-9 && (curve[99] - 50.0).abs() < 1e-9);
+        assert!(
+            (curve[24] - 25.0).abs() < 1e-9
+                && (curve[49] - 50.0).abs() < 1e-9
+                && (curve[99] - 50.0).abs() < 1e-9
+        );
     }
 }

@@ -133,7 +133,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Action::Compare(args) => compare::run(args),
         Action::Export { output, format, chosen } => {
             let (store, profiles) = chosen.find()?;
-            let [profile] = profiles.as_slice() else { bail!("{} profiles fit; name one by its number", profiles.len()) };
+            let [profile] = profiles.as_slice() else {
+                bail!("{} profiles fit; name one by its number", profiles.len())
+            };
             store.export(profile, kind(*format, output)?, output)?;
             Ok(0)
         }
@@ -173,7 +175,8 @@ fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     let profiles = store.find(&chosen.selector())?;
     println!("{:>5} {:>12} {:>12} {:>10} {:<12} command", "id", "seconds", "cpu s", "samples", "outcome");
     for profile in profiles {
-        let tags: Vec<String> = profile.head.tags.iter().map(|(key, value)| format!("  {key}={value}")).collect();
+        let tags: Vec<String> =
+            profile.head.tags.iter().map(|(key, value)| format!("  {key}={value}")).collect();
         println!(
             "{:>5} {:>12.6} {:>12.6} {:>10} {:<12} {}{}",
             profile.id,
@@ -209,15 +212,23 @@ fn stats(chosen: &Chosen) -> anyhow::Result<u8> {
         println!("{:<22} {:>18} {:>14} {:>16}  outliers", "", "mean", "deviation", "95 % +-");
         let line = |name: &str, values: &[f64]| {
             let summary = Summary::of(values);
-            let far: Vec<String> = outliers(values).into_iter().map(|place| repeats[place].id.to_string()).collect();
+            let far: Vec<String> =
+                outliers(values).into_iter().map(|place| repeats[place].id.to_string()).collect();
             println!(
                 "{name:<22} {:>18.6} {:>14.6} {:>16.6}  {}",
-                summary.mean, summary.deviation, summary.confidence, far.join(" ")
+                summary.mean,
+                summary.deviation,
+                summary.confidence,
+                far.join(" ")
             );
         };
-        line("run_time_s", &repeats.iter().map(|profile| profile.tail.wall_ns as f64 / 1e9).collect::<Vec<_>>());
+        line(
+            "run_time_s",
+            &repeats.iter().map(|profile| profile.tail.wall_ns as f64 / 1e9).collect::<Vec<_>>(),
+        );
         for (place, column) in COLUMNS.iter().enumerate() {
-            let values: Option<Vec<f64>> = repeats.iter().map(|profile| profile.tail.totals[place].map(|value| value as f64)).collect();
+            let values: Option<Vec<f64>> =
+                repeats.iter().map(|profile| profile.tail.totals[place].map(|value| value as f64)).collect();
             if let Some(values) = values {
                 line(column.name, &values);
             }
@@ -254,7 +265,10 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
         }
         let samples = store.all_samples(profile.id)?;
         let prediction = crate::predict::predict(&profile, &samples, &here).with_context(|| {
-            format!("profile {} has no probes of its machine; profile anything there with --probe", profile.id)
+            format!(
+                "profile {} has no probes of its machine; profile anything there with --probe",
+                profile.id
+            )
         })?;
         println!(
             "profile {} ({}): recorded {:.6} s, expected here {:.6} s ({:.6} to {:.6}, as far as kernels differ); idle {:.1} %, taken to last as long",
@@ -272,5 +286,9 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
 
 /// The columns of a resource that say how much of it was used.
 fn amounts(resource: Resource) -> impl Iterator<Item = (usize, &'static str)> {
-    COLUMNS.iter().enumerate().filter(move |(_, column)| column.resource == resource).map(|(place, column)| (place, column.name))
+    COLUMNS
+        .iter()
+        .enumerate()
+        .filter(move |(_, column)| column.resource == resource)
+        .map(|(place, column)| (place, column.name))
 }

@@ -55,12 +55,20 @@ fn print(profile: &Profile, samples: u64) {
     println!("\n{:<30} {:>20} {:<14} how", "metric", "value", "unit");
     for metric in &profile.tail.metrics.rows {
         match metric.value {
-            Some(value) => println!("{:<30} {:>20} {:<14} {}", metric.name, figure(value), metric.unit, metric.how),
-            None => println!("{:<30} {:>20} {:<14} not on this machine, because: {}", metric.name, "-", metric.unit, metric.how),
+            Some(value) => {
+                println!("{:<30} {:>20} {:<14} {}", metric.name, figure(value), metric.unit, metric.how)
+            }
+            None => println!(
+                "{:<30} {:>20} {:<14} not on this machine, because: {}",
+                metric.name, "-", metric.unit, metric.how
+            ),
         }
     }
     if !profile.tail.processes.is_empty() {
-        println!("\n{:>8} {:>8} {:<16} {:>11} {:>11} {:>11} {:>13} {:>7}", "process", "parent", "name", "from s", "to s", "cpu s", "peak B", "threads");
+        println!(
+            "\n{:>8} {:>8} {:<16} {:>11} {:>11} {:>11} {:>13} {:>7}",
+            "process", "parent", "name", "from s", "to s", "cpu s", "peak B", "threads"
+        );
     }
     for row in &profile.tail.processes {
         println!(

@@ -87,7 +87,8 @@ impl Stage {
     }
 
     fn end(&self, steps: &[Step], number: usize) {
-        if self.control[ENDED_IN_STEP].fetch_add(1, Ordering::AcqRel) + 1 == steps[number].cpu_ns.len() as u64 {
+        if self.control[ENDED_IN_STEP].fetch_add(1, Ordering::AcqRel) + 1 == steps[number].cpu_ns.len() as u64
+        {
             self.control[ENDED_IN_STEP].store(0, Ordering::Release);
             self.begin(steps, number + 1);
         }

@@ -54,7 +54,13 @@ pub fn run(targets: &[Target], time: Duration, folder: &Path) -> anyhow::Result<
     let ended = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| -> anyhow::Result<()> {
         let begun = Instant::now();
-        let all: Vec<_> = targets.iter().map(|&target| { let ended = ended.clone(); scope.spawn(move || hold(target, folder, &ended)) }).collect();
+        let all: Vec<_> = targets
+            .iter()
+            .map(|&target| {
+                let ended = ended.clone();
+                scope.spawn(move || hold(target, folder, &ended))
+            })
+            .collect();
         // An early end of one is a failure, and is told when all are over.
         while begun.elapsed() < time && !all.iter().any(|load| load.is_finished()) {
             std::thread::sleep(Duration::from_millis(20).min(time));
@@ -62,7 +68,12 @@ pub fn run(targets: &[Target], time: Duration, folder: &Path) -> anyhow::Result<
         ended.store(true, Ordering::Release);
         for (load, target) in all.into_iter().zip(targets) {
             let held = load.join().map_err(|_| anyhow::anyhow!("a thread has failed"))??;
-            println!("load       {:?}: {:.2} % held of {:.2} % asked for", target.what, held * 100.0, target.part * 100.0);
+            println!(
+                "load       {:?}: {:.2} % held of {:.2} % asked for",
+                target.what,
+                held * 100.0,
+                target.part * 100.0
+            );
         }
         Ok(())
     })?;
@@ -153,7 +164,8 @@ fn cpu(part: f64, ended: &AtomicBool) -> anyhow::Result<f64> {
 fn disk(part: f64, folder: &Path, ended: &AtomicBool) -> anyhow::Result<f64> {
     const BLOCK: usize = 1 << 20;
     const FILE: u64 = 64 << 20;
-    let mut file = tempfile::tempfile_in(folder).with_context(|| format!("cannot write in {}", folder.display()))?;
+    let mut file =
+        tempfile::tempfile_in(folder).with_context(|| format!("cannot write in {}", folder.display()))?;
     let block = vec![0x5a; BLOCK];
     let write = |file: &mut File| -> std::io::Result<()> {
         if file.stream_position()? >= FILE {

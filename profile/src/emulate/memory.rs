@@ -30,7 +30,8 @@ impl Memory {
         let page = rustix::param::page_size();
         let most = usize::try_from(most)?.next_multiple_of(page);
         let reserved = most + PASSING;
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        let (protection, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a fresh mapping at an address of the kernel's choice.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), reserved, protection, flags) }
             .with_context(|| format!("cannot map {reserved} bytes of memory"))?;
@@ -79,7 +80,8 @@ impl Memory {
     fn free(&mut self, from: usize, to: usize) {
         if from < to && to <= self.reserved {
             // SAFETY: pages of the mapping, which hold nothing that anybody reads.
-            let _ = unsafe { madvise(self.start.as_ptr().add(from).cast(), to - from, Advice::LinuxDontNeed) };
+            let _ =
+                unsafe { madvise(self.start.as_ptr().add(from).cast(), to - from, Advice::LinuxDontNeed) };
         }
     }
 }

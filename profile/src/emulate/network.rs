@@ -24,7 +24,8 @@ pub fn serve(mut stream: TcpStream) -> std::io::Result<()> {
             Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(()),
             other => other?,
         }
-        let number = |at: usize| request[at..at + 8].iter().rev().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
+        let number =
+            |at: usize| request[at..at + 8].iter().rev().fold(0_u64, |sum, &byte| sum << 8 | u64::from(byte));
         let (mut coming, mut wanted) = (number(0), number(8));
         while coming > 0 {
             let now = coming.min(BLOCK as u64);
@@ -75,7 +76,9 @@ impl Network {
             Ok(stream)
         };
         let partner = match partner {
-            Some(address) => Some(connect(address).with_context(|| format!("cannot reach the partner at {address}"))?),
+            Some(address) => {
+                Some(connect(address).with_context(|| format!("cannot reach the partner at {address}"))?)
+            }
             None => None,
         };
         let inner = if inner { Some(pair().context("cannot connect to ourselves")?) } else { None };

@@ -2,11 +2,11 @@
 
 use super::args::{Args, Which};
 use super::executor::{Atoms, Emulated, Script, Stage, play};
+use super::load;
 use super::memory::Memory;
 use super::network::{Network, serve, serve_all};
 use super::steps::{Step, Tuning, WIDEST, cpu_ratio, steps};
 use super::storage::Storage;
-use super::load;
 use crate::kernels::Loop;
 use crate::machine::fingerprint;
 use crate::proc::{Reader, Stat, page_bytes};
@@ -74,7 +74,10 @@ fn tell(
         println!("           {} times, deviation {:.6} s", walls.len(), here.deviation);
     }
     let [read, written] = done.bytes;
-    println!("moved      {read} bytes read, {written} written, {} sent, {} received, {} within", done.network[0], done.network[1], done.network[2]);
+    println!(
+        "moved      {read} bytes read, {written} written, {} sent, {} received, {} within",
+        done.network[0], done.network[1], done.network[2]
+    );
     if let Some(path) = &args.report {
         let report = serde_json::json!({
             "profile": profile.id,
@@ -84,25 +87,35 @@ fn tell(
             "steps": steps,
             "consumed": done,
         });
-        std::fs::write(path, format!("{report:#}\n")).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, format!("{report:#}\n"))
+            .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(0)
 }
 
 /// The profile to emulate, and factors that give it other totals.
-fn choose<'a>(profiles: &'a [Profile], args: &Args, draw: &mut Draw) -> anyhow::Result<(&'a Profile, Vec<(&'static str, f64)>)> {
+fn choose<'a>(
+    profiles: &'a [Profile],
+    args: &Args,
+    draw: &mut Draw,
+) -> anyhow::Result<(&'a Profile, Vec<(&'static str, f64)>)> {
     let newest = profiles.last().context("no profile fits")?;
     Ok(match args.which {
         Which::Last => (newest, Vec::new()),
-        Which::Drawn => (&profiles[(draw.uniform() * profiles.len() as f64) as usize % profiles.len()], Vec::new()),
+        Which::Drawn => {
+            (&profiles[(draw.uniform() * profiles.len() as f64) as usize % profiles.len()], Vec::new())
+        }
         Which::Mean => {
-            let mean = |value: &dyn Fn(&Profile) -> f64| profiles.iter().map(value).sum::<f64>() / profiles.len() as f64;
+            let mean = |value: &dyn Fn(&Profile) -> f64| {
+                profiles.iter().map(value).sum::<f64>() / profiles.len() as f64
+            };
             let wall = |profile: &Profile| profile.tail.wall_ns as f64;
             let middle = mean(&wall);
             let near = |profile: &&Profile| (wall(profile) - middle).abs();
             let nearest = profiles.iter().min_by(|a, b| near(a).total_cmp(&near(b))).unwrap_or(newest);
             let factor = |fields: &[Field]| {
-                let value = |profile: &Profile| fields.iter().map(|&field| profile.total(field)).sum::<u64>() as f64;
+                let value =
+                    |profile: &Profile| fields.iter().map(|&field| profile.total(field)).sum::<u64>() as f64;
                 if value(nearest) > 0.0 { mean(&value) / value(nearest) } else { 1.0 }
             };
             let peak = |profile: &Profile| profile.peak_bytes() as f64;
@@ -118,8 +131,14 @@ fn choose<'a>(profiles: &'a [Profile], args: &Args, draw: &mut Draw) -> anyhow::
     })
 }
 
-fn tuning(profile: &Profile, args: &Args, scale: Vec<(&'static str, f64)>, draw: &mut Draw) -> anyhow::Result<Tuning> {
-    let mut tuning = Tuning { least_ns: (1e9 / args.rate.max(1e-3)) as u64, block: args.block, ..Tuning::default() };
+fn tuning(
+    profile: &Profile,
+    args: &Args,
+    scale: Vec<(&'static str, f64)>,
+    draw: &mut Draw,
+) -> anyhow::Result<Tuning> {
+    let mut tuning =
+        Tuning { least_ns: (1e9 / args.rate.max(1e-3)) as u64, block: args.block, ..Tuning::default() };
     let mut times = |name: &str, factor: f64| *tuning.scale.entry(name.into()).or_insert(1.0) *= factor;
     scale.iter().for_each(|&(name, factor)| times(name, factor));
     args.scale.iter().for_each(|(name, factor)| times(name, *factor));
@@ -151,7 +170,10 @@ fn tuning(profile: &Profile, args: &Args, scale: Vec<(&'static str, f64)>, draw:
 
 /// Ranks of the MPI job that this process is one of: each emulates its part.
 fn ranks() -> Option<f64> {
-    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse().ok()).filter(|&n| n >= 1.0)
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+        .filter(|&n| n >= 1.0)
 }
 
 struct Children(Vec<Pid>);
@@ -178,7 +200,8 @@ fn emulate(profile: &Profile, steps: &[Step], args: &Args) -> anyhow::Result<Emu
     };
     let executors = threads.clamp(width.max(processes), WIDEST.max(width));
     let stage = Stage::new(executors)?;
-    let script = Script { steps, kernel: args.kernel, efficiency: args.efficiency, keep_time: args.keep_time };
+    let script =
+        Script { steps, kernel: args.kernel, efficiency: args.efficiency, keep_time: args.keep_time };
     let mut children = Children(Vec::new());
     let (partner, _partner_child) = partner(steps, args)?;
     let background = load::Background::start(&args.load, &args.dir)?;

@@ -52,7 +52,14 @@ pub struct Tuning {
 
 impl Default for Tuning {
     fn default() -> Tuning {
-        Tuning { least_ns: 10_000_000, cpu_ratio: 1.0, scale: BTreeMap::new(), block: None, width: None, share: 1.0 }
+        Tuning {
+            least_ns: 10_000_000,
+            cpu_ratio: 1.0,
+            scale: BTreeMap::new(),
+            block: None,
+            width: None,
+            share: 1.0,
+        }
     }
 }
 
@@ -120,7 +127,8 @@ fn shares(sample: &Sample, tuning: &Tuning) -> Vec<u64> {
     let delay = if delay < 0.1 * cpu { 0.0 } else { delay };
     let demand = (cpu + delay) / sample.span_ns.max(1) as f64;
     let most = (sample.get(Field::Threads) as usize).clamp(1, WIDEST);
-    let width = ((demand - 0.1).ceil() as usize).clamp(1, most.max((cpu / sample.span_ns.max(1) as f64).ceil() as usize).min(WIDEST));
+    let width = ((demand - 0.1).ceil() as usize)
+        .clamp(1, most.max((cpu / sample.span_ns.max(1) as f64).ceil() as usize).min(WIDEST));
     let each = ((cpu_ns as f64 / demand.max(1.0)) as u64).max(cpu_ns / width as u64);
     let mut left = cpu_ns;
     (0..width)
@@ -153,12 +161,20 @@ impl Sizes {
         for (write, kind, bytes, calls) in rows {
             let total = (sample.get(bytes) as f64 * factor).round() as u64;
             let count = (sample.get(calls) as f64 * factor).round() as u64;
-            let known = |blocks: &[Block]| blocks.iter().filter(|block| block.kind == kind).copied().collect::<Vec<_>>();
+            let known = |blocks: &[Block]| {
+                blocks.iter().filter(|block| block.kind == kind).copied().collect::<Vec<_>>()
+            };
             let (own, whole) = (known(&sample.blocks), known(&self.whole));
             match self.block {
                 Some(block) => all.extend(even(write, total, total.div_ceil(block.max(1)))),
                 None if !own.is_empty() => {
-                    let scaled = |block: &Block| even(write, (block.bytes as f64 * factor) as u64, (block.count as f64 * factor).round() as u64);
+                    let scaled = |block: &Block| {
+                        even(
+                            write,
+                            (block.bytes as f64 * factor) as u64,
+                            (block.count as f64 * factor).round() as u64,
+                        )
+                    };
                     all.extend(own.iter().flat_map(scaled));
                 }
                 None if whole.iter().any(|block| block.bytes > 0) => all.extend(spread(write, total, &whole)),
@@ -177,7 +193,10 @@ fn even(write: bool, total: u64, count: u64) -> Vec<Calls> {
     }
     let (bytes, larger) = (total / count, total % count);
     let both = [(bytes + 1, larger), (bytes, count - larger)];
-    both.into_iter().filter(|&(_, count)| count > 0).map(|(bytes, count)| Calls { write, bytes, count }).collect()
+    both.into_iter()
+        .filter(|&(_, count)| count > 0)
+        .map(|(bytes, count)| Calls { write, bytes, count })
+        .collect()
 }
 
 /// `total` bytes with the sizes of the whole profile, each by its part of the bytes.
@@ -231,13 +250,22 @@ mod tests {
 
     #[test]
     fn calls_keep_bytes_and_count() {
-        let total = |calls: &[Calls]| calls.iter().fold((0, 0), |sum, one| (sum.0 + one.bytes * one.count, sum.1 + one.count));
+        let total = |calls: &[Calls]| {
+            calls.iter().fold((0, 0), |sum, one| (sum.0 + one.bytes * one.count, sum.1 + one.count))
+        };
         assert_eq!(total(&even(true, 1001, 10)), (1001, 10));
         assert_eq!(total(&even(true, 5, 0)), (5, 1));
         assert!(even(true, 0, 0).is_empty());
-        let whole = [(13, 100, 409_600), (3, 100, 400)].map(|(bin, count, bytes)| Block { kind: BlockKind::Write, bin, count, bytes });
+        let whole = [(13, 100, 409_600), (3, 100, 400)].map(|(bin, count, bytes)| Block {
+            kind: BlockKind::Write,
+            bin,
+            count,
+            bytes,
+        });
         let calls = spread(true, 41_000, &whole);
         assert_eq!(total(&calls).0, 41_000);
-        assert!(calls.iter().any(|calls| calls.bytes == 4) && calls.iter().any(|calls| bin_of(calls.bytes) == 13));
+        assert!(
+            calls.iter().any(|calls| calls.bytes == 4) && calls.iter().any(|calls| bin_of(calls.bytes) == 13)
+        );
     }
 }

@@ -33,14 +33,20 @@ impl Storage {
     /// When the folder has no room, or cannot be written.
     pub fn new(folder: &Path, steps: &[Step], cold: bool) -> anyhow::Result<Storage> {
         let calls = || steps.iter().flat_map(|step| &step.calls);
-        let sum = |write: bool| calls().filter(|calls| calls.write == write).map(|calls| calls.bytes * calls.count).sum::<u64>();
+        let sum = |write: bool| {
+            calls().filter(|calls| calls.write == write).map(|calls| calls.bytes * calls.count).sum::<u64>()
+        };
         let largest = calls().map(|calls| calls.bytes).max().unwrap_or(0).min(LARGEST);
         let doing = || format!("cannot prepare files in {}", folder.display());
         let free = statvfs(folder).with_context(doing)?;
         let free = free.f_bavail * free.f_frsize;
         let read_len = sum(false).min(READ_BYTES);
         let limit = sum(true).min((free / 2).saturating_sub(read_len)).max(1 << 20);
-        anyhow::ensure!(read_len + (1 << 20) < free, "{} has no room for a file of {read_len} bytes", folder.display());
+        anyhow::ensure!(
+            read_len + (1 << 20) < free,
+            "{} has no room for a file of {read_len} bytes",
+            folder.display()
+        );
         // Without names: nothing is left of them, however this ends.
         let mut read = tempfile::tempfile_in(folder).with_context(doing)?;
         let write = tempfile::tempfile_in(folder).with_context(doing)?;
@@ -107,7 +113,8 @@ mod tests {
     #[test]
     fn as_many_bytes_move_as_were_asked_for() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let calls = [Calls { write: true, bytes: 3000, count: 1000 }, Calls { write: false, bytes: 700, count: 9 }];
+        let calls =
+            [Calls { write: true, bytes: 3000, count: 1000 }, Calls { write: false, bytes: 700, count: 9 }];
         let steps = [Step { calls: calls.to_vec(), ..Step::default() }];
         let mut storage = Storage::new(folder.path(), &steps, false).expect("room for it");
         for one in calls {

@@ -37,7 +37,11 @@ impl Format {
 
 /// Names of the columns of a sample in every kind of file.
 pub fn names() -> Vec<&'static str> {
-    ["end_ns", "span_ns"].into_iter().chain(COLUMNS.iter().map(|column| column.name)).chain(["blocks"]).collect()
+    ["end_ns", "span_ns"]
+        .into_iter()
+        .chain(COLUMNS.iter().map(|column| column.name))
+        .chain(["blocks"])
+        .collect()
 }
 
 /// The numbers of a sample, in the order of [`names`], without its blocks.
@@ -53,7 +57,8 @@ fn hex(sample: &Sample) -> String {
 }
 
 fn from_parts(numbers: &[Option<u64>], blocks: &str) -> Option<Sample> {
-    let mut sample = Sample { end_ns: (*numbers.first()?)?, span_ns: (*numbers.get(1)?)?, ..Sample::default() };
+    let mut sample =
+        Sample { end_ns: (*numbers.first()?)?, span_ns: (*numbers.get(1)?)?, ..Sample::default() };
     sample.values = numbers.get(2..)?.try_into().ok()?;
     let byte = |at: usize| u8::from_str_radix(blocks.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..blocks.len()).step_by(2).map(byte).collect();
@@ -119,7 +124,11 @@ impl Store {
         self.take(&head, samples).with_context(doing)
     }
 
-    fn take(&mut self, head: &str, samples: impl Iterator<Item = anyhow::Result<Sample>>) -> anyhow::Result<i64> {
+    fn take(
+        &mut self,
+        head: &str,
+        samples: impl Iterator<Item = anyhow::Result<Sample>>,
+    ) -> anyhow::Result<i64> {
         let profile: Profile = serde_json::from_str(head).context("no profile at its beginning")?;
         let mut live = Live::begin(self, &profile.head)?;
         for sample in samples {

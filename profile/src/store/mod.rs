@@ -22,7 +22,10 @@ pub enum StoreError {
     #[error("{0} is not a store of profiles; name another one with --store")]
     NotOurs(PathBuf),
     /// Of a later version of this program.
-    #[error("{path} has version {found} of the store, and this program knows version {}: use a newer one", schema::VERSION)]
+    #[error(
+        "{path} has version {found} of the store, and this program knows version {}: use a newer one",
+        schema::VERSION
+    )]
     Newer {
         /// The store.
         path: PathBuf,
@@ -121,7 +124,8 @@ impl Store {
     }
 
     fn is_empty(&self) -> rusqlite::Result<bool> {
-        let schema = self.base.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        let schema =
+            self.base.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
         let application = self.base.pragma_query_value(None, "application_id", |row| row.get::<_, i64>(0))?;
         Ok(schema == 0 && application == 0)
     }

@@ -22,7 +22,8 @@ const GROUP: usize = 1 << 16;
 /// Writes the samples of profile `id`.
 pub fn write(store: &Store, id: i64, head: &str, out: impl Write + Send) -> anyhow::Result<()> {
     let kind = |name: &&str| if *name == "blocks" { "BYTE_ARRAY" } else { "INT64" };
-    let fields: String = exchange::names().iter().map(|name| format!("OPTIONAL {} {name}; ", kind(name))).collect();
+    let fields: String =
+        exchange::names().iter().map(|name| format!("OPTIONAL {} {name}; ", kind(name))).collect();
     let schema = Arc::new(parse_message_type(&format!("message sample {{ {fields} }}"))?);
     let metadata = Some(vec![KeyValue::new(KEY.into(), head.to_owned())]);
     let properties = WriterProperties::builder().set_key_value_metadata(metadata).build();
@@ -39,7 +40,10 @@ pub fn write(store: &Store, id: i64, head: &str, out: impl Write + Send) -> anyh
     Ok(())
 }
 
-fn group<W: Write + Send>(writer: &mut SerializedFileWriter<W>, samples: &mut Vec<Sample>) -> anyhow::Result<()> {
+fn group<W: Write + Send>(
+    writer: &mut SerializedFileWriter<W>,
+    samples: &mut Vec<Sample>,
+) -> anyhow::Result<()> {
     let mut group = writer.next_row_group()?;
     for place in 0..WIDTH + 2 {
         let value = |sample: &Sample| match place {
@@ -55,7 +59,8 @@ fn group<W: Write + Send>(writer: &mut SerializedFileWriter<W>, samples: &mut Ve
     }
     let there: Vec<i16> = samples.iter().map(|sample| i16::from(!sample.blocks.is_empty())).collect();
     let with_blocks = samples.iter().filter(|sample| !sample.blocks.is_empty());
-    let values: Vec<ByteArray> = with_blocks.map(|sample| rows::blocks_to_bytes(&sample.blocks).into()).collect();
+    let values: Vec<ByteArray> =
+        with_blocks.map(|sample| rows::blocks_to_bytes(&sample.blocks).into()).collect();
     let mut column = group.next_column()?.context("the schema has as many columns")?;
     column.typed::<ByteArrayType>().write_batch(&values, Some(&there), None)?;
     column.close()?;

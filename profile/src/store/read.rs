@@ -1,8 +1,10 @@
 //! Finding profiles, reading and removing them.
 
 use super::{Store, StoreError, rows};
-use crate::profile::Profile;
-use crate::sample::{COLUMNS, Sample};
+use crate::metrics::Metrics;
+use crate::profile::{FileRow, Profile};
+use crate::sample::{Block, COLUMNS, Sample};
+use rusqlite::TransactionBehavior;
 use std::collections::BTreeMap;
 
 /// Which profiles are meant.
@@ -27,8 +29,9 @@ impl Store {
                 "SELECT id FROM profile WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR command = ?2) ORDER BY id",
             )?;
             let command = selector.command.as_deref().map(rows::command_text);
-            let ids: Vec<i64> =
-                query.query_map((selector.id, command), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+            let ids: Vec<i64> = query
+                .query_map((selector.id, command), |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
             let profiles = ids.into_iter().map(|id| rows::profile(&self.base, id));
             let fits = |profile: &Profile| {
                 selector.tags.iter().all(|(key, value)| profile.head.tags.get(key) == Some(value))
@@ -44,7 +47,8 @@ impl Store {
     /// When the store cannot be read, or `take` fails.
     pub fn samples(&self, id: i64, mut take: impl FnMut(Sample) -> anyhow::Result<()>) -> anyhow::Result<()> {
         let columns: String = COLUMNS.iter().map(|column| format!("{}, ", column.name)).collect();
-        let text = format!("SELECT end_ns, span_ns, {columns}blocks FROM sample WHERE profile = ? ORDER BY number");
+        let text =
+            format!("SELECT end_ns, span_ns, {columns}blocks FROM sample WHERE profile = ? ORDER BY number");
         let mut query = self.base.prepare_cached(&text).map_err(|cause| self.told(cause))?;
         let mut found = query.query([id]).map_err(|cause| self.told(cause))?;
         while let Some(row) = found.next().map_err(|cause| self.told(cause))? {
@@ -71,7 +75,9 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn sample_count(&self, id: i64) -> Result<u64, StoreError> {
-        let count = self.base.query_row("SELECT count(*) FROM sample WHERE profile = ?", [id], |row| row.get::<_, i64>(0));
+        let count = self
+            .base
+            .query_row("SELECT count(*) FROM sample WHERE profile = ?", [id], |row| row.get::<_, i64>(0));
         count.map(|count| count as u64).map_err(|cause| self.told(cause))
     }
 
@@ -89,23 +95,30 @@ impl Store {
         found.map_err(|cause| self.told(cause))
     }
 
-    /// Adds metrics to a profile.
+    /// Adds metrics to a profile; those that it has under the same name give way.
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn add_metrics(&mut self, id: i64, metrics: &crate::metrics::Metrics) -> Result<(), StoreError> {
-        let add = |base: &rusqlite::Connection| -> rusqlite::Result<()> {
-            for metric in &metrics.rows {
-                base.execute(
-                    "INSERT INTO metric SELECT ?1, 1 + (SELECT ifnull(max(number), -1) FROM metric WHERE profile = ?1), ?2, ?3, ?4, ?5",
-                    (id, &metric.name, &metric.unit, metric.value, &metric.how),
-                )?;
-            }
-            Ok(())
-        };
-        let mut change = || {
-            let change = self.base.transaction()?;
-            add(&change)?;
+    pub fn add_metrics(&mut self, id: i64, metrics: &Metrics) -> Result<(), StoreError> {
+        self.amend(id, metrics, &[], &[])
+    }
+
+    /// The same, and sizes of calls and files.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn amend(
+        &mut self,
+        id: i64,
+        metrics: &Metrics,
+        blocks: &[Block],
+        files: &[FileRow],
+    ) -> Result<(), StoreError> {
+        let mut change = || -> rusqlite::Result<()> {
+            let change = self.base.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            rows::add_metrics(&change, id, metrics)?;
+            rows::insert_blocks(&change, id, blocks)?;
+            rows::insert_files(&change, id, files)?;
             change.commit()
         };
         let done = change();

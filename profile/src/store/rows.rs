@@ -59,18 +59,51 @@ pub fn insert_tail(base: &Connection, id: i64, tail: &Tail) -> Result<()> {
         base.execute(
             "INSERT INTO process VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
-                id, number as i64, row.pid, row.ppid, row.name, first, last, row.cpu_ns as i64, bytes(0), bytes(1),
-                row.peak_bytes as i64, row.threads as i64
+                id,
+                number as i64,
+                row.pid,
+                row.ppid,
+                row.name,
+                first,
+                last,
+                row.cpu_ns as i64,
+                bytes(0),
+                bytes(1),
+                row.peak_bytes as i64,
+                row.threads as i64
             ],
         )?;
     }
-    for block in &tail.blocks {
+    insert_blocks(base, id, &tail.blocks)?;
+    insert_files(base, id, &tail.files)
+}
+
+/// Metrics behind those that are there; of one name there is one.
+pub fn add_metrics(base: &Connection, id: i64, metrics: &Metrics) -> Result<()> {
+    for metric in &metrics.rows {
+        base.execute("DELETE FROM metric WHERE profile = ? AND name = ?", params![id, metric.name])?;
+        base.execute(
+            "INSERT INTO metric SELECT ?1, 1 + (SELECT ifnull(max(number), -1) FROM metric WHERE profile = ?1), ?2, ?3, ?4, ?5",
+            params![id, metric.name, metric.unit, metric.value, metric.how],
+        )?;
+    }
+    Ok(())
+}
+
+/// Sizes of calls.
+pub fn insert_blocks(base: &Connection, id: i64, blocks: &[Block]) -> Result<()> {
+    for block in blocks {
         base.execute(
             "INSERT INTO block VALUES (?, ?, ?, ?, ?)",
             params![id, block.kind as i64, block.bin, block.count as i64, block.bytes as i64],
         )?;
     }
-    for (number, file) in tail.files.iter().enumerate() {
+    Ok(())
+}
+
+/// Files and connections.
+pub fn insert_files(base: &Connection, id: i64, files: &[FileRow]) -> Result<()> {
+    for (number, file) in files.iter().enumerate() {
         let [read, write, reads, writes] =
             [file.bytes[0], file.bytes[1], file.calls[0], file.calls[1]].map(|value| value as i64);
         base.execute(
@@ -121,7 +154,12 @@ pub fn blocks_from_bytes(bytes: &[u8]) -> Option<Vec<Block>> {
 
 fn block(bytes: &[u8]) -> Option<Block> {
     let number = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-    Some(Block { kind: *BlockKind::ALL.get(usize::from(bytes[0]))?, bin: bytes[1], count: number(2)?, bytes: number(10)? })
+    Some(Block {
+        kind: *BlockKind::ALL.get(usize::from(bytes[0]))?,
+        bin: bytes[1],
+        count: number(2)?,
+        bytes: number(10)?,
+    })
 }
 
 /// The sample in a row of `SELECT end_ns, span_ns, columns…, blocks`.
@@ -165,9 +203,10 @@ pub fn profile(base: &Connection, id: i64) -> Result<Profile> {
             Ok((head, row.get::<_, Option<i64>>(5)?, outcome))
         },
     )?;
-    head.tags = rows(base, "SELECT key, value FROM tag WHERE profile = ?", id, |row| Ok((row.get(0)?, row.get(1)?)))?
-        .into_iter()
-        .collect();
+    head.tags =
+        rows(base, "SELECT key, value FROM tag WHERE profile = ?", id, |row| Ok((row.get(0)?, row.get(1)?)))?
+            .into_iter()
+            .collect();
     let mut totals = [None; WIDTH];
     for (name, value) in rows(base, "SELECT name, value FROM total WHERE profile = ?", id, |row| {
         Ok((row.get::<_, String>(0)?, unsigned(row, 1)?))
@@ -177,12 +216,19 @@ pub fn profile(base: &Connection, id: i64) -> Result<Profile> {
         }
     }
     let metrics = Metrics {
-        rows: rows(base, "SELECT name, unit, value, how FROM metric WHERE profile = ? ORDER BY number", id, |row| {
-            Ok(Metric { name: row.get(0)?, unit: row.get(1)?, value: row.get(2)?, how: row.get(3)? })
-        })?,
+        rows: rows(
+            base,
+            "SELECT name, unit, value, how FROM metric WHERE profile = ? ORDER BY number",
+            id,
+            |row| Ok(Metric { name: row.get(0)?, unit: row.get(1)?, value: row.get(2)?, how: row.get(3)? }),
+        )?,
         notes: rows(base, "SELECT text FROM note WHERE profile = ? ORDER BY number", id, |row| row.get(0))?,
     };
-    let last = || base.query_row("SELECT max(end_ns) FROM sample WHERE profile = ?", [id], |row| row.get::<_, Option<i64>>(0));
+    let last = || {
+        base.query_row("SELECT max(end_ns) FROM sample WHERE profile = ?", [id], |row| {
+            row.get::<_, Option<i64>>(0)
+        })
+    };
     // Of a profile that was never finished the samples tell how long it was.
     let wall_ns = match wall_ns {
         Some(wall_ns) => wall_ns,
@@ -210,9 +256,11 @@ pub fn profile(base: &Connection, id: i64) -> Result<Profile> {
     Ok(Profile { id, head, tail })
 }
 
-const PROCESSES: &str = "SELECT pid, ppid, name, first_ns, last_ns, cpu_ns, read_bytes, write_bytes, peak_bytes, threads
+const PROCESSES: &str =
+    "SELECT pid, ppid, name, first_ns, last_ns, cpu_ns, read_bytes, write_bytes, peak_bytes, threads
     FROM process WHERE profile = ? ORDER BY number";
-const FILES: &str = "SELECT path, system, read_bytes, write_bytes, reads, writes FROM file WHERE profile = ? ORDER BY number";
+const FILES: &str =
+    "SELECT path, system, read_bytes, write_bytes, reads, writes FROM file WHERE profile = ? ORDER BY number";
 
 fn process(row: &Row<'_>) -> Result<ProcessRow> {
     let bytes = (row.get::<_, Option<i64>>(6)?, row.get::<_, Option<i64>>(7)?);
@@ -228,6 +276,11 @@ fn process(row: &Row<'_>) -> Result<ProcessRow> {
     })
 }
 
-fn rows<T>(base: &Connection, query: &str, id: i64, mut take: impl FnMut(&Row<'_>) -> Result<T>) -> Result<Vec<T>> {
+fn rows<T>(
+    base: &Connection,
+    query: &str,
+    id: i64,
+    mut take: impl FnMut(&Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
     base.prepare_cached(query)?.query_map([id], |row| take(row))?.collect()
 }

@@ -33,7 +33,8 @@ impl Watcher for Cpu {
     fn sample(&mut self, tree: &mut Tree, _now_ns: u64, totals: &mut Totals) {
         let (mut cpu_ns, mut system_ns) = self.reaped();
         for process in tree.living.values_mut() {
-            process.cpu_ns = sys::process_cpu_ns(process.pid).unwrap_or(process.cpu_ns.max(process.stat.ticks[0] * tick_ns()));
+            process.cpu_ns = sys::process_cpu_ns(process.pid)
+                .unwrap_or(process.cpu_ns.max(process.stat.ticks[0] * tick_ns()));
             cpu_ns += process.cpu_ns + process.stat.ticks[1] * tick_ns();
             system_ns += process.stat.system_ticks.iter().sum::<u64>() * tick_ns();
         }
@@ -86,7 +87,8 @@ impl Watcher for Cpu {
             metrics.either(name, "", value, "perf_event_open", &counters.why(field));
         }
         let used = get(Field::Cycles).map(|cycles| cycles as f64);
-        let wasted = get(Field::StalledFront).zip(get(Field::StalledBack)).map(|(front, back)| (front + back) as f64);
+        let wasted =
+            get(Field::StalledFront).zip(get(Field::StalledBack)).map(|(front, back)| (front + back) as f64);
         metrics.either(
             "cpu.efficiency",
             "",
@@ -94,7 +96,8 @@ impl Watcher for Cpu {
             "cycles used / (used + wasted); wasted: stalled",
             &format!("needs cycles and stalls: {}", counters.why(Field::Cycles)),
         );
-        let flops = "no counter that all processors have: floating-point operations are model-specific events";
+        let flops =
+            "no counter that all processors have: floating-point operations are model-specific events";
         metrics.missing("cpu.flops", "", flops);
         metrics.missing("cpu.flops_per_second", "1/s", flops);
     }

@@ -53,7 +53,12 @@ impl Watcher for Memory {
     fn finalize(&mut self, whole: &Whole<'_>, metrics: &mut Metrics) {
         let one = sys::children().peak_bytes.max(tree_peak(whole.tree));
         let peak = whole.peak_bytes.max(one);
-        metrics.measured("memory.peak", "B", peak as f64, "highest sum over processes of any sample, or peak of one (rusage)");
+        metrics.measured(
+            "memory.peak",
+            "B",
+            peak as f64,
+            "highest sum over processes of any sample, or peak of one (rusage)",
+        );
         metrics.measured("memory.peak_of_one", "B", one as f64, "rusage of the reaped, resident sizes seen");
         metrics.either(
             "memory.proportional",
@@ -66,7 +71,11 @@ impl Watcher for Memory {
         let how = "pages touched for the first time (page faults without a device)";
         metrics.measured("memory.allocated", "B", touched as f64, how);
         metrics.measured("memory.freed", "B", touched as f64, "all of it, when the processes have ended");
-        metrics.missing("memory.block", "B", "sizes of allocations need hooks on the allocator, which the recorder has none of");
+        metrics.missing(
+            "memory.block",
+            "B",
+            "sizes of allocations need hooks on the allocator, which the recorder has none of",
+        );
     }
 }
 

@@ -4,7 +4,9 @@ use super::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::sample::Field;
 use crate::tree::Tree;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -67,7 +69,8 @@ impl Watcher for Network {
         let all = "all interfaces of the network namespace meanwhile, whoever used them";
         metrics.measured("network.interfaces_received", "B", moved(0), all);
         metrics.measured("network.interfaces_sent", "B", moved(1), all);
-        let ends: BTreeSet<String> = self.ours.keys().map(|ends| format!("{} to {}", ends.local, ends.remote)).collect();
+        let ends: BTreeSet<String> =
+            self.ours.keys().map(|ends| format!("{} to {}", ends.local, ends.remote)).collect();
         let listed: Vec<&str> = ends.iter().take(20).map(String::as_str).collect();
         metrics.measured("network.endpoints", "", ends.len() as f64, &listed.join(", "));
         metrics.missing("network.block_sent", "B", "sizes of messages are known from calls: use --shim");
@@ -77,7 +80,9 @@ impl Watcher for Network {
 
 impl Network {
     fn take(&mut self, seen: &[Seen], tree: &Tree) {
-        let unknown = |one: &Seen| one.inode != 0 && !self.not_ours.contains(&one.inode) && !self.ours.contains_key(&one.ends);
+        let unknown = |one: &Seen| {
+            one.inode != 0 && !self.not_ours.contains(&one.inode) && !self.ours.contains_key(&one.ends)
+        };
         if seen.iter().any(unknown) {
             let inodes = sockets_of(tree);
             for one in seen.iter().filter(|one| unknown(one)).copied().collect::<Vec<_>>() {
@@ -119,7 +124,9 @@ fn sockets_of(tree: &Tree) -> HashSet<u32> {
     for pid in tree.living.keys() {
         for entry in std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
             let Ok(target) = std::fs::read_link(entry.path()) else { continue };
-            let inode: Option<u32> = target.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
+            let inode: Option<u32> = target
+                .to_str()
+                .and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
             inodes.extend(inode);
         }
     }
@@ -132,7 +139,8 @@ fn interfaces() -> [u64; 2] {
     let mut sums = [0; 2];
     for line in text.lines() {
         let Some((_, figures)) = line.split_once(':') else { continue };
-        let figures: Vec<u64> = figures.split_ascii_whitespace().filter_map(|text| text.parse().ok()).collect();
+        let figures: Vec<u64> =
+            figures.split_ascii_whitespace().filter_map(|text| text.parse().ok()).collect();
         if let (Some(received), Some(sent)) = (figures.first(), figures.get(8)) {
             sums[0] += received;
             sums[1] += sent;
@@ -246,11 +254,15 @@ mod tests {
     #[test]
     fn the_kernel_counts_what_a_connection_moved() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let mut client = std::net::TcpStream::connect(listener.local_addr().expect("bound")).expect("loopback");
+        let mut client =
+            std::net::TcpStream::connect(listener.local_addr().expect("bound")).expect("loopback");
         let (mut server, _) = listener.accept().expect("a connection");
         client.write_all(&[7; 5000]).expect("loopback");
         server.read_exact(&mut [0; 5000]).expect("as many");
-        let ends = Ends { local: client.local_addr().expect("bound"), remote: client.peer_addr().expect("connected") };
+        let ends = Ends {
+            local: client.local_addr().expect("bound"),
+            remote: client.peer_addr().expect("connected"),
+        };
         let seen = connections().expect("sock_diag is there");
         let received = seen.iter().find(|one| one.ends.local == ends.remote && one.ends.remote == ends.local);
         assert_eq!(received.expect("the server's end is listed").received, 5000);

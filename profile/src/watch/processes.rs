@@ -40,21 +40,37 @@ impl Watcher for Processes {
 
     fn finalize(&mut self, whole: &Whole<'_>, metrics: &mut Metrics) {
         let seen = whole.tree.gone_count + whole.tree.living.len() as u64;
-        metrics.measured("processes.seen", "", seen as f64, "samples; those that lived between two are in the sums only");
+        metrics.measured(
+            "processes.seen",
+            "",
+            seen as f64,
+            "samples; those that lived between two are in the sums only",
+        );
         metrics.measured("processes.most", "", self.most[0] as f64, "samples");
         if self.users.len() > 1 {
             let list = |(user, names): (&u32, &BTreeSet<String>)| {
-                format!("{user} ({})", names.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", "))
+                format!(
+                    "{user} ({})",
+                    names.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ")
+                )
             };
             let all: Vec<String> = self.users.iter().map(list).collect();
             metrics.notes.push(format!("processes of several users: {}", all.join("; ")));
         }
         let left = whole.tree.living.values().filter(|process| process.stat.state != 'Z');
-        let left: Vec<String> = left.map(|process| format!("{} ({})", process.stat.name, process.pid)).collect();
+        let left: Vec<String> =
+            left.map(|process| format!("{} ({})", process.stat.name, process.pid)).collect();
         if !left.is_empty() {
             let first = left.iter().take(8).map(String::as_str).collect::<Vec<_>>().join(", ");
-            metrics.notes.push(format!("{} processes lived on when the command had ended: {first}", left.len()));
+            metrics
+                .notes
+                .push(format!("{} processes lived on when the command had ended: {first}", left.len()));
         }
-        metrics.measured("processes.threads", "", self.most[1] as f64, "highest number at once in any sample");
+        metrics.measured(
+            "processes.threads",
+            "",
+            self.most[1] as f64,
+            "highest number at once in any sample",
+        );
     }
 }

@@ -46,8 +46,14 @@ impl Watcher for Storage {
             "/proc/PID/io, children's included: pipes and terminals are in it, messages are not".to_owned()
         } else {
             let names: Vec<&str> = self.not_allowed.iter().map(String::as_str).collect();
-            metrics.notes.push(format!("bytes of processes that may not be looked at count when they have ended: {}", names.join(", ")));
-            format!("/proc/PID/io; only from their ends on, since they may not be looked at: {}", names.join(", "))
+            metrics.notes.push(format!(
+                "bytes of processes that may not be looked at count when they have ended: {}",
+                names.join(", ")
+            ));
+            format!(
+                "/proc/PID/io; only from their ends on, since they may not be looked at: {}",
+                names.join(", ")
+            )
         };
         let get = |field| whole.totals.get(field).unwrap_or(0) as f64;
         let rows = [
@@ -58,7 +64,12 @@ impl Watcher for Storage {
             metrics.measured(&format!("storage.bytes_{what}"), "B", get(bytes), &how);
             metrics.measured(&format!("storage.calls_{what}"), "", get(calls), &how);
             metrics.measured(&format!("storage.device_bytes_{what}"), "B", get(device), "/proc/PID/io");
-            metrics.measured(&format!("storage.block_{what}"), "B", get(bytes) / get(calls).max(1.0), "bytes / calls");
+            metrics.measured(
+                &format!("storage.block_{what}"),
+                "B",
+                get(bytes) / get(calls).max(1.0),
+                "bytes / calls",
+            );
             let rate = get(bytes) / (whole.wall_ns as f64 / 1e9).max(1e-9);
             metrics.measured(&format!("storage.rate_{what}"), "B/s", rate, "bytes / run time");
         }

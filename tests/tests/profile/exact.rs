@@ -28,10 +28,14 @@ fn short_children_are_counted_whole_at_any_rate() {
     for (id, rate) in [(1, "1"), (2, "10"), (3, "auto")] {
         assert!(house.profile(&["--rate", rate], &["python3", "-c", SHORT, "60"]).success());
         let profile = house.shown(id);
-        let used: f64 = std::fs::read_to_string(house.path().join("used")).expect("written").parse().expect("a number");
+        let used: f64 =
+            std::fs::read_to_string(house.path().join("used")).expect("written").parse().expect("a number");
         let counted = metric(&profile, "cpu.time").expect("measured");
         // What Python does at its end comes behind its own reading.
-        assert!(counted >= used * 0.99 && counted < used + 0.15, "rate {rate}: counted {counted} s, used {used} s");
+        assert!(
+            counted >= used * 0.99 && counted < used + 0.15,
+            "rate {rate}: counted {counted} s, used {used} s"
+        );
         let written = metric(&profile, "storage.bytes_written").expect("measured");
         assert!((written / f64::from(30 << 20) - 1.0).abs() < 0.01, "rate {rate}: {written} bytes of 30 MiB");
     }
@@ -56,7 +60,7 @@ fn the_command_keeps_its_input_and_output() {
     let house = House::new();
     let output = std::process::Command::new("sh")
         .args(["-c", r#"printf 'a line\n' | "$0" profile --no-probe -- cat"#])
-        .arg(tests::syn())
+        .arg(super::program())
         .env("SYN_PROFILES", house.path().join("profiles.db"))
         .output()
         .expect("sh is there");
@@ -74,7 +78,11 @@ fn orphans_are_counted_and_daemons_are_said_to_live_on() {
     let daemon = "setsid sleep 3 >/dev/null 2>&1 & sleep 0.2";
     assert!(house.profile(&["--rate", "50"], &["sh", "-c", daemon]).success());
     let profile = house.shown(2);
-    assert!(notes(&profile).contains("lived on") && notes(&profile).contains("sleep ("), "{}", notes(&profile));
+    assert!(
+        notes(&profile).contains("lived on") && notes(&profile).contains("sleep ("),
+        "{}",
+        notes(&profile)
+    );
 }
 
 #[test]
@@ -85,5 +93,32 @@ fn a_cleared_environment_and_many_threads_change_nothing() {
     assert!(house.profile(&["--rate", "20"], &["python3", "-c", threads]).success());
     let profile = house.shown(2);
     assert_eq!(metric(&profile, "processes.threads"), Some(301.0));
-    assert_eq!(metric(&profile, "cpu.waiting"), None, "more threads than are looked at one by one: said, and not made up");
+    assert_eq!(
+        metric(&profile, "cpu.waiting"),
+        None,
+        "more threads than are looked at one by one: said, and not made up"
+    );
+}
+
+#[test]
+fn the_shim_tells_sizes_and_files() {
+    let house = House::new();
+    let write = "dd if=/dev/zero of=out bs=4096 count=300 status=none";
+    assert!(house.profile(&["--shim"], &["sh", "-c", write]).success());
+    let profile = house.shown(1);
+    let blocks = profile["tail"]["blocks"].as_array().expect("a list");
+    let whole =
+        |block: &&serde_json::Value| block["kind"] == "write" && block["bin"] == 13 && block["count"] == 300;
+    assert!(blocks.iter().any(|block| whole(&block)), "{blocks:?}");
+    let files = profile["tail"]["files"].as_array().expect("a list");
+    let out = files.iter().find(|file| file["path"].as_str().is_some_and(|path| path.ends_with("/out")));
+    assert_eq!(out.expect("the file is listed")["bytes"][1], 1_228_800);
+    // The same from a run folder, with samples that know their sizes.
+    house.done(&["record", "-o", "runs", "--", "sh", "-c", write]);
+    house.done(&["profile", "--from", "runs/1", "--tag", "from=run"]);
+    let recorded = house.shown(2);
+    assert_eq!(recorded["tail"]["totals"][10], 1_228_800, "bytes written");
+    assert!(recorded["tail"]["blocks"].as_array().expect("a list").iter().any(|block| whole(&block)));
+    let told = house.done(&["emulate", "--tag", "from=run"]);
+    assert!(told.contains("1228800 written"), "{told}");
 }

@@ -5,7 +5,14 @@ use super::House;
 #[test]
 fn profiles_go_out_and_come_back_whole() {
     let house = House::new();
-    assert!(house.profile(&["--tag", "size=1", "--tag", "kind=a"], &["sh", "-c", "dd if=/dev/zero of=f bs=4k count=500 2>/dev/null"]).success());
+    assert!(
+        house
+            .profile(
+                &["--tag", "size=1", "--tag", "kind=a"],
+                &["sh", "-c", "dd if=/dev/zero of=f bs=4k count=500 2>/dev/null"]
+            )
+            .success()
+    );
     let show = |id: u32| {
         let mut shown = house.shown(id);
         shown["id"] = 0.into();
@@ -35,7 +42,10 @@ fn profiles_go_out_and_come_back_whole() {
     let page = house.path().join("page.html");
     house.done(&["profiles", "show", "--html", "page.html", "--tag", "size=1"]);
     let page = std::fs::read_to_string(page).expect("written");
-    assert!(page.contains("<svg") && page.contains("Repeats") && !page.contains("http://127"), "a page with charts");
+    assert!(
+        page.contains("<svg") && page.contains("Repeats") && !page.contains("http://127"),
+        "a page with charts"
+    );
     assert!(!page.contains("<script") && !page.contains("<link"), "it needs nothing else");
 }
 
@@ -47,14 +57,21 @@ fn what_is_no_store_is_told_apart() {
         assert_eq!(output.status.code(), Some(1), "{name}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    std::fs::write(house.path().join("text"), "not a database, and long enough to be looked at. ".repeat(30)).expect("a file");
+    std::fs::write(house.path().join("text"), "not a database, and long enough to be looked at. ".repeat(30))
+        .expect("a file");
     assert!(list("text").contains("is not a store"), "{}", list("text"));
     assert!(list("missing").contains("there is no store"));
     assert!(house.profile(&["--store", "newer"], &["true"]).success());
-    let done = std::process::Command::new("sqlite3").args(["newer", "PRAGMA user_version = 9"]).current_dir(house.path()).status();
+    let done = std::process::Command::new("sqlite3")
+        .args(["newer", "PRAGMA user_version = 9"])
+        .current_dir(house.path())
+        .status();
     assert!(done.expect("sqlite3 is installed").success());
     assert!(list("newer").contains("has version 9"), "{}", list("newer"));
-    let other = std::process::Command::new("sqlite3").args(["other", "CREATE TABLE t (x)"]).current_dir(house.path()).status();
+    let other = std::process::Command::new("sqlite3")
+        .args(["other", "CREATE TABLE t (x)"])
+        .current_dir(house.path())
+        .status();
     assert!(other.expect("sqlite3 is installed").success());
     assert!(list("other").contains("is not a store"));
 }
@@ -77,7 +94,8 @@ fn a_damaged_store_is_told_and_named() {
 fn several_writers_wait_for_each_other() {
     let house = House::new();
     std::thread::scope(|scope| {
-        let all: Vec<_> = (0..6).map(|_| scope.spawn(|| house.profile(&["--rate", "1000"], &["sleep", "0.3"]))).collect();
+        let all: Vec<_> =
+            (0..6).map(|_| scope.spawn(|| house.profile(&["--rate", "1000"], &["sleep", "0.3"]))).collect();
         assert!(all.into_iter().all(|one| one.join().expect("no panic").success()));
     });
     let list = house.done(&["profiles", "list"]);
@@ -88,13 +106,15 @@ fn several_writers_wait_for_each_other() {
 #[test]
 fn a_profiler_that_is_killed_leaves_an_unfinished_profile() {
     let house = House::new();
-    let mut profiler = std::process::Command::new(tests::syn())
+    let mut profiler = std::process::Command::new(super::program())
         .args(["profile", "--no-probe", "--rate", "1000", "--", "sh", "-c", "touch begun; exec sleep 5"])
         .current_dir(house.path())
         .env("SYN_PROFILES", house.path().join("profiles.db"))
         .spawn()
         .expect("syn can be started");
-    let stored = |house: &House| house.done(&["profiles", "list"]).lines().nth(1).is_some_and(|line| !line.contains(" 0 unfinished"));
+    let stored = |house: &House| {
+        house.done(&["profiles", "list"]).lines().nth(1).is_some_and(|line| !line.contains(" 0 unfinished"))
+    };
     let begun = std::time::Instant::now();
     while !(house.path().join("begun").exists() && stored(&house)) {
         assert!(begun.elapsed().as_secs() < 60, "samples reach the store while the command runs");
