@@ -20,21 +20,40 @@ pub fn fingerprint() -> String {
     format!("{}, {cores} processors, {mib} MiB", model.map_or("unknown processor", |(_, name)| name.trim()))
 }
 
-/// Processors that the control group allows, if it limits them.
+/// Processors that the control group allows, if it limits them: `cpu.max`, or `cpu.cfs_quota_us` of version 1.
 pub fn cgroup_processors() -> Option<f64> {
-    let of = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = of.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let (mut least, mut folder) = (None, Path::new("/sys/fs/cgroup").join(path.trim_start_matches('/')));
-    while folder.starts_with("/sys/fs/cgroup") {
-        if let Ok(text) = std::fs::read_to_string(folder.join("cpu.max")) {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limits = groups.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let root = match controllers {
+            "" => "/sys/fs/cgroup",
+            _ if controllers.split(',').any(|name| name == "cpu") => "/sys/fs/cgroup/cpu",
+            _ => return None,
+        };
+        lowest_limit(Path::new(root), path.trim_start_matches('/'))
+    });
+    limits.reduce(f64::min)
+}
+
+/// Of a group and those above it.
+fn lowest_limit(root: &Path, path: &str) -> Option<f64> {
+    let mut limits = Vec::new();
+    let mut folder = root.join(path);
+    while folder.starts_with(root) {
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let both = [read("cpu.max"), read("cpu.cfs_quota_us") + " " + &read("cpu.cfs_period_us")];
+        for text in both {
             let mut words = text.split_ascii_whitespace().map(str::parse::<f64>);
-            if let (Some(Ok(quota)), Some(Ok(period))) = (words.next(), words.next()) {
-                least = Some(least.unwrap_or(f64::MAX).min(quota / period));
+            // Without a limit the quota is `max`, or -1.
+            if let (Some(Ok(quota)), Some(Ok(period))) = (words.next(), words.next())
+                && quota > 0.0
+            {
+                limits.push(quota / period);
             }
         }
         folder.pop();
     }
-    least
+    limits.into_iter().reduce(f64::min)
 }
 
 /// Processors that are here to be used at once.

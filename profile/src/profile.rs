@@ -111,9 +111,16 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// The command as one line.
+    /// The command as one line; words with blanks are quoted.
     pub fn command_line(&self) -> String {
-        self.head.command.join(" ")
+        let plain = |word: &&String| {
+            !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"')
+        };
+        let words = self.head.command.iter().map(|word| match Some(word).filter(plain) {
+            Some(word) => word.clone(),
+            None => format!("{word:?}"),
+        });
+        words.collect::<Vec<_>>().join(" ")
     }
 
     /// A total; 0 where it was not observed.

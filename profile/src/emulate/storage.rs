@@ -51,7 +51,9 @@ impl Storage {
         let mut read = tempfile::tempfile_in(folder).with_context(doing)?;
         let write = tempfile::tempfile_in(folder).with_context(doing)?;
         let buffer = vec![0x5a; largest.max(1 << 20) as usize];
-        let mut left = read_len;
+        // What is in memory anyway need not be written first: a hole is read from memory as well.
+        read.set_len(read_len).with_context(doing)?;
+        let mut left = if cold { read_len } else { 0 };
         while left > 0 {
             let now = left.min(buffer.len() as u64);
             read.write_all(&buffer[..now as usize]).with_context(doing)?;
