@@ -1,7 +1,8 @@
-//! `syn`: record an application's I/O and communication, merge the recordings into a plan, replay the plan.
+//! `syn`: record an application's I/O and communication, merge the recordings into a plan, replay the plan; profile what a
+//! command consumes and emulate it.
 //!
 //! Each subcommand is a module here or the library behind it; this file only chooses. Exit codes: 0 done, 1 failed,
-//! 2 wrong usage, 3 done but the result needs a look. `syn record` returns the exit code of the command.
+//! 2 wrong usage, 3 done but the result needs a look. `syn record` and `syn profile` return the exit code of the command.
 
 #![forbid(unsafe_code)]
 
@@ -11,7 +12,9 @@ mod info;
 mod input;
 mod output;
 mod pack;
+mod profile;
 mod record;
+mod signal_end;
 mod survey;
 
 use clap::{Parser, Subcommand};
@@ -36,6 +39,10 @@ enum Command {
     Dump(dump::Args),
     Check(check::Args),
     Pack(pack::Args),
+    Profile(profile::Args),
+    Profiles(syn_profile::commands::Args),
+    Emulate(Box<syn_profile::emulate::Args>),
+    Predict(syn_profile::commands::PredictArgs),
 }
 
 /// Done.
@@ -54,6 +61,10 @@ fn main() -> ExitCode {
         Command::Dump(args) => dump::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Pack(args) => pack::run(&args),
+        Command::Profile(args) => profile::run(args),
+        Command::Profiles(args) => syn_profile::commands::run(&args),
+        Command::Emulate(args) => syn_profile::emulate::run(&args),
+        Command::Predict(args) => syn_profile::commands::predict(&args),
     };
     match done {
         Ok(code) => code.into(),

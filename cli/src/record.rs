@@ -1,7 +1,7 @@
 //! `syn record`: runs a command with the shim preloaded, or traced from outside, and leaves a run folder.
 
 mod folder;
-mod shim;
+pub mod shim;
 mod signals;
 
 use crate::FAILED;
@@ -10,7 +10,7 @@ use crate::output::complain;
 use crate::survey::{NotEntered, Reason, Survey};
 use anyhow::Context;
 use folder::Folder;
-use signals::Relay;
+pub use signals::Relay;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
@@ -121,7 +121,7 @@ fn not_run(folder: &Folder, program: &str, error: &std::io::Error) -> u8 {
     if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUNNABLE }
 }
 
-fn exit_code(status: ExitStatus) -> u8 {
+pub fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
         (None, Some(signal)) => 128u8.saturating_add(signal as u8),

@@ -16,8 +16,8 @@
 
 mod against;
 pub mod args;
-mod burn;
-mod clock;
+pub mod burn;
+pub mod clock;
 mod divergence;
 mod idle;
 mod io;
@@ -31,7 +31,7 @@ mod program;
 mod progress;
 mod report;
 mod storage;
-mod sys;
+pub mod sys;
 mod transport;
 
 pub use args::{Args, Mode, Waiting};

@@ -1,0 +1,294 @@
+//! `syn profiles …` and `syn predict`: looking at what the store holds.
+
+mod compare;
+mod show;
+
+use crate::profile::{Outcome, Profile};
+use crate::sample::{COLUMNS, Field, Resource};
+use crate::stats::{Summary, outliers};
+use crate::store::{Format, Selector, Store, default_path};
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Which profiles, and where they are.
+#[derive(clap::Args, Clone, Debug, Default)]
+pub struct Chosen {
+    /// The store; without it $SYN_PROFILES, else syn/profiles.db among the user's data.
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// Profiles with this tag; may be repeated.
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
+    pub tags: Vec<(String, String)>,
+    /// Number of a profile, or the command that was profiled.
+    #[arg(value_name = "ID|COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub words: Vec<String>,
+}
+
+/// A tag as it is given.
+///
+/// # Errors
+/// When it has no `=`.
+pub fn tag(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("it is KEY=VALUE")?;
+    Ok((key.into(), value.into()))
+}
+
+impl Chosen {
+    /// True when it says anything about which profiles.
+    pub fn is_given(&self) -> bool {
+        !self.words.is_empty() || !self.tags.is_empty()
+    }
+
+    fn selector(&self) -> Selector {
+        let id = match self.words.as_slice() {
+            [one] => one.parse().ok(),
+            _ => None,
+        };
+        let command = (id.is_none() && !self.words.is_empty()).then(|| self.words.clone());
+        Selector { id, command, tags: self.tags.iter().cloned().collect::<BTreeMap<_, _>>() }
+    }
+
+    /// The store, which must be there.
+    ///
+    /// # Errors
+    /// When it is not, or is no store.
+    pub fn open(&self) -> anyhow::Result<Store> {
+        let path = self.store.clone().unwrap_or_else(default_path);
+        if !path.exists() {
+            bail!("there is no store of profiles at {}; `syn profile` makes it", path.display());
+        }
+        Ok(Store::existing(&path)?)
+    }
+
+    /// The profiles that fit, at least one.
+    ///
+    /// # Errors
+    /// When there is none, or the store cannot be read.
+    pub fn find(&self) -> anyhow::Result<(Store, Vec<Profile>)> {
+        let store = self.open()?;
+        let profiles = store.find(&self.selector())?;
+        if profiles.is_empty() {
+            bail!("no profile in {} fits; `syn profiles list` lists them", store.path().display());
+        }
+        Ok((store, profiles))
+    }
+}
+
+/// Lists, shows, compares, exports, imports and removes profiles.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// One line a profile
+    List(Chosen),
+    /// All that is known of a profile: metrics, processes, sizes of calls
+    Show(show::Args),
+    /// Repeats of one command: mean, deviation, confidence, outliers
+    Stats(Chosen),
+    /// Two profiles side by side: totals and how alike they are over time
+    Compare(compare::Args),
+    /// Writes a profile into a file
+    Export {
+        /// The file; its ending says which kind it is: .json, .csv, .parquet.
+        #[arg(short, long, value_name = "FILE")]
+        output: PathBuf,
+        /// The kind, whatever the ending.
+        #[arg(long)]
+        format: Option<Format>,
+        #[command(flatten)]
+        chosen: Chosen,
+    },
+    /// Reads profiles from files that `export` has written
+    Import {
+        /// The store.
+        #[arg(long, value_name = "FILE")]
+        store: Option<PathBuf>,
+        /// The kind, whatever the ending.
+        #[arg(long)]
+        format: Option<Format>,
+        /// The files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Removes profiles
+    Rm(Chosen),
+    /// Looks through the whole store for damage
+    Check(Chosen),
+}
+
+/// Runs the subcommand. Returns the exit code.
+///
+/// # Errors
+/// When the store cannot be used, or nothing fits.
+pub fn run(args: &Args) -> anyhow::Result<u8> {
+    match &args.action {
+        Action::List(chosen) => list(chosen),
+        Action::Show(args) => show::run(args),
+        Action::Stats(chosen) => stats(chosen),
+        Action::Compare(args) => compare::run(args),
+        Action::Export { output, format, chosen } => {
+            let (store, profiles) = chosen.find()?;
+            let [profile] = profiles.as_slice() else {
+                bail!("{} profiles fit; name one by its number", profiles.len())
+            };
+            store.export(profile, kind(*format, output)?, output)?;
+            Ok(0)
+        }
+        Action::Import { store, format, files } => {
+            let mut store = Store::open(&store.clone().unwrap_or_else(default_path))?;
+            for file in files {
+                println!("{}", store.import(kind(*format, file)?, file)?);
+            }
+            Ok(0)
+        }
+        Action::Rm(chosen) => {
+            if !chosen.is_given() {
+                bail!("say which profiles: a number, a command, or --tag");
+            }
+            let (store, profiles) = chosen.find()?;
+            for profile in profiles {
+                store.remove(profile.id)?;
+            }
+            Ok(0)
+        }
+        Action::Check(chosen) => {
+            chosen.open()?.check()?;
+            println!("the store is whole");
+            Ok(0)
+        }
+    }
+}
+
+fn kind(asked: Option<Format>, path: &std::path::Path) -> anyhow::Result<Format> {
+    asked.or_else(|| Format::of(path)).with_context(|| {
+        format!("the ending of {} says no kind: name it with --format json, csv or parquet", path.display())
+    })
+}
+
+fn list(chosen: &Chosen) -> anyhow::Result<u8> {
+    let store = chosen.open()?;
+    let profiles = store.find(&chosen.selector())?;
+    println!("{:>5} {:>12} {:>12} {:>10} {:<12} command", "id", "seconds", "cpu s", "samples", "outcome");
+    for profile in profiles {
+        let tags: Vec<String> =
+            profile.head.tags.iter().map(|(key, value)| format!("  {key}={value}")).collect();
+        println!(
+            "{:>5} {:>12.6} {:>12.6} {:>10} {:<12} {}{}",
+            profile.id,
+            profile.tail.wall_ns as f64 / 1e9,
+            profile.total(Field::Cpu) as f64 / 1e9,
+            store.sample_count(profile.id)?,
+            outcome(profile.tail.outcome),
+            profile.command_line(),
+            tags.concat()
+        );
+    }
+    Ok(0)
+}
+
+/// How the command ended, in two words.
+fn outcome(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Unfinished => "unfinished".into(),
+        Outcome::Exited(code) => format!("exit {code}"),
+        Outcome::Killed(signal) => format!("signal {signal}"),
+        Outcome::Unknown => "-".into(),
+    }
+}
+
+fn stats(chosen: &Chosen) -> anyhow::Result<u8> {
+    let (_, profiles) = chosen.find()?;
+    let mut commands: BTreeMap<(String, String), Vec<&Profile>> = BTreeMap::new();
+    for profile in &profiles {
+        commands.entry((profile.command_line(), profile.head.machine.clone())).or_default().push(profile);
+    }
+    for ((command, machine), repeats) in commands {
+        println!("{command}\n{} profiles on {machine}", repeats.len());
+        println!("{:<22} {:>18} {:>14} {:>16}  outliers", "", "mean", "deviation", "95 % +-");
+        let line = |name: &str, values: &[f64]| {
+            let summary = Summary::of(values);
+            let far: Vec<String> =
+                outliers(values).into_iter().map(|place| repeats[place].id.to_string()).collect();
+            println!(
+                "{name:<22} {:>18.6} {:>14.6} {:>16.6}  {}",
+                summary.mean,
+                summary.deviation,
+                summary.confidence,
+                far.join(" ")
+            );
+        };
+        line(
+            "run_time_s",
+            &repeats.iter().map(|profile| profile.tail.wall_ns as f64 / 1e9).collect::<Vec<_>>(),
+        );
+        for (place, column) in COLUMNS.iter().enumerate() {
+            let values: Option<Vec<f64>> =
+                repeats.iter().map(|profile| profile.tail.totals[place].map(|value| value as f64)).collect();
+            if let Some(values) = values {
+                line(column.name, &values);
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// Says how long a profiled command would take on this machine, from probes alone.
+#[derive(clap::Args, Debug)]
+pub struct PredictArgs {
+    /// The folder whose file system is probed.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+/// Runs `syn predict`. Returns the exit code.
+///
+/// # Errors
+/// When there is no such profile, or its machine was not probed.
+pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
+    let (store, profiles) = args.chosen.find()?;
+    let here = crate::machine::probe(&args.dir)?;
+    for mut profile in profiles {
+        if profile.tail.metrics.get("probe.mixed").is_none()
+            && let Some(other) = store.probes_of(&profile.head.machine, 0)?
+        {
+            // Of the same machine, at another time.
+            let other = store.find(&Selector { id: Some(other), ..Selector::default() })?;
+            let rows = other.into_iter().flat_map(|profile| profile.tail.metrics.rows);
+            profile.tail.metrics.rows.extend(rows.filter(|metric| metric.name.starts_with("probe.")));
+        }
+        let samples = store.all_samples(profile.id)?;
+        let prediction = crate::predict::predict(&profile, &samples, &here).with_context(|| {
+            format!(
+                "profile {} has no probes of its machine; profile anything there with --probe",
+                profile.id
+            )
+        })?;
+        println!(
+            "profile {} ({}): recorded {:.6} s, expected here {:.6} s ({:.6} to {:.6}, as far as kernels differ); idle {:.1} %, taken to last as long",
+            profile.id,
+            profile.command_line(),
+            profile.tail.wall_ns as f64 / 1e9,
+            prediction.expected,
+            prediction.low,
+            prediction.high,
+            prediction.idle * 100.0
+        );
+    }
+    Ok(0)
+}
+
+/// The columns of a resource that say how much of it was used.
+fn amounts(resource: Resource) -> impl Iterator<Item = (usize, &'static str)> {
+    COLUMNS
+        .iter()
+        .enumerate()
+        .filter(move |(_, column)| column.resource == resource)
+        .map(|(place, column)| (place, column.name))
+}

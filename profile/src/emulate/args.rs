@@ -1,0 +1,90 @@
+//! The command line of `syn emulate`.
+
+use crate::commands::Chosen;
+use crate::kernels::Kernel;
+use std::path::PathBuf;
+
+/// Consumes what a profiled command consumed: CPU, memory, storage and network in the same order, without the command.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Which profile.
+    #[command(flatten)]
+    pub chosen: Chosen,
+    /// Of several profiles that fit: the last one, one that is drawn, or the one next to the mean, made to have the mean's totals.
+    #[arg(long, value_enum, default_value_t = Which::Last)]
+    pub which: Which,
+    /// Emulates N times, each reported.
+    #[arg(short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub n: u32,
+    /// Puts samples together until there are at most so many a second.
+    #[arg(long, value_name = "HZ", default_value_t = 100.0)]
+    pub rate: f64,
+    /// The folder in which files are read and written.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+    /// What is read is not in memory at first.
+    #[arg(long)]
+    pub cold: bool,
+    /// Size of all reads and writes, bytes; without it as recorded.
+    #[arg(long, value_name = "BYTES")]
+    pub block: Option<u64>,
+    /// What computation does.
+    #[arg(long, value_enum, default_value_t = Kernel::Mixed)]
+    pub kernel: Kernel,
+    /// Part of computation that is not spent waiting for memory.
+    #[arg(long, value_name = "PART", default_value_t = 1.0)]
+    pub efficiency: f64,
+    /// Multiplies a resource: cpu, memory, storage, network.
+    #[arg(long, value_name = "RESOURCE=FACTOR", value_parser = pair)]
+    pub scale: Vec<(String, f64)>,
+    /// Draws a factor for a resource each time, from a normal distribution around 1 with this deviation.
+    #[arg(long, value_name = "RESOURCE=DEVIATION", value_parser = pair)]
+    pub vary: Vec<(String, f64)>,
+    /// Where draws begin; the same seed, the same draws.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Number of processes; without it as recorded.
+    #[arg(long, value_name = "N")]
+    pub processes: Option<usize>,
+    /// Threads of each process; all take an equal part of the CPU time.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// No step ends earlier than it did: the time that the command spent idle is kept.
+    #[arg(long)]
+    pub keep_time: bool,
+    /// The other side of connections, started there with `syn emulate --serve`; without it a process here.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub peer: Option<String>,
+    /// Is the other side of others' connections, until it is ended.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["which", "load"])]
+    pub serve: Option<String>,
+    /// Puts load on this machine meanwhile: cpu=50% of all processors, disk=20% of the bandwidth of DIR, memory=30% of all memory.
+    #[arg(long, value_name = "RESOURCE=PERCENT", value_parser = super::load::target)]
+    pub load: Vec<super::load::Target>,
+    /// Without a profile: how long the load lasts.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub seconds: f64,
+    /// Writes the results as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+}
+
+/// Which of several profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Which {
+    /// The newest
+    Last,
+    /// One that is drawn
+    Drawn,
+    /// The one whose run time is next to the mean, scaled to the mean's totals
+    Mean,
+}
+
+fn pair(text: &str) -> Result<(String, f64), String> {
+    let (name, number) = text.split_once('=').ok_or("it is RESOURCE=NUMBER")?;
+    let known = ["cpu", "memory", "storage", "network"];
+    match (known.contains(&name), number.parse::<f64>()) {
+        (true, Ok(number)) if number >= 0.0 && number.is_finite() => Ok((name.into(), number)),
+        _ => Err(format!("it is one of {}, and a number that is not negative", known.join(", "))),
+    }
+}

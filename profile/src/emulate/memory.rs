@@ -1,0 +1,120 @@
+//! The memory atom: a stack of pages that grows and shrinks to the recorded size, and pages that come and go.
+
+#![allow(unsafe_code)]
+
+use anyhow::Context;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::ptr::NonNull;
+
+/// Pages that come and go are not more than this at a time.
+const PASSING: usize = 4 << 20;
+
+/// See the module.
+pub struct Memory {
+    start: NonNull<u8>,
+    /// Address space for what is held, and behind it for what passes.
+    reserved: usize,
+    held: usize,
+    most: usize,
+}
+
+// SAFETY: it owns its mapping, and nothing else points into it.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Holds up to `most` bytes.
+    ///
+    /// # Errors
+    /// When there is no address space for it.
+    pub fn new(most: u64) -> anyhow::Result<Memory> {
+        let page = rustix::param::page_size();
+        let most = usize::try_from(most)?.next_multiple_of(page);
+        let reserved = most + PASSING;
+        let (protection, flags) =
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), reserved, protection, flags) }
+            .with_context(|| format!("cannot map {reserved} bytes of memory"))?;
+        // Pages are touched one by one: a huge page would hold more than was recorded.
+        // SAFETY: the mapping made above.
+        let _ = unsafe { madvise(start, reserved, Advice::LinuxNoHugepage) };
+        let start = NonNull::new(start.cast()).context("mapped memory at address 0")?;
+        Ok(Memory { start, reserved, held: 0, most })
+    }
+
+    /// Goes `bytes` up or down to hold `bytes`.
+    pub fn hold(&mut self, bytes: u64) {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.most);
+        if bytes > self.held {
+            self.touch(self.held, bytes);
+        } else {
+            self.free(bytes.next_multiple_of(rustix::param::page_size()), self.held);
+        }
+        self.held = bytes;
+    }
+
+    /// What it holds.
+    pub fn held(&self) -> u64 {
+        self.held as u64
+    }
+
+    /// So many bytes are touched and given back.
+    pub fn pass(&mut self, bytes: u64) {
+        let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+        while left > 0 {
+            let now = left.min(PASSING);
+            self.touch(self.most, self.most + now);
+            self.free(self.most, self.most + now);
+            left -= now;
+        }
+    }
+
+    fn touch(&mut self, from: usize, to: usize) {
+        assert!(to <= self.reserved);
+        for at in (from..to).step_by(rustix::param::page_size()) {
+            // SAFETY: below the end of the mapping, which is writable.
+            unsafe { self.start.as_ptr().add(at).write_volatile(1) };
+        }
+    }
+
+    fn free(&mut self, from: usize, to: usize) {
+        if from < to && to <= self.reserved {
+            // SAFETY: pages of the mapping, which hold nothing that anybody reads.
+            let _ =
+                unsafe { madvise(self.start.as_ptr().add(from).cast(), to - from, Advice::LinuxDontNeed) };
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new` with this length.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.reserved) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proc::{Reader, Stat, page_bytes};
+
+    fn resident() -> u64 {
+        let mut reader = Reader::default();
+        let stat = Stat::parse(reader.read("/proc/self/stat").expect("it is there")).expect("well-formed");
+        stat.resident_pages * page_bytes()
+    }
+
+    #[test]
+    fn it_is_as_large_as_it_says() {
+        let before = resident();
+        let mut memory = Memory::new(200 << 20).expect("address space");
+        memory.hold(128 << 20);
+        memory.pass(64 << 20);
+        let grown = resident().saturating_sub(before) as f64 / f64::from(128 << 20);
+        assert!((0.9..1.1).contains(&grown), "grown to {grown} of what was asked for");
+        memory.hold(16 << 20);
+        let left = resident().saturating_sub(before) as f64 / f64::from(16 << 20);
+        assert!((0.5..1.9).contains(&left), "{left} of 16 MiB are left");
+        assert_eq!(memory.held(), 16 << 20);
+    }
+}

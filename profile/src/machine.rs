@@ -1,0 +1,224 @@
+//! What a machine can do: a few seconds of probes, kept with its profiles, so that work can be told from seconds.
+
+use crate::kernels::{Kernel, Loop};
+use crate::metrics::Metrics;
+use anyhow::Context;
+use rustix::fs::{Advice, fadvise};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Instant;
+
+/// What tells machines apart: processor, number of them, memory. Not its name.
+pub fn fingerprint() -> String {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let mib = crate::proc::field::<u64>(&memory, "MemTotal:").unwrap_or(0) / 1024;
+    let cores = cpuinfo.lines().filter(|line| line.starts_with("processor")).count();
+    format!("{}, {cores} processors, {mib} MiB", model.map_or("unknown processor", |(_, name)| name.trim()))
+}
+
+/// Processors that the control group allows, if it limits them: `cpu.max`, or `cpu.cfs_quota_us` of version 1.
+pub fn cgroup_processors() -> Option<f64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limits = groups.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let root = match controllers {
+            "" => "/sys/fs/cgroup",
+            _ if controllers.split(',').any(|name| name == "cpu") => "/sys/fs/cgroup/cpu",
+            _ => return None,
+        };
+        lowest_limit(Path::new(root), path.trim_start_matches('/'))
+    });
+    limits.reduce(f64::min)
+}
+
+/// Of a group and those above it.
+fn lowest_limit(root: &Path, path: &str) -> Option<f64> {
+    let mut limits = Vec::new();
+    let mut folder = root.join(path);
+    while folder.starts_with(root) {
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+        let both = [read("cpu.max"), read("cpu.cfs_quota_us") + " " + &read("cpu.cfs_period_us")];
+        for text in both {
+            let mut words = text.split_ascii_whitespace().map(str::parse::<f64>);
+            // Without a limit the quota is `max`, or -1.
+            if let (Some(Ok(quota)), Some(Ok(period))) = (words.next(), words.next())
+                && quota > 0.0
+            {
+                limits.push(quota / period);
+            }
+        }
+        folder.pop();
+    }
+    limits.into_iter().reduce(f64::min)
+}
+
+/// Processors that are here to be used at once.
+pub fn processors() -> f64 {
+    let allowed = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+    cgroup_processors().unwrap_or(allowed).min(allowed)
+}
+
+/// Bytes that a file system is given in one probe.
+const FILE_BYTES: usize = 64 << 20;
+/// Small writes that are timed one by one.
+const SMALL: u32 = 64;
+/// Bytes copied to measure the memory.
+const COPY_BYTES: usize = 64 << 20;
+
+/// Runs all probes; files are made in `folder`.
+///
+/// # Errors
+/// When the folder cannot be written to, or loopback not be used.
+pub fn probe(folder: &Path) -> anyhow::Result<Metrics> {
+    let mut metrics = Metrics::default();
+    for kernel in Kernel::ALL {
+        let speed = Loop::new(kernel).measure();
+        metrics.measured(&kernel.metric(), "iterations/ns", speed, "median of 15 rounds of 4 ms");
+    }
+    metrics.measured("probe.memory_bandwidth", "B/s", memory_bandwidth(), "copies of 64 MiB, best of 5");
+    metrics.measured("probe.processors", "", processors(), "affinity and control group");
+    files(folder, &mut metrics).with_context(|| format!("cannot probe files in {}", folder.display()))?;
+    loopback(&mut metrics).context("cannot probe loopback")?;
+    Ok(metrics)
+}
+
+fn memory_bandwidth() -> f64 {
+    let (from, mut to) = (vec![1_u8; COPY_BYTES], vec![0_u8; COPY_BYTES]);
+    let one = |_| {
+        let begun = Instant::now();
+        to.copy_from_slice(std::hint::black_box(&from));
+        std::hint::black_box(&mut to);
+        COPY_BYTES as f64 / begun.elapsed().as_secs_f64()
+    };
+    (0..5).map(one).fold(0.0, f64::max)
+}
+
+fn files(folder: &Path, metrics: &mut Metrics) -> anyhow::Result<()> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    let block = vec![0x5a_u8; 1 << 20];
+    let written = timed(|| (0..FILE_BYTES / block.len()).try_for_each(|_| file.write_all(&block)))?;
+    let synced = timed(|| file.sync_data())?;
+    fadvise(&file, 0, None, Advice::DontNeed)?;
+    let device_read = timed(|| read_through(&mut file))?;
+    let read = timed(|| read_through(&mut file))?;
+    let bytes = FILE_BYTES as f64;
+    metrics.measured(
+        "probe.write_bandwidth",
+        "B/s",
+        bytes / written,
+        "64 MiB in calls of 1 MiB, into the page cache",
+    );
+    metrics.measured("probe.read_bandwidth", "B/s", bytes / read, "the same, from the page cache");
+    metrics.measured("probe.device_write_bandwidth", "B/s", bytes / (written + synced), "written and synced");
+    metrics.measured(
+        "probe.device_read_bandwidth",
+        "B/s",
+        bytes / device_read,
+        "read after the cache was dropped",
+    );
+    file.seek(SeekFrom::Start(0))?;
+    let small = timed(|| (0..SMALL * 64).try_for_each(|_| file.write_all(&block[..1])))?;
+    metrics.measured(
+        "probe.call_latency",
+        "s",
+        small / f64::from(SMALL * 64),
+        "write of 1 byte into the page cache",
+    );
+    let synced = timed(|| {
+        (0..SMALL / 4).try_for_each(|_| {
+            file.write_all(&block[..4096])?;
+            file.sync_data()
+        })
+    })?;
+    metrics.measured(
+        "probe.sync_latency",
+        "s",
+        synced / f64::from(SMALL / 4),
+        "write of 4 KiB and fdatasync",
+    );
+    Ok(())
+}
+
+fn read_through(file: &mut File) -> std::io::Result<()> {
+    let mut block = vec![0; 1 << 20];
+    file.seek(SeekFrom::Start(0))?;
+    while file.read(&mut block)? > 0 {}
+    Ok(())
+}
+
+fn loopback(metrics: &mut Metrics) -> anyhow::Result<()> {
+    const ROUNDS: u32 = 200;
+    const BLOCKS: usize = 256;
+    const BLOCK: usize = 1 << 16;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let answering = std::thread::spawn(move || -> std::io::Result<()> {
+        let (mut stream, _) = listener.accept()?;
+        stream.set_nodelay(true)?;
+        let mut byte = [0];
+        for _ in 0..ROUNDS {
+            stream.read_exact(&mut byte)?;
+            stream.write_all(&byte)?;
+        }
+        let mut block = vec![0; BLOCK];
+        for _ in 0..BLOCKS {
+            stream.read_exact(&mut block)?;
+        }
+        stream.write_all(&byte)
+    });
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let mut byte = [1];
+    let round_trips = timed(|| {
+        (0..ROUNDS).try_for_each(|_| {
+            stream.write_all(&byte)?;
+            stream.read_exact(&mut byte)
+        })
+    })?;
+    let block = vec![0; BLOCK];
+    let moved = timed(|| {
+        (0..BLOCKS).try_for_each(|_| stream.write_all(&block))?;
+        stream.read_exact(&mut byte)
+    })?;
+    answering.join().map_err(|_| anyhow::anyhow!("the answering thread failed"))??;
+    metrics.measured(
+        "probe.loopback_latency",
+        "s",
+        round_trips / f64::from(ROUNDS) / 2.0,
+        "half a round trip of 1 byte",
+    );
+    metrics.measured(
+        "probe.loopback_bandwidth",
+        "B/s",
+        (BLOCK * BLOCKS) as f64 / moved,
+        "16 MiB in blocks of 64 KiB",
+    );
+    Ok(())
+}
+
+fn timed(work: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<f64> {
+    let begun = Instant::now();
+    work()?;
+    Ok(begun.elapsed().as_secs_f64().max(1e-9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_probe_has_a_result() {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let metrics = probe(folder.path()).expect("probes run anywhere");
+        assert!(metrics.rows.len() >= 14);
+        for metric in &metrics.rows {
+            assert!(metric.value.is_some_and(|value| value > 0.0), "{}: {:?}", metric.name, metric.value);
+        }
+        assert!(fingerprint().contains("processors"));
+        assert!(processors() > 0.0);
+    }
+}

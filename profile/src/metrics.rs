@@ -1,0 +1,55 @@
+//! The table of metrics of the Synapse paper: each is measured, or it is said why not on this machine.
+
+use serde::{Deserialize, Serialize};
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Resource and name, as `cpu.instructions`.
+    pub name: String,
+    /// Unit.
+    pub unit: String,
+    /// The value, where it was measured.
+    pub value: Option<f64>,
+    /// Where it comes from; why it is not there.
+    pub how: String,
+}
+
+/// All rows of a profile, and what its reader has to know.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// The table.
+    pub rows: Vec<Metric>,
+    /// What is missing in the profile, or special about the program's end.
+    pub notes: Vec<String>,
+}
+
+impl Metrics {
+    /// A measured one.
+    pub fn measured(&mut self, name: &str, unit: &str, value: f64, how: &str) {
+        self.put(name, unit, Some(value), how);
+    }
+
+    /// One that this machine or this recording does not give.
+    pub fn missing(&mut self, name: &str, unit: &str, why: &str) {
+        self.put(name, unit, None, why);
+    }
+
+    /// Measured where there is a value.
+    pub fn either(&mut self, name: &str, unit: &str, value: Option<f64>, how: &str, why: &str) {
+        self.put(name, unit, value, if value.is_some() { how } else { why });
+    }
+
+    fn put(&mut self, name: &str, unit: &str, value: Option<f64>, how: &str) {
+        let metric = Metric { name: name.into(), unit: unit.into(), value, how: how.into() };
+        match self.rows.iter_mut().find(|metric| metric.name == name) {
+            Some(there) => *there = metric,
+            None => self.rows.push(metric),
+        }
+    }
+
+    /// A measured value.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.rows.iter().find(|metric| metric.name == name)?.value
+    }
+}

@@ -1,0 +1,159 @@
+//! Profiles as files for other programs, and back: JSON lines, CSV, Parquet. Nothing is lost in any of them.
+
+use super::{Live, Store, parquet, rows};
+use crate::profile::Profile;
+use crate::sample::{COLUMNS, Sample};
+use anyhow::{Context, bail};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+/// Kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// One JSON value a line: the profile, then its samples as lists
+    Json,
+    /// The profile as JSON behind `#`, names of columns, then a line per sample
+    Csv,
+    /// A column per figure; the profile as JSON in the file's metadata
+    Parquet,
+}
+
+/// In front of the profile in a CSV file.
+const MARK: &str = "# syn-profile 1 ";
+
+impl Format {
+    /// By the name of a file.
+    pub fn of(path: &Path) -> Option<Format> {
+        Some(match path.extension()?.to_str()? {
+            "json" | "jsonl" => Format::Json,
+            "csv" => Format::Csv,
+            "parquet" => Format::Parquet,
+            _ => return None,
+        })
+    }
+}
+
+/// Names of the columns of a sample in every kind of file.
+pub fn names() -> Vec<&'static str> {
+    ["end_ns", "span_ns"]
+        .into_iter()
+        .chain(COLUMNS.iter().map(|column| column.name))
+        .chain(["blocks"])
+        .collect()
+}
+
+/// The numbers of a sample, in the order of [`names`], without its blocks.
+fn numbers(sample: &Sample) -> impl Iterator<Item = Option<u64>> {
+    [Some(sample.end_ns), Some(sample.span_ns)].into_iter().chain(sample.values)
+}
+
+fn hex(sample: &Sample) -> String {
+    rows::blocks_to_bytes(&sample.blocks).iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn from_parts(numbers: &[Option<u64>], blocks: &str) -> Option<Sample> {
+    let mut sample =
+        Sample { end_ns: (*numbers.first()?)?, span_ns: (*numbers.get(1)?)?, ..Sample::default() };
+    sample.values = numbers.get(2..)?.try_into().ok()?;
+    let byte = |at: usize| u8::from_str_radix(blocks.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..blocks.len()).step_by(2).map(byte).collect();
+    sample.blocks = rows::blocks_from_bytes(&bytes?)?;
+    Some(sample)
+}
+
+impl Store {
+    /// Writes a profile into a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or written.
+    pub fn export(&self, profile: &Profile, format: Format, path: &Path) -> anyhow::Result<()> {
+        let doing = || format!("cannot write {}", path.display());
+        let file = File::create(path).with_context(doing)?;
+        let head = serde_json::to_string(profile)?;
+        let mut out = BufWriter::new(file);
+        match format {
+            Format::Parquet => return parquet::write(self, profile.id, &head, out).with_context(doing),
+            Format::Json => {
+                writeln!(out, "{head}").with_context(doing)?;
+                self.samples(profile.id, |sample| {
+                    let values: Vec<Option<u64>> = numbers(&sample).collect();
+                    Ok(writeln!(out, "{}", serde_json::to_string(&(values, hex(&sample)))?)?)
+                })
+            }
+            Format::Csv => {
+                writeln!(out, "{MARK}{head}\n{}", names().join(",")).with_context(doing)?;
+                self.samples(profile.id, |sample| {
+                    let text = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+                    let values: Vec<String> = numbers(&sample).map(text).collect();
+                    Ok(writeln!(out, "{},{}", values.join(","), hex(&sample))?)
+                })
+            }
+        }
+        .with_context(doing)?;
+        out.flush().with_context(doing)
+    }
+
+    /// Reads a profile from a file, into the store; its number there.
+    ///
+    /// # Errors
+    /// When the file is not such a one, or the store cannot be written.
+    pub fn import(&mut self, format: Format, path: &Path) -> anyhow::Result<i64> {
+        let doing = || format!("cannot read {}", path.display());
+        let file = File::open(path).with_context(doing)?;
+        if format == Format::Parquet {
+            let (head, samples) = parquet::read(file).with_context(doing)?;
+            return self.take(&head, samples.into_iter().map(Ok)).with_context(doing);
+        }
+        let mut lines = BufReader::new(file).lines();
+        let first = lines.next().context("the file is empty").with_context(doing)??;
+        let csv = format == Format::Csv;
+        let head = if csv { first.strip_prefix(MARK).with_context(doing)?.to_owned() } else { first };
+        if csv && lines.next().transpose()?.as_deref() != Some(names().join(",").as_str()) {
+            bail!("cannot read {}: its columns are not those of version 1", path.display());
+        }
+        let samples = lines.enumerate().map(|(number, line)| {
+            let line = line?;
+            let parsed = if csv { from_csv(&line) } else { from_json(&line) };
+            parsed.with_context(|| format!("sample {} is not well-formed", number + 1))
+        });
+        self.take(&head, samples).with_context(doing)
+    }
+
+    fn take(
+        &mut self,
+        head: &str,
+        samples: impl Iterator<Item = anyhow::Result<Sample>>,
+    ) -> anyhow::Result<i64> {
+        let profile: Profile = serde_json::from_str(head).context("no profile at its beginning")?;
+        let mut live = Live::begin(self, &profile.head)?;
+        for sample in samples {
+            match sample {
+                Ok(sample) => live.add(sample),
+                Err(error) => {
+                    live.give_up();
+                    return Err(error);
+                }
+            }
+        }
+        let id = live.id();
+        live.finish(&profile.tail)?;
+        Ok(id)
+    }
+}
+
+fn from_json(line: &str) -> Option<Sample> {
+    let (numbers, blocks): (Vec<Option<u64>>, String) = serde_json::from_str(line).ok()?;
+    from_parts(&numbers, &blocks)
+}
+
+fn from_csv(line: &str) -> Option<Sample> {
+    let mut cells: Vec<&str> = line.split(',').collect();
+    let blocks = cells.pop()?;
+    let number = |cell: &&str| if cell.is_empty() { Some(None) } else { cell.parse().ok().map(Some) };
+    from_parts(&cells.iter().map(number).collect::<Option<Vec<_>>>()?, blocks)
+}

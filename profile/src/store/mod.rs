@@ -1,0 +1,163 @@
+//! The store of profiles: one SQLite file, documented in `STORE.md`. Several programs may use it at once.
+
+mod exchange;
+mod live;
+mod parquet;
+mod read;
+mod rows;
+pub mod schema;
+
+pub use exchange::Format;
+pub use live::Live;
+pub use read::Selector;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is wrong with a store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another kind of file.
+    #[error("{0} is not a store of profiles; name another one with --store")]
+    NotOurs(PathBuf),
+    /// Of a later version of this program.
+    #[error(
+        "{path} has version {found} of the store, and this program knows version {}: use a newer one",
+        schema::VERSION
+    )]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+    },
+    /// Pages that contradict each other.
+    #[error("{path} is damaged ({what}); what can still be read comes out with `sqlite3 {path} .recover`")]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite says.
+        what: String,
+    },
+    /// Anything else that SQLite says.
+    #[error("cannot use the store {path}: {cause}")]
+    Sqlite {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite says.
+        cause: rusqlite::Error,
+    },
+}
+
+/// Several writers wait for each other this long.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    base: Connection,
+}
+
+/// The store that is used when none is named: `$SYN_PROFILES`, else `syn/profiles.db` among the user's data.
+pub fn default_path() -> PathBuf {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("SYN_PROFILES").unwrap_or_else(|| {
+        let data = variable("XDG_DATA_HOME");
+        let home = || variable("HOME").unwrap_or_else(std::env::temp_dir).join(".local/share");
+        data.unwrap_or_else(home).join("syn/profiles.db")
+    })
+}
+
+impl Store {
+    /// Opens it; makes it, and the folder that it lies in, when it is not there.
+    ///
+    /// # Errors
+    /// When it is not a store, newer, damaged, or not to be written.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        if let Some(folder) = path.parent() {
+            // Where it cannot be made, opening says so.
+            let _ = std::fs::create_dir_all(folder);
+        }
+        Store::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+    }
+
+    /// Opens one that is there.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and when it is not there.
+    pub fn existing(path: &Path) -> Result<Store, StoreError> {
+        Store::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    }
+
+    fn with(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let base = Connection::open_with_flags(path, flags).map_err(|cause| told(path, cause))?;
+        let mut store = Store { path: path.to_owned(), base };
+        store.prepare().map_err(|cause| told(path, cause))?;
+        let number = |name: &str| store.base.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        match (number("application_id"), number("user_version")) {
+            (Ok(schema::APPLICATION), Ok(schema::VERSION)) => Ok(store),
+            (Ok(schema::APPLICATION), Ok(found)) if found > schema::VERSION => {
+                Err(StoreError::Newer { path: path.to_owned(), found })
+            }
+            (Err(cause), _) | (_, Err(cause)) => Err(told(path, cause)),
+            _ => Err(StoreError::NotOurs(path.to_owned())),
+        }
+    }
+
+    /// Makes the tables of a file that is empty: by one program only, however many come at once.
+    fn prepare(&mut self) -> rusqlite::Result<()> {
+        self.base.busy_timeout(PATIENCE)?;
+        if self.is_empty()? {
+            // Readers and a writer do not wait for each other.
+            self.base.pragma_update(None, "journal_mode", "WAL")?;
+            let change = self.base.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            if change.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))? == 0 {
+                change.execute_batch(&schema::statements())?;
+            }
+            change.commit()?;
+        }
+        self.base.pragma_update(None, "synchronous", "NORMAL")?;
+        self.base.pragma_update(None, "foreign_keys", true)
+    }
+
+    fn is_empty(&self) -> rusqlite::Result<bool> {
+        let schema =
+            self.base.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))?;
+        let application = self.base.pragma_query_value(None, "application_id", |row| row.get::<_, i64>(0))?;
+        Ok(schema == 0 && application == 0)
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Looks through all of it.
+    ///
+    /// # Errors
+    /// When it is damaged.
+    pub fn check(&self) -> Result<(), StoreError> {
+        let found = self.base.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
+        match found {
+            Ok(text) if text == "ok" => Ok(()),
+            Ok(what) => Err(StoreError::Damaged { path: self.path.clone(), what }),
+            Err(cause) => Err(self.told(cause)),
+        }
+    }
+
+    fn told(&self, cause: rusqlite::Error) -> StoreError {
+        told(&self.path, cause)
+    }
+}
+
+fn told(path: &Path, cause: rusqlite::Error) -> StoreError {
+    let path = path.to_owned();
+    match cause.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase) => StoreError::NotOurs(path),
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, what: cause.to_string() },
+        _ => StoreError::Sqlite { path, cause },
+    }
+}

@@ -1,0 +1,136 @@
+//! Finding profiles, reading and removing them.
+
+use super::{Store, StoreError, rows};
+use crate::metrics::Metrics;
+use crate::profile::{FileRow, Profile};
+use crate::sample::{Block, COLUMNS, Sample};
+use rusqlite::TransactionBehavior;
+use std::collections::BTreeMap;
+
+/// Which profiles are meant.
+#[derive(Clone, Debug, Default)]
+pub struct Selector {
+    /// The one with this number.
+    pub id: Option<i64>,
+    /// Those of this command.
+    pub command: Option<Vec<String>>,
+    /// Those with all of these tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl Store {
+    /// The profiles that fit, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn find(&self, selector: &Selector) -> Result<Vec<Profile>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<Profile>> {
+            let mut query = self.base.prepare_cached(
+                "SELECT id FROM profile WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR command = ?2) ORDER BY id",
+            )?;
+            let command = selector.command.as_deref().map(rows::command_text);
+            let ids: Vec<i64> = query
+                .query_map((selector.id, command), |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            let profiles = ids.into_iter().map(|id| rows::profile(&self.base, id));
+            let fits = |profile: &Profile| {
+                selector.tags.iter().all(|(key, value)| profile.head.tags.get(key) == Some(value))
+            };
+            profiles.filter(|profile| profile.as_ref().map_or(true, fits)).collect()
+        };
+        read().map_err(|cause| self.told(cause))
+    }
+
+    /// Goes through the samples of a profile in order, one at a time in memory.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `take` fails.
+    pub fn samples(&self, id: i64, mut take: impl FnMut(Sample) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let columns: String = COLUMNS.iter().map(|column| format!("{}, ", column.name)).collect();
+        let text =
+            format!("SELECT end_ns, span_ns, {columns}blocks FROM sample WHERE profile = ? ORDER BY number");
+        let mut query = self.base.prepare_cached(&text).map_err(|cause| self.told(cause))?;
+        let mut found = query.query([id]).map_err(|cause| self.told(cause))?;
+        while let Some(row) = found.next().map_err(|cause| self.told(cause))? {
+            take(rows::sample(row).map_err(|cause| self.told(cause))?)?;
+        }
+        Ok(())
+    }
+
+    /// All samples of a profile.
+    ///
+    /// # Errors
+    /// As [`Store::samples`].
+    pub fn all_samples(&self, id: i64) -> anyhow::Result<Vec<Sample>> {
+        let mut all = Vec::new();
+        self.samples(id, |sample| {
+            all.push(sample);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// Number of samples of a profile.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn sample_count(&self, id: i64) -> Result<u64, StoreError> {
+        let count = self
+            .base
+            .query_row("SELECT count(*) FROM sample WHERE profile = ?", [id], |row| row.get::<_, i64>(0));
+        count.map(|count| count as u64).map_err(|cause| self.told(cause))
+    }
+
+    /// The machine's probes that a profile of it has, of the newest.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn probes_of(&self, machine: &str, not_before_ns: i64) -> Result<Option<i64>, StoreError> {
+        let found = self.base.query_row(
+            "SELECT max(p.id) FROM profile p WHERE machine = ? AND started_ns >= ?
+             AND EXISTS (SELECT 1 FROM metric m WHERE m.profile = p.id AND m.name LIKE 'probe.%')",
+            (machine, not_before_ns),
+            |row| row.get(0),
+        );
+        found.map_err(|cause| self.told(cause))
+    }
+
+    /// Adds metrics to a profile; those that it has under the same name give way.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn add_metrics(&mut self, id: i64, metrics: &Metrics) -> Result<(), StoreError> {
+        self.amend(id, metrics, &[], &[])
+    }
+
+    /// The same, and sizes of calls and files.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn amend(
+        &mut self,
+        id: i64,
+        metrics: &Metrics,
+        blocks: &[Block],
+        files: &[FileRow],
+    ) -> Result<(), StoreError> {
+        let mut change = || -> rusqlite::Result<()> {
+            let change = self.base.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            rows::add_metrics(&change, id, metrics)?;
+            rows::insert_blocks(&change, id, blocks)?;
+            rows::insert_files(&change, id, files)?;
+            change.commit()
+        };
+        let done = change();
+        done.map_err(|cause| self.told(cause))
+    }
+
+    /// Removes a profile with all that belongs to it. True when it was there.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn remove(&self, id: i64) -> Result<bool, StoreError> {
+        let removed = self.base.execute("DELETE FROM profile WHERE id = ?", [id]);
+        removed.map(|count| count > 0).map_err(|cause| self.told(cause))
+    }
+}

@@ -1,0 +1,106 @@
+//! Watchers: each looks at one resource, through `pre`, `sample`, `post` and `finalize`. A new one is one file and one row.
+
+mod cpu;
+mod memory;
+mod network;
+mod processes;
+mod storage;
+pub mod system;
+
+use crate::metrics::Metrics;
+use crate::sample::{Field, WIDTH};
+use crate::tree::Tree;
+
+/// What has been consumed since the start; of levels, what holds now.
+#[derive(Clone, Debug, Default)]
+pub struct Totals(pub [Option<u64>; WIDTH]);
+
+impl Totals {
+    /// Sets a column.
+    pub fn set(&mut self, field: Field, value: u64) {
+        self.0[field as usize] = Some(value);
+    }
+
+    /// A column, if it was observed.
+    pub fn get(&self, field: Field) -> Option<u64> {
+        self.0[field as usize]
+    }
+}
+
+/// What a watcher is told when all is over.
+#[derive(Debug)]
+pub struct Whole<'a> {
+    /// Exact totals.
+    pub totals: &'a Totals,
+    /// The processes, with those that live on.
+    pub tree: &'a Tree,
+    /// How long the command took, nanoseconds.
+    pub wall_ns: u64,
+    /// Highest resident memory of the tree in any sample, bytes.
+    pub peak_bytes: u64,
+}
+
+/// One resource being looked at.
+pub trait Watcher {
+    /// Before the command starts.
+    fn pre(&mut self) {}
+    /// At the end of a sample.
+    fn sample(&mut self, tree: &mut Tree, now_ns: u64, totals: &mut Totals);
+    /// When the command has ended and all its orphans that ended have been waited for: exact totals.
+    fn post(&mut self, _tree: &Tree, _totals: &mut Totals) {}
+    /// What is derived from it.
+    fn finalize(&mut self, whole: &Whole<'_>, metrics: &mut Metrics);
+}
+
+/// A watcher in the table.
+pub struct Row {
+    /// The resource.
+    pub name: &'static str,
+    /// Where its figures come from.
+    pub source: &'static str,
+    /// What it does without that source.
+    pub fall_back: &'static str,
+    /// Makes one.
+    pub make: fn() -> Box<dyn Watcher>,
+}
+
+/// All watchers, in the order in which they look. The storage watcher comes after the one of processors, which is the
+/// one that wants its figures from one instant.
+pub const WATCHERS: &[Row] = &[
+    Row {
+        name: "cpu",
+        source: "CPU clocks of processes, cutime of parents, rusage of the reaped, perf_event_open(2)",
+        fall_back: "without counters: CPU time and a calibrated rate",
+        make: || Box::new(cpu::Cpu::default()),
+    },
+    Row {
+        name: "storage",
+        source: "/proc/PID/io, with that of waited-for children",
+        fall_back: "of processes that may not be looked at: when they have been waited for",
+        make: || Box::new(storage::Storage::default()),
+    },
+    Row {
+        name: "memory",
+        source: "/proc/PID/stat, smaps_rollup now and then, rusage of the reaped",
+        fall_back: "without smaps_rollup: no proportional size",
+        make: || Box::new(memory::Memory::default()),
+    },
+    Row {
+        name: "network",
+        source: "sock_diag(7): bytes of each TCP connection",
+        fall_back: "what the interfaces of the network namespace moved meanwhile, for comparison",
+        make: || Box::new(network::Network::default()),
+    },
+    Row {
+        name: "processes",
+        source: "/proc, the profiler being the subreaper of orphans",
+        fall_back: "processes that live between two samples are in the sums, and not in the list",
+        make: || Box::new(processes::Processes::default()),
+    },
+    Row {
+        name: "system",
+        source: "/proc, /sys and the control group",
+        fall_back: "what is not there is not measured",
+        make: || Box::new(system::System::default()),
+    },
+];

@@ -1,0 +1,121 @@
+//! An emulation consumes what was profiled.
+
+use super::{House, metric};
+
+const WORK: &str = r#"
+import time
+held = bytearray(60 << 20)
+with open("out", "wb", buffering=0) as file:
+    for _ in range(400):
+        file.write(b"x" * 20000)
+begun = time.process_time()
+while time.process_time() - begun < 0.6: pass
+"#;
+
+fn near(what: &str, asked: f64, got: f64, tolerance: f64) {
+    assert!((got / asked - 1.0).abs() < tolerance, "{what}: {got} of {asked}");
+}
+
+#[test]
+fn cpu_bytes_and_memory_are_those_of_the_program() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "100"], &["python3", "-c", WORK]).success());
+    let syn = super::program();
+    let emulate = [syn.to_str().expect("a name that is text"), "emulate", "--report", "report.json", "1"];
+    assert!(house.profile(&["--rate", "100"], &emulate).success());
+    let report = std::fs::read_to_string(house.path().join("report.json")).expect("written");
+    let report: serde_json::Value = serde_json::from_str(&report).expect("an object");
+    let (program, emulation) = (house.shown(1), house.shown(2));
+    let get = |profile, name| metric(profile, name).expect("measured");
+    near(
+        "CPU time",
+        get(&program, "cpu.time"),
+        report["consumed"]["cpu_ns"].as_f64().expect("a number") / 1e9,
+        0.05,
+    );
+    assert_eq!(report["consumed"]["bytes"][1].as_f64(), metric(&program, "storage.bytes_written"));
+    near("memory", get(&program, "memory.peak"), get(&emulation, "memory.peak"), 0.1);
+    let compare = house.done(&["profiles", "compare", "1", "2"]);
+    assert!(compare.contains("write_bytes") && compare.contains("cpu_ns"), "{compare}");
+}
+
+#[test]
+fn tunables_change_what_they_say() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "100"], &["python3", "-c", WORK]).success());
+    let report = |options: &[&str]| -> serde_json::Value {
+        house.done(&[&["emulate", "--report", "r.json"], options, &["1"]].concat());
+        serde_json::from_str(&std::fs::read_to_string(house.path().join("r.json")).expect("written"))
+            .expect("an object")
+    };
+    let number = |report: &serde_json::Value, place: &str| {
+        report.pointer(place).and_then(|value| value.as_f64()).expect(place)
+    };
+    let plain = report(&[]);
+    let half = report(&["--scale", "cpu=0.5", "--scale", "storage=0.5"]);
+    near(
+        "half the CPU time",
+        number(&plain, "/consumed/cpu_ns") / 2.0,
+        number(&half, "/consumed/cpu_ns"),
+        0.05,
+    );
+    near(
+        "half the bytes",
+        number(&plain, "/consumed/bytes/1") / 2.0,
+        number(&half, "/consumed/bytes/1"),
+        0.02,
+    );
+    let wide = report(&[
+        "--processes",
+        "2",
+        "--threads",
+        "2",
+        "--block",
+        "4096",
+        "--kernel",
+        "float",
+        "--efficiency",
+        "0.7",
+    ]);
+    near(
+        "CPU time by four threads",
+        number(&plain, "/consumed/cpu_ns"),
+        number(&wide, "/consumed/cpu_ns"),
+        0.08,
+    );
+    assert_eq!(number(&plain, "/consumed/bytes/1"), number(&wide, "/consumed/bytes/1"));
+    let drawn = [1, 2].map(|_| {
+        number(&report(&["--vary", "cpu=0.3", "--seed", "5", "--which", "drawn"]), "/consumed/cpu_ns")
+    });
+    near("the same seed", drawn[0], drawn[1], 0.05);
+    assert!((drawn[0] / number(&plain, "/consumed/cpu_ns") - 1.0).abs() > 0.02, "something was drawn");
+}
+
+#[test]
+fn messages_go_to_a_partner_and_come_back() {
+    let house = House::new();
+    let talk = r#"
+import socket, threading, time
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+other, _ = server.accept()
+def take():
+    left = 5000000
+    while left: left -= len(other.recv(65536))
+thread = threading.Thread(target=take); thread.start()
+client.sendall(b"x" * 5000000); thread.join(); time.sleep(0.2)
+"#;
+    assert!(house.profile(&["--rate", "50"], &["python3", "-c", talk]).success());
+    let profile = house.shown(1);
+    assert_eq!(metric(&profile, "network.bytes_inner"), Some(5_000_000.0), "both ends are the program's");
+    let told = house.done(&["emulate", "1"]);
+    assert!(told.contains("5000000 within"), "{told}");
+}
+
+#[test]
+fn load_is_held_without_a_profile() {
+    let house = House::new();
+    let told = house.done(&["emulate", "--load", "cpu=20%", "--seconds", "2"]);
+    assert!(told.contains("of 20.00 % asked for"), "{told}");
+    assert_eq!(house.syn(&["emulate", "--load", "cpu=120%"]).status.code(), Some(2));
+}
