@@ -4,7 +4,7 @@ use crate::merge::Merged;
 use std::fmt::Write;
 use std::path::Path;
 use syn_plan::figures::{self, seconds};
-use syn_plan::{LeftOut, LeftOutSeconds, Rule};
+use syn_plan::{Guarantee, LeftOut, LeftOutSeconds, Rule};
 
 /// Kinds of calls that the screen has room for.
 const MOST_LEFT_OUT: usize = 8;
@@ -35,7 +35,7 @@ fn lines(text: &mut String, merged: &Merged, output: &Path, bytes: u64) -> std::
     writeln!(text, "files      {}", merged.plan.files.len())?;
     writeln!(text, "{:<18} {:>12} {:>12}  order is", "rule", "waits found", "waits kept")?;
     for (rule, count) in &merged.counts {
-        let order = if rule.is_certain() { "certain" } else { "observed" };
+        let order = rule.guarantee().name();
         writeln!(text, "{:<18} {:>12} {:>12}  {order}", rule.name(), count.found, count.kept)?;
     }
     let balance = &merged.balance;
@@ -89,7 +89,7 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
         .iter()
         .map(|rule| {
             let count = merged.counts.get(rule).copied().unwrap_or_default();
-            let (found, kept, certain) = (count.found, count.kept, rule.is_certain());
+            let (found, kept, certain) = (count.found, count.kept, rule.guarantee() == Guarantee::Certain);
             (rule.name().into(), serde_json::json!({ "found": found, "kept": kept, "certain": certain }))
         })
         .collect();
