@@ -36,7 +36,7 @@ pub fn is_known() -> bool {
 /// Calls a function of libc; `None` where there is none, or where it fails.
 unsafe fn call<T>(name: &CStr, lock: *mut T, second: usize, third: usize) -> Option<()> {
     type Function<T> = unsafe extern "C" fn(*mut T, usize, usize) -> c_int;
-    let address = elf::function_started_with(name)?;
+    let address = elf::function_of_libc(name)?;
     // SAFETY: the functions that are named below take a lock, and up to two numbers or pointers.
     let result = unsafe { core::mem::transmute::<usize, Function<T>>(address)(lock, second, third) };
     (result == 0).then_some(())
