@@ -1,12 +1,37 @@
 //! Where the real functions are.
 //!
-//! Usually behind the shim in the global scope. Not so when MPI came in by `dlopen(…, RTLD_LOCAL)`, as it does in
-//! Python: then every loaded object is asked.
+//! Usually behind the shim among the libraries that the process was started with. Not so when MPI came in by
+//! `dlopen(…, RTLD_LOCAL)`, as it does in Python: then every loaded object is asked. Who asks the loader is not told here: its
+//! own functions for that (`dlsym`, `dlopen`) are among those that a recorder replaces.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::mem::MaybeUninit;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+/// What the recorder knows of the loaded objects.
+#[derive(Clone, Copy)]
+pub struct Loader {
+    /// The function (or variable) of this name: the base of the object that has it, and its address. A function behind the
+    /// recorder; a variable in the first object that has it, which is often the program with a copy of its own. Not in the recorder.
+    pub locate: fn(name: &CStr, is_variable: bool) -> Option<(usize, usize)>,
+    /// The path of the object in which an address lies, as long as that is loaded.
+    pub path_of: fn(address: usize) -> Option<*const c_char>,
+    /// Keeps the object in which an address lies from being unloaded.
+    pub keep_loaded: fn(address: usize),
+}
+
+/// That of this process; null before it is set.
+static LOADER: AtomicPtr<Loader> = AtomicPtr::new(ptr::null_mut());
+
+/// To be called before any function of MPI.
+pub fn set_loader(loader: &'static Loader) {
+    LOADER.store(ptr::from_ref(loader).cast_mut(), Ordering::Release);
+}
+
+fn loader() -> Option<&'static Loader> {
+    // SAFETY: null, or what `set_loader` was given.
+    unsafe { LOADER.load(Ordering::Acquire).as_ref() }
+}
 
 /// What an entry point returns when there is no such function to call: any code but `MPI_SUCCESS`. This one is
 /// `MPI_ERR_OTHER` of Open MPI.
@@ -124,156 +149,80 @@ impl Symbol {
     #[cold]
     #[inline(never)]
     fn look_up(&self) -> Option<Found> {
-        let scope = if let Kind::Variable = self.kind { libc::RTLD_DEFAULT } else { libc::RTLD_NEXT };
-        let Some(address) = self.names.iter().map(|name| locate(scope, name)).find(|it| !it.is_null()) else {
-            if let Kind::Variable = self.kind {
+        let is_variable = matches!(self.kind, Kind::Variable);
+        let Some((object, address)) = self.names.iter().find_map(|name| locate(name, is_variable)) else {
+            if is_variable {
                 self.address.store(NOWHERE, Ordering::Relaxed);
             }
             return None;
         };
-        let foreign = match self.kind {
-            Kind::PlainFunction => !self.confirmed_by.iter().any(|name| {
-                let other = locate(scope, name);
-                !other.is_null() && object_base(other) == object_base(address)
-            }),
-            _ => false,
-        };
+        let is_confirmed = |name| locate(name, is_variable).is_some_and(|(other, _)| other == object);
+        let foreign = matches!(self.kind, Kind::PlainFunction) && !self.confirmed_by.iter().any(is_confirmed);
+        // The address is kept, and so the object has to be.
+        if LAST_KEPT.swap(object, Ordering::Relaxed) != object {
+            loader().iter().for_each(|loader| (loader.keep_loaded)(address));
+        }
+        let address = ptr::with_exposed_provenance_mut(address);
         self.foreign.store(foreign, Ordering::Relaxed);
         self.address.store(address, Ordering::Release);
         Some(Found { address, foreign })
     }
 }
 
+/// The base of the object that was the last to be kept: the next symbol is most likely there as well.
+static LAST_KEPT: AtomicUsize = AtomicUsize::new(0);
+
+fn locate(name: &CStr, is_variable: bool) -> Option<(usize, usize)> {
+    (loader()?.locate)(name, is_variable)
+}
+
 /// The variable of this name that the process uses; null when there is none. Not remembered.
 pub fn variable(name: &CStr) -> *mut c_void {
-    locate(libc::RTLD_DEFAULT, name)
+    locate(name, true).map_or(ptr::null_mut(), |(_, address)| ptr::with_exposed_provenance_mut(address))
 }
 
-/// The function of this name behind our own; null when there is none. Not remembered.
-pub fn function(name: &CStr) -> *mut c_void {
-    locate(libc::RTLD_NEXT, name)
-}
-
-/// Do both addresses lie in one object?
-pub fn is_in_one_object(one: *mut c_void, other: *mut c_void) -> bool {
-    !one.is_null() && !other.is_null() && object_base(one) == object_base(other)
-}
-
-/// The definition of `name` in this part of the global scope, or else in any loaded object; null when there is none.
-fn locate(scope: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: one of the loader's own scopes and a name that ends with zero.
-    let address = unsafe { libc::dlsym(scope, name.as_ptr()) };
-    if address.is_null() { locate_in_loaded_objects(name) } else { address }
-}
-
-/// The object that had a symbol last: the next one is most likely there as well.
-static LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-
-fn locate_in_loaded_objects(name: &CStr) -> *mut c_void {
-    let known = LIBRARY.load(Ordering::Acquire);
-    if !known.is_null() {
-        let address = locate_in(known, name);
-        if !address.is_null() {
-            return address;
-        }
-    }
-    let mut path = MaybeUninit::<[c_char; libc::PATH_MAX as usize]>::uninit();
-    let mut position = 0;
-    while object_path(position, &mut path) {
-        position += 1;
-        // SAFETY: `object_path` has put a path there that ends with zero; nothing is loaded that is not loaded yet.
-        let object = unsafe { libc::dlopen(path.as_ptr().cast(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        if object.is_null() {
-            continue;
-        }
-        let address = locate_in(object, name);
-        if !address.is_null() {
-            // The reference stays, so that the object does.
-            LIBRARY.store(object, Ordering::Release);
-            return address;
-        }
-        // SAFETY: gives back the reference taken above.
-        unsafe { libc::dlclose(object) };
-    }
-    ptr::null_mut()
-}
-
-/// The definition in an object or in what it depends on, unless it is our own.
-fn locate_in(object: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: a handle from `dlopen` and a name that ends with zero.
-    let address = unsafe { libc::dlsym(object, name.as_ptr()) };
-    let ours = object_base(ptr::from_ref(&LIBRARY).cast_mut().cast());
-    if object_base(address) == ours { ptr::null_mut() } else { address }
-}
-
-type Path = MaybeUninit<[c_char; libc::PATH_MAX as usize]>;
-
-/// Puts the path of the loaded object at `position` into `path`; false behind the last one. Objects are not opened
-/// from inside the walk: it holds a lock of the loader.
-fn object_path(position: usize, path: &mut Path) -> bool {
-    struct Walk<'a> {
-        left: usize,
-        path: &'a mut Path,
-        found: bool,
-    }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, walk: *mut c_void) -> c_int {
-        // SAFETY: the loader hands over its own entry and the walk we passed.
-        let (info, walk) = unsafe { (&*info, &mut *walk.cast::<Walk<'_>>()) };
-        if info.dlpi_name.is_null() {
-            return 0;
-        }
-        // SAFETY: the name of a loaded object, valid during the walk.
-        let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes_with_nul();
-        // The program itself has no name.
-        if name.len() < 2 || name.len() > libc::PATH_MAX as usize {
-            return 0;
-        }
-        if walk.left > 0 {
-            walk.left -= 1;
-            return 0;
-        }
-        // SAFETY: checked above that it fits.
-        unsafe { ptr::copy_nonoverlapping(name.as_ptr(), walk.path.as_mut_ptr().cast::<u8>(), name.len()) };
-        walk.found = true;
-        1
-    }
-    let mut walk = Walk { left: position, path, found: false };
-    // SAFETY: the callback uses the walk only while it lasts.
-    unsafe { libc::dl_iterate_phdr(Some(visit), ptr::from_mut(&mut walk).cast()) };
-    walk.found
-}
-
-/// Where the object that holds this address begins; null when there is none.
-fn object_base(address: *mut c_void) -> *mut c_void {
-    object_info(address).map_or(ptr::null_mut(), |info| info.dli_fbase)
-}
-
-fn object_info(address: *mut c_void) -> Option<libc::Dl_info> {
-    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: fills the structure when it returns other than 0; any address may be asked for.
-    let known = unsafe { libc::dladdr(address, info.as_mut_ptr()) } != 0;
-    // SAFETY: zeros are a value of this structure.
-    known.then(|| unsafe { info.assume_init() })
+/// The function of this name behind our own, and the base of the object that has it. Not remembered.
+pub fn function(name: &CStr) -> Option<(usize, usize)> {
+    locate(name, false)
 }
 
 /// The file name of the object that holds this address, without its folders; empty when unknown.
 pub fn object_name(address: *mut c_void) -> &'static [u8] {
-    match object_info(address) {
-        Some(info) if !info.dli_fname.is_null() => {
-            // SAFETY: the loader keeps the name as long as the object, and MPI is never unloaded while it is used.
-            let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
-            path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
-        }
-        _ => b"",
-    }
+    let path = loader().and_then(|loader| (loader.path_of)(address.addr()));
+    let Some(path) = path.filter(|path| !path.is_null()) else { return b"" };
+    // SAFETY: the loader keeps the name as long as the object, and MPI is never unloaded while it is used.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn info_of(address: usize) -> libc::Dl_info {
+        // SAFETY: zeros are a value of this structure, which the call fills in; any address may be asked for.
+        unsafe {
+            let mut info = core::mem::zeroed();
+            libc::dladdr(address as *const c_void, &mut info);
+            info
+        }
+    }
+
+    /// The loader's own functions: in a test nothing is replaced.
+    static OF_LIBC: Loader = Loader {
+        locate: |name, is_variable| {
+            let scope = if is_variable { libc::RTLD_DEFAULT } else { libc::RTLD_NEXT };
+            // SAFETY: one of the loader's own scopes and a name that ends with zero.
+            let address = unsafe { libc::dlsym(scope, name.as_ptr()) } as usize;
+            (address != 0).then(|| (info_of(address).dli_fbase as usize, address))
+        },
+        path_of: |address| Some(info_of(address).dli_fname),
+        keep_loaded: |_| {},
+    };
+
     #[test]
     fn finds_what_is_behind_us_and_nothing_else() {
+        set_loader(&OF_LIBC);
         static FOUND: Symbol = Symbol::new(&[c"no_such_name", c"getpid"]);
         static MISSING: Symbol = Symbol::new(&[c"no_such_name"]);
         static VARIABLE: Symbol = Symbol::variable(&[c"no_such_name", c"environ"]);
@@ -288,13 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn walks_the_loaded_objects() {
-        assert_eq!(locate_in_loaded_objects(c"getpid"), libc::getpid as *mut c_void);
-        assert!(locate_in_loaded_objects(c"no_such_name").is_null());
-    }
-
-    #[test]
     fn a_plain_name_needs_its_confirmation() {
+        set_loader(&OF_LIBC);
         static CONFIRMED: Symbol = Symbol::confirmed(&[c"getpid"], &[c"no_such_name", c"getppid"]);
         static FOREIGN: Symbol = Symbol::confirmed(&[c"getpid"], &[c"no_such_name"]);
         assert_eq!(CONFIRMED.find().map(|found| found.foreign), Some(false));

@@ -67,18 +67,18 @@ pub fn first<R: Recorder>(procedure: &Procedure, spelling: usize) -> usize {
     let name = procedure.spelled(spelling);
     let [plain, profiling] = [1, 0]
         .map(|skipped| symbol::function(CStr::from_bytes_until_nul(&name[skipped..]).unwrap_or_default()));
-    let address = if plain.is_null() { profiling } else { plain };
-    if address.is_null() {
+    let Some((_, address)) = plain.or(profiling) else {
         return no_such_function as *const () as usize;
-    }
+    };
     // The last two spellings are good names for functions of others, too.
-    let is_foreign = spelling >= 4 && !symbol::is_in_one_object(plain, profiling);
+    let is_in_one_object = || matches!((plain, profiling), (Some(one), Some(other)) if one.0 == other.0);
+    let is_foreign = spelling >= 4 && !is_in_one_object();
     let is_noted = is_foreign || procedure.is_noted.load(Ordering::Relaxed);
     if is_noted || R::unrecorded(procedure.name()) {
         procedure.is_noted.store(!is_foreign, Ordering::Relaxed);
-        procedure.addresses[spelling].store(address as usize, Ordering::Release);
+        procedure.addresses[spelling].store(address, Ordering::Release);
     }
-    address as usize
+    address
 }
 
 extern "C" fn no_such_function() -> c_int {

@@ -55,6 +55,7 @@ extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
         return;
     }
     hooks::threads::prepare();
+    hooks::mpi::prepare();
     let detoured = if process::records_everything() { detours::install() } else { Ok(()) };
     // The trace begins here, also for a program that makes no call of its own.
     let _ = thread::obtain(frame_address(), 0);

@@ -8,10 +8,12 @@
 //! Source: System V gABI, chapter 5 (dynamic linking); `<link.h>`; the GNU hash section as binutils writes it.
 
 pub mod absent;
+mod tables;
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use tables::{Dynamic, Object, Search, search};
+pub use tables::{STT_FUNC, STT_OBJECT};
 
 #[repr(C)]
 struct LinkMap {
@@ -28,12 +30,6 @@ struct DebugInfo {
     map: *const LinkMap,
 }
 
-#[repr(C)]
-struct Dynamic {
-    tag: i64,
-    value: usize,
-}
-
 /// `struct dl_phdr_info`, as far as it is read here.
 #[repr(C)]
 struct ObjectInfo {
@@ -43,20 +39,6 @@ struct ObjectInfo {
     header_count: u16,
 }
 
-/// `dl_iterate_phdr` and what it calls.
-type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
-type Walk = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;
-
-#[repr(C)]
-struct Symbol {
-    name: u32,
-    info: u8,
-    other: u8,
-    section: u16,
-    value: usize,
-    size: usize,
-}
-
 unsafe extern "C" {
     /// The loader's list of objects, kept for debuggers; its first entry is the program.
     #[link_name = "_r_debug"]
@@ -64,145 +46,6 @@ unsafe extern "C" {
     /// The first byte of this library, which the linker has a name for.
     #[link_name = "__ehdr_start"]
     static OWN_START: u8;
-}
-
-const DT_NULL: i64 = 0;
-const DT_STRTAB: i64 = 5;
-const DT_SYMTAB: i64 = 6;
-const DT_GNU_HASH: i64 = 0x6fff_fef5;
-const DT_VERSYM: i64 = 0x6fff_fff0;
-const STT_OBJECT: u8 = 1;
-const STT_FUNC: u8 = 2;
-const HIDDEN_VERSION: u16 = 0x8000;
-
-/// The tables of one loaded object.
-#[derive(Clone, Copy)]
-struct Object {
-    base: usize,
-    strings: *const u8,
-    symbols: *const Symbol,
-    versions: *const u16,
-    hash: *const u32,
-}
-
-impl Object {
-    /// # Safety
-    /// Both must be those of a loaded object.
-    unsafe fn of(base: usize, dynamic: *const Dynamic) -> Option<Object> {
-        let mut object = Object {
-            base,
-            strings: core::ptr::null(),
-            symbols: core::ptr::null(),
-            versions: core::ptr::null(),
-            hash: core::ptr::null(),
-        };
-        let mut entry = dynamic;
-        // SAFETY: the dynamic section ends with DT_NULL; the loader has relocated its addresses, except in
-        // objects it leaves alone (the vDSO), whose addresses lie below their base.
-        unsafe {
-            while !entry.is_null() && (*entry).tag != DT_NULL {
-                let value = (*entry).value;
-                let address = if value < base { value + base } else { value };
-                match (*entry).tag {
-                    DT_STRTAB => object.strings = address as *const u8,
-                    DT_SYMTAB => object.symbols = address as *const Symbol,
-                    DT_VERSYM => object.versions = address as *const u16,
-                    DT_GNU_HASH => object.hash = address as *const u32,
-                    _ => {}
-                }
-                entry = entry.add(1);
-            }
-        }
-        let usable = !object.hash.is_null() && !object.symbols.is_null() && !object.strings.is_null();
-        usable.then_some(object)
-    }
-
-    /// The function (or variable, by `kind`) `name`, in its default version if it has one here.
-    ///
-    /// # Safety
-    /// The object must stay loaded.
-    unsafe fn symbol(&self, name: &CStr, hash: u32, kind: u8) -> Option<Found> {
-        // SAFETY: the layout of a GNU hash section: four words, a bloom filter of 64-bit words, the buckets, and
-        // the chains for symbols from `offset` on.
-        unsafe {
-            let [buckets, offset, bloom_words, shift] = *self.hash.cast::<[u32; 4]>();
-            if buckets == 0 || bloom_words == 0 {
-                return None;
-            }
-            let bloom = self.hash.add(4).cast::<u64>();
-            let word = bloom.add((hash / 64 % bloom_words) as usize).read_unaligned();
-            let mask = 1u64 << (hash % 64) | 1u64 << ((hash >> shift) % 64);
-            if word & mask != mask {
-                return None;
-            }
-            let table = bloom.add(bloom_words as usize).cast::<u32>();
-            let chain = table.add(buckets as usize);
-            let mut index = *table.add((hash % buckets) as usize);
-            if index < offset {
-                return None;
-            }
-            let mut old = None;
-            loop {
-                let link = *chain.add((index - offset) as usize);
-                if (link ^ hash) >> 1 == 0 {
-                    match self.symbol_at(index as usize, name, kind) {
-                        Some(Found::Default(address)) => return Some(Found::Default(address)),
-                        found => old = old.or(found),
-                    }
-                }
-                if link & 1 != 0 {
-                    return old;
-                }
-                index += 1;
-            }
-        }
-    }
-
-    /// The indices of the symbols that it defines: those that its hash table knows.
-    ///
-    /// # Safety
-    /// The object must stay loaded.
-    unsafe fn defined(&self) -> Range<usize> {
-        // SAFETY: the layout of a GNU hash section, as above; the longest chain is the last one.
-        unsafe {
-            let [buckets, offset, bloom_words, _] = *self.hash.cast::<[u32; 4]>();
-            let table = self.hash.add(4 + 2 * bloom_words as usize);
-            let chain = table.add(buckets as usize);
-            let last = (0..buckets as usize).map(|bucket| *table.add(bucket)).max().unwrap_or(0);
-            let mut end = last.max(offset);
-            while end >= offset && last >= offset && *chain.add((end - offset) as usize) & 1 == 0 {
-                end += 1;
-            }
-            offset as usize..if last >= offset { end as usize + 1 } else { offset as usize }
-        }
-    }
-
-    unsafe fn symbol_at(&self, index: usize, name: &CStr, kind: u8) -> Option<Found> {
-        // SAFETY: the index comes from the hash table of the same object.
-        unsafe {
-            let symbol = &*self.symbols.add(index);
-            let text = self.strings.add(symbol.name as usize);
-            // Byte by byte, not beyond the final zero of either. (Comparing `CStr`s finds both lengths first.)
-            let is_called = || (0..).zip(name.to_bytes_with_nul()).all(|(at, &byte)| *text.add(at) == byte);
-            let is_it = symbol.section != 0 && symbol.info & 15 == kind && is_called();
-            let hidden = !self.versions.is_null() && *self.versions.add(index) & HIDDEN_VERSION != 0;
-            let address = self.base + symbol.value;
-            is_it.then_some(if hidden { Found::Old(address) } else { Found::Default(address) })
-        }
-    }
-}
-
-/// An address, by the version of its symbol.
-#[derive(Clone, Copy)]
-enum Found {
-    /// The version that programs are linked against today, or the only one.
-    Default(usize),
-    /// A version kept for programs that were linked against an older library.
-    Old(usize),
-}
-
-fn gnu_hash(name: &CStr) -> u32 {
-    name.to_bytes().iter().fold(5381u32, |hash, &byte| hash.wrapping_mul(33).wrapping_add(u32::from(byte)))
 }
 
 /// The last of the objects that the process was started with, once that is known.
@@ -333,46 +176,106 @@ fn walk() -> Option<usize> {
     Some(found)
 }
 
-/// The function `name` in the first object behind this library that has it (what `RTLD_NEXT` means), in its default
-/// version. A name that has none, such as `__pthread_mutex_lock` since glibc 2.34, can only be asked for by programs
-/// that were linked before: they get the version that is left.
+type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_int;
+
+/// Calls `each` for every object that is loaded, until it says true.
 ///
 /// Other threads may unload libraries meanwhile, of which neither the loader's entry nor the tables can be read any more.
 /// The loader's own walk keeps them from that, as the unwinding of exceptions needs it to. The lock that it holds is held
 /// by others only while the list is changed or walked, and a thread may take it again: unlike that of `dlsym`, it is not
-/// held while constructors run, which may wait for this thread. (Nor does the walk allocate.) What is found stays loaded as
-/// long as the program may call it.
-pub fn next_function(name: &CStr) -> Option<usize> {
-    let walk = walk()?;
-    let mut search = Search::of(name);
-    // SAFETY: the function behind this name has this type; `visit` uses the search only while the walk lasts.
-    unsafe {
-        core::mem::transmute::<usize, Walk>(walk)(visit, (&raw mut search).cast());
+/// held while constructors run, which may wait for this thread. (Nor does the walk allocate.)
+fn for_each_loaded<F: FnMut(&ObjectInfo) -> bool>(mut each: F) {
+    unsafe extern "C" fn visit<F: FnMut(&ObjectInfo) -> bool>(
+        info: *const ObjectInfo,
+        _: usize,
+        each: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader hands over an entry of its own, whose object stays loaded meanwhile, and the closure that it was
+        // given.
+        unsafe { (*each.cast::<F>())(&*info).into() }
     }
-    search.result().map(|(_, address)| address)
+    type Walk = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;
+    if let Some(walk) = walk() {
+        // SAFETY: the function behind this name has this type, and uses the closure only while it runs.
+        unsafe { core::mem::transmute::<usize, Walk>(walk)(visit::<F>, (&raw mut each).cast()) };
+    }
 }
 
-/// One step of the loader's walk; other than 0 ends it.
-unsafe extern "C" fn visit(info: *const ObjectInfo, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: the loader hands over an entry of its own, whose object stays loaded meanwhile, and the search that it was
-    // given.
-    unsafe {
-        let (info, search) = (&*info, &mut *search.cast::<Search<'_>>());
-        if !search.is_behind_us {
-            search.is_behind_us = info.base == own_base();
-            return 0;
+impl ObjectInfo {
+    fn headers(&self) -> &[libc::Elf64_Phdr] {
+        // SAFETY: the loader's own list.
+        unsafe { core::slice::from_raw_parts(self.headers, self.header_count.into()) }
+    }
+
+    fn object(&self) -> Option<Object> {
+        let dynamic = self.headers().iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
+        // SAFETY: the object is loaded while this is.
+        unsafe { Object::of(self.base, (self.base + dynamic.p_vaddr as usize) as *const Dynamic) }
+    }
+}
+
+/// The function `name` in the first object behind this library that has it (what `RTLD_NEXT` means, and objects that came later),
+/// in its default version. A name that has none, such as `__pthread_mutex_lock` since glibc 2.34, can only be asked for by
+/// programs that were linked before: they get the version that is left. What is found stays loaded as long as the program may
+/// call it.
+pub fn next_function(name: &CStr) -> Option<usize> {
+    locate(name, STT_FUNC).map(|(_, address)| address)
+}
+
+/// A function behind this library, or a variable in whichever object has it first, the program before all others, but not in this
+/// one: the base of the object, and the address.
+pub fn locate(name: &CStr, kind: u8) -> Option<(usize, usize)> {
+    let mut search = Search::of(name, kind);
+    let mut may_be_here = kind == STT_OBJECT;
+    for_each_loaded(|info| {
+        if info.base == own_base() {
+            may_be_here = true;
+            return false;
         }
-        let headers = core::slice::from_raw_parts(info.headers, info.header_count.into());
-        let dynamic = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC);
-        let Some(dynamic) = dynamic else { return 0 };
-        let object = Object::of(info.base, (info.base + dynamic.p_vaddr as usize) as *const Dynamic);
-        object.is_some_and(|object| search.is_over_with(&object)).into()
+        let object = if may_be_here { info.object() } else { None };
+        // SAFETY: the object is loaded while the loader's walk is at it.
+        object.is_some_and(|object| unsafe { search.is_over_with(&object) })
+    });
+    search.result()
+}
+
+/// The object in which an address lies: its base, and the path under which it was loaded, empty for the program, as long as it is
+/// loaded.
+pub fn object_of(address: usize) -> Option<(usize, *const c_char)> {
+    let mut found = None;
+    for_each_loaded(|info| {
+        let mut parts = info.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let at = address.wrapping_sub(info.base) as u64;
+        let is_it = parts.any(|part| at.wrapping_sub(part.p_vaddr) < part.p_memsz);
+        found = is_it.then_some((info.base, info.name));
+        is_it
+    });
+    found
+}
+
+/// Keeps the object in which an address lies from being unloaded, if it may be, by the loader's own function behind ours.
+pub fn keep_loaded(address: usize) {
+    type Open = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+    let Some((base, path)) = object_of(address) else { return };
+    if from_program().any(|map| map.base == base) {
+        return;
+    }
+    if let Some(open) = function_started_with(c"dlopen") {
+        // SAFETY: the function of this name has this type; nothing is loaded that is not loaded yet.
+        unsafe { core::mem::transmute::<usize, Open>(open)(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     }
 }
 
 /// The same among the objects that the process was started with: it stays where it is.
 pub fn function_started_with(name: &CStr) -> Option<usize> {
     symbol_started_with(name, STT_FUNC)
+}
+
+/// A function of libc itself, past libraries that stand in front of it with functions of the same name.
+pub fn function_of_libc(name: &CStr) -> Option<usize> {
+    let (base, _) = search(objects_started_with(), c"gnu_get_libc_version", STT_FUNC)?;
+    let libc = objects_started_with().filter(|object| object.base() == base);
+    search(libc, name, STT_FUNC).map(|(_, address)| address)
 }
 
 /// A variable there.
@@ -382,49 +285,6 @@ pub fn variable_started_with(name: &CStr) -> Option<usize> {
 
 fn symbol_started_with(name: &CStr, kind: u8) -> Option<usize> {
     search(objects_started_with(), name, kind).map(|(_, address)| address)
-}
-
-/// A function, or a variable, looked for in one object after the other.
-struct Search<'a> {
-    name: &'a CStr,
-    hash: u32,
-    kind: u8,
-    is_behind_us: bool,
-    found: Option<(usize, usize)>,
-    old: Option<(usize, usize)>,
-}
-
-impl<'a> Search<'a> {
-    fn of(name: &'a CStr) -> Search<'a> {
-        Search { name, hash: gnu_hash(name), kind: STT_FUNC, is_behind_us: false, found: None, old: None }
-    }
-
-    /// Looks in one more; true when no further one needs a look.
-    ///
-    /// # Safety
-    /// The object must be loaded.
-    unsafe fn is_over_with(&mut self, object: &Object) -> bool {
-        // SAFETY: as the caller vouches.
-        match unsafe { object.symbol(self.name, self.hash, self.kind) } {
-            Some(Found::Default(address)) => self.found = Some((object.base, address)),
-            Some(Found::Old(address)) => self.old = self.old.or(Some((object.base, address))),
-            None => {}
-        }
-        self.found.is_some()
-    }
-
-    /// The base of the object that has the function, and its address.
-    fn result(&self) -> Option<(usize, usize)> {
-        self.found.or(self.old)
-    }
-}
-
-/// Looks in objects that stay loaded.
-fn search(mut objects: impl Iterator<Item = Object>, name: &CStr, kind: u8) -> Option<(usize, usize)> {
-    let mut search = Search { kind, ..Search::of(name) };
-    // SAFETY: as the caller vouches.
-    let _ = objects.any(|object| unsafe { search.is_over_with(&object) });
-    search.result()
 }
 
 /// The most objects whose tables are kept; programs have a dozen.

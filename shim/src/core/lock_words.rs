@@ -36,7 +36,7 @@ pub fn is_known() -> bool {
 /// Calls a function of libc; `None` where there is none, or where it fails.
 unsafe fn call<T>(name: &CStr, lock: *mut T, second: usize, third: usize) -> Option<()> {
     type Function<T> = unsafe extern "C" fn(*mut T, usize, usize) -> c_int;
-    let address = elf::function_started_with(name)?;
+    let address = elf::function_of_libc(name)?;
     // SAFETY: the functions that are named below take a lock, and up to two numbers or pointers.
     let result = unsafe { core::mem::transmute::<usize, Function<T>>(address)(lock, second, third) };
     (result == 0).then_some(())
@@ -77,9 +77,9 @@ unsafe fn try_all() -> Option<()> {
         let mut semaphore = MaybeUninit::<libc::sem_t>::zeroed();
         let lock = semaphore.as_mut_ptr();
         call(c"sem_init", lock, 0, 1)?;
-        is(!semaphore_is_empty(lock) && !semaphore_is_awaited(lock))?;
+        is(!semaphore_is_wanted(lock) && !semaphore_is_awaited(lock))?;
         call(c"sem_wait", lock, 0, 0)?;
-        is(semaphore_is_empty(lock) && !semaphore_is_awaited(lock))?;
+        is(semaphore_is_wanted(lock) && !semaphore_is_awaited(lock))?;
 
         let mut spin_lock: libc::pthread_spinlock_t = 0;
         let lock = &raw mut spin_lock;

@@ -1,39 +1,99 @@
-//! Memory that the program names before the kernel has looked at it: a bad pointer must fail there, not here.
+//! Memory that the program names before the kernel has looked at it, or after it has not: a bad pointer must fail there, not
+//! here, and another thread may unmap meanwhile what a question has found to be there. So the kernel copies it.
+//!
+//! Source: process_vm_readv(2). Where a filter or an old kernel refuses it, pages are asked about and then read.
 
 use crate::core::sys;
-use core::ffi::c_char;
 use libc::iovec;
-use syn_trace::record::MAX_TEXT_BYTES;
 
-const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 /// The most parts of one transfer (`UIO_MAXIOV`); the kernel takes no more.
 const MOST_PARTS: usize = 1024;
 
-/// Asks the kernel which pages can be read, and remembers the latest one: what is looked at lies close together.
-pub struct Reader {
+/// Copies what lies at `address`, which must not go beyond a page. False where it cannot be read.
+pub fn copy_bytes(address: usize, to: &mut [u8]) -> bool {
+    let parts =
+        [to.as_mut_ptr().cast(), address as *mut _].map(|iov_base| iovec { iov_base, iov_len: to.len() });
+    // SAFETY: the kernel writes to `to`, and reads from the other part what can be read.
+    let copied = unsafe { sys::process_vm_readv(sys::getpid() as i32, &parts[0], 1, &parts[1], 1, 0) };
+    if copied != -(libc::EPERM as isize) && copied != -(libc::ENOSYS as isize) {
+        return copied == to.len() as isize;
+    }
+    if sys::word_at((address & !3) as *const u32).is_none() {
+        return false;
+    }
+    // SAFETY: the kernel has just read a word of the page.
+    unsafe { core::ptr::copy_nonoverlapping(address as *const u8, to.as_mut_ptr(), to.len()) };
+    true
+}
+
+/// A copy of what lies at `address`, if it can be read.
+///
+/// # Safety
+/// Every bit pattern must be a `T`.
+pub unsafe fn copy<T: Copy>(address: usize) -> Option<T> {
+    let mut value = core::mem::MaybeUninit::<T>::zeroed();
+    // SAFETY: zeros are initialised bytes.
+    let bytes = unsafe { core::slice::from_raw_parts_mut(value.as_mut_ptr().cast(), size_of::<T>()) };
+    // SAFETY: whatever is there is a T.
+    copy_all(address, bytes).then(|| unsafe { value.assume_init() })
+}
+
+/// As [`copy_bytes`], also beyond a page.
+pub fn copy_all(address: usize, mut to: &mut [u8]) -> bool {
+    let mut at = address;
+    while !to.is_empty() {
+        let (part, rest) = to.split_at_mut((PAGE - at % PAGE).min(to.len()));
+        if !copy_bytes(at, part) {
+            return false;
+        }
+        (at, to) = (at.wrapping_add(part.len()), rest);
+    }
+    true
+}
+
+/// The C string at `address` without its final zero, or as much of a longer one as there is room for; empty where that cannot be
+/// read.
+pub fn text(address: usize, room: &mut [u8]) -> &[u8] {
+    let mut filled = 0;
+    while filled < room.len() {
+        let Some(at) = address.checked_add(filled) else { return &[] };
+        let part = (PAGE - at % PAGE).min(room.len() - filled);
+        let part = &mut room[filled..filled + part];
+        if !copy_bytes(at, part) {
+            return &[];
+        }
+        match part.iter().position(|&byte| byte == 0) {
+            Some(length) => return &room[..filled + length],
+            None => filled += part.len(),
+        }
+    }
+    room
+}
+
+/// Reads page by page into a window: what is looked at one after the other lies close together.
+pub struct Reader<'a> {
+    window: &'a mut [u8; PAGE],
     page: usize,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
     /// Knows nothing yet.
-    pub const fn new() -> Reader {
-        Reader { page: usize::MAX }
+    pub fn new(window: &'a mut [u8; PAGE]) -> Reader<'a> {
+        Reader { window, page: usize::MAX }
     }
 
-    /// True when all of these bytes can be read.
-    pub fn can_read(&mut self, address: usize, bytes: usize) -> bool {
-        let Some(end) = address.checked_add(bytes) else { return false };
-        let mut page = address & !(PAGE - 1);
-        while page < end {
-            if page != self.page {
-                if sys::word_at(page as *const u32).is_none() {
-                    return false;
-                }
-                self.page = page;
+    /// What lies from `address` to the end of its page.
+    fn rest_of_page(&mut self, address: usize) -> Option<&[u8]> {
+        let page = address & !(PAGE - 1);
+        if page != self.page {
+            self.page = usize::MAX;
+            if !copy_bytes(page, self.window) {
+                return None;
             }
-            page += PAGE;
+            self.page = page;
         }
-        true
+        Some(&self.window[address % PAGE..])
     }
 
     /// A copy of what lies at `address`, if it can be read.
@@ -41,37 +101,29 @@ impl Reader {
     /// # Safety
     /// Every bit pattern must be a `T`.
     pub unsafe fn copy<T: Copy>(&mut self, address: usize) -> Option<T> {
-        if !self.can_read(address, size_of::<T>()) {
-            return None;
+        let mut value = core::mem::MaybeUninit::<T>::zeroed();
+        // SAFETY: zeros are initialised bytes.
+        let mut to: &mut [u8] =
+            unsafe { core::slice::from_raw_parts_mut(value.as_mut_ptr().cast(), size_of::<T>()) };
+        let mut at = address;
+        while !to.is_empty() {
+            let found = self.rest_of_page(at)?;
+            let (part, rest) = to.split_at_mut(found.len().min(to.len()));
+            part.copy_from_slice(&found[..part.len()]);
+            (at, to) = (at.wrapping_add(part.len()), rest);
         }
-        // SAFETY: readable, and whatever is there is a T.
-        Some(unsafe { (address as *const T).read_unaligned() })
+        // SAFETY: whatever is there is a T.
+        Some(unsafe { value.assume_init() })
     }
 
-    /// The C string at `address` without its final zero, or the first `most` bytes of a longer one; `None` where it goes on
-    /// into memory that cannot be read.
-    pub fn string<'a>(&mut self, address: usize, most: usize) -> Option<&'a [u8]> {
-        let mut length = 0;
-        while length < most {
-            let at = address.checked_add(length)?;
-            let part = (PAGE - at % PAGE).min(most - length);
-            if !self.can_read(at, part) {
-                return None;
-            }
-            // SAFETY: this part can be read.
-            let filled = unsafe { libc::strnlen(at as *const c_char, part) };
-            length += filled;
-            if filled < part {
-                break;
+    /// Whether the C string at `address` begins like this; `None` where it cannot be read.
+    pub fn starts_with(&mut self, address: usize, prefix: &[u8]) -> Option<bool> {
+        for (index, &byte) in prefix.iter().enumerate() {
+            if self.rest_of_page(address.checked_add(index)?)?[0] != byte {
+                return Some(false);
             }
         }
-        // SAFETY: so much can be read.
-        Some(unsafe { core::slice::from_raw_parts(address as *const u8, length) })
-    }
-
-    /// What a record takes of the text at `pointer`; empty where that cannot be read.
-    pub fn text<'a>(&mut self, pointer: *const c_char) -> &'a [u8] {
-        self.string(pointer as usize, MAX_TEXT_BYTES).unwrap_or(&[])
+        Some(true)
     }
 
     /// The bytes that the parts of a transfer add up to, as far as they can be read.
@@ -84,5 +136,49 @@ impl Reader {
             bytes = bytes.saturating_add(part.iov_len as i64);
         }
         bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two pages, of which the second one cannot be read.
+    fn one_readable_page() -> usize {
+        let pages = sys::map_anonymous(2 * PAGE).expect("memory") as usize;
+        // SAFETY: just mapped.
+        assert_eq!(unsafe { sys::munmap(pages + PAGE, PAGE) }, 0);
+        pages
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_there() {
+        let page = one_readable_page();
+        let end = page + PAGE;
+        // SAFETY: in the page that is there.
+        unsafe { core::ptr::copy_nonoverlapping(c"name".as_ptr(), (end - 5) as *mut _, 5) };
+        let mut room = [0; 64];
+        assert_eq!(text(end - 5, &mut room), b"name");
+        assert_eq!(text(end - 5, &mut room[..2]), b"na");
+        // SAFETY: numbers.
+        unsafe {
+            *((end - 1) as *mut u8) = b'!';
+            assert_eq!(copy::<u32>(end - 4), Some(u32::from_ne_bytes(*b"ame!")));
+            assert_eq!(copy::<u32>(end - 3), None);
+        }
+        for bad in [0, 1, end - 5, end, usize::MAX] {
+            assert_eq!(text(bad, &mut room), b"", "{bad:x}");
+        }
+    }
+
+    #[test]
+    fn a_reader_goes_on_from_page_to_page() {
+        let (page, mut window) = (one_readable_page(), [0; PAGE]);
+        let mut reader = Reader::new(&mut window);
+        let vector = [iovec { iov_base: core::ptr::null_mut(), iov_len: 7 }; 3];
+        assert_eq!(reader.total(vector.as_ptr() as usize, 3), 21);
+        assert_eq!(reader.total(page + PAGE - 16, 2), 0);
+        assert_eq!(reader.starts_with(c"SYN_JOB=x".as_ptr() as usize, b"SYN_JOB="), Some(true));
+        assert_eq!(reader.starts_with(page + PAGE, b"S"), None);
     }
 }

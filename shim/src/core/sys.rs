@@ -147,6 +147,9 @@ syscalls! {
     clock_gettime = SYS_clock_gettime(clock: c_int, time: *mut libc::timespec);
     /// getrusage(2)
     getrusage = SYS_getrusage(who: c_int, usage: *mut libc::rusage);
+    /// process_vm_readv(2)
+    process_vm_readv = SYS_process_vm_readv
+        (pid: c_int, own: *const libc::iovec, own_parts: usize, other: *const libc::iovec, other_parts: usize, flags: usize);
     /// getsockname(2)
     getsockname = SYS_getsockname(fd: c_int, address: *mut u8, length: *mut libc::socklen_t);
     /// getpeername(2)

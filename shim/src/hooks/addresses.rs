@@ -1,14 +1,15 @@
 //! The addresses of sockets, as the kernel tells them or the program gives them.
 
 use super::Text;
-use crate::core::readable::Reader;
+use crate::core::readable;
 use crate::core::sys;
+use crate::recording::span::Span;
 use core::ffi::c_int;
 use libc::{sockaddr, sockaddr_storage, socklen_t};
 use syn_trace::address::Address;
 
 impl Text for Address {
-    unsafe fn bytes(&self, _failed: bool) -> &[u8] {
+    unsafe fn bytes(&self, _: bool, _: &Span, _: usize) -> &[u8] {
         Address::bytes(self)
     }
 }
@@ -56,10 +57,15 @@ pub fn peer_process(fd: c_int) -> i64 {
 #[inline(never)]
 pub unsafe fn given(address: *const sockaddr, length: socklen_t, failed: bool) -> Address {
     let length = (length as usize).min(size_of::<sockaddr_storage>());
-    if address.is_null() || (failed && !Reader::new().can_read(address as usize, length)) {
+    if address.is_null() {
         return Address::NONE;
     }
-    // SAFETY: as the caller vouches, or readable.
+    if failed {
+        let mut copy = [0u8; size_of::<sockaddr_storage>()];
+        let was_copied = readable::copy_all(address as usize, &mut copy[..length]);
+        return if was_copied { Address::of(&copy[..length]) } else { Address::NONE };
+    }
+    // SAFETY: as the caller vouches.
     Address::of(unsafe { core::slice::from_raw_parts(address.cast(), length) })
 }
 

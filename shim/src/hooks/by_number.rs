@@ -7,17 +7,16 @@
 use super::addresses::peer_process;
 use super::processes::{exec, exit, forks};
 use super::{confinement, libaio, mappings, opened_status, status_of};
-use crate::core::readable::Reader;
+use crate::core::readable;
 use crate::core::sys;
 use crate::io_uring;
 use crate::recording::environment::Strings;
 use crate::recording::first_records;
 use crate::recording::span::{self, Span};
-use crate::recording::thread::state::SCRATCH_BYTES;
 use crate::recording::thread::window;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use syn_trace::calls::Call;
-use syn_trace::system_calls::{self, Context, Outcome, Room, Side, SystemCall, call_of};
+use syn_trace::system_calls::{self, Context, Outcome, Side, SystemCall, call_of};
 
 /// The number comes first, so that each argument is one place behind where the system call has it; the sixth lies on
 /// the stack. A jump leaves all of them where they are.
@@ -59,7 +58,7 @@ unsafe extern "C" fn untouched(number: c_long, a: usize, b: usize) -> usize {
         libc::SYS_clone => forks::before_clone(a as c_int, b),
         libc::SYS_clone3 => {
             // SAFETY: numbers. (struct clone_args; its first version is so long.)
-            let arguments = unsafe { Reader::new().copy::<[u64; 8]>(a) };
+            let arguments = unsafe { readable::copy::<[u64; 8]>(a) };
             if let Some([flags, _, _, _, _, stack, bytes, _]) = arguments {
                 forks::before_clone(flags as c_int, (stack + bytes) as usize);
             }
@@ -183,16 +182,11 @@ pub(super) fn decoded(
     caller.span.returned();
     let errno = if result == -1 { Some(span::errno()) } else { None };
     let call = SystemCall { number, args, result: errno.map_or(result, |errno| -errno), before };
-    // SAFETY: the thread's scratch memory is the call's own, larger than this, and begins on a page.
-    let room = unsafe { &mut *caller.span.scratch().as_mut_ptr().cast::<Room>() };
+    let room = &mut caller.span.scratch().room;
     system_calls::decode(call, &mut caller, room);
     caller.span.forget();
     result
 }
-
-/// Bytes of the scratch memory that are kept for [`Room`]; what lies behind them takes a path.
-const ROOM_BYTES: usize = 64 << 10;
-const _: () = assert!(size_of::<Room>() <= ROOM_BYTES && ROOM_BYTES + (8 << 10) <= SCRATCH_BYTES / 2);
 
 /// The thread that makes the call, which is this one.
 struct Caller {
@@ -207,12 +201,15 @@ impl Context for Caller {
     }
 
     fn try_read(&mut self, address: u64, to: &mut [u8]) -> bool {
-        Reader::new().can_read(address as usize, to.len()) && self.read(address, to)
+        readable::copy_all(address as usize, to)
     }
 
-    fn text<'a>(&mut self, address: u64, failed: bool, _: &'a mut [u8]) -> &'a [u8] {
+    fn text<'a>(&mut self, address: u64, failed: bool, room: &'a mut [u8]) -> &'a [u8] {
+        if failed {
+            return readable::text(address as usize, room);
+        }
         // SAFETY: a call that succeeded has read its texts.
-        unsafe { super::text(address as *const _, failed) }
+        unsafe { super::text(address as *const _) }
     }
 
     fn status(&mut self, fd: i32) -> [i64; 3] {
@@ -258,7 +255,7 @@ impl Context for Caller {
     }
 
     fn record_descriptor(&mut self, fd: i32) {
-        let buffer = &mut self.span.scratch()[ROOM_BYTES..];
+        let buffer = &mut self.span.scratch().texts;
         // SAFETY: this thread's state.
         first_records::inherited_descriptor(unsafe { &mut *self.span.state() }, fd, buffer);
     }

@@ -38,7 +38,7 @@ fn note_taken(fd: c_int) {
     let state = current::get();
     if fd >= 0 && current::is_state(state) {
         // SAFETY: this thread's state.
-        unsafe { first_records::inherited_descriptor(&mut *state, fd, (*state).scratch()) };
+        unsafe { first_records::inherited_descriptor(&mut *state, fd, &mut (*state).scratch().texts) };
     }
 }
 

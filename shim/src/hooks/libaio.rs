@@ -159,8 +159,8 @@ type Numbers = [i64; 5];
 
 /// The control blocks of a submission under way.
 struct Kept {
-    stamp: &'static mut usize,
-    own_stamp: usize,
+    stamp: &'static mut u64,
+    own_stamp: u64,
     room: &'static mut [Numbers],
     count: usize,
 }
@@ -169,27 +169,18 @@ impl Kept {
     /// Reads as many control blocks as there is room for.
     fn gather(span: &Span, count: c_long, blocks: *const *const Block) -> Kept {
         let scratch = span.scratch();
-        let (_, upper) = scratch.split_at_mut(scratch.len() / 2);
-        // The last word belongs to the library functions (`library`).
-        let (upper, _) = upper.split_at_mut(upper.len() - size_of::<usize>());
-        let (stamp, room) = upper.split_at_mut(size_of::<usize>());
-        // SAFETY: the scratch memory starts on a page, so both parts are aligned to eight bytes; every bit pattern is a
-        // number, and nobody else uses the upper half.
-        let (stamp, room) = unsafe {
-            let numbers = room.len() / size_of::<Numbers>();
-            (
-                &mut *stamp.as_mut_ptr().cast::<usize>(),
-                core::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), numbers),
-            )
-        };
-        let own_stamp = frame_address();
+        let (stamp, room) = scratch.words.split_at_mut(1);
+        // SAFETY: words are numbers.
+        let (stamp, room) = (&mut stamp[0], unsafe { room.align_to_mut().1 });
+        let own_stamp = frame_address() as u64;
         *stamp = own_stamp;
         let mut kept = Kept { stamp, own_stamp, room, count: 0 };
-        let mut reader = Reader::new();
+        let [pointers, blocks_read] = &mut scratch.windows;
+        let (mut pointers, mut reader) = (Reader::new(pointers), Reader::new(blocks_read));
         for index in 0..(count.max(0) as usize).min(kept.room.len()) {
             // SAFETY: addresses and the fields of a control block may have any value.
             let read = unsafe {
-                let address = reader.copy::<usize>(blocks.wrapping_add(index) as usize);
+                let address = pointers.copy::<usize>(blocks.wrapping_add(index) as usize);
                 address.and_then(|address| Some((address, reader.copy::<Block>(address)?)))
             };
             let Some((address, block)) = read else { break };
@@ -214,7 +205,7 @@ impl Kept {
     }
 }
 
-fn numbers_of(reader: &mut Reader, address: usize, block: &Block) -> Numbers {
+fn numbers_of(reader: &mut Reader<'_>, address: usize, block: &Block) -> Numbers {
     let bytes = match block.opcode {
         PREAD | PWRITE => block.bytes as i64,
         PREADV | PWRITEV => reader.total(block.buffer as usize, block.bytes as usize),

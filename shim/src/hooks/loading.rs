@@ -85,7 +85,7 @@ unsafe fn note(what: &[u8], path: *const c_char) {
     // SAFETY: as the caller vouches.
     let name = if path.is_null() { b"the program" } else { unsafe { CStr::from_ptr(path) }.to_bytes() };
     let name = &name[..name.len().min(MAX_NAME_BYTES)];
-    let text = span.scratch();
+    let text = &mut span.scratch().texts;
     text[..what.len()].copy_from_slice(what);
     text[what.len()..][..name.len()].copy_from_slice(name);
     // SAFETY: this thread's state, while the hook runs.

@@ -2,7 +2,7 @@
 
 use super::addresses::{given, written};
 use super::hooks;
-use crate::core::readable::Reader;
+use crate::core::readable::{self, Reader};
 use crate::recording::first_records;
 use crate::recording::list::List;
 use crate::recording::thread::current;
@@ -17,7 +17,7 @@ use syn_trace::address::Address;
 /// If the call has succeeded, `message` is valid.
 unsafe fn header(message: *const msghdr, failed: bool) -> Option<msghdr> {
     // SAFETY: as the caller vouches, or readable; whatever is there is a header.
-    unsafe { if failed { Reader::new().copy(message as usize) } else { Some(message.read_unaligned()) } }
+    unsafe { if failed { readable::copy(message as usize) } else { Some(message.read_unaligned()) } }
 }
 
 /// The bytes of the buffers that a message names.
@@ -29,11 +29,21 @@ unsafe fn room_in(message: *const msghdr, result: isize) -> i64 {
     // SAFETY: as the caller vouches.
     let Some(header) = (unsafe { header(message, result < 0) }) else { return 0 };
     if result < 0 {
-        return Reader::new().total(header.msg_iov as usize, header.msg_iovlen);
+        return total_unread(header.msg_iov as usize, header.msg_iovlen);
     }
     // SAFETY: the kernel has read the vector. It takes a part of what is asked for where the sum is too large.
     let lengths = (0..header.msg_iovlen).map(|index| unsafe { (*header.msg_iov.add(index)).iov_len as i64 });
     lengths.fold(0, i64::saturating_add)
+}
+
+/// The bytes of the parts of a transfer that failed.
+fn total_unread(vector: usize, parts: usize) -> i64 {
+    let state = current::get();
+    if !current::is_state(state) {
+        return 0;
+    }
+    // SAFETY: this thread's state, whose window belongs to the call under way.
+    Reader::new(unsafe { &mut (*state).scratch().windows[0] }).total(vector, parts)
 }
 
 /// Where a message was to go.
@@ -66,7 +76,7 @@ unsafe fn sender(message: *const msghdr, room: Option<u32>, result: isize) -> Ad
 /// The room that a message to be received has for an address, read before the call.
 fn name_room(message: *const msghdr) -> Option<u32> {
     // SAFETY: a number, which may be any.
-    unsafe { Reader::new().copy((message as usize).wrapping_add(offset_of!(msghdr, msg_namelen))) }
+    unsafe { readable::copy((message as usize).wrapping_add(offset_of!(msghdr, msg_namelen))) }
 }
 
 /// Calls `with` for every descriptor that goes with a message. The control data of a message is a row of headers, each
@@ -120,7 +130,9 @@ unsafe fn note_received(message: *const msghdr, result: isize) {
     }
     // SAFETY: this thread's state; otherwise as the caller vouches.
     unsafe {
-        each_right(message, |fd| _ = first_records::inherited_descriptor(&mut *state, fd, (*state).scratch()))
+        each_right(message, |fd| {
+            _ = first_records::inherited_descriptor(&mut *state, fd, &mut (*state).scratch().texts)
+        })
     };
 }
 

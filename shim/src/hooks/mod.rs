@@ -46,8 +46,9 @@ pub mod threads;
 pub mod trampolines;
 pub mod transfers;
 
-use crate::core::readable::Reader;
+use crate::core::readable;
 use crate::core::sys;
+use crate::recording::span::Span;
 use core::ffi::{c_char, c_int};
 use syn_trace::birth;
 use syn_trace::record::MAX_TEXT_BYTES;
@@ -138,9 +139,14 @@ macro_rules! hooks {
         let outcome = if failed { $crate::recording::span::errno() } else { $crate::core::real::Outcome::number($result) };
         // SAFETY: pointers are read only where the real call has read or written them.
         #[allow(unused_unsafe)]
+        #[allow(unused)]
         unsafe {
+            let is_only = <[&str]>::len(&[$(stringify!($text)),*]) == 1;
+            let was_read = !failed || is_only && outcome == i64::from(libc::ENOENT);
+            let mut index = 0;
             span.leave(syn_trace::calls::Call::$call, failed, outcome, &$numbers,
-                &[$($crate::hooks::Text::bytes(&$text, failed)),*], $crate::hooks::hooks!(@list $($list)?));
+                &[$($crate::hooks::Text::bytes(&$text, was_read, &span, { index += 1; index - 1 })),*],
+                $crate::hooks::hooks!(@list $($list)?));
             $( $( $after; )? )?
         }
         $result
@@ -192,18 +198,22 @@ pub fn missing<T: crate::core::real::Outcome>() -> T {
 
 /// What a line of [`hooks!`] gives as a text.
 pub trait Text {
-    /// Its bytes, after a call that has succeeded or failed.
+    /// Its bytes. `was_read`: the kernel has read it, as success tells, or ENOENT where there is one text alone: of other failures
+    /// no errno tells at which of its arguments the kernel has looked. `index`: which text of the call it is.
     ///
     /// # Safety
-    /// As for [`text`].
-    unsafe fn bytes(&self, failed: bool) -> &[u8];
+    /// As for [`text`], if it was read.
+    unsafe fn bytes(&self, was_read: bool, span: &Span, index: usize) -> &[u8];
 }
 
 impl Text for *const c_char {
     #[inline(always)]
-    unsafe fn bytes(&self, failed: bool) -> &[u8] {
+    unsafe fn bytes(&self, was_read: bool, span: &Span, index: usize) -> &[u8] {
+        if !was_read {
+            return unread_text(*self, span, index);
+        }
         // SAFETY: as the caller vouches.
-        unsafe { text(*self, failed) }
+        unsafe { text(*self) }
     }
 }
 
@@ -211,25 +221,29 @@ impl Text for *const c_char {
 pub struct Unread(pub *const c_char);
 
 impl Text for Unread {
-    unsafe fn bytes(&self, _failed: bool) -> &[u8] {
-        Reader::new().text(self.0)
+    unsafe fn bytes(&self, _was_read: bool, span: &Span, index: usize) -> &[u8] {
+        unread_text(self.0, span, index)
     }
 }
 
-/// The text at `pointer`, empty where it cannot be read: of a call that failed, no errno tells which of its arguments the
-/// kernel has looked at before.
+/// A text that the kernel may not have read, copied; empty where it cannot be.
+#[cold]
+#[inline(never)]
+pub fn unread_text(pointer: *const c_char, span: &Span, index: usize) -> &'static [u8] {
+    let mut rooms = span.scratch().texts.chunks_exact_mut(MAX_TEXT_BYTES);
+    rooms.nth(index).map_or(&[], |room| readable::text(pointer as usize, room))
+}
+
+/// The text at `pointer`, as much of it as a record takes.
 ///
 /// # Safety
-/// If the call did not fail, `pointer` must point to a C string or be null.
+/// `pointer` must point to a C string or be null.
 #[inline]
-pub unsafe fn text<'a>(pointer: *const c_char, failed: bool) -> &'a [u8] {
+pub unsafe fn text<'a>(pointer: *const c_char) -> &'a [u8] {
     if pointer.is_null() {
         return &[];
     }
-    if failed {
-        return Reader::new().text(pointer);
-    }
-    // SAFETY: the kernel has just read the string.
+    // SAFETY: as the caller vouches.
     unsafe {
         let length = libc::strnlen(pointer, MAX_TEXT_BYTES);
         core::slice::from_raw_parts(pointer.cast(), length)

@@ -8,8 +8,21 @@ use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::{State, Witness};
 use core::ptr::NonNull;
 use syn_mpi_wrap::Recorder;
+use syn_mpi_wrap::symbol::{Loader, set_loader};
 use syn_trace::calls::Call;
 use syn_trace::record;
+
+/// The loaded objects as `syn-mpi-wrap` sees them.
+static LOADER: Loader = Loader {
+    locate: |name, is_variable| elf::locate(name, if is_variable { elf::STT_OBJECT } else { elf::STT_FUNC }),
+    path_of: |address| elf::object_of(address).map(|(_, path)| path),
+    keep_loaded: elf::keep_loaded,
+};
+
+/// To be called before the program's first call.
+pub fn prepare() {
+    set_loader(&LOADER);
+}
 
 /// The shim as `syn-mpi-wrap` sees it.
 pub struct Shim;
@@ -133,7 +146,7 @@ unsafe impl Recorder for Shim {
             return false;
         }
         let Some(mut span) = span::enter(Call::Unobserved, 0) else { return true };
-        let scratch = span.scratch();
+        let scratch = &mut span.scratch().texts;
         let front = b"MPI calls that are not recorded: ";
         let length = front.len() + procedure.len();
         scratch[..front.len()].copy_from_slice(front);
@@ -145,9 +158,9 @@ unsafe impl Recorder for Shim {
 
     fn scratch(mut open: Open, _wanted: usize) -> (NonNull<u8>, usize) {
         // SAFETY: as above.
-        let scratch = unsafe { open.0.as_mut().scratch() };
+        let scratch = unsafe { &mut open.0.as_mut().scratch().words };
         // SAFETY: the address of a slice is not null.
-        (unsafe { NonNull::new_unchecked(scratch.as_mut_ptr()) }, scratch.len())
+        (unsafe { NonNull::new_unchecked(scratch.as_mut_ptr().cast()) }, size_of_val(scratch))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Of libc's own waiting only that by poll(2) is seen (getaddrinfo(3)); it does not use the others.
 
 use super::{checked, hooks};
-use crate::core::readable::Reader;
+use crate::core::readable;
 use crate::recording::list::List;
 use crate::recording::span;
 use core::ffi::{c_int, c_ulong, c_void};
@@ -42,7 +42,7 @@ fn time_asked(timeout: *const timeval) -> i64 {
         return FOREVER;
     }
     // SAFETY: two numbers, which may be any.
-    let asked = unsafe { Reader::new().copy::<timeval>(timeout as usize) };
+    let asked = unsafe { readable::copy::<timeval>(timeout as usize) };
     let Some(timeval { tv_sec, tv_usec }) = asked else { return 0 };
     tv_sec.saturating_mul(1_000_000_000).saturating_add(tv_usec.saturating_mul(1000))
 }

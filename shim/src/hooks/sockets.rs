@@ -7,7 +7,7 @@
 
 use super::addresses::{given, local_of, peer_of, peer_process, written};
 use super::{checked, hooks, status_of};
-use crate::core::readable::Reader;
+use crate::core::readable;
 use crate::recording::span;
 use core::ffi::{c_int, c_void};
 use libc::{sockaddr, socklen_t};
@@ -126,5 +126,5 @@ checked! {
 /// How much room the program has for an address; the call writes over it how much it would have needed.
 fn room_of(address: *const sockaddr, length: *const socklen_t) -> Option<u32> {
     // SAFETY: a number, which may be any.
-    if address.is_null() { None } else { unsafe { Reader::new().copy(length as usize) } }
+    if address.is_null() { None } else { unsafe { readable::copy(length as usize) } }
 }

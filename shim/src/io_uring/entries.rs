@@ -72,7 +72,7 @@ const CQE_WIDE: u32 = 1 << 15;
 
 impl Submission {
     /// The bytes it asks for; 0 for what moves none.
-    fn bytes(&self, reader: &mut Reader) -> i64 {
+    fn bytes(&self, reader: &mut Reader<'_>) -> i64 {
         match self.opcode {
             READ | WRITE | READ_FIXED | WRITE_FIXED | SEND | RECV | SEND_ZC | SPLICE | TEE
             | SYNC_FILE_RANGE | READ_MULTISHOT => i64::from(self.length),
@@ -110,7 +110,7 @@ pub(super) fn record_submissions(span: &mut Span, ring: &Ring, view: &View, tail
     let entries = view.sq_mask.wrapping_add(1);
     let lost = tail.wrapping_sub(first).saturating_sub(entries);
     ring.missed[0].fetch_add(lost, Ordering::Relaxed);
-    let mut reader = Reader::new();
+    let mut reader = Reader::new(&mut span.scratch().windows[0]);
     let mut index = first.wrapping_add(lost);
     while index != tail {
         // SAFETY: the masks keep the places inside the queues; the memory is the program's own.
@@ -184,7 +184,7 @@ fn record_completion(span: &mut Span, ring: &Ring, entry: Completion) {
     if ring.is_descriptor(entry.user_data, entry.flags & CQE_MORE != 0) && result >= 0 {
         // SAFETY: this thread's state; only this hook uses the scratch memory now.
         let state = unsafe { &mut *span.state() };
-        let buffer = state.scratch();
+        let buffer = &mut state.scratch().texts;
         first_records::inherited_descriptor(state, entry.result, buffer);
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Source: the installed headers of liburing 2.0 to 2.9, in which the structure begins alike.
 
-use super::ring::{FIELDS, REGISTERED, Ring, SETUP_SQPOLL, View};
+use super::ring::{FIELDS, REGISTERED, Ring, SETUP_SQE128, SETUP_SQPOLL, View};
 use super::table;
+use crate::core::readable;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -83,8 +84,7 @@ impl Queues {
 
     /// Those of both queues, which were found consistent.
     fn masks(&self) -> [u32; 2] {
-        // SAFETY: both lie in the ring's memory.
-        [self.sq.mask, self.cq.mask].map(|mask| unsafe { *(mask as *const u32) })
+        [self.sq.mask, self.cq.mask].map(|mask| readable_word(mask).unwrap_or(0))
     }
 
     /// The queues have been moved, with the counters that they had.
@@ -118,24 +118,28 @@ impl Queues {
         Some(ring)
     }
 
+    /// True where everything lies as the kernel lays it out, and can be read. The structure is the program's: it may be of another
+    /// layout, or none.
     fn is_consistent(&self) -> bool {
-        let near = |base: usize, addresses: &[usize]| {
-            base != 0
-                && addresses.iter().all(|address| address.wrapping_sub(base) < FURTHEST && address % 4 == 0)
-        };
-        let sq = &self.sq;
-        let cq = &self.cq;
-        near(sq.ring, &[sq.head, sq.tail, sq.mask, sq.entries])
-            && near(cq.ring, &[cq.head, cq.tail, cq.mask, cq.entries, cq.cqes])
+        let (sq, cq) = (&self.sq, &self.cq);
+        let flags = sq.flags as usize;
+        is_near(sq.ring, &[sq.head, sq.tail, sq.mask, sq.entries, flags])
+            && (sq.array == 0 || is_near(sq.ring, &[sq.array]))
+            && is_near(cq.ring, &[cq.head, cq.tail, cq.mask, cq.entries, cq.cqes])
+            && [sq.head, sq.tail, flags, cq.head, cq.tail].into_iter().all(|at| readable_word(at).is_some())
             && sq.sqes != 0
-            && [(sq.mask, sq.entries), (cq.mask, cq.entries)].into_iter().all(|(mask, entries)| {
-                // SAFETY: both lie in the ring's memory, as was just checked.
-                let (mask, entries) = unsafe { (*(mask as *const u32), *(entries as *const u32)) };
-                entries.is_power_of_two() && mask == entries - 1
-            })
+            && is_queue(
+                sq.mask,
+                sq.entries,
+                &[(sq.array, 4), (sq.sqes, if self.flags & SETUP_SQE128 != 0 { 128 } else { 64 })],
+            )
+            && is_queue(cq.mask, cq.entries, &[(cq.cqes, 16)])
     }
 
     fn sq_flags(&self) -> u32 {
+        if !is_near(self.sq.ring, &[self.sq.flags as usize]) {
+            return 0;
+        }
         // SAFETY: the queue was found consistent, and the flags lie beside the other counters.
         unsafe { AtomicU32::from_ptr(self.sq.flags).load(Ordering::Relaxed) }
     }
@@ -176,6 +180,27 @@ impl Queues {
         }
         Some([self.descriptor(), i64::from(submit), i64::from(wish.least), i64::from(flags)])
     }
+}
+
+/// True when these lie where the counters of a queue do whose memory begins at `base`.
+fn is_near(base: usize, addresses: &[usize]) -> bool {
+    base != 0 && addresses.iter().all(|address| address.wrapping_sub(base) < FURTHEST && address % 4 == 0)
+}
+
+fn readable_word(address: usize) -> Option<u32> {
+    // SAFETY: a number.
+    unsafe { readable::copy(address) }
+}
+
+/// True when the mask goes with the number of entries, and the arrays of so many entries of so many bytes are there. An array at
+/// 0 is none.
+fn is_queue(mask: usize, entries: usize, arrays: &[(usize, usize)]) -> bool {
+    let (Some(mask), Some(entries)) = (readable_word(mask), readable_word(entries)) else { return false };
+    let is_there = |&(start, bytes): &(usize, usize)| {
+        let last = start.wrapping_add(entries as usize * bytes).wrapping_sub(size_of::<u32>());
+        start == 0 || readable_word(start).is_some() && readable_word(last).is_some()
+    };
+    entries.is_power_of_two() && mask == entries - 1 && arrays.iter().all(is_there)
 }
 
 /// What a function of the library is there for.

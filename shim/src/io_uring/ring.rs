@@ -4,7 +4,7 @@
 //! itself: from the `mmap` calls on the ring's descriptor, from its parameters where the program brought the memory
 //! along, or from liburing's `struct io_uring`. The heads and tails are counters that wrap.
 
-use crate::core::readable::Reader;
+use crate::core::readable;
 use crate::core::sys;
 use crate::recording::process;
 use core::ffi::c_int;
@@ -20,7 +20,7 @@ const CLAIMED: c_int = -2;
 pub(super) const REGISTERED: c_int = 1 << 30;
 
 pub(super) const SETUP_SQPOLL: u32 = 1 << 1;
-const SETUP_SQE128: u32 = 1 << 10;
+pub(super) const SETUP_SQE128: u32 = 1 << 10;
 const SETUP_CQE32: u32 = 1 << 11;
 const SETUP_NO_MMAP: u32 = 1 << 14;
 pub(super) const SETUP_REGISTERED_FD_ONLY: u32 = 1 << 15;
@@ -358,8 +358,10 @@ impl Ring {
 
     /// True when its memory, of which nothing is known to have become of it, can still be read.
     pub(super) fn can_be_read(&self) -> bool {
-        let mut reader = Reader::new();
-        self.areas().iter().all(|area| reader.can_read(area.load(Ordering::Relaxed), 1))
+        // SAFETY: any byte is one.
+        self.areas()
+            .iter()
+            .all(|area| unsafe { readable::copy::<u8>(area.load(Ordering::Relaxed)) }.is_some())
     }
 
     /// Remembers a request whose result will be a descriptor.

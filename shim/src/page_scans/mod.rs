@@ -13,7 +13,6 @@ use crate::recording::thread::private_table;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pagemap::{FILE, PRESENT, Pagemap, Question, Region, Room, SWAPPED};
 use syn_trace::calls::Call;
-use syn_trace::record::MAX_LIST;
 
 /// Numbers in the list for every run of pages.
 const PER_RUN: usize = 3;
@@ -64,16 +63,17 @@ struct Scratch {
 
 impl Scratch {
     fn of(span: &Span) -> Scratch {
-        let (regions, rest) = span.scratch().split_at_mut(64 << 10);
-        let (words, rest) = rest.split_at_mut(64 << 10);
-        let (list, text) = rest.split_at_mut(MAX_LIST * size_of::<i64>());
-        // SAFETY: any bytes are valid numbers.
+        const REGION_WORDS: usize = 8 << 10;
+        let scratch = span.scratch();
+        let (regions, rest) = scratch.words.split_at_mut(REGION_WORDS);
+        let (words, text) = rest.split_at_mut(REGION_WORDS);
+        // SAFETY: regions are numbers, which are bytes.
         unsafe {
             Scratch {
                 regions: regions.align_to_mut().1,
-                words: words.align_to_mut().1,
-                list: list.align_to_mut().1,
-                text,
+                words,
+                list: &mut scratch.list,
+                text: text.align_to_mut().1,
             }
         }
     }

@@ -4,12 +4,12 @@
 //! environment that the kernel gets, with a note of it (`SYN_ADDED`), and the child takes it out of its own again
 //! before `main` ([`crate::recording::process::settings::export`]): the program sees the environment that it was given.
 
-use crate::core::readable::Reader;
+use crate::core::readable::{self, PAGE, Reader};
 use crate::core::{elf, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::span::note;
 use crate::recording::thread::current;
-use crate::recording::vfork_child::PATH_NOTE_BYTES;
+use crate::recording::thread::scratch::Scratch;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,12 +31,13 @@ pub fn for_child(given: Strings) -> Strings {
         return given;
     }
     // SAFETY: this thread's state. A vfork child uses its parent's, which stands still meanwhile.
-    let scratch = current::is_state(state).then(|| unsafe { &mut (*state).scratch()[PATH_NOTE_BYTES..] });
+    let scratch = current::is_state(state).then(|| unsafe { (*state).scratch() });
     if ENDS_US.load(Ordering::Relaxed) {
         if !TOLD.swap(true, Ordering::Relaxed) {
             note::unobserved(b"programs started under a seccomp filter that would end the recorder");
         }
-        let array = scratch.map(|scratch| scratch.as_mut_ptr().cast()).or_else(|| SPARE.of_this_thread());
+        let array =
+            scratch.map(|scratch| scratch.environment.as_mut_ptr()).or_else(|| SPARE.of_this_thread());
         // SAFETY: the caller's environment; both have this much room.
         return array.and_then(|array| unsafe { switched_off(given, array) }).unwrap_or(given);
     }
@@ -44,13 +45,16 @@ pub fn for_child(given: Strings) -> Strings {
     let Some(ours) = elf::own_path().map(CStr::to_bytes).filter(|path| path.starts_with(b"/")) else {
         return given;
     };
-    let Some(found) = look(given, ours) else { return given };
+    let Scratch { environment, words, windows, .. } = scratch;
+    let mut given_one = Given::new(given, windows);
+    // SAFETY: numbers are bytes.
+    let Some(found) = look(&mut given_one, ours, unsafe { words.align_to_mut().1 }) else { return given };
     // In a folder of its own the program would only be told that the library is not there.
     // SAFETY: the path, which is the loader's, ends with a zero byte.
     if unsafe { sys::call(libc::SYS_access, [ours.as_ptr() as usize, libc::R_OK as usize, 0, 0, 0, 0]) } < 0 {
         return given;
     }
-    complete(given, &found, ours, scratch).unwrap_or(given)
+    complete(&mut given_one, &found, ours, environment).unwrap_or(given)
 }
 
 /// Room for the environment of a program that is not to be recorded, for the first thread without a state that needs it:
@@ -108,77 +112,80 @@ unsafe fn switched_off(given: Strings, array: *mut *const c_char) -> Option<Stri
 }
 
 /// What an environment has of ours.
-struct Found {
+struct Found<'a> {
     entries: usize,
-    preload: Option<&'static [u8]>,
+    preload: Option<&'a [u8]>,
 }
 
-/// `None` when nothing is missing, or when it cannot be read, which the kernel is to find out.
-fn look(given: Strings, ours: &[u8]) -> Option<Found> {
-    let mut found = Found { entries: 0, preload: None };
-    let mut job = false;
-    let mut given = Given::new(given);
-    while let Some(entry) = given.entry(found.entries)? {
-        found.entries += 1;
-        job |= entry.starts_with(b"SYN_JOB=");
-        if let Some(value) = entry.strip_prefix(PRELOAD) {
-            found.preload = Some(value);
+/// `None` when nothing is missing, or when it cannot be read, which the kernel is to find out. `room` takes the value of
+/// `LD_PRELOAD`.
+fn look<'a>(given: &mut Given<'_>, ours: &[u8], room: &'a mut [u8]) -> Option<Found<'a>> {
+    let (mut entries, mut job, mut preload) = (0, false, None);
+    while let Some(entry) = given.entry(entries)? {
+        entries += 1;
+        job |= given.strings.starts_with(entry, b"SYN_JOB=")?;
+        if given.strings.starts_with(entry, PRELOAD)? {
+            preload = Some(entry + PRELOAD.len());
         }
-        if found.entries > MAX_ENTRIES {
+        if entries > MAX_ENTRIES {
             return None;
         }
     }
-    let loads_us = found
-        .preload
+    let preload = preload.map(|value| readable::text(value, &mut room[..MAX_ENTRY_BYTES]));
+    let loads_us = preload
         .is_some_and(|value| value.split(|&byte| byte == b':' || byte == b' ').any(|path| path == ours));
-    (!loads_us || !job).then_some(found)
+    (!loads_us || !job).then_some(Found { entries, preload })
 }
 
 /// The environment that the program gives, which the kernel has not read yet.
-struct Given {
+struct Given<'a> {
     array: usize,
-    pointers: Reader,
-    strings: Reader,
+    pointers: Reader<'a>,
+    strings: Reader<'a>,
 }
 
-impl Given {
-    fn new(array: Strings) -> Given {
-        Given { array: array as usize, pointers: Reader::new(), strings: Reader::new() }
+impl<'a> Given<'a> {
+    fn new(array: Strings, [pointers, strings]: &'a mut [[u8; PAGE]; 2]) -> Given<'a> {
+        Given { array: array as usize, pointers: Reader::new(pointers), strings: Reader::new(strings) }
     }
 
-    /// The entry at `index`, `Some(None)` at the end; `None` when it cannot be read.
-    fn entry(&mut self, index: usize) -> Option<Option<&'static [u8]>> {
+    /// The address of the entry at `index`, `Some(None)` at the end; `None` when it cannot be read.
+    fn entry(&mut self, index: usize) -> Option<Option<usize>> {
         if self.array == 0 {
             return Some(None);
         }
         // SAFETY: an address is a number.
         let text: usize = unsafe { self.pointers.copy(self.array.wrapping_add(index * size_of::<usize>()))? };
-        if text == 0 { Some(None) } else { self.strings.string(text, MAX_ENTRY_BYTES).map(Some) }
+        Some((text != 0).then_some(text))
     }
 }
 
 /// The array, with the strings that are new behind it.
-fn complete(given: Strings, found: &Found, ours: &[u8], scratch: &mut [u8]) -> Option<Strings> {
-    let (array, strings) = scratch.split_at_mut_checked((found.entries + 4) * size_of::<usize>())?;
-    let array: *mut *const c_char = array.as_mut_ptr().cast();
-    let mut given = Given::new(given);
+fn complete(
+    given: &mut Given<'_>,
+    found: &Found<'_>,
+    ours: &[u8],
+    room: &mut [*const c_char],
+) -> Option<Strings> {
+    let (array, strings) = room.split_at_mut_checked(found.entries + 4)?;
+    // SAFETY: what is written there from now on are bytes.
+    let mut strings: &mut [u8] = unsafe { strings.align_to_mut().1 };
     let mut count = 0;
     let mut put = |text: *const c_char| {
-        // SAFETY: the array has room for every entry, three more and the null pointer.
-        unsafe { array.add(count).write(text) };
+        array[count] = text;
         count += 1;
     };
     for index in 0..found.entries {
         let text = given.entry(index)??;
-        let of_ours = [PRELOAD, b"SYN_JOB=", settings::ADDED].iter().any(|name| text.starts_with(name));
-        if !of_ours {
-            put(text.as_ptr().cast());
+        let of_ours =
+            [PRELOAD, b"SYN_JOB=", settings::ADDED].map(|name| given.strings.starts_with(text, name));
+        if !of_ours.contains(&Some(true)) {
+            put(text as *const c_char);
         }
     }
     let others = found.preload.unwrap_or(b"");
     let separator: &[u8] = if others.is_empty() { b"" } else { b":" };
     let (name, value): (&[u8], &[u8]) = found.preload.map_or((b"", b""), |value| (PRELOAD, value));
-    let mut strings = strings;
     process::with_folder(|folder| {
         let mut add = |parts: &[&[u8]]| -> Option<()> {
             let (text, rest) = join(core::mem::take(&mut strings), parts)?;
@@ -191,7 +198,7 @@ fn complete(given: Strings, found: &Found, ours: &[u8], scratch: &mut [u8]) -> O
         add(&[settings::ADDED, name, value])
     })?;
     put(core::ptr::null());
-    Some(array.cast_const().cast())
+    Some(array.as_ptr())
 }
 
 /// The parts, one behind the other, at the front of `room`; and the rest of it.

@@ -40,12 +40,12 @@ pub fn write(state: &mut State, tid: u32, creator: u32, frame: usize) {
 }
 
 fn process_start(state: &mut State) {
-    let scratch = state.scratch();
-    // SAFETY: the buffer is as long as said.
+    let scratch = &mut state.scratch().texts;
+    // SAFETY: the buffer is longer than said.
     let cwd_length = unsafe { sys::getcwd(scratch.as_mut_ptr(), PATH_BYTES) }.max(1) as usize - 1;
     // One behind the other: a page that is not touched costs nothing.
     let (cwd, rest) = scratch.split_at_mut(cwd_length);
-    let command = command_line(&mut rest[..PATH_BYTES]);
+    let command = command_line(rest);
     // SAFETY: no arguments.
     let ppid = unsafe { sys::getppid() } as i64;
     let texts: [&[u8]; 3] = [process::program(), cwd, command.trim_ascii_end()];
@@ -76,8 +76,10 @@ fn command_line(buffer: &mut [u8]) -> &[u8] {
 /// are, these are tried before it is asked to list them, which takes it several times as long.
 fn inherited_descriptors(state: &mut State) {
     const LOWEST: i32 = 16;
-    let (path, rest) = state.scratch().split_at_mut(PATH_BYTES);
-    let entries = &mut rest[..32 << 10];
+    let scratch = state.scratch();
+    let path = &mut scratch.texts[..PATH_BYTES];
+    // SAFETY: numbers are bytes.
+    let entries = unsafe { scratch.words.align_to_mut().1 };
     let (all, mut noted, mut tried) = (count_descriptors(), 0, 0);
     while noted < all && tried < LOWEST {
         noted += u32::from(inherited_descriptor(state, tried, path));

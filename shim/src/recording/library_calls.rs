@@ -10,19 +10,15 @@ use crate::recording::thread::current;
 use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::State;
 
-/// The stack address of the library function under way on this thread, at the end of its scratch memory, which nobody
-/// else uses; 0 when there is none. `None` for a thread that does not record.
+/// The stack address of the library function under way on this thread; 0 when there is none. `None` for a thread that does not
+/// record.
 fn mark() -> Option<(&'static mut usize, &'static State)> {
     let state = current::get();
     if !current::is_state(state) {
         return None;
     }
-    // SAFETY: this thread's state, whose scratch memory starts on a page and has a multiple of eight bytes.
-    unsafe {
-        let scratch = (*state).scratch();
-        let word = scratch.as_mut_ptr().add(scratch.len() - size_of::<usize>()).cast::<usize>();
-        Some((&mut *word, &*state))
-    }
+    // SAFETY: this thread's state, and a word that nobody else uses.
+    unsafe { Some((&mut (*state).scratch().library_call, &*state)) }
 }
 
 /// True for a call that a library function makes which is being recorded.

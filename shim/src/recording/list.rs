@@ -5,7 +5,6 @@
 
 use crate::recording::thread::current;
 use core::ops::Deref;
-use syn_trace::record::MAX_LIST;
 
 /// Numbers that find room on the stack.
 const FEW: usize = 16;
@@ -48,15 +47,8 @@ impl List {
         if !current::is_state(state) {
             return;
         }
-        // SAFETY: this thread's state, whose scratch memory belongs to the call under way and lasts as long as the
-        // thread records; it starts on a page, and every bit pattern is a number.
-        let many = unsafe {
-            let scratch = (*state).scratch();
-            core::slice::from_raw_parts_mut(
-                scratch.as_mut_ptr().cast::<i64>(),
-                (scratch.len() / 8).min(MAX_LIST),
-            )
-        };
+        // SAFETY: this thread's state; the list belongs to the call under way.
+        let many = unsafe { &mut (*state).scratch().list[..] };
         many[..self.length].copy_from_slice(&self.few[..self.length]);
         self.many = Some(many);
     }

@@ -9,6 +9,7 @@ pub mod signal_nesting;
 use crate::core::preemption::Mark;
 use crate::core::{clock, sys};
 use crate::recording::process;
+use crate::recording::thread::scratch::Scratch;
 use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::Entered;
 pub use crate::recording::thread::state::Span;
@@ -260,7 +261,7 @@ impl Span {
     }
 
     /// The thread's scratch memory, for this call.
-    pub fn scratch(&self) -> &'static mut [u8] {
+    pub fn scratch(&self) -> &'static mut Scratch {
         // SAFETY: as in `leave`.
         unsafe { (*self.state).scratch() }
     }

@@ -4,6 +4,7 @@ pub mod current;
 pub mod ending;
 pub mod living;
 pub mod private_table;
+pub mod scratch;
 pub mod stack;
 pub mod state;
 pub mod trace_file;

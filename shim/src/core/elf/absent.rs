@@ -1,8 +1,9 @@
 //! Functions of this library that stand for ones which the process does not have: nobody finds them.
 
-use super::{DT_NULL, Dynamic, Object, ObjectInfo, Walk, from_program, is_own, own_base, walk};
+use super::tables::{DT_NULL, Dynamic, Object};
+use super::{ObjectInfo, for_each_loaded, from_program, is_own, own_base};
 use crate::core::sys;
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::CStr;
 
 #[repr(C)]
 struct Relocation {
@@ -55,24 +56,21 @@ pub fn hide_own_functions(prefix: &[u8], mut is_missing: impl FnMut(&CStr) -> bo
 /// Makes null again what weak references of all loaded objects were bound to in this library, for the functions whose
 /// names begin with `prefix` and for which `is_missing` says so.
 pub fn unbind_weak_references(prefix: &[u8], mut is_missing: impl FnMut(&CStr) -> bool) {
-    let Some(walk) = walk() else { return };
     let mut unbind = |name: &CStr| name.to_bytes().starts_with(prefix) && is_missing(name);
-    let mut unbind: &mut dyn FnMut(&CStr) -> bool = &mut unbind;
-    // SAFETY: as in `next_function`; `unbind_in` uses the closure only while the walk lasts.
-    unsafe {
-        core::mem::transmute::<usize, Walk>(walk)(unbind_in, (&raw mut unbind).cast());
-    }
+    for_each_loaded(|info| {
+        unbind_in(info, &mut unbind);
+        false
+    });
 }
 
-/// One step of the loader's walk.
-unsafe extern "C" fn unbind_in(info: *const ObjectInfo, _: usize, unbind: *mut c_void) -> c_int {
-    // SAFETY: as in `visit`; the relocations of an object name its own symbols and places in its own memory.
+fn unbind_in(info: &ObjectInfo, unbind: &mut dyn FnMut(&CStr) -> bool) {
+    let headers = info.headers();
+    // SAFETY: the object is loaded while the loader's walk is at it; its relocations name its own symbols and places in its own
+    // memory.
     unsafe {
-        let (info, unbind) = (&*info, &mut *unbind.cast::<&mut dyn FnMut(&CStr) -> bool>());
-        let headers = core::slice::from_raw_parts(info.headers, info.header_count.into());
-        let Some(dynamic) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else { return 0 };
+        let Some(dynamic) = headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC) else { return };
         let dynamic = (info.base + dynamic.p_vaddr as usize) as *const Dynamic;
-        let Some(object) = Object::of(info.base, dynamic) else { return 0 };
+        let Some(object) = Object::of(info.base, dynamic) else { return };
         let read_only = headers.iter().find(|header| header.p_type == PT_GNU_RELRO);
         let tables = [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)];
         for (start, bytes) in
@@ -99,7 +97,6 @@ unsafe extern "C" fn unbind_in(info: *const ObjectInfo, _: usize, unbind: *mut c
             }
         }
     }
-    0
 }
 
 /// What an entry of a dynamic section says; 0 when it is not there.

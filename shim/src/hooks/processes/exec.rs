@@ -1,7 +1,6 @@
 //! Processes that become another program.
 
-use crate::core::readable::Reader;
-use crate::hooks::real_function;
+use crate::hooks::{real_function, unread_text};
 use crate::recording::environment::{Strings, for_child};
 use crate::recording::span::{self, note};
 use crate::recording::vfork_child;
@@ -11,15 +10,18 @@ use syn_trace::calls::Call;
 
 /// Runs `real`, which replaces the process image if it succeeds: the record stands before it, and a second one
 /// follows if it comes back.
-fn replace(path: &[u8], real: impl FnOnce() -> c_int) -> c_int {
+///
+/// The path is read before the call: a bad pointer must fail in the kernel, not here.
+fn replace(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
     io_uring::finish();
     let Some(mut span) = span::enter(Call::Execve, 0) else {
         vfork_child::note_path(path);
         let result = real();
-        vfork_child::note_path(b"");
+        vfork_child::note_path(core::ptr::null());
         return result;
     };
     page_scans::tell_all(&mut span);
+    let path = unread_text(path, &span, 0);
     // SAFETY: this thread's state, while the hook runs.
     unsafe {
         note::write(&mut *span.state(), Call::Execve, span.began(), &[], &[path]);
@@ -42,7 +44,7 @@ pub unsafe fn replace_by_number(
     environment: Strings,
     real: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
-    replace(Reader::new().text(path), || real(for_child(environment)))
+    replace(path, || real(for_child(environment)))
 }
 
 macro_rules! replaces_image {
@@ -55,9 +57,8 @@ macro_rules! replaces_image {
             type Function = unsafe extern "C-unwind" fn(
                 $($before_ty,)? *const c_char, Strings, Strings $(, $after_ty)?) -> c_int;
             let Some(real) = real_function!($function as Function) else { return crate::hooks::missing() };
-            // The path is read before the call: a bad pointer must fail in the kernel, not here.
             // SAFETY: the caller's own arguments, with what recording needs in the environment.
-            replace(Reader::new().text(path), || unsafe {
+            replace(path, || unsafe {
                 real($($before,)? path, argv, for_child($environment($($given),*)) $(, $after)?)
             })
         }
@@ -95,7 +96,7 @@ pub unsafe extern "C-unwind" fn fexecve(fd: c_int, argv: Strings, envp: Strings)
         return crate::hooks::missing();
     };
     // SAFETY: the caller's own arguments, with what recording needs in the environment.
-    replace(b"", || unsafe { real(fd, argv, for_child(envp)) })
+    replace(core::ptr::null(), || unsafe { real(fd, argv, for_child(envp)) })
 }
 
 /// execl, execlp and execle take their arguments one by one: they are gathered into an array on the stack, in

@@ -88,7 +88,7 @@ unsafe extern "C" fn before_vfork() {
             (*span.state()).suppressed_by = VFORK_CHILD;
             (*span.state()).vfork_span = span;
         }
-        vfork_child::note_path(b"");
+        vfork_child::note_path(core::ptr::null());
     }
 }
 
@@ -155,7 +155,7 @@ fn lend_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
         unsafe { (*span.state()).suppressed_by = by };
     };
     lend(VFORK_CHILD);
-    vfork_child::note_path(b"");
+    vfork_child::note_path(core::ptr::null());
     let result = real();
     // SAFETY: as above.
     lend(unsafe { (*span.state()).resting });

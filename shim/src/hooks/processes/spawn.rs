@@ -1,6 +1,6 @@
 //! Processes that are made as another program.
 
-use crate::hooks::{Unread, hooks, real_function};
+use crate::hooks::{Unread, hooks, real_function, unread_text};
 use crate::recording::environment::{Strings, for_child};
 use crate::recording::span;
 use core::ffi::{c_char, c_int, c_void};
@@ -43,7 +43,7 @@ macro_rules! spawns {
             span.returned();
             // SAFETY: a call that succeeded has filled in the child's id and read the path.
             unsafe {
-                let text = crate::hooks::text(path, result != 0);
+                let text = if result == 0 { crate::hooks::text(path) } else { unread_text(path, &span, 0) };
                 span.leave(Call::PosixSpawn, false, i64::from(result), &[spawned(pid, result)], &[text], &[]);
             }
             result

@@ -4,6 +4,7 @@
 //! `cursor == limit == 0`, takes the slow path, sees that the mark is gone, and starts a trace of its own. That holds for
 //! every kind of fork, also those that never passed a hook.
 
+use super::scratch::Scratch;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use syn_trace::dictionary::Writer;
 use syn_trace::header::Header;
@@ -15,10 +16,6 @@ pub const SIDE_SLOTS: usize = 256;
 
 /// Bytes of one of them.
 pub const SIDE_BYTES: usize = 512;
-
-/// Bytes of scratch memory for lists and statuses: of what the thread does itself, and once more of what handlers do that
-/// have interrupted one of its hooks.
-pub const SCRATCH_BYTES: usize = 256 << 10;
 
 /// The longest file name of a trace, its final zero included.
 const NAME_BYTES: usize = 64;
@@ -115,6 +112,9 @@ pub struct State {
 }
 
 pub const STATE_BYTES: usize = size_of::<State>().next_multiple_of(PAGE);
+
+/// Bytes kept for one of its scratch memories.
+const SCRATCH_BYTES: usize = size_of::<Scratch>().next_multiple_of(PAGE);
 
 /// What is wiped in a forked child.
 pub const WIPED_BYTES: usize = STATE_BYTES + 2 * SCRATCH_BYTES;
@@ -218,11 +218,11 @@ impl Interruptions {
 impl State {
     /// The thread's scratch memory. What the thread does itself and what a handler does that has interrupted it have one
     /// each; handlers that interrupt each other's calls share theirs.
-    pub fn scratch(&mut self) -> &'static mut [u8] {
+    pub fn scratch(&mut self) -> &'static mut Scratch {
         let offset = if self.interruptions.is_empty() { STATE_BYTES } else { STATE_BYTES + SCRATCH_BYTES };
-        // SAFETY: the mapping made in `map_state` has ALL_BYTES bytes and lives as long as the thread records; only
-        // the hook under way uses the scratch.
-        unsafe { core::slice::from_raw_parts_mut((&raw mut *self).cast::<u8>().add(offset), SCRATCH_BYTES) }
+        // SAFETY: the mapping made in `map_state` has ALL_BYTES bytes, begins on a page and lives as long as the thread records;
+        // each field is used only by the hook under way.
+        unsafe { &mut *(&raw mut *self).cast::<u8>().add(offset).cast::<Scratch>() }
     }
 
     /// Room for a path, apart from the scratch memory. Its users do not nest.

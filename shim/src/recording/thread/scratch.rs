@@ -1,0 +1,52 @@
+//! Memory in which a hook puts together what it records. Each use has a field of its own: what is not touched costs nothing.
+
+use crate::core::readable::{self, PAGE};
+use core::ffi::c_char;
+use syn_trace::record::{MAX_LIST, MAX_TEXT_BYTES};
+use syn_trace::system_calls::Room;
+
+/// A thread has two: one of what it does itself, and one of what handlers do that have interrupted one of its hooks.
+/// All zero bytes are a valid one.
+#[repr(C)]
+pub struct Scratch {
+    /// Texts of a record, one behind the other.
+    pub texts: [u8; 2 * MAX_TEXT_BYTES],
+    /// The stack address of the library function under way; see [`crate::recording::library_calls`].
+    pub library_call: usize,
+    /// What the child of a `vfork` leaves to its parent; see [`crate::recording::vfork_child`].
+    pub child_path: ChildPath,
+    /// The list of a record.
+    pub list: [i64; MAX_LIST],
+    /// What a system call is decoded in.
+    pub room: Room,
+    /// Pages of the program's that are looked at.
+    pub windows: [[u8; PAGE]; 2],
+    /// An environment for another program.
+    pub environment: [*const c_char; ENVIRONMENT_WORDS],
+    /// Whatever one call of a kind needs: control blocks of a submission, handles of MPI, page tables.
+    pub words: [u64; WORDS],
+}
+
+/// Words of [`Scratch::environment`].
+pub const ENVIRONMENT_WORDS: usize = 32 << 10;
+/// Words of [`Scratch::words`].
+pub const WORDS: usize = 32 << 10;
+
+/// A path and its length.
+#[repr(C)]
+pub struct ChildPath {
+    length: u16,
+    bytes: [u8; MAX_TEXT_BYTES],
+}
+
+impl ChildPath {
+    /// Copies a path of the program's, or what a record takes of it; none where it cannot be read.
+    pub fn set(&mut self, path: *const c_char) {
+        self.length = readable::text(path as usize, &mut self.bytes).len() as u16;
+    }
+
+    /// The path; empty where there is none.
+    pub fn get(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
