@@ -2,7 +2,7 @@
 
 use super::communicators::CommId;
 use super::messages::LongId;
-use std::collections::HashMap;
+use foldhash::HashMap;
 pub use syn_trace::calls::effect::Mode;
 
 /// A send as the application asked for it.
