@@ -5,8 +5,9 @@
 //! guarantees bounds the offset between two hosts from one side (Duda et al., "Estimating global time in distributed
 //! systems", ICDCS'87); messages both ways leave an interval, whose middle is taken.
 
-use crate::graph::dependency::Dependencies;
+use crate::graph::dependency::{Dependencies, Moment};
 use crate::notes::Notes;
+use std::collections::{BTreeMap, HashMap};
 use syn_plan::Rule;
 use syn_trace::Run;
 
@@ -15,6 +16,7 @@ use syn_trace::Run;
 pub struct Clocks {
     host_of_thread: Vec<usize>,
     hosts: Vec<Host>,
+    by_boot_id: HashMap<[u8; 16], usize>,
 }
 
 /// A machine.
@@ -22,7 +24,6 @@ pub struct Clocks {
 pub struct Host {
     /// Its name.
     pub name: String,
-    boot_id: [u8; 16],
     /// Added to its times, nanoseconds; never negative.
     shift_ns: i64,
 }
@@ -30,12 +31,13 @@ pub struct Host {
 impl Clocks {
     /// The clocks as they were recorded.
     pub fn recorded(run: &Run) -> Clocks {
-        let mut clocks = Clocks { host_of_thread: Vec::new(), hosts: Vec::new() };
+        let mut clocks = Clocks { host_of_thread: Vec::new(), hosts: Vec::new(), by_boot_id: HashMap::new() };
         let first = run.processes.iter().find(|process| process.rank == Some(0));
         for process in first.into_iter().chain(&run.processes) {
-            if !clocks.hosts.iter().any(|host| host.boot_id == process.boot_id) {
-                clocks.hosts.push(Host { name: process.host.clone(), boot_id: process.boot_id, shift_ns: 0 });
-            }
+            clocks.by_boot_id.entry(process.boot_id).or_insert_with(|| {
+                clocks.hosts.push(Host { name: process.host.clone(), shift_ns: 0 });
+                clocks.hosts.len() - 1
+            });
         }
         clocks.host_of_thread =
             run.threads.iter().map(|thread| clocks.host_of(&run.processes[thread.process].boot_id)).collect();
@@ -54,7 +56,7 @@ impl Clocks {
 
     /// The index of the host with this boot id.
     pub fn host_of(&self, boot_id: &[u8; 16]) -> usize {
-        self.hosts.iter().position(|host| host.boot_id == *boot_id).unwrap_or(0)
+        self.by_boot_id.get(boot_id).copied().unwrap_or(0)
     }
 
     /// A thread's time on the common axis.
@@ -120,66 +122,71 @@ struct Offset {
     known: Known,
 }
 
-/// `lower[a][b]`: the offset of b is at least the offset of a plus this, nanoseconds.
+/// By (a, b): the offset of b is at least the offset of a plus this, nanoseconds.
 struct Bounds {
-    lower: Vec<Vec<Option<i64>>>,
+    lower: HashMap<(usize, usize), i64>,
 }
 
 impl Bounds {
     fn of(clocks: &Clocks, dependencies: &Dependencies) -> Bounds {
-        let hosts = clocks.hosts.len();
-        let mut bounds = Bounds { lower: vec![vec![None; hosts]; hosts] };
-        let mut latest: Vec<Option<u64>> = vec![None; hosts];
-        let mut earliest: Vec<Option<u64>> = vec![None; hosts];
+        let mut bounds = Bounds { lower: HashMap::new() };
+        let host = |moment: &Moment| clocks.host_of_thread[moment.point.thread as usize];
+        let (mut latest, mut earliest) = (BTreeMap::new(), BTreeMap::new());
         let certain = |rule| matches!(rule, Rule::Message | Rule::Collective);
         for index in (0..dependencies.len()).filter(|&index| certain(dependencies.rule(index))) {
-            latest.fill(None);
-            earliest.fill(None);
+            latest.clear();
+            earliest.clear();
             for source in dependencies.sources(index) {
-                let host = clocks.host_of_thread[source.point.thread as usize];
-                latest[host] = latest[host].max(Some(source.ns));
+                let ns = latest.entry(host(source)).or_insert(source.ns);
+                *ns = source.ns.max(*ns);
             }
             for target in dependencies.targets(index) {
-                let host = clocks.host_of_thread[target.point.thread as usize];
-                earliest[host] = Some(earliest[host].map_or(target.ns, |ns| ns.min(target.ns)));
+                let ns = earliest.entry(host(target)).or_insert(target.ns);
+                *ns = target.ns.min(*ns);
             }
-            for (from, &source) in latest.iter().enumerate() {
-                for (to, &target) in earliest.iter().enumerate().filter(|&(to, _)| to != from) {
-                    if let (Some(source), Some(target)) = (source, target) {
-                        let least = (source as i64).wrapping_sub(target as i64);
-                        let bound = &mut bounds.lower[from][to];
-                        *bound = Some(bound.map_or(least, |bound| bound.max(least)));
-                    }
+            for (&from, &source) in &latest {
+                for (&to, &target) in earliest.iter().filter(|&(&to, _)| to != from) {
+                    let least = (source as i64).wrapping_sub(target as i64);
+                    let bound = bounds.lower.entry((from, to)).or_insert(least);
+                    *bound = least.max(*bound);
                 }
             }
         }
         bounds
     }
 
-    /// From the first host outwards, always over the pair whose interval is narrowest.
+    /// From the first host outwards, always over the pair whose interval is narrowest (Prim's algorithm).
     fn spread(&self, hosts: usize) -> Vec<Offset> {
-        let mut offsets: Vec<Option<Offset>> = vec![None; hosts];
-        offsets[0] = Some(Offset { ns: 0, known: Known::Reference });
+        let unknown = Offset { ns: 0, known: Known::Unknown };
+        let mut offsets = vec![unknown; hosts];
+        offsets[0].known = Known::Reference;
+        // By host that has no place yet: class and width of its narrowest interval, from where, and the offset by it.
+        let mut nearest: Vec<Option<(u8, u64, usize, Offset)>> = vec![None; hosts];
+        let mut left: Vec<usize> = (1..hosts).collect();
+        let mut placed = 0;
         loop {
-            let mut best: Option<(u8, u64, usize, Offset)> = None;
-            for (from, placed) in offsets.iter().enumerate() {
-                let Some(placed) = placed else { continue };
-                for to in (0..hosts).filter(|&to| offsets[to].is_none()) {
-                    let Some((class, width, ns, known)) = self.step(from, to) else { continue };
-                    if best.is_none_or(|(c, w, t, _)| (class, width, to) < (c, w, t)) {
-                        best = Some((class, width, to, Offset { ns: placed.ns.saturating_add(ns), known }));
-                    }
+            for &to in &left {
+                let Some((class, width, ns, known)) = self.step(placed, to) else { continue };
+                if nearest[to].is_none_or(|(c, w, from, _)| (class, width, placed) < (c, w, from)) {
+                    let ns = offsets[placed].ns.saturating_add(ns);
+                    nearest[to] = Some((class, width, placed, Offset { ns, known }));
                 }
             }
-            let Some((_, _, host, offset)) = best else { break };
-            offsets[host] = Some(offset);
+            let found =
+                left.iter().filter_map(|&to| nearest[to].map(|(class, width, ..)| (class, width, to)));
+            let Some((_, _, host)) = found.min() else { return offsets };
+            if let Some((.., offset)) = nearest[host] {
+                offsets[host] = offset;
+            }
+            left.retain(|&other| other != host);
+            placed = host;
         }
-        offsets.into_iter().map(|offset| offset.unwrap_or(Offset { ns: 0, known: Known::Unknown })).collect()
     }
 
     /// The offset of `to` relative to `from`, with the width of its interval; intervals come before single bounds.
     fn step(&self, from: usize, to: usize) -> Option<(u8, u64, i64, Known)> {
-        match (self.lower[from][to], self.lower[to][from]) {
+        let least = |one, other| self.lower.get(&(one, other)).copied();
+        match (least(from, to), least(to, from)) {
             (Some(least), Some(back)) => {
                 let most = back.saturating_neg();
                 let middle = least.midpoint(most);

@@ -37,7 +37,7 @@ pub use notes::Notes;
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use syn_plan::{Plan, Rule};
+use syn_plan::{Plan, PlanError, Rule};
 
 /// Makes a plan of one run, or of several runs of the same application.
 #[derive(Clone, Debug, clap::Args)]
@@ -93,6 +93,11 @@ fn write(plan: &Plan, output: &Path) -> Result<()> {
     unchecked.push(".unchecked");
     let unchecked = PathBuf::from(unchecked);
     let (checked, saved) = rayon::join(|| plan.check(), || plan.save(&unchecked));
+    // What is told is about the plan that was asked for.
+    let saved = saved.map_err(|error| match error {
+        PlanError::Io { what, cause, .. } => PlanError::Io { what, path: output.to_owned(), cause },
+        error => error,
+    });
     let done = checked
         .context(
             "the plan that came out cannot be replayed, which is a fault of syn-merge; nothing was written",

@@ -14,7 +14,7 @@ use crate::lower::{Lowered, Lowering, Sources};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use anyhow::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use syn_plan::{About, Balance, LeftOutThreads, Op, Plan, Program, Rule, Steps, Thread};
 use syn_trace::Run;
@@ -195,11 +195,12 @@ fn assemble(
     };
     let mut programs = lowered.programs;
     let processes = processes_by_rank(base, connected);
-    let cpu_before = base.run.cpu_before();
+    let (before, cpu_before) = (images_before(&base.run), base.run.cpu_before());
     for (number, &(rank, process)) in (0u32..).zip(&processes) {
         let owner = &base.run.processes[process];
         let launched_ns = cpu_before[process].1;
-        let left_out = left_out_threads(&base.run, connected, number, process, launched_ns);
+        let left_out =
+            left_out_threads(&base.run, connected, number, (process, before[process]), launched_ns);
         plan.about.left_out_threads.extend(left_out);
         for &thread in owner.threads.iter().filter(|&&thread| connected.in_plan[thread]) {
             let (steps, balance) = std::mem::take(&mut programs[thread]);
@@ -212,17 +213,22 @@ fn assemble(
     (plan, processes.len())
 }
 
+/// By process image: the one before it of the same process.
+fn images_before(run: &Run) -> Vec<Option<usize>> {
+    let mut latest = HashMap::new();
+    let images = run.processes.iter().map(|image| (image.boot_id, image.pid));
+    images.enumerate().map(|(index, image)| latest.insert(image, index)).collect()
+}
+
 /// Threads of a process, which is `number` in the plan, that are not part of the plan: also that of a launcher which has
-/// become this program. `launched_ns` is the CPU time of the images before it.
+/// become this program, whose image is `before`. `launched_ns` is the CPU time of the images before it.
 fn left_out_threads(
     run: &Run,
     connected: &Connected,
     number: u32,
-    process: usize,
+    (process, before): (usize, Option<usize>),
     launched_ns: u64,
 ) -> Option<LeftOutThreads> {
-    let image = |process: usize| (run.processes[process].boot_id, run.processes[process].pid);
-    let before = (0..process).rev().find(|&before| image(before) == image(process));
     let launcher = before.is_some_and(|before| run.processes[before].process_only) && launched_ns > 0;
     let first = if launcher { (1, launched_ns) } else { (0, 0) };
     let threads = run.processes[process].threads.iter().filter(|&&thread| !connected.in_plan[thread]);

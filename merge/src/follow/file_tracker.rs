@@ -6,7 +6,7 @@ use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::file_create::Existence;
 use crate::rules::file_data::{AlreadyOrdered, Contents};
 use crate::rules::open_file::{HandedOver, Span};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 use syn_trace::calls::Field;
@@ -49,9 +49,9 @@ impl FileTracker {
             scope,
             changed: Changed::new(),
             files: Vec::new(),
-            by_path: HashMap::new(),
+            by_path: HashMap::default(),
             by_open: vec![Vec::new(); run.processes.len()],
-            handed_over: HashMap::new(),
+            handed_over: HashMap::default(),
             several_threads: run.processes.iter().map(|process| process.threads.len() > 1).collect(),
             hides_libc_internals: run.processes.iter().map(|process| !process.sees_libc_internal).collect(),
             already_ordered: AlreadyOrdered::default(),

@@ -5,7 +5,7 @@
 
 use super::moves::{MOST_LINKS, Moves};
 use crate::follow::scope::Scope;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::rc::Rc;
 use syn_plan::{File, FileId, Initial};
 
@@ -63,7 +63,7 @@ pub struct FileTable {
 impl FileTable {
     /// No files yet.
     pub fn new(scope: Scope) -> FileTable {
-        FileTable { scope, by_path: HashMap::new(), files: Vec::new(), moves: Moves::new() }
+        FileTable { scope, by_path: HashMap::default(), files: Vec::new(), moves: Moves::new() }
     }
 
     /// The file at `path`, of which a call shows `evidence`; `None` when it is not in scope.

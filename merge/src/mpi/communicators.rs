@@ -5,7 +5,7 @@
 //! part in all creations of that group, in one order (MPI-4.0, 7.4.2), so that their counts agree.
 
 use super::world::Worlds;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use syn_trace::calls::{COMM_NULL, COMM_SELF, COMM_WORLD};
 
 /// Names a communicator of the run; the first ones are the worlds.
@@ -68,7 +68,10 @@ pub struct Communicator {
 #[derive(Debug)]
 pub struct Communicators {
     list: Vec<Communicator>,
+    /// Lists of members by world.
     member_lists: HashMap<(u32, Vec<u32>), ListId>,
+    /// The same by their runs: every member tells all of them.
+    by_runs: HashMap<(u32, Vec<i64>), ListId>,
     by_identity: HashMap<(CommId, ListId, u32), CommId>,
     created: HashMap<(u32, CommId, ListId), u32>,
     /// The rank of a process in a communicator that was made, whatever handle it has for it now.
@@ -95,10 +98,11 @@ impl Communicators {
         let handles = handles.collect();
         Communicators {
             list,
-            member_lists: HashMap::new(),
-            by_identity: HashMap::new(),
-            created: HashMap::new(),
-            ranks: HashMap::new(),
+            member_lists: HashMap::default(),
+            by_runs: HashMap::default(),
+            by_identity: HashMap::default(),
+            created: HashMap::default(),
+            ranks: HashMap::default(),
             handles,
         }
     }
@@ -146,13 +150,22 @@ impl Communicators {
     fn identify(&mut self, worlds: &Worlds, process: u32, parent: CommId, runs: &[i64]) -> Option<Meaning> {
         let (world, world_rank) = worlds.of_process[process as usize]?;
         let world_members = &worlds.worlds[world as usize].members;
-        let members = expand(runs, world_members.len())?;
-        let rank = members.iter().position(|&member| member == world_rank)? as u32;
-        let lists = self.member_lists.len() as ListId;
-        let list = *self.member_lists.entry((world, members.clone())).or_insert(lists);
+        let members = || expand(runs, world_members.len());
+        let key = (world, runs.to_vec());
+        let list = match self.by_runs.get(&key) {
+            Some(&list) => list,
+            None => {
+                let lists = self.member_lists.len() as ListId;
+                let list = *self.member_lists.entry((world, members()?)).or_insert(lists);
+                self.by_runs.insert(key, list);
+                list
+            }
+        };
+        let rank = position(runs, world_rank)?;
         let nth = self.created.entry((process, parent, list)).or_insert(0);
         *nth += 1;
         let comm = *self.by_identity.entry((parent, list, *nth)).or_insert_with(|| {
+            let members = members().unwrap_or_default();
             let present = members.iter().filter(|&&member| world_members[member as usize].is_some()).count();
             self.list.push(Communicator { members, present: present as u32 });
             self.list.len() as CommId - 1
@@ -185,9 +198,40 @@ fn expand(runs: &[i64], size: usize) -> Option<Vec<u32>> {
     (!members.is_empty()).then_some(members)
 }
 
+/// The position of a member in the list that these runs stand for.
+fn position(runs: &[i64], member: u32) -> Option<u32> {
+    let mut before = 0;
+    for run in runs.chunks_exact(3) {
+        let (first, stride, count) = (run[0], run[1], run[2].max(0));
+        let distance = i64::from(member).checked_sub(first)?;
+        let index = match stride {
+            0 => (distance == 0).then_some(0),
+            _ => (distance.checked_rem(stride) == Some(0)).then(|| distance / stride),
+        };
+        if let Some(index) = index.filter(|index| (0..count).contains(index)) {
+            return u32::try_from(before + index).ok();
+        }
+        before += count;
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::{expand, position};
+
+    #[test]
+    fn a_member_is_found_where_it_is_in_the_list() {
+        for runs in
+            [&[0i64, 2, 3, 1, 0, 1][..], &[5, -1, 6], &[7, 1, 1], &[0, 0, 2, 3, 3, 2], &[1, 1, 0, 2, 1, 2]]
+        {
+            let members = expand(runs, 8).unwrap();
+            for member in 0..8 {
+                let place = members.iter().position(|&other| other == member).map(|place| place as u32);
+                assert_eq!(position(runs, member), place, "{member} in {runs:?}");
+            }
+        }
+    }
 
     #[test]
     fn members_are_expanded_and_checked() {

@@ -8,7 +8,8 @@ use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests}
 use super::world::Worlds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
-use std::collections::{BTreeMap, HashMap};
+use foldhash::HashMap;
+use std::collections::BTreeMap;
 use syn_trace::calls::effect::{Effect, Members, Mpi};
 use syn_trace::calls::{COMM_WORLD, NOBODY};
 use syn_trace::descriptors::{Descriptors, Touched};

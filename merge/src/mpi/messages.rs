@@ -7,7 +7,8 @@
 use super::communicators::CommId;
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::{message, rendezvous};
-use std::collections::{HashMap, VecDeque};
+use foldhash::HashMap;
+use std::collections::VecDeque;
 use syn_trace::calls::ANY;
 
 /// Where messages are in sequence; ranks are those in the communicator.

@@ -3,7 +3,7 @@
 use super::collectives::Started;
 use super::communicators::CommId;
 use super::messages::LongId;
-use std::collections::HashMap;
+use foldhash::HashMap;
 use syn_trace::Call;
 pub use syn_trace::calls::effect::Mode;
 

@@ -1,7 +1,7 @@
 //! The current folder, and every path once.
 
 use crate::text;
-use std::collections::HashSet;
+use foldhash::HashSet;
 use std::rc::Rc;
 
 /// Paths that come out longer are given up as unknown: the kernel takes at most 4096 bytes of path, so this is a
@@ -21,7 +21,8 @@ pub(super) struct Paths {
 
 impl Paths {
     pub(super) fn new(folder: &str) -> Paths {
-        let mut paths = Paths { folder: None, known: HashSet::new(), known_bytes: 0, scratch: String::new() };
+        let mut paths =
+            Paths { folder: None, known: HashSet::default(), known_bytes: 0, scratch: String::new() };
         paths.folder = paths.absolute(None, &text::unescape(folder));
         paths
     }
