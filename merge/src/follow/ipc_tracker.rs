@@ -42,6 +42,9 @@ enum Object {
 /// The locks of a file: its host and inode, and whether they are of `flock`.
 type Locked = (usize, u64, bool);
 
+/// Locks, and of which bytes.
+type Held = Vec<(Locked, Range<u64>)>;
+
 /// Memory: 64 bytes for each call.
 #[derive(Debug)]
 pub struct IpcTracker {
@@ -52,7 +55,7 @@ pub struct IpcTracker {
     objects: BTreeMap<Object, Waking>,
     files: BTreeMap<Locked, FileLocks>,
     /// What processes have locked and not given back, by their open files.
-    held: BTreeMap<(u32, OpenId), Vec<(Locked, Range<u64>)>>,
+    held: BTreeMap<(u32, OpenId), Held>,
 }
 
 impl IpcTracker {

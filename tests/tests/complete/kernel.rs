@@ -75,8 +75,9 @@ fn count(
     let mut descriptor = |position| names.of_descriptor(call.descriptor(position).map_or("", |it| it.object));
     match object {
         Object::Nothing => counted.add(caller.pid, class.name, String::new(), bytes),
-        // Memory that is no file's.
-        Object::Descriptor(4) if call.argument(3).contains("MAP_ANONYMOUS") => {}
+        // Memory that is no file's, and the process's own.
+        Object::Descriptor(4)
+            if ["MAP_ANONYMOUS", "MAP_PRIVATE"].iter().all(|flag| call.argument(3).contains(flag)) => {}
         Object::Descriptor(position) => counted.add(caller.pid, class.name, descriptor(position), bytes),
         Object::Copied(from, to) => {
             counted.add(caller.pid, "copy from", descriptor(from), bytes);
