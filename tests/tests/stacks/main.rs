@@ -107,6 +107,38 @@ fn in_python() {
     }
 }
 
+/// A part of mpi4py's own tests, on two ranks: each ends as without the shim. `scripts/mpi4py` runs them all.
+#[test]
+fn mpi4pys_own_tests() {
+    const PARTS: [&str; 6] = [
+        "test_p2p_buf",
+        "test_p2p_buf_matched",
+        "test_cco_buf",
+        "test_cco_nb_buf",
+        "test_request",
+        "test_rma",
+    ];
+    let suite = installed::mpis().join("mpi4py-4.1.2/test/main.py");
+    let scratch = tempfile::tempdir().expect("a folder for temporary files");
+    for stack in stacks().iter().filter(|stack| ["Open MPI 5", "MPICH 5"].contains(&stack.name)) {
+        let job = stack.launcher().followed_by(&stack.python_job(&suite).arg("-v").args(PARTS));
+        let plain = ended(&job.run_in(scratch.path()).stderr);
+        let run = scratch.path().join(stack.name);
+        let recorded = ended(&tests::run_recorded(&job, scratch.path(), &run).0.stderr);
+        assert_eq!(recorded, plain, "{}", stack.name);
+        assert!(plain.get("ok").is_some_and(|&count| count > 200), "{}: {plain:?}", stack.name);
+    }
+}
+
+/// How many tests ended in which way. Two ranks print at once: words are counted, not lines.
+fn ended(stderr: &str) -> BTreeMap<&str, usize> {
+    let mut ends = BTreeMap::new();
+    for word in stderr.split_whitespace().filter(|word| ["ok", "skipped", "FAIL", "ERROR"].contains(word)) {
+        *ends.entry(word).or_default() += 1;
+    }
+    ends
+}
+
 /// Whatever an MPI exports is recorded, noted, or passed through for a reason.
 #[test]
 fn no_function_of_any_mpi_is_unknown() {
