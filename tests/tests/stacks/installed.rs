@@ -137,10 +137,10 @@ pub fn stacks() -> Vec<Stack> {
 }
 
 impl Stack {
-    /// Two ranks of what follows.
-    pub fn launcher(&self) -> Job {
+    /// So many ranks of what follows.
+    pub fn launcher(&self, ranks: u32) -> Job {
         // Open MPI 5 complains of a component where there is no network for it.
-        launched(&self.mpiexec, 2).env("OMPI_MCA_osc", "^ucx")
+        launched(&self.mpiexec, ranks).env("OMPI_MCA_osc", "^ucx")
     }
 
     /// The C program for this MPI.

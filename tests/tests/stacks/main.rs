@@ -8,7 +8,7 @@ use counting::Counted;
 use installed::{Stack, stacks};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tests::{Dump, Job, shim};
+use tests::{Dump, Job, Outcome, shim};
 
 /// What a job did, counted behind the shim, and what is on record.
 struct Recorded {
@@ -27,7 +27,7 @@ fn record(stack: &Stack, program: Job) -> Recorded {
         std::fs::create_dir(&folder).expect("a folder in an empty one");
         folder
     });
-    let job = stack.launcher().followed_by(&program.arg("file"));
+    let job = stack.launcher(2).followed_by(&program.arg("file"));
     let without = job.run_in(&plain).succeeded();
     let counted = Counted::of(stack, scratch.path());
     let run = scratch.path().join("run");
@@ -107,36 +107,26 @@ fn in_python() {
     }
 }
 
-/// A part of mpi4py's own tests, on two ranks: each ends as without the shim. `scripts/mpi4py` runs them all.
+/// A part of mpi4py's own tests, on one rank: two would look for each other's messages at full speed, which takes minutes on a
+/// busy machine. Each ends as without the shim. `scripts/mpi4py` runs all, on more ranks.
 #[test]
 fn mpi4pys_own_tests() {
-    const PARTS: [&str; 6] = [
-        "test_p2p_buf",
-        "test_p2p_buf_matched",
-        "test_cco_buf",
-        "test_cco_nb_buf",
-        "test_request",
-        "test_rma",
-    ];
+    const PARTS: [&str; 4] = ["test_p2p_buf", "test_cco_nb_buf", "test_request", "test_rma"];
     let suite = installed::mpis().join("mpi4py-4.1.2/test/main.py");
-    let scratch = tempfile::tempdir().expect("a folder for temporary files");
     for stack in stacks().iter().filter(|stack| ["Open MPI 5", "MPICH 5"].contains(&stack.name)) {
-        let job = stack.launcher().followed_by(&stack.python_job(&suite).arg("-v").args(PARTS));
-        let plain = ended(&job.run_in(scratch.path()).stderr);
-        let run = scratch.path().join(stack.name);
-        let recorded = ended(&tests::run_recorded(&job, scratch.path(), &run).0.stderr);
-        assert_eq!(recorded, plain, "{}", stack.name);
-        assert!(plain.get("ok").is_some_and(|&count| count > 200), "{}: {plain:?}", stack.name);
+        let job = stack.launcher(1).followed_by(&stack.python_job(&suite).arg("-v").args(PARTS));
+        let scratch = tempfile::tempdir().expect("a folder for temporary files");
+        let plain = job.run_in(scratch.path());
+        let (recorded, _) = tests::run_recorded(&job, scratch.path(), &scratch.path().join("run"));
+        assert_eq!(ended(&recorded), ended(&plain), "{}", stack.name);
+        assert_eq!(recorded.status, plain.status, "{}", stack.name);
+        assert!(ended(&plain).len() > 100, "{}: {}", stack.name, plain.stderr);
     }
 }
 
-/// How many tests ended in which way. Two ranks print at once: words are counted, not lines.
-fn ended(stderr: &str) -> BTreeMap<&str, usize> {
-    let mut ends = BTreeMap::new();
-    for word in stderr.split_whitespace().filter(|word| ["ok", "skipped", "FAIL", "ERROR"].contains(word)) {
-        *ends.entry(word).or_default() += 1;
-    }
-    ends
+/// How each test ended.
+fn ended(outcome: &Outcome) -> Vec<&str> {
+    outcome.stderr.lines().filter(|line| line.contains(" ... ")).collect()
 }
 
 /// Whatever an MPI exports is recorded, noted, or passed through for a reason.
