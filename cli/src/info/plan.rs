@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use syn_plan::figures::seconds;
-use syn_plan::{BalanceSeconds, Initial, LeftOutSeconds, LeftOutThreads, Op, Plan, Rule, VERSION};
+use syn_plan::{BalanceSeconds, Guarantee, Initial, LeftOutSeconds, LeftOutThreads, Op, Plan, Rule, VERSION};
 
 /// `syn info --json` for a plan.
 #[derive(Serialize)]
@@ -152,8 +152,8 @@ pub fn screen(info: &Info, rows: usize) -> String {
     row(&mut out, "steps", format_args!("{} in {} bytes, {per_step:.1} a step", info.steps, common.bytes));
     table::counts(&mut out, "calls", &info.calls);
     table::counts(&mut out, "edges", &info.edges);
-    let [certain, observed] = [true, false].map(|certain| {
-        let of_class = Rule::ALL.iter().filter(|rule| rule.is_certain() == certain);
+    let [certain, observed] = [Guarantee::Certain, Guarantee::Observed].map(|guarantee| {
+        let of_class = Rule::ALL.iter().filter(|rule| rule.guarantee() == guarantee);
         of_class.filter_map(|rule| info.edges.get(rule.name())).sum::<u64>()
     });
     row(&mut out, "their order", format_args!("{certain} certain, {observed} as it was observed"));

@@ -5,6 +5,7 @@ use super::{Lowering, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use syn_plan::{Op, Rule};
+use syn_trace::Layer;
 use syn_trace::run::Segment;
 
 impl Lowering<'_> {
@@ -58,7 +59,7 @@ impl Lowering<'_> {
     /// replay takes by itself.
     fn awaited_inside(&mut self, visit: &Visit<'_>, mut gap: Stretch) -> Stretch {
         let thread = visit.seen.thread;
-        let is_in_call = visit.gap.inside.is_some_and(|call| !call.layer().is_mpi());
+        let is_in_call = visit.gap.inside.is_some_and(|call| call.layer() != Layer::Mpi);
         let Some(point) =
             self.from.schedule.points(thread as usize).get(self.threads[thread as usize].next_point)
         else {

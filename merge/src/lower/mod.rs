@@ -36,7 +36,7 @@ use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
 use syn_trace::run::Segment;
-use syn_trace::{Call, Run};
+use syn_trace::{Call, Layer, Run};
 use unreplayed::Unreplayed;
 
 /// What lowering goes by.
@@ -257,7 +257,7 @@ impl Visitor for Lowering<'_> {
         }
         let around = self.around(seen);
         let call = seen.event.call;
-        let (is_mpi, sleeps) = (call.layer().is_mpi(), call.effect() == Effect::Sleep);
+        let (is_mpi, sleeps) = (call.layer() == Layer::Mpi, call.effect() == Effect::Sleep);
         let is_io = (around.is_none() || self.from.scope.all_files) && !is_mpi && !sleeps;
         if is_io {
             self.translate(seen, touched, descriptors);

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use syn_trace::calls::effect::{Effect, Members, Mpi};
 use syn_trace::calls::{COMM_WORLD, NOBODY};
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::{Call, record};
+use syn_trace::{Call, Layer, record};
 
 /// What one process has under way.
 #[derive(Debug, Default)]
@@ -34,6 +34,13 @@ pub struct Trouble {
     pub impossible_ranks: u64,
 }
 
+/// Calls of a kind that is not matched, and how long they took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unmatched {
+    calls: u64,
+    ns: u64,
+}
+
 /// The matching of a run.
 #[derive(Debug)]
 pub struct Matcher<'a> {
@@ -46,6 +53,7 @@ pub struct Matcher<'a> {
     log: CallLog,
     pub(super) found: Dependencies,
     trouble: Trouble,
+    unmatched: BTreeMap<Call, Unmatched>,
 }
 
 impl<'a> Matcher<'a> {
@@ -61,6 +69,7 @@ impl<'a> Matcher<'a> {
             log: CallLog { threads: vec![Calls::default(); threads], around: vec![Vec::new(); threads] },
             found: Dependencies::default(),
             trouble: Trouble::default(),
+            unmatched: BTreeMap::new(),
         }
     }
 
@@ -104,6 +113,10 @@ impl<'a> Matcher<'a> {
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
+            .chain(self.unmatched.iter().map(|(call, Unmatched { calls, ns })| {
+                let (name, seconds) = (call.name(), *ns as f64 / 1e9);
+                format!("{calls} calls of {name}, {seconds:.6} s, were not matched: what they waited for is not explained")
+            }))
             .collect()
     }
 
@@ -193,7 +206,14 @@ impl Matcher<'_> {
         let outgoing = |mode| Outgoing { mode, bytes: n[0], destination: n[1], tag: n[2], comm: n[3] };
         let incoming = || Incoming { source: n[1], tag: n[2], comm: n[3] };
         let mut bytes = 0;
-        let Effect::Mpi(form) = call.effect() else { return Class::new(call, bytes) };
+        let Effect::Mpi(form) = call.effect() else {
+            if !seen.event.has(record::BEGAN) {
+                let unmatched = self.unmatched.entry(call).or_default();
+                unmatched.calls += 1;
+                unmatched.ns += seen.end_ns - seen.start_ns;
+            }
+            return Class::new(call, bytes);
+        };
         match form {
             Mpi::Send(mode) => {
                 bytes = n[0];
@@ -260,7 +280,8 @@ fn gathering(call: Call, n: &[i64]) -> Persistent {
 impl Visitor for Matcher<'_> {
     fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
         let behind_ns = std::mem::replace(&mut self.behind_ns[seen.thread as usize], seen.end_ns);
-        if !seen.event.call.layer().is_mpi() {
+        // What MPI does for its files is the application's I/O; nobody is known to wait for anybody there.
+        if seen.event.call.layer() != Layer::Mpi {
             return;
         }
         if seen.first_inside < seen.record {

@@ -26,11 +26,16 @@ const LARGE: &[&str] = &["-DLARGE_COUNTS"];
 const STANDARD: &[&str] = &["-DLARGE_COUNTS", "-DSTANDARD_ABI"];
 const DEBIAN: &str = "/usr/lib/x86_64-linux-gnu";
 
-/// All of them. Intel MPI comes without headers, and has MPICH's.
-pub fn stacks() -> Vec<Stack> {
+/// Where the setup puts MPIs that are no packages of the system.
+pub fn mpis() -> PathBuf {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.unwrap_or_else(|| Path::new(&std::env::var_os("HOME").expect("HOME")).join(".cache"));
-    let mpis = cache.join("syn/mpis");
+    cache.join("syn/mpis")
+}
+
+/// All of them. Intel MPI comes without headers, and has MPICH's.
+pub fn stacks() -> Vec<Stack> {
+    let mpis = mpis();
     let (open5, mpich5, intel) = (mpis.join("openmpi5"), mpis.join("mpich5"), mpis.join("impi"));
     let python = |folder: &Path| Some((folder.join("bin/python"), Vec::new()));
     let with = |variables: Vec<(&'static str, OsString)>| Some((mpich5.join("bin/python"), variables));
@@ -132,10 +137,10 @@ pub fn stacks() -> Vec<Stack> {
 }
 
 impl Stack {
-    /// Two ranks of what follows.
-    pub fn launcher(&self) -> Job {
+    /// So many ranks of what follows.
+    pub fn launcher(&self, ranks: u32) -> Job {
         // Open MPI 5 complains of a component where there is no network for it.
-        launched(&self.mpiexec, 2).env("OMPI_MCA_osc", "^ucx")
+        launched(&self.mpiexec, ranks).env("OMPI_MCA_osc", "^ucx")
     }
 
     /// The C program for this MPI.

@@ -8,7 +8,7 @@ use counting::Counted;
 use installed::{Stack, stacks};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tests::{Dump, Job, shim};
+use tests::{Dump, Job, Outcome, shim};
 
 /// What a job did, counted behind the shim, and what is on record.
 struct Recorded {
@@ -27,7 +27,7 @@ fn record(stack: &Stack, program: Job) -> Recorded {
         std::fs::create_dir(&folder).expect("a folder in an empty one");
         folder
     });
-    let job = stack.launcher().followed_by(&program.arg("file"));
+    let job = stack.launcher(2).followed_by(&program.arg("file"));
     let without = job.run_in(&plain).succeeded();
     let counted = Counted::of(stack, scratch.path());
     let run = scratch.path().join("run");
@@ -105,6 +105,28 @@ fn in_python() {
     for stack in stacks().iter().filter(|stack| stack.python.is_some()) {
         check(stack, stack.python_job(&script));
     }
+}
+
+/// A part of mpi4py's own tests, on one rank: two would look for each other's messages at full speed, which takes minutes on a
+/// busy machine. Each ends as without the shim. `scripts/mpi4py` runs all, on more ranks.
+#[test]
+fn mpi4pys_own_tests() {
+    const PARTS: [&str; 4] = ["test_p2p_buf", "test_cco_nb_buf", "test_request", "test_rma"];
+    let suite = installed::mpis().join("mpi4py-4.1.2/test/main.py");
+    for stack in stacks().iter().filter(|stack| ["Open MPI 5", "MPICH 5"].contains(&stack.name)) {
+        let job = stack.launcher(1).followed_by(&stack.python_job(&suite).arg("-v").args(PARTS));
+        let scratch = tempfile::tempdir().expect("a folder for temporary files");
+        let plain = job.run_in(scratch.path());
+        let (recorded, _) = tests::run_recorded(&job, scratch.path(), &scratch.path().join("run"));
+        assert_eq!(ended(&recorded), ended(&plain), "{}", stack.name);
+        assert_eq!(recorded.status, plain.status, "{}", stack.name);
+        assert!(ended(&plain).len() > 100, "{}: {}", stack.name, plain.stderr);
+    }
+}
+
+/// How each test ended.
+fn ended(outcome: &Outcome) -> Vec<&str> {
+    outcome.stderr.lines().filter(|line| line.contains(" ... ")).collect()
 }
 
 /// Whatever an MPI exports is recorded, noted, or passed through for a reason.
