@@ -119,3 +119,35 @@ fn load_is_held_without_a_profile() {
     assert!(told.contains("of 20.00 % asked for"), "{told}");
     assert_eq!(house.syn(&["emulate", "--load", "cpu=120%"]).status.code(), Some(2));
 }
+
+#[test]
+fn a_rank_of_a_job_takes_its_part() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "100"], &["python3", "-c", WORK]).success());
+    let output = std::process::Command::new(super::program())
+        .args(["emulate", "--report", "rank.json", "1"])
+        .current_dir(house.path())
+        .env("SYN_PROFILES", house.path().join("profiles.db"))
+        .env("OMPI_COMM_WORLD_SIZE", "4")
+        .output()
+        .expect("syn can be started");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(house.path().join("rank.json")).expect("written");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("an object");
+    let cpu = metric(&house.shown(1), "cpu.time").expect("measured");
+    near("a quarter", cpu / 4.0, report["consumed"]["cpu_ns"].as_f64().expect("a number") / 1e9, 0.05);
+}
+
+#[test]
+fn a_prediction_for_the_same_machine_is_about_what_was_recorded() {
+    let house = House::new();
+    house.done(&["profile", "--probe", "--rate", "100", "--", "python3", "-c", WORK]);
+    let told = house.done(&["predict", "1"]);
+    let number = |behind: &str| -> f64 {
+        let text = told.split(behind).nth(1).unwrap_or_else(|| panic!("{behind} in {told}"));
+        text.split_whitespace().next().expect("a number").parse().expect("a number")
+    };
+    // Loops run at another speed beside other programs: this says that it is no multiple.
+    let ratio = number("expected here ") / number("recorded ");
+    assert!((0.4..2.5).contains(&ratio), "{told}");
+}
