@@ -63,7 +63,7 @@ fn describe(span: &Span, fd: c_int, parameters: &Parameters) {
     }
 }
 
-pub(super) fn go_in(
+pub(super) fn enter_ring(
     failure: Failure,
     fd: c_int,
     [to_submit, least, flags]: [u32; 3],

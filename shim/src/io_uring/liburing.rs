@@ -6,10 +6,10 @@
 //! (`io_uring_get_sqe`, `io_uring_wait_cqe`, `io_uring_cqe_seen`) are part of the program; those that wait end in
 //! `__io_uring_get_cqe`. `liburing-ffi` has them as functions of its own.
 
-use super::calls::{go_in, note_unknown, reap, set_up, settle};
+use super::calls::{enter_ring, note_unknown, reap, set_up, settle};
 use super::entries::{record_completions, record_submissions};
 use super::queues::{Kind, Queues, Wish};
-use super::registrations::give;
+use super::registrations::register_with;
 use super::ring::Parameters;
 use super::table;
 use crate::hooks::real;
@@ -159,11 +159,11 @@ of_library! {
     io_uring_setup(entries: c_uint, parameters: *mut Parameters) -> c_int, real =>
         set_up(Failure::Negated, entries, parameters, real);
     io_uring_enter(fd: c_uint, to_submit: c_uint, least: c_uint, flags: c_uint, mask: Ptr) -> c_int, real =>
-        go_in(Failure::Negated, fd as c_int, [to_submit, least, flags], real);
+        enter_ring(Failure::Negated, fd as c_int, [to_submit, least, flags], real);
     io_uring_enter2(fd: c_uint, to_submit: c_uint, least: c_uint, flags: c_uint, argument: Ptr, bytes: usize) -> c_int, real =>
-        go_in(Failure::Negated, fd as c_int, [to_submit, least, flags], real);
+        enter_ring(Failure::Negated, fd as c_int, [to_submit, least, flags], real);
     io_uring_register(fd: c_uint, opcode: c_uint, argument: Ptr, count: c_uint) -> c_int, real =>
-        give(Failure::Negated, fd as c_int, opcode, argument, count, real);
+        register_with(Failure::Negated, fd as c_int, opcode, argument, count, real);
 
     io_uring_queue_init(entries: c_uint, queues: *mut Queues, flags: c_uint) -> c_int, real =>
         set_up_queues(entries, queues, real);

@@ -15,9 +15,9 @@ mod ring;
 mod table;
 
 use crate::recording::library_calls::{Failure, is_inside};
-use calls::{go_in, set_up, settle};
+use calls::{enter_ring, set_up, settle};
 use core::ffi::{c_int, c_long, c_uint, c_void};
-use registrations::give;
+use registrations::register_with;
 use ring::Parameters;
 
 /// `syscall(SYS_io_uring_setup, …)`, made by `real`.
@@ -42,7 +42,7 @@ pub fn enter(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let numbers = [to_submit, min_complete, flags];
-    if is_inside() { real() } else { go_in(Failure::InErrno, fd as c_int, numbers, real) }
+    if is_inside() { real() } else { enter_ring(Failure::InErrno, fd as c_int, numbers, real) }
 }
 
 /// `syscall(SYS_io_uring_register, …)`, made by `real`.
@@ -60,7 +60,7 @@ pub unsafe fn register(
         return real();
     }
     // SAFETY: as the caller vouches.
-    unsafe { give(Failure::InErrno, fd as c_int, opcode, argument, count, real) }
+    unsafe { register_with(Failure::InErrno, fd as c_int, opcode, argument, count, real) }
 }
 
 /// The program has mapped `fd` from `offset` on at `address`. Does nothing where there is no ring.

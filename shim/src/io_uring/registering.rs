@@ -13,45 +13,45 @@ const fn files(place: u32, fds: *const c_int, count: u32) -> Files {
 
 of_library! {
     io_uring_register_files(queues: *mut Queues, fds: *const c_int, count: c_uint) -> c_int, real =>
-        give_files(queues, REGISTER_FILES, count, files(0, fds, count), real);
+        register_files(queues, REGISTER_FILES, count, files(0, fds, count), real);
     io_uring_register_files_tags(queues: *mut Queues, fds: *const c_int, tags: Ptr, count: c_uint) -> c_int, real =>
-        give_files(queues, REGISTER_FILES2, count, files(0, fds, count), real);
+        register_files(queues, REGISTER_FILES2, count, files(0, fds, count), real);
     io_uring_register_files_update(queues: *mut Queues, place: c_uint, fds: *const c_int, count: c_uint) -> c_int, real =>
-        give_files(queues, REGISTER_FILES_UPDATE, count, files(place, fds, count), real);
+        register_files(queues, REGISTER_FILES_UPDATE, count, files(place, fds, count), real);
     io_uring_register_files_update_tag
         (queues: *mut Queues, place: c_uint, fds: *const c_int, tags: Ptr, count: c_uint) -> c_int, real =>
-        give_files(queues, REGISTER_FILES_UPDATE2, count, files(place, fds, count), real);
+        register_files(queues, REGISTER_FILES_UPDATE2, count, files(place, fds, count), real);
     io_uring_register_files_sparse(queues: *mut Queues, count: c_uint) -> c_int, real =>
-        give_other(queues, REGISTER_FILES2, count, real);
-    io_uring_unregister_files(queues: *mut Queues) -> c_int, real => give_other(queues, UNREGISTER_FILES, 0, real);
+        register_other(queues, REGISTER_FILES2, count, real);
+    io_uring_unregister_files(queues: *mut Queues) -> c_int, real => register_other(queues, UNREGISTER_FILES, 0, real);
     io_uring_register_file_alloc_range(queues: *mut Queues, place: c_uint, count: c_uint) -> c_int, real =>
-        give_other(queues, REGISTER_FILE_ALLOC_RANGE, 0, real);
+        register_other(queues, REGISTER_FILE_ALLOC_RANGE, 0, real);
     io_uring_register_buffers(queues: *mut Queues, buffers: Ptr, count: c_uint) -> c_int, real =>
-        give_other(queues, 0, count, real);
+        register_other(queues, 0, count, real);
     io_uring_register_buffers_tags(queues: *mut Queues, buffers: Ptr, tags: Ptr, count: c_uint) -> c_int, real =>
-        give_other(queues, 15, count, real);
-    io_uring_register_buffers_sparse(queues: *mut Queues, count: c_uint) -> c_int, real => give_other(queues, 15, count, real);
+        register_other(queues, 15, count, real);
+    io_uring_register_buffers_sparse(queues: *mut Queues, count: c_uint) -> c_int, real => register_other(queues, 15, count, real);
     io_uring_register_buffers_update_tag
         (queues: *mut Queues, place: c_uint, buffers: Ptr, tags: Ptr, count: c_uint) -> c_int, real =>
-        give_other(queues, 16, count, real);
-    io_uring_unregister_buffers(queues: *mut Queues) -> c_int, real => give_other(queues, 1, 0, real);
-    io_uring_register_eventfd(queues: *mut Queues, fd: c_int) -> c_int, real => give_other(queues, 4, 1, real);
-    io_uring_register_eventfd_async(queues: *mut Queues, fd: c_int) -> c_int, real => give_other(queues, 7, 1, real);
-    io_uring_unregister_eventfd(queues: *mut Queues) -> c_int, real => give_other(queues, 5, 0, real);
-    io_uring_register_probe(queues: *mut Queues, probe: Ptr, count: c_uint) -> c_int, real => give_other(queues, 8, count, real);
-    io_uring_register_personality(queues: *mut Queues) -> c_int, real => give_other(queues, 9, 0, real);
-    io_uring_unregister_personality(queues: *mut Queues, id: c_int) -> c_int, real => give_other(queues, 10, id as u32, real);
+        register_other(queues, 16, count, real);
+    io_uring_unregister_buffers(queues: *mut Queues) -> c_int, real => register_other(queues, 1, 0, real);
+    io_uring_register_eventfd(queues: *mut Queues, fd: c_int) -> c_int, real => register_other(queues, 4, 1, real);
+    io_uring_register_eventfd_async(queues: *mut Queues, fd: c_int) -> c_int, real => register_other(queues, 7, 1, real);
+    io_uring_unregister_eventfd(queues: *mut Queues) -> c_int, real => register_other(queues, 5, 0, real);
+    io_uring_register_probe(queues: *mut Queues, probe: Ptr, count: c_uint) -> c_int, real => register_other(queues, 8, count, real);
+    io_uring_register_personality(queues: *mut Queues) -> c_int, real => register_other(queues, 9, 0, real);
+    io_uring_unregister_personality(queues: *mut Queues, id: c_int) -> c_int, real => register_other(queues, 10, id as u32, real);
     io_uring_register_restrictions(queues: *mut Queues, restrictions: Ptr, count: c_uint) -> c_int, real =>
-        give_other(queues, 11, count, real);
-    io_uring_enable_rings(queues: *mut Queues) -> c_int, real => give_other(queues, 12, 0, real);
+        register_other(queues, 11, count, real);
+    io_uring_enable_rings(queues: *mut Queues) -> c_int, real => register_other(queues, 12, 0, real);
     io_uring_register_iowq_aff(queues: *mut Queues, bytes: usize, mask: Ptr) -> c_int, real =>
-        give_other(queues, 17, bytes as u32, real);
-    io_uring_unregister_iowq_aff(queues: *mut Queues) -> c_int, real => give_other(queues, 18, 0, real);
-    io_uring_register_iowq_max_workers(queues: *mut Queues, values: Ptr) -> c_int, real => give_other(queues, 19, 2, real);
-    io_uring_register_ring_fd(queues: *mut Queues) -> c_int, real => give_other(queues, REGISTER_RING_FDS, 1, real);
-    io_uring_unregister_ring_fd(queues: *mut Queues) -> c_int, real => give_other(queues, 21, 1, real);
-    io_uring_register_buf_ring(queues: *mut Queues, ring: Ptr, flags: c_uint) -> c_int, real => give_other(queues, 22, 1, real);
-    io_uring_unregister_buf_ring(queues: *mut Queues, group: c_int) -> c_int, real => give_other(queues, 23, 1, real);
-    io_uring_register_sync_cancel(queues: *mut Queues, what: Ptr) -> c_int, real => give_other(queues, 24, 1, real);
+        register_other(queues, 17, bytes as u32, real);
+    io_uring_unregister_iowq_aff(queues: *mut Queues) -> c_int, real => register_other(queues, 18, 0, real);
+    io_uring_register_iowq_max_workers(queues: *mut Queues, values: Ptr) -> c_int, real => register_other(queues, 19, 2, real);
+    io_uring_register_ring_fd(queues: *mut Queues) -> c_int, real => register_other(queues, REGISTER_RING_FDS, 1, real);
+    io_uring_unregister_ring_fd(queues: *mut Queues) -> c_int, real => register_other(queues, 21, 1, real);
+    io_uring_register_buf_ring(queues: *mut Queues, ring: Ptr, flags: c_uint) -> c_int, real => register_other(queues, 22, 1, real);
+    io_uring_unregister_buf_ring(queues: *mut Queues, group: c_int) -> c_int, real => register_other(queues, 23, 1, real);
+    io_uring_register_sync_cancel(queues: *mut Queues, what: Ptr) -> c_int, real => register_other(queues, 24, 1, real);
     io_uring_resize_rings(queues: *mut Queues, parameters: Ptr) -> c_int, real => resize(queues, real);
 }

@@ -41,7 +41,7 @@ struct Registration {
 
 /// # Safety
 /// After a call that did not fail, `argument` is what the operation demands.
-pub(super) unsafe fn give(
+pub(super) unsafe fn register_with(
     failure: Failure,
     fd: c_int,
     opcode: u32,
@@ -73,7 +73,7 @@ pub(super) unsafe fn give(
 /// # Safety
 /// `queues` is the program's, which the library reads without a question; `files` are readable after a call that did
 /// not fail.
-pub(super) unsafe fn give_files(
+pub(super) unsafe fn register_files(
     queues: *const Queues,
     opcode: u32,
     count: u32,
@@ -93,23 +93,23 @@ pub(super) unsafe fn give_files(
 }
 
 /// # Safety
-/// As for [`give_files`].
-pub(super) unsafe fn give_other(
+/// As for [`register_files`].
+pub(super) unsafe fn register_other(
     queues: *const Queues,
     opcode: u32,
     count: u32,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     // SAFETY: as the caller vouches.
-    unsafe { give_files(queues, opcode, count, Files::NONE, real) }
+    unsafe { register_files(queues, opcode, count, Files::NONE, real) }
 }
 
 /// # Safety
-/// As for [`give_files`]; the queues lie elsewhere afterwards.
+/// As for [`register_files`]; the queues lie elsewhere afterwards.
 pub(super) unsafe fn resize(queues: *const Queues, real: impl FnOnce() -> c_long) -> c_long {
     // SAFETY: as the caller vouches.
     unsafe {
-        let result = give_other(queues, REGISTER_RESIZE_RINGS, 1, real);
+        let result = register_other(queues, REGISTER_RESIZE_RINGS, 1, real);
         if result >= 0 {
             (*queues).relocate();
         }
@@ -120,7 +120,7 @@ pub(super) unsafe fn resize(queues: *const Queues, real: impl FnOnce() -> c_long
 /// What a registration changes in how a ring is found.
 ///
 /// # Safety
-/// As for [`give`].
+/// As for [`register_with`].
 unsafe fn follow(ring: Option<&Ring>, opcode: u32, argument: *const c_void, count: u32) {
     match opcode {
         REGISTER_RING_FDS => {
@@ -153,7 +153,7 @@ impl Files {
     const NONE: Files = Files { place: 0, fds: core::ptr::null(), count: 0 };
 
     /// # Safety
-    /// As for [`give`].
+    /// As for [`register_with`].
     unsafe fn of(opcode: u32, argument: *const c_void, count: u32) -> Files {
         // SAFETY: as the caller vouches.
         let (place, fds, count) = unsafe {

@@ -11,7 +11,7 @@ use crate::recording::process;
 use crate::recording::span::{Span, note};
 use crate::recording::thread::private_table;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use pagemap::{FILE, PRESENT, Pagemap, Question, Region, Room, SWAPPED};
+use pagemap::{FILE, PRESENT, Pagemap, Query, Region, Room, SWAPPED};
 use syn_trace::calls::Call;
 
 /// Numbers in the list for every run of pages.
@@ -94,7 +94,7 @@ pub fn tell(span: &mut Span, start: usize, end: usize) {
         look(span, start, end);
     } else if within_share(|| look(span, start, end)).is_none() {
         let Scratch { list, text, .. } = Scratch::of(span);
-        data_between(start, end).for_each(|mapping| Survey::of(mapping, list, text).tell_nothing(span));
+        data_between(start, end).for_each(|mapping| Scan::of(mapping, list, text).tell_nothing(span));
     }
 }
 
@@ -113,20 +113,20 @@ fn look(span: &mut Span, start: usize, end: usize) {
     let looked = private_table::run(|| {
         let pagemap = Pagemap::open()?;
         for mapping in data_between(start, end) {
-            let mut survey = Survey::of(mapping, list, text);
+            let mut scan = Scan::of(mapping, list, text);
             let mut room = Room { regions: &mut *regions, words: &mut *words };
-            if survey.look(span, &pagemap, &mut room) {
-                survey.tell_rest(span);
+            if scan.look(span, &pagemap, &mut room) {
+                scan.tell_rest(span);
             } else {
-                survey.tell_nothing(span);
+                scan.tell_nothing(span);
             }
         }
         pagemap.close();
         Ok(())
     });
     if looked.is_err() {
-        data_between(start, end).for_each(|mapping| Survey::of(mapping, list, text).tell_nothing(span));
-        note_blindness(span);
+        data_between(start, end).for_each(|mapping| Scan::of(mapping, list, text).tell_nothing(span));
+        note_limitation(span);
     }
 }
 
@@ -137,7 +137,7 @@ pub fn tell_before_sync(span: &mut Span, start: usize, end: usize) {
 }
 
 #[cold]
-fn note_blindness(span: &Span) {
+fn note_limitation(span: &Span) {
     static NOTED: AtomicBool = AtomicBool::new(false);
     if !NOTED.swap(true, Ordering::Relaxed) {
         let what: &[u8] = b"pages touched in mapped files: /proc/self/pagemap cannot be opened";
@@ -148,7 +148,7 @@ fn note_blindness(span: &Span) {
 
 /// What tells a page that was written to.
 #[derive(Clone, Copy, PartialEq)]
-enum Sign {
+enum Dirtiness {
     /// Nothing needs to: the mapping could never be written to.
     ReadOnly,
     /// It is a copy of the file's.
@@ -157,35 +157,35 @@ enum Sign {
     Missing,
 }
 
-impl Sign {
-    fn of(mapping: &Mapping) -> Sign {
+impl Dirtiness {
+    fn of(mapping: &Mapping) -> Dirtiness {
         match (mapping.is(WRITABLE), mapping.is(SHARED)) {
-            (false, _) => Sign::ReadOnly,
-            (true, false) => Sign::Copied,
-            (true, true) => Sign::Missing,
+            (false, _) => Dirtiness::ReadOnly,
+            (true, false) => Dirtiness::Copied,
+            (true, true) => Dirtiness::Missing,
         }
     }
 
-    fn question(self) -> Question {
+    fn query(self) -> Query {
         match self {
-            Sign::ReadOnly | Sign::Missing => Question { any_of: PRESENT, tell: PRESENT },
-            Sign::Copied => Question { any_of: PRESENT | SWAPPED, tell: FILE },
+            Dirtiness::ReadOnly | Dirtiness::Missing => Query { any_of: PRESENT, tell: PRESENT },
+            Dirtiness::Copied => Query { any_of: PRESENT | SWAPPED, tell: FILE },
         }
     }
 
     fn kind_of(self, categories: u64) -> i64 {
         match self {
-            Sign::Copied if categories & FILE == 0 => WRITTEN,
-            Sign::ReadOnly | Sign::Copied => READ,
-            Sign::Missing => EITHER,
+            Dirtiness::Copied if categories & FILE == 0 => WRITTEN,
+            Dirtiness::ReadOnly | Dirtiness::Copied => READ,
+            Dirtiness::Missing => EITHER,
         }
     }
 }
 
 /// A look at one mapping, and the record that is being made of it.
-struct Survey<'a> {
+struct Scan<'a> {
     mapping: Mapping,
-    sign: Sign,
+    dirtiness: Dirtiness,
     list: &'a mut [i64],
     text: &'a mut [u8],
     /// Where the record begins, and how much of the list it fills.
@@ -197,25 +197,25 @@ struct Survey<'a> {
     written: usize,
 }
 
-impl<'a> Survey<'a> {
-    fn of(mapping: Mapping, list: &'a mut [i64], text: &'a mut [u8]) -> Survey<'a> {
-        let (begin, sign) = (mapping.start, Sign::of(&mapping));
-        Survey { mapping, sign, list, text, begin, filled: 0, lists: 0, present: 0, written: 0 }
+impl<'a> Scan<'a> {
+    fn of(mapping: Mapping, list: &'a mut [i64], text: &'a mut [u8]) -> Scan<'a> {
+        let (begin, dirtiness) = (mapping.start, Dirtiness::of(&mapping));
+        Scan { mapping, dirtiness, list, text, begin, filled: 0, lists: 0, present: 0, written: 0 }
     }
 
     /// False when there is nothing to be seen.
     fn look(&mut self, span: &mut Span, pagemap: &Pagemap, room: &mut Room<'_>) -> bool {
         let range = (self.mapping.start, self.mapping.end);
-        pagemap.for_each(range, self.sign.question(), room, |region| self.add(span, region))
+        pagemap.for_each(range, self.dirtiness.query(), room, |region| self.add(span, region))
     }
 
     fn add(&mut self, span: &mut Span, region: Region) {
         let (start, bytes) = (region.start as usize, (region.end - region.start) as usize);
         if self.filled + PER_RUN > self.list.len() && self.lists < MOST_LISTS {
-            let dirty = if self.sign == Sign::Missing { UNKNOWN } else { self.written as i64 };
+            let dirty = if self.dirtiness == Dirtiness::Missing { UNKNOWN } else { self.written as i64 };
             self.write(span, start, dirty);
         }
-        let kind = self.sign.kind_of(region.categories);
+        let kind = self.dirtiness.kind_of(region.categories);
         if self.lists < MOST_LISTS {
             let page = (start - self.begin) / PAGE;
             let run = [page as i64, (bytes / PAGE) as i64, kind];
@@ -232,7 +232,8 @@ impl<'a> Survey<'a> {
         if self.mapping.owner != process::pid() && self.present == 0 && self.lists == 0 {
             return;
         }
-        let dirty = if self.sign == Sign::Missing { self.dirty_by_smaps() } else { self.written as i64 };
+        let dirty =
+            if self.dirtiness == Dirtiness::Missing { self.dirty_by_smaps() } else { self.written as i64 };
         self.write(span, self.mapping.end, dirty);
     }
 
@@ -252,7 +253,7 @@ impl<'a> Survey<'a> {
 
     /// The record of a mapping that was not looked at.
     fn tell_nothing(&mut self, span: &mut Span) {
-        let dirty = if self.sign == Sign::ReadOnly { 0 } else { UNKNOWN };
+        let dirty = if self.dirtiness == Dirtiness::ReadOnly { 0 } else { UNKNOWN };
         self.filled = 0;
         self.write_with(span, self.mapping.end, UNKNOWN, dirty);
     }

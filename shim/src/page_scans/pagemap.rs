@@ -55,7 +55,7 @@ struct ScanArgument {
 
 /// What to look for.
 #[derive(Clone, Copy)]
-pub struct Question {
+pub struct Query {
     /// Pages with one of these categories.
     pub any_of: u64,
     /// What to tell of them.
@@ -89,18 +89,18 @@ impl Pagemap {
         unsafe { sys::close(self.0) };
     }
 
-    /// Calls `each` for every run of pages between two addresses that answers the question, in order; false when it
+    /// Calls `each` for every run of pages between two addresses that answers the query, in order; false when it
     /// cannot be answered.
     pub fn for_each(
         &self,
         (start, end): (usize, usize),
-        question: Question,
+        query: Query,
         room: &mut Room<'_>,
         mut each: impl FnMut(Region),
     ) -> bool {
         let mut at = start;
         while at < end {
-            match self.scan((at, end), question, room.regions) {
+            match self.scan((at, end), query, room.regions) {
                 Some(found) => {
                     room.regions[..found].iter().copied().for_each(&mut each);
                     // The kernel's own word for where it stopped may name an earlier place: it walks in pieces.
@@ -109,7 +109,7 @@ impl Pagemap {
                         _ => return true,
                     }
                 }
-                None if at == start => return self.read_words((start, end), question, room.words, each),
+                None if at == start => return self.read_words((start, end), query, room.words, each),
                 // Something has been told already.
                 None => return false,
             }
@@ -118,12 +118,7 @@ impl Pagemap {
     }
 
     /// Fills in as many regions as there is room for, and says how many there were.
-    fn scan(
-        &self,
-        (start, end): (usize, usize),
-        question: Question,
-        regions: &mut [Region],
-    ) -> Option<usize> {
+    fn scan(&self, (start, end): (usize, usize), query: Query, regions: &mut [Region]) -> Option<usize> {
         let mut argument = ScanArgument {
             size: size_of::<ScanArgument>() as u64,
             flags: 0,
@@ -135,8 +130,8 @@ impl Pagemap {
             max_pages: 0,
             category_inverted: 0,
             category_mask: 0,
-            category_anyof_mask: question.any_of,
-            return_mask: question.tell,
+            category_anyof_mask: query.any_of,
+            return_mask: query.tell,
         };
         let address = (&raw mut argument) as usize;
         // SAFETY: the argument is valid, and says how much room there is.
@@ -148,7 +143,7 @@ impl Pagemap {
     fn read_words(
         &self,
         (start, end): (usize, usize),
-        question: Question,
+        query: Query,
         words: &mut [u64],
         mut each: impl FnMut(Region),
     ) -> bool {
@@ -167,8 +162,8 @@ impl Pagemap {
             }
             for &word in &words[..got as usize / 8] {
                 let categories = categories_of(word);
-                if categories & question.any_of != 0 {
-                    let (page, told) = (at as u64, categories & question.tell);
+                if categories & query.any_of != 0 {
+                    let (page, told) = (at as u64, categories & query.tell);
                     if run.end == page && run.categories == told {
                         run.end += PAGE as u64;
                     } else {
