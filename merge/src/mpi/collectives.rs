@@ -37,6 +37,8 @@ pub struct Started {
     pub root: i64,
     /// When it came.
     pub enter: Moment,
+    /// When the call that made the request returned.
+    pub begun: Moment,
 }
 
 impl Started {

@@ -168,7 +168,7 @@ impl Matcher<'_> {
         };
         let (comm, rank, nth) = (joined.comm, joined.rank, joined.collectives);
         joined.collectives += 1;
-        Some(Started { comm, nth, rank, call, root, enter: seen.enter() })
+        Some(Started { comm, nth, rank, call, root, enter: seen.enter(), begun: seen.leave() })
     }
 
     /// A part in a collective operation is over.

@@ -114,7 +114,13 @@ impl Matcher<'_> {
 
     pub(super) fn begin(&mut self, seen: &Seen<'_>, handle: i64, what: Persistent) {
         let active = self.activate(seen, what);
-        self.locals[seen.process as usize].requests.start(handle, active);
+        let requests = &mut self.locals[seen.process as usize].requests;
+        let before = requests.get(handle).map(|request| request.active);
+        requests.start(handle, active);
+        // Implementations have one handle for all requests that are complete at once.
+        if let Some(Active::Collective(_, started)) = before {
+            self.leave(started, started.begun);
+        }
     }
 
     pub(super) fn prepare(&mut self, seen: &Seen<'_>, handle: i64, what: Persistent) {
