@@ -188,7 +188,9 @@ impl<'a> List<'a> {
     /// True when the items follow each other without a gap, and nothing follows them.
     pub(crate) fn is_dense(&self) -> bool {
         let begins = || self.begins.chunks_exact(8).filter_map(|mut begin| fixed_u64(&mut begin));
-        begins().is_sorted() && begins().next() == Some(0) && begins().last() == Some(self.items.len() as u64)
+        begins().is_sorted()
+            && begins().next() == Some(0)
+            && begins().next_back() == Some(self.items.len() as u64)
     }
 
     /// The bytes of a list of these items.

@@ -77,8 +77,8 @@ macro_rules! operations {
             }
 
             /// True when some operation has this number.
-            pub(crate) const fn is_number(number: u8) -> bool {
-                matches!(number, $($number)|+)
+            pub(crate) fn is_number(number: u8) -> bool {
+                [$($number),+].contains(&number)
             }
 
             pub(crate) fn put(&self, out: &mut Vec<u8>) {

@@ -13,7 +13,7 @@ pub enum Loaded {
     #[cfg_attr(not(feature = "mpi"), expect(dead_code, reason = "ranks alone have parts"))]
     Part {
         /// The programs of this process, and what they name.
-        part: Excerpt,
+        part: Box<Excerpt>,
         /// The whole plan, in the root.
         whole: Option<Plan>,
         /// Tells the file from another one.

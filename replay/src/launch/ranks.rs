@@ -140,7 +140,7 @@ impl Launcher for Ranks {
             bail!("rank {} has several threads to replay, but this MPI allows only one", self.rank);
         }
         let whole = self.is_root().then(|| Plan::load(path)).transpose()?;
-        Ok(Loaded::Part { part: file.excerpt(programs)?, whole, fingerprint: file.fingerprint() })
+        Ok(Loaded::Part { part: Box::new(file.excerpt(programs)?), whole, fingerprint: file.fingerprint() })
     }
 
     fn agree(&self, stage: anyhow::Result<()>) -> anyhow::Result<()> {
