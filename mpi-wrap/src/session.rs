@@ -30,7 +30,7 @@ static ABI: AtomicPtr<Abi> = AtomicPtr::new(ptr::null_mut());
 pub fn open<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
     let mpi = match running() {
         Some(mpi) => mpi,
-        None => return join_if_idle::<R>(call),
+        None => join_if_idle::<R>(call)?,
     };
     Some((R::enter(call)?, mpi))
 }
@@ -40,7 +40,7 @@ pub fn open<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
 pub fn open_poll<R: Recorder>(call: Call, flag: Ptr) -> Option<(R::Open, Mpi)> {
     let mpi = match running() {
         Some(mpi) => mpi,
-        None => return join_if_idle::<R>(call),
+        None => join_if_idle::<R>(call)?,
     };
     Some((R::enter_poll(call, !flag.is_null())?, mpi))
 }
@@ -52,7 +52,7 @@ fn running() -> Option<Mpi> {
 }
 
 #[inline(always)]
-fn join_if_idle<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
+fn join_if_idle<R: Recorder>(call: Call) -> Option<Mpi> {
     if STATE.load(Ordering::Relaxed) == IDLE { join::<R>(call) } else { None }
 }
 
@@ -60,7 +60,7 @@ fn join_if_idle<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
 /// `MPI_Init` up by itself).
 #[cold]
 #[inline(never)]
-fn join<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
+fn join<R: Recorder>(call: Call) -> Option<Mpi> {
     // First of all, since it costs least: is anything to be recorded?
     let open = R::enter(call)?;
     if !inquiry::is_running() || !begin() {
@@ -70,7 +70,7 @@ fn join<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
     R::initialised();
     let started = start::<R>(&mut Scratch::of::<R>(open, inquiry::VERSION_BYTES));
     R::abandon(open);
-    Some((R::enter(call)?, started?.mpi))
+    Some(started?.mpi)
 }
 
 /// This thread is about to initialise MPI; false when it has been, or is being.

@@ -48,8 +48,9 @@ const SUCCESS: c_int = 0;
 /// The place of a result or an array.
 pub(crate) type Ptr = *mut c_void;
 
-/// Opens a call of a form that stands behind many functions, so that its code is there once.
-#[inline(never)]
+/// Opens a call of a form that stands behind many functions. In the function that makes the call: a recorder takes its frame for
+/// the sign that the call is under way.
+#[inline(always)]
 fn open<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
     session::open::<R>(call)
 }
