@@ -165,7 +165,7 @@ impl<'a> Runner<'a> {
                 Op::Wait { edge, count, .. } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
                     self.work_ends();
-                    self.transport.wait(edge, count);
+                    self.transport.wait(edge, count, step.took_ns as f64 > self.job.machine.wake_ns);
                     if !begun && starts_a_thread(rule) {
                         // The thread was not there before. That the new one got its processor is recorded.
                         self.meter.begin();

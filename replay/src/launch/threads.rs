@@ -201,8 +201,8 @@ impl Transport for Creator<'_, '_, '_, '_> {
         with_usual_slack(|| created.get(&edge).into_iter().flatten().for_each(create));
     }
 
-    fn wait(&self, edge: EdgeId, count: u32) {
-        self.threads.transport.wait(edge, count);
+    fn wait(&self, edge: EdgeId, count: u32, slept: bool) {
+        self.threads.transport.wait(edge, count, slept);
     }
 }
 

@@ -181,7 +181,7 @@ impl Transport for Messages<'_> {
         }
     }
 
-    fn wait(&self, edge: EdgeId, count: u32) {
+    fn wait(&self, edge: EdgeId, count: u32, _slept: bool) {
         let (mut looks, most) = (0, if self.polled[edge as usize] { POLLS } else { LOOKS });
         while self.counts[edge as usize].load(Ordering::Acquire) < count {
             self.receive();

@@ -16,8 +16,9 @@ const POLLS: u32 = 20_000;
 pub trait Transport: Sync {
     /// Adds one to an edge.
     fn signal(&self, edge: EdgeId);
-    /// Returns when an edge has had `count` signals.
-    fn wait(&self, edge: EdgeId, count: u32);
+    /// Returns when an edge has had `count` signals. One that did not sleep for them in the recording does not go to sleep at
+    /// once: it would be woken for every single message where the application took several at a time.
+    fn wait(&self, edge: EdgeId, count: u32, slept: bool);
 }
 
 /// A transport without edges, for programs that wait for nobody.
@@ -26,7 +27,7 @@ pub struct Nobody;
 
 impl Transport for Nobody {
     fn signal(&self, _edge: EdgeId) {}
-    fn wait(&self, _edge: EdgeId, _count: u32) {}
+    fn wait(&self, _edge: EdgeId, _count: u32, _slept: bool) {}
 }
 
 /// Whether messages are waited for by polling: it takes processor time from other ranks, and so is a part of how

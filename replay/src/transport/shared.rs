@@ -10,6 +10,9 @@ use syn_plan::{EdgeId, Plan};
 /// Looks at the counter before a waiter goes to sleep: a few microseconds, about what going to sleep and being woken
 /// costs.
 const LOOKS: u32 = 100;
+/// Further looks of one that did not sleep in the recording, with others' turns on the processor between them: some ten
+/// microseconds, in which what it waits for should come.
+const YIELDS: u32 = 100;
 
 /// One counter per edge, and for each the smallest count that somebody sleeps for.
 pub struct Counters {
@@ -43,15 +46,20 @@ impl Transport for Counters {
         }
     }
 
-    fn wait(&self, edge: EdgeId, count: u32) {
+    fn wait(&self, edge: EdgeId, count: u32, slept: bool) {
         let edge = edge as usize;
         let counter = &self.counts[edge];
         let polled = self.polled[edge];
-        for _ in 0..if polled { POLLS } else { LOOKS } {
+        let looks = match (polled, slept) {
+            (true, _) => POLLS,
+            (false, true) => LOOKS,
+            (false, false) => LOOKS + YIELDS,
+        };
+        for look in 0..looks {
             if counter.load(SeqCst) >= count {
                 return;
             }
-            if polled {
+            if polled || look >= LOOKS {
                 sched_yield();
             } else {
                 std::hint::spin_loop();
