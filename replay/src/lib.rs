@@ -135,7 +135,7 @@ fn stages(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<u8> {
     let generation = agreed(launcher, SharedSlice::<AtomicU64>::new(1))?;
     let generation = told.then_some(&generation[0]);
     let needed = if launcher.is_root() { storage::needed_bytes(plan.whole()?) } else { 0 };
-    let machine = agreed(launcher, Machine::measure(launcher.programs_here(plan.mine())))?;
+    let machine = agreed(launcher, Machine::measure(plan.mine().programs.len()))?;
     let progress = Progress::new(args.repeat.get(), launcher.is_root());
     let mut replays = Vec::new();
     for number in 1..=args.repeat.get() {

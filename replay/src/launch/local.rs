@@ -62,9 +62,6 @@ impl Launcher for Local {
     fn shares_memory(&self) -> bool {
         true
     }
-    fn programs_here(&self, plan: &Plan) -> usize {
-        plan.programs.len()
-    }
     fn load(&self, path: &Path) -> anyhow::Result<Loaded> {
         Ok(Loaded::All(Plan::load(path)?))
     }

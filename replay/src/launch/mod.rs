@@ -24,8 +24,6 @@ pub trait Launcher {
     fn is_root(&self) -> bool;
     /// True when all processes that replay see the memory that this one shares.
     fn shares_memory(&self) -> bool;
-    /// The programs that run on this process's machine, at least: as many are measured at once.
-    fn programs_here(&self, plan: &Plan) -> usize;
     /// Reads the plan: all of it in the root, elsewhere what this process replays.
     ///
     /// # Errors

@@ -112,9 +112,6 @@ impl Launcher for Ranks {
     fn shares_memory(&self) -> bool {
         self.size == 1
     }
-    fn programs_here(&self, plan: &Plan) -> usize {
-        plan.programs.len()
-    }
     /// Never: the launcher ends all ranks at once, and what they leave on the storage is removed by hand.
     fn interrupted(&self) -> bool {
         false

@@ -56,7 +56,7 @@ pub struct RankEdges {
 /// For each rank the edges that its programs signal, each followed by the number of ranks that wait on it, and those.
 /// `rank_of` gives the rank that runs a program.
 pub fn listeners(plan: &Plan, ranks: u32, rank_of: &dyn Fn(&Program) -> u32) -> Vec<Vec<u32>> {
-    let (mut waits, mut signals): (Vec<(EdgeId, u32)>, Vec<(EdgeId, u32)>) = (Vec::new(), Vec::new());
+    let (mut waits, mut signals) = (Vec::<(EdgeId, u32)>::new(), Vec::<(EdgeId, u32)>::new());
     for program in &plan.programs {
         for step in program.steps.iter() {
             match step.op {

@@ -18,7 +18,7 @@ fn mark() -> Option<(&'static mut usize, &'static State)> {
         return None;
     }
     // SAFETY: this thread's state, and a word that nobody else uses.
-    unsafe { Some((&mut (*state).scratch().library_call, &*state)) }
+    unsafe { Some((&mut (*state).scratch().under_way, &*state)) }
 }
 
 /// True for a call that a library function makes which is being recorded.

@@ -70,13 +70,13 @@ pub fn functions(library: &Path) -> BTreeSet<String> {
 /// The profiling library for one MPI.
 pub struct Counted {
     /// Its file.
-    pub library: PathBuf,
+    pub preload: PathBuf,
 }
 
 impl Counted {
     /// Makes one that counts all functions which are recorded or noted, in this folder.
     pub fn of(stack: &Stack, folder: &Path) -> Counted {
-        let counted = functions(&stack.library);
+        let counted = functions(&stack.libmpi);
         let counted =
             counted.iter().filter(|name| coverage(name).is_some_and(|what| !what.starts_with("passed")));
         let names: String =
@@ -87,7 +87,7 @@ impl Counted {
         command.args(["-shared", "-fPIC", "-O1", "-Wall", "-I"]).arg(folder).arg("-o").arg(&library);
         let output = command.arg(installed::source("counting.c")).output().expect("a compiler");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Counted { library }
+        Counted { preload: library }
     }
 
     /// What it has counted in all processes.

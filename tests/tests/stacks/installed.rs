@@ -12,7 +12,7 @@ pub struct Stack {
     /// What the recorder calls it.
     pub recorded_as: &'static str,
     /// The library with the functions of C.
-    pub library: PathBuf,
+    pub libmpi: PathBuf,
     /// The compiler's wrapper for Fortran, if there is one.
     pub fortran: Option<&'static str>,
     /// An interpreter with mpi4py, if it works with this one, and the variables that it takes.
@@ -42,7 +42,7 @@ pub fn stacks() -> Vec<Stack> {
     let stack = |name, recorded_as, library, headers: &Path, mpiexec, flags| Stack {
         name,
         recorded_as,
-        library,
+        libmpi: library,
         mpiexec,
         headers: headers.to_owned(),
         flags,
@@ -131,7 +131,7 @@ pub fn stacks() -> Vec<Stack> {
         ),
     ];
     for stack in &all {
-        assert!(stack.library.exists(), "{} is missing: run scripts/setup test", stack.library.display());
+        assert!(stack.libmpi.exists(), "{} is missing: run scripts/setup test", stack.libmpi.display());
     }
     all
 }
@@ -145,7 +145,7 @@ impl Stack {
 
     /// The C program for this MPI.
     pub fn built_program(&self) -> PathBuf {
-        let rpath = self.library.parent().expect("a library lies in a folder");
+        let rpath = self.libmpi.parent().expect("a library lies in a folder");
         let mut command = Command::new("cc");
         // MPICH's prototypes and its MPI_STATUSES_IGNORE do not agree.
         command
@@ -153,7 +153,7 @@ impl Stack {
             .arg("-I")
             .arg(&self.headers)
             .args(self.flags);
-        command.arg(source("calls.c")).arg(&self.library);
+        command.arg(source("calls.c")).arg(&self.libmpi);
         command.arg([OsStr::new("-Wl,-rpath,"), rpath.as_os_str()].join(OsStr::new("")));
         self.built(command, "calls")
     }

@@ -31,7 +31,7 @@ fn record(stack: &Stack, program: Job) -> Recorded {
     let without = job.run_in(&plain).succeeded();
     let counted = Counted::of(stack, scratch.path());
     let run = scratch.path().join("run");
-    let preloaded = [shim(), counted.library.clone()].map(|path| path.into_os_string());
+    let preloaded = [shim(), counted.preload.clone()].map(|path| path.into_os_string());
     let with =
         job.env("LD_PRELOAD", preloaded.join(":".as_ref())).env("SYN_RUN", &run).env("COUNTS", &counts);
     let with = with.run_in(&recorded).succeeded();
@@ -133,10 +133,8 @@ fn ended(outcome: &Outcome) -> Vec<&str> {
 #[test]
 fn no_function_of_any_mpi_is_unknown() {
     for stack in stacks() {
-        let unknown: Vec<_> = counting::functions(&stack.library)
-            .into_iter()
-            .filter(|name| !counting::is_known(name))
-            .collect();
+        let unknown: Vec<_> =
+            counting::functions(&stack.libmpi).into_iter().filter(|name| !counting::is_known(name)).collect();
         assert!(unknown.is_empty(), "{}: {unknown:?}", stack.name);
     }
 }

@@ -12,7 +12,7 @@ pub struct Scratch {
     /// Texts of a record, one behind the other.
     pub texts: [u8; 2 * MAX_TEXT_BYTES],
     /// The stack address of the library function under way; see [`crate::recording::library_calls`].
-    pub library_call: usize,
+    pub under_way: usize,
     /// What the child of a `vfork` leaves to its parent; see [`crate::recording::vfork_child`].
     pub child_path: ChildPath,
     /// The list of a record.
