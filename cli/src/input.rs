@@ -26,7 +26,7 @@ impl Input {
         if Plan::is_plan(path) {
             return Ok(Input::Plan(Box::new(Plan::load(path)?)));
         }
-        match Run::open_thread(path) {
+        match Run::open_file(path) {
             Ok(run) => Ok(Input::Run(run)),
             Err(TraceError::NotOurs { path, found }) => bail!(
                 "{} is neither a trace nor a plan of syn: it begins with {found:?}, a trace with {:?}, a plan with {:?}",

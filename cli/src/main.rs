@@ -16,6 +16,8 @@ mod profile;
 mod record;
 mod signal_end;
 mod survey;
+mod watchdog;
+mod why;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -39,10 +41,12 @@ enum Command {
     Dump(dump::Args),
     Check(check::Args),
     Pack(pack::Args),
+    Why(why::Args),
     Profile(profile::Args),
     Profiles(syn_profile::commands::Args),
     Emulate(Box<syn_profile::emulate::Args>),
     Predict(syn_profile::commands::PredictArgs),
+    Watchdog(watchdog::Args),
 }
 
 /// Done.
@@ -61,10 +65,12 @@ fn main() -> ExitCode {
         Command::Dump(args) => dump::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Pack(args) => pack::run(&args),
+        Command::Why(args) => why::run(&args),
         Command::Profile(args) => profile::run(args),
         Command::Profiles(args) => syn_profile::commands::run(&args),
         Command::Emulate(args) => syn_profile::emulate::run(&args),
         Command::Predict(args) => syn_profile::commands::predict(&args),
+        Command::Watchdog(args) => watchdog::run(args),
     };
     match done {
         Ok(code) => code.into(),

@@ -1,23 +1,24 @@
 //! `syn pack`: makes the traces of run folders small, in place.
 //!
 //! Traces of one folder go into packed files of [`GROUP_BYTES`] or so. A packed file is read back and compared with what
-//! went into it before it stands in the folder, whole and written out; only then are the traces taken away. Whatever
-//! interrupts that, each trace is there once at least, and readers take it once.
+//! went into it before it stands in the folder, whole and written out; only then are the files with the traces taken
+//! away. Whatever interrupts that, each trace is there once at least, and readers take it once.
 
 use crate::output::{complain, on_stdout};
 use crate::survey::describe_ending;
 use crate::{DONE, LOOK};
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use syn_trace::header::{self, HEADER_BYTES};
+use syn_trace::header;
 use syn_trace::pack::{self, Packer, Times};
 use syn_trace::reader::Ending;
 use syn_trace::run::EXTENSION;
-use syn_trace::{Run, ThreadTrace};
+use syn_trace::{Run, ThreadTrace, TraceError};
 
 /// Traces are packed together until they have so many bytes: enough to share what they have in common, and little
 /// enough to be in memory at once.
@@ -92,7 +93,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     })
 }
 
-/// The traces of a run that are not packed.
+/// The files of a run that are not packed.
 fn traces(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let listed = std::fs::read_dir(run).with_context(|| format!("cannot list {}", run.display()))?;
     let mut files = Vec::new();
@@ -112,69 +113,89 @@ fn traces(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Takes away the traces of a run that are in a packed file already: packing was interrupted before it came to that.
+/// Takes away the files of a run whose traces are in a packed file already: packing was interrupted before it came to that.
 fn finish_interrupted(run: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let listed = std::fs::read_dir(run).with_context(|| format!("cannot list {}", run.display()))?;
     let is_packed = |path: &PathBuf| path.extension().is_some_and(|extension| extension == pack::EXTENSION);
-    for packed in listed.flatten().map(|entry| entry.path()).filter(is_packed) {
+    let packed: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).filter(is_packed).collect();
+    for packed in packed {
         // One that cannot be read has nothing that may be relied on.
         let Ok(bytes) = std::fs::read(&packed) else { continue };
-        for member in pack::unpack(&bytes).unwrap_or_default() {
-            let Some(place) = files.iter().position(|file| *file == run.join(&member.name)) else { continue };
-            let trace = std::fs::read(&files[place])
-                .with_context(|| format!("cannot read {}", files[place].display()))?;
-            if pack::is_same(&trace, &member.bytes, Times::Rounded) {
-                remove(&files.remove(place), &packed)?;
+        let members = pack::unpack(&bytes).unwrap_or_default();
+        let members: HashMap<String, Vec<u8>> =
+            members.into_iter().map(|member| (member.name, member.bytes)).collect();
+        let is_in_it = |trace: &Result<ThreadTrace, TraceError>| {
+            let Ok(trace) = trace else { return false };
+            let member = members.get(&name_of(trace));
+            member.is_some_and(|bytes| pack::is_same(&trace.contiguous(), bytes, Times::Rounded))
+        };
+        let mut place = 0;
+        while place < files.len() {
+            let traces = ThreadTrace::open_all(&files[place]).unwrap_or_default();
+            match !traces.is_empty() && traces.iter().all(is_in_it) {
+                true => remove(&files.remove(place), &packed)?,
+                false => place += 1,
             }
         }
     }
     Ok(())
 }
 
-/// Traces that are packed together.
+/// The name of a trace among those that are packed together.
+fn name_of(trace: &ThreadTrace) -> String {
+    format!("{}.{EXTENSION}", trace.name())
+}
+
+/// Files whose traces are packed together.
 struct Group {
     times: Times,
     packer: Packer,
-    files: Vec<(PathBuf, Vec<u8>)>,
+    files: Vec<PathBuf>,
+    traces: Vec<Vec<u8>>,
     sum: Sum,
 }
 
 impl Group {
     fn new(times: Times) -> Group {
-        Group { times, packer: Packer::new(times), files: Vec::new(), sum: Sum::default() }
+        let packer = Packer::new(times);
+        Group { times, packer, files: Vec::new(), traces: Vec::new(), sum: Sum::default() }
     }
 
+    /// Adds the traces of a file: all of them or none.
     fn add(&mut self, path: &Path, force: bool) -> anyhow::Result<()> {
-        let before = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let trace = ThreadTrace::open(path)?;
-        ensure!(before.len() >= HEADER_BYTES, "{}: it changed while it was read", path.display());
-        ensure!(!pack::is_packed(&before), "{}: it is a packed file already", path.display());
-        if !force && is_being_recorded(&trace) {
-            bail!("{}: process {} still records into it", path.display(), trace.header().pid);
+        let mut whole = Vec::new();
+        for trace in ThreadTrace::open_all(path)? {
+            let trace = trace?;
+            if !force && is_being_recorded(&trace) {
+                bail!("{}: process {} still records into it", path.display(), trace.header().pid);
+            }
+            let counted = count(&trace);
+            // Packed, what is cut between records would look whole.
+            if let Some(fault) = describe_ending(counted.2) {
+                bail!("{}: {fault}", path.display());
+            }
+            whole.push((name_of(&trace), trace.contiguous(), counted));
         }
-        let (events, used, ending) = count(&trace);
-        // Packed, what is cut between records would look whole.
-        if let Some(fault) = describe_ending(ending) {
-            bail!("{}: {fault}", path.display());
+        ensure!(!whole.is_empty(), "{}: it holds no trace", path.display());
+        for (name, trace, (events, used, _)) in whole {
+            let added = self.packer.add(&name, &trace);
+            added.map_err(|_| anyhow::anyhow!("{}: it changed while it was read", path.display()))?;
+            self.sum.traces += 1;
+            self.sum.events += events;
+            self.sum.before += used;
+            self.traces.push(trace);
         }
-        let name = path.file_name().and_then(|name| name.to_str());
-        let name = name.with_context(|| format!("{}: its name is not UTF-8", path.display()))?;
-        let added = self.packer.add(name, &before);
-        added.map_err(|_| anyhow::anyhow!("{}: it changed while it was read", path.display()))?;
-        self.sum.traces += 1;
-        self.sum.events += events;
-        self.sum.before += used;
-        self.files.push((path.to_owned(), before));
+        self.files.push(path.to_owned());
         Ok(())
     }
 
     /// Puts the packed file in the place of its traces.
     fn put(self, sum: &mut Sum) -> anyhow::Result<()> {
-        let Some((first, _)) = self.files.first() else { return Ok(()) };
+        let Some(first) = self.files.first() else { return Ok(()) };
         let packed = self.packer.finish();
         let path = unused(first);
         let new = path.with_extension("packing");
-        if let Err(error) = place(&packed, &new, &path, self.times, &self.files) {
+        if let Err(error) = place(&packed, &new, &path, self.times, &self.traces) {
             let _ = std::fs::remove_file(&new);
             sum.left += self.sum.traces;
             return Err(
@@ -185,7 +206,7 @@ impl Group {
         sum.events += self.sum.events;
         sum.before += self.sum.before;
         sum.after += packed.len() as u64;
-        for (file, _) in &self.files {
+        for file in &self.files {
             remove(file, &path).inspect_err(|_| sum.left += 1)?;
         }
         Ok(())
@@ -193,17 +214,11 @@ impl Group {
 }
 
 /// Writes a packed file, compares it with its traces and gives it its name, on the disk too: the traces go next.
-fn place(
-    packed: &[u8],
-    new: &Path,
-    path: &Path,
-    times: Times,
-    files: &[(PathBuf, Vec<u8>)],
-) -> anyhow::Result<()> {
+fn place(packed: &[u8], new: &Path, path: &Path, times: Times, traces: &[Vec<u8>]) -> anyhow::Result<()> {
     let mut file = File::create(new)?;
     file.write_all(packed)?;
     file.sync_all()?;
-    compare(&std::fs::read(new)?, times, files)?;
+    compare(&std::fs::read(new)?, times, traces)?;
     std::fs::rename(new, path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     Ok(File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?)
@@ -222,14 +237,14 @@ fn unused(first: &Path) -> PathBuf {
 }
 
 /// Reads the packed file back: what is not in it as it was must not be taken away.
-fn compare(packed: &[u8], times: Times, files: &[(PathBuf, Vec<u8>)]) -> anyhow::Result<()> {
+fn compare(packed: &[u8], times: Times, traces: &[Vec<u8>]) -> anyhow::Result<()> {
     let members = pack::unpack(packed)?;
-    ensure!(members.len() == files.len(), "it does not hold all traces when it is read back");
-    for (member, (file, bytes)) in members.iter().zip(files) {
+    ensure!(members.len() == traces.len(), "it does not hold all traces when it is read back");
+    for (member, trace) in members.iter().zip(traces) {
         ensure!(
-            pack::is_same(bytes, &member.bytes, times),
+            pack::is_same(trace, &member.bytes, times),
             "{} is not in it as it was when it is read back",
-            file.display()
+            member.name
         );
     }
     Ok(())

@@ -3,12 +3,13 @@
 mod folder;
 pub mod shim;
 mod signals;
+mod throttle;
 
 use crate::FAILED;
 use crate::info::statement;
 use crate::output::complain;
 use crate::survey::{NotEntered, Reason, Survey};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use folder::Folder;
 pub use signals::Relay;
 use std::ffi::OsString;
@@ -16,7 +17,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use syn_trace::{Run, TraceError};
+use syn_trace::{Run, TraceError, board};
 use syn_tracer::Ended;
 
 /// Runs a command and records it. Returns the command's exit code; 128 + N when signal N ended it.
@@ -40,10 +41,31 @@ pub struct Args {
     /// Runs and records the command N times, each time into its own folder; stops at the first that fails.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
+    /// Runs the command once, and then again while one of its nodes (ranks, or processes without one) is held before its calls, to see
+    /// who waits for it: `auto` the nodes that the plain run asks for, if any, `all` of them, or N of them. Each run gets a folder of
+    /// its own; merge all of them. On the same DIR it goes on where it was interrupted.
+    #[arg(long, value_name = "auto|all|none|N", value_parser = throttle::mode, default_value = "none",
+        conflicts_with_all = ["join", "repeat"])]
+    throttle: ThrottleMode,
+    /// Every how manyth call is held: 1, or in `auto` mode what gives a hundred holds at first.
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..))]
+    period: Option<u32>,
+    /// What the throttled runs may cost: a time (90s, 5m) or a number of runs.
+    #[arg(long, value_name = "TIME|RUNS", value_parser = throttle::budget)]
+    budget: Option<throttle::Budget>,
+    /// Which calls are held.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "io")]
+    hold: Vec<throttle::Held>,
+    /// The longest time for a hold, seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    bound: f64,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
+
+/// `None`: nobody is throttled.
+type ThrottleMode = Option<throttle::Mode>;
 
 /// How calls are seen.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -63,10 +85,15 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
         Backend::Ptrace => None,
     };
     let relay = Relay::start().context("cannot prepare for signals")?;
+    match (args.throttle, &shim) {
+        (Some(mode), Some(shim)) => return throttle::run(&args, mode, shim, &relay),
+        (Some(_), None) => bail!("--throttle needs the shim: ptrace stops threads, it does not hold them"),
+        (None, _) => {}
+    }
     for _ in 0..args.repeat {
         let folder = if args.join { Folder::join(&args.output)? } else { Folder::make(&args.output)? };
         let code = match &shim {
-            Some(shim) => record(&args.command, shim, &folder, &relay)?,
+            Some(shim) => record(&args.command, shim, &folder, &relay, false)?,
             None => trace(&args.command, &folder, &relay)?,
         };
         if code != 0 {
@@ -76,12 +103,28 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
     Ok(0)
 }
 
+impl Args {
+    fn words(&self) -> Vec<String> {
+        self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+}
+
 /// Records with the shim.
-fn record(words: &[OsString], shim: &Path, folder: &Folder, relay: &Relay) -> anyhow::Result<u8> {
+fn record(
+    words: &[OsString],
+    shim: &Path,
+    folder: &Folder,
+    relay: &Relay,
+    throttled: bool,
+) -> anyhow::Result<u8> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env("LD_PRELOAD", shim::preload(shim)).env("SYN_RUN", &folder.path);
-    if folder.joined {
+    // There may be something in the folder already.
+    if folder.joined || throttled {
         command.env("SYN_JOB", &folder.path);
+    }
+    if throttled {
+        command.env(board::VARIABLE, "1");
     }
     let mut child = match relay.spawn(&mut command) {
         Ok(child) => child,

@@ -225,6 +225,7 @@ pub fn describe_ending(ending: Ending) -> Option<String> {
                 Fault::UnknownPlace(place) => format!("it refers to place {place}, at which nothing is"),
                 Fault::WrongLength => "its fields do not fill its length".into(),
                 Fault::CutOff => "it ends too early".into(),
+                Fault::MissingChunk => "what precedes it in its thread is missing".into(),
             };
             Some(format!("damaged: no record at byte {offset} ({what})"))
         }

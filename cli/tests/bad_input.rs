@@ -82,7 +82,7 @@ fn check_says_where_a_trace_is_cut_off() {
     let folder = Folder::new();
     let whole = rank(0).bytes();
     let file = folder.path().join("101-101-0.trace");
-    fs::write(&file, &whole[..whole.len() - 64 - 3]).unwrap();
+    fs::write(&file, &whole[..support::end_of_records(&rank(0)) - 3]).unwrap();
     let said = on("check", &file).code(3);
     assert!(
         said.out.contains("cut off inside the record at byte") && said.out.contains("12 records precede"),

@@ -45,6 +45,8 @@ fn plan() -> Plan {
         attributes: Vec::new(),
         edges: vec![edge],
         calls: vec!["MPI_Send".into(), "MPI_Recv".into()],
+        communicators: Vec::new(),
+        lists: Vec::new(),
         programs: vec![
             program(
                 0,

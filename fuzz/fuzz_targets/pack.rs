@@ -31,7 +31,7 @@ fuzz_target!(|data: &[u8]| {
             assert!(bytes <= packed.len() as u64 * MAX_RATIO);
         }
     }
-    let header = &TraceBuilder::new(7, 7).bytes()[..HEADER_BYTES];
+    let header = &TraceBuilder::new(7, 7).contiguous()[..HEADER_BYTES];
     let traces = [header.to_vec(), [header, data].concat()];
     for times in [Times::Exact, Times::Rounded] {
         if let Some(packed) = packed(&traces, times) {

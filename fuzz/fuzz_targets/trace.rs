@@ -1,4 +1,4 @@
-//! A trace file of any content: whole as it comes, or as records behind a header that is in order. Everything that a
+//! A trace file of any content: whole as it comes, or as what follows heads and a header that are in order. Everything that a
 //! reader does with it is done: events, process images, descriptors.
 
 #![no_main]
@@ -8,16 +8,17 @@ use std::io::Write;
 use syn_trace::Run;
 use syn_trace::builder::TraceBuilder;
 use syn_trace::descriptors::Descriptors;
-use syn_trace::header::HEADER_BYTES;
+use syn_trace::chunks::{IN_FRONT, UNIT_BYTES};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&how, data)) = data.split_first() else { return };
     let mut file = tempfile::Builder::new().suffix(".trace").tempfile().expect("a temporary file");
     if how & 1 == 0 {
-        file.write_all(&TraceBuilder::new(7, 7).bytes()[..HEADER_BYTES]).expect("room for a small file");
+        let front = &TraceBuilder::new(7, 7).bytes()[..UNIT_BYTES + IN_FRONT[0]];
+        file.write_all(front).expect("room for a small file");
     }
     file.write_all(data).expect("room for a small file");
-    let Ok(run) = Run::open_thread(file.path()) else { return };
+    let Ok(run) = Run::open_file(file.path()) else { return };
     let mut descriptors = Descriptors::new("/", run.threads.len());
     for (thread, event) in run.process_events(0) {
         let times = (run.threads[thread].start_ns(&event), run.threads[thread].end_ns(&event));

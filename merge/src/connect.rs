@@ -1,5 +1,7 @@
 //! Applies every rule to a run.
 
+use crate::across::outline::Outline;
+use crate::across::roles::Roles;
 use crate::clocks::Clocks;
 use crate::follow::file_tracker::FileTracker;
 use crate::follow::pass::{Measuring, Visitor, pass};
@@ -8,7 +10,7 @@ use crate::follow::scope::Scope;
 use crate::follow::wait_tracker::WaitTracker;
 use crate::graph::dependency::Dependencies;
 use crate::load::{Looks, Recorded};
-use crate::mpi::{CallLog, Matcher};
+use crate::mpi::{CallLog, Matched, Matcher, Matching};
 use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::rules::process_create::Creator;
@@ -25,20 +27,26 @@ pub struct Connected {
     pub dependencies: Dependencies,
     /// The MPI calls.
     pub log: CallLog,
+    /// Which of them belong together.
+    pub matching: Matching,
     /// Who created every process, and when.
     pub creators: Vec<Option<Creator>>,
     /// By thread: whether it is part of the plan.
     pub in_plan: Vec<bool>,
     /// Which files are.
     pub scope: Scope,
+    /// Which thread plays which role.
+    pub roles: Roles,
 }
 
 /// Applies all rules. Files come after the alignment of the clocks, which they need and do not help; where all
-/// threads share one clock, in the same pass. `looks` looks at all events on the way.
+/// threads share one clock, in the same pass. `looks` looks at all events on the way, and so does
+/// `outline` where the run is compared with others.
 pub fn connect(
     recorded: &Recorded,
     all_files: bool,
     looks: &mut Looks,
+    outline: Option<&mut Outline>,
     progress: &Progress,
     notes: &mut Notes,
 ) -> Connected {
@@ -50,16 +58,20 @@ pub fn connect(
     let mut waits = WaitTracker::new(run, &clocks);
     progress.stage("matching");
     let mut visitors: Vec<&mut dyn Visitor> = vec![looks, &mut matcher, &mut process_tree];
+    if let Some(outline) = outline {
+        visitors.push(outline);
+    }
     if clocks.shared() {
         visitors.push(&mut accesses);
         visitors.push(&mut waits);
     }
     let endings = pass(run, &clocks, Measuring::No, progress, &mut visitors);
     looks.end(&endings);
-    let (mut dependencies, mut log, remarks) = matcher.finish();
+    let Matched { found: mut dependencies, mut log, matching, remarks } = matcher.finish();
     remarks.into_iter().for_each(|remark| notes.remark(remark));
     let creators = processes::connect(&process_tree, &mut dependencies);
-    let standings = thread_create::connect(&process_tree, &mut dependencies);
+    let (standings, thread_creators) = thread_create::connect(&process_tree, &mut dependencies);
+    let roles = Roles::of(run, &recorded.worlds, &process_tree, &creators, &thread_creators);
     thread_join::connect(&process_tree, &mut dependencies);
     if !clocks.shared() {
         clocks.align(&dependencies, notes);
@@ -75,7 +87,7 @@ pub fn connect(
     let scope = Scope { all_files, changed: changed.into() };
     let in_plan = choose(run, &standings, notes);
     dependencies.retain_threads(|thread| in_plan[thread as usize]);
-    Connected { clocks, dependencies, log, creators, in_plan, scope }
+    Connected { clocks, dependencies, log, matching, creators, in_plan, scope, roles }
 }
 
 /// Whether each thread is part of the plan. Launchers are not, nor are the threads that MPI made for itself: these wait for

@@ -7,14 +7,15 @@
 //! ```
 //!
 //! A run is read twice, each time in one pass over all its threads in time order ([`follow::pass`]): once to count,
-//! check, and find what depends on what, once to write the steps. Of several runs each is read once before. Another thread
-//! decodes ahead of a pass. No pass holds events; what is held between them is the dependencies (16 bytes each and 20 for
+//! check, and find what depends on what, once to write the steps. Of several runs each is read once before; then one after the
+//! other is aligned with the base and its dependencies are compared with the base's ([`across`]), and all are read side by side
+//! for how long computation takes. Another thread decodes ahead of a pass. No pass holds events; what is held between them is the dependencies (16 bytes each and 20 for
 //! every moment that takes part: 56 for a message), some 9 bytes for each MPI call, and in the end the plan itself, about ten
 //! bytes a step. The graph, the reduction and the schedule take some 50 bytes a moment while they are made.
 
 #![forbid(unsafe_code)]
 
-mod align;
+mod across;
 mod clocks;
 mod connect;
 mod costs;
@@ -28,8 +29,9 @@ mod notes;
 mod progress;
 mod report;
 mod rules;
+mod throttled;
 
-pub use align::Alignment;
+pub use across::align::Alignment;
 pub use graph::schedule::Count;
 pub use merge::{Merged, Options, merge};
 pub use notes::Notes;
@@ -42,7 +44,8 @@ use syn_plan::{Plan, PlanError, Rule};
 /// Makes a plan of one run, or of several runs of the same application.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Run folders. Of several, the one that took the median time becomes the plan; the others give the spread.
+    /// Run folders. Of several, the one that took the median time becomes the plan; the others say which orders always hold, how
+    /// long computation usually takes, and how far runs differ.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Where to write the plan.
@@ -57,6 +60,12 @@ pub struct Args {
     /// Leave out what these rules find, separated by commas; `syn info` names the rules.
     #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = rule)]
     pub without: Vec<Rule>,
+    /// Of several runs, the one whose events become the plan; otherwise the one that took the median time.
+    #[arg(long, value_name = "RUN")]
+    pub base: Option<PathBuf>,
+    /// Also keep orders that were the other way round in another run.
+    #[arg(long)]
+    pub weak: bool,
     /// Write what was found as JSON as well.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -74,8 +83,8 @@ fn rule(name: &str) -> Result<Rule, String> {
 /// # Errors
 /// When a run cannot be used or the plan not be written.
 pub fn run(args: Args) -> Result<u8> {
-    let Args { runs, output, all_files, partial, without, json } = args;
-    let merged = merge(&Options { runs, all_files, partial, without })?;
+    let Args { runs, output, all_files, partial, without, base, weak, json } = args;
+    let merged = merge(&Options { runs, all_files, partial, without, base, weak })?;
     write(&merged.plan, &output)?;
     let bytes = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
     let screen = report::screen(&merged, &output, bytes);

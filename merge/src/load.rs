@@ -45,27 +45,57 @@ impl Recorded {
     }
 }
 
-/// Opens every run in `paths`. Looks through several, and puts the one that took the median time first: the base of the merge.
+/// True for a run in which a node was throttled: it has a board.
+pub fn is_throttled(run: &Path) -> bool {
+    let entries = std::fs::read_dir(run).into_iter().flatten().flatten();
+    entries
+        .into_iter()
+        .any(|entry| entry.file_name().to_string_lossy().starts_with(syn_trace::board::FILE_PREFIX))
+}
+
+/// Opens every run in `paths`. Looks through several, and puts `base` first, or the one that took the median time of those that
+/// were not throttled: the base of the merge. Throttled ones come last. What comes of it does not depend on their order.
 ///
 /// # Errors
 /// When one is no run, has files of another version, lacks ranks (and `partial` is not set), or is of another
 /// application than the others.
-pub fn load(paths: &[PathBuf], partial: bool, notes: &mut Notes) -> Result<Vec<Recorded>> {
+pub fn load(
+    paths: &[PathBuf],
+    base: Option<&Path>,
+    partial: bool,
+    notes: &mut Notes,
+) -> Result<Vec<Recorded>> {
     let mut runs = Vec::new();
-    for path in paths {
+    let mut paths = paths.to_vec();
+    paths.sort();
+    for path in &paths {
         // A run alone is looked at when it is gone through.
         runs.push(open(path, partial, paths.len() > 1, notes)?);
     }
-    no_run_twice(paths)?;
+    no_run_twice(&paths)?;
     let Some(first) = runs.first() else { bail!("no run was named; try: syn-merge runs/*") };
     for other in &runs[1..] {
         same_application(first, other)?;
     }
-    runs.sort_by_key(|run| run.elapsed_ns);
-    let median = (runs.len() - 1) / 2;
-    let base = runs.remove(median);
+    runs.sort_by_key(|run| (is_throttled(&run.run.path), run.elapsed_ns));
+    let plain = runs.partition_point(|run| !is_throttled(&run.run.path));
+    ensure!(plain > 0, "all runs were throttled: name the one that was recorded without that too");
+    let chosen = match base {
+        None => (plain - 1) / 2,
+        Some(base) => named(&runs, base)?,
+    };
+    ensure!(chosen < plain, "{} was throttled: its times are no base of a plan", runs[chosen].name());
+    let base = runs.remove(chosen);
     runs.insert(0, base);
     Ok(runs)
+}
+
+/// Which of the runs is this folder.
+fn named(runs: &[Recorded], folder: &Path) -> Result<usize> {
+    let id = |path: &Path| std::fs::metadata(path).map(|about| (about.dev(), about.ino()));
+    let wanted = id(folder).with_context(|| format!("cannot open the run {}", folder.display()))?;
+    let found = runs.iter().position(|run| id(&run.run.path).is_ok_and(|id| id == wanted));
+    found.with_context(|| format!("--base {}: it is none of the runs to merge", folder.display()))
 }
 
 /// A run beside itself would count as one that came out exactly alike.
@@ -185,6 +215,7 @@ fn file_of(error: &TraceError) -> String {
     | TraceError::NotOurs { path, .. }
     | TraceError::Older { path, .. }
     | TraceError::Packed { path, .. }
+    | TraceError::Several { path, .. }
     | TraceError::Newer { path, .. }
     | TraceError::BadHeader { path, .. }) = error;
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())

@@ -1,6 +1,9 @@
 //! The stages of a merge, in order.
 
-use crate::align::{Alignment, Outline};
+use crate::across::align::{Alignment, Map};
+use crate::across::dependencies::{Compared, Comparison};
+use crate::across::durations::Durations;
+use crate::across::outline::Outline;
 use crate::clocks::Clocks;
 use crate::connect::{Connected, connect};
 use crate::costs::Costs;
@@ -9,10 +12,11 @@ use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
 use crate::graph::reduce::reduce;
 use crate::graph::schedule::{Count, Schedule};
-use crate::load::{Looks, Recorded, load};
+use crate::load::{Looks, Recorded, is_throttled, load};
 use crate::lower::{Lowered, Lowering, Sources};
 use crate::notes::Notes;
 use crate::progress::Progress;
+use crate::throttled;
 use anyhow::Result;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -31,6 +35,10 @@ pub struct Options {
     pub partial: bool,
     /// Rules whose dependencies are left out.
     pub without: Vec<Rule>,
+    /// Of several runs, the one to follow; otherwise the one that took the median time.
+    pub base: Option<PathBuf>,
+    /// Also keep orders that were the other way round in another run.
+    pub weak: bool,
 }
 
 /// A plan, and what there is to tell about how it was made.
@@ -42,6 +50,8 @@ pub struct Merged {
     pub processes: usize,
     /// Waits of every rule.
     pub counts: BTreeMap<Rule, Count>,
+    /// Dependencies of every rule that were the other way round in another run.
+    pub weak: BTreeMap<Rule, u64>,
     /// Where the time of all programs went.
     pub balance: Balance,
     /// Other runs' threads that did not do quite the same as the base's: the run, the thread.
@@ -56,19 +66,32 @@ pub struct Merged {
 /// When a run cannot be used; see [`crate::load::load`].
 pub fn merge(options: &Options) -> Result<Merged> {
     let mut notes = Notes::default();
-    let mut runs = load(&options.runs, options.partial, &mut notes)?;
-    let progress = Progress::new(bytes_to_read(&runs));
+    let folders = throttled::finished(&options.runs, &mut notes);
+    let mut runs = load(&folders, options.base.as_deref(), options.partial, &mut notes)?;
+    let plain = runs.partition_point(|run| !is_throttled(&run.run.path));
+    let throttled_runs = runs.split_off(plain);
+    let progress = Progress::new(bytes_to_read(&runs, &throttled_runs));
     let (mut looks, mut found) = (Looks::new(&runs[0].run), Notes::default());
-    let mut connected = connect(&runs[0], options.all_files, &mut looks, &progress, &mut found);
-    if let [alone] = &mut runs[..] {
+    let mut outline = (runs.len() > 1).then(|| Outline::new(runs[0].run.threads.len()));
+    let mut connected =
+        connect(&runs[0], options.all_files, &mut looks, outline.as_mut(), &progress, &mut found);
+    if let ([alone], [_]) = (&mut runs[..], &folders[..]) {
         alone.judge(&looks, &mut notes)?;
     }
     notes.append(found);
     connected.dependencies.retain(|rule, _, _| !options.without.contains(&rule));
-    let schedule =
-        schedule(std::mem::take(&mut connected.dependencies), runs[0].run.threads.len(), &mut notes);
-    let alignment = agree(&runs, &progress, &mut notes);
-    let mut lowered = lower(&runs[0], &connected, &schedule, &progress);
+    let mut across = Across::default();
+    if let Some(outline) = outline {
+        across = compare(&runs, &mut connected, &outline, options, &progress, &mut notes);
+    }
+    let Across { alignment, weak, durations } = across;
+    let mut evidence = throttled::Evidence::default();
+    if !throttled_runs.is_empty() && !options.without.contains(&Rule::Throttled) {
+        evidence = throttled::connect(&runs[0], &throttled_runs, &mut connected, &progress, &mut notes);
+    }
+    let dependencies = std::mem::take(&mut connected.dependencies);
+    let schedule = schedule(dependencies, &evidence, runs[0].run.threads.len(), &mut notes);
+    let mut lowered = lower(&runs[0], &connected, &schedule, &durations, &progress);
     lowered.facts.drain(..).for_each(|fact| notes.tell(fact));
     lowered.remarks.drain(..).for_each(|remark| notes.remark(remark));
     progress.finish();
@@ -80,22 +103,28 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let counts = schedule.counts.clone();
     let (plan, processes) = assemble(&runs, &connected, schedule, lowered, &notes);
     let balance = plan.balance();
-    Ok(Merged { plan, processes, counts, balance, alignment, notes })
+    Ok(Merged { plan, processes, counts, weak, balance, alignment, notes })
 }
 
 fn has_io(steps: &Steps) -> bool {
     steps.iter().any(|step| matches!(step.op, Op::Io { call, .. } if call.is_call()))
 }
 
-/// Every pass reads a run once: two of the base, one more if its hosts need aligning, one of each when they are
-/// compared.
-fn bytes_to_read(runs: &[Recorded]) -> u64 {
-    let compared = if runs.len() > 1 { runs.iter().map(|run| run.bytes).sum() } else { 0 };
-    let passes = if Clocks::recorded(&runs[0].run).shared() { 2 } else { 3 };
-    runs[0].bytes * passes + compared
+/// Every pass reads a run once: two of the base, one of each other run, and one more if its hosts need aligning; with throttled
+/// runs one of them and of the base.
+fn bytes_to_read(runs: &[Recorded], throttled: &[Recorded]) -> u64 {
+    let connecting = |run: &Recorded| run.bytes * if Clocks::recorded(&run.run).shared() { 1 } else { 2 };
+    let aligned = if throttled.is_empty() { 0 } else { runs[0].bytes };
+    let throttled = throttled.iter().map(|run| run.bytes).sum::<u64>();
+    runs[0].bytes + runs.iter().map(connecting).sum::<u64>() + aligned + throttled
 }
 
-fn schedule(dependencies: Dependencies, threads: usize, notes: &mut Notes) -> Schedule {
+fn schedule(
+    dependencies: Dependencies,
+    evidence: &throttled::Evidence,
+    threads: usize,
+    notes: &mut Notes,
+) -> Schedule {
     let mut graph = Graph::build(&dependencies);
     if !graph.dropped.is_empty() {
         notes.warn(format!(
@@ -105,40 +134,135 @@ fn schedule(dependencies: Dependencies, threads: usize, notes: &mut Notes) -> Sc
     }
     let needed = reduce(&graph, &dependencies);
     graph.forget_order();
-    Schedule::new(&dependencies, &graph, &needed, threads)
+    let mut schedule = Schedule::new(&dependencies, &graph, &needed, threads);
+    evidence.note(&dependencies, &needed, &mut schedule.edges);
+    schedule
 }
 
-fn agree(runs: &[Recorded], progress: &Progress, notes: &mut Notes) -> Vec<(String, Alignment)> {
-    let mut found = Vec::new();
-    let [base, others @ ..] = runs else { return found };
-    if others.is_empty() {
-        return found;
-    }
-    progress.stage("comparing");
-    let outline = Outline::of(base, progress);
+/// What other runs say about the base.
+#[derive(Default)]
+struct Across {
+    alignment: Vec<(String, Alignment)>,
+    weak: BTreeMap<Rule, u64>,
+    durations: Durations,
+}
+
+/// Connects one other run after the other, and compares it with the base.
+fn compare(
+    runs: &[Recorded],
+    connected: &mut Connected,
+    outline: &Outline,
+    options: &Options,
+    progress: &Progress,
+    notes: &mut Notes,
+) -> Across {
+    let (base, others) = (&runs[0], &runs[1..]);
+    let dependencies = std::mem::take(&mut connected.dependencies);
+    let mut comparison = Comparison::new(&base.run, &connected.clocks, outline, dependencies);
+    let mut alignment = Vec::new();
     for other in others {
-        let threads = outline.compare(&Outline::of(other, progress));
-        let (alike, of) =
-            threads.iter().fold((0, 0), |sum, thread| (sum.0 + thread.alike, sum.1 + thread.of));
-        let least = threads.iter().min_by(|one, other| one.rate().total_cmp(&other.rate()));
-        if let Some(least) = least.filter(|_| alike < of) {
-            let percent = |rate: f64| format!("{:.2} %", rate * 100.0);
-            notes.remark(format!(
-                "{0} agrees with {1} in {2} of its events ({3} in {4}); the plan holds the events of {1} alone, and a replay repeats what was done there: of {0} only the elapsed time counts",
-                other.name(),
-                base.name(),
-                percent(alike as f64 / of as f64),
-                least.thread,
-                percent(least.rate()),
-            ));
-        }
-        let differing = threads.into_iter().filter(|thread| thread.alike < thread.of);
-        found.extend(differing.map(|thread| (other.name(), thread)));
+        progress.stage("comparing");
+        let (mut looks, mut of_other) = (Looks::new(&other.run), Outline::new(other.run.threads.len()));
+        let mut unheard = Notes::default();
+        let mut found =
+            connect(other, options.all_files, &mut looks, Some(&mut of_other), progress, &mut unheard);
+        found.dependencies.retain(|rule, _, _| !options.without.contains(&rule));
+        let map = Map::new(&connected.roles.pair(&found.roles), outline, &of_other);
+        alignment.extend(agree(base, connected, other, &found, (outline, &of_other), &map, notes));
+        comparison.add(&other.run, found.clocks, &of_other, map, &found.dependencies);
     }
-    found
+    let Compared { dependencies, weak, added, others } = comparison.finish(options.weak);
+    tell_of(&weak, &added, options.weak, notes);
+    let maps: Vec<(&Run, &Map)> = others.iter().map(|other| (other.run, &other.map)).collect();
+    let durations = Durations::of(&base.run, &maps);
+    connected.dependencies = dependencies;
+    Across { alignment, weak, durations }
 }
 
-fn lower(base: &Recorded, connected: &Connected, schedule: &Schedule, progress: &Progress) -> Lowered {
+fn tell_of(weak: &BTreeMap<Rule, u64>, added: &BTreeMap<Rule, u64>, kept: bool, notes: &mut Notes) {
+    let by_rule = |counts: &BTreeMap<Rule, u64>| {
+        let counts: Vec<String> =
+            counts.iter().map(|(rule, count)| format!("{count} {}", rule.name())).collect();
+        counts.join(", ")
+    };
+    if !weak.is_empty() {
+        let what = if kept { "are kept all the same" } else { "are left out; --weak keeps them" };
+        notes.tell(format!("orders that were the other way round in another run ({}) {what}", by_rule(weak)));
+    }
+    if !added.is_empty() {
+        notes.tell(format!("orders that other runs show are kept as well ({})", by_rule(added)));
+    }
+}
+
+/// How far another run did the same; tells about it where it did not. Threads that differ.
+fn agree(
+    base: &Recorded,
+    connected: &Connected,
+    other: &Recorded,
+    found: &Connected,
+    (outline, of_other): (&Outline, &Outline),
+    map: &Map,
+    notes: &mut Notes,
+) -> Vec<(String, Alignment)> {
+    let mut threads: Vec<Alignment> = Vec::new();
+    let mut unpaired = found.in_plan.clone();
+    for (thread, name) in names(base, connected) {
+        let counterpart = map.threads[thread].as_ref();
+        let (alike, of) = counterpart.map_or((0, outline.threads[thread].classes.len()), |counterpart| {
+            (counterpart.alike, counterpart.of)
+        });
+        counterpart.into_iter().for_each(|counterpart| unpaired[counterpart.thread as usize] = false);
+        threads.push(Alignment { thread: name, alike, of });
+    }
+    for (thread, name) in names(other, found).into_iter().filter(|&(thread, _)| unpaired[thread]) {
+        threads.push(Alignment { thread: name, alike: 0, of: of_other.threads[thread].classes.len() });
+    }
+    let (alike, of) = threads.iter().fold((0, 0), |sum, thread| (sum.0 + thread.alike, sum.1 + thread.of));
+    let least = threads.iter().min_by(|one, other| one.rate().total_cmp(&other.rate()));
+    if let Some(least) = least.filter(|_| alike < of) {
+        let percent = |rate: f64| format!("{:.2} %", rate * 100.0);
+        notes.remark(format!(
+            "{0} agrees with {1} in {2} of its events ({3} in {4}); the plan holds the events of {1} alone, and a replay repeats what was done there",
+            other.name(),
+            base.name(),
+            percent(alike as f64 / of as f64),
+            least.thread,
+            percent(least.rate()),
+        ));
+    }
+    let differing = threads.into_iter().filter(|thread| thread.alike < thread.of);
+    differing.map(|thread| (other.name(), thread)).collect()
+}
+
+/// The threads of a run's plan with names for people: by rank, then by start.
+fn names(recorded: &Recorded, connected: &Connected) -> Vec<(usize, String)> {
+    let run = &recorded.run;
+    let rank = |process: usize| recorded.worlds.of_process[process].map(|(_, rank)| rank);
+    let mut processes: Vec<usize> =
+        (0..run.processes.len()).filter(|&process| !run.processes[process].process_only).collect();
+    processes.sort_by_key(|&process| (rank(process).is_none(), rank(process)));
+    let mut names = Vec::new();
+    for (number, &process) in processes.iter().enumerate() {
+        let owner = match rank(process) {
+            Some(rank) => format!("rank {rank}"),
+            None => format!("process {number}"),
+        };
+        let threads = run.processes[process].threads.iter().filter(|&&thread| connected.in_plan[thread]);
+        names.extend(threads.enumerate().map(|(nth, &thread)| match nth {
+            0 => (thread, owner.clone()),
+            nth => (thread, format!("{owner} thread {nth}")),
+        }));
+    }
+    names
+}
+
+fn lower(
+    base: &Recorded,
+    connected: &Connected,
+    schedule: &Schedule,
+    durations: &Durations,
+    progress: &Progress,
+) -> Lowered {
     let run = &base.run;
     let costs = Costs::of(&connected.log, schedule);
     let cpu_before = run.cpu_before();
@@ -150,11 +274,14 @@ fn lower(base: &Recorded, connected: &Connected, schedule: &Schedule, progress: 
         clocks: &connected.clocks,
         scope: &connected.scope,
         schedule,
+        worlds: &base.worlds,
         log: &connected.log,
+        matching: &connected.matching,
         costs: &costs,
         in_plan: &connected.in_plan,
         origin_ns,
         cpu_before: &cpu_before,
+        durations,
     });
     progress.stage("lowering");
     pass(run, &connected.clocks, Measuring::Yes, progress, &mut [&mut lowering]);
@@ -191,6 +318,8 @@ fn assemble(
         attributes: lowered.attributes,
         edges: schedule.edges,
         calls,
+        communicators: lowered.communicators,
+        lists: lowered.lists,
         programs: Vec::new(),
     };
     let mut programs = lowered.programs;

@@ -90,7 +90,10 @@ pub fn json(merged: &Merged, output: &Path, bytes: u64) -> serde_json::Value {
         .map(|rule| {
             let count = merged.counts.get(rule).copied().unwrap_or_default();
             let (found, kept, certain) = (count.found, count.kept, rule.guarantee() == Guarantee::Certain);
-            (rule.name().into(), serde_json::json!({ "found": found, "kept": kept, "certain": certain }))
+            let weak = merged.weak.get(rule).copied().unwrap_or_default();
+            let counts =
+                serde_json::json!({ "found": found, "kept": kept, "weak": weak, "certain": certain });
+            (rule.name().into(), counts)
         })
         .collect();
     let alignment: Vec<serde_json::Value> = merged

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use syn_trace::builder::TraceBuilder;
-use syn_trace::header::HEADER_BYTES;
+use syn_trace::chunks::{IN_FRONT, UNIT_BYTES};
 
 const TWO_RANKS: &str = "
 thread rank=0/2 pid=10
@@ -72,8 +72,14 @@ fn a_run_that_is_as_it_should_be() {
     let report = fs::read_to_string(place.0.path().join("report.json")).unwrap();
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["ranks"], 2);
-    assert_eq!(report["edges"]["message"], serde_json::json!({ "found": 1, "kept": 1, "certain": true }));
-    assert_eq!(report["edges"]["file-data"], serde_json::json!({ "found": 0, "kept": 0, "certain": false }));
+    assert_eq!(
+        report["edges"]["message"],
+        serde_json::json!({ "found": 1, "kept": 1, "weak": 0, "certain": true })
+    );
+    assert_eq!(
+        report["edges"]["file-data"],
+        serde_json::json!({ "found": 0, "kept": 0, "weak": 0, "certain": false })
+    );
     let plan = syn_plan::Plan::load(&place.plan()).unwrap();
     assert_eq!((plan.about.recorded_ns, plan.programs.len()), (2500, 2));
 }
@@ -124,7 +130,10 @@ fn runs_that_differ_are_told_with_what_follows() {
     let one = place.run("one", "thread pid=10\n  100 +5 sync\n  200 +5 sync\n");
     let other = place.run("other", "thread pid=10\n  100 +5 sync\n  200 +900 unlink pathname=/w/x\n");
     let (_, screen, _) = place.merge(&[&one, &other]);
-    assert_says(&screen, &["agrees with", "the plan holds the events of", "only the elapsed time counts"]);
+    assert_says(
+        &screen,
+        &["agrees with", "the plan holds the events of", "a replay repeats what was done there"],
+    );
 }
 
 #[test]
@@ -202,7 +211,8 @@ fn what_precedes_damage_is_used_and_the_place_is_told() {
     let trace = place.trace(&run, 11);
     let mut bytes = fs::read(&trace).unwrap();
     // The length of the first record, then the call number of the second one, which becomes 0: no call.
-    let second = HEADER_BYTES + 1 + usize::from(bytes[HEADER_BYTES]);
+    let first = UNIT_BYTES + IN_FRONT[0];
+    let second = first + 1 + usize::from(bytes[first]);
     bytes[second + 1] = 0;
     fs::write(&trace, &bytes).unwrap();
     let (code, screen, _) = place.merge(&[&run]);

@@ -6,7 +6,7 @@ mod place;
 use place::Place;
 use std::path::Path;
 use syn_merge::{Merged, Options, merge};
-use syn_plan::{Io, Op};
+use syn_plan::{Io, Op, Plan, Rule};
 
 fn merged(runs: &[&Path]) -> anyhow::Result<Merged> {
     merge(&Options { runs: runs.iter().map(|&run| run.to_owned()).collect(), ..Options::default() })
@@ -232,4 +232,134 @@ fn what_others_take_of_the_processor_is_no_waiting_without_it() {
     assert_eq!(busy_waiting("lost cpu=0/200000"), 1.0);
     let blocked = busy_waiting("waited cpu=0/5000");
     assert!(blocked < 0.01, "{blocked}");
+}
+
+/// Two processes that read a file, and one that writes it, at these times; all three are there from the start.
+fn one_writer(write: u64, reads: [u64; 2]) -> String {
+    let mut text = format!(
+        "thread pid=10 command=writer\n  10 +5 open flags=0o1 st_mode=0o100644 st_size=100 pathname=/w/a = 3\n  {write} +5 write fd=3 count=100\n"
+    );
+    for (pid, read) in (11..).zip(reads) {
+        text += &format!(
+            "thread pid={pid} starts=1 command=reader{pid}\n  20 +5 open flags=0 st_mode=0o100644 st_size=100 pathname=/w/a = 3\n  {read} +5 read fd=3 count=100\n"
+        );
+    }
+    text
+}
+
+/// Of every wait by this rule: in how many runs it was seen, and could have been.
+fn evidence(plan: &Plan, rule: Rule) -> Vec<(u16, u16)> {
+    let edges = plan.edges.iter().filter(|edge| edge.rule == rule);
+    edges.map(|edge| (edge.evidence.seen, edge.evidence.possible)).collect()
+}
+
+#[test]
+fn an_order_that_was_the_other_way_round_is_weak() {
+    let place = Place::new();
+    // The second reader comes before the writer in one run.
+    let base = place.run("base", &one_writer(1000, [2000, 3000]));
+    let same = place.run("same", &one_writer(1000, [2500, 3500]));
+    let other = place.run("other", &one_writer(1000, [2000, 500]));
+    let alone = merged(&[&base]).unwrap();
+    assert_eq!(evidence(&alone.plan, Rule::FileData), [(1, 1), (1, 1)]);
+    let options = |weak| Options {
+        runs: vec![base.clone(), same.clone(), other.clone()],
+        base: Some(base.clone()),
+        weak,
+        ..Options::default()
+    };
+    let all = merge(&options(false)).unwrap();
+    assert_eq!(evidence(&all.plan, Rule::FileData), [(3, 3)]);
+    assert_eq!(all.weak.get(&Rule::FileData), Some(&1));
+    let facts = all.notes.facts.join("\n");
+    assert!(facts.contains("the other way round in another run (1 file-data)"), "{facts}");
+    let kept = merge(&options(true)).unwrap();
+    assert_eq!(evidence(&kept.plan, Rule::FileData), [(3, 3), (2, 3)]);
+    assert!(alone.weak.is_empty());
+}
+
+#[test]
+fn certain_orders_are_counted_and_never_weak() {
+    let place = Place::new();
+    let ranks = |late: u64| {
+        format!(
+            "thread rank=0/2 pid=10\n  100 +10 MPI_Send bytes=8 dest=1 tag=5 comm=1\n\
+             thread rank=1/2 pid=11\n  50 +{late} MPI_Recv bytes=8 source=0 tag=5 comm=1 matched_source=0 matched_tag=5 matched_bytes=8\n"
+        )
+    };
+    let runs =
+        [place.run("one", &ranks(100)), place.run("two", &ranks(200)), place.run("three", &ranks(300))];
+    let all = merged(&runs.each_ref().map(|run| run.as_path())).unwrap();
+    assert_eq!(evidence(&all.plan, Rule::Message), [(3, 3)]);
+}
+
+/// A process whose two threads, made one after the other, start in either order; each writes a file of its own.
+fn two_threads(first_starts: u64, second_starts: u64) -> String {
+    let mut text = "thread pid=10\n  100 +10 pthread_create thread=7\n  120 +10 pthread_create thread=8\n  900 +10 sync\n".to_owned();
+    for (tid, handle, starts) in [(11, 7, first_starts), (12, 8, second_starts)] {
+        text += &format!(
+            "thread pid=10 tid={tid} starts={starts}\n  {starts} +0 thread-start thread={handle} creator=10\n  {} +5 open flags=0o101 st_mode=0o100644 pathname=/w/{handle} = 3\n",
+            starts + 5
+        );
+    }
+    text
+}
+
+#[test]
+fn threads_are_paired_by_who_made_them() {
+    let place = Place::new();
+    let one = place.run("one", &two_threads(200, 300));
+    let other = place.run("other", &two_threads(310, 210));
+    let both = merged(&[&one, &other]).unwrap();
+    assert!(both.alignment.is_empty(), "{:?}", both.alignment);
+    assert_eq!(evidence(&both.plan, Rule::ThreadCreate), [(2, 2), (2, 2)]);
+}
+
+/// Computation of every program, nanoseconds.
+fn computed(plan: &Plan) -> Vec<u64> {
+    let of = |program: &syn_plan::Program| {
+        let of_step =
+            |step: syn_plan::Step| if let Op::Compute { cpu_ns, .. } = step.op { cpu_ns } else { 0 };
+        program.steps.iter().map(of_step).sum()
+    };
+    plan.programs.iter().map(of).collect()
+}
+
+/// A process that computes for these milliseconds, with a call behind each stretch.
+fn computing(stretches: [u64; 4]) -> String {
+    let (mut text, mut at) = ("thread pid=10\n".to_owned(), 0);
+    for ms in stretches {
+        at += ms * 1_000_000;
+        text += &format!("  {at} +10 sync\n");
+        at += 10;
+    }
+    text
+}
+
+#[test]
+fn computation_takes_as_long_as_usual() {
+    let place = Place::new();
+    // Every run was disturbed for a while; the base, whose time is in the middle, as well.
+    let names = ["a", "b", "c"];
+    let stretches = [[10, 90, 10, 10], [10, 10, 10, 80], [70, 10, 10, 10]];
+    let runs: Vec<_> =
+        names.iter().zip(stretches).map(|(name, ms)| place.run(name, &computing(ms))).collect();
+    let all = merged(&[&runs[0], &runs[1], &runs[2]]).unwrap();
+    let [ns] = computed(&all.plan)[..] else { panic!("{:?}", all.plan.programs) };
+    assert!((39_990_000..40_010_000).contains(&ns), "{ns}");
+    let balance = all.plan.balance();
+    assert_eq!(balance.wall_ns, balance.accounted_ns(), "{balance:?}");
+    let other_order = merged(&[&runs[2], &runs[0], &runs[1]]).unwrap();
+    assert_eq!(all.plan, other_order.plan);
+}
+
+#[test]
+fn the_base_can_be_chosen() {
+    let place = Place::new();
+    let runs = [100, 200, 300].map(|pace| place.run(&pace.to_string(), &writer(pace, &[100; 10])));
+    let options = Options { runs: runs.to_vec(), base: Some(runs[2].clone()), ..Options::default() };
+    assert_eq!(merge(&options).unwrap().plan.about.recorded_ns, 3005);
+    let options = Options { runs: runs[..2].to_vec(), base: Some(runs[2].clone()), ..Options::default() };
+    let error = merge(&options).unwrap_err().to_string();
+    assert!(error.contains("none of the runs"), "{error}");
 }

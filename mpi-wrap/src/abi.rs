@@ -6,7 +6,6 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use syn_trace::calls::{ANY, COMM_NULL, COMM_SELF, COMM_WORLD, NOBODY, ROOT, UNDEFINED};
 use syn_trace::header::{MPI_MPICH, MPI_OPEN_MPI, MPI_STANDARD_ABI};
 
-use crate::inquiry;
 use crate::symbol::variable;
 
 /// One implementation, or several with the same binary interface.
@@ -60,13 +59,13 @@ impl Predefined {
 pub struct StatusLayout {
     /// Of the whole, and from one to the next in an array.
     pub bytes: usize,
-    source: usize,
-    tag: usize,
-    count: CountField,
+    pub(crate) source: usize,
+    pub(crate) tag: usize,
+    pub(crate) count: CountField,
 }
 
 /// How a status says how many bytes arrived.
-enum CountField {
+pub(crate) enum CountField {
     /// A `size_t` at this offset.
     Size(usize),
     /// Low half here; the `int` at the second offset has the high bits above its lowest bit, which says "cancelled".
@@ -345,31 +344,6 @@ impl Mpi {
         match self.abi.seek.iter().position(|&known| known == whence) {
             Some(position) => position as i64,
             None => whence.into(),
-        }
-    }
-
-    /// The status at `index` of an array.
-    ///
-    /// # Safety
-    /// The array must be that long and the call that fills it must have succeeded.
-    #[inline]
-    pub unsafe fn status_at(self, array: *const c_void, index: usize) -> Status {
-        let layout = &self.abi.status;
-        // SAFETY: the fields lie inside this status, whose layout is the implementation's.
-        unsafe {
-            let status = array.cast::<u8>().add(index * layout.bytes);
-            let int = |offset: usize| status.add(offset).cast::<c_int>().read_unaligned();
-            Status {
-                source: self.rank(int(layout.source)),
-                tag: self.tag(int(layout.tag)),
-                bytes: match layout.count {
-                    CountField::Size(offset) => status.add(offset).cast::<i64>().read_unaligned(),
-                    CountField::Halves(low, high) => {
-                        i64::from(int(low) as u32) | (i64::from(int(high) as u32 >> 1) << 32)
-                    }
-                    CountField::Asked(byte) => inquiry::count_in(status.cast(), byte),
-                },
-            }
         }
     }
 }

@@ -5,7 +5,7 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::transmute;
 
-use crate::abi::Mpi;
+use crate::abi::{CountField, Mpi, Status};
 use crate::symbol::Symbol;
 
 const SUCCESS: c_int = 0;
@@ -60,7 +60,7 @@ pub fn is_running() -> bool {
 }
 
 /// Bytes that a status counts; `byte` is `MPI_BYTE`.
-pub fn count_in(status: *const c_void, byte: usize) -> i64 {
+fn count_in(status: *const c_void, byte: usize) -> i64 {
     let mut count = 0;
     if get_count(status, byte, &mut count) == SUCCESS { count.max(0) } else { 0 }
 }
@@ -84,6 +84,31 @@ fn first_line(text: &[u8]) -> &[u8] {
 }
 
 impl Mpi {
+    /// The status at `index` of an array.
+    ///
+    /// # Safety
+    /// The array must be that long and the call that fills it must have succeeded.
+    #[inline]
+    pub unsafe fn status_at(self, array: *const c_void, index: usize) -> Status {
+        let layout = &self.abi.status;
+        // SAFETY: the fields lie inside this status, whose layout is the implementation's.
+        unsafe {
+            let status = array.cast::<u8>().add(index * layout.bytes);
+            let int = |offset: usize| status.add(offset).cast::<c_int>().read_unaligned();
+            Status {
+                source: self.rank(int(layout.source)),
+                tag: self.tag(int(layout.tag)),
+                bytes: match layout.count {
+                    CountField::Size(offset) => status.add(offset).cast::<i64>().read_unaligned(),
+                    CountField::Halves(low, high) => {
+                        i64::from(int(low) as u32) | (i64::from(int(high) as u32 >> 1) << 32)
+                    }
+                    CountField::Asked(byte) => count_in(status.cast(), byte),
+                },
+            }
+        }
+    }
+
     /// Bytes of `count` elements of a datatype.
     #[inline]
     pub fn bytes(self, count: i64, datatype: usize) -> i64 {

@@ -11,6 +11,9 @@ use core::mem::transmute;
 use crate::abi::Mpi;
 use crate::symbol::{Symbol, c_name};
 
+/// The place of a result or an array.
+pub(crate) type Ptr = *mut c_void;
+
 /// Kinds of handles that records hold.
 #[derive(Clone, Copy)]
 pub enum Handle {

@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use syn_trace::Call;
 
 use crate::abi::{Abi, MPICH, Mpi, OPEN_MPI, OPEN_MPI_MARK, STANDARD};
-use crate::calls::Ptr;
 use crate::inquiry;
+use crate::language::Ptr;
 use crate::recorder::Recorder;
 use crate::scratch::Scratch;
 use crate::symbol::{Symbol, object_name, variable};

@@ -49,11 +49,18 @@ pub enum Rule {
     FileLock,
     /// Semaphores of System V are changed, and messages of queues received, after what they waited for.
     Ipc,
+    /// A thread got no further while another one was held before a call, and went on after that call.
+    Throttled,
 }
 
 impl Rule {
+    /// True for what a library for messages waits for; the rest waits in the kernel.
+    pub const fn is_message(self) -> bool {
+        matches!(self, Rule::Message | Rule::Rendezvous | Rule::Collective)
+    }
+
     /// Every rule.
-    pub const ALL: [Rule; 21] = [
+    pub const ALL: [Rule; 22] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -75,6 +82,7 @@ impl Rule {
         Rule::Signal,
         Rule::FileLock,
         Rule::Ipc,
+        Rule::Throttled,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -100,6 +108,7 @@ impl Rule {
             Rule::Signal => "signal",
             Rule::FileLock => "file-lock",
             Rule::Ipc => "ipc",
+            Rule::Throttled => "throttled",
         }
     }
 
@@ -128,7 +137,8 @@ impl Rule {
             | Rule::Eventfd
             | Rule::Signal
             | Rule::FileLock
-            | Rule::Ipc => Guarantee::Observed,
+            | Rule::Ipc
+            | Rule::Throttled => Guarantee::Observed,
         }
     }
 }

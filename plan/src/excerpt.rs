@@ -1,7 +1,8 @@
 //! The part of a plan that one rank replays.
 
 use crate::check;
-use crate::{EdgeId, FileId, Op, Plan, PlanError, PlanFile, Program, Step, Steps};
+use crate::mpi::{FIRST_COMMUNICATOR, NONE};
+use crate::{EdgeId, FileId, Op, Plan, PlanError, PlanFile, Program, Referent, Step, Steps};
 
 /// Some programs of a plan, with the files and edges that they name: a plan of its own, numbered anew, and what its
 /// numbers are in the whole. So who replays one rank of ten thousand holds one ten-thousandth of the plan.
@@ -26,7 +27,8 @@ impl PlanFile {
     pub fn excerpt(&self, programs: impl IntoIterator<Item = usize>) -> Result<Excerpt, PlanError> {
         let numbers: Vec<usize> = programs.into_iter().collect();
         let programs = numbers.iter().map(|&program| self.program(program)).collect::<Result<Vec<_>, _>>()?;
-        let (files, edges) = named(&programs);
+        let Named { files, edges, communicators, lists } = Named::by(&programs);
+        let in_section = communicators.iter().filter(|&&comm| (FIRST_COMMUNICATOR..NONE).contains(&comm));
         let mut plan = Plan {
             about: self.about()?,
             files: files.iter().map(|&file| self.file(file as usize)).collect::<Result<_, _>>()?,
@@ -34,42 +36,79 @@ impl PlanFile {
             attributes: Vec::new(),
             edges: edges.iter().map(|&edge| self.edge(edge as usize)).collect::<Result<_, _>>()?,
             calls: self.calls()?,
+            communicators: in_section
+                .clone()
+                .map(|&comm| self.communicator((comm - FIRST_COMMUNICATOR) as usize))
+                .collect::<Result<_, _>>()?,
+            lists: lists.iter().map(|&list| self.numbers(list as usize)).collect::<Result<_, _>>()?,
             programs: Vec::new(),
         };
-        plan.programs = programs.into_iter().map(|program| renumbered(program, &files, &edges)).collect();
+        let communicators = in_section.copied().collect();
+        let named = Named { files, edges, communicators, lists };
+        plan.programs = programs.into_iter().map(|program| named.renumber(program)).collect();
+        let Named { files, edges, .. } = named;
         check::check_excerpt(&plan).map_err(|fault| self.wrong(fault))?;
         Ok(Excerpt { plan, programs: numbers, files, edges })
     }
 }
 
-/// The files and edges that the programs name, each once, in order.
-fn named(programs: &[Program]) -> (Vec<FileId>, Vec<EdgeId>) {
-    let (mut files, mut edges) = (Vec::new(), Vec::new());
-    for Step { op, .. } in programs.iter().flat_map(|program| program.steps.iter()) {
-        match op {
-            Op::Signal { edge } | Op::Wait { edge, .. } => edges.push(edge),
-            Op::Io { call, .. } => files.extend(call.operands().0.into_iter().flatten()),
-            _ => {}
-        }
-    }
-    for list in [&mut files, &mut edges] {
-        list.sort_unstable();
-        list.dedup();
-    }
-    (files, edges)
+/// What programs name: each once, in order.
+#[derive(Default)]
+struct Named {
+    files: Vec<FileId>,
+    edges: Vec<EdgeId>,
+    communicators: Vec<u32>,
+    lists: Vec<u32>,
 }
 
-fn renumbered(program: Program, files: &[FileId], edges: &[EdgeId]) -> Program {
-    // Every one that a step names is in its list.
-    let number = |list: &[u32], wanted: u32| list.partition_point(|&one| one < wanted) as u32;
-    let mut steps = Steps::default();
-    for mut step in program.steps.iter() {
-        match &mut step.op {
-            Op::Signal { edge } | Op::Wait { edge, .. } => *edge = number(edges, *edge),
-            Op::Io { call, .. } => *call = call.with_files(|file| number(files, file)),
-            _ => {}
+impl Named {
+    fn by(programs: &[Program]) -> Named {
+        let mut named = Named::default();
+        for Step { op, .. } in programs.iter().flat_map(|program| program.steps.iter()) {
+            match op {
+                Op::Signal { edge } | Op::Wait { edge, .. } => named.edges.push(edge),
+                Op::Io { call, .. } => call.refer(|what, number| named.add(what, number)),
+                Op::Mpi { call, .. } => call.refer(|what, number| named.add(what, number)),
+                _ => {}
+            }
         }
-        steps.push(&step);
+        for list in [&mut named.files, &mut named.edges, &mut named.communicators, &mut named.lists] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        named
     }
-    Program { steps, ..program }
+
+    fn add(&mut self, what: Referent, number: u32) {
+        match what {
+            Referent::File => self.files.push(number),
+            Referent::Communicator => self.communicators.push(number),
+            Referent::List => self.lists.push(number),
+            Referent::Handle | Referent::Request => {}
+        }
+    }
+
+    fn renumber(&self, program: Program) -> Program {
+        // Every one that a step names is in its list.
+        let number = |list: &[u32], wanted: u32| list.partition_point(|&one| one < wanted) as u32;
+        let renumbered = |what, old| match what {
+            Referent::File => number(&self.files, old),
+            Referent::Communicator if (FIRST_COMMUNICATOR..NONE).contains(&old) => {
+                number(&self.communicators, old) + FIRST_COMMUNICATOR
+            }
+            Referent::List => number(&self.lists, old),
+            _ => old,
+        };
+        let mut steps = Steps::default();
+        for mut step in program.steps.iter() {
+            match &mut step.op {
+                Op::Signal { edge } | Op::Wait { edge, .. } => *edge = number(&self.edges, *edge),
+                Op::Io { call, .. } => *call = call.renumbered(renumbered),
+                Op::Mpi { call, .. } => *call = call.renumbered(renumbered),
+                _ => {}
+            }
+            steps.push(&step);
+        }
+        Program { steps, ..program }
+    }
 }

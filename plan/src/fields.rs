@@ -1,7 +1,7 @@
 //! How the fields of a step are written, read and shown. Numbers are varints: 7 bits a byte, low ones first, the top bit set
 //! on all bytes but the last; signed ones are zigzag-coded before.
 
-use crate::{FileId, HandleId, NameId};
+use crate::{CommId, FileId, HandleId, ListId, NameId, RequestId};
 use std::fmt::{Formatter, Result};
 
 /// Encoded fields that have not been read.
@@ -97,25 +97,35 @@ pub trait Field {
     fn take(bytes: &mut Bytes<'_>) -> Option<Self::Value>;
     /// Appends it to a line of text, with a blank before it.
     fn show(name: &str, value: Self::Value, out: &mut Formatter<'_>) -> Result;
-    /// The file that it names.
-    fn file(_value: Self::Value) -> Option<FileId> {
-        None
-    }
-    /// The same, with another number where it names a file.
-    fn with_file(value: Self::Value, _number: &impl Fn(FileId) -> FileId) -> Self::Value {
+    /// The same, with the number that `number` gives what it refers to.
+    fn renumbered(value: Self::Value, _number: &impl Fn(Referent, u32) -> u32) -> Self::Value {
         value
     }
-    /// The handle that it names.
-    fn handle(_value: Self::Value) -> Option<HandleId> {
-        None
-    }
+    /// Tells `see` what it refers to.
+    fn refer(_value: Self::Value, _see: &mut impl FnMut(Referent, u32)) {}
+}
+
+/// What fields refer to by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Referent {
+    /// A file of the plan.
+    File,
+    /// An open file of the process.
+    Handle,
+    /// A communicator of the plan.
+    Communicator,
+    /// A list of numbers of the plan.
+    List,
+    /// A request or matched message of the process.
+    Request,
 }
 
 macro_rules! numbers {
-    ($($kind:ident $value:ty, $type:literal, $what:literal, $show:literal $(, $names:ident $(, $renumber:ident)?)?;)+) => {
+    ($($kind:ident $value:ty, $type:literal, $what:literal, $show:literal $(, $referent:ident)?;)+) => {
         /// The kinds of fields.
         pub mod fields {
             use super::*;
+            pub use crate::mpi::{Collective, Completion, Creation, SendMode};
             $(
                 #[doc = $what]
                 #[derive(Debug)]
@@ -136,12 +146,12 @@ macro_rules! numbers {
                         write!(out, $show, name = name, value = value)
                     }
                     $(
-                        fn $names(value: $value) -> Option<$value> {
-                            Some(value)
+                        fn renumbered(value: $value, number: &impl Fn(Referent, u32) -> u32) -> $value {
+                            number(Referent::$referent, value)
                         }
-                        $(fn $renumber(value: $value, number: &impl Fn(FileId) -> FileId) -> $value {
-                            number(value)
-                        })?
+                        fn refer(value: $value, see: &mut impl FnMut(Referent, u32)) {
+                            see(Referent::$referent, value);
+                        }
                     )?
                 }
             )+
@@ -173,9 +183,12 @@ macro_rules! numbers {
 
 // Files, handles and names are shown without the field's name, which `:.0` leaves out.
 numbers! {
-    File FileId, "u32", "Index of a file.", "{name:.0} f{value}", file, with_file;
-    Handle HandleId, "u32", "Number of an open file in the process.", "{name:.0} h{value}", handle;
+    File FileId, "u32", "Index of a file.", "{name:.0} f{value}", File;
+    Handle HandleId, "u32", "Number of an open file in the process.", "{name:.0} h{value}", Handle;
     Name NameId, "u32", "Index of the name of an extended attribute.", "{name:.0} a{value}";
+    Comm CommId, "u32", "A communicator.", "{name:.0} c{value}", Communicator;
+    List ListId, "u32", "Index of a list of numbers.", " {name}=l{value}", List;
+    Request RequestId, "u32", "Number of a request, or of a matched message, in the process.", "{name:.0} r{value}", Request;
     Number u64, "u64", "A size, an offset or a count.", " {name}={value}";
     Count u32, "u32", "A count.", " {name}={value}";
     Signed i32, "i32", "A number of the system's.", " {name}={value}";

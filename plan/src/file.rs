@@ -1,11 +1,12 @@
 //! The plan as a file, read where it lies: mapped, and indexed by rank.
 
-use crate::check::{self, Fault};
+use crate::check;
+use crate::fault::Fault;
 use crate::layout::{
     EDGE, HEADER, Header, Kind, List, MAGIC, NO_RANK, RANK, Section, StepsAt, VERSION, fixed_u32,
 };
 use crate::steps::NotSteps;
-use crate::{About, Balance, Edge, File, Plan, PlanError, PlanWriter, Program, Steps, Thread};
+use crate::{About, Balance, Edge, File, Members, Plan, PlanError, PlanWriter, Program, Steps, Thread};
 use memmap2::Mmap;
 use serde::Deserialize;
 use std::io::{self, Read};
@@ -122,17 +123,19 @@ impl PlanFile {
         let in_directory = || self.damaged(directory.start, "the directory");
         let bytes = &self.map[directory.clone()];
         let sections = Section::decode_all(bytes);
-        let whole = crc32fast::hash(bytes) == header.crc && sections.len() == Kind::ALL.len();
+        let whole =
+            crc32fast::hash(bytes) == header.crc && [Kind::USUAL, Kind::ALL.len()].contains(&sections.len());
         if !whole || sections.iter().any(|section| section.range(header.length).is_none()) {
             return Err(in_directory());
         }
-        for (place, kind) in self.sections.iter_mut().zip(Kind::ALL) {
+        let count = sections.len();
+        for (place, kind) in self.sections.iter_mut().zip(Kind::ALL).take(count) {
             if let Some(&found) = sections.iter().find(|section| section.kind == kind as u32) {
                 *place = found;
             }
         }
         // As many sections as kinds: where one occurs twice, another is missing.
-        if self.sections.iter().any(|section| section.kind == 0) {
+        if self.sections[..count].iter().any(|section| section.kind == 0) {
             return Err(self.damaged(directory.start, "the directory"));
         }
         self.directory = directory;
@@ -204,7 +207,7 @@ impl PlanFile {
     /// # Errors
     /// [`PlanError`].
     pub fn whole(&self) -> Result<Plan, PlanError> {
-        for kind in Kind::ALL {
+        for kind in Kind::ALL.into_iter().filter(|&kind| self.has(kind)) {
             if crc32fast::hash(self.bytes(kind)) != self.section(kind).crc {
                 return Err(self.in_section(kind));
             }
@@ -214,7 +217,8 @@ impl PlanFile {
             return Err(self.in_section(Kind::Edges));
         }
         let edges = 0..self.section(Kind::Edges).count as usize;
-        for kind in [Kind::Files, Kind::Threads] {
+        let kinds = [Kind::Files, Kind::Threads, Kind::Communicators, Kind::Lists];
+        for kind in kinds.into_iter().filter(|&kind| self.has(kind)) {
             if !self.list(kind)?.is_dense() {
                 return Err(self.in_section(kind));
             }
@@ -227,6 +231,8 @@ impl PlanFile {
             attributes: self.content(Kind::Attributes)?,
             edges: edges.map(|edge| self.edge(edge)).collect::<Result<_, _>>()?,
             calls: self.content(Kind::Calls)?,
+            communicators: self.items(Kind::Communicators)?,
+            lists: self.items(Kind::Lists)?,
             programs: (0..self.programs()).map(|program| self.program(program)).collect::<Result<_, _>>()?,
         };
         let counts = [
@@ -268,6 +274,32 @@ impl PlanFile {
     pub(crate) fn file(&self, index: usize) -> Result<File, PlanError> {
         let bytes = self.list(Kind::Files)?.get(index);
         bytes.and_then(decoded).ok_or_else(|| self.in_section(Kind::Files))
+    }
+
+    /// A communicator, by its index among those of the plan.
+    pub(crate) fn communicator(&self, index: usize) -> Result<Members, PlanError> {
+        self.item(Kind::Communicators, index)
+    }
+
+    pub(crate) fn numbers(&self, index: usize) -> Result<Vec<u64>, PlanError> {
+        self.item(Kind::Lists, index)
+    }
+
+    fn item<T: for<'a> Deserialize<'a>>(&self, kind: Kind, index: usize) -> Result<T, PlanError> {
+        if !self.has(kind) {
+            return Err(self.damaged(self.directory.start, kind.name()));
+        }
+        self.list(kind)?.get(index).and_then(decoded).ok_or_else(|| self.in_section(kind))
+    }
+
+    /// All of a list, which is empty where there is no such section.
+    fn items<T: for<'a> Deserialize<'a>>(&self, kind: Kind) -> Result<Vec<T>, PlanError> {
+        (0..self.section(kind).count as usize).map(|index| self.item(kind, index)).collect()
+    }
+
+    /// True when the plan has such a section.
+    fn has(&self, kind: Kind) -> bool {
+        self.section(kind).kind != 0
     }
 
     pub(crate) fn edge(&self, index: usize) -> Result<Edge, PlanError> {

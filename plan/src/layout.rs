@@ -41,10 +41,15 @@ pub(crate) enum Kind {
     Calls = 6,
     Threads = 7,
     Ranks = 8,
+    /// Only in plans with steps of MPI, and so is the next one.
+    Communicators = 9,
+    Lists = 10,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 8] = [
+    /// How many of [`Kind::ALL`] every plan has.
+    pub(crate) const USUAL: usize = 8;
+    pub(crate) const ALL: [Kind; 10] = [
         Kind::About,
         Kind::Files,
         Kind::Names,
@@ -53,6 +58,8 @@ impl Kind {
         Kind::Calls,
         Kind::Threads,
         Kind::Ranks,
+        Kind::Communicators,
+        Kind::Lists,
     ];
 
     /// The name in messages.
@@ -66,6 +73,8 @@ impl Kind {
             Kind::Calls => "the names of calls",
             Kind::Threads => "the threads",
             Kind::Ranks => "the index by rank",
+            Kind::Communicators => "the communicators",
+            Kind::Lists => "the lists of numbers",
         }
     }
 }

@@ -12,14 +12,18 @@
 
 mod balance;
 mod check;
+mod communication;
+mod demand;
 mod edge;
 mod error;
 mod excerpt;
+mod fault;
 mod fields;
 pub mod figures;
 mod file;
 mod folders;
 mod layout;
+mod mpi;
 mod ops;
 mod progress;
 mod seconds;
@@ -28,13 +32,20 @@ mod text;
 mod writer;
 
 pub use balance::Balance;
-pub use check::{Fault, MAX_NAME, MAX_PATH};
+pub use communication::Group;
+pub use demand::{Demand, KERNELS};
 pub use edge::{Edge, Evidence, Guarantee, Rule};
 pub use error::PlanError;
 pub use excerpt::Excerpt;
+pub use fault::{Fault, MAX_NAME, MAX_PATH};
+pub use fields::Referent;
 pub use file::PlanFile;
 pub use folders::Folders;
 pub use layout::{MAGIC, VERSION};
+pub use mpi::{
+    ANY, Collective, Completion, Creation, FIRST_COMMUNICATOR, MPI_ROWS, Mpi, NOBODY, NONE, SELF, SendMode,
+    WORLD,
+};
 pub use ops::{Io, ROWS, Row};
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::{Counted, Steps};
@@ -175,10 +186,22 @@ pub struct Plan {
     pub edges: Vec<Edge>,
     /// The names of the calls that edges go between.
     pub calls: Vec<String>,
+    /// The communicators of the application, but for [`WORLD`] and [`SELF`]; numbers from 2 on refer to them.
+    pub communicators: Vec<Members>,
+    /// Lists of numbers that steps of MPI refer to: requests, bytes per member.
+    pub lists: Vec<Vec<u64>>,
     /// One program per recorded thread, by rank; those without one come last.
     pub programs: Vec<Program>,
 }
 
+/// The members of a communicator in the order of their ranks: runs of ranks in `MPI_COMM_WORLD` as (first, stride, count).
+pub type Members = Vec<(u32, i32, u32)>;
+/// A communicator: [`WORLD`], [`SELF`], or two more than the index into the plan's.
+pub type CommId = u32;
+/// Index into the plan's lists.
+pub type ListId = u32;
+/// A request or a matched message in a process, numbered from 0; never the recorded handle.
+pub type RequestId = u32;
 /// An open file in a process, numbered from 0; never the recorded descriptor, which may stand for several files.
 pub type HandleId = u32;
 /// Index into the plan's files.
@@ -240,6 +263,18 @@ pub enum Op {
         call: Io,
         /// Bytes moved, 0, or the negated errno.
         result: i64,
+    },
+    /// What a sample of a profile consumed.
+    Demand(Demand),
+    /// A call of MPI. Who replays the order alone does `cpu_ns` of work and lets `idle_ns` pass in its place: what the call
+    /// cost besides what the waits before it stand for.
+    Mpi {
+        /// Which.
+        call: Mpi,
+        /// Processor time.
+        cpu_ns: u64,
+        /// Waiting that no rule explains.
+        idle_ns: u64,
     },
     /// Do the next `steps` steps `count` times. Repeats may be in each other, [`MAX_DEPTH`] deep. The steps carry the times
     /// of the first iteration, the repeat itself the time of all; see [`Steps::unrolled`].

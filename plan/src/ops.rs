@@ -1,9 +1,9 @@
-//! The table of I/O operations: number in a file, name, fields and meaning of each, told once.
+//! The tables of operations: number in a file, name, fields and meaning of each, told once.
 //!
 //! From a row come the variant of [`Io`], how it is written and read, its line of text, which files and handles it names,
 //! and its row in `PLAN.md`. A number is never given to anything else.
 
-use crate::fields::{Bytes, Field, fields};
+use crate::fields::{Bytes, Field, Referent, fields};
 use crate::{FileId, HandleId, NameId};
 use serde::Serialize;
 use std::fmt::{Display, Formatter, Result};
@@ -11,12 +11,12 @@ use std::fmt::{Display, Formatter, Result};
 /// The number of the first operation in this table; those below are the other kinds of steps.
 pub const FIRST: u8 = 16;
 
-/// What a row of the table says of an operation.
+/// What a row of a table says of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     /// Its number in a file.
     pub number: u8,
-    /// The name of the variant of [`Io`].
+    /// The name of the variant.
     pub variant: &'static str,
     /// Its fields: name and type.
     pub fields: &'static [(&'static str, &'static str)],
@@ -25,54 +25,53 @@ pub struct Row {
 }
 
 macro_rules! operations {
-    ($($number:literal $variant:ident $name:literal $({ $($field:ident: $kind:ident),+ })? $what:literal;)+) => {
-        /// An I/O operation on a file by number, or on an open file by handle. Sizes and offsets are in bytes.
+    (
+        $(#[$meaning:meta])* $all:ident, $rows:ident;
+        $($number:literal $variant:ident $name:literal $({ $($field:ident: $kind:ident),+ })? $what:literal;)+
+    ) => {
+        $(#[$meaning])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
         #[allow(missing_docs)]
-        pub enum Io {
+        pub enum $all {
             $(#[doc = $what] $variant $({ $($field: <fields::$kind as Field>::Value),+ })?,)+
         }
 
         /// Every row, by number.
-        pub const ROWS: &[Row] = &[$(Row {
+        pub const $rows: &[Row] = &[$(Row {
             number: $number,
             variant: stringify!($variant),
             fields: &[$($((stringify!($field), fields::$kind::TYPE)),+)?],
             what: $what,
         }),+];
 
-        impl Io {
+        impl $all {
             /// The name of the call class in reports.
             pub const fn name(&self) -> &'static str {
                 match self {
-                    $(Io::$variant { .. } => $name,)+
+                    $($all::$variant { .. } => $name,)+
                 }
             }
 
             /// Its number in a file.
             pub const fn number(&self) -> u8 {
                 match self {
-                    $(Io::$variant { .. } => $number,)+
+                    $($all::$variant { .. } => $number,)+
                 }
             }
 
-            /// The files and handles an operation names.
-            pub fn operands(&self) -> ([Option<FileId>; 2], [Option<HandleId>; 2]) {
-                let mut named = Operands::default();
+            /// The same operation, with what it refers to by the numbers that `number` gives it.
+            pub(crate) fn renumbered(&self, number: impl Fn(Referent, u32) -> u32) -> $all {
                 match *self {
-                    $(Io::$variant $({ $($field),+ })? => {
-                        $($(named.add(fields::$kind::file($field), fields::$kind::handle($field));)+)?
-                    })+
-                }
-                (named.files, named.handles)
-            }
-
-            /// The same operation, with each file by the number that `number` gives it.
-            pub(crate) fn with_files(&self, number: impl Fn(FileId) -> FileId) -> Io {
-                match *self {
-                    $(Io::$variant $({ $($field),+ })? => Io::$variant $({
-                        $($field: fields::$kind::with_file($field, &number)),+
+                    $($all::$variant $({ $($field),+ })? => $all::$variant $({
+                        $($field: fields::$kind::renumbered($field, &number)),+
                     })?,)+
+                }
+            }
+
+            /// Tells `see` what its fields refer to.
+            pub fn refer(&self, mut see: impl FnMut(Referent, u32)) {
+                match *self {
+                    $($all::$variant $({ $($field),+ })? => { $($(fields::$kind::refer($field, &mut see);)+)? })+
                 }
             }
 
@@ -83,24 +82,24 @@ macro_rules! operations {
 
             pub(crate) fn put(&self, out: &mut Vec<u8>) {
                 match *self {
-                    $(Io::$variant $({ $($field),+ })? => { $($(fields::$kind::put($field, out);)+)? })+
+                    $($all::$variant $({ $($field),+ })? => { $($(fields::$kind::put($field, out);)+)? })+
                 }
             }
 
             /// The operation with this number; `None` when there is none, or the bytes are not its fields.
-            pub(crate) fn take(number: u8, bytes: &mut Bytes<'_>) -> Option<Io> {
+            pub(crate) fn take(number: u8, bytes: &mut Bytes<'_>) -> Option<$all> {
                 Some(match number {
-                    $($number => Io::$variant $({ $($field: fields::$kind::take(bytes)?),+ })?,)+
+                    $($number => $all::$variant $({ $($field: fields::$kind::take(bytes)?),+ })?,)+
                     _ => return None,
                 })
             }
         }
 
-        impl Display for Io {
+        impl Display for $all {
             fn fmt(&self, out: &mut Formatter<'_>) -> Result {
                 out.write_str(self.name())?;
                 match *self {
-                    $(Io::$variant $({ $($field),+ })? => {
+                    $($all::$variant $({ $($field),+ })? => {
                         $($(fields::$kind::show(stringify!($field), $field, out)?;)+)?
                     })+
                 }
@@ -109,8 +108,11 @@ macro_rules! operations {
         }
     };
 }
+pub(crate) use operations;
 
 operations! {
+    /// An I/O operation on a file by number, or on an open file by handle. Sizes and offsets are in bytes.
+    Io, ROWS;
     16 Open "open" { file: File, handle: Handle, flags: Octal, mode: OctalMode } "open(2); `handle` is what it becomes when it succeeds; flags as on Linux x86-64";
     17 Close "close" { handle: Handle } "close(2)";
     18 Dup "dup" { handle: Handle, new: Handle } "dup(2): `new` is the same open file";
@@ -177,6 +179,17 @@ impl Operands {
 }
 
 impl Io {
+    /// The files and handles an operation names.
+    pub fn operands(&self) -> ([Option<FileId>; 2], [Option<HandleId>; 2]) {
+        let mut named = Operands::default();
+        self.refer(|referent, number| match referent {
+            Referent::File => named.add(Some(number), None),
+            Referent::Handle => named.add(None, Some(number)),
+            _ => {}
+        });
+        (named.files, named.handles)
+    }
+
     /// The name of an extended attribute that an operation is about, and whether the operation changes it.
     pub const fn attribute(&self) -> Option<(NameId, bool)> {
         match *self {

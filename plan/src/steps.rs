@@ -4,9 +4,11 @@
 //! duration, and its fields: a usual one takes about ten bytes. Repeats may be nested; nothing unrolls them but who does
 //! what they say.
 
+use crate::demand::NUMBERS as DEMANDS;
 use crate::fields::{put, take};
+use crate::mpi::FIRST as FIRST_MPI;
 use crate::ops::FIRST;
-use crate::{Io, Op, Step};
+use crate::{Demand, Io, Mpi, Op, Step};
 use memmap2::Mmap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -129,7 +131,10 @@ impl Steps {
         let mut decoder = Decoder { bytes: &map[range.clone()], end_ns: 0 };
         let found = decoder.by_ref().count() as u64;
         if let Some(&number) = decoder.bytes.first() {
-            let known = number <= REPEAT || Io::is_number(number);
+            let known = number <= REPEAT
+                || Io::is_number(number)
+                || Mpi::is_number(number)
+                || DEMANDS.contains(&number);
             return Err(if known { NotSteps::Malformed } else { NotSteps::Unknown(number) });
         }
         if found != count {
@@ -298,6 +303,8 @@ impl Op {
             Op::Wait { .. } => WAIT,
             Op::Repeat { .. } => REPEAT,
             Op::Io { call, .. } => call.number(),
+            Op::Demand(demand) => demand.number(),
+            Op::Mpi { call, .. } => call.number(),
         }
     }
 
@@ -318,9 +325,15 @@ impl Op {
                 put(count, out);
                 put(steps, out);
             }
+            Op::Demand(demand) => demand.put(out),
             Op::Io { call, result } => {
                 call.put(out);
                 put(result, out);
+            }
+            Op::Mpi { call, cpu_ns, idle_ns } => {
+                call.put(out);
+                put(cpu_ns, out);
+                put(idle_ns, out);
             }
         }
     }
@@ -333,6 +346,10 @@ impl Op {
             SIGNAL => Op::Signal { edge: take(bytes)? },
             WAIT => Op::Wait { edge: take(bytes)?, count: take(bytes)?, stride: take(bytes)? },
             REPEAT => Op::Repeat { count: take(bytes)?, steps: take(bytes)? },
+            number if DEMANDS.contains(&number) => Op::Demand(Demand::take(number, bytes)?),
+            FIRST_MPI.. => {
+                Op::Mpi { call: Mpi::take(number, bytes)?, cpu_ns: take(bytes)?, idle_ns: take(bytes)? }
+            }
             FIRST.. => Op::Io { call: Io::take(number, bytes)?, result: take(bytes)? },
             _ => return None,
         })

@@ -35,6 +35,8 @@ impl Display for Op {
             Op::Wait { edge, count, stride: 0 } => write!(out, "wait e{edge} count={count}"),
             Op::Wait { edge, count, stride } => write!(out, "wait e{edge} count={count} stride={stride}"),
             Op::Io { call, result } => write!(out, "{call} = {result}"),
+            Op::Demand(demand) => demand.fmt(out),
+            Op::Mpi { call, cpu_ns, idle_ns } => write!(out, "{call} cpu_ns={cpu_ns} idle_ns={idle_ns}"),
             Op::Repeat { count, steps } => write!(out, "repeat count={count} steps={steps}"),
         }
     }

@@ -76,6 +76,9 @@ impl PlanWriter {
         let edges = plan.edges.iter().flat_map(|edge| edge.encode()).collect();
         let threads = std::mem::take(&mut self.threads);
         let ranks = first_programs(&self.ranks);
+        let communicators = plan.communicators.iter().map(encoded).collect::<io::Result<Vec<_>>>()?;
+        let lists = plan.lists.iter().map(encoded).collect::<io::Result<Vec<_>>>()?;
+        let sections = if plan.communicates() { Kind::ALL.len() } else { Kind::USUAL };
         let contents = [
             (Kind::About, 1, encoded(&plan.about)?),
             (Kind::Files, files.len(), List::encode(files)),
@@ -89,8 +92,10 @@ impl PlanWriter {
                 ranks.len(),
                 ranks.iter().flat_map(|&(rank, first)| [rank, first]).flat_map(u32::to_le_bytes).collect(),
             ),
+            (Kind::Communicators, communicators.len(), List::encode(communicators)),
+            (Kind::Lists, lists.len(), List::encode(lists)),
         ];
-        for (kind, count, content) in contents {
+        for (kind, count, content) in contents.into_iter().take(sections) {
             let section = Section {
                 kind: kind as u32,
                 crc: crc32fast::hash(&content),
@@ -104,7 +109,7 @@ impl PlanWriter {
         let header = Header {
             directory: self.at,
             length: self.at + directory.len() as u64,
-            sections: Kind::ALL.len() as u32,
+            sections: sections as u32,
             crc: crc32fast::hash(&directory),
         };
         self.append(&directory)?;

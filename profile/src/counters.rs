@@ -69,6 +69,7 @@ mod tests {
         let after = crate::sys::children();
         let used = (after.user_ns + after.system_ns - before.user_ns - before.system_ns) as f64;
         let counted = counter.read().expect("an open counter") as f64;
-        assert!(counted > 0.0 && (counted / used - 1.0).abs() < 0.3, "counted {counted}, used {used}");
+        // This event goes on while the host of a virtual machine has the processor; the kernel's account does not.
+        assert!((0.7..2.0).contains(&(counted / used)), "counted {counted}, used {used}");
     }
 }

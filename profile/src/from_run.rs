@@ -4,8 +4,8 @@
 use crate::metrics::Metrics;
 use crate::profile::{FileRow, Head, Outcome, ProcessRow, Source, Tail};
 use crate::profiler::Options;
-use crate::sample::{Block, BlockKind, COLUMNS, Field, Sample, WIDTH, add_block, bin_of};
-use crate::store::{Live, Store};
+use crate::sample::{Block, BlockKind, COLUMNS, FIELDS, Field, Sample, WIDTH, add_block, bin_of};
+use crate::store::{Amendment, Live, Store};
 use anyhow::{Context, ensure};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,6 +17,9 @@ use syn_trace::{Event, Run};
 
 /// Length of a sample that is made of calls, nanoseconds; `--rate` chooses another one.
 const SPAN_NS: u64 = 10_000_000;
+
+/// What only calls tell, beside sizes: how often each kind of call that moves no data was made.
+const CALLS: [Field; 5] = [Field::Syncs, Field::Seeks, Field::Opens, Field::Stats, Field::Names];
 
 /// What the calls of a run have moved.
 #[derive(Default)]
@@ -104,8 +107,27 @@ pub fn amend(folder: &Path, id: i64, store: &mut Store) -> anyhow::Result<()> {
     let moved = Moved::of(&run, SPAN_NS);
     let mut metrics = Metrics::default();
     moved.metrics(&mut metrics);
-    let files: Vec<FileRow> = moved.files.into_values().collect();
-    Ok(store.amend(id, &metrics, &moved.blocks, &files)?)
+    let mut more = Amendment { metrics, blocks: moved.blocks, ..Amendment::default() };
+    more.files = moved.files.into_values().collect();
+    let ends: Vec<u64> = store.all_samples(id)?.iter().map(|sample| sample.end_ns).collect();
+    if let Some(last) = ends.len().checked_sub(1) {
+        let mut values = BTreeMap::new();
+        for (place, sample) in moved.samples {
+            // The first record comes a moment after the command's start; what this moves is less than a sample from a run.
+            let number = ends.partition_point(|&end_ns| end_ns <= place * SPAN_NS).min(last);
+            for field in CALLS {
+                *values.entry((number as u64, field as usize)).or_insert(0) += sample.get(field);
+            }
+        }
+        let value = |(&(number, place), &value): (&(u64, usize), &u64)| (number, FIELDS[place], value);
+        more.samples = values.iter().filter(|&(_, &value)| value > 0).map(value).collect();
+        let total = |field: Field| {
+            let of_field = values.iter().filter(|((_, place), _)| *place == field as usize);
+            (field, of_field.map(|(_, value)| value).sum())
+        };
+        more.totals = CALLS.map(total).to_vec();
+    }
+    Ok(store.amend(id, &more)?)
 }
 
 impl Moved {
@@ -140,7 +162,18 @@ impl Moved {
                 self.add(false, touched.path.as_deref(), touched.peer.as_deref(), bytes, place);
                 self.add(true, touched.second_path.as_deref(), None, bytes, place);
             }
-            _ => {}
+            Effect::SendMessage => {
+                self.add(true, None, Some(touched.peer.as_deref().unwrap_or(UNKNOWN)), bytes, place);
+            }
+            Effect::ReceiveMessage => {
+                self.add(false, None, Some(touched.peer.as_deref().unwrap_or(UNKNOWN)), bytes, place);
+            }
+            effect => {
+                if let Some(field) = counted_in(effect) {
+                    let sample = self.samples.entry(place).or_default();
+                    sample.set(field, sample.get(field) + 1);
+                }
+            }
         }
     }
 
@@ -229,6 +262,7 @@ impl Moved {
                 let mut sample = self.samples.remove(&place).unwrap_or_default();
                 sample.span_ns = span_ns;
                 sample.end_ns = (place + 1) * span_ns;
+                CALLS.iter().for_each(|&field| sample.set(field, sample.get(field)));
                 sample
             })
             .collect()
@@ -258,6 +292,22 @@ impl Moved {
         metrics.measured("storage.files", "", files as f64, how);
         metrics.measured("network.recorded_endpoints", "", (self.files.len() - files) as f64, how);
     }
+}
+
+/// Of connections whose other end is not on record.
+const UNKNOWN: &str = "(unknown)";
+
+/// The column that counts calls of this effect.
+fn counted_in(effect: Effect) -> Option<Field> {
+    use Effect::*;
+    Some(match effect {
+        Fsync | Fdatasync | SyncRange | SyncFileSystem | SyncAll => Field::Syncs,
+        Seek => Field::Seeks,
+        Open | Create => Field::Opens,
+        Stat(_) | Access | ReadLink | GetAttribute(_) | ListAttributes(_) | StatFileSystem => Field::Stats,
+        effect if effect.changes_path() => Field::Names,
+        _ => return None,
+    })
 }
 
 /// The file system that a path lies on here and now, by the longest mount point.

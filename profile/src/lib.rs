@@ -3,7 +3,7 @@
 //! ```text
 //! command ─► profiler ─► watch (one file per resource) ─► sample ─► store (SQLite) ─► list, show, stats, compare, export
 //!               │ tree, rate                                           │
-//! run folder ─► from_run                                               ├─► emulate: executors with atoms
+//! run folder ─► from_run                                               ├─► emulate: steps ─► plan ─► syn-replay
 //!                                                                      └─► predict: from the machine's probes
 //! ```
 
@@ -13,7 +13,6 @@ pub mod commands;
 pub mod counters;
 pub mod emulate;
 pub mod from_run;
-pub mod kernels;
 pub mod machine;
 pub mod metrics;
 mod page;

@@ -1,6 +1,5 @@
 //! What a machine can do: a few seconds of probes, kept with its profiles, so that work can be told from seconds.
 
-use crate::kernels::{Kernel, Loop};
 use crate::metrics::Metrics;
 use anyhow::Context;
 use rustix::fs::{Advice, fadvise};
@@ -9,6 +8,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Instant;
+use syn_replay::demands::kernels::{Kernel, Loop};
 
 /// What tells machines apart: processor, number of them, memory. Not its name.
 pub fn fingerprint() -> String {
@@ -62,6 +62,16 @@ pub fn processors() -> f64 {
     cgroup_processors().unwrap_or(allowed).min(allowed)
 }
 
+/// The metric of a kernel's speed, iterations a nanosecond.
+pub fn speed_metric(kernel: Kernel) -> String {
+    format!("probe.{}", kernel.name())
+}
+
+/// A kernel's speed on the machine that `metrics` are of.
+pub fn speed(kernel: Kernel, metrics: &Metrics) -> Option<f64> {
+    metrics.get(&speed_metric(kernel))
+}
+
 /// Bytes that a file system is given in one probe.
 const FILE_BYTES: usize = 64 << 20;
 /// Small writes that are timed one by one.
@@ -77,7 +87,7 @@ pub fn probe(folder: &Path) -> anyhow::Result<Metrics> {
     let mut metrics = Metrics::default();
     for kernel in Kernel::ALL {
         let speed = Loop::new(kernel).measure();
-        metrics.measured(&kernel.metric(), "iterations/ns", speed, "median of 15 rounds of 4 ms");
+        metrics.measured(&speed_metric(kernel), "iterations/ns", speed, "median of 15 rounds of 4 ms");
     }
     metrics.measured("probe.memory_bandwidth", "B/s", memory_bandwidth(), "copies of 64 MiB, best of 5");
     metrics.measured("probe.processors", "", processors(), "affinity and control group");

@@ -1,9 +1,10 @@
 //! How long a profiled command would take on this machine, from the probes of both alone.
 
-use crate::kernels::Kernel;
+use crate::machine::speed;
 use crate::metrics::Metrics;
 use crate::profile::Profile;
 use crate::sample::{Field, Sample};
+use syn_replay::demands::kernels::Kernel;
 
 /// An expected time, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,10 +27,10 @@ pub fn predict(profile: &Profile, samples: &[Sample], here: &Metrics) -> Option<
     let there = &profile.tail.metrics;
     let mut ratios: Vec<f64> = COMMON
         .iter()
-        .map(|kernel| Some(kernel.speed(there)? / kernel.speed(here)?))
+        .map(|&kernel| Some(speed(kernel, there)? / speed(kernel, here)?))
         .collect::<Option<_>>()?;
     ratios.sort_by(f64::total_cmp);
-    let typical = Kernel::Mixed.speed(there)? / Kernel::Mixed.speed(here)?;
+    let typical = speed(Kernel::Mixed, there)? / speed(Kernel::Mixed, here)?;
     let time = |ratio: f64| samples.iter().map(|sample| sample_time(sample, ratio, there, here)).sum::<f64>();
     let idle =
         samples.iter().map(|sample| idle_ns(sample) as f64).sum::<f64>() / profile.tail.wall_ns.max(1) as f64;
@@ -73,7 +74,9 @@ mod tests {
 
     fn probes(speed: f64, processors: f64) -> Metrics {
         let mut metrics = Metrics::default();
-        COMMON.iter().for_each(|kernel| metrics.measured(&kernel.metric(), "", speed, ""));
+        COMMON
+            .iter()
+            .for_each(|kernel| metrics.measured(&crate::machine::speed_metric(*kernel), "", speed, ""));
         metrics.measured("probe.processors", "", processors, "");
         metrics
     }

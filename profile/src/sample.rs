@@ -64,6 +64,11 @@ columns! {
     InnerBytes "inner_bytes" Network false "bytes sent from one process of the tree to another"
     Processes "processes" Processes true "living processes"
     Threads "threads" Processes true "living threads"
+    Syncs "syncs" Storage false "calls that bring data to a device: fsync and the like"
+    Seeks "seeks" Storage false "calls that set a position"
+    Opens "opens" Storage false "files opened"
+    Stats "stats" Storage false "questions about files: stat, access, readlink and the like"
+    Names "names" Storage false "changes of names and attributes: unlink, rename, mkdir, chmod and the like"
 }
 
 /// Number of columns.
@@ -160,6 +165,15 @@ impl Sample {
             add_block(&mut self.blocks, block);
         }
     }
+}
+
+/// Names of the columns of a sample in every kind of file.
+pub fn column_names() -> Vec<&'static str> {
+    ["end_ns", "span_ns"]
+        .into_iter()
+        .chain(COLUMNS.iter().map(|column| column.name))
+        .chain(["blocks"])
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::communicate::Comm;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::num::NonZeroU32;
@@ -44,6 +45,18 @@ pub struct Args {
     /// Multiply all computation by this factor
     #[arg(long, value_name = "F", default_value = "1", value_parser = scale)]
     pub cpu_scale: f64,
+
+    /// The partner of a plan's demands on the network, started there with `syn emulate --serve`; without it a thread of
+    /// the replay
+    #[arg(long, value_name = "HOST:PORT")]
+    pub peer: Option<String>,
+    /// For tests: delay computation and operations at random, by up to 2 ms each, and report when each operation was done.
+    /// The same seed gives the same delays; of several replays each has others
+    #[arg(long, value_name = "SEED")]
+    pub inject_delays: Option<u64>,
+    /// What to do with the communication through MPI; by default `full` under mpirun, and else `order`
+    #[arg(long, value_enum)]
+    pub comm: Option<Comm>,
 
     /// How to wait for another rank; `auto` does as the recorded application did
     #[arg(long, value_enum, default_value_t)]

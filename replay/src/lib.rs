@@ -10,7 +10,7 @@
 //! A plan is untrusted input: it is checked when it is loaded, everything it names lies beneath one fresh folder
 //! (`storage`), and nothing in it is executed.
 //!
-//! `unsafe` is allowed where the operating system or MPI is met: in `sys`, `io` and the MPI transport.
+//! `unsafe` is allowed where the operating system or MPI is met: in `sys`, `io`, the atoms of `demands` and the MPI transport.
 
 #![deny(unsafe_code)]
 
@@ -18,6 +18,9 @@ mod against;
 pub mod args;
 pub mod burn;
 pub mod clock;
+mod communicate;
+mod delays;
+pub mod demands;
 mod divergence;
 mod idle;
 mod io;
@@ -26,6 +29,7 @@ mod launch;
 mod loaded;
 mod measure;
 mod meter;
+mod probe;
 mod process;
 mod program;
 mod progress;
@@ -35,9 +39,11 @@ pub mod sys;
 mod transport;
 
 pub use args::{Args, Mode, Waiting};
+pub use communicate::Comm;
 
 use against::Application;
 use anyhow::Context;
+use delays::Delays;
 use job::{Job, Machine};
 use launch::{Launcher, Local};
 use loaded::Loaded;
@@ -76,7 +82,7 @@ struct FailedElsewhere(u8);
 /// # Errors
 /// When the plan cannot be read, the storage is not usable, or a replaying process ended early.
 pub fn run(args: Args) -> anyhow::Result<u8> {
-    let outcome = with_launcher(|launcher| stages(&args, launcher));
+    let outcome = with_launcher(&args, |launcher| stages(&args, launcher));
     match &outcome {
         Err(error) if error.is::<FailedElsewhere>() => Ok(exit_code(error)),
         Err(error) if error.is::<WrongUsage>() => {
@@ -97,15 +103,21 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 }
 
 #[cfg(feature = "mpi")]
-fn with_launcher(stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
+fn with_launcher(
+    args: &Args,
+    stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>,
+) -> anyhow::Result<u8> {
     match started_by_mpi() {
-        Some(_) => stages(&launch::Ranks::new()?),
+        Some(_) => stages(&launch::Ranks::new(args)?),
         None => stages(&Local::new()?),
     }
 }
 
 #[cfg(not(feature = "mpi"))]
-fn with_launcher(stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>) -> anyhow::Result<u8> {
+fn with_launcher(
+    _args: &Args,
+    stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>,
+) -> anyhow::Result<u8> {
     match started_by_mpi() {
         Some(ranks) if ranks > 1 => Err(WrongUsage(format!(
             "started as one of {ranks} MPI ranks, but this build replays with local processes only; start it without \
@@ -119,40 +131,124 @@ fn with_launcher(stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>) -> an
 
 /// The number of ranks, if a launcher of MPI programs started this process: Open MPI, or one that speaks PMI (MPICH,
 /// Intel MPI, Slurm).
-fn started_by_mpi() -> Option<u32> {
+pub fn started_by_mpi() -> Option<u32> {
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
 fn stages(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<u8> {
+    let Replayed { plan, machine, comm, against, replays } = replayed(args, launcher)?;
+    let reported = if launcher.is_root() {
+        tell(args, launcher, comm, plan.whole()?, machine, &replays, against)
+    } else {
+        Ok(0)
+    };
+    Ok(launcher.share_code(agreed(launcher, reported)?))
+}
+
+/// A plan and its replays, whose outcomes the root has.
+struct Replayed {
+    plan: Loaded,
+    machine: Machine,
+    comm: Comm,
+    against: Option<Application>,
+    replays: Vec<Vec<Outcome>>,
+}
+
+fn replayed(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<Replayed> {
     let plan = agreed(launcher, launcher.load(&args.plan))?;
     launcher.agree(plan.is_the_roots(|fingerprint| launcher.share(fingerprint)))?;
     let against = if launcher.is_root() { Application::of(&args.against, plan.whole()?) } else { Ok(None) };
     let against = agreed(launcher, against)?;
+    let comm = comm(args, launcher, &plan)?;
     let paths = plan.paths(|facts| launcher.share(facts));
     launcher.prepare_edges(&plan);
     // Processes that share no memory cannot tell each other what they change.
     let told = launcher.shares_memory() || !paths.change();
-    let generation = agreed(launcher, SharedSlice::<AtomicU64>::new(1))?;
-    let generation = told.then_some(&generation[0]);
+    let shared = agreed(launcher, SharedSlice::<AtomicU64>::new(2))?;
+    let generation = told.then_some(&shared[0]);
+    let base = demands::are_in(plan.mine()).then_some(&shared[1]);
     let needed = if launcher.is_root() { storage::needed_bytes(plan.whole()?) } else { 0 };
-    let machine = agreed(launcher, Machine::measure(plan.mine().programs.len()))?;
+    let machine = agreed(launcher, probe::measure(plan.mine()))?;
     let progress = Progress::new(args.repeat.get(), launcher.is_root());
     let mut replays = Vec::new();
     for number in 1..=args.repeat.get() {
         let keep = args.keep && number == args.repeat.get();
         let folder = folder(args, launcher, &plan, needed, keep, &progress)?;
         progress.replaying(number);
-        let job = Job::new(args, plan.mine(), &paths, &folder.root, generation, machine);
-        replays.push(agreed(launcher, launcher.replay(&job))?);
+        let mut job = Job::new(args, plan.mine(), &paths, &folder.root, [generation, base], machine, comm);
+        job.delays = args.inject_delays.map(|seed| Delays(seed.wrapping_add(number.into())));
+        let outcomes = launcher.replay(&job).and_then(|outcomes| {
+            let failure = outcomes.iter().find_map(|outcome| outcome.failure.as_ref());
+            failure.map_or(Ok(()), |why| Err(anyhow::anyhow!("a demand could not be met: {why}")))?;
+            Ok(outcomes)
+        });
+        replays.push(agreed(launcher, outcomes)?);
         launcher.agree(folder.remove())?;
     }
     progress.done();
-    let reported = if launcher.is_root() {
-        tell(args, launcher, plan.whole()?, machine, &replays, against)
-    } else {
-        Ok(0)
+    Ok(Replayed { plan, machine, comm, against, replays })
+}
+
+/// What a replay has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Consumed {
+    /// From the common start to the last end, nanoseconds.
+    pub wall_ns: u64,
+    /// CPU time of its threads meanwhile, nanoseconds.
+    pub cpu_ns: u64,
+    /// Bytes read and written.
+    pub bytes: [u64; 2],
+    /// Bytes sent, received, sent to the replay itself.
+    pub network: [u64; 3],
+}
+
+impl Consumed {
+    fn of(outcomes: &[Outcome]) -> Consumed {
+        let mut all = Consumed::default();
+        for outcome in outcomes {
+            all.wall_ns = all.wall_ns.max(outcome.end_ns);
+            all.cpu_ns += outcome.cpu_ns;
+            let bytes = |name: &str| outcome.classes.get(name).map_or(0, |class| class.bytes);
+            all.bytes[0] += bytes("read") + bytes("pread");
+            all.bytes[1] += bytes("write") + bytes("pwrite");
+            all.network.iter_mut().zip(outcome.network).for_each(|(sum, bytes)| *sum += bytes);
+        }
+        all
+    }
+}
+
+/// Replays each of these, one after the other, and says what each replay has used, in the root of the job. Nothing is printed.
+///
+/// # Errors
+/// As [`run`].
+pub fn consume(all: &[Args]) -> anyhow::Result<Vec<Consumed>> {
+    let one_by_one = |launcher: &dyn Launcher| {
+        let mut consumed = Vec::new();
+        for args in all {
+            let replays = replayed(args, launcher)?.replays;
+            if launcher.is_root() {
+                consumed.extend(replays.iter().map(|outcomes| Consumed::of(outcomes)));
+            }
+        }
+        Ok(consumed)
     };
-    Ok(launcher.share_code(agreed(launcher, reported)?))
+    #[cfg(feature = "mpi")]
+    if started_by_mpi().is_some() {
+        return one_by_one(&launch::Ranks::new(&all[0])?);
+    }
+    one_by_one(&Local::new()?)
+}
+
+/// True when ranks of an MPI job replay together; without the feature each is by itself.
+pub const RANKS_TOGETHER: bool = cfg!(feature = "mpi");
+
+/// What is done with communication: the root finds out, all do it.
+fn comm(args: &Args, launcher: &dyn Launcher, plan: &Loaded) -> anyhow::Result<Comm> {
+    let found = launcher.is_root().then(|| Comm::of(plan.whole()?, args.comm, launcher.name() == "mpi"));
+    let found = agreed(launcher, found.transpose())?;
+    let told = launcher.share(found.map(|comm| vec![comm as u8]));
+    let of_root = [Comm::Full, Comm::Order, Comm::None].into_iter().find(|&comm| told == [comm as u8]);
+    of_root.context("the root has not said what is done with communication")
 }
 
 /// A stage's value, when the stage went well everywhere.
@@ -190,12 +286,13 @@ fn folder(
 fn tell(
     args: &Args,
     launcher: &dyn Launcher,
+    comm: Comm,
     plan: &Plan,
     machine: Machine,
     replays: &[Vec<Outcome>],
     against: Option<Application>,
 ) -> anyhow::Result<u8> {
-    let report = Report::new(args, launcher.name(), plan, machine, replays, against);
+    let report = Report::new(args, (launcher.name(), comm), plan, machine, replays, against);
     std::io::stdout().write_all(report.text().as_bytes()).context("cannot write the report to stdout")?;
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&report)?;

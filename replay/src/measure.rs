@@ -1,5 +1,6 @@
 //! What a program's replay gave, in a form that travels between processes and adds up.
 
+use crate::delays::Performed;
 use crate::divergence::Divergences;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -168,6 +169,12 @@ pub struct Outcome {
     pub lateness: Latencies,
     /// Opens that were done without `O_DIRECT`.
     pub direct_refused: u64,
+    /// Bytes that demands sent, received, and sent to the program itself.
+    pub network: [u64; 3],
+    /// Why a demand could not be met; nothing was demanded after it.
+    pub failure: Option<String>,
+    /// When its I/O was done, where delays were injected.
+    pub performed: Vec<Performed>,
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn last_seen(steps: &mut dyn Iterator<Item = Step>, mut left: u64) -> (u64, u64)
 }
 
 fn others_see(op: &Op) -> bool {
-    matches!(op, Op::Io { .. } | Op::Signal { .. })
+    matches!(op, Op::Io { .. } | Op::Signal { .. } | Op::Mpi { .. })
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 use crate::args::Mode;
 use crate::burn::burn;
-use crate::clock::{sleep_until, thread_cpu_ns, with_usual_slack};
+use crate::clock::{now_ns, sleep_until, thread_cpu_ns, with_usual_slack};
+use crate::communicate::Comm;
+use crate::delays::Performed;
+use crate::demands::Demands;
 use crate::divergence::Collector;
 use crate::idle::IdleTime;
 use crate::io::{Buffers, Target};
@@ -12,7 +15,7 @@ use crate::meter::{GRAIN_NS, Meter, Part};
 use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
-use syn_plan::{Io, Op, Program, Rule, Step, Steps};
+use syn_plan::{Demand, Io, Mpi, Op, Program, Rule, Step, Steps};
 
 /// After so much work the CPU clock is read, and a program that its process's end may cut off looks for that; nanoseconds.
 const SLICE_NS: f64 = 5_000_000.0;
@@ -26,16 +29,19 @@ const LONGEST_CREATION_NS: f64 = 100_000.0;
 /// What takes long to find out or to fill, and is there before a program begins.
 pub struct Prepared {
     buffers: Buffers,
+    demands: Demands,
     /// The steps up to the last one that others may see, where its process's end cuts the program off.
     seen: u64,
 }
 
 impl Prepared {
-    /// For this program of the plan, which has this number.
-    pub fn of(program: &Program, number: usize) -> Prepared {
+    /// For the program of the plan that has this number.
+    pub fn of(job: &Job<'_>, number: usize) -> Prepared {
+        let program = &job.plan.programs[number];
         let Program { thread, steps, .. } = program;
         let seen = if thread.ends_with_process { steps_others_see(steps) } else { 0 };
-        Prepared { buffers: Buffers::for_program(program, number as u64), seen }
+        let demands = Demands::of(program, job.peer);
+        Prepared { buffers: Buffers::for_program(program, number as u64), demands, seen }
     }
 }
 
@@ -62,6 +68,8 @@ pub struct Runner<'a> {
     divergences: Collector,
     lateness: Latencies,
     after_process: u64,
+    start_ns: u64,
+    performed: Vec<Performed>,
 }
 
 impl<'a> Runner<'a> {
@@ -94,13 +102,16 @@ impl<'a> Runner<'a> {
             divergences: Collector::new(number),
             lateness: Latencies::default(),
             after_process: 0,
+            start_ns: 0,
+            performed: Vec::new(),
         }
     }
 
     /// Runs all steps; `start_ns` is the common start of all programs on the monotonic clock.
     pub fn run(mut self, start_ns: u64) -> Outcome {
         let cpu_before = thread_cpu_ns();
-        self.meter = Meter::start(start_ns);
+        (self.meter, self.start_ns) = (Meter::start(start_ns), start_ns);
+        self.prepared.demands.begin(start_ns);
         let steps = self.steps;
         match self.job.mode {
             Mode::Closed => self.closed(steps),
@@ -109,6 +120,7 @@ impl<'a> Runner<'a> {
             Mode::Timed => self.timed(steps, start_ns),
         }
         let cpu_ns = thread_cpu_ns() - cpu_before;
+        let (network, failure) = self.prepared.demands.finish();
         Outcome {
             program: self.number,
             end_ns: self.meter.now_ns.saturating_sub(start_ns),
@@ -119,6 +131,9 @@ impl<'a> Runner<'a> {
             divergences: self.divergences.finish(),
             lateness: self.lateness,
             direct_refused: 0,
+            network,
+            failure,
+            performed: self.performed,
         }
     }
 
@@ -130,9 +145,16 @@ impl<'a> Runner<'a> {
             if over && self.step >= seen {
                 break;
             }
+            if self.is_left_out(&step.op) {
+                self.step += 1;
+                continue;
+            }
             self.next_step(&step);
+            if let Some(delays) = self.job.delays.filter(|_| !matches!(step.op, Op::Wait { .. })) {
+                delays.delay(self.number, self.step, now_ns());
+            }
             match step.op {
-                Op::Compute { .. } | Op::Sleep { .. } if over => {}
+                Op::Compute { .. } | Op::Sleep { .. } | Op::Demand(_) if over => {}
                 Op::Compute { cpu_ns, idle_ns } => {
                     self.compute(cpu_ns);
                     if idle_ns > 0 {
@@ -175,15 +197,40 @@ impl<'a> Runner<'a> {
                     let waited_ns = self.meter.lap(Part::Wait(rule));
                     self.idle.waited(waited_ns);
                 }
+                Op::Mpi { call, .. } if self.job.comm == Comm::Full => {
+                    self.work_ends();
+                    self.transport.call(&call);
+                    self.meter.lap(Part::Wait(rule_of(&call)));
+                }
+                Op::Mpi { .. } if over => {}
+                Op::Mpi { cpu_ns, idle_ns, .. } => {
+                    self.compute(cpu_ns);
+                    if idle_ns > 0 {
+                        self.work_ends();
+                        self.idle(idle_ns, Part::Idle);
+                    }
+                }
                 Op::Io { call, result } => {
                     self.after_process += u64::from(over);
                     self.io(&call, result);
                 }
+                Op::Demand(demand) => self.demand(demand),
                 Op::Repeat { .. } => unreachable!("repeats are followed by `unrolled`"),
             }
             begun = true;
         }
         self.meter.lap(Part::Work);
+    }
+
+    /// What the way in which communication is replayed does without.
+    fn is_left_out(&self, op: &Op) -> bool {
+        match *op {
+            Op::Signal { edge } | Op::Wait { edge, .. } => {
+                !self.job.comm.follows(&self.job.plan.edges[edge as usize])
+            }
+            Op::Mpi { .. } => self.job.comm == Comm::None,
+            _ => false,
+        }
     }
 
     fn as_fast_as_possible(&mut self, steps: &Steps) {
@@ -208,7 +255,9 @@ impl<'a> Runner<'a> {
                     self.io(&call, result);
                     (recorded_end, work_ns) = (recorded_now, 0);
                 }
-                Op::Compute { cpu_ns, .. } => work_ns = cpu_ns.saturating_add(work_ns),
+                Op::Compute { cpu_ns, .. } | Op::Mpi { cpu_ns, .. } => {
+                    work_ns = cpu_ns.saturating_add(work_ns)
+                }
                 _ => {}
             }
         }
@@ -243,7 +292,7 @@ impl<'a> Runner<'a> {
         let machine = &self.job.machine;
         let added_ns = match step.op {
             Op::Io { .. } => machine.io_step_ns,
-            Op::Compute { .. } => machine.compute_step_ns,
+            Op::Compute { .. } | Op::Mpi { .. } => machine.compute_step_ns,
             // What it takes itself is measured each time, one of its two readings of the clock included.
             Op::Signal { .. } => (machine.compute_step_ns + machine.step_ns) / 2.0,
             _ => machine.step_ns,
@@ -314,10 +363,33 @@ impl<'a> Runner<'a> {
         self.meter.lap(Part::Idle);
     }
 
+    fn demand(&mut self, demand: Demand) {
+        self.work_ends();
+        let part = match demand {
+            Demand::Last { ns } => {
+                let until_ns = self.prepared.demands.last_ns.saturating_add(ns);
+                if until_ns > self.meter.now_ns {
+                    self.sleep_until(until_ns);
+                }
+                self.prepared.demands.last_ns = until_ns.max(self.meter.now_ns);
+                Part::Idle
+            }
+            Demand::Exchange { .. } | Demand::Within { .. } => Part::Io,
+            Demand::Busy { .. } | Demand::Resident { .. } | Demand::Touch { .. } => Part::Work,
+        };
+        self.prepared.demands.perform(demand, self.job.base);
+        self.meter.lap(part);
+    }
+
     fn io(&mut self, call: &Io, expected: i64) {
         self.work_ends();
         let found = self.target.perform(&mut self.prepared.buffers, call, expected);
         let took_ns = self.meter.lap(Part::Io);
+        if self.job.delays.is_some() {
+            let end_ns = self.meter.now_ns.saturating_sub(self.start_ns);
+            let start_ns = end_ns.saturating_sub(took_ns);
+            self.performed.push(Performed { step: self.step - 1, start_ns, end_ns });
+        }
         let moves = moves_bytes(call);
         let agrees = agree(expected, found, moves);
         // What stands for the state that a process found is no call of the application.
@@ -343,6 +415,14 @@ impl<'a> Runner<'a> {
         if expected >= 0 && found < 0 {
             target.failed(call, cause);
         }
+    }
+}
+
+/// By which rule the waiting in a call would be explained.
+fn rule_of(call: &Mpi) -> Rule {
+    match call {
+        Mpi::Collective { .. } | Mpi::MakeComm { .. } | Mpi::Init | Mpi::Finalize => Rule::Collective,
+        _ => Rule::Message,
     }
 }
 

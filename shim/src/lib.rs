@@ -20,10 +20,10 @@
 //!  │ real call    core/real              the next library's function, or a trampoline into libc (core/detour)
 //!  │ returned     recording/span         end ticks
 //!  └ leave        recording/span/append  record at the cursor, committed by one store (syn_trace::record)
-//!                 recording/thread       … more room in the thread's mapped file, now and then
+//!                 recording/thread       … another chunk of the process's file, now and then
 //! ```
 //!
-//! A file stands above all that it uses: hooks above io_uring and page scans, these above recording, that above core.
+//! A file stands above all that it uses: hooks above io_uring and page scans, these above recording, that above throttle and core.
 
 #![allow(clippy::missing_safety_doc)]
 // In the program of the unit tests nothing is exported, and so hardly anything is used.
@@ -32,6 +32,7 @@
 // What runs at the start of every process lies together: fewer page faults.
 mod core;
 mod recording;
+mod throttle;
 
 mod hooks;
 #[cfg_attr(not(feature = "io-uring"), path = "io_uring_absent.rs")]

@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -31,7 +32,7 @@
 enum { ROUNDS = 4, PIPE_BYTES = 65536, TRIES = 1000000 };
 
 static struct area {
-    _Atomic int tids[2], turns;
+    _Atomic int tids[2], turns, asking;
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     pthread_rwlock_t rwlock;
@@ -450,6 +451,127 @@ static void pass_file(int side) { CHECK_OK(flock(locks[side], LOCK_UN)); }
 static void pass_bytes(int side) { lock_bytes(side, F_UNLCK); }
 static void close_file(int side) { CHECK_OK(close(locks[side])); }
 
+/* ---- files: each turn has names of its own ------------------------------------------------------------------ */
+
+static int awaited[2], passed[2], pair;
+
+/* What the other side has made `nth` for this one. */
+static const char *turn_file(int side, int nth, const char *kind)
+{
+    static _Thread_local char name[48];
+    snprintf(name, sizeof name, "%s-%d-%d-%d", kind, pair, side, nth);
+    return name;
+}
+
+static void make_file(const char *name)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    CHECK(fd >= 0);
+    CHECK_OK(close(fd));
+}
+
+/* A question does not overlap what changes its answer: else neither a recording nor anyone could tell which came first. Nothing
+ * of this is on record. */
+static void begin_alone(void)
+{
+    while (atomic_exchange(&area->asking, 1))
+        __builtin_ia32_pause();
+}
+
+static void end_alone(void) { area->asking = 0; }
+
+static void hold_locks(void)
+{
+    for (int side = 0; side < 2; side++)
+        for (int nth = 0; nth < ROUNDS; nth++)
+            make_file(turn_file(side, nth, "lock"));
+}
+
+static void await_lock_file(int side)
+{
+    const char *name = turn_file(side, awaited[side]++, "lock");
+    for (;;) {
+        begin_alone();
+        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+        int error = errno;
+        end_alone();
+        if (fd >= 0) {
+            CHECK_OK(close(fd));
+            return;
+        }
+        CHECK_EQ(error, EEXIST);
+        usleep(500);
+    }
+}
+
+static void pass_lock_file(int side)
+{
+    begin_alone();
+    CHECK_OK(unlink(turn_file(!side, passed[side]++, "lock")));
+    end_alone();
+}
+
+static void await_name(int side)
+{
+    const char *name = turn_file(side, awaited[side]++, "turn");
+    for (;;) {
+        begin_alone();
+        int found = access(name, F_OK), error = errno;
+        end_alone();
+        if (found == 0)
+            return;
+        CHECK_EQ(error, ENOENT);
+        usleep(500);
+    }
+}
+
+static void pass_name(int side)
+{
+    begin_alone();
+    make_file(turn_file(!side, passed[side]++, "turn"));
+    end_alone();
+}
+
+static void pass_renamed(int side)
+{
+    make_file(turn_file(side, passed[side], "new"));
+    char old[48];
+    strcpy(old, turn_file(side, passed[side], "new"));
+    begin_alone();
+    CHECK_OK(rename(old, turn_file(!side, passed[side]++, "turn")));
+    end_alone();
+}
+
+static int data[2] = {-1, -1};
+
+static void open_data(void)
+{
+    for (int side = 0; side < 2; side++)
+        CHECK((data[side] = open(turn_file(side, 0, "data"), O_RDWR | O_CREAT | O_TRUNC, 0600)) >= 0);
+}
+
+static void await_data(int side)
+{
+    char byte;
+    for (;;) {
+        begin_alone();
+        ssize_t count = pread(data[side], &byte, 1, awaited[side]);
+        end_alone();
+        if (count == 1)
+            break;
+        CHECK_EQ(count, 0);
+        usleep(500);
+    }
+    awaited[side]++;
+}
+
+static void pass_data(int side)
+{
+    begin_alone();
+    CHECK_EQ(pwrite(data[!side], "x", 1, passed[side]++), 1);
+    end_alone();
+}
+
 static void ignore(int signal) { (void)signal; }
 
 static void block_signal(void)
@@ -523,6 +645,10 @@ static const struct mechanism {
     {"flock", take_file, open_other_lock, await_file, pass_file},
     {"flock-close", take_file, open_other_lock, await_file, close_file},
     {"fcntl", take_bytes, open_other_lock, await_bytes, pass_bytes},
+    {"lock-file", hold_locks, NULL, await_lock_file, pass_lock_file},
+    {"name", NULL, NULL, await_name, pass_name},
+    {"renamed", NULL, NULL, await_name, pass_renamed},
+    {"data", open_data, NULL, await_data, pass_data},
     {"signal", block_signal, NULL, await_signal, pass_signal},
     {"signal-handler", block_signal, NULL, await_handler, pass_signal},
     {NULL, NULL, NULL, NULL, NULL},
@@ -628,6 +754,7 @@ static void run_apart(void)
         children[i] = fork();
         CHECK(children[i] >= 0);
         if (children[i] == 0) {
+            pair = i;
             run_threads(i ? "c" : "a", i ? "d" : "b");
             exit(0);
         }

@@ -27,6 +27,7 @@ const WITHOUT_MPI: &[&str] = &[
     "descriptors",
     "metadata",
     "order",
+    "spin",
     "time/calls",
     "time/signals",
     "time/sync",

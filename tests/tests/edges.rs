@@ -1,15 +1,16 @@
 //! Programs whose threads or processes are ordered by one mechanism and nothing else: the plan holds every true dependency, none
 //! of it without the mechanism's rule, and none between processes that only look alike.
 
+use serde_json::Value;
 use std::collections::BTreeMap;
 use syn_merge::{Options, merge};
-use syn_plan::{Plan, Rule};
-use tests::{Job, Recorded, Write, program, record, writes};
+use syn_plan::{Io, Op, Plan, Rule};
+use tests::{Job, Recorded, Write, program, record, syn, writes};
 
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 26] = [
+const MECHANISMS: [Mechanism; 30] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -34,6 +35,10 @@ const MECHANISMS: [Mechanism; 26] = [
     Mechanism("flock", &[Rule::FileLock]),
     Mechanism("flock-close", &[Rule::FileLock]),
     Mechanism("fcntl", &[Rule::FileLock]),
+    Mechanism("lock-file", &[Rule::FileCreate]),
+    Mechanism("name", &[Rule::FileCreate]),
+    Mechanism("renamed", &[Rule::FileCreate]),
+    Mechanism("data", &[Rule::FileData]),
     Mechanism("signal", &[Rule::Signal]),
     Mechanism("signal-handler", &[Rule::Signal]),
 ];
@@ -104,6 +109,79 @@ fn threads_that_take_turns() {
 #[test]
 fn processes_that_take_turns() {
     takes_turns("processes");
+}
+
+/// Replays a plan so many times with delays, each with others, and returns how often a turn was not over when the next began.
+fn replayed_out_of_order(plan: &Plan, replays: usize) -> usize {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let at = |name: &str| folder.path().join(name);
+    plan.save(&at("app.syn")).expect("saved");
+    let replay = syn()
+        .arg("replay")
+        .arg(at("app.syn"))
+        .arg("--storage")
+        .arg(folder.path())
+        .arg("--report")
+        .arg(at("report"));
+    let replay = replay.args(["--inject-delays", "1", "--repeat", &replays.to_string()]);
+    let _ = replay.run_in(folder.path()).succeeded();
+    let report: Value =
+        serde_json::from_slice(&std::fs::read(at("report")).expect("a report")).expect("JSON");
+    assert_eq!(report["divergences"]["total"], 0);
+    let turns = turns(plan);
+    let performed = report["performed"].as_array().expect("replays");
+    assert_eq!(performed.len(), replays);
+    let is_out_of_order = |replay: &&Value| {
+        let when = |&(program, step): &(usize, usize)| {
+            let operations = replay[program].as_array().expect("operations");
+            let found = operations.iter().find(|operation| operation["step"] == step).expect("done");
+            ["start_ns", "end_ns"].map(|name| found[name].as_u64().expect("a time"))
+        };
+        let times: Vec<[u64; 2]> = turns.iter().map(when).collect();
+        times.windows(2).any(|pair| pair[0][1] > pair[1][0])
+    };
+    performed.iter().filter(is_out_of_order).count()
+}
+
+/// The writes of one byte to the files of both sides, in the recorded order: program, step.
+fn turns(plan: &Plan) -> Vec<(usize, usize)> {
+    let mut turns = Vec::new();
+    for (number, program) in plan.programs.iter().enumerate() {
+        for (step, timed) in program.steps.unrolled().enumerate() {
+            if matches!(timed.op, Op::Io { call: Io::Write { bytes: 1, .. }, .. }) {
+                turns.push((timed.start_ns, (number, step)));
+            }
+        }
+    }
+    turns.sort_unstable();
+    assert!(turns.len() > 1, "{turns:?}");
+    turns.into_iter().map(|(_, turn)| turn).collect()
+}
+
+/// `SYN_REPLAYS` says how many times; `scripts/bench-order` takes 100.
+#[test]
+fn turns_stay_in_order_however_long_each_takes() {
+    let replays = std::env::var("SYN_REPLAYS").map_or(3, |text| text.parse().expect("a number"));
+    for who in ["threads", "processes"] {
+        // Both sides of a barrier write before they meet.
+        let takes_turns =
+            |mechanism: &&Mechanism| mechanism.is_between(who == "threads") && mechanism.0 != "barrier";
+        for mechanism in MECHANISMS.iter().filter(takes_turns) {
+            let plan = plan(&recorded(who, mechanism), &[]);
+            let wrong = replayed_out_of_order(&plan, replays);
+            println!("{who} {}: {} of {replays} replays in order", mechanism.0, replays - wrong);
+            assert_eq!(wrong, 0, "{who} {}: replays out of order", mechanism.0);
+        }
+    }
+}
+
+/// The same test finds what is not in order: without the edges, delays change it.
+#[test]
+fn without_edges_delays_change_the_order() {
+    let mechanism = &MECHANISMS[7];
+    assert_eq!(mechanism.0, "pipe");
+    let plan = plan(&recorded("processes", mechanism), mechanism.1);
+    assert!(replayed_out_of_order(&plan, 10) > 0);
 }
 
 #[test]

@@ -2,8 +2,11 @@
 
 #[cfg(feature = "builder")]
 pub mod builder;
+pub mod chunks;
 pub mod dictionary;
 pub mod header;
+#[cfg(feature = "std")]
+mod layout;
 #[cfg(feature = "std")]
 pub mod reader;
 pub mod record;

@@ -1,8 +1,8 @@
 //! The event format of syn, from both sides.
 //!
-//! A *run folder* holds one file per thread (`<pid>-<tid>-<start>.trace`). Each file is a header
-//! ([`header::Header`]) and then records ([`record`]), appended by the thread that owns the file and by nobody
-//! else. Files of many threads may be packed into one (`pack`). `FORMAT.md` beside this crate has the byte tables;
+//! A *run folder* holds one file per process image and the copies of it that a fork makes (`<pid>-<start>.trace`). Threads
+//! take chunks of it ([`chunks`]): a header ([`header::Header`]) and then records ([`record`]), appended by the thread whose
+//! they are and by nobody else. Traces of many threads may be packed into one file (`pack`). `FORMAT.md` beside this crate has the byte tables;
 //! `tests/format_document.rs` keeps the two together.
 //!
 //! ```text
@@ -18,6 +18,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod birth;
+pub mod board;
 pub mod calls;
 pub mod format;
 pub mod launchers;
@@ -40,7 +41,7 @@ pub use format::header::Header;
 pub use format::reader::{self, Event, ThreadTrace, TraceError};
 #[cfg(feature = "std")]
 pub use format::text;
-pub use format::{dictionary, header, record, repeats, varint};
+pub use format::{chunks, dictionary, header, record, repeats, varint};
 #[cfg(feature = "std")]
 pub use run::{Run, order};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

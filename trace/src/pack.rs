@@ -9,7 +9,7 @@
 //! an event since the start of its trace stays within a few microseconds of what was recorded, however many events come
 //! before it.
 //!
-//! A packed file stands in the run folder in place of the traces that are in it; [`crate::Run::open`] reads both.
+//! A packed file stands in the run folder in place of the files whose traces are in it; [`crate::Run::open`] reads both.
 //! `FORMAT.md` has the layout. A reader takes at most four times [`MAX_RATIO`] times the file of memory, whatever is in
 //! it, and some tens of mebibytes for what it learns.
 
@@ -36,7 +36,7 @@ pub use unpack::unpack;
 pub const MAGIC: [u8; 8] = *b"SYNPACK\n";
 /// The version of the packed format.
 pub const VERSION: u32 = 3;
-/// How a packed file is called: as the first trace in it, with this extension.
+/// How a packed file is called: as the first file whose traces are in it, with this extension.
 pub const EXTENSION: &str = "pack";
 /// How many bits behind the leading one are kept of a time.
 pub const KEPT_BITS: u32 = 4;
@@ -75,17 +75,14 @@ pub enum PackError {
     /// Something in it cannot be.
     #[error("a damaged packed file ({0})")]
     Damaged(&'static str),
-    /// It holds several traces where one was to be read.
-    #[error("a packed file of {0} traces; name the folder it is in")]
-    Several(usize),
 }
 
 /// A trace that was packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// The name of its file.
+    /// Its name.
     pub name: String,
-    /// What stood in it: header and records.
+    /// Header and records, one behind the other.
     pub bytes: Vec<u8>,
 }
 
@@ -106,7 +103,7 @@ impl Packer {
         Packer { times, columns, coder, encoder, traces: 0, unpacked: 0 }
     }
 
-    /// Adds the trace that stands in a file of this name.
+    /// Adds the trace of this name: header and records, one behind the other.
     ///
     /// # Errors
     /// How its records end, where that is not after a whole one: nothing of a damaged trace is to be lost in packing.

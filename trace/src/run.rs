@@ -3,6 +3,7 @@
 mod balance;
 mod events;
 mod meter;
+mod nodes;
 pub mod order;
 mod queue;
 
@@ -18,7 +19,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// How the file of a thread is called: `<pid>-<tid>-<start, hexadecimal>.trace`.
+/// How the file of a process image is called: `<pid>-<start, hexadecimal>.trace`.
 pub const EXTENSION: &str = "trace";
 
 /// Turns a thread's units into nanoseconds since the start of the run.
@@ -177,14 +178,18 @@ impl Run {
         Ok(Run::of_files(path, files))
     }
 
-    /// One thread file, or one packed file, as a run of its own, for looking into it.
+    /// One file of traces, packed or not, as a run of its own, for looking into it.
     ///
     /// # Errors
-    /// [`TraceError`] when it cannot be read as that.
-    pub fn open_thread(file: impl Into<PathBuf>) -> Result<Run, TraceError> {
+    /// [`TraceError`] when it cannot be read as that, or holds none.
+    pub fn open_file(file: impl Into<PathBuf>) -> Result<Run, TraceError> {
         let file = file.into();
         let mut run = Run::of_files(file.clone(), vec![file]);
-        run.unreadable.pop().map_or(Ok(run), Err)
+        match (run.unreadable.pop(), run.threads.is_empty()) {
+            (Some(error), _) => Err(error),
+            (None, true) => Err(TraceError::Short { path: run.path, bytes: 0 }),
+            (None, false) => Ok(run),
+        }
     }
 
     fn of_files(path: PathBuf, files: Vec<PathBuf>) -> Run {
@@ -199,9 +204,14 @@ impl Run {
             }
         }
         // Where packing was interrupted, a trace is there twice, and the longer one holds all of it.
-        traces
-            .sort_by(|one, other| one.path().cmp(other.path()).then_with(|| other.bytes().cmp(&one.bytes())));
-        traces.dedup_by(|other, kept| other.path() == kept.path());
+        let identity = |trace: &ThreadTrace| {
+            let Header { boot_id, pid, tid, start, .. } = *trace.header();
+            (boot_id, pid, tid, start.monotonic_ns)
+        };
+        traces.sort_by(|one, other| {
+            identity(one).cmp(&identity(other)).then_with(|| other.bytes().cmp(&one.bytes()))
+        });
+        traces.dedup_by_key(|trace| identity(trace));
         let mut run = Run { path, processes: Vec::new(), threads: Vec::new(), unreadable };
         run.arrange(traces);
         run

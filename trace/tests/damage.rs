@@ -2,12 +2,13 @@
 //! and survives any bytes whatever.
 
 use std::path::{Path, PathBuf};
-use syn_trace::builder::TraceBuilder;
+use syn_trace::builder::{self, TraceBuilder};
+use syn_trace::chunks::{CHUNK_HEAD_BYTES, FileHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::descriptors::Descriptors;
 use syn_trace::dictionary::Reader;
 use syn_trace::header::{HEADER_BYTES, Header, MAGIC, STATE_PROCESS_ENDED, STATE_THREAD_ENDED, VERSION};
 use syn_trace::reader::Ending;
-use syn_trace::record::{self, BEGAN, MAX_RECORD_BYTES};
+use syn_trace::record::{self, BEGAN, Fault, MAX_RECORD_BYTES};
 use syn_trace::{Call, Event, Run, ThreadTrace, TraceError};
 
 fn builder() -> TraceBuilder {
@@ -34,6 +35,10 @@ fn ended() -> TraceBuilder {
     )
 }
 
+/// Where in a file of one thread its header begins, and the first record.
+const HEADER: usize = UNIT_BYTES + CHUNK_HEAD_BYTES;
+const RECORDS: usize = UNIT_BYTES + IN_FRONT[0];
+
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -55,7 +60,7 @@ impl Folder {
 
 /// Offset and length of every record of a whole file, and the file up to the end of the last.
 fn records(bytes: &[u8]) -> (Vec<(usize, usize)>, usize) {
-    let (mut rest, mut memory) = (&bytes[HEADER_BYTES..], Reader::default());
+    let (mut rest, mut memory) = (&bytes[RECORDS..], Reader::default());
     let mut found = Vec::new();
     loop {
         let offset = bytes.len() - rest.len();
@@ -76,25 +81,33 @@ fn foreign_older_newer_and_short_files_are_told_apart() {
         bytes
     };
     assert!(matches!(folder.open(b"#!/bin/sh\n"), Err(TraceError::NotOurs { .. })));
-    // A file of zeros is one whose writer was killed before its first byte.
+    // A file of zeros is one whose recorder was killed before its head was whole: no trace, and no error in a folder.
     assert!(matches!(folder.open(&[0; 5000]), Err(TraceError::Short { .. })));
+    let run = Run::open(folder.path()).unwrap();
+    assert_eq!((run.threads.len(), run.unreadable.len()), (0, 0));
     assert!(
         matches!(folder.open(&with(8, VERSION + 1)), Err(TraceError::Newer { found, .. }) if found == VERSION + 1)
     );
     assert!(matches!(folder.open(&with(8, u32::MAX)), Err(TraceError::Newer { .. })));
-    // Version 0 is a header whose writer was killed before it could finish.
     assert!(matches!(folder.open(&with(8, 0)), Err(TraceError::Short { .. })));
-    assert!(matches!(folder.open(&with(12, 4096)), Err(TraceError::BadHeader { what: "header length", .. })));
-    assert!(matches!(folder.open(&with(28, 64)), Err(TraceError::BadHeader { what: "tick shift", .. })));
-    assert!(matches!(folder.open(&with(32, 2)), Err(TraceError::BadHeader { what: "clock", .. })));
-    for length in [0, 1, MAGIC.len() - 1, MAGIC.len(), MAGIC.len() + 3, 200, HEADER_BYTES - 1] {
+    assert!(matches!(folder.open(&with(12, 512)), Err(TraceError::BadHeader { what: "unit", .. })));
+    for (at, value, expected) in
+        [(0, 0, "magic number"), (12, 4096, "header length"), (28, 64, "tick shift"), (32, 2, "clock")]
+    {
+        let error = folder.open(&with(HEADER + at, value)).unwrap_err();
+        assert!(matches!(error, TraceError::BadHeader { what, .. } if what == expected), "{error}");
+    }
+    let error = folder.open(&with(HEADER + 8, VERSION - 1)).unwrap_err();
+    assert!(matches!(error, TraceError::Older { .. }), "{error}");
+    for length in [0, 1, MAGIC.len() - 1, MAGIC.len(), MAGIC.len() + 3, 200, UNIT_BYTES, HEADER, RECORDS - 1]
+    {
         let error = folder.open(&whole[..length]).unwrap_err();
         assert!(
             matches!(error, TraceError::Short { bytes, .. } if bytes == length as u64),
             "{length}: {error}"
         );
     }
-    assert_eq!(folder.open(&whole[..HEADER_BYTES]).unwrap().events().count(), 0);
+    assert_eq!(folder.open(&whole[..RECORDS]).unwrap().events().count(), 0);
     let missing = ThreadTrace::open(folder.path().join("missing.trace")).unwrap_err();
     assert!(matches!(missing, TraceError::Io { .. }) && missing.to_string().contains("missing.trace"));
 }
@@ -119,7 +132,7 @@ fn cut_at_every_byte_everything_before_is_still_read() {
     let folder = Folder::new();
     let whole = ended().bytes();
     let (records, end) = records(&whole);
-    for cut in HEADER_BYTES..=end {
+    for cut in RECORDS..=end {
         let trace = folder.open(&whole[..cut]).unwrap();
         let mut events = trace.events();
         let read = events.by_ref().count();
@@ -156,11 +169,11 @@ fn a_cut_between_records_shows_in_header_and_length() {
     assert_eq!(ending(&exec(false)), Ending::Whole);
     let cut = Ending::CutBetween { bytes: exec(true).len() as u64 };
     assert_eq!(ending(&exec(true)), cut, "what the process did after it is missing");
-    // Not ended: whole pages, whatever is in them.
+    // Not ended: all that is taken is there, whatever is in it.
     let killed = builder().bytes();
-    assert_eq!((ending(&killed), killed.len()), (Ending::Whole, 4096));
+    assert_eq!((ending(&killed), killed.len()), (Ending::Whole, 2 * UNIT_BYTES));
     let (_, end) = records(&killed);
-    for length in [HEADER_BYTES, end, end + 1, 4095] {
+    for length in [RECORDS, end, end + 1, killed.len() - 1] {
         assert_eq!(ending(&killed[..length]), Ending::CutBetween { bytes: length as u64 });
     }
     // The record of the end may be among those that could not be written.
@@ -176,7 +189,7 @@ fn damage_to_any_byte_leaves_what_precedes_it() {
     let folder = Folder::new();
     let whole = builder().bytes();
     let (records, end) = records(&whole);
-    for at in HEADER_BYTES..end {
+    for at in RECORDS..end {
         for change in [0x01, 0x80, 0xff] {
             let mut bytes = whole.clone();
             bytes[at] ^= change;
@@ -189,16 +202,92 @@ fn damage_to_any_byte_leaves_what_precedes_it() {
             );
         }
     }
-    for at in 0..size_of::<Header>() {
+    for at in (0..size_of::<FileHead>()).chain(UNIT_BYTES..HEADER + size_of::<Header>()) {
         let mut bytes = whole.clone();
         bytes[at] ^= 0xff;
         // Whatever the header now claims, opening the run and asking it everything must not panic.
         folder.file(&bytes);
         let run = Run::open(folder.path()).unwrap();
-        assert_eq!(run.threads.len() + run.unreadable.len(), 1);
+        // The whole file is no trace where its head says that no unit, or where the chunk's says that it is none.
+        assert!(run.threads.len() + run.unreadable.len() <= 1);
         run.application_span_ns();
         run.unobserved();
     }
+}
+
+/// Three threads in one file, whose chunks hold two records each.
+fn shared() -> (Vec<u8>, [TraceBuilder; 3]) {
+    let threads = [0, 1, 2].map(|number| {
+        let thread = TraceBuilder::new(11, 11 + number).starts(10 * u64::from(number));
+        (0..9).fold(thread, |thread, at| {
+            let numbers = [i64::from(number), at];
+            thread.call(Call::Read, 1_000 + 10 * at as u64, 5, at, &numbers, &[], &[])
+        })
+    });
+    (builder::file(&threads.each_ref(), 2), threads)
+}
+
+/// Of each thread in a file: its id, how many events it has, and how they end.
+fn found(folder: &Folder, bytes: &[u8]) -> Vec<(u32, usize, Ending)> {
+    let traces = ThreadTrace::open_all(folder.file(bytes)).unwrap();
+    let one = |trace: ThreadTrace| {
+        let mut events = trace.events();
+        let count = events.by_ref().count();
+        (trace.header().tid, count, events.ending().unwrap())
+    };
+    traces.into_iter().map(|trace| one(trace.unwrap())).collect()
+}
+
+#[test]
+fn threads_of_a_file_are_read_one_by_one() {
+    let folder = Folder::new();
+    let (bytes, threads) = shared();
+    assert_eq!(found(&folder, &bytes), [11, 12, 13].map(|tid| (tid, 9, Ending::Whole)));
+    assert!(matches!(folder.open(&bytes), Err(TraceError::Several { found: 3, .. })));
+    for (trace, thread) in ThreadTrace::open_all(folder.file(&bytes)).unwrap().into_iter().zip(threads) {
+        assert_eq!(trace.unwrap().contiguous(), thread.contiguous());
+    }
+    assert_eq!(Run::open(folder.path()).unwrap().processes.len(), 1);
+}
+
+#[test]
+fn a_chunk_whose_head_was_never_written_is_skipped() {
+    let folder = Folder::new();
+    let (mut bytes, _) = shared();
+    // A thread that was killed took three units, and began to fill in a header.
+    let units = (bytes.len() / UNIT_BYTES) as u64 + 3;
+    bytes.resize(units as usize * UNIT_BYTES, 0);
+    let at = bytes.len() - 3 * UNIT_BYTES + CHUNK_HEAD_BYTES;
+    bytes[at..at + 8].copy_from_slice(&MAGIC);
+    bytes[16..24].copy_from_slice(&units.to_le_bytes());
+    assert_eq!(found(&folder, &bytes), [11, 12, 13].map(|tid| (tid, 9, Ending::Whole)));
+}
+
+#[test]
+fn a_file_that_is_cut_lacks_the_ends_of_its_threads() {
+    let folder = Folder::new();
+    let (bytes, _) = shared();
+    // Each thread has five chunks; of the fourth, that of the last thread is missing, and all of the fifth.
+    let cut = bytes.len() - 4 * UNIT_BYTES;
+    let ending = Ending::CutBetween { bytes: cut as u64 };
+    assert_eq!(found(&folder, &bytes[..cut]), [(11, 8, ending), (12, 8, ending), (13, 6, ending)]);
+}
+
+#[test]
+fn a_chunk_that_is_damaged_ends_its_thread_alone() {
+    let folder = Folder::new();
+    let (mut bytes, _) = shared();
+    // The second chunk of the second thread.
+    let at = 5 * UNIT_BYTES;
+    bytes[at] ^= 1;
+    let behind = Ending::Damaged { offset: at as u64 + 3 * UNIT_BYTES as u64, fault: Fault::MissingChunk };
+    let expected = [(11, 9, Ending::Whole), (12, 2, behind), (13, 9, Ending::Whole)];
+    assert_eq!(found(&folder, &bytes), expected);
+    // Its first one: what the others hold is nobody's, which is said.
+    bytes[2 * UNIT_BYTES] ^= 1;
+    folder.file(&bytes);
+    let run = Run::open(folder.path()).unwrap();
+    assert_eq!((run.threads.len(), run.unreadable.len()), (2, 1));
 }
 
 /// A generator with a fixed seed, so that a failure comes back.
@@ -268,7 +357,7 @@ fn damaged_records_never_panic() {
     let (_, end) = records(&whole);
     let mut random = Random(0x5eed_0002);
     for _ in 0..50_000 {
-        let mut bytes = whole[HEADER_BYTES..end].to_vec();
+        let mut bytes = whole[RECORDS..end].to_vec();
         for _ in 0..=random.below(4) {
             let at = random.below(bytes.len());
             bytes[at] = random.next() as u8;
@@ -301,7 +390,7 @@ fn random_calls_keep_descriptors_consistent() {
             0 => thread.fail(call, 1, 1, random.below(12) as i32, &numbers, &texts),
             _ => thread.call(call, 1, 1, result, &numbers, &texts, &[]),
         }
-        .bytes();
+        .contiguous();
         let record = record::decode(&mut Reader::default(), &mut &bytes[HEADER_BYTES..]).unwrap().unwrap();
         let touched = descriptors.apply(&event_of(&record), 0, 0);
         alive.extend(touched.opened);
@@ -328,11 +417,11 @@ fn random_headers_never_panic() {
     for _ in 0..1_000 {
         let mut bytes = whole.clone();
         // Everything behind the fields that decide whether the file is read at all.
-        for byte in &mut bytes[36..320] {
+        for byte in &mut bytes[HEADER + 36..HEADER + 320] {
             *byte = if random.below(3) == 0 { 0xff } else { random.next() as u8 };
         }
-        bytes[28] = random.below(21) as u8;
-        bytes[32] = random.below(2) as u8;
+        bytes[HEADER + 28] = random.below(21) as u8;
+        bytes[HEADER + 32] = random.below(2) as u8;
         folder.file(&bytes);
         let run = Run::open(folder.path()).unwrap();
         let [thread] = &run.threads[..] else { panic!("one readable thread") };

@@ -4,6 +4,7 @@
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;
+use syn_trace::chunks::{CHUNK_HEAD_BYTES, CHUNK_MAGIC, ChunkHead, FileHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::header::{self, ClockPair, HEADER_BYTES, Header};
 use syn_trace::{Call, calls, record};
 
@@ -21,6 +22,35 @@ fn rows<'a>(document: &'a str, head: &str) -> Vec<Vec<&'a str>> {
     let behind = document.split_once(head).unwrap_or_else(|| panic!("no table {head:?}")).1;
     let lines = behind.lines().skip(2).take_while(|line| line.starts_with('|'));
     lines.map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
+}
+
+#[test]
+fn heads_stand_where_the_document_says() {
+    let (_, document) = document();
+    let head = "| offset | size | name | what it is |";
+    let (file, chunk) = document.split_once("a *chunk*. It begins with a head").unwrap();
+    macro_rules! compare {
+        ($document:ident, $head:ident: $($name:ident)*) => {
+            let offsets = [$(offset_of!($head, $name)),*, size_of::<$head>()];
+            let names = [$(stringify!($name)),*];
+            let expected: Vec<[String; 3]> = names.iter().zip(offsets.windows(2)).map(|(name, ends)| {
+                [ends[0].to_string(), (ends[1] - ends[0]).to_string(), format!("`{name}`")]
+            }).collect();
+            let found: Vec<Vec<&str>> = rows($document, head);
+            assert_eq!(found.iter().map(|row| &row[..3]).collect::<Vec<_>>(), expected);
+        };
+    }
+    compare!(file, FileHead: magic version unit_bytes taken units);
+    compare!(chunk, ChunkHead: magic first number units);
+    for said in [
+        format!("| 12 | 4 | `unit_bytes` | {UNIT_BYTES} |"),
+        format!("`magic` | `{}`; written last |", std::str::from_utf8(&CHUNK_MAGIC).unwrap()),
+        format!("| 0 … {0} | 0 … {0} | the chunk's head |", CHUNK_HEAD_BYTES - 1),
+        format!("| {CHUNK_HEAD_BYTES} … {} | | the thread's header |", IN_FRONT[0] - 1),
+        format!("| from {} | from {} | records", IN_FRONT[0], IN_FRONT[1]),
+    ] {
+        assert!(document.contains(&said), "{said:?} is not in the document");
+    }
 }
 
 #[test]
@@ -49,14 +79,14 @@ fn header_fields_stand_where_the_document_says() {
     let version = header::VERSION;
     for said in [
         format!("# The trace format, version {version}\n"),
-        format!("| `version` | {version}; 0 until the header is whole |"),
+        format!("| 8 | 4 | `version` | {version} |"),
         format!(
             "`golden/v{version}.trace` is a file of this version, and `golden/v{version}.txt` what it holds."
         ),
     ] {
         assert!(document.contains(&said), "{said:?} is not in the document");
     }
-    assert!(document.contains(&format!("| 0 … {} | header |", HEADER_BYTES - 1)));
+    assert!(document.contains(&format!("The rest of the {HEADER_BYTES} bytes is zero.")));
     assert!(document.contains(&format!("`magic` | `{}` |", std::str::from_utf8(&header::MAGIC).unwrap())));
 }
 

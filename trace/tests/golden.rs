@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
-use syn_trace::builder::TraceBuilder;
+use syn_trace::builder::{self, TraceBuilder};
 use syn_trace::record::{BEGAN, INNER, LOST_AFTER, SIGNAL, WAITED_AFTER, WAITED_BEFORE};
 use syn_trace::{Call, ThreadTrace, header};
 
@@ -15,7 +15,7 @@ fn golden(name: &str) -> PathBuf {
 }
 
 /// One record of each form: every flag, every argument group, every length of a length field.
-fn builder() -> TraceBuilder {
+fn thread() -> TraceBuilder {
     let long = [b'p'; 300];
     let requests: Vec<i64> = (0..3000).map(|number| 0x5500_0000_0000 + 96 * number).collect();
     TraceBuilder::new(4242, 4243)
@@ -134,14 +134,29 @@ fn describe(trace: &ThreadTrace) -> String {
     out
 }
 
+/// That thread and another one of its process, in turns.
+fn bytes() -> Vec<u8> {
+    let other = TraceBuilder::new(4242, 4244).host("golden-host").image(1_000).starts(2_000_000);
+    let other = (0..20).fold(other, |thread, at| {
+        thread.call(Call::Read, 2_100_000 + 1_000 * at, 500, at as i64, &[5, 64], &[], &[])
+    });
+    builder::file(&[&thread(), &other], 9)
+}
+
+/// What is in a file.
+fn read(file: &Path) -> String {
+    let traces = ThreadTrace::open_all(file).unwrap();
+    traces.into_iter().map(|trace| describe(&trace.unwrap())).collect()
+}
+
 #[test]
 fn the_golden_file_is_read_as_ever_and_written_as_ever() {
     let [file, text] = ["trace", "txt"].map(|kind| golden(&format!("v{}.{kind}", header::VERSION)));
     if std::env::var_os("SYN_BLESS").is_some() {
-        std::fs::write(&file, builder().bytes()).unwrap();
-        std::fs::write(&text, describe(&ThreadTrace::open(&file).unwrap())).unwrap();
+        std::fs::write(&file, bytes()).unwrap();
+        std::fs::write(&text, read(&file)).unwrap();
     }
-    let found = describe(&ThreadTrace::open(&file).unwrap());
-    assert_eq!(found, std::fs::read_to_string(&text).unwrap(), "what the golden file reads as");
-    assert!(builder().bytes() == std::fs::read(&file).unwrap(), "the encoder writes other bytes than it did");
+    assert_eq!(read(&file), std::fs::read_to_string(&text).unwrap(), "what the golden file reads as");
+    assert!(!read(&file).contains("Damaged"), "its end");
+    assert!(bytes() == std::fs::read(&file).unwrap(), "the encoder writes other bytes than it did");
 }

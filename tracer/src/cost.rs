@@ -1,20 +1,11 @@
 //! What recording a call costs, found out by recording some.
 
 use crate::start::{Body, start};
-use crate::tree::Tree;
+use crate::tree::{Costs, Tree};
 use crate::{Error, clock};
 use std::path::PathBuf;
 use syn_trace::Run;
 use syn_trace::calls::Effect;
-
-/// Nanoseconds that recording adds, for the headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Costs {
-    /// To the time between two calls.
-    pub gap_ns: u32,
-    /// To the duration of a call.
-    pub call_ns: u32,
-}
 
 /// How many calls are recorded for it.
 const CALLS: u32 = 256;

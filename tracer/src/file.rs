@@ -1,5 +1,5 @@
-//! A thread's file: the header's page, and the records behind it, mapped window by window. What has been written is on
-//! record whatever ends the tracer.
+//! A thread's file: its heads and header, and chunks of records, mapped one by one. What has been written is on record
+//! whatever ends the tracer.
 
 use crate::Error;
 use crate::clock;
@@ -12,26 +12,31 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use syn_trace::Call;
+use syn_trace::chunks::{CHUNK_HEAD_BYTES, ChunkHead, FileHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::dictionary::Writer;
-use syn_trace::header::{self, HEADER_BYTES, Header};
+use syn_trace::header::{self, Header};
 use syn_trace::record::{self, Flags, Times};
 use syn_trace::run::EXTENSION;
 
-const PAGE: usize = 4096;
-/// Bytes of a new file.
-const FIRST_BYTES: usize = 64 << 10;
-/// Bytes by which it grows.
+/// Bytes of the first chunk.
+const FIRST_BYTES: usize = 15 * UNIT_BYTES;
+/// Bytes of the others, unless a record needs more.
 const GROW_BYTES: usize = 1 << 20;
 
 /// A thread's file, open for writing.
 pub struct TraceFile {
     path: PathBuf,
+    head: MmapMut,
+    /// The front of the first chunk, with the header.
     header: MmapMut,
+    /// The latest chunk.
     window: MmapMut,
-    /// Where in the file the window begins.
-    window_at: usize,
-    /// Where in the window the next record goes.
+    /// Which one it is, by unit, and how many there were before.
+    unit: usize,
+    number: u32,
+    /// Where in the window the next record goes, and where there is no more room.
     cursor: usize,
+    limit: usize,
     memory: Box<Writer>,
     /// When the latest record ended, nanoseconds.
     last_end: u64,
@@ -51,21 +56,30 @@ impl TraceFile {
             .custom_flags(libc::O_NOFOLLOW)
             .open(&unfinished)
             .map_err(failed)?;
-        let window = map(&file, 0, FIRST_BYTES).map_err(failed)?;
-        let mut page = map(&file, 0, PAGE).map_err(failed)?;
+        let mut head = map(&file, 0, UNIT_BYTES).map_err(failed)?;
+        let mut window = map(&file, UNIT_BYTES, FIRST_BYTES).map_err(failed)?;
+        let mut page = map(&file, UNIT_BYTES, UNIT_BYTES).map_err(failed)?;
         let header = header(clock::now());
         let last_end = header.start.monotonic_ns;
         let name = format!("{}-{tid}-{last_end:016x}", header.pid);
         let path = folder.join(name).with_extension(EXTENSION);
-        // SAFETY: a page is longer than a header and begins at an address that suits it.
-        unsafe { page.as_mut_ptr().cast::<Header>().write(header) };
+        let units = FIRST_BYTES / UNIT_BYTES;
+        // SAFETY: the mappings are longer than what is written, and begin with pages.
+        unsafe {
+            page.as_mut_ptr().add(CHUNK_HEAD_BYTES).cast::<Header>().write(header);
+            ChunkHead::publish(window.as_mut_ptr(), 1, 0, units as u32);
+            head.as_mut_ptr().cast::<FileHead>().write(FileHead::new(1 + units as u64, 1 + units as u64));
+        }
         std::fs::rename(&unfinished, &path).map_err(failed)?;
         Ok(TraceFile {
             path,
+            head,
             header: page,
             window,
-            window_at: 0,
-            cursor: HEADER_BYTES,
+            unit: 1,
+            number: 0,
+            cursor: IN_FRONT[0],
+            limit: FIRST_BYTES,
             memory: Box::new(Writer::NEW),
             last_end,
             stopped: false,
@@ -74,7 +88,16 @@ impl TraceFile {
 
     fn header(&self) -> &Header {
         // SAFETY: the page holds the header that `create` wrote; what changes in it are atomics.
-        unsafe { &*self.header.as_ptr().cast::<Header>() }
+        unsafe { &*self.header.as_ptr().add(CHUNK_HEAD_BYTES).cast::<Header>() }
+    }
+
+    /// Says how long the file is: up to the end of the latest chunk, which has so many units.
+    fn set_units(&self, units: usize) {
+        // SAFETY: the page holds the head that `create` wrote, of which this changes atomics.
+        let head = unsafe { &*self.head.as_ptr().cast::<FileHead>() };
+        let end = (self.unit + units) as u64;
+        head.units.store(end, Release);
+        head.taken.store(end, Release);
     }
 
     /// When the latest record ended, nanoseconds.
@@ -97,7 +120,7 @@ impl TraceFile {
     ) {
         debug_assert_eq!((N, texts.len()), (call.shape().0, call.shape().1), "arguments of {call:?}");
         let room = record::room(texts, list);
-        if self.cursor + room > self.window.len() && !self.grow(room) {
+        if self.cursor + room > self.limit && !self.grow(room) {
             self.header().dropped.fetch_add(1, Relaxed);
             return;
         }
@@ -122,17 +145,21 @@ impl TraceFile {
         if self.stopped {
             return false;
         }
-        let used = self.window_at + self.cursor;
-        let offset = used / PAGE * PAGE;
-        let length = GROW_BYTES.max((room + PAGE).next_multiple_of(PAGE));
+        let unit = self.unit + self.window.len() / UNIT_BYTES;
+        let length = GROW_BYTES.max((IN_FRONT[1] + room).next_multiple_of(UNIT_BYTES));
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path);
-        let Ok(window) = file.and_then(|file| map(&file, offset, length)) else {
+        let Ok(mut window) = file.and_then(|file| map(&file, unit * UNIT_BYTES, length)) else {
             self.finish(header::STATE_STOPPED, None);
             self.stopped = true;
             return false;
         };
         self.memory.moved();
-        (self.window, self.window_at, self.cursor) = (window, offset, used - offset);
+        (self.unit, self.number, self.cursor, self.limit) = (unit, self.number + 1, IN_FRONT[1], length);
+        let units = length / UNIT_BYTES;
+        self.set_units(units);
+        // SAFETY: the chunk is longer than its head, and nobody else's.
+        unsafe { ChunkHead::publish(window.as_mut_ptr(), 1, self.number, units as u32) };
+        self.window = window;
         true
     }
 
@@ -146,7 +173,7 @@ impl TraceFile {
         self.header().state.store(state, Release);
     }
 
-    /// Says how the recording ended, and cuts the file behind its last record.
+    /// Says how the recording ended, and cuts the file behind the unit of its last record.
     ///
     /// `cpu_ns` is the thread's CPU time now, where that can still be asked for.
     pub fn finish(&mut self, state: u32, cpu_ns: Option<u64>) {
@@ -157,18 +184,19 @@ impl TraceFile {
         let index = self.header().latest_index.load(Relaxed) ^ 1;
         // SAFETY: as in `create`; the pair that is valid is the other one.
         unsafe {
-            let header = self.header.as_mut_ptr().cast::<Header>();
+            let header = self.header.as_mut_ptr().add(CHUNK_HEAD_BYTES).cast::<Header>();
             (&raw mut (*header).latest[(index & 1) as usize]).write(clock::pair(clock::now()));
         }
         self.header().latest_index.store(index, Release);
         self.header().state.store(state, Release);
-        let mut used = (self.window_at + self.cursor) as u64;
-        if state == header::STATE_RECORDING {
-            // No record says that it has ended: whole pages tell that nothing is cut off.
-            used = used.next_multiple_of(PAGE as u64);
-        }
-        // If it fails, there are zeros behind the records, which mean the same.
-        let _ = OpenOptions::new().write(true).open(&self.path).and_then(|file| file.set_len(used));
+        let units = self.cursor.div_ceil(UNIT_BYTES);
+        self.limit = units * UNIT_BYTES;
+        // SAFETY: the chunk is longer than its head, and nobody else's.
+        unsafe { ChunkHead::publish(self.window.as_mut_ptr(), 1, self.number, units as u32) };
+        self.set_units(units);
+        let length = ((self.unit + units) * UNIT_BYTES) as u64;
+        // If it fails, there is more behind than the head says, which means the same.
+        let _ = OpenOptions::new().write(true).open(&self.path).and_then(|file| file.set_len(length));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::clock;
 use crate::context::Seen;
-use crate::cost::Costs;
 use crate::file::TraceFile;
 use crate::filter::NATIVE;
 use crate::process::{self, Birth, Limitation, Process};
@@ -17,6 +16,15 @@ use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::policy::{LEFT_OUT, Policy};
 use syn_trace::record::{BEGAN, MAX_TEXT_BYTES};
 use syn_trace::system_calls::{self, Room, call_of};
+
+/// Nanoseconds that recording adds, for the headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// To the time between two calls.
+    pub gap_ns: u32,
+    /// To the duration of a call.
+    pub call_ns: u32,
+}
 
 /// Every process below the command, and the command.
 pub struct Tree<'a> {

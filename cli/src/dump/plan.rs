@@ -106,6 +106,8 @@ fn calls<'a>(plan: &'a Plan, edge: &Edge) -> [Option<&'a str>; 2] {
 fn arguments(op: &Op) -> Value {
     let fields = match op {
         Op::Io { call, .. } => serde_json::to_value(call),
+        Op::Demand(demand) => serde_json::to_value(demand),
+        Op::Mpi { call, .. } => serde_json::to_value(call),
         other => serde_json::to_value(other),
     };
     // An enum is `{"Variant": {fields}}`, or `"Variant"` without fields.

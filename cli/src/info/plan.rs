@@ -135,7 +135,9 @@ pub fn kind_of(op: &Op) -> &'static str {
         Op::Signal { .. } => "signal",
         Op::Wait { .. } => "wait",
         Op::Repeat { .. } => "repeat",
+        Op::Demand(demand) => demand.name(),
         Op::Io { call, .. } => call.name(),
+        Op::Mpi { call, .. } => call.name(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use syn_trace::builder::TraceBuilder;
+use syn_trace::chunks::{CHUNK_HEAD_BYTES, UNIT_BYTES};
 use syn_trace::record::{BEGAN, INNER};
 use syn_trace::{Call, header};
 
@@ -78,6 +79,11 @@ impl Folder {
     pub fn add(&self, builder: &TraceBuilder) -> PathBuf {
         builder.write(self.path()).expect("the trace is written")
     }
+}
+
+/// Where in the file of a thread its records end, bytes.
+pub fn end_of_records(thread: &TraceBuilder) -> usize {
+    UNIT_BYTES + CHUNK_HEAD_BYTES + thread.contiguous().len()
 }
 
 /// The launcher, pid 100, which starts `children`.

@@ -2,8 +2,7 @@
 //!
 //! Every thread's events come in batches. While the pass goes through one, the next is read.
 
-use crate::follow::batch::Batch;
-use crate::follow::pass::{End, Measuring};
+use crate::follow::batch::{Batch, End, Measuring};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Scope;

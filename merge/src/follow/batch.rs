@@ -1,10 +1,29 @@
 //! Some events of a thread, packed. A pass over thousands of threads goes from one to the next with every event, and waits
 //! for memory.
 
-use crate::follow::pass::End;
 use std::collections::VecDeque;
 use syn_trace::reader::{Ending, Event};
-use syn_trace::run::{EventQueue, Measured};
+use syn_trace::run::{EventQueue, Measured, Segment};
+
+/// The end of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// What lies behind its last event.
+    pub rest: Option<Segment>,
+    /// When it was, nanoseconds since the start of the run.
+    pub behind_ns: u64,
+    /// CPU time of its segments, less what its clock said, nanoseconds.
+    pub residual_ns: i64,
+}
+
+/// Whether a pass tells what events took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measuring {
+    /// It does not.
+    No,
+    /// It does, of each event and of what lies behind a thread's last one.
+    Yes,
+}
 
 /// Events of a thread, one after the other.
 #[derive(Debug, Default)]

@@ -9,10 +9,10 @@ use crate::rules::open_file::{HandedOver, Span};
 use foldhash::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
-use syn_trace::calls::Field;
 use syn_trace::calls::effect::{Effect, Place};
+use syn_trace::calls::{Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
-use syn_trace::{Run, record};
+use syn_trace::{Call, Run, record};
 
 /// One path.
 #[derive(Debug, Default)]
@@ -36,6 +36,8 @@ pub struct FileTracker {
     /// Open files of processes with several threads.
     handed_over: HashMap<(u32, OpenId), HandedOver>,
     several_threads: Vec<bool>,
+    /// By thread: the call that has failed for what a name is, and the file, where nothing but sleeps and the same came since.
+    polls: Vec<Option<(Call, u32)>>,
     /// By process: calls on streams are all that is seen of them.
     hides_libc_internals: Vec<bool>,
     already_ordered: AlreadyOrdered,
@@ -54,13 +56,15 @@ impl FileTracker {
             handed_over: HashMap::default(),
             several_threads: run.processes.iter().map(|process| process.threads.len() > 1).collect(),
             hides_libc_internals: run.processes.iter().map(|process| !process.sees_libc_internal).collect(),
+            polls: vec![None; run.threads.len()],
             already_ordered: AlreadyOrdered::default(),
             found: Dependencies::default(),
         }
     }
 
     /// What was found, and which files in folders of the system were changed.
-    pub fn finish(self) -> (Dependencies, Changed) {
+    pub fn finish(mut self) -> (Dependencies, Changed) {
+        self.files.iter_mut().for_each(|file| file.existence.finish(&mut self.found));
         (self.found, self.changed)
     }
 
@@ -104,16 +108,17 @@ impl FileTracker {
         if self.several_threads[seen.process as usize] && file.is_some() {
             self.handed_over.insert((seen.process, open), HandedOver::new(seen.leave()));
         }
-        let (Some(file), false) = (file, opened.inherited) else { return };
+        let (Some(index), false) = (file, opened.inherited) else { return };
         let flags = opened.flags;
-        let file = &mut self.files[file as usize];
+        let file = &mut self.files[index as usize];
         let seems_made = || opened.size == 0 && file.existence.exists() != Some(true);
         let made = flags & libc::O_CREAT != 0
             && (flags & libc::O_EXCL != 0 || opened.was_made().unwrap_or_else(seems_made));
         if made {
             // It was not there before.
             file.existence.find(seen, false, &mut self.found);
-            file.existence.change(seen, true, &mut self.found);
+            let polls = asks(&self.polls, index);
+            file.existence.change(seen, true, polls, &mut self.found);
         } else {
             file.existence.find(seen, true, &mut self.found);
         }
@@ -141,7 +146,30 @@ impl FileTracker {
 
     fn change(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
         if let Some(file) = self.at_path(path) {
-            self.files[file as usize].existence.change(seen, exists, &mut self.found);
+            let polls = asks(&self.polls, file);
+            self.files[file as usize].existence.change(seen, exists, polls, &mut self.found);
+        }
+    }
+
+    /// Keeps the books on who asks about a name until the answer is another.
+    fn follow_polls(&mut self, seen: &Seen<'_>, touched: &Touched) {
+        let (event, thread) = (seen.event, seen.thread);
+        if event.call.effect() == Effect::Sleep || event.call.has(Fact::Note) || event.call == Call::Repeats {
+            return;
+        }
+        let before = self.polls[thread as usize].take();
+        let in_vain = event.has(record::FAILED) && matches!(event.errno, libc::ENOENT | libc::EEXIST);
+        if before.is_none() && !in_vain {
+            return;
+        }
+        let file = self.at_path(touched.path.as_ref().filter(|_| touched.second_path.is_none()));
+        let now = file.map(|file| (event.call, file));
+        if let Some((_, asked)) = before.filter(|_| !in_vain || now != before) {
+            let was_polling = now == before && !event.has(record::FAILED);
+            self.files[asked as usize].existence.end_polling(thread, was_polling, &mut self.found);
+        }
+        if in_vain {
+            self.polls[thread as usize] = now;
         }
     }
 
@@ -306,6 +334,11 @@ impl FileTracker {
     }
 }
 
+/// Which threads ask about this file.
+fn asks(polls: &[Option<(Call, u32)>], file: u32) -> impl Fn(u32) -> bool {
+    move |thread| polls[thread as usize].is_some_and(|(_, asked)| asked == file)
+}
+
 /// The bytes that a successful transfer moved.
 fn moved(seen: &Seen<'_>, descriptors: &Descriptors, open: OpenId, place: Place) -> Range<u64> {
     let count = seen.event.result.max(0) as u64;
@@ -322,6 +355,7 @@ fn length(seen: &Seen<'_>) -> u64 {
 impl Visitor for FileTracker {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        self.follow_polls(seen, touched);
         if let Some(opened) = touched.opened {
             self.open(seen, touched, descriptors, opened);
         } else if let Some(between) = Transfer::of(seen.event) {

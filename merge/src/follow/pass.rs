@@ -3,6 +3,7 @@
 use crate::clocks::Clocks;
 use crate::follow::ahead::Ahead;
 use crate::follow::batch::Batch;
+pub use crate::follow::batch::{End, Measuring};
 use crate::follow::shared::SharedPositions;
 use crate::graph::dependency::{Moment, Point, Stage};
 use crate::progress::Progress;
@@ -11,7 +12,7 @@ use std::collections::BinaryHeap;
 use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::{Ending, Event};
-use syn_trace::run::{Measured, Segment};
+use syn_trace::run::Measured;
 use syn_trace::{Call, Run, record};
 
 /// An event in its place.
@@ -52,17 +53,6 @@ impl Seen<'_> {
     }
 }
 
-/// The end of a thread.
-#[derive(Clone, Copy, Debug)]
-pub struct End {
-    /// What lies behind its last event.
-    pub rest: Option<Segment>,
-    /// When it was, nanoseconds since the start of the run.
-    pub behind_ns: u64,
-    /// CPU time of its segments, less what its clock said, nanoseconds.
-    pub residual_ns: i64,
-}
-
 /// Takes part in a pass.
 pub trait Visitor {
     /// Sees one event: what it touched, and the descriptors of its process after it.
@@ -101,15 +91,6 @@ impl Source<'_> {
         self.inside.clear();
         first
     }
-}
-
-/// Whether a pass tells what events took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measuring {
-    /// It does not.
-    No,
-    /// [`Seen::measured`] and [`Visitor::end`] do.
-    Yes,
 }
 
 /// Shows every event of `run` to every one of `visitors`, threads merged by the time of return. Returns by thread how its

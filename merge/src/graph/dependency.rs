@@ -4,7 +4,7 @@ use std::ops::Range;
 use syn_plan::Rule;
 
 /// Where in the handling of a record a [`Point`] lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// A call that encloses this record, the first one inside it, is entered.
     Around,
@@ -15,7 +15,7 @@ pub enum Stage {
 }
 
 /// A place in a thread. Points of one thread compare in program order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
     /// Index into the run's threads.
     pub thread: u32,
@@ -43,6 +43,9 @@ struct Dependency {
     sources: u32,
     targets: u32,
     rule: Rule,
+    /// In how many runs it was seen, and in how many it could have been; 255 stands for more.
+    seen: u8,
+    possible: u8,
 }
 
 impl Dependency {
@@ -80,6 +83,8 @@ impl Dependencies {
             sources: sources.len() as u32,
             targets: targets.len() as u32,
             rule,
+            seen: 1,
+            possible: 1,
         });
     }
 
@@ -140,8 +145,28 @@ impl Dependencies {
         }
     }
 
+    /// Sets the time of every moment of the dependencies from `first` on, where `ns` knows it.
+    pub fn retime_from(&mut self, first: usize, ns: impl Fn(&Moment) -> Option<u64>) {
+        for dependency in &self.list[first..] {
+            for moment in &mut self.moments[dependency.moments()] {
+                moment.ns = ns(moment).unwrap_or(moment.ns);
+            }
+        }
+    }
+
+    /// In how many runs dependency `index` was seen, and in how many it could have been.
+    pub fn evidence(&self, index: usize) -> (u16, u16) {
+        (self.list[index].seen.into(), self.list[index].possible.into())
+    }
+
+    /// Sets the same.
+    pub fn set_evidence(&mut self, index: usize, seen: u32, possible: u32) {
+        let byte = |count: u32| count.min(u8::MAX.into()) as u8;
+        (self.list[index].seen, self.list[index].possible) = (byte(seen), byte(possible));
+    }
+
     /// Forgets those for which `keep(rule, sources, targets)` is false.
-    pub fn retain(&mut self, keep: impl Fn(Rule, &[Moment], &[Moment]) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(Rule, &[Moment], &[Moment]) -> bool) {
         let moments = &self.moments;
         self.list.retain(|dependency| {
             let (sources, targets) = moments[dependency.moments()].split_at(dependency.sources as usize);

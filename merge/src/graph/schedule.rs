@@ -112,7 +112,9 @@ impl Schedule {
             if kept > 0 {
                 *edge = self.edges.len() as EdgeId;
                 let signals = dependencies.source_range(dependency).len() as u32;
-                self.edges.push(Edge::new(rule, signals));
+                let mut edge = Edge::new(rule, signals);
+                (edge.evidence.seen, edge.evidence.possible) = dependencies.evidence(dependency);
+                self.edges.push(edge);
             }
         }
         edge_of

@@ -123,7 +123,7 @@ impl Lowering<'_> {
 
 /// What lay before an event, as computation and waiting.
 pub(super) fn gap_stretch(seen: &Seen<'_>, gap: &Segment) -> Stretch {
-    let Segment { wall_ns, cpu_ns, waited_ns, inside, .. } = *gap;
-    let start_ns = seen.start_ns.saturating_sub(wall_ns);
+    let Segment { cpu_ns, waited_ns, inside, .. } = *gap;
+    let start_ns = seen.start_ns.saturating_sub(seen.measured.before.wall_ns);
     Stretch { start_ns, end_ns: seen.start_ns, cpu_ns, idle_ns: waited_ns, in_call: inside.is_some() }
 }

@@ -1,11 +1,12 @@
 //! Calls by kind: I/O, MPI, sleeps, what MPI does inside its own calls, and all the rest.
 
+use super::polling::Question;
 use super::program::Stretch;
 use super::{Lowering, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use crate::mpi::Around;
-use syn_plan::Op;
+use syn_plan::{Io, Mpi, Op};
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::Transfer;
 use syn_trace::record;
@@ -61,6 +62,14 @@ fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     }
 }
 
+/// Whether an operation failed because a name is not there, or is, or found no byte to read: the answer may change.
+fn is_no_answer(call: &Io, result: i64) -> bool {
+    match *call {
+        Io::Read { bytes, .. } | Io::ReadAt { bytes, .. } => bytes > 0 && result == 0,
+        _ => [libc::ENOENT, libc::EEXIST].into_iter().any(|errno| result == -i64::from(errno)),
+    }
+}
+
 impl Visit<'_> {
     /// The call's own time as computation and waiting.
     pub(super) fn own_stretch(&self) -> Stretch {
@@ -88,8 +97,20 @@ impl Lowering<'_> {
                 return;
             }
         }
-        self.interrupt_polling(seen.thread);
-        self.enter(visit);
+        let question = self.question();
+        let failed = matches!(self.operations[..], [(call, result)] if is_no_answer(&call, result));
+        let entered = match question {
+            Some(question) if failed => match self.failed_question(visit, question) {
+                true => return,
+                false => true,
+            },
+            Some(question) => self.answered(visit, question),
+            None => false,
+        };
+        if !entered {
+            self.interrupt_polling(seen.thread);
+            self.enter(visit);
+        }
         let program = &mut self.threads[seen.thread as usize].program;
         if self.operations.is_empty() {
             return self.pass(visit);
@@ -112,6 +133,15 @@ impl Lowering<'_> {
         program.balance.calls_cpu_ns += visit.own.cpu_ns;
         program.balance.calls_wait_ns += visit.own.waited_ns;
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
+    }
+
+    /// What the event's only operation asks.
+    fn question(&self) -> Option<Question> {
+        let [(call, _)] = &self.operations[..] else { return None };
+        let (files, handles) = call.operands();
+        // An open that fails names a handle, too, which the next one need not have.
+        let handle = handles[0].filter(|_| files[0].is_none());
+        Some((call.name(), files[0], handle))
     }
 
     /// A call that is not replayed: its processor time is work, what it waited for is a wait. Without such, the time
@@ -160,7 +190,7 @@ impl Lowering<'_> {
         let relative = seen.event.field(Field::Flags).unwrap_or(0) == 0;
         let whole = relative && seen.event.result == 0;
         let ns = if whole { requested.max(0) as u64 } else { took_ns };
-        if let Some(polling) = self.polling_goes_on(visit) {
+        if let Some(polling) = self.polling_sleeps(visit) {
             return polling.sleep(visit, ns);
         }
         self.interrupt_polling(seen.thread);
@@ -172,7 +202,8 @@ impl Lowering<'_> {
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
     }
 
-    pub(super) fn mpi(&mut self, visit: &Visit<'_>) {
+    /// A call of MPI, which is `again` for a replay that makes it.
+    pub(super) fn mpi(&mut self, visit: &Visit<'_>, again: Option<Mpi>) {
         let seen = visit.seen;
         let thread = &mut self.threads[seen.thread as usize];
         let Some(call) = thread.calls.find(|call| call.record >= seen.record) else {
@@ -211,7 +242,16 @@ impl Lowering<'_> {
             }
             None => behind.idle_ns = visit.own.waited_ns,
         }
-        program.compute(behind);
+        match again {
+            // They are work besides, whoever makes them.
+            Some(call @ (Mpi::Init | Mpi::Finalize)) => {
+                program
+                    .communicate(call, Stretch { end_ns: behind.start_ns, cpu_ns: 0, idle_ns: 0, ..behind });
+                program.compute(behind);
+            }
+            Some(call) => program.communicate(call, behind),
+            None => program.compute(behind),
+        }
     }
 
     /// How the library waits shows in calls that waited for long: with the processor, or without. What others took of the

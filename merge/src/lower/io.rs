@@ -3,13 +3,12 @@
 use super::attributes::Attributes;
 use super::files::{Evidence, FileTable};
 use super::handles::Handles;
-use super::paths::is_denied;
 use crate::follow::pass::Seen;
 use crate::follow::scope::Scope;
 use syn_plan::{HandleId, Io};
 use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer};
-use syn_trace::record;
+use syn_trace::{Event, record};
 
 /// The operations of one event, each with its result as in [`syn_plan::Op::Io`].
 pub type Operations = Vec<(Io, i64)>;
@@ -70,6 +69,12 @@ pub(super) struct Translation<'t> {
 }
 
 /// Open files.
+/// True for a call that the kernel has refused for want of rights. It says nothing of the file, and whoever replays has other
+/// rights, to files that are all their own.
+pub(super) fn is_denied(event: &Event<'_>) -> bool {
+    event.has(record::FAILED) && matches!(event.errno, libc::EACCES | libc::EPERM)
+}
+
 impl Translation<'_> {
     /// Descriptors that the call closes, by name or in passing.
     fn closes(&mut self) {

@@ -7,35 +7,40 @@
 mod around;
 mod attributes;
 mod calls;
+mod communication;
 mod evidence;
 mod files;
 mod handles;
 mod io;
+mod lists;
 mod metadata;
 mod moves;
 mod paths;
 mod polling;
 mod program;
+mod requests;
 mod unreplayed;
 
+use crate::across::durations::Durations;
 use crate::clocks::Clocks;
 use crate::costs::Costs;
 use crate::follow::pass::{End, Seen, Visitor};
 use crate::follow::scope::Scope;
 use crate::graph::schedule::Schedule;
-use crate::mpi::{CallIter, CallLog};
+use crate::mpi::{CallIter, CallLog, Matching, Worlds};
 use attributes::Attributes;
+use communication::Communication;
 use evidence::CallsOfEdges;
 use files::FileTable;
 use handles::Handles;
 use io::{Operations, Tables};
 use polling::Polling;
 use program::{Program, Stretch};
-use syn_plan::{Attribute, Balance, File, LeftOut, Steps};
+use syn_plan::{Attribute, Balance, File, LeftOut, Members, Steps};
 use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
-use syn_trace::run::Segment;
+use syn_trace::run::{Measured, Segment};
 use syn_trace::{Call, Layer, Run};
 use unreplayed::Unreplayed;
 
@@ -50,8 +55,12 @@ pub struct Sources<'a> {
     pub scope: &'a Scope,
     /// Signals and waits.
     pub schedule: &'a Schedule,
+    /// Its ranks.
+    pub worlds: &'a Worlds,
     /// MPI calls.
     pub log: &'a CallLog,
+    /// Which of them belong together.
+    pub matching: &'a Matching,
     /// Their usual cost.
     pub costs: &'a Costs,
     /// By thread: whether it is part of the plan.
@@ -60,6 +69,8 @@ pub struct Sources<'a> {
     pub origin_ns: u64,
     /// What [`Run::cpu_before`] says.
     pub cpu_before: &'a [(u64, u64)],
+    /// How long computation takes in the other runs.
+    pub durations: &'a Durations,
 }
 
 /// What lowering made of a run.
@@ -83,6 +94,10 @@ pub struct Lowered {
     pub left_out: Vec<LeftOut>,
     /// Between which calls the edges go.
     pub calls_of_edges: CallsOfEdges,
+    /// Communicators, and lists that calls of MPI refer to.
+    pub communicators: Vec<Members>,
+    /// See there.
+    pub lists: Vec<Vec<u64>>,
 }
 
 /// A thread on its way.
@@ -101,6 +116,9 @@ struct Thread<'a> {
     /// Position among the MPI calls with other calls inside.
     next_around: usize,
     polling: Option<Polling>,
+    /// Its place among the stretches of the durations, and by how much these make it longer, nanoseconds.
+    next_stretch: usize,
+    longer_ns: i64,
 }
 
 /// Turns events into steps; a visitor of the last pass.
@@ -112,6 +130,7 @@ pub struct Lowering<'a> {
     files: FileTable,
     attributes: Attributes,
     operations: Operations,
+    communication: Communication<'a>,
     unreplayed: Unreplayed,
     calls_of_edges: CallsOfEdges,
     /// Of long waits in MPI calls, with the processor and without; preemption is in neither.
@@ -146,6 +165,8 @@ impl<'a> Lowering<'a> {
             calls: from.log.threads[index].iter(),
             next_around: 0,
             polling: None,
+            next_stretch: 0,
+            longer_ns: 0,
         });
         Lowering {
             from,
@@ -154,6 +175,7 @@ impl<'a> Lowering<'a> {
             files: FileTable::new(from.scope.clone()),
             attributes: Attributes::default(),
             operations: Operations::new(),
+            communication: Communication::new(from.run, from.worlds, from.matching),
             unreplayed: Unreplayed::default(),
             calls_of_edges: CallsOfEdges::new(from.schedule, from.run.threads.len()),
             polling_ns: 0,
@@ -173,7 +195,20 @@ impl<'a> Lowering<'a> {
         let (names, attributes) = self.attributes.finish(&files);
         let left_out = self.unreplayed.left_out();
         let calls_of_edges = self.calls_of_edges;
-        Lowered { programs, files, names, attributes, busy_waiting, facts, remarks, left_out, calls_of_edges }
+        let (communicators, lists) = self.communication.finish();
+        Lowered {
+            programs,
+            files,
+            names,
+            attributes,
+            busy_waiting,
+            facts,
+            remarks,
+            left_out,
+            calls_of_edges,
+            communicators,
+            lists,
+        }
     }
 
     /// The thread's time behind its last record. One that was ended with its process did not wait for that: it would have
@@ -195,7 +230,8 @@ impl<'a> Lowering<'a> {
         let thread = &mut self.threads[index];
         let before_ns = self.from.clocks.ns(index, started_ns).saturating_sub(thread.since_ns);
         let balance = &mut thread.program.balance;
-        balance.wall_ns = end.behind_ns.saturating_sub(started_ns).saturating_add(before_ns);
+        let wall_ns = end.behind_ns.saturating_sub(started_ns).saturating_add(before_ns);
+        balance.wall_ns = wall_ns.saturating_add_signed(thread.longer_ns);
         balance.residual_ns = end.residual_ns.unsigned_abs();
     }
 
@@ -205,6 +241,16 @@ impl<'a> Lowering<'a> {
         balance.preempted_ns += segment.preempted_ns();
         balance.recording_ns += segment.recording_ns;
         balance.unmeasured_ns += segment.unmeasured_ns;
+    }
+
+    /// What an event took, with the usual time before it.
+    fn measured(&mut self, seen: &Seen<'_>) -> Measured {
+        let Measured { before, call } = seen.measured;
+        let thread = &mut self.threads[seen.thread as usize];
+        let index = seen.thread as usize;
+        let usual = self.from.durations.usual(index, seen.record, &mut thread.next_stretch, before);
+        thread.longer_ns += usual.wall_ns as i64 - before.wall_ns as i64;
+        Measured { before: usual, call }
     }
 
     fn visit<'s>(&mut self, seen: &'s Seen<'s>, gap: Segment, mut own: Segment) -> Visit<'s> {
@@ -247,11 +293,12 @@ impl Visitor for Lowering<'_> {
     }
 
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        let again = self.communication.follow(seen);
         if !self.from.in_plan[seen.thread as usize] {
             return;
         }
         self.calls_of_edges.see(seen, self.from.schedule);
-        let measured = seen.measured;
+        let measured = self.measured(seen);
         for segment in [&measured.before, &measured.call] {
             self.account(seen.thread, segment);
         }
@@ -276,7 +323,7 @@ impl Visitor for Lowering<'_> {
         }
         match around {
             Some(around) if !is_io => self.inside(&visit, around.call),
-            _ if is_mpi => self.mpi(&visit),
+            _ if is_mpi => self.mpi(&visit, again),
             _ if sleeps => self.sleep(&visit),
             _ => self.perform(&visit),
         }

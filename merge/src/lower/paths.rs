@@ -7,13 +7,6 @@ use syn_plan::{FileId, HandleId, Io};
 use syn_trace::birth::CREAT;
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::flags;
-use syn_trace::{Event, record};
-
-/// True for a call that the kernel has refused for want of rights. It says nothing of the file, and whoever replays has other
-/// rights, to files that are all their own.
-pub(super) fn is_denied(event: &Event<'_>) -> bool {
-    event.has(record::FAILED) && matches!(event.errno, libc::EACCES | libc::EPERM)
-}
 
 impl Translation<'_> {
     /// The operation of a call on a path.

@@ -6,7 +6,9 @@
 use super::around::gap_stretch;
 use super::program::{Program, Stretch};
 use super::{Lowering, Visit};
-use syn_plan::Op;
+use crate::graph::dependency::Stage;
+use syn_plan::{FileId, HandleId, Io, Op};
+use syn_trace::Call;
 
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
 /// loop that does nothing else takes less.
@@ -17,19 +19,25 @@ const MOST_WORK_BETWEEN_NS: u64 = 20_000;
 pub struct Polling {
     /// The entry of the first failed poll.
     pub since_ns: u64,
+    /// Of polls that would be replayed: what they ask.
+    pub asks: Option<Question>,
     held: Vec<Held>,
 }
+
+/// The name, the file and the handle of an operation.
+pub type Question = (&'static str, Option<FileId>, Option<HandleId>);
 
 #[derive(Debug)]
 enum Held {
     Compute(Stretch),
     Sleep { start_ns: u64, end_ns: u64, ns: u64, cpu_ns: u64, waited_ns: u64 },
+    Io { start_ns: u64, end_ns: u64, recorded: Call, call: Io, result: i64, cpu_ns: u64, waited_ns: u64 },
 }
 
 impl Polling {
     /// The first poll that found nothing.
     fn new(since_ns: u64) -> Polling {
-        Polling { since_ns, held: Vec::new() }
+        Polling { since_ns, asks: None, held: Vec::new() }
     }
 
     /// Time between the polls, or in one.
@@ -55,7 +63,7 @@ impl Polling {
     fn times(&self) -> (u64, u64) {
         let parts = self.held.iter().map(|held| match *held {
             Held::Compute(Stretch { cpu_ns, idle_ns, .. }) => (cpu_ns, idle_ns),
-            Held::Sleep { cpu_ns, waited_ns, .. } => (cpu_ns, waited_ns),
+            Held::Sleep { cpu_ns, waited_ns, .. } | Held::Io { cpu_ns, waited_ns, .. } => (cpu_ns, waited_ns),
         });
         parts.fold((0, 0), |(all, cpu), (cpu_ns, waited_ns)| (all + cpu_ns + waited_ns, cpu + cpu_ns))
     }
@@ -70,6 +78,11 @@ impl Polling {
                     program.balance.sleep_ns += waited_ns;
                     program.balance.calls_cpu_ns += cpu_ns;
                 }
+                Held::Io { start_ns, end_ns, call, result, cpu_ns, waited_ns, .. } => {
+                    program.step(start_ns, end_ns, Op::Io { call, result });
+                    program.balance.calls_cpu_ns += cpu_ns;
+                    program.balance.calls_wait_ns += waited_ns;
+                }
             }
         }
     }
@@ -83,7 +96,12 @@ fn is_little(cpu_ns: u64, visit: &Visit<'_>) -> bool {
 impl Lowering<'_> {
     /// The run of polls under way, if it goes on with this event; the gap before it belongs to the run then.
     pub(super) fn polling_goes_on(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
-        self.polling_since(visit).filter(|_| !self.has_point(visit.seen))?;
+        self.goes_on(visit, None)
+    }
+
+    /// The same of a run that asks this.
+    fn goes_on(&mut self, visit: &Visit<'_>, asks: Option<Question>) -> Option<&mut Polling> {
+        self.asking_since(visit, asks).filter(|_| !self.has_point(visit.seen))?;
         let polling = self.threads[visit.seen.thread as usize].polling.as_mut()?;
         polling.compute(gap_stretch(visit.seen, &visit.gap));
         Some(polling)
@@ -91,14 +109,31 @@ impl Lowering<'_> {
 
     /// Since when the thread has been polling, if nothing but polling happened before this event.
     pub(super) fn polling_since(&self, visit: &Visit<'_>) -> Option<u64> {
-        let polling = self.threads[visit.seen.thread as usize].polling.as_ref()?;
-        is_little(visit.gap.cpu_ns, visit).then_some(polling.since_ns)
+        self.asking_since(visit, None)
+    }
+
+    fn asking_since(&self, visit: &Visit<'_>, asks: Option<Question>) -> Option<u64> {
+        let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
+        let polling = polling.filter(|polling| polling.asks == asks)?;
+        // The rule on names lets no work end a run: whoever changes the answer would not wait for what is kept.
+        (asks.is_some() || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
+    }
+
+    /// The run of polls under way, whatever it asks, if it goes on with this sleep.
+    pub(super) fn polling_sleeps(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
+        let asks = self.threads[visit.seen.thread as usize].polling.as_ref()?.asks;
+        self.goes_on(visit, asks)
     }
 
     /// Ends the run of polls under way, which was waiting for what this event found, and the gap before it: waiting and
     /// CPU time in both, nanoseconds.
     pub(super) fn polled(&mut self, visit: &Visit<'_>) -> (u64, u64) {
         let polling = self.threads[visit.seen.thread as usize].polling.take();
+        for held in polling.iter().flat_map(|polling| &polling.held) {
+            if let Held::Io { start_ns, end_ns, recorded, .. } = held {
+                self.unreplayed.poll(*recorded, end_ns - start_ns);
+            }
+        }
         let (waited_ns, cpu_ns) = polling.map_or((0, 0), |polling| polling.times());
         (waited_ns + visit.gap.cpu_ns + visit.gap.waited_ns, cpu_ns + visit.gap.cpu_ns)
     }
@@ -114,6 +149,65 @@ impl Lowering<'_> {
         let mut polling = Polling::new(visit.begin_ns);
         polling.compute(own);
         self.threads[visit.seen.thread as usize].polling = Some(polling);
+    }
+
+    /// A call that would be replayed, and that failed because a name is there or is not, or found no byte to read: the program may
+    /// ask until it succeeds.
+    /// False if others wait for its failure.
+    pub(super) fn failed_question(&mut self, visit: &Visit<'_>, asks: Question) -> bool {
+        let index = visit.seen.thread as usize;
+        if self.goes_on(visit, Some(asks)).is_none() {
+            self.interrupt_polling(visit.seen.thread);
+            self.enter(visit);
+            if self.has_point(visit.seen) {
+                return false;
+            }
+            let polling = Polling { asks: Some(asks), ..Polling::new(visit.begin_ns) };
+            self.threads[index].polling = Some(polling);
+        }
+        let (cpu_ns, waited_ns) = (visit.own.cpu_ns, visit.own.waited_ns);
+        let (start_ns, end_ns, recorded) = (visit.begin_ns, visit.end_ns, visit.seen.event.call);
+        let held = self.operations.drain(..).map(|(call, result)| Held::Io {
+            start_ns,
+            end_ns,
+            recorded,
+            call,
+            result,
+            cpu_ns,
+            waited_ns,
+        });
+        if let Some(polling) = &mut self.threads[index].polling {
+            polling.held.extend(held);
+        }
+        true
+    }
+
+    /// A call that succeeds after polls that asked the same: what came between was one wait for what let it succeed, and then
+    /// the time until the program asked again. False if there were none, or nothing is known to have let it.
+    pub(super) fn answered(&mut self, visit: &Visit<'_>, asks: Question) -> bool {
+        let (thread, record) = (visit.seen.thread, visit.seen.record);
+        let state = &self.threads[thread as usize];
+        let point = self.from.schedule.points(thread as usize).get(state.next_point).copied();
+        let point = point.filter(|point| (point.record, point.stage) == (record, Stage::Enter));
+        let since = self.asking_since(visit, Some(asks));
+        let (Some(point), Some(since_ns)) = (point, since) else { return false };
+        let Some(awaited_ns) = point.awaited_ns().filter(|&awaited_ns| awaited_ns > since_ns) else {
+            return false;
+        };
+        let (waited_ns, cpu_ns) = self.polled(visit);
+        let until_ns = awaited_ns.min(visit.begin_ns);
+        self.synchronize(thread, record, Stage::Enter, since_ns, until_ns);
+        let idle_ns = (visit.begin_ns - until_ns).min(waited_ns - cpu_ns);
+        let program = &mut self.threads[thread as usize].program;
+        program.explain(point.rule, waited_ns - idle_ns, cpu_ns);
+        program.compute(Stretch {
+            start_ns: until_ns,
+            end_ns: visit.begin_ns,
+            cpu_ns: 0,
+            idle_ns,
+            in_call: false,
+        });
+        true
     }
 
     /// A call that is not replayed, among them a poll that came again: time in the run of polls under way. False if

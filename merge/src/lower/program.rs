@@ -1,6 +1,6 @@
 //! One thread's steps in the making.
 
-use syn_plan::{Balance, HandleId, Io, Op, Rule, Step, Steps};
+use syn_plan::{Balance, HandleId, Io, Mpi, Op, Rule, Step, Steps};
 
 /// A stretch of computation, on the time axis of the merge.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +66,7 @@ impl Program {
         if stretch.cpu_ns == 0 && stretch.idle_ns == 0 {
             return;
         }
-        let balance = &mut self.balance;
-        balance.work_ns = balance.work_ns.saturating_add(stretch.cpu_ns);
-        let idle =
-            if stretch.in_call { &mut balance.unexplained_calls_ns } else { &mut balance.unexplained_ns };
-        *idle = idle.saturating_add(stretch.idle_ns);
+        self.account_computation(&stretch);
         match &mut self.stretch {
             Some(before) => {
                 before.end_ns = before.end_ns.max(stretch.end_ns);
@@ -79,6 +75,21 @@ impl Program {
             }
             None => self.stretch = Some(stretch),
         }
+    }
+
+    fn account_computation(&mut self, stretch: &Stretch) {
+        let balance = &mut self.balance;
+        balance.work_ns = balance.work_ns.saturating_add(stretch.cpu_ns);
+        let idle =
+            if stretch.in_call { &mut balance.unexplained_calls_ns } else { &mut balance.unexplained_ns };
+        *idle = idle.saturating_add(stretch.idle_ns);
+    }
+
+    /// Appends a call of MPI, and what it cost besides waiting for others.
+    pub fn communicate(&mut self, call: Mpi, behind: Stretch) {
+        let Stretch { start_ns, end_ns, cpu_ns, idle_ns, .. } = behind;
+        self.account_computation(&behind);
+        self.step(start_ns, end_ns, Op::Mpi { call, cpu_ns, idle_ns });
     }
 
     /// Accounts for waiting that is not part of the program.

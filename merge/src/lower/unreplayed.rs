@@ -1,6 +1,6 @@
 //! What was recorded and has no operation in the plan.
 
-use super::paths::is_denied;
+use super::io::is_denied;
 use crate::follow::pass::Seen;
 use crate::follow::scope::{Scope, is_deleted};
 use std::cmp::Reverse;
@@ -82,6 +82,12 @@ impl Unreplayed {
         if seen.event.call.effect() == Effect::Share && !seen.event.has(record::FAILED) {
             self.cloned_bytes = self.cloned_bytes.saturating_add(seen.event.numbers[4].max(0) as u64);
         }
+    }
+
+    /// A call that would be replayed, had it not been asked in vain until something else happened.
+    pub fn poll(&mut self, call: Call, ns: u64) {
+        let total = self.calls.entry((call, "polling")).or_default();
+        (total.count, total.ns) = (total.count + 1, total.ns.saturating_add(ns));
     }
 
     fn was(&mut self, thread: u32, kind: Option<Kind>) {

@@ -4,6 +4,7 @@
 use super::communicators::CommId;
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::collective;
+use foldhash::{HashMap, HashSet};
 use std::collections::VecDeque;
 use syn_trace::Call;
 
@@ -20,6 +21,8 @@ pub struct Arrival {
     pub enter: Moment,
     /// When it left.
     pub leave: Moment,
+    /// Bytes that it gave, and got.
+    pub bytes: (i64, i64),
 }
 
 /// A part in a collective operation that a request stands for: it is complete when the request is.
@@ -39,12 +42,21 @@ pub struct Started {
     pub enter: Moment,
     /// When the call that made the request returned.
     pub begun: Moment,
+    /// Bytes that it gives, and gets.
+    pub bytes: (i64, i64),
 }
 
 impl Started {
     /// It left then.
     pub fn left(self, leave: Moment) -> Arrival {
-        Arrival { rank: self.rank, call: self.call, root: self.root, enter: self.enter, leave }
+        Arrival {
+            rank: self.rank,
+            call: self.call,
+            root: self.root,
+            enter: self.enter,
+            leave,
+            bytes: self.bytes,
+        }
     }
 }
 
@@ -65,6 +77,10 @@ pub struct Collectives {
     pub mixed: u64,
     /// Operations that some members never reached.
     pub incomplete: u64,
+    /// Which of them these are: no replay can do them.
+    pub broken: HashSet<(CommId, u64)>,
+    /// Bytes that each member gave and got, by rank: of operations for which they may differ.
+    pub traffic: HashMap<(CommId, u64), Vec<(i64, i64)>>,
 }
 
 impl Collectives {
@@ -88,8 +104,14 @@ impl Collectives {
         pending.queue[index as usize].push(arrival);
         while pending.queue.front().is_some_and(|arrivals| arrivals.len() >= present as usize) {
             let Some(mut arrivals) = pending.queue.pop_front() else { break };
+            let instance = (comm, pending.first);
             pending.first += 1;
-            self.mixed += u64::from(!collective::connect(&mut arrivals, found));
+            if !collective::connect(&mut arrivals, found) {
+                self.mixed += 1;
+                self.broken.insert(instance);
+            } else if collective::varies(arrivals[0].call) {
+                self.traffic.insert(instance, arrivals.iter().map(|arrival| arrival.bytes).collect());
+            }
             arrivals.clear();
             self.spare.push(arrivals);
         }
@@ -97,9 +119,10 @@ impl Collectives {
 
     /// Connects what is left: the operations that not all members came to, among those who did.
     pub fn finish(&mut self, found: &mut Dependencies) {
-        for pending in &mut self.pending {
-            for mut arrivals in pending.queue.drain(..) {
+        for (comm, pending) in (0..).zip(&mut self.pending) {
+            for (nth, mut arrivals) in (pending.first..).zip(pending.queue.drain(..)) {
                 self.incomplete += 1;
+                self.broken.insert((comm, nth));
                 self.mixed += u64::from(!collective::connect(&mut arrivals, found));
             }
         }

@@ -8,7 +8,7 @@ use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests}
 use super::world::Worlds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use syn_trace::calls::effect::{Effect, Members, Mpi};
 use syn_trace::calls::{COMM_WORLD, NOBODY};
@@ -41,6 +41,42 @@ struct Unmatched {
     ns: u64,
 }
 
+/// The record of a thread at which something began.
+pub type Place = (u32, u32);
+
+/// That of a moment.
+pub fn place(moment: Moment) -> Place {
+    (moment.point.thread, moment.point.record)
+}
+
+/// What a replay that makes the calls needs to know of what belongs together.
+#[derive(Debug, Default)]
+pub struct Matching {
+    /// Source and tag of the messages that receives got which asked for any.
+    pub got: HashMap<Place, (i32, i32)>,
+    /// Sends that nobody received.
+    pub unsent: HashSet<Place>,
+    /// Receives that got nothing.
+    pub unreceived: HashSet<Place>,
+    /// Collective operations that not all members reached, or under different names.
+    pub broken: HashSet<(CommId, u64)>,
+    /// What each member gave and got, bytes, of operations for which they may differ.
+    pub traffic: HashMap<(CommId, u64), Vec<(i64, i64)>>,
+}
+
+/// Everything that matching gives.
+#[derive(Debug)]
+pub struct Matched {
+    /// What waits for what.
+    pub found: Dependencies,
+    /// The calls.
+    pub log: CallLog,
+    /// See there.
+    pub matching: Matching,
+    /// What to remark.
+    pub remarks: Vec<String>,
+}
+
 /// The matching of a run.
 #[derive(Debug)]
 pub struct Matcher<'a> {
@@ -54,6 +90,7 @@ pub struct Matcher<'a> {
     pub(super) found: Dependencies,
     trouble: Trouble,
     unmatched: BTreeMap<Call, Unmatched>,
+    pub(super) matching: Matching,
 }
 
 impl<'a> Matcher<'a> {
@@ -70,11 +107,12 @@ impl<'a> Matcher<'a> {
             found: Dependencies::default(),
             trouble: Trouble::default(),
             unmatched: BTreeMap::new(),
+            matching: Matching::default(),
         }
     }
 
-    /// What was found: the dependencies, the calls, and what to remark.
-    pub fn finish(mut self) -> (Dependencies, CallLog, Vec<String>) {
+    /// What was found.
+    pub fn finish(mut self) -> Matched {
         for process in 0..self.locals.len() {
             let comms: Vec<CommId> = self.locals[process].posted.keys().copied().collect();
             for comm in comms {
@@ -86,7 +124,13 @@ impl<'a> Matcher<'a> {
         }
         self.collectives.finish(&mut self.found);
         let remarks = self.remarks();
-        (self.found, self.log, remarks)
+        let mut matching = self.matching;
+        for (point, is_send) in self.channels.left() {
+            let unmatched = if is_send { &mut matching.unsent } else { &mut matching.unreceived };
+            unmatched.insert((point.thread, point.record));
+        }
+        (matching.broken, matching.traffic) = (self.collectives.broken, self.collectives.traffic);
+        Matched { found: self.found, log: self.log, matching, remarks }
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -154,21 +198,28 @@ impl<'a> Matcher<'a> {
 
 /// Collectives and communicators.
 impl Matcher<'_> {
-    fn arrive(&mut self, seen: &Seen<'_>, comm: i64, root: i64) {
-        if let Some(started) = self.join_in(seen, seen.event.call, comm, root) {
+    fn arrive(&mut self, seen: &Seen<'_>, comm: i64, root: i64, bytes: (i64, i64)) {
+        if let Some(started) = self.join_in(seen, seen.event.call, comm, root, bytes) {
             self.leave(started, seen.leave());
         }
     }
 
     /// Takes part in the next collective operation on `comm`.
-    pub(super) fn join_in(&mut self, seen: &Seen<'_>, call: Call, comm: i64, root: i64) -> Option<Started> {
+    pub(super) fn join_in(
+        &mut self,
+        seen: &Seen<'_>,
+        call: Call,
+        comm: i64,
+        root: i64,
+        bytes: (i64, i64),
+    ) -> Option<Started> {
         self.joined(seen.process, comm)?;
         let Some(Meaning::Within(joined)) = self.communicators.meaning(seen.process, comm) else {
             return None;
         };
         let (comm, rank, nth) = (joined.comm, joined.rank, joined.collectives);
         joined.collectives += 1;
-        Some(Started { comm, nth, rank, call, root, enter: seen.enter(), begun: seen.leave() })
+        Some(Started { comm, nth, rank, call, root, enter: seen.enter(), begun: seen.leave(), bytes })
     }
 
     /// A part in a collective operation is over.
@@ -189,12 +240,12 @@ impl Matcher<'_> {
         };
         let collective_over_old = matches!(part, Members::Within | Members::Between);
         if collective_over_old {
-            self.arrive(seen, parent, NOBODY);
+            self.arrive(seen, parent, NOBODY, (0, 0));
         }
         if !self.communicators.create(self.worlds, seen.process, &creation) {
             self.trouble.impossible_ranks += 1;
         } else if !collective_over_old && handle != syn_trace::calls::COMM_NULL {
-            self.arrive(seen, handle, NOBODY);
+            self.arrive(seen, handle, NOBODY, (0, 0));
         }
     }
 }
@@ -248,6 +299,7 @@ impl Matcher<'_> {
                 self.receive(seen, what, n[4], n[5]);
             }
             Mpi::MatchedReceive => bytes = n[4],
+            Mpi::MatchedReceiveRequest => {}
             Mpi::Start => self.start_all(seen),
             Mpi::FreeRequest => self.free(seen, n[0]),
             Mpi::Cancel => {
@@ -257,12 +309,12 @@ impl Matcher<'_> {
             }
             Mpi::Test if n[1] == 0 => return Class::failed_poll(call),
             Mpi::Wait | Mpi::Test => bytes = self.complete_all(seen),
-            Mpi::Init | Mpi::Finalize => self.arrive(seen, COMM_WORLD, NOBODY),
+            Mpi::Init | Mpi::Finalize => self.arrive(seen, COMM_WORLD, NOBODY, (0, 0)),
             Mpi::MakeCommunicator(members) => self.create(seen, members),
             Mpi::FreeCommunicator => self.communicators.free(seen.process, n[0]),
             Mpi::Collective(_) => {
                 bytes = n[0].max(0).saturating_add(n[1].max(0));
-                self.arrive(seen, n[3], n[2]);
+                self.arrive(seen, n[3], n[2], (n[0], n[1]));
             }
             Mpi::CollectiveRequest(_) => self.begin(seen, n[4], gathering(call, n)),
             Mpi::CollectiveInit(_) => self.prepare(seen, n[4], gathering(call, n)),
@@ -273,8 +325,8 @@ impl Matcher<'_> {
 
 /// The collective operation that a request stands for.
 fn gathering(call: Call, n: &[i64]) -> Persistent {
-    let bytes = n[0].max(0).saturating_add(n[1].max(0));
-    Persistent::Collective(Gathering { call, bytes, root: n[2], comm: n[3] })
+    let traffic = (n[0].max(0), n[1].max(0));
+    Persistent::Collective(Gathering { call, traffic, root: n[2], comm: n[3] })
 }
 
 impl Visitor for Matcher<'_> {

@@ -5,7 +5,7 @@
 //! A receive with a wildcard shows when it completes which of these sequences it belongs to.
 
 use super::communicators::CommId;
-use crate::graph::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment, Point};
 use crate::rules::{message, rendezvous};
 use foldhash::HashMap;
 use std::collections::VecDeque;
@@ -142,6 +142,14 @@ impl Channels {
         self.open.entry(channel).or_insert_with(|| spare.pop().unwrap_or_default()).push_back(half);
     }
 
+    /// Where they began.
+    pub fn left(&self) -> impl Iterator<Item = (Point, bool)> + '_ {
+        self.open.values().flatten().map(|half| match half {
+            Half::Send(send) => (send.enter.point, true),
+            Half::Receive(receive) => (receive.posted.point, false),
+        })
+    }
+
     /// Sends and receives that never met.
     pub fn unmatched(&self) -> (u64, u64) {
         let halves = || self.open.values().flatten();
@@ -210,17 +218,24 @@ impl PostedReceives {
         }
     }
 
-    /// The next receive that got a message and has nothing unknown before it: posted when, source, tag, completed.
-    pub fn next_known(&mut self) -> Option<(Moment, i64, i64, Option<Moment>)> {
-        while let Some(&Posted { enter, outcome: Some(outcome), .. }) = self.queue.front() {
-            self.queue.pop_front();
-            self.first += 1;
-            if let Outcome::Got(source, tag, completed) = outcome {
-                return Some((enter, source, tag, completed));
-            }
-        }
-        None
+    /// The next receive that has nothing unknown before it.
+    pub fn next_known(&mut self) -> Option<Known> {
+        let &Posted { enter, source, tag, outcome: Some(outcome) } = self.queue.front()? else { return None };
+        self.queue.pop_front();
+        self.first += 1;
+        Some(Known { posted: enter, asks_for_any: source == ANY || tag == ANY, outcome })
     }
+}
+
+/// A receive of which everything is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// When it was posted.
+    pub posted: Moment,
+    /// It left open from whom, or with which tag.
+    pub asks_for_any: bool,
+    /// What became of it.
+    pub outcome: Outcome,
 }
 
 impl Posted {

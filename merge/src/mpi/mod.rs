@@ -11,7 +11,8 @@ mod world;
 
 pub use calls::{Around, CallIter, CallLog, Class, TimedCall};
 pub use collectives::Arrival;
-pub use matcher::Matcher;
+pub use communicators::{CommId, Communicators, Creation, Meaning};
+pub use matcher::{Matched, Matcher, Matching, place};
 pub use messages::{Receive, Send};
 pub use requests::Mode;
 pub use world::Worlds;

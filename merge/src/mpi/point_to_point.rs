@@ -2,7 +2,8 @@
 
 use super::communicators::CommId;
 use super::matcher::Matcher;
-use super::messages::{Channel, LongId, Outcome, PostedReceives, Receive, Send};
+use super::matcher::place;
+use super::messages::{Channel, Known, LongId, Outcome, PostedReceives, Receive, Send};
 use super::requests::{Active, Incoming, Outgoing, Persistent};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Moment;
@@ -51,10 +52,21 @@ impl Matcher<'_> {
         let Some(rank) = self.rank_in(process, comm) else { return };
         loop {
             let posted = self.locals[process as usize].posted.get_mut(&comm);
-            let Some((posted, source, tag, completed)) = posted.and_then(PostedReceives::next_known) else {
+            let Some(Known { posted, asks_for_any, outcome }) = posted.and_then(PostedReceives::next_known)
+            else {
                 return;
             };
-            let Some(channel) = self.channel(comm, source, rank, tag) else { continue };
+            let Outcome::Got(source, tag, completed) = outcome else {
+                self.matching.unreceived.insert(place(posted));
+                continue;
+            };
+            let Some(channel) = self.channel(comm, source, rank, tag) else {
+                self.matching.unreceived.insert(place(posted));
+                continue;
+            };
+            if asks_for_any {
+                self.matching.got.insert(place(posted), (source as i32, tag as i32));
+            }
             let probes = self.take_probes(process, channel, posted);
             self.channels.receive(channel, Receive { posted, completed, probes }, &mut self.found);
         }
@@ -105,10 +117,12 @@ impl Matcher<'_> {
                 Some((comm, number)) => Active::Receive(comm, number),
                 None => Active::Nothing,
             },
-            Persistent::Collective(what) => match self.join_in(seen, what.call, what.comm, what.root) {
-                Some(started) => Active::Collective(what.bytes, started),
-                None => Active::Nothing,
-            },
+            Persistent::Collective(what) => {
+                match self.join_in(seen, what.call, what.comm, what.root, what.traffic) {
+                    Some(started) => Active::Collective(what.traffic.0 + what.traffic.1, started),
+                    None => Active::Nothing,
+                }
+            }
         }
     }
 

@@ -49,8 +49,8 @@ pub enum Persistent {
 pub struct Gathering {
     /// Which one.
     pub call: Call,
-    /// Bytes contributed and received.
-    pub bytes: i64,
+    /// Bytes contributed, and received.
+    pub traffic: (i64, i64),
     /// Rank of the root in `comm`.
     pub root: i64,
     /// Handle of the communicator.

@@ -14,6 +14,13 @@ fn kind(call: Call) -> Collective {
     }
 }
 
+/// Whether members may give and get different amounts: the v- and w-forms, and a scattered reduction.
+pub fn varies(call: Call) -> bool {
+    let name = call.name();
+    let name = name.strip_suffix("_init").unwrap_or(name);
+    name.ends_with(['v', 'w']) || name.ends_with("educe_scatter")
+}
+
 /// Connects the parts of one operation. False when the members called different kinds; then all wait for all.
 pub fn connect(arrivals: &mut [Arrival], found: &mut Dependencies) -> bool {
     arrivals.sort_unstable_by_key(|arrival| arrival.rank);

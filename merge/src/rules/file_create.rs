@@ -2,7 +2,7 @@
 //! before the one that changes that next.
 //!
 //! The recording shows only that it was so; a dependency is taken where the later call began after the earlier one
-//! had returned.
+//! had returned. One that asks again until the answer is another waits for the change; the change does not wait for it.
 
 use crate::follow::pass::Seen;
 use crate::graph::dependency::{Dependencies, Moment};
@@ -16,6 +16,8 @@ pub struct Existence {
     change: Option<Moment>,
     /// The last call of each thread that found it so since, by thread: all ranks may look at one file again and again.
     found_by: Vec<Moment>,
+    /// Changes behind calls that may turn out to be polls: when a thread asked last, and the change.
+    behind_polls: Vec<(Moment, Moment)>,
 }
 
 impl Existence {
@@ -25,14 +27,41 @@ impl Existence {
     }
 
     /// A call made the path exist, or removed it, or put another file there. Those that found it before come before.
-    pub fn change(&mut self, seen: &Seen<'_>, exists: bool, found: &mut Dependencies) {
+    /// `polls` says which threads have asked about it last, and done nothing since.
+    pub fn change(
+        &mut self,
+        seen: &Seen<'_>,
+        exists: bool,
+        polls: impl Fn(u32) -> bool,
+        found: &mut Dependencies,
+    ) {
         let (enter, leave) = (seen.enter(), seen.leave());
         let others = self.found_by.iter().filter(|last| last.point.thread != enter.point.thread);
         for &last in others.filter(|last| last.ns <= enter.ns) {
-            found.add_one(Rule::FileCreate, last, enter);
+            if polls(last.point.thread) {
+                self.behind_polls.push((last, enter));
+            } else {
+                found.add_one(Rule::FileCreate, last, enter);
+            }
         }
         (self.exists, self.change) = (Some(exists), Some(leave));
         self.found_by.clear();
+    }
+
+    /// What a thread may have been polling for, it does not ask about again, or it has found what it asked for.
+    pub fn end_polling(&mut self, thread: u32, was_polling: bool, found: &mut Dependencies) {
+        for (last, enter) in self.behind_polls.extract_if(.., |(last, _)| last.point.thread == thread) {
+            if !was_polling {
+                found.add_one(Rule::FileCreate, last, enter);
+            }
+        }
+    }
+
+    /// The run is over: nobody asks again.
+    pub fn finish(&mut self, found: &mut Dependencies) {
+        for (last, enter) in self.behind_polls.drain(..) {
+            found.add_one(Rule::FileCreate, last, enter);
+        }
     }
 
     /// A call saw that the path exists, or that it does not.

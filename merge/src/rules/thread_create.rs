@@ -1,7 +1,7 @@
 //! A thread starts after the call that created it.
 
 use crate::follow::process_tree::{Deeds, FurtherThread, Maker, ProcessTree, ThreadCall};
-use crate::graph::dependency::Dependencies;
+use crate::graph::dependency::{Dependencies, Moment};
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 
@@ -21,8 +21,8 @@ pub enum Standing {
 /// the n-th thread with it belongs to the n-th creation. Where the creation was not seen, what the process did last
 /// before is taken.
 ///
-/// Returns by index whose the threads are.
-pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Standing> {
+/// Returns by index whose the threads are, and where each that is not the first of its process was created.
+pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> (Vec<Standing>, Vec<Option<Moment>>) {
     let mut created: BTreeMap<(u32, i64), Vec<&ThreadCall>> = BTreeMap::new();
     for create in &process_tree.thread_creations {
         created.entry((create.process, create.handle)).or_default().push(create);
@@ -35,6 +35,7 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Stan
     };
     let mut made_by_mpi = vec![false; process_tree.threads.len()];
     let mut standings = vec![Standing::Application; process_tree.threads.len()];
+    let mut sources = vec![None; process_tree.threads.len()];
     for thread in process_tree.further_threads().filter(|thread| !process_tree.is_launcher(thread.process)) {
         let creation = creation_of(thread);
         if let Some(creation) = creation {
@@ -49,7 +50,8 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Stan
         }
         if let Some(source) = creation.map(|creation| creation.at).or(thread.process_before) {
             found.add_one(Rule::ThreadCreate, source, thread.first);
+            sources[thread.first.point.thread as usize] = Some(source);
         }
     }
-    standings
+    (standings, sources)
 }

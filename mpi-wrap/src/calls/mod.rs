@@ -35,18 +35,16 @@ pub use requests::*;
 pub use rooted::*;
 pub use world::*;
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use syn_trace::Call;
 
 use crate::abi::{Mpi, Status};
+pub(crate) use crate::language::Ptr;
 use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
 use crate::session;
 
 const SUCCESS: c_int = 0;
-
-/// The place of a result or an array.
-pub(crate) type Ptr = *mut c_void;
 
 /// Opens a call of a form that stands behind many functions. In the function that makes the call: a recorder takes its frame for
 /// the sign that the call is under way.

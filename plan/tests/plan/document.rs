@@ -1,11 +1,15 @@
 //! `PLAN.md` says what the code does.
 
-use crate::sample::{CALLS, INITIAL, OPS, sample};
+use crate::sample::{CALLS, DEMANDS, INITIAL, OPS, sample};
 use serde::Serialize;
 use std::fmt::{Debug, Write};
-use syn_plan::{MAGIC, MAX_DEPTH, ROWS, Rule, VERSION};
+use syn_plan::{
+    Collective, Completion, Creation, MAGIC, MAX_DEPTH, MPI_ROWS, ROWS, Row, Rule, SendMode, VERSION,
+};
 
 const DOCUMENT: &str = include_str!("../../PLAN.md");
+/// Begins the table of calls of MPI.
+const MPI_TABLE: &str = "| number | Mpi | fields | what |\n|---|---|---|---|\n";
 /// Begins the table of I/O operations.
 const IO_TABLE: &str = "| number | Io | fields | what |\n|---|---|---|---|\n";
 
@@ -46,6 +50,7 @@ fn magic_and_version() {
 #[test]
 fn every_variant_has_its_row() {
     table("| number | Op |", &OPS, syn_plan::Op::number);
+    table("| number | Demand |", &DEMANDS, syn_plan::Demand::number);
     table("| index | Initial |", &INITIAL, index);
     table("| index | Rule |", &Rule::ALL, index);
     for rule in Rule::ALL {
@@ -53,12 +58,11 @@ fn every_variant_has_its_row() {
     }
 }
 
-/// The table of operations, as the document should have it.
-fn operations() -> String {
-    let mut table = IO_TABLE.to_owned();
-    for row in ROWS {
-        let usual =
-            |name: &str| matches!(name, "file" | "handle" | "new" | "from" | "to" | "target" | "link");
+/// A table of operations, as the document should have it.
+fn operations(head: &str, rows: &[Row], usual: &[&str]) -> String {
+    let mut table = head.to_owned();
+    for row in rows {
+        let usual = |name: &str| usual.contains(&name);
         let field = |&(name, kind): &(&str, &str)| match usual(name) {
             true => format!("`{name}`"),
             false => format!("`{name}` {kind}"),
@@ -70,18 +74,39 @@ fn operations() -> String {
     table
 }
 
-/// With `SYN_BLESS` in the environment, the table is written anew.
+/// With `SYN_BLESS` in the environment, the tables are written anew.
 #[test]
-fn the_table_of_operations_is_that_of_the_code() {
-    let table = operations();
-    if std::env::var_os("SYN_BLESS").is_some() {
-        let (before, behind) =
-            DOCUMENT.split_once(IO_TABLE).unwrap_or_else(|| panic!("no table of operations"));
+fn the_tables_of_operations_are_those_of_the_code() {
+    let io = operations(IO_TABLE, ROWS, &["file", "handle", "new", "from", "to", "target", "link"]);
+    let mpi = operations(MPI_TABLE, MPI_ROWS, &["comm", "peer", "tag", "bytes", "request", "list", "root"]);
+    let mut document = DOCUMENT.to_owned();
+    for (head, table) in [(IO_TABLE, io), (MPI_TABLE, mpi)] {
+        let (before, behind) = document.split_once(head).unwrap_or_else(|| panic!("no table {head}"));
         let behind = behind.split_once("\n\n").expect("a paragraph behind it").1;
+        document = format!("{before}{table}\n{behind}");
+    }
+    if std::env::var_os("SYN_BLESS").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/PLAN.md");
-        std::fs::write(path, format!("{before}{table}\n{behind}")).expect("written");
+        std::fs::write(path, document).expect("written");
     } else {
-        assert!(DOCUMENT.contains(&format!("\n{table}\n")), "run with SYN_BLESS=1:\n{table}");
+        assert_eq!(DOCUMENT, document, "run with SYN_BLESS=1");
+    }
+}
+
+#[test]
+fn the_kinds_of_calls_are_those_of_the_code() {
+    fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
+        all.iter().map(|&kind| format!("`{}`", name(kind))).collect::<Vec<_>>().join(", ")
+    }
+    let kinds = [
+        ("SendMode", names(SendMode::ALL, SendMode::name)),
+        ("Completion", names(Completion::ALL, Completion::name)),
+        ("Collective", names(Collective::ALL, Collective::name)),
+        ("Creation", names(Creation::ALL, Creation::name)),
+    ];
+    for (kind, names) in kinds {
+        let row = format!("| `{kind}` | {names} |");
+        assert!(DOCUMENT.contains(&row), "{row}");
     }
 }
 

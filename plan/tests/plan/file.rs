@@ -1,8 +1,10 @@
 //! Saving and loading: whole, foreign, older, newer, cut off, damaged.
 
-use crate::sample::sample;
+use crate::sample::{DEMANDS, sample};
 use std::path::{Path, PathBuf};
-use syn_plan::{Balance, Fault, MAGIC, Op, Plan, PlanError, PlanFile, Program, Step, VERSION};
+use syn_plan::{
+    Balance, Demand, Fault, MAGIC, Op, Plan, PlanError, PlanFile, Program, Step, Thread, VERSION,
+};
 use tempfile::TempDir;
 
 /// Bytes before the first program's steps.
@@ -253,4 +255,21 @@ fn parts(bytes: &[u8]) -> Vec<usize> {
     let mut parts: Vec<usize> = sections.chain([0, HEADER, steps, directory]).collect();
     parts.sort_unstable();
     parts
+}
+
+#[test]
+fn demands_come_back_and_unknown_kernels_are_refused() {
+    let folder = Folder::new();
+    let plan = |demands: &[Demand]| {
+        let steps =
+            demands.iter().map(|&demand| Step { start_ns: 5, took_ns: 0, op: Op::Demand(demand) }).collect();
+        let thread = Thread { process: 0, rank: None, pid: 1, tid: 1, ends_with_process: false };
+        let programs = vec![Program { thread, balance: Balance::default(), steps }];
+        Plan { programs, ..Plan::default() }
+    };
+    let all = plan(&DEMANDS);
+    all.save(&folder.plan()).expect("saved");
+    assert_eq!(Plan::load(&folder.plan()).expect("it can be replayed"), all);
+    let wrong = plan(&[Demand::Busy { cpu_ns: 1, kernel: 5 }]).check();
+    assert!(matches!(wrong, Err(Fault::NoSuch { what: "kernel", number: 5, .. })), "{wrong:?}");
 }

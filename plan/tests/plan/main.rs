@@ -3,5 +3,6 @@
 mod checker;
 mod document;
 mod file;
+mod mpi;
 mod sample;
 mod text;

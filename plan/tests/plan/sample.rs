@@ -1,8 +1,8 @@
 //! A plan in which everything occurs.
 
 use syn_plan::{
-    About, Attribute, Balance, Edge, Evidence, File, Guarantee, Initial, Io, LeftOut, LeftOutThreads, Op,
-    Plan, Program, Rule, Step, Thread,
+    About, Attribute, Balance, Demand, Edge, Evidence, File, Guarantee, Initial, Io, LeftOut, LeftOutThreads,
+    Op, Plan, Program, Rule, Step, Thread,
 };
 
 /// One of each operation, in the order of their numbers in a file.
@@ -65,6 +65,16 @@ pub const OPS: [Op; 5] = [
     Op::Signal { edge: 0 },
     Op::Wait { edge: 0, count: 1, stride: 0 },
     Op::Repeat { count: 3, steps: 1 },
+];
+
+/// In the order of their numbers.
+pub const DEMANDS: [Demand; 6] = [
+    Demand::Busy { cpu_ns: 1 << 40, kernel: 4 },
+    Demand::Resident { bytes: 1 << 33 },
+    Demand::Touch { bytes: 4096 },
+    Demand::Exchange { sent: 1, received: 300, block: 65536 },
+    Demand::Within { bytes: 7, block: 0 },
+    Demand::Last { ns: 10_000_000 },
 ];
 
 /// Every part has a value of its own.
@@ -131,6 +141,8 @@ pub fn sample() -> Plan {
             .chain([Edge { rule: Rule::FileData, signals: 0, evidence }])
             .collect(),
         calls: vec!["write".into(), "read".into()],
+        communicators: Vec::new(),
+        lists: Vec::new(),
         programs: vec![
             Program {
                 thread: Thread { process: 0, rank: Some(0), pid: 100, tid: 100, ends_with_process: false },

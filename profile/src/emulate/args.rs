@@ -1,8 +1,8 @@
 //! The command line of `syn emulate`.
 
 use crate::commands::Chosen;
-use crate::kernels::Kernel;
 use std::path::PathBuf;
+use syn_replay::demands::kernels::Kernel;
 
 /// Consumes what a profiled command consumed: CPU, memory, storage and network in the same order, without the command.
 #[derive(clap::Args, Debug)]
@@ -52,9 +52,15 @@ pub struct Args {
     /// No step ends earlier than it did: the time that the command spent idle is kept.
     #[arg(long)]
     pub keep_time: bool,
-    /// The other side of connections, started there with `syn emulate --serve`; without it a process here.
+    /// The other side of connections, started there with `syn emulate --serve`; without it a thread here.
     #[arg(long, value_name = "HOST:PORT")]
     pub peer: Option<String>,
+    /// Ranks that go through the samples in step, each doing its part; without it those of the MPI job.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub ranks: Option<u32>,
+    /// Writes the plan that the profile becomes, and emulates nothing; `syn replay` replays it, `syn dump` shows it.
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
     /// Is the other side of others' connections, until it is ended.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["which", "load"])]
     pub serve: Option<String>,

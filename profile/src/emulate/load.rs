@@ -1,7 +1,5 @@
 //! Artificial load: a part of all processors, of a disk's bandwidth, of the memory, held while something else runs.
 
-use super::memory::Memory;
-use crate::kernels::{Kernel, Loop};
 use crate::machine::processors;
 use anyhow::Context;
 use std::fs::File;
@@ -11,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use syn_replay::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns};
+use syn_replay::demands::kernels::{Kernel, Loop};
+use syn_replay::demands::memory::Memory;
 use syn_replay::sys::child::fork;
 
 /// Which resource, and which part of it.

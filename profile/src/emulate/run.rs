@@ -1,27 +1,20 @@
-//! Runs an emulation: chooses the profile, makes steps of it, forks the processes, reports.
+//! Runs an emulation: chooses the profile, makes steps and a plan of it, has that replayed, reports.
 
 use super::args::{Args, Which};
-use super::executor::{Atoms, Emulated, Script, Stage, play};
-use super::load;
-use super::memory::Memory;
-use super::network::{Network, serve, serve_all};
-use super::steps::{Step, Tuning, WIDEST, cpu_ratio, steps};
-use super::storage::Storage;
-use crate::kernels::Loop;
-use crate::machine::fingerprint;
-use crate::proc::{Reader, Stat, page_bytes};
+use super::steps::{Step, Tuning, WIDEST, steps};
+use super::{load, plan};
+use crate::machine::{fingerprint, speed};
 use crate::profile::{Outcome, Profile};
 use crate::sample::Field;
 use crate::stats::Summary;
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use std::net::TcpListener;
+use rustix::fs::statvfs;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
-use syn_replay::sys::child::{fork, require_one_thread};
-use syn_replay::sys::signals::Signals;
-
-/// Most processes of an emulation.
-const MOST_PROCESSES: usize = 64;
+use syn_replay::Consumed;
+use syn_replay::demands::kernels::Loop;
+use syn_replay::demands::network::serve_all;
 
 /// Runs the subcommand. Returns the exit code.
 ///
@@ -36,9 +29,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     }
     let (store, profiles) = args.chosen.find()?;
     let mut draw = Draw(args.seed.max(1));
-    let mut walls = Vec::new();
-    let mut last = None;
-    for _ in 0..args.n {
+    let folder = tempfile::tempdir().context("cannot make a folder for plans")?;
+    let mut emulated = Vec::new();
+    for number in 0..args.n {
         let (profile, scale) = choose(&profiles, args, &mut draw)?;
         let tuning = tuning(profile, args, scale, &mut draw)?;
         let samples = store.all_samples(profile.id)?;
@@ -47,12 +40,67 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         if steps.is_empty() {
             bail!("profile {} has no samples", profile.id);
         }
-        let done = emulate(profile, &steps, args)?;
-        walls.push(done.wall_ns as f64 / 1e9);
-        last = Some((profile, done, steps.len()));
+        let made = plan::plan(profile, &steps, &shape(profile, &steps, args)?);
+        if let Some(path) = &args.plan {
+            made.save(path)?;
+            println!("plan       {} ({} steps) of profile {}", path.display(), steps.len(), profile.id);
+            return Ok(0);
+        }
+        let path = folder.path().join(format!("{number}.syn"));
+        made.save(&path)?;
+        emulated.push((profile, steps.len(), replay(args, path)));
     }
-    let (profile, done, steps) = last.context("nothing was emulated")?;
-    tell(args, &profiles, profile, &walls, done, steps)
+    let _background = load::Background::start(&args.load, &args.dir)?;
+    let replays: Vec<syn_replay::Args> = emulated.iter().map(|(.., replay)| replay.clone()).collect();
+    let consumed = syn_replay::consume(&replays)?;
+    match (consumed.last(), emulated.last()) {
+        (Some(&last), Some(&(profile, steps, _))) => {
+            let walls: Vec<f64> = consumed.iter().map(|one| one.wall_ns as f64 / 1e9).collect();
+            tell(args, &profiles, profile, &walls, last, steps)
+        }
+        // Another rank tells.
+        _ => Ok(0),
+    }
+}
+
+fn replay(args: &Args, plan: PathBuf) -> syn_replay::Args {
+    syn_replay::Args {
+        inject_delays: None,
+        comm: Some(syn_replay::Comm::Order),
+        plan,
+        storage: args.dir.clone(),
+        mode: syn_replay::Mode::Closed,
+        repeat: NonZeroU32::MIN,
+        report: None,
+        against: Vec::new(),
+        cold: args.cold,
+        keep: false,
+        cpu_scale: 1.0,
+        peer: args.peer.clone(),
+        wait: syn_replay::Waiting::Block,
+    }
+}
+
+fn shape(profile: &Profile, steps: &[Step], args: &Args) -> anyhow::Result<plan::Shape> {
+    let ranks = ranks_together(args);
+    let (processes, executors) = plan::population(profile, steps, args.processes, args.threads, share(args));
+    let free = statvfs(&args.dir).with_context(|| format!("cannot write in {}", args.dir.display()))?;
+    Ok(plan::Shape {
+        ranks,
+        processes,
+        executors,
+        kernel: args.kernel,
+        efficiency: args.efficiency,
+        keep_time: args.keep_time,
+        cold: args.cold,
+        write_limit: free.f_bavail * free.f_frsize / 2 / u64::from(ranks),
+    })
+}
+
+/// Ranks that go through the samples together, in this plan.
+fn ranks_together(args: &Args) -> u32 {
+    let job = syn_replay::started_by_mpi().filter(|_| syn_replay::RANKS_TOGETHER);
+    args.ranks.or(job).unwrap_or(1)
 }
 
 fn tell(
@@ -60,7 +108,7 @@ fn tell(
     profiles: &[Profile],
     profile: &Profile,
     walls: &[f64],
-    done: Emulated,
+    done: Consumed,
     steps: usize,
 ) -> anyhow::Result<u8> {
     let recorded: Vec<f64> = profiles.iter().map(|profile| profile.tail.wall_ns as f64 / 1e9).collect();
@@ -148,8 +196,8 @@ fn tuning(
     }
     if profile.head.machine != fingerprint() {
         let here = Loop::new(args.kernel).measure();
-        match cpu_ratio(profile, args.kernel, here) {
-            Some(ratio) => tuning.cpu_ratio = ratio,
+        match speed(args.kernel, &profile.tail.metrics) {
+            Some(there) => tuning.cpu_ratio = there / here,
             None => eprintln!(
                 "syn: warning: profile {} is of another machine and has no probes of it: its CPU time is taken for this machine's",
                 profile.id
@@ -159,146 +207,17 @@ fn tuning(
     if args.threads.is_some() {
         tuning.width = Some((args.processes.unwrap_or(1) * args.threads.unwrap_or(1)).clamp(1, WIDEST));
     }
-    if let Some(ranks) = ranks() {
-        tuning.share = 1.0 / ranks;
-    }
+    tuning.share = share(args);
     if profile.tail.outcome == Outcome::Unfinished {
         eprintln!("syn: warning: profile {} was never finished: only its samples are emulated", profile.id);
     }
     Ok(tuning)
 }
 
-/// Ranks of the MPI job that this process is one of: each emulates its part.
-fn ranks() -> Option<f64> {
-    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok()?.parse().ok())
-        .filter(|&n| n >= 1.0)
-}
-
-struct Children(Vec<Pid>);
-
-impl Drop for Children {
-    fn drop(&mut self) {
-        for &pid in &self.0 {
-            let _ = kill_process(pid, Signal::KILL);
-            let _ = waitpid(Some(pid), WaitOptions::empty());
-        }
-    }
-}
-
-fn emulate(profile: &Profile, steps: &[Step], args: &Args) -> anyhow::Result<Emulated> {
-    require_one_thread()?;
-    let signals = Signals::block();
-    let width = steps.iter().map(|step| step.cpu_ns.len()).max().unwrap_or(1);
-    let recorded = (profile.total(Field::Processes) as usize, profile.total(Field::Threads) as usize);
-    // This process is one of them, and does nothing.
-    let processes = args.processes.unwrap_or(recorded.0.saturating_sub(1)).clamp(1, MOST_PROCESSES);
-    let threads = match args.threads {
-        Some(threads) => processes * threads,
-        None => recorded.1.saturating_sub(1),
-    };
-    let executors = threads.clamp(width.max(processes), WIDEST.max(width));
-    let stage = Stage::new(executors)?;
-    let script =
-        Script { steps, kernel: args.kernel, efficiency: args.efficiency, keep_time: args.keep_time };
-    let mut children = Children(Vec::new());
-    let (partner, _partner_child) = partner(steps, args)?;
-    let background = load::Background::start(&args.load, &args.dir)?;
-    for process in 0..processes {
-        let numbers: Vec<usize> = (process..executors).step_by(processes).collect();
-        let body = || match atoms(process, steps, args, partner.as_deref()) {
-            Ok(atoms) => {
-                all(&stage, &script, &numbers, atoms);
-                0
-            }
-            Err(error) => {
-                eprintln!("syn: cannot emulate: {error:#}");
-                1
-            }
-        };
-        children.0.push(fork(body)?);
-    }
-    let mut started = false;
-    while !children.0.is_empty() {
-        if !started && stage.ready() == executors as u64 {
-            stage.start(steps, resident(&children.0));
-            started = true;
-        }
-        signals.wait(if started { Duration::from_millis(100) } else { Duration::from_micros(500) });
-        if signals.interrupted() {
-            bail!("interrupted");
-        }
-        if stage.failed() {
-            bail!("an atom failed");
-        }
-        let mut ended = None;
-        for (place, &pid) in children.0.iter().enumerate() {
-            if let Some((_, status)) = waitpid(Some(pid), WaitOptions::NOHANG)? {
-                ended = Some((place, status));
-                break;
-            }
-        }
-        if let Some((place, status)) = ended {
-            children.0.remove(place);
-            if status.exit_status() != Some(0) {
-                bail!("an emulating process has failed");
-            }
-        }
-    }
-    drop(background);
-    Ok(stage.result())
-}
-
-fn atoms(process: usize, steps: &[Step], args: &Args, partner: Option<&str>) -> anyhow::Result<Atoms> {
-    if process > 0 {
-        return Ok(Atoms::default());
-    }
-    let most = steps.iter().map(|step| step.resident).max().unwrap_or(0);
-    let inner = steps.iter().any(|step| step.network[2] > 0);
-    Ok(Atoms {
-        storage: Some(Storage::new(&args.dir, steps, args.cold)?),
-        memory: Some(Memory::new(most)?),
-        network: Some(Network::new(partner, inner)?),
-    })
-}
-
-fn all(stage: &Stage, script: &Script<'_>, numbers: &[usize], atoms: Atoms) {
-    std::thread::scope(|scope| {
-        for &number in numbers.iter().skip(1) {
-            let start = move || play(stage, script, number, Atoms::default());
-            if std::thread::Builder::new().spawn_scoped(scope, start).is_err() {
-                eprintln!("syn: cannot start a thread");
-            }
-        }
-        play(stage, script, numbers[0], atoms);
-    });
-}
-
-/// The address of the other side, and the child that is it, if somebody is sent something.
-fn partner(steps: &[Step], args: &Args) -> anyhow::Result<(Option<String>, Option<Children>)> {
-    if steps.iter().all(|step| step.network[0] + step.network[1] == 0) {
-        return Ok((None, None));
-    }
-    if let Some(peer) = &args.peer {
-        return Ok((Some(peer.clone()), None));
-    }
-    let listener = TcpListener::bind("127.0.0.1:0").context("cannot listen on loopback")?;
-    let address = listener.local_addr()?.to_string();
-    let child = fork(|| i32::from(listener.accept().and_then(|(stream, _)| serve(stream)).is_err()))?;
-    Ok((Some(address), Some(Children(vec![child]))))
-}
-
-/// Resident memory of the emulator's processes, bytes.
-fn resident(children: &[Pid]) -> u64 {
-    let mut reader = Reader::default();
-    let own = rustix::process::getpid();
-    let mut sum = 0;
-    for pid in children.iter().chain([&own]) {
-        let text = reader.read(&format!("/proc/{}/stat", pid.as_raw_nonzero())).and_then(Stat::parse);
-        sum += text.map_or(0, |stat| stat.resident_pages * page_bytes());
-    }
-    sum
+/// The part of all consumption that one rank is.
+fn share(args: &Args) -> f64 {
+    let alone = syn_replay::started_by_mpi().filter(|_| !syn_replay::RANKS_TOGETHER && args.ranks.is_none());
+    1.0 / f64::from(alone.unwrap_or(ranks_together(args)).max(1))
 }
 
 /// Draws that are the same for the same seed (xorshift64*).

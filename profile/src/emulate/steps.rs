@@ -1,6 +1,5 @@
 //! A profile as steps: what all atoms do from one start together to the next.
 
-use crate::kernels::Kernel;
 use crate::profile::Profile;
 use crate::sample::{Block, BlockKind, Field, Sample, bin_of};
 use std::collections::BTreeMap;
@@ -31,6 +30,31 @@ pub struct Step {
     pub touched: u64,
     /// Bytes sent to the partner, received from it, and sent to ourselves.
     pub network: [u64; 3],
+    /// Bytes of one call on the network; 0 where that is not known.
+    pub message: u64,
+    /// Calls that bring data to the device.
+    pub syncs: u64,
+    /// Calls that set a position.
+    pub seeks: u64,
+    /// Files opened.
+    pub opens: u64,
+    /// Questions about files.
+    pub stats: u64,
+    /// Changes of names.
+    pub names: u64,
+}
+
+impl Step {
+    /// No call on a file, or on its name.
+    pub fn leaves_files_alone(&self) -> bool {
+        let others = [self.syncs, self.seeks, self.opens, self.stats, self.names];
+        self.calls.is_empty() && others == [0; 5]
+    }
+
+    /// Computation, and memory that stays.
+    pub fn computes_alone(&self) -> bool {
+        self.leaves_files_alone() && self.network == [0; 3] && self.touched == 0
+    }
 }
 
 /// How steps are made of samples.
@@ -103,7 +127,7 @@ pub fn steps(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Vec<Step
 }
 
 fn step(sample: &Sample, resident: u64, sizes: &Sizes, tuning: &Tuning) -> Step {
-    let scaled = |resource: &str, bytes: u64| (bytes as f64 * tuning.factor(resource)) as u64;
+    let scaled = |resource: &str, amount: u64| (amount as f64 * tuning.factor(resource)).round() as u64;
     let network = [Field::SentBytes, Field::ReceivedBytes, Field::InnerBytes];
     Step {
         span_ns: sample.span_ns,
@@ -112,6 +136,12 @@ fn step(sample: &Sample, resident: u64, sizes: &Sizes, tuning: &Tuning) -> Step 
         resident: scaled("memory", resident),
         touched: scaled("memory", sample.get(Field::Faults) * crate::proc::page_bytes()),
         network: network.map(|field| scaled("network", sample.get(field))),
+        message: sizes.message,
+        syncs: scaled("storage", sample.get(Field::Syncs)),
+        seeks: scaled("storage", sample.get(Field::Seeks)),
+        opens: scaled("storage", sample.get(Field::Opens)),
+        stats: scaled("storage", sample.get(Field::Stats)),
+        names: scaled("storage", sample.get(Field::Names)),
     }
 }
 
@@ -120,15 +150,16 @@ fn step(sample: &Sample, resident: u64, sizes: &Sizes, tuning: &Tuning) -> Step 
 fn shares(sample: &Sample, tuning: &Tuning) -> Vec<u64> {
     let cpu_ns = (sample.get(Field::Cpu) as f64 * tuning.factor("cpu") * tuning.cpu_ratio) as u64;
     if let Some(width) = tuning.width {
-        return vec![cpu_ns / width as u64; width];
+        return vec![cpu_ns / width as u64; if cpu_ns == 0 { 1 } else { width }];
     }
     let (cpu, delay) = (sample.get(Field::Cpu) as f64, sample.get(Field::Delay) as f64);
     // A little waiting is what any machine has.
     let delay = if delay < 0.1 * cpu { 0.0 } else { delay };
-    let demand = (cpu + delay) / sample.span_ns.max(1) as f64;
+    // A rank has its part of the threads.
+    let demand = (cpu + delay) / sample.span_ns.max(1) as f64 * tuning.share;
     let most = (sample.get(Field::Threads) as usize).clamp(1, WIDEST);
     let width = ((demand - 0.1).ceil() as usize)
-        .clamp(1, most.max((cpu / sample.span_ns.max(1) as f64).ceil() as usize).min(WIDEST));
+        .clamp(1, most.max((cpu * tuning.share / sample.span_ns.max(1) as f64).ceil() as usize).min(WIDEST));
     let each = ((cpu_ns as f64 / demand.max(1.0)) as u64).max(cpu_ns / width as u64);
     let mut left = cpu_ns;
     (0..width)
@@ -137,6 +168,10 @@ fn shares(sample: &Sample, tuning: &Tuning) -> Vec<u64> {
             left -= mine;
             mine
         })
+        // Nobody is woken for nothing.
+        .enumerate()
+        .filter(|&(place, mine)| place == 0 || mine > 0)
+        .map(|(_, mine)| mine)
         .collect()
 }
 
@@ -144,11 +179,17 @@ fn shares(sample: &Sample, tuning: &Tuning) -> Vec<u64> {
 struct Sizes {
     whole: Vec<Block>,
     block: Option<u64>,
+    /// Mean of messages, bytes; 0 where it is not known.
+    message: u64,
 }
 
 impl Sizes {
     fn of(profile: &Profile, tuning: &Tuning) -> Sizes {
-        Sizes { whole: profile.tail.blocks.clone(), block: tuning.block }
+        let whole = profile.tail.blocks.clone();
+        let messages =
+            whole.iter().filter(|block| matches!(block.kind, BlockKind::Send | BlockKind::Receive));
+        let (bytes, count) = messages.fold((0, 0), |sum, block| (sum.0 + block.bytes, sum.1 + block.count));
+        Sizes { whole, block: tuning.block, message: bytes / count.max(1) }
     }
 
     fn calls(&self, sample: &Sample, tuning: &Tuning) -> Vec<Calls> {
@@ -218,11 +259,6 @@ fn spread(write: bool, total: u64, whole: &[Block]) -> Vec<Calls> {
     }
     debug_assert!(calls.iter().all(|calls| bin_of(calls.bytes) <= 64));
     calls
-}
-
-/// Nanoseconds of CPU time on this machine for one on the machine of the profile.
-pub fn cpu_ratio(profile: &Profile, kernel: Kernel, here: f64) -> Option<f64> {
-    Some(kernel.speed(&profile.tail.metrics)? / here)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{Live, Store, parquet, rows};
 use crate::profile::Profile;
-use crate::sample::{COLUMNS, Sample};
+use crate::sample::{Sample, column_names};
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -21,7 +21,7 @@ pub enum Format {
 }
 
 /// In front of the profile in a CSV file.
-const MARK: &str = "# syn-profile 1 ";
+const MARK: &str = "# syn-profile 2 ";
 
 impl Format {
     /// By the name of a file.
@@ -35,16 +35,7 @@ impl Format {
     }
 }
 
-/// Names of the columns of a sample in every kind of file.
-pub fn names() -> Vec<&'static str> {
-    ["end_ns", "span_ns"]
-        .into_iter()
-        .chain(COLUMNS.iter().map(|column| column.name))
-        .chain(["blocks"])
-        .collect()
-}
-
-/// The numbers of a sample, in the order of [`names`], without its blocks.
+/// The numbers of a sample, in the order of [`column_names`], without its blocks.
 fn numbers(sample: &Sample) -> impl Iterator<Item = Option<u64>> {
     [Some(sample.end_ns), Some(sample.span_ns)].into_iter().chain(sample.values)
 }
@@ -86,7 +77,7 @@ impl Store {
                 })
             }
             Format::Csv => {
-                writeln!(out, "{MARK}{head}\n{}", names().join(",")).with_context(doing)?;
+                writeln!(out, "{MARK}{head}\n{}", column_names().join(",")).with_context(doing)?;
                 self.samples(profile.id, |sample| {
                     let text = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
                     let values: Vec<String> = numbers(&sample).map(text).collect();
@@ -113,8 +104,8 @@ impl Store {
         let first = lines.next().context("the file is empty").with_context(doing)??;
         let csv = format == Format::Csv;
         let head = if csv { first.strip_prefix(MARK).with_context(doing)?.to_owned() } else { first };
-        if csv && lines.next().transpose()?.as_deref() != Some(names().join(",").as_str()) {
-            bail!("cannot read {}: its columns are not those of version 1", path.display());
+        if csv && lines.next().transpose()?.as_deref() != Some(column_names().join(",").as_str()) {
+            bail!("cannot read {}: its columns are not those of this version", path.display());
         }
         let samples = lines.enumerate().map(|(number, line)| {
             let line = line?;

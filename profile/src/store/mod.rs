@@ -9,7 +9,7 @@ pub mod schema;
 
 pub use exchange::Format;
 pub use live::Live;
-pub use read::Selector;
+pub use read::{Amendment, Selector};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::{Path, PathBuf};
@@ -119,8 +119,27 @@ impl Store {
             }
             change.commit()?;
         }
+        self.upgrade()?;
         self.base.pragma_update(None, "synchronous", "NORMAL")?;
         self.base.pragma_update(None, "foreign_keys", true)
+    }
+
+    /// Makes a store of the version before one of this version.
+    fn upgrade(&mut self) -> rusqlite::Result<()> {
+        let older = |base: &Connection| -> rusqlite::Result<bool> {
+            let number = |name: &str| base.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+            Ok((number("application_id")?, number("user_version")?)
+                == (schema::APPLICATION, schema::VERSION - 1))
+        };
+        if older(&self.base)? {
+            let change = self.base.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            // Another program may have been first.
+            if older(&change)? {
+                schema::UPGRADE.iter().try_for_each(|statement| change.execute_batch(statement))?;
+            }
+            change.commit()?;
+        }
+        Ok(())
     }
 
     fn is_empty(&self) -> rusqlite::Result<bool> {

@@ -1,7 +1,7 @@
 //! Samples as a Parquet file: one optional 64-bit column per figure, the profile in the file's metadata.
 
-use super::{Store, exchange, rows};
-use crate::sample::{Sample, WIDTH};
+use super::{Store, rows};
+use crate::sample::{Sample, WIDTH, column_names};
 use anyhow::Context;
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::metadata::KeyValue;
@@ -23,7 +23,7 @@ const GROUP: usize = 1 << 16;
 pub fn write(store: &Store, id: i64, head: &str, out: impl Write + Send) -> anyhow::Result<()> {
     let kind = |name: &&str| if *name == "blocks" { "BYTE_ARRAY" } else { "INT64" };
     let fields: String =
-        exchange::names().iter().map(|name| format!("OPTIONAL {} {name}; ", kind(name))).collect();
+        column_names().iter().map(|name| format!("OPTIONAL {} {name}; ", kind(name))).collect();
     let schema = Arc::new(parse_message_type(&format!("message sample {{ {fields} }}"))?);
     let metadata = Some(vec![KeyValue::new(KEY.into(), head.to_owned())]);
     let properties = WriterProperties::builder().set_key_value_metadata(metadata).build();
@@ -79,7 +79,7 @@ pub fn read(file: File) -> anyhow::Result<(String, Vec<Sample>)> {
     for row in reader.get_row_iter(None)? {
         let row = row?;
         let mut sample = Sample::default();
-        for (name, (_, field)) in exchange::names().into_iter().zip(row.get_column_iter()) {
+        for (name, (_, field)) in column_names().into_iter().zip(row.get_column_iter()) {
             match (name, field) {
                 ("end_ns", Field::Long(value)) => sample.end_ns = *value as u64,
                 ("span_ns", Field::Long(value)) => sample.span_ns = *value as u64,

@@ -3,7 +3,7 @@
 use super::{Store, StoreError, rows};
 use crate::metrics::Metrics;
 use crate::profile::{FileRow, Profile};
-use crate::sample::{Block, COLUMNS, Sample};
+use crate::sample::{Block, COLUMNS, Field, Sample};
 use rusqlite::TransactionBehavior;
 use std::collections::BTreeMap;
 
@@ -16,6 +16,21 @@ pub struct Selector {
     pub command: Option<Vec<String>>,
     /// Those with all of these tags.
     pub tags: BTreeMap<String, String>,
+}
+
+/// What is added to a profile that is there.
+#[derive(Clone, Debug, Default)]
+pub struct Amendment {
+    /// Metrics; those that it has under the same name give way.
+    pub metrics: Metrics,
+    /// Sizes of calls.
+    pub blocks: Vec<Block>,
+    /// Files.
+    pub files: Vec<FileRow>,
+    /// Values of its samples, by number.
+    pub samples: Vec<(u64, Field, u64)>,
+    /// Totals of the same columns.
+    pub totals: Vec<(Field, u64)>,
 }
 
 impl Store {
@@ -100,25 +115,21 @@ impl Store {
     /// # Errors
     /// When the store cannot be written.
     pub fn add_metrics(&mut self, id: i64, metrics: &Metrics) -> Result<(), StoreError> {
-        self.amend(id, metrics, &[], &[])
+        self.amend(id, &Amendment { metrics: metrics.clone(), ..Amendment::default() })
     }
 
-    /// The same, and sizes of calls and files.
+    /// Adds what was found out afterwards.
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn amend(
-        &mut self,
-        id: i64,
-        metrics: &Metrics,
-        blocks: &[Block],
-        files: &[FileRow],
-    ) -> Result<(), StoreError> {
+    pub fn amend(&mut self, id: i64, more: &Amendment) -> Result<(), StoreError> {
         let mut change = || -> rusqlite::Result<()> {
             let change = self.base.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            rows::add_metrics(&change, id, metrics)?;
-            rows::insert_blocks(&change, id, blocks)?;
-            rows::insert_files(&change, id, files)?;
+            rows::add_metrics(&change, id, &more.metrics)?;
+            rows::insert_blocks(&change, id, &more.blocks)?;
+            rows::insert_files(&change, id, &more.files)?;
+            rows::amend_samples(&change, id, &more.samples)?;
+            rows::insert_totals(&change, id, &more.totals)?;
             change.commit()
         };
         let done = change();

@@ -2,7 +2,7 @@
 
 use crate::metrics::{Metric, Metrics};
 use crate::profile::{FileRow, Head, Outcome, ProcessRow, Profile, Source, Tail};
-use crate::sample::{Block, BlockKind, COLUMNS, Sample, WIDTH};
+use crate::sample::{Block, BlockKind, COLUMNS, Field, Sample, WIDTH};
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params, params_from_iter};
 
@@ -114,10 +114,33 @@ pub fn insert_files(base: &Connection, id: i64, files: &[FileRow]) -> Result<()>
     Ok(())
 }
 
+/// Columns of samples that are there, by number; what has no value stays.
+pub fn amend_samples(base: &Connection, id: i64, values: &[(u64, Field, u64)]) -> Result<()> {
+    for &(number, field, value) in values {
+        let column = COLUMNS[field as usize].name;
+        let mut update =
+            base.prepare_cached(&format!("UPDATE sample SET {column} = ? WHERE profile = ? AND number = ?"))?;
+        update.execute(params![value as i64, id, number as i64])?;
+    }
+    Ok(())
+}
+
+/// Totals of columns that had none.
+pub fn insert_totals(base: &Connection, id: i64, totals: &[(Field, u64)]) -> Result<()> {
+    for &(field, value) in totals {
+        let name = COLUMNS[field as usize].name;
+        base.execute("INSERT OR REPLACE INTO total VALUES (?, ?, ?)", params![id, name, value as i64])?;
+    }
+    Ok(())
+}
+
 /// Samples of a profile, numbered from `first` on.
 pub fn insert_samples(base: &Connection, id: i64, first: u64, samples: &[Sample]) -> Result<()> {
+    let columns: String = COLUMNS.iter().map(|column| format!("{}, ", column.name)).collect();
     let places = vec!["?"; WIDTH + 5].join(", ");
-    let mut insert = base.prepare_cached(&format!("INSERT INTO sample VALUES ({places})"))?;
+    let mut insert = base.prepare_cached(&format!(
+        "INSERT INTO sample (profile, number, end_ns, span_ns, {columns}blocks) VALUES ({places})"
+    ))?;
     for (number, sample) in (first..).zip(samples) {
         let numbers = [id as u64, number, sample.end_ns, sample.span_ns].map(Some);
         let values = numbers.into_iter().chain(sample.values).map(|value| match value {

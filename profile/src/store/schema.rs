@@ -5,7 +5,17 @@ use crate::sample::COLUMNS;
 /// Written into the database's header: says whose it is ("SYNP").
 pub const APPLICATION: i64 = 0x5359_4e50;
 /// Version of the schema.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
+
+/// What makes a store of the version before one of this.
+pub const UPGRADE: [&str; 6] = [
+    "ALTER TABLE sample ADD COLUMN syncs INTEGER",
+    "ALTER TABLE sample ADD COLUMN seeks INTEGER",
+    "ALTER TABLE sample ADD COLUMN opens INTEGER",
+    "ALTER TABLE sample ADD COLUMN stats INTEGER",
+    "ALTER TABLE sample ADD COLUMN names INTEGER",
+    "PRAGMA user_version = 2",
+];
 
 /// The statements that make an empty store.
 pub fn statements() -> String {

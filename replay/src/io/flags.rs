@@ -1,6 +1,6 @@
-//! Flags of `open(2)` from the plan to this machine.
+//! Flags of `open(2)` and permission bits from the plan to this machine.
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
 
 /// What a plan holds (Linux x86-64, asm-generic/fcntl.h), and what it is here. What does not stand in this list has
 /// no place in a replay of file I/O (`O_NOCTTY`, `O_NONBLOCK`, `O_ASYNC`) or is always set (`O_CLOEXEC`,
@@ -39,6 +39,11 @@ pub fn from_plan(recorded: i32) -> OFlags {
         flags &= OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     }
     flags
+}
+
+/// Permission bits without set-user-id, set-group-id and sticky: the replay hands out no rights.
+pub(super) fn permissions(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & 0o777)
 }
 
 #[cfg(test)]

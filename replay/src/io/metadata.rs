@@ -5,7 +5,8 @@
 //! between the look-up and the call. Calls that do not take a descriptor get its name in `/proc/self/fd`.
 
 use super::Target;
-use super::perform::{permissions, status};
+use super::flags::permissions;
+use super::outcome::status;
 use rustix::fs::{self, AtFlags, Mode, Timespec, Timestamps, XattrFlags};
 use rustix::io::{Errno, Result};
 use rustix::process::{getgid, getuid};

@@ -5,10 +5,12 @@
 mod flags;
 mod handles;
 mod metadata;
+mod outcome;
 mod perform;
+mod target;
 mod transfer;
 
 pub use handles::Handles;
 pub use metadata::attribute_value;
-pub use perform::Target;
+pub use target::Target;
 pub use transfer::{Buffers, fill};

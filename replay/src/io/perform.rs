@@ -1,37 +1,19 @@
 //! One I/O operation.
 
-use super::{Buffers, Handles, flags, metadata, transfer};
-use crate::divergence::Cause;
-use crate::storage::{BelowRoot, Parent, Parents, Paths, Root, open_beneath, relative};
+use super::flags::{self, permissions};
+use super::outcome::status;
+use super::{Buffers, Target, metadata, transfer};
+use crate::storage::relative;
 use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, RenameFlags};
 use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use syn_plan::{FileId, HandleId, Io};
 
 /// What `opendir(3)` of the GNU C library reads a folder with.
 const FOLDER_BUFFER: usize = 32 << 10;
-
-/// Where the operations of one process go.
-#[derive(Debug)]
-pub struct Target<'a> {
-    /// Everything lies beneath it.
-    pub root: &'a Root,
-    /// By [`FileId`].
-    pub files: &'a [syn_plan::File],
-    /// By [`FileId`].
-    pub paths: &'a Paths,
-    /// The folders that hold them.
-    pub parents: Parents<'a>,
-    /// Names of extended attributes, by [`syn_plan::NameId`].
-    pub names: &'a [String],
-    /// The open files.
-    pub handles: Handles,
-    /// Opens that were done without `O_DIRECT`, because the storage does not have it.
-    pub direct_refused: AtomicU64,
-}
 
 impl Target<'_> {
     /// Does `call`. Returns bytes moved, 0, or the negated errno, as `expected` is in the plan.
@@ -44,32 +26,6 @@ impl Target<'_> {
         match outcome {
             Ok(moved) => moved as i64,
             Err(error) => -i64::from(error.raw_os_error()),
-        }
-    }
-
-    /// The path of the file that `call` is about, where it was recorded.
-    pub fn path_of(&self, call: &Io) -> Option<&str> {
-        let (files, handles) = call.operands();
-        let file = files[0].or_else(|| handles[0].and_then(|handle| self.handles.file(handle)))?;
-        self.files.get(file as usize).map(|file| file.path.as_str())
-    }
-
-    /// What made `call` fail: the open of the handle that it uses.
-    pub fn cause_of(&self, call: &Io) -> Option<Cause> {
-        match call {
-            Io::Open { .. } | Io::Inherit { .. } => None,
-            call => self.handles.cause(call.operands().1[0]?),
-        }
-    }
-
-    /// `call` failed because of `cause`, and did not in the recording: what it would have opened is not open.
-    pub fn failed(&self, call: &Io, cause: Cause) {
-        match *call {
-            Io::Open { file, handle, .. } | Io::Inherit { file, handle, .. } => {
-                self.handles.lost(handle, file, cause);
-            }
-            Io::Dup { handle, new } => self.handles.lost(new, self.handles.file(handle).unwrap_or(0), cause),
-            _ => {}
         }
     }
 
@@ -197,29 +153,6 @@ impl Target<'_> {
         Ok(())
     }
 
-    pub(super) fn path(&self, file: FileId) -> &BelowRoot {
-        self.paths.at(file)
-    }
-
-    fn parents(&self, from: FileId, to: FileId) -> Result<(Entry<'_>, Entry<'_>)> {
-        Ok((self.parents.of(from)?, self.parents.of(to)?))
-    }
-
-    /// The folder and the name in it by which `file` can be acted on without following a link; `None` where that would
-    /// not be the same, and for the root.
-    pub(super) fn entry(&self, file: FileId, follow: bool) -> Result<Option<Entry<'_>>> {
-        if self.path(file).last.is_none() || follow && self.paths.may_be_link(file) {
-            return Ok(None);
-        }
-        self.parents.of(file).map(Some)
-    }
-
-    /// `file` as no more than a place (`O_PATH`): no link leads out of the root between the look-up and the call.
-    pub(super) fn place(&self, file: FileId, follow: bool) -> Result<OwnedFd> {
-        let flags = if follow { OFlags::PATH } else { OFlags::PATH | OFlags::NOFOLLOW };
-        self.root.open(&self.path(file).whole, flags, Mode::empty())
-    }
-
     fn open(&self, file: FileId, handle: HandleId, flags: i32, mode: u32, expected: i64) -> Result<()> {
         match self.opened(file, flags, permissions(mode), expected) {
             // What failed when it was recorded is not used later: no handle stands for it.
@@ -241,15 +174,6 @@ impl Target<'_> {
         }
     }
 
-    fn opened_with(&self, file: FileId, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
-        match self.entry(file, !flags.contains(OFlags::NOFOLLOW)) {
-            Ok(Some((parent, last))) => open_beneath(parent.as_fd(), last, flags, mode),
-            // There may be room for one descriptor, and none for the folder's.
-            Ok(None) | Err(Errno::MFILE) => self.root.open(&self.path(file).whole, flags, mode),
-            Err(error) => Err(error),
-        }
-    }
-
     fn inherit(&self, file: FileId, handle: HandleId, flags: i32, offset: u64) -> Result<()> {
         self.open(file, handle, flags, 0, 0)?;
         if offset > 0 {
@@ -257,13 +181,6 @@ impl Target<'_> {
         }
         Ok(())
     }
-}
-
-type Entry<'a> = (Parent<'a>, &'a CStr);
-
-/// Permission bits without set-user-id, set-group-id and sticky: the replay hands out no rights.
-pub(super) fn permissions(mode: u32) -> Mode {
-    Mode::from_raw_mode(mode & 0o777)
 }
 
 fn close(descriptor: OwnedFd) -> Result<()> {
@@ -282,14 +199,6 @@ fn access(folder: std::os::fd::BorrowedFd<'_>, name: &CStr, mode: i32, flags: At
     let (descriptor, name, flags) = (folder.as_raw_fd(), name.as_ptr(), flags.bits());
     // SAFETY: the name is a C string that outlives the call.
     status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, name, mode, flags) })
-}
-
-pub(super) fn status(result: i64) -> Result<()> {
-    if result == 0 {
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }
 
 fn read_folder(folder: std::os::fd::BorrowedFd<'_>, entries: u32) -> Result<()> {

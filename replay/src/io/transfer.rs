@@ -1,6 +1,6 @@
 //! Reading and writing of any size from buffers of a bounded one.
 
-use super::perform::status;
+use super::outcome::{moved, status};
 use rustix::io::{Errno, Result};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use syn_plan::{Io, Op, Program};
@@ -140,13 +140,6 @@ fn whole(bytes: u64, expected: u64, mut transfer: impl FnMut(u64, u64) -> Result
 fn position(offset: Option<u64>, done: u64) -> Result<Option<i64>> {
     let at = |offset: u64| offset.checked_add(done).and_then(|at| i64::try_from(at).ok()).ok_or(Errno::INVAL);
     offset.map(at).transpose()
-}
-
-fn moved(result: isize) -> Result<u64> {
-    u64::try_from(result).map_err(|_| {
-        let error = std::io::Error::last_os_error();
-        Errno::from_io_error(&error).unwrap_or(Errno::IO)
-    })
 }
 
 /// Page-aligned memory, and a list of pieces of it that together have any size.

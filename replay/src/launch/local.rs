@@ -7,6 +7,7 @@ use crate::job::Job;
 use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use crate::sys::child::{exit_now, fork, require_one_thread};
+use crate::sys::resident_bytes;
 use crate::sys::shared::SharedSlice;
 use crate::sys::signals::Signals;
 use crate::transport::shared::Counters;
@@ -94,6 +95,12 @@ impl Launcher for Local {
         while stage.control[READY].load(Ordering::Acquire) < processes {
             self.signals.wait(READY_LOOK);
             self.look_after(&mut children, &stage, job, &mut outcomes)?;
+        }
+        if let Some(base) = job.base {
+            let children = children.running.keys().copied();
+            let all = resident_bytes(children.chain([std::process::id() as i32]));
+            // Each rank demands for itself.
+            base.store(all / u64::from(job.plan.about.ranks.max(1)), Ordering::Relaxed);
         }
         stage.start();
         while !children.running.is_empty() {

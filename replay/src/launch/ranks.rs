@@ -2,12 +2,14 @@
 
 use super::threads::run_programs;
 use super::{Launcher, by_process};
-use crate::args::Mode;
+use crate::args::{Args, Mode};
 use crate::clock::now_ns;
+use crate::communicate::{Comm, Engine, Watchdog};
 use crate::job::Job;
 use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use crate::sys::child::exit_now;
+use crate::sys::resident_bytes;
 use crate::transport::messages::{Messages, RankEdges, Shared, listeners, pause};
 use crate::{FailedElsewhere, WrongUsage, exit_code};
 use anyhow::{Context, bail};
@@ -17,7 +19,7 @@ use mpi::environment::Universe;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use syn_plan::{Plan, PlanFile, Program};
 
 /// The rank that prepares and reports.
@@ -42,10 +44,11 @@ impl Ranks {
     ///
     /// # Errors
     /// When MPI is already in use by this process.
-    pub fn new() -> anyhow::Result<Ranks> {
-        let (universe, threading) = mpi::initialize_with_threading(Threading::Serialized)
+    pub fn new(args: &Args) -> anyhow::Result<Ranks> {
+        let (universe, threading) = mpi::initialize_with_threading(threading(args))
             .context("MPI was initialised before the replay")?;
-        let world = universe.world();
+        // What is replayed has the world to itself.
+        let world = universe.world().duplicate();
         let (rank, size) = (world.rank() as u32, world.size() as u32);
         Ok(Ranks {
             world: Shared::new(world),
@@ -94,6 +97,17 @@ impl Ranks {
         }
         all.sort_by_key(|outcome| outcome.program);
         Ok(all)
+    }
+}
+
+/// Whether several threads of a rank call MPI at once: one waits in a call of the application while another follows its edges. An
+/// MPI that allows for it takes longer for each call, so it is not asked for where every rank has one program.
+fn threading(args: &Args) -> Threading {
+    // What cannot be read is reported where the plan is loaded.
+    let crowded = PlanFile::open(&args.plan).and_then(|file| Ok(file.programs() > file.ranks()? as usize));
+    match crowded {
+        Ok(true) if matches!(args.comm, None | Some(Comm::Full)) => Threading::Multiple,
+        _ => Threading::Serialized,
     }
 }
 
@@ -198,9 +212,23 @@ impl Launcher for Ranks {
         let plan = job.plan;
         let of_rank = self.edges.get().context("nobody has said who waits for whom")?;
         let processes: Vec<Vec<usize>> = by_process(plan).into_values().collect();
-        let edges = Messages::new(plan, of_rank, job.polls, &self.world, self.rank);
+        if job.comm == Comm::Full && plan.programs.len() > 1 && self.threading < Threading::Multiple {
+            bail!(
+                "rank {} replays several threads, and this MPI does not let them call it at once: `--comm order` does without",
+                self.rank
+            );
+        }
+        let engine = match job.comm == Comm::Full && job.mode == Mode::Closed {
+            true => Some(Engine::new(plan, self.rank, &self.world)?),
+            false => None,
+        };
+        let demands = job.base.is_some();
+        let edges = Messages::new(plan, of_rank, job.polls, demands, &self.world, self.rank, engine.as_ref());
         let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();
         let start = || {
+            if let Some(base) = job.base {
+                base.store(resident_bytes([std::process::id() as i32]), Ordering::Relaxed);
+            }
             self.world.lock().barrier();
             now_ns()
         };
@@ -208,9 +236,15 @@ impl Launcher for Ranks {
             start();
         }
         let died = |why: &str| self.abort(why);
-        let mut outcomes = run_programs(job, &processes, &edges, &|index| &places[index], &start, &died);
+        let over = AtomicBool::new(false);
+        let mut outcomes = std::thread::scope(|scope| {
+            let recorded_ns = plan.about.recorded_ns;
+            let _watch =
+                engine.as_ref().map(|engine| Watchdog::begin(scope, engine, recorded_ns, &over, &died));
+            run_programs(job, &processes, &edges, &|index| &places[index], &start, &died)
+        });
         if job.mode == Mode::Closed {
-            edges.finish(plan);
+            edges.finish(plan, job.comm);
         }
         outcomes.iter_mut().for_each(|outcome| outcome.program = of_rank.programs[outcome.program]);
         self.wait_for_all();

@@ -17,7 +17,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
-use syn_plan::{Edge, EdgeId, Op, Plan, Rule, Step};
+use syn_plan::{Edge, EdgeId, Mpi, Op, Plan, Rule, Step};
 
 /// Runs the programs of some processes of the plan in this process, each in a thread, one of them in the calling one.
 /// `start` is called once, when all that exist from the start are ready, and returns the common start. `died` is called
@@ -38,7 +38,7 @@ pub fn run_programs<'p>(
     let later: BTreeSet<usize> = created.values().flatten().copied().collect();
     let process = |indices: &Vec<usize>| {
         let programs = || indices.iter().map(|&index| &job.plan.programs[index]);
-        let prepared = |&index| (index, Prepared::of(&job.plan.programs[index], index));
+        let prepared = |&index| (index, Prepared::of(job, index));
         Process {
             target: job.target(indices),
             end: ProcessEnd::of(programs()),
@@ -160,7 +160,7 @@ impl<'a> Threads<'a, '_> {
         let body = || {
             let _exact = ExactSleeps::begin();
             let earlier = locked(&process.prepared).remove(&index);
-            let prepared = earlier.unwrap_or_else(|| Prepared::of(&self.job.plan.programs[index], index));
+            let prepared = earlier.unwrap_or_else(|| Prepared::of(self.job, index));
             let creator = Creator { threads: self, scope, process };
             let runner = Runner::new(
                 self.job,
@@ -199,6 +199,10 @@ impl Transport for Creator<'_, '_, '_, '_> {
         // Its time begins with its first step.
         let create = |&index: &usize| self.threads.create(self.scope, self.process, index, || ());
         with_usual_slack(|| created.get(&edge).into_iter().flatten().for_each(create));
+    }
+
+    fn call(&self, call: &Mpi) {
+        self.threads.transport.call(call);
     }
 
     fn wait(&self, edge: EdgeId, count: u32, slept: bool) {
@@ -248,8 +252,20 @@ mod tests {
         let machine = Machine::default();
         for (mode, there_from_the_start) in [(Mode::Closed, vec![0, 3]), (Mode::Afap, vec![0, 1, 2, 3])] {
             let (plan, root, paths) = (&plan, &root, &paths);
-            let job =
-                Job { plan, paths, root, generation: None, mode, machine, cpu_scale: 1.0, polls: false };
+            let job = Job {
+                plan,
+                paths,
+                root,
+                generation: None,
+                mode,
+                machine,
+                cpu_scale: 1.0,
+                polls: false,
+                base: None,
+                peer: None,
+                delays: None,
+                comm: crate::communicate::Comm::Order,
+            };
             let counters = Counters::new(plan, false).expect("memory");
             let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();
             let begun: Mutex<Vec<usize>> = Mutex::default();

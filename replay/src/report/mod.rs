@@ -9,6 +9,8 @@ mod total;
 
 use crate::against::Application;
 use crate::args::{Args, Mode};
+use crate::communicate::Comm;
+use crate::delays::Performed;
 use crate::job::Machine;
 use crate::measure::Outcome;
 use crate::transport::polls;
@@ -30,6 +32,7 @@ pub struct Report {
     mode: Mode,
     storage: String,
     transport: &'static str,
+    comm: Comm,
     waits_by_polling: bool,
     cpu_scale: f64,
     #[serde(flatten)]
@@ -45,6 +48,9 @@ pub struct Report {
     left_out: Vec<LeftOutSeconds>,
     lateness_us: Option<Distribution>,
     divergences: DivergenceReport,
+    /// By replay and program: when its operations were done; where delays were injected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    performed: Option<Vec<Vec<Vec<Performed>>>>,
     machine: MachineReport,
     remarks: Vec<String>,
     warnings: Vec<String>,
@@ -62,7 +68,7 @@ impl Report {
     /// From all replays. What is told per rank, process and call is of the replay nearest to the median.
     pub fn new(
         args: &Args,
-        transport: &'static str,
+        (transport, comm): (&'static str, Comm),
         plan: &Plan,
         machine: Machine,
         replays: &[Vec<Outcome>],
@@ -81,6 +87,7 @@ impl Report {
             mode: args.mode,
             storage: args.storage.display().to_string(),
             transport,
+            comm,
             waits_by_polling: polls(plan, args.wait),
             cpu_scale: args.cpu_scale,
             totals: Totals::new(
@@ -99,6 +106,7 @@ impl Report {
             left_out: about.left_out.iter().map(LeftOutSeconds::from).collect(),
             lateness_us: calls::lateness(args.mode, outcomes),
             divergences: DivergenceReport::of(replays),
+            performed: args.inject_delays.map(|_| performed(replays)),
             machine: MachineReport {
                 iterations_per_ns: machine.iterations_per_ns,
                 io_step_ns: machine.io_step_ns,
@@ -114,6 +122,12 @@ impl Report {
     pub fn needs_a_look(&self) -> bool {
         self.divergences.total > 0 || !self.warnings.is_empty()
     }
+}
+
+fn performed(replays: &[Vec<Outcome>]) -> Vec<Vec<Vec<Performed>>> {
+    let of_replay =
+        |outcomes: &Vec<Outcome>| outcomes.iter().map(|outcome| outcome.performed.clone()).collect();
+    replays.iter().map(of_replay).collect()
 }
 
 fn end_of(outcomes: &[Outcome]) -> u64 {

@@ -17,7 +17,12 @@ impl Report {
     fn write(&self, out: &mut String) -> fmt::Result {
         let processes = if self.transport == "mpi" { "MPI ranks" } else { "local processes" };
         writeln!(out, "{}", self.command)?;
-        writeln!(out, "replayed with {processes} on {}, mode {}", self.storage, self.mode.name())?;
+        let comm = if self.transport == "mpi" {
+            format!(", communication {}", self.comm.name())
+        } else {
+            String::new()
+        };
+        writeln!(out, "replayed with {processes} on {}, mode {}{comm}", self.storage, self.mode.name())?;
         self.totals.write(out)?;
         if self.replays > 1 {
             writeln!(out, "the tables are of replay {}, the nearest to the median", self.shown_replay)?;

@@ -13,5 +13,5 @@ pub use parents::{Parent, Parents};
 pub use path::{BelowRoot, relative};
 pub use paths::Paths;
 pub use prepare::prepare;
-pub use root::{Root, open_beneath};
+pub use root::{Root, open_name};
 pub use space::needed_bytes;

@@ -5,19 +5,26 @@
 
 #![allow(unsafe_code)]
 
-use super::{POLLS, Transport, is_message};
+use super::{POLLS, Transport};
 use crate::clock;
+use crate::communicate::{Comm, Engine};
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
+use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use syn_plan::{Counted, Edge, EdgeId, Op, Plan, Program};
+use syn_plan::{Counted, Edge, EdgeId, Mpi, Op, Plan, Program};
 
 /// The tag of messages that carry an edge.
 const EDGE: mpi::Tag = 1;
 /// Between two looks of a rank that is not to take processor time while it waits.
 const PAUSE_NS: u64 = 20_000;
+/// Pauses of a program of demands grow to this: most of its threads have nothing to do most of the time, and CPU time is what
+/// counts. It ends a step so much later at most.
+const LONGEST_PAUSE_NS: u64 = 500_000;
+/// The same for looks, between which others have the processor: where many want it, each takes milliseconds.
+const FEW_LOOKS: u32 = 2;
 /// Looks before the first pause.
 const LOOKS: u32 = 50;
 
@@ -93,9 +100,16 @@ pub struct Messages<'a> {
     numbers: &'a [EdgeId],
     counts: Vec<AtomicU32>,
     polled: Vec<bool>,
+    /// By edge: nobody but this rank signals it or waits on it.
+    own: Vec<bool>,
     /// By edge: the ranks that wait on it, if this one signals it.
     listeners: Vec<&'a [u32]>,
     received: AtomicU64,
+    /// Looks before the first pause, and what pauses grow up to, nanoseconds.
+    looks: u32,
+    longest_pause_ns: u64,
+    /// Makes the calls of MPI, where they are made.
+    engine: Option<&'a Engine<'a>>,
 }
 
 impl<'a> Messages<'a> {
@@ -104,10 +118,13 @@ impl<'a> Messages<'a> {
         plan: &Plan,
         edges: &'a RankEdges,
         polls: bool,
+        demands: bool,
         communicator: &'a Shared,
         rank: u32,
+        engine: Option<&'a Engine<'a>>,
     ) -> Messages<'a> {
         let numbers = &edges.numbers[..];
+        let signals = own_signals(plan);
         let mut listeners = vec![&[][..]; plan.edges.len()];
         let mut rest = &edges.listeners[..];
         while let Some((&[edge, count], behind)) = rest.split_first_chunk() {
@@ -122,9 +139,18 @@ impl<'a> Messages<'a> {
             rank,
             numbers,
             counts: plan.edges.iter().map(|_| AtomicU32::new(0)).collect(),
-            polled: plan.edges.iter().map(|edge| polls && is_message(edge.rule)).collect(),
+            own: (0..plan.edges.len())
+                .map(|edge| {
+                    let others = listeners[edge].iter().any(|&other| other != rank);
+                    !others && signals[edge] == u64::from(plan.edges[edge].signals)
+                })
+                .collect(),
+            polled: plan.edges.iter().map(|edge| polls && edge.rule.is_message()).collect(),
             listeners,
             received: AtomicU64::new(0),
+            looks: if demands { FEW_LOOKS } else { LOOKS },
+            longest_pause_ns: if demands { LONGEST_PAUSE_NS } else { PAUSE_NS },
+            engine,
         }
     }
 
@@ -142,17 +168,15 @@ impl<'a> Messages<'a> {
     }
 
     /// Takes in the messages that no wait of this rank needed, so that none is left for the next replay.
-    pub fn finish(&self, plan: &Plan) {
+    pub fn finish(&self, plan: &Plan, comm: Comm) {
         // All signals of the edges that this rank waits on, less its own.
-        let (mut waits, mut own) = (vec![false; plan.edges.len()], vec![0u64; plan.edges.len()]);
-        for Counted { step, times, .. } in plan.programs.iter().flat_map(|program| program.steps.counted()) {
-            match step.op {
-                Op::Wait { edge, .. } => waits[edge as usize] = true,
-                Op::Signal { edge } => own[edge as usize] += times,
-                _ => {}
+        let (mut waits, own) = (vec![false; plan.edges.len()], own_signals(plan));
+        for step in plan.programs.iter().flat_map(|program| program.steps.iter()) {
+            if let Op::Wait { edge, .. } = step.op {
+                waits[edge as usize] = true;
             }
         }
-        let of_edge = |((edge, waits), own): ((&Edge, bool), u64)| match waits {
+        let of_edge = |((edge, waits), own): ((&Edge, bool), u64)| match waits && comm.follows(edge) {
             true => u64::from(edge.signals).saturating_sub(own),
             false => 0,
         };
@@ -164,6 +188,17 @@ impl<'a> Messages<'a> {
     }
 }
 
+/// How many signals the programs of `plan` give each edge.
+fn own_signals(plan: &Plan) -> Vec<u64> {
+    let mut own = vec![0u64; plan.edges.len()];
+    for Counted { step, times, .. } in plan.programs.iter().flat_map(|program| program.steps.counted()) {
+        if let Op::Signal { edge } = step.op {
+            own[edge as usize] = own[edge as usize].saturating_add(times);
+        }
+    }
+    own
+}
+
 /// Leaves the processor to others for a moment.
 pub fn pause() {
     clock::sleep_until(clock::now_ns() + PAUSE_NS);
@@ -171,6 +206,13 @@ pub fn pause() {
 
 impl Transport for Messages<'_> {
     fn signal(&self, edge: EdgeId) {
+        if self.own[edge as usize] {
+            let count = &self.counts[edge as usize];
+            count.fetch_add(1, Ordering::SeqCst);
+            // Waking fails for addresses only that are not mapped.
+            let _ = futex::wake(count, Flags::PRIVATE, i32::MAX as u32);
+            return;
+        }
         let number = self.numbers[edge as usize];
         for &rank in self.listeners[edge as usize] {
             if rank == self.rank {
@@ -182,15 +224,30 @@ impl Transport for Messages<'_> {
     }
 
     fn wait(&self, edge: EdgeId, count: u32, _slept: bool) {
-        let (mut looks, most) = (0, if self.polled[edge as usize] { POLLS } else { LOOKS });
+        let mut pause_ns = PAUSE_NS;
+        let (mut looks, most) = (0, if self.polled[edge as usize] { POLLS } else { self.looks });
         while self.counts[edge as usize].load(Ordering::Acquire) < count {
+            if self.own[edge as usize] && looks == most {
+                let now = self.counts[edge as usize].load(Ordering::SeqCst);
+                if now < count {
+                    // Returns at once when the counter has changed.
+                    let _ = futex::wait(&self.counts[edge as usize], Flags::PRIVATE, now, None);
+                }
+                continue;
+            }
             self.receive();
             if looks < most {
                 looks += 1;
                 sched_yield();
             } else {
-                pause();
+                clock::sleep_until(clock::now_ns() + pause_ns);
+                pause_ns = (pause_ns + pause_ns / 8).min(self.longest_pause_ns);
             }
+        }
+    }
+    fn call(&self, call: &Mpi) {
+        if let Some(engine) = self.engine {
+            engine.call(call);
         }
     }
 }

@@ -5,7 +5,7 @@ pub mod messages;
 pub mod shared;
 
 use crate::args::Waiting;
-use syn_plan::{EdgeId, Plan, Rule};
+use syn_plan::{EdgeId, Mpi, Plan};
 
 /// Looks at a counter before a waiter goes to sleep where the application polled, with others' turns on the processor between
 /// them: 10 ms on a processor that nobody else wants, beside which being woken costs nothing. With fewer looks, one waiter
@@ -19,6 +19,8 @@ pub trait Transport: Sync {
     /// Returns when an edge has had `count` signals. One that did not sleep for them in the recording does not go to sleep at
     /// once: it would be woken for every single message where the application took several at a time.
     fn wait(&self, edge: EdgeId, count: u32, slept: bool);
+    /// Makes a call of MPI; only the ranks of an MPI job are asked to.
+    fn call(&self, call: &Mpi);
 }
 
 /// A transport without edges, for programs that wait for nobody.
@@ -28,6 +30,7 @@ pub struct Nobody;
 impl Transport for Nobody {
     fn signal(&self, _edge: EdgeId) {}
     fn wait(&self, _edge: EdgeId, _count: u32, _slept: bool) {}
+    fn call(&self, _call: &Mpi) {}
 }
 
 /// Whether messages are waited for by polling: it takes processor time from other ranks, and so is a part of how
@@ -38,9 +41,4 @@ pub fn polls(plan: &Plan, waiting: Waiting) -> bool {
         Waiting::Spin => true,
         Waiting::Block => false,
     }
-}
-
-/// True for what the message library waits for; the rest waits in the kernel.
-pub fn is_message(rule: Rule) -> bool {
-    matches!(rule, Rule::Message | Rule::Rendezvous | Rule::Collective)
 }

@@ -1,11 +1,11 @@
 //! Edges as counters in memory that local processes share.
 
-use super::{POLLS, Transport, is_message};
+use super::{POLLS, Transport};
 use crate::sys::shared::SharedSlice;
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use syn_plan::{EdgeId, Plan};
+use syn_plan::{EdgeId, Mpi, Plan};
 
 /// Looks at the counter before a waiter goes to sleep: a few microseconds, about what going to sleep and being woken
 /// costs.
@@ -28,13 +28,17 @@ impl Counters {
     /// # Errors
     /// When there is not enough memory.
     pub fn new(plan: &Plan, polls: bool) -> anyhow::Result<Counters> {
-        let polled = plan.edges.iter().map(|edge| polls && is_message(edge.rule)).collect();
+        let polled = plan.edges.iter().map(|edge| polls && edge.rule.is_message()).collect();
         let edges = plan.edges.len();
         Ok(Counters { counts: SharedSlice::new(edges)?, sleepers: SharedSlice::new(edges)?, polled })
     }
 }
 
 impl Transport for Counters {
+    fn call(&self, call: &Mpi) {
+        unreachable!("local processes follow the order, and do not {call}")
+    }
+
     fn signal(&self, edge: EdgeId) {
         let edge = edge as usize;
         let count = self.counts[edge].fetch_add(1, SeqCst) + 1;

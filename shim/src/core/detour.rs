@@ -12,7 +12,6 @@
 //! check fails nothing is patched, and the trace says that libc's own calls were not seen.
 
 use crate::core::{elf, prologue, sys};
-use core::ffi::c_char;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use iced_x86::{Code as Code64, Decoder, DecoderOptions, FlowControl};
 
@@ -242,17 +241,20 @@ fn jumps_into(bytes: &[u8], taken: usize) -> bool {
     false
 }
 
-/// Overwrites the entries by their jumps. All pages from the first to the last are writable meanwhile and not
-/// executable: in between nothing of libc may be called, not even its `memcpy`, and so system calls are made directly
-/// and bytes are stored one by one.
+/// Overwrites the entries by their jumps. All of libc's text is writable meanwhile and not executable: in between nothing of
+/// libc may be called, not even its `memcpy`, and so system calls are made directly and bytes are stored one by one. (Where
+/// the protection of a part changes, the kernel keeps the parts apart from then on: every fork and end of a process pays.)
 fn write_jumps(patches: &[Patch]) -> bool {
     let moved = || patches.iter().filter(|patch| patch.trampoline != 0);
-    let first = moved().map(|patch| patch.address).min().unwrap_or(0) & !(PAGE - 1);
-    let end = moved().map(|patch| patch.address + JUMP_BYTES).max().unwrap_or(0).next_multiple_of(PAGE);
-    let Some(source) = elf::source_of(first) else { return false };
+    let Some(text) = moved().next().and_then(|patch| elf::segment_of(patch.address)) else { return false };
+    let is_within =
+        |patch: &Patch| (text.start..text.start + text.bytes - JUMP_BYTES).contains(&patch.address);
+    if !moved().all(is_within) {
+        return false;
+    }
     // SAFETY: the pages hold libc's text; the process has one thread, which executes this function meanwhile.
     unsafe {
-        if sys::mprotect(first, end - first, libc::PROT_READ | libc::PROT_WRITE) != 0 {
+        if sys::mprotect(text.start, text.bytes, libc::PROT_READ | libc::PROT_WRITE) != 0 {
             return false;
         }
         for patch in moved() {
@@ -260,10 +262,10 @@ fn write_jumps(patches: &[Patch]) -> bool {
                 core::ptr::write_volatile((patch.address + index) as *mut u8, *byte);
             }
         }
-        if sys::mprotect(first, end - first, libc::PROT_READ | libc::PROT_EXEC) == 0 {
+        if sys::mprotect(text.start, text.bytes, libc::PROT_READ | libc::PROT_EXEC) == 0 {
             return true;
         }
-        map_again(source, first, end - first);
+        map_again(&text);
     }
     false
 }
@@ -272,16 +274,16 @@ fn write_jumps(patches: &[Patch]) -> bool {
 /// even that is to be had, there is no way on from here.
 ///
 /// # Safety
-/// `bytes` from `first` on are text of the file, from the offset on.
+/// `text` is what is mapped there.
 #[cold]
-unsafe fn map_again((path, offset): (*const c_char, u64), first: usize, bytes: usize) {
+unsafe fn map_again(text: &elf::Segment) {
     let (protection, flags) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
     // SAFETY: as the caller vouches; the path is the loader's.
     unsafe {
-        let fd = sys::openat(libc::AT_FDCWD, path.cast(), libc::O_RDONLY | libc::O_CLOEXEC, 0) as i32;
-        let mapped = sys::mmap(first, bytes, protection, flags, fd, offset);
+        let fd = sys::openat(libc::AT_FDCWD, text.path.cast(), libc::O_RDONLY | libc::O_CLOEXEC, 0) as i32;
+        let mapped = sys::mmap(text.start, text.bytes, protection, flags, fd, text.offset);
         sys::close(fd);
-        if mapped as usize != first {
+        if mapped as usize != text.start {
             sys::complain(&[
                 b"syn: this system does not let libc's pages become executable again; set SYN_DETOURS=0\n",
             ]);

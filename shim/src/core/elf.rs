@@ -94,9 +94,21 @@ fn started_with() -> impl Iterator<Item = &'static LinkMap> {
     from_program().skip_while(|map| map.base != own_base()).skip(1)
 }
 
-/// The file that an address of a loaded object comes from: its path, and where in it. Of an object that the process was started
-/// with.
-pub fn source_of(address: usize) -> Option<(*const c_char, u64)> {
+/// A loaded part of an object that the process was started with, by whole pages, and the file that it is mapped from.
+pub struct Segment {
+    /// Its first address.
+    pub start: usize,
+    /// Its length.
+    pub bytes: usize,
+    /// The path of the file, as the loader has it.
+    pub path: *const c_char,
+    /// Where in the file it begins.
+    pub offset: u64,
+}
+
+/// The part in which `address` lies.
+pub fn segment_of(address: usize) -> Option<Segment> {
+    const IN_PAGE: u64 = 4095;
     from_program().find_map(|map| {
         // SAFETY: the objects of a process begin with their header, but for one whose base is 0, and stay loaded.
         let headers = unsafe {
@@ -107,7 +119,13 @@ pub fn source_of(address: usize) -> Option<(*const c_char, u64)> {
         let at = address.checked_sub(map.base)? as u64;
         let mut loaded = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let part = loaded.find(|header| (header.p_vaddr..header.p_vaddr + header.p_filesz).contains(&at))?;
-        Some((map.name, at - part.p_vaddr + part.p_offset))
+        let before = part.p_vaddr & IN_PAGE;
+        Some(Segment {
+            start: map.base + (part.p_vaddr - before) as usize,
+            bytes: ((before + part.p_filesz + IN_PAGE) & !IN_PAGE) as usize,
+            path: map.name,
+            offset: part.p_offset - before,
+        })
     })
 }
 

@@ -97,12 +97,12 @@ syscalls! {
     pread = SYS_pread64(fd: c_int, buffer: *mut u8, bytes: usize, offset: u64);
     /// pwrite(2)
     pwrite = SYS_pwrite64(fd: c_int, buffer: *const u8, bytes: usize, offset: u64);
+    /// ftruncate(2)
+    ftruncate = SYS_ftruncate(fd: c_int, bytes: u64);
     /// lseek(2)
     lseek = SYS_lseek(fd: c_int, offset: i64, whence: c_int);
     /// getrlimit(2)
     getrlimit = SYS_getrlimit(resource: u32, limit: *mut libc::rlimit);
-    /// truncate(2)
-    truncate = SYS_truncate(path: *const u8, bytes: u64);
     /// link(2)
     link = SYS_link(old: *const u8, new: *const u8);
     /// rename(2)
@@ -131,6 +131,10 @@ syscalls! {
     uname = SYS_uname(name: *mut libc::utsname);
     /// mmap(2)
     mmap = SYS_mmap(address: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: u64);
+    /// mremap(2)
+    mremap = SYS_mremap(address: usize, old: usize, new: usize, flags: c_int, to: usize);
+    /// munlock(2)
+    munlock = SYS_munlock(address: usize, bytes: usize);
     /// munmap(2)
     munmap = SYS_munmap(address: usize, bytes: usize);
     /// mprotect(2)
@@ -150,6 +154,9 @@ syscalls! {
     /// process_vm_readv(2)
     process_vm_readv = SYS_process_vm_readv
         (pid: c_int, own: *const libc::iovec, own_parts: usize, other: *const libc::iovec, other_parts: usize, flags: usize);
+    /// process_vm_writev(2)
+    process_vm_writev = SYS_process_vm_writev
+        (pid: c_int, own: *const libc::iovec, own_parts: usize, other: *const libc::iovec, other_parts: usize, flags: usize);
     /// getsockname(2)
     getsockname = SYS_getsockname(fd: c_int, address: *mut u8, length: *mut libc::socklen_t);
     /// getpeername(2)
@@ -164,15 +171,19 @@ syscalls! {
 /// # Safety
 /// The descriptor must be ours.
 pub unsafe fn fallocate(fd: c_int, mode: c_int, offset: u64, bytes: u64) -> isize {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
-    // SAFETY: `limit` is valid for writing; the descriptor is the caller's.
-    unsafe {
-        getrlimit(libc::RLIMIT_FSIZE, &mut limit);
-        if offset + bytes > limit.rlim_cur {
-            return -(libc::EFBIG as isize);
-        }
-        call(libc::SYS_fallocate, [fd as usize, mode as usize, offset as usize, bytes as usize, 0, 0])
+    if offset + bytes > file_limit() {
+        return -(libc::EFBIG as isize);
     }
+    // SAFETY: the descriptor is the caller's.
+    unsafe { call(libc::SYS_fallocate, [fd as usize, mode as usize, offset as usize, bytes as usize, 0, 0]) }
+}
+
+/// How long a file may become, bytes (`RLIMIT_FSIZE`).
+pub fn file_limit() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: 0 };
+    // SAFETY: `limit` is valid for writing.
+    unsafe { getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    limit.rlim_cur
 }
 
 /// The word at an address that the program gave, before the kernel has looked there: for what a call overwrites. `None`

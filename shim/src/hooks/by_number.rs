@@ -4,7 +4,6 @@
 //! signal handler comes back somewhere else: these go on to libc without a frame of ours. Their children are noticed at
 //! their first call ([`crate::recording::thread`]). Numbers whose calls need more than a record go to the hooks of their family.
 
-use super::addresses::peer_process;
 use super::processes::{exec, exit, forks};
 use super::{confinement, libaio, mappings, opened_status, status_of};
 use crate::core::readable;
@@ -167,6 +166,7 @@ by_number! {
 const SYS_IO_PGETEVENTS: c_long = 333;
 
 /// Makes a call and records it as the system call of this number. `flags` as for [`span::enter`].
+#[inline]
 pub(super) fn decoded(
     flags: syn_trace::record::Flags,
     number: c_long,
@@ -175,26 +175,36 @@ pub(super) fn decoded(
 ) -> c_long {
     let span = call_of(number).and_then(|call| span::enter(call, flags));
     let Some(span) = span else { return real() };
-    let mut caller = Caller { span };
+    let mut caller = Caller { span, failed: false };
     let args = args.map(|word| word as u64);
     let before = system_calls::look_before(number, &args, &mut caller);
     let result = real();
     caller.span.returned();
-    let errno = if result == -1 { Some(span::errno()) } else { None };
-    let call = SystemCall { number, args, result: errno.map_or(result, |errno| -errno), before };
-    let room = &mut caller.span.scratch().room;
-    system_calls::decode(call, &mut caller, room);
+    caller.failed = result == -1;
+    let result = if caller.failed { -span::errno() } else { result };
+    decode(SystemCall { number, args, result, before }, &mut caller);
     caller.span.forget();
-    result
+    if caller.failed { -1 } else { result }
+}
+
+#[inline(never)]
+fn decode(call: SystemCall, caller: &mut Caller) {
+    let room = &mut caller.span.scratch().room;
+    system_calls::decode(call, caller, room);
 }
 
 /// The thread that makes the call, which is this one.
 struct Caller {
     span: Span,
+    /// The call has failed: a filter may have ended it before the kernel has looked at anything.
+    failed: bool,
 }
 
 impl Context for Caller {
     fn read(&mut self, address: u64, to: &mut [u8]) -> bool {
+        if self.failed {
+            return self.try_read(address, to);
+        }
         // SAFETY: the kernel has just read or written that much there.
         unsafe { core::ptr::copy_nonoverlapping(address as *const u8, to.as_mut_ptr(), to.len()) };
         true
@@ -231,7 +241,14 @@ impl Context for Caller {
     }
 
     fn peer_process(&mut self, fd: i32) -> i64 {
-        peer_process(fd)
+        let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: both are valid for writing, the length is that of `peer`.
+        unsafe {
+            let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+            sys::getsockopt(fd, level, option, (&raw mut peer).cast(), &mut length);
+        }
+        i64::from(peer.pid)
     }
 
     /// Calls about mappings go to the hooks of their family.

@@ -9,7 +9,7 @@ use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use libc::{gid_t, sock_fprog, uid_t};
 use syn_trace::seccomp;
 
-/// Functions before which this thread's trace grows as far as it may need to, since it cannot afterwards.
+/// Functions before which the file gets as long as it may need to be, since it cannot afterwards.
 macro_rules! give_up_rights {
     ($($name:ident ($($arg:ident : $ty:ty),*);)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -86,7 +86,7 @@ pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usiz
 /// The arguments belong to the call that `real` makes.
 pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> c_int) -> c_int {
     if option == libc::PR_SET_SECCOMP {
-        window::grow_ahead();
+        window::make_room_ahead();
         if a == libc::SECCOMP_MODE_STRICT as usize {
             clock::freeze();
         }
@@ -119,7 +119,7 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
 /// # Safety
 /// `argument` belongs to the call that `real` makes.
 pub unsafe fn seccomp(operation: c_uint, argument: usize, real: impl FnOnce() -> c_long) -> c_long {
-    window::grow_ahead();
+    window::make_room_ahead();
     let result = real();
     if result == 0 {
         sys::confine();

@@ -4,8 +4,7 @@
 //! and `mq_notify`, which neither wait nor move anything; `shm_open` and `shm_unlink`, whose open and unlink of a file
 //! below `/dev/shm` are seen as such.
 
-use super::hooks;
-use crate::recording::list::List;
+use super::{hooks, system_calls};
 use crate::recording::span;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use libc::{key_t, mode_t, sembuf, timespec};
@@ -23,35 +22,11 @@ pub(super) unsafe fn limit(time: *const timespec, failed: bool) -> i64 {
     unsafe { (*time).tv_sec.saturating_mul(1_000_000_000).saturating_add((*time).tv_nsec) }
 }
 
-/// Three numbers for each operation, once the kernel has read them.
-///
-/// # Safety
-/// After a call that has waited or succeeded, `operations` points to `count` of them.
-unsafe fn operations(operations: *const sembuf, count: usize, result: c_int) -> List {
-    let mut list = List::new();
-    let read = [libc::EAGAIN, libc::EINTR, libc::EIDRM].map(i64::from);
-    if result == 0 || read.contains(&span::errno()) {
-        for index in 0..count {
-            // SAFETY: as the caller vouches.
-            let one = unsafe { *operations.add(index) };
-            if !list.push([i64::from(one.sem_num), i64::from(one.sem_op), i64::from(one.sem_flg)]) {
-                break;
-            }
-        }
-    }
-    list
-}
-
 hooks! {
     Semget: semget (key: key_t, count: c_int, flags: c_int) -> result: c_int, [i64::from(key), count as i64, flags as i64], [];
     // The last argument is a variadic one; as a fixed machine word it goes on unread.
     Semctl: semctl (id: c_int, number: c_int, command: c_int, argument: usize) -> result: c_int,
         [id as i64, number as i64, command as i64], [];
-    Semop: semop (id: c_int, sops: *const sembuf, count: usize) -> result: c_int, [id as i64, -1], [],
-        &operations(sops, count, result);
-    Semop: semtimedop (id: c_int, sops: *const sembuf, count: usize, time: *const timespec) -> result: c_int,
-        [id as i64, limit(time, result != 0)], [], &operations(sops, count, result);
-
     Shmget: shmget (key: key_t, size: usize, flags: c_int) -> result: c_int, [i64::from(key), size as i64, flags as i64], [];
     // The result is an address, or -1.
     Shmat: shmat (id: c_int, address: *const c_void, flags: c_int) -> result: isize, [id as i64, flags as i64], [];
@@ -87,6 +62,11 @@ hooks! {
         [flags as i64, semaphore as i64], [name];
     SemClose: sem_close (semaphore: *mut c_void) -> result: c_int, [semaphore as i64], [];
     SemUnlink: sem_unlink (name: *const c_char) -> result: c_int, [], [name];
+}
+
+system_calls! {
+    SYS_semop: semop (id: c_int, operations: *const sembuf, count: usize) -> c_int;
+    SYS_semtimedop: semtimedop (id: c_int, operations: *const sembuf, count: usize, time: *const timespec) -> c_int;
 }
 
 fn mode_with(flags: c_int, mode: mode_t) -> i64 {

@@ -14,9 +14,9 @@
 //! them, stand in two linker sections that [`crate::core::real`] walks.
 //!
 //! Behind the arguments, `[name = expression]` is evaluated before the real call, for what the call overwrites; behind
-//! the list, `, then expression` once the record stands, for further ones. `__f_chk` functions stand in [`checked!`].
+//! the list, `, then expression` once the record stands, for further ones. `__f_chk` functions stand in [`checked!`], those
+//! that do no more than one system call in [`system_calls!`].
 
-pub mod addresses;
 pub mod aio;
 pub mod attributes;
 pub mod by_number;
@@ -81,10 +81,11 @@ macro_rules! real_function {
 pub(crate) use real_function;
 
 macro_rules! hooks {
-    (@outer $call:ident $quiet:tt $sig:tt $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)+]) => {
-        $( $crate::hooks::hooks!(@exported $name $call $quiet $sig $before ($result: $ret) $numbers $texts $list); )+
+    // One function, under each name that programs call it by.
+    (@outer $sig:tt $ret:ty, $body:tt [$($name:ident)+]) => {
+        $( $crate::hooks::hooks!(@exported $name $sig $ret, $body); )+
     };
-    (@exported $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt) => {
+    (@exported $name:ident ($($arg:ident : $ty:ty),*) $ret:ty, $body:tt) => {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
@@ -94,13 +95,14 @@ macro_rules! hooks {
             };
             // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
             let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-            $crate::hooks::hooks!(@body real 0, $call $quiet ($($arg),*) $before ($result: $ret) $numbers $texts $list)
+            $crate::hooks::hooks!(@body real 0, ($($arg),*) $body)
         }
     };
-    (@inner $call:ident $quiet:tt $sig:tt $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt [$($name:ident)*]) => {
-        $( $crate::hooks::hooks!(@detoured $name $call $quiet $sig $before ($result: $ret) $numbers $texts $list); )*
+    // The same, as libc calls it.
+    (@inner $sig:tt $ret:ty, $body:tt [$($name:ident)*]) => {
+        $( $crate::hooks::hooks!(@detoured $name $sig $ret, $body); )*
     };
-    (@detoured $name:ident $call:ident $quiet:tt ($($arg:ident : $ty:ty),*) $before:tt ($result:ident : $ret:ty) $numbers:tt $texts:tt $list:tt) => {
+    (@detoured $name:ident ($($arg:ident : $ty:ty),*) $ret:ty, $body:tt) => {
         const _: () = {
             const NAME: &core::ffi::CStr =
                 match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -114,7 +116,7 @@ macro_rules! hooks {
                 };
                 // SAFETY: the trampoline does what the function of this name does.
                 let real: Function = unsafe { core::mem::transmute::<usize, Function>(address) };
-                $crate::hooks::hooks!(@body real syn_trace::record::INNER, $call $quiet ($($arg),*) $before ($result: $ret) $numbers $texts $list)
+                $crate::hooks::hooks!(@body real syn_trace::record::INNER, ($($arg),*) $body)
             }
             #[used]
             #[unsafe(link_section = "syn_inners")]
@@ -125,7 +127,18 @@ macro_rules! hooks {
             );
         };
     };
-    (@body $real:ident $flags:expr, $call:ident [$($quiet:ident)?] ($($arg:ident),*) [$($before:ident = $value:expr)?] ($result:ident : $ret:ty) $numbers:tt [$($text:expr),*] [$($list:expr $(, then $after:expr)?)?]) => {{
+    // What a line of `system_calls!` does.
+    (@body $real:ident $flags:expr, ($($arg:ident),*) [decode $number:ident $ret:ty]) => {
+        $crate::hooks::by_number::decoded(
+            $flags,
+            libc::$number,
+            $crate::hooks::words([$($crate::hooks::Word::word($arg)),*]),
+            // SAFETY: the caller's own arguments.
+            || unsafe { $real($($arg),*) } as core::ffi::c_long,
+        ) as $ret
+    };
+    // What a line of `hooks!` does.
+    (@body $real:ident $flags:expr, ($($arg:ident),*) [record $call:ident [$($quiet:ident)?] [$($before:ident = $value:expr)?] $result:ident $numbers:tt [$($text:expr),*] [$($list:expr $(, then $after:expr)?)?]]) => {{
         let Some(mut span) = $crate::recording::span::enter(syn_trace::calls::Call::$call, $flags) else {
             // SAFETY: the caller's own arguments.
             return unsafe { $real($($arg),*) };
@@ -154,19 +167,69 @@ macro_rules! hooks {
     (@list) => { &[] };
     (@list $list:expr) => { $list };
     ($( $call:ident $($quiet:ident)? : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) $([$($before:tt)*])? -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr $(, then $after:expr)?)?; )*) => { $(
-        $crate::hooks::hooks!(@outer $call [$($quiet)?] ($($sig)*) [$($($before)*)?] ($result: $ret) $numbers $texts [$($list $(, then $after)?)?] [$($name)+]);
-        $crate::hooks::hooks!(@inner $call [$($quiet)?] ($($sig)*) [$($($before)*)?] ($result: $ret) $numbers $texts [$($list $(, then $after)?)?] [$($($inner)+)?]);
+        $crate::hooks::hooks!(@outer ($($sig)*) $ret, [record $call [$($quiet)?] [$($($before)*)?] $result $numbers $texts [$($list $(, then $after)?)?]] [$($name)+]);
+        $crate::hooks::hooks!(@inner ($($sig)*) $ret, [record $call [$($quiet)?] [$($($before)*)?] $result $numbers $texts [$($list $(, then $after)?)?]] [$($($inner)+)?]);
     )* };
 }
 pub(crate) use hooks;
 
-/// `__f_chk` functions: `Call: __f_chk (arguments) if fits => f (its arguments) -> …`, the rest as in [`hooks!`].
+/// Functions that do what one system call does, with the same arguments: `SYS_number: exported | names + libc_internal | names
+/// (arg: type, …) -> type;`. What they are recorded as [`syn_trace::system_calls`] tells, whoever makes the call.
+macro_rules! system_calls {
+    ($( $number:ident : $($name:ident)|+ $(+ $($inner:ident)|+)? ($($sig:tt)*) -> $ret:ty; )*) => { $(
+        $crate::hooks::hooks!(@outer ($($sig)*) $ret, [decode $number $ret] [$($name)+]);
+        $crate::hooks::hooks!(@inner ($($sig)*) $ret, [decode $number $ret] [$($($inner)+)?]);
+    )* };
+}
+pub(crate) use system_calls;
+
+/// An argument of a function, as a system call takes it.
+pub trait Word {
+    /// It, in a register.
+    fn word(self) -> usize;
+}
+
+macro_rules! words {
+    ($($type:ty),*) => { $(
+        impl Word for $type {
+            #[inline(always)]
+            fn word(self) -> usize {
+                self as usize
+            }
+        }
+    )* };
+}
+words!(i32, u32, usize, u64);
+
+impl<T> Word for *const T {
+    #[inline(always)]
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl<T> Word for *mut T {
+    #[inline(always)]
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+/// The arguments of a system call; there are six, of which some are not used.
+#[inline(always)]
+pub fn words<const N: usize>(arguments: [usize; N]) -> [usize; 6] {
+    let mut all = [0; 6];
+    all[..N].copy_from_slice(&arguments);
+    all
+}
+
+/// `__f_chk` functions: `Call: __f_chk (arguments) if fits => f (its arguments) -> …`, the rest as in [`hooks!`], or
+/// `SYS_number: …` as in [`system_calls!`].
 ///
 /// Where the program's buffer is large enough they do nothing but call `f`, and that is what is called and recorded
 /// here: once, whether or not `f` has a detour. Where it is not, libc's own function ends the program.
 macro_rules! checked {
-    ($( $call:ident : $name:ident ($($arg:ident : $ty:ty),*) if $fits:expr => $plain:ident ($($own:ident : $own_ty:ty),*) $([$($before:tt)*])?
-        -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr)?; )*) => { $(
+    (@one $name:ident ($($arg:ident : $ty:ty),*) $fits:expr, $plain:ident ($($own:ident : $own_ty:ty),*) $ret:ty, $body:tt) => {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
@@ -182,9 +245,15 @@ macro_rules! checked {
             }
             // SAFETY: as above.
             let real: Plain = unsafe { core::mem::transmute::<usize, Plain>(plain) };
-            $crate::hooks::hooks!(@body real 0, $call [] ($($own),*) [$($($before)*)?] ($result: $ret) $numbers $texts [$($list)?])
+            $crate::hooks::hooks!(@body real 0, ($($own),*) $body)
         }
-    )* };
+    };
+    ($( $number:ident : $name:ident ($($sig:tt)*) if $fits:expr => $plain:ident ($($own:tt)*) -> $ret:ty; )+) => { $(
+        $crate::hooks::checked!(@one $name ($($sig)*) $fits, $plain ($($own)*) $ret, [decode $number $ret]);
+    )+ };
+    ($( $call:ident : $name:ident ($($sig:tt)*) if $fits:expr => $plain:ident ($($own:tt)*) -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr)?; )+) => { $(
+        $crate::hooks::checked!(@one $name ($($sig)*) $fits, $plain ($($own)*) $ret, [record $call [] [] $result $numbers $texts [$($list)?]]);
+    )+ };
 }
 pub(crate) use checked;
 

@@ -11,7 +11,9 @@ use crate::core::{clock, preemption, sys};
 use crate::recording::process::run_folder::FOLDER_BYTES;
 use crate::recording::thread::current;
 use crate::recording::thread::state::State;
+use crate::throttle;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use syn_trace::board;
 use syn_trace::calls::{Call, Layer};
 use syn_trace::header::{self, ClockPair, HEADER_BYTES, Header};
 use syn_trace::policy::Policy;
@@ -90,6 +92,11 @@ pub fn pid() -> u32 {
     PID.load(Ordering::Relaxed)
 }
 
+/// `CLOCK_MONOTONIC` when the process image started, nanoseconds.
+pub fn start_ns() -> u64 {
+    START_NS.load(Ordering::Relaxed)
+}
+
 /// Finds out whether and where to record. Runs once, in the constructor or at the first hooked call before it.
 fn start() {
     if MODE.compare_exchange(UNKNOWN, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -120,6 +127,9 @@ fn start() {
     for (place, cost) in COSTS.iter().zip(machine::costs()) {
         place.store(cost, Ordering::Relaxed);
     }
+    if !decision.policy.is_process_only() && settings::is_throttled() {
+        find_board();
+    }
     let mode = if decision.policy.is_process_only() { PROCESS_ONLY } else { RECORDING };
     MODE.store(mode, Ordering::Release);
 }
@@ -146,9 +156,21 @@ fn note_identity() {
     START_NS.store(sys::clock_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
 }
 
+/// Maps the board on which the threads of a throttled job publish what they do, if this host has one.
+fn find_board() {
+    let mut name = [0; 80];
+    let host = HOST.get().iter().copied().take_while(|&byte| byte != 0);
+    for (to, from) in name.iter_mut().zip(board::FILE_PREFIX.bytes().chain(host)) {
+        *to = from;
+    }
+    let mut path = [0; FOLDER_BYTES + 80];
+    let _ = with_path(&mut path, &name, |path| throttle::open(path, settings::rank()));
+}
+
 /// In a forked child: another process, of the same run.
 pub fn start_in_forked_child() {
     note_identity();
+    throttle::begin_in_forked_child();
     SETUP_FROM_CPU_NS.store(0, Ordering::Relaxed);
 }
 
@@ -181,7 +203,7 @@ pub fn with_path<T>(buffer: &mut [u8], name: &[u8], then: impl FnOnce(*const u8)
     then(buffer.as_ptr())
 }
 
-/// Fills in the header of a new thread file. `started_cpu_ns` is the thread's CPU time so far.
+/// Fills in the header of a new thread. `started_cpu_ns` is the thread's CPU time so far.
 pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: u64) {
     let (clock, tick_shift) = clock::description();
     to.version = header::VERSION;
@@ -204,7 +226,7 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
         _ => 0,
     };
     to.capabilities.store(CAPABILITIES.load(Ordering::Relaxed), Ordering::Relaxed);
-    to.process_start_ns = START_NS.load(Ordering::Relaxed);
+    to.process_start_ns = start_ns();
     to.start = began;
     to.latest = [began; 2];
     to.start_realtime_ns = (sys::clock_ns(libc::CLOCK_REALTIME) as i64
@@ -212,7 +234,6 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
         as u64;
     to.boot_id = *BOOT_ID.get();
     to.host = *HOST.get();
-    // The magic comes last: a file without it is one whose header was never finished.
     to.magic = header::MAGIC;
 }
 

@@ -3,6 +3,7 @@
 pub mod append;
 pub mod note;
 pub mod processor;
+pub mod published;
 pub mod side_slots;
 pub mod signal_nesting;
 
@@ -15,6 +16,7 @@ use crate::recording::thread::state::Entered;
 pub use crate::recording::thread::state::Span;
 use crate::recording::thread::state::State;
 use crate::recording::thread::{self, current};
+use crate::throttle;
 use core::sync::atomic::Ordering;
 use note::{tell_entered, tell_left};
 use processor::look;
@@ -69,10 +71,18 @@ pub fn enter_untimed(call: Call) -> Option<Span> {
 }
 
 #[inline(always)]
-fn open(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Option<Span> {
+fn open(state: &mut State, frame: usize, call: Call, flags: Flags) -> Option<Span> {
     if state.suppressed_by != 0 && state.is_suppressed(frame) {
         return None;
     }
+    if throttle::is_on() && state.frame == 0 {
+        published::before(state, frame, call, flags);
+    }
+    begin(state, frame, call, flags)
+}
+
+#[inline(always)]
+fn begin(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Option<Span> {
     let kept = Mark::Told.stands();
     let outer_frame = if state.frame == 0 { 0 } else { outer_frame(state, frame) };
     if outer_frame != 0 {
@@ -187,6 +197,9 @@ impl Span {
             flags |= record::COMPLETE;
         }
         append::write(state, call, flags, times, self.end, outcome, numbers, texts, list);
+        if throttle::is_on() && self.outer_frame == 0 {
+            published::advance(state, call, failed, outcome, numbers);
+        }
         self.start = self.end;
         self.flags &= record::INNER;
     }
@@ -249,6 +262,9 @@ impl Span {
         unsafe {
             (*self.state).frame = self.outer_frame;
             (*self.state).entered.start = 0;
+            if throttle::is_on() && self.outer_frame == 0 {
+                published::after(&*self.state);
+            }
         }
         if self.flags & record::PROCESSOR_FLAGS != 0 {
             // What a look has shown is on no record: the next one is to find the same.

@@ -1,10 +1,12 @@
 //! The beginning of a thread's recording.
 
+pub mod chunk;
 pub mod current;
 pub mod ending;
 pub mod living;
 pub mod private_table;
 pub mod scratch;
+pub mod spare;
 pub mod stack;
 pub mod state;
 pub mod trace_file;
@@ -14,14 +16,13 @@ use crate::core::{clock, preemption, sys};
 use crate::recording::thread::state::{
     ALL_BYTES, Entered, Fork, Inheritance, MARK, STATE_BYTES, State, WIPED_BYTES,
 };
-use crate::recording::thread::trace_file::{FIRST_BYTES, NAME_BYTES};
 use crate::recording::{first_records, process};
+use crate::throttle;
 use core::sync::atomic::{Ordering, compiler_fence};
 use ending::{FIRST_HEADER, lose_one};
-use state::{PAGE, PATH_BYTES};
-use syn_trace::header::HEADER_BYTES;
+use state::PAGE;
+use syn_trace::chunks::{CHUNK_HEAD_BYTES, ChunkHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::record::{self, Flags};
-use trace_file::{allocate_and_map, open, write_name};
 
 /// This thread's state, made if it has none yet. `None`: calls of this thread are not recorded (now). `flags` are those of the
 /// call that asks.
@@ -82,6 +83,7 @@ fn after_fork(state: *mut State, frame: usize) -> Option<*mut State> {
         process::start_in_forked_child();
         private_table::descriptors_are_own();
         living::begin_anew();
+        trace_file::in_forked_child();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         // SAFETY: what the parent's thread had mapped, and no other thread of this process knows.
@@ -117,11 +119,11 @@ pub fn begin_in_forked_child(frame: usize) {
 /// For a thread that has no state: `None` if it gets none.
 fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
     // What other threads do not touch is not to be there.
-    let state = map_state(creator == 0)?;
+    let state = spare::take().or_else(|| map_state(creator == 0))?;
     let started = start(state, frame, stack, creator);
     if started.is_none() {
         // SAFETY: nobody knows the mapping.
-        unsafe { sys::munmap(state as usize, ALL_BYTES) };
+        unsafe { spare::give(state) };
     }
     started
 }
@@ -137,37 +139,19 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     // SAFETY: no arguments.
     let tid = unsafe { sys::gettid() } as u32;
     let (began, started_cpu_ns) = (clock::pair(), clock::thread_cpu_ns());
-    write_name(&mut this.name, process::pid(), tid, began.monotonic_ns);
-    let name = this.name;
-    // Readers look for whole extensions: the file gets its own when its header is whole, so that a thread which is
-    // killed in between leaves nothing that looks like a trace.
-    let whole = name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
-    let room = this.path_room();
-    let window = private_table::run(|| {
-        let fd = open(room, &name[..whole - 1], libc::O_CREAT | libc::O_EXCL)?;
-        let window = allocate_and_map(fd, 0, FIRST_BYTES);
-        if window.is_err() {
-            // SAFETY: the path ends with a zero byte; the file is ours and empty.
-            process::with_path(room, &name[..whole - 1], |path| Some(unsafe { sys::unlink(path) }));
-        }
-        window
-    });
-    let Ok(window) = window else {
+    let Ok(chunk) = chunk::take(this.path_room(), window::FIRST_BYTES) else {
         lose_one();
         return None;
     };
-    this.header = window.cast();
+    this.header = chunk.at.wrapping_add(CHUNK_HEAD_BYTES).cast();
     process::fill_header(this.header(), tid, began, started_cpu_ns);
     this.header().helpers_cpu_ns.store(private_table::take_unclaimed_cpu_ns(), Ordering::Relaxed);
-    let (from, to) = this.path_room().split_at_mut(PATH_BYTES / 2);
-    let _ = process::with_path(from, &name[..whole - 1], |from| {
-        process::with_path(to, &name, |to| {
-            // SAFETY: both paths end with a zero byte.
-            Some(unsafe { sys::rename(from, to) })
-        })
-    });
-    this.set_window(window, FIRST_BYTES, 0);
-    this.cursor = window.wrapping_add(HEADER_BYTES);
+    (this.first_unit, this.chunk_number, this.chunk_bytes) = (chunk.unit, 0, 0);
+    // SAFETY: the chunk is this thread's alone.
+    unsafe { ChunkHead::publish(chunk.at, chunk.unit, 0, (chunk.bytes / UNIT_BYTES) as u32) };
+    this.in_area = [chunk.in_area; 2];
+    this.set_window(&chunk);
+    this.cursor = chunk.at.wrapping_add(IN_FRONT[0]);
     this.stack = stack;
     this.last_end = began.ticks;
     (this.cpu_told, this.cpu_ticks, this.switches) =
@@ -180,10 +164,11 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     if tid == process::pid() {
         FIRST_HEADER.store(this.header, Ordering::Relaxed);
     }
+    this.published = throttle::join(process::pid(), tid);
     first_records::write(this, tid, creator, frame);
     this.header().setup_ticks.store(clock::ticks().saturating_sub(began.ticks), Ordering::Relaxed);
     preemption::Mark::Told.put();
     Some(state)
 }
 
-const _: () = assert!(FIRST_BYTES.is_multiple_of(PAGE) && HEADER_BYTES <= PAGE);
+const _: () = assert!(IN_FRONT[0] <= PAGE && UNIT_BYTES == PAGE);

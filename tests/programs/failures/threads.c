@@ -182,7 +182,7 @@ void forks_while_writing(void)
 
 static int without_room;
 
-static void *writes_unrecorded(void *unused)
+static void *writes_without_descriptors(void *unused)
 {
     for (int i = 0; i < 100; i++)
         CHECK_EQ(pwrite(without_room, "x", 1, 0), 1);
@@ -198,7 +198,7 @@ static void *outlives_first_thread(void *first)
     none = before;
     none.rlim_cur = 0;
     CHECK_OK(setrlimit(RLIMIT_NOFILE, &none));
-    CHECK_OK(pthread_create(&thread, NULL, writes_unrecorded, NULL));
+    CHECK_OK(pthread_create(&thread, NULL, writes_without_descriptors, NULL));
     CHECK_OK(pthread_join(thread, NULL));
     CHECK_OK(setrlimit(RLIMIT_NOFILE, &before));
     CHECK_OK(close(without_room));

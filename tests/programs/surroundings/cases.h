@@ -47,6 +47,7 @@ void filters_that_kill_others(void);
 void filter_that_kills_nobody(void);
 void files_limited(void);
 void memory_given_back(void);
+void threads_with_open_files(void);
 void memory_limited(void);
 void memory_locked(void);
 void descriptors_limited(void);

@@ -78,6 +78,32 @@ void memory_given_back(void)
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
+static void *write_a_byte(void *unused)
+{
+    int to = open("/dev/null", O_WRONLY);
+    CHECK(to >= 0);
+    CHECK_EQ(write(to, "b", 1), 1);
+    CHECK_OK(close(to));
+    return unused;
+}
+
+/* 100 threads write a byte each to nowhere, while `file` in $FOLDER is open 40 times. */
+void threads_with_open_files(void)
+{
+    int files[40];
+    pthread_t threads[100];
+    char path[4096];
+    CHECK((size_t)snprintf(path, sizeof path, "%s/file", getenv("FOLDER")) < sizeof path);
+    for (int i = 0; i < 40; i++)
+        CHECK((files[i] = open(path, O_RDONLY)) >= 0);
+    for (int i = 0; i < 100; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, write_a_byte, NULL), 0);
+    for (int i = 0; i < 100; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < 40; i++)
+        CHECK_OK(close(files[i]));
+}
+
 static void write_with_locked_memory(void)
 {
     if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)

@@ -43,6 +43,7 @@ static const struct part parts[] = {
 static const struct part with_folder[] = {
     {"hidden", folder_hidden},
     {"removed", folder_removed},
+    {"open-files", threads_with_open_files},
     {NULL, NULL},
 };
 

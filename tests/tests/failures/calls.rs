@@ -81,12 +81,10 @@ fn root_changed() {
     assert!(calls + missing >= 20_000, "{calls} on record, {missing} missing");
 }
 
-/// What a thread cannot record is counted in the header of the first thread, also when that has ended.
+/// A thread begins where no descriptor is to be had, and the first thread of the process has ended.
 #[test]
 fn the_first_thread_ends_first() {
-    let recorded = record(&Job::new(program("failures")).arg("first-thread-ends"));
-    assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
-    assert!(recorded.run.dropped() >= 100, "{} dropped", recorded.run.dropped());
+    assert_eq!(complete("failures", "first-thread-ends").calls("pwrite").count(), 100);
 }
 
 #[test]

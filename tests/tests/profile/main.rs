@@ -2,6 +2,8 @@
 
 mod emulated;
 mod exact;
+mod page;
+mod robust;
 mod stores;
 
 use std::os::unix::process::ExitStatusExt;

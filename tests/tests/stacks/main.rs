@@ -8,6 +8,7 @@ use counting::Counted;
 use installed::{Stack, stacks};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use syn_trace::Run;
 use tests::{Dump, Job, Outcome, shim};
 
 /// What a job did, counted behind the shim, and what is on record.
@@ -157,4 +158,22 @@ fn an_unknown_mpi() {
     assert_eq!(reasons.len(), 1, "{reasons:?}");
     let reason = reasons[0]["reason"].as_str().expect("a text");
     assert!(reason.ends_with("layouts are not known: Strange MPI 1.0"), "{reason}");
+}
+
+/// Ranks that get the library one by one, from a launcher that does not record, come to one folder.
+#[test]
+fn ranks_of_every_launcher_share_a_folder() {
+    const RANKS: u32 = 4;
+    for stack in stacks() {
+        let library = shim().into_os_string().into_string().expect("a path in UTF-8");
+        let rank = Job::new("env").args(["SYN_RUN=run".into(), format!("LD_PRELOAD={library}")]);
+        let job = stack.launcher(RANKS).followed_by(&rank.args(["sleep", "0.01"]));
+        for _ in 0..3 {
+            let scratch = tempfile::tempdir().expect("a folder for temporary files");
+            let _ = job.run_in(scratch.path()).succeeded();
+            let run = Run::open(scratch.path().join("run")).expect("a run folder");
+            let ranks = run.processes.iter().filter(|process| process.command == "sleep 0.01").count();
+            assert_eq!(ranks, RANKS as usize, "{}", stack.name);
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! Whatever is around it, a program does the same under the shim as without it; and its trace holds what it did, or says
 //! what is missing.
 
+mod descriptors;
 mod disks;
 mod environment;
 mod libraries;

@@ -161,6 +161,24 @@ fn no_descriptor_left() {
     counts_many(&part("descriptors").run);
 }
 
+/// Kernels and file systems that cannot do what the recorder asks them for first.
+#[test]
+fn calls_that_fail() {
+    for fails in ["madvise:error=EINVAL", "mremap:error=ENOMEM", "fallocate:error=EOPNOTSUPP"] {
+        let scratch = tempfile::tempdir().expect("a folder for temporary files");
+        let run = scratch.path().join("run");
+        let (name, _) = fails.split_once(':').expect("a call and how it fails");
+        let preload = format!("LD_PRELOAD={}", tests::shim().display());
+        let arguments = ["-f", "-qq", "--seccomp-bpf", "-o", "calls", "-e", &format!("trace={name}"), "-e"];
+        let job = Job::new("strace").args(arguments).arg(format!("inject={fails}")).args(["-E", &preload]);
+        let job = job.arg(program("surroundings")).arg("many-writes").env("SYN_RUN", &run);
+        let _ = job.run_in(scratch.path()).succeeded();
+        let calls = std::fs::read_to_string(scratch.path().join("calls")).expect("what strace has seen");
+        assert!(calls.contains("(INJECTED)"), "{fails}: {calls}");
+        holds_many(&syn_trace::Run::open(&run).expect("a run folder"));
+    }
+}
+
 /// The first file of a process under a limit which is too small even for its first records.
 #[test]
 fn a_limit_of_file_sizes_from_the_start() {

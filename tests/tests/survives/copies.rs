@@ -22,7 +22,7 @@ fn copies_made_while_writing() {
     victim.kill();
 }
 
-/// What is in the folder now; a file may get its final name meanwhile.
+/// What is in the folder now; a file may go meanwhile.
 fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir(to).expect("a new folder");
     for entry in from.read_dir().into_iter().flatten().map(|entry| entry.expect("an entry")) {
@@ -79,12 +79,12 @@ const CLOCK_ERROR_NS: u64 = 500_000;
 fn holds_what_had_completed(whole: &Run, began: u64, copy: &Path) {
     let copy = Run::open(copy).expect("a copy can be listed");
     for thread in &whole.threads {
-        let name = thread.trace.path().file_name();
-        let copied = copy.threads.iter().find(|copied| copied.trace.path().file_name() == name);
+        let name = thread.trace.name();
+        let copied = copy.threads.iter().find(|copied| copied.trace.name() == name);
         let copied: Vec<_> =
             copied.iter().flat_map(|copied| copied.events()).map(|event| (event.call, event.end)).collect();
         let all: Vec<_> = thread.events().map(|event| (event.call, event.end)).collect();
-        assert!(all.starts_with(&copied), "{name:?}: the copy is not the beginning of the trace");
+        assert!(all.starts_with(&copied), "{name}: the copy is not the beginning of the trace");
         let start = thread.trace.header().start.monotonic_ns;
         let returned_ns = |end: u64| start + (end as f64 * thread.clock.ns_per_unit) as u64;
         let returned = all.iter().take_while(|(_, end)| returned_ns(*end) + CLOCK_ERROR_NS < began);
@@ -92,7 +92,7 @@ fn holds_what_had_completed(whole: &Run, began: u64, copy: &Path) {
         let completed = returned.filter(|(_, end)| *end < last_end).count();
         assert!(
             copied.len() >= completed,
-            "{name:?}: {completed} calls had completed, the copy has {}",
+            "{name}: {completed} calls had completed, the copy has {}",
             copied.len()
         );
     }

@@ -28,7 +28,7 @@ fn semaphores_of_system_v() {
     assert!(lists.iter().any(|list| list == undo), "{lists:?}");
     assert!(lists.iter().any(|list| list == "[0,1,0,1,2,0]"), "{lists:?}");
     let timeouts: Vec<_> = dump.calls("semop").map(|seen| number(seen, "timeout")).collect();
-    assert_eq!(timeouts[..4], [-1, 1, -1, -1]);
+    assert_eq!(timeouts[..4], [-1, 1, -1, 0], "0 where the kernel may not have read it");
     assert!(count(&dump, "semctl") >= 3);
 }
 

@@ -320,6 +320,8 @@ pub enum Mpi {
     MatchedProbe,
     /// Receives what was taken.
     MatchedReceive,
+    /// The same with a request.
+    MatchedReceiveRequest,
     /// Starts persistent requests.
     Start,
     /// Frees a request.

@@ -1,7 +1,8 @@
 //! What the shim asks of the table, as bytes by number. The table itself has names and addresses in it, which would be a
 //! quarter of what the loader relocates in every process.
 
-use super::{Call, Effect, Fact, Kind, Layer, MAX_NUMBERS, MAX_TEXTS, NUMBERS, effect::Mpi};
+use super::{Call, CallInfo, Effect, Fact, Kind, Layer, MAX_NUMBERS, MAX_TEXTS, NUMBERS, effect::Mpi};
+use crate::board::kind;
 
 const EAGAIN: i64 = 11;
 const EINPROGRESS: i64 = 115;
@@ -16,6 +17,7 @@ struct Hot {
     recurs: bool,
     requested: u8,
     poll: Poll,
+    hold: u8,
 }
 
 /// How a call says that nothing has happened yet.
@@ -40,6 +42,7 @@ static HOT: [Hot; NUMBERS] = {
         recurs: false,
         requested: NONE,
         poll: Poll::Never,
+        hold: 0,
     };
     let mut table = [none; NUMBERS];
     let mut index = 0;
@@ -69,7 +72,16 @@ const fn hot(call: Call) -> Hot {
     assert!(numbers as usize <= MAX_NUMBERS && texts as usize <= MAX_TEXTS && lists <= 1);
     let recurs = texts == 0 && !moves && !matches!(call, Call::Repeats);
     let requested = if info.bits() & 1 << Fact::MovesAtMost as u8 != 0 { named(call, "count") } else { NONE };
-    Hot { layer: info.layer, numbers, texts, lists, recurs, requested, poll: poll(call) }
+    Hot {
+        layer: info.layer,
+        numbers,
+        texts,
+        lists,
+        recurs,
+        requested,
+        poll: poll(call),
+        hold: hold_kind(info),
+    }
 }
 
 const fn poll(call: Call) -> Poll {
@@ -80,6 +92,25 @@ const fn poll(call: Call) -> Poll {
         Effect::AwaitReadiness => Poll::ZeroAndResult(named(call, "timeout")),
         Effect::AsynchronousError => Poll::InProgress,
         _ => Poll::Never,
+    }
+}
+
+const fn hold_kind(info: &CallInfo) -> u8 {
+    use Effect::*;
+    match info.layer {
+        _ if info.bits() & 1 << Fact::Note as u8 != 0 => 0,
+        Layer::Posix | Layer::Stdio | Layer::MpiIo | Layer::Aio => match info.effect {
+            Other | Seek | Rewind | Advise | Pipe | Inherit | Duplicate | DuplicateTo | Control
+            | ChangeFolder => 0,
+            _ => kind::IO,
+        },
+        Layer::Mpi => match info.effect {
+            Mpi(_) => kind::MPI,
+            _ => 0,
+        },
+        Layer::Socket => kind::SOCKET,
+        Layer::Sync => kind::SYNC,
+        Layer::Mmap | Layer::Process | Layer::Time => 0,
     }
 }
 
@@ -129,5 +160,15 @@ impl Call {
             Poll::ZeroAndResult(position) => outcome == 0 && is_zero(position),
             Poll::InProgress => outcome == EINPROGRESS,
         }
+    }
+    /// The bit of [`crate::board::kind`] under which a throttled thread may be held before this call, 0 for none.
+    #[inline(always)]
+    pub fn hold_kind(self) -> u8 {
+        HOT[self as usize].hold
+    }
+    /// True when the call got the thread anywhere: it is no failure, no poll that found nothing, and no sleep.
+    #[inline]
+    pub fn advances(self, failed: bool, outcome: i64, numbers: &[i64]) -> bool {
+        !failed && self.layer() != Layer::Time && !self.is_idle(failed, outcome, numbers)
     }
 }

@@ -258,7 +258,7 @@ calls! {
     150 MpiMprobe "MPI_Mprobe" Mpi (source: Rank, tag: Tag, comm: Comm, flag: Int, matched_source: Rank, matched_tag: Tag, matched_bytes: Bytes, message: Handle) [Mpi(MatchedProbe)];
     151 MpiImprobe "MPI_Improbe" Mpi (source: Rank, tag: Tag, comm: Comm, flag: Int, matched_source: Rank, matched_tag: Tag, matched_bytes: Bytes, message: Handle) [Mpi(MatchedProbe)];
     152 MpiMrecv "MPI_Mrecv" Mpi (bytes: Bytes, message: Handle, matched_source: Rank, matched_tag: Tag, matched_bytes: Bytes) [Mpi(MatchedReceive)] also "MPI_Mrecv_c";
-    153 MpiImrecv "MPI_Imrecv" Mpi (bytes: Bytes, message: Handle, request: Handle) also "MPI_Imrecv_c";
+    153 MpiImrecv "MPI_Imrecv" Mpi (bytes: Bytes, message: Handle, request: Handle) [Mpi(MatchedReceiveRequest)] also "MPI_Imrecv_c";
     154 MpiSendInit "MPI_Send_init" Mpi (bytes: Bytes, dest: Rank, tag: Tag, comm: Comm, request: Handle) [Mpi(SendInit(Standard))] also "MPI_Send_init_c";
     155 MpiBsendInit "MPI_Bsend_init" Mpi (bytes: Bytes, dest: Rank, tag: Tag, comm: Comm, request: Handle) [Mpi(SendInit(Buffered))] also "MPI_Bsend_init_c";
     156 MpiSsendInit "MPI_Ssend_init" Mpi (bytes: Bytes, dest: Rank, tag: Tag, comm: Comm, request: Handle) [Mpi(SendInit(Synchronous))] also "MPI_Ssend_init_c";
@@ -314,6 +314,9 @@ calls! {
     222 MpiCommDupWithInfo "MPI_Comm_dup_with_info" Mpi (comm: Comm, newcomm: Comm, members: Members) [Mpi(MakeCommunicator(Within))];
     223 MpiCommFree "MPI_Comm_free" Mpi (comm: Comm) [Mpi(FreeCommunicator)];
     224 MpiCommDisconnect "MPI_Comm_disconnect" Mpi (comm: Comm) [Mpi(FreeCommunicator)];
+    /// Not a call: before the call with this number, which follows, the thread was held so long, to see who waits for it; `reason`
+    /// is 1 when all others had exited or were blocked, 2 when the longest time was over, 3 when there was no watchdog.
+    225 Held "thread-held" Process (call: Int, reason: Int) [Other, Note];
 
     256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: SpliceFlags) [Tee, Waits, MovesResult];
     257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: SpliceFlags) [Other, Waits, MovesResult];

@@ -1,6 +1,6 @@
 //! Makes the traces of given events, for tests of whatever reads traces.
 //!
-//! One [`TraceBuilder`] is one thread. Times are nanoseconds since the start of the run, and one unit of the file is one
+//! One [`TraceBuilder`] is one thread, and has a file of its own unless [`file()`] puts several into one. Times are nanoseconds since the start of the run, and one unit of the file is one
 //! nanosecond, so that a reader gives back exactly the times put in (the run starts at 0 if some builder does).
 //!
 //! ```
@@ -20,6 +20,7 @@
 //! ```
 
 use crate::calls::{Call, MAX_NUMBERS};
+use crate::chunks::{CHUNK_HEAD_BYTES, CHUNK_MAGIC, UNIT_BYTES};
 use crate::dictionary::Writer;
 use crate::header::{self, ClockPair, Header};
 use crate::record::{self, Times};
@@ -36,6 +37,8 @@ pub const REALTIME_START_NS: u64 = 1_700_000_000_000_000_000;
 pub struct TraceBuilder {
     header: Header,
     records: Vec<u8>,
+    /// Where in them each begins.
+    starts: Vec<usize>,
     dictionary: Box<Writer>,
     end_ns: u64,
     flags: record::Flags,
@@ -84,6 +87,7 @@ impl TraceBuilder {
         let builder = TraceBuilder {
             header,
             records: Vec::new(),
+            starts: Vec::new(),
             dictionary: Box::new(Writer::NEW),
             end_ns: 0,
             flags: 0,
@@ -226,27 +230,33 @@ impl TraceBuilder {
             cpu_after: after.unwrap_or(0),
         };
         self.end_ns = end_ns;
+        self.starts.push(self.records.len());
         append(&mut self.dictionary, &mut self.records, call, flags, times, outcome, numbers, texts, list);
         self
     }
 
-    /// The file: header, records, and the zeros behind them.
-    pub fn bytes(&self) -> Vec<u8> {
+    /// Header and records, one behind the other, as they stand in packed files.
+    pub fn contiguous(&self) -> Vec<u8> {
+        let mut bytes = self.header_bytes();
+        bytes.extend_from_slice(&self.records);
+        bytes
+    }
+
+    fn header_bytes(&self) -> Vec<u8> {
         let header = &raw const self.header;
         // SAFETY: the header is plain data without padding (its fields fill each other's alignment), borrowed here.
         let header = unsafe { std::slice::from_raw_parts(header.cast::<u8>(), size_of::<Header>()) };
         let mut bytes = header.to_vec();
         bytes.resize(header::HEADER_BYTES, 0);
-        bytes.extend_from_slice(&self.records);
-        bytes.resize(bytes.len() + 64, 0);
-        if self.header.state.load(Relaxed) == header::STATE_RECORDING {
-            // A file that was not ended has whole pages.
-            bytes.resize(bytes.len().next_multiple_of(4096), 0);
-        }
         bytes
     }
 
-    /// Writes the file into `folder` under the name that the shim would give it, and returns its path.
+    /// The file of this thread alone, in one chunk.
+    pub fn bytes(&self) -> Vec<u8> {
+        file(&[self], usize::MAX)
+    }
+
+    /// Writes that file into `folder`, under a name of its own, and returns its path.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -256,6 +266,47 @@ impl TraceBuilder {
         std::fs::write(&path, self.bytes())?;
         Ok(path)
     }
+
+    /// The records, so many at most together.
+    fn parts(&self, most: usize) -> Vec<&[u8]> {
+        let mut ends: Vec<usize> = self.starts.iter().copied().step_by(most).skip(1).collect();
+        ends.push(self.records.len());
+        let mut from = 0;
+        ends.iter().map(|&end| &self.records[std::mem::replace(&mut from, end)..end]).collect()
+    }
+}
+
+/// The file of several threads, whose chunks take turns; each chunk holds `most` records at most.
+pub fn file(threads: &[&TraceBuilder], most: usize) -> Vec<u8> {
+    let parts: Vec<Vec<&[u8]>> = threads.iter().map(|thread| thread.parts(most)).collect();
+    let mut bytes = vec![0; UNIT_BYTES];
+    let mut first = vec![0; threads.len()];
+    for number in 0..parts.iter().map(Vec::len).max().unwrap_or(0) {
+        for (index, thread) in threads.iter().enumerate() {
+            let Some(part) = parts[index].get(number) else { continue };
+            let at = bytes.len();
+            if number == 0 {
+                first[index] = (at / UNIT_BYTES) as u64;
+            }
+            let front = if number == 0 { thread.header_bytes() } else { Vec::new() };
+            // There is a zero behind the records.
+            let length = (CHUNK_HEAD_BYTES + front.len() + part.len() + 1).next_multiple_of(UNIT_BYTES);
+            bytes.extend_from_slice(&CHUNK_MAGIC);
+            bytes.extend_from_slice(&first[index].to_le_bytes());
+            bytes.extend_from_slice(&(number as u32).to_le_bytes());
+            bytes.extend_from_slice(&((length / UNIT_BYTES) as u32).to_le_bytes());
+            bytes.extend_from_slice(&front);
+            bytes.extend_from_slice(part);
+            bytes.resize(at + length, 0);
+        }
+    }
+    let units = (bytes.len() / UNIT_BYTES) as u64;
+    bytes[..8].copy_from_slice(&header::MAGIC);
+    bytes[8..12].copy_from_slice(&header::VERSION.to_le_bytes());
+    bytes[12..16].copy_from_slice(&(UNIT_BYTES as u32).to_le_bytes());
+    bytes[16..24].copy_from_slice(&units.to_le_bytes());
+    bytes[24..32].copy_from_slice(&units.to_le_bytes());
+    bytes
 }
 
 /// Encodes a record whose number of integers is known only now.
@@ -276,6 +327,8 @@ fn append(
     dictionary.moved();
     records.resize(start + record::room(texts, list), 0);
     let at = records[start..].as_mut_ptr();
+    // Records of handlers that have interrupted the writing of another one know nothing of what came before.
+    let mut dictionary = (flags & record::SIGNAL == 0).then_some(dictionary);
     macro_rules! encode_with {
         ($($count:literal)*) => {
             match numbers.len() {
@@ -283,7 +336,7 @@ fn append(
                     let mut fixed = [0i64; $count];
                     fixed.copy_from_slice(numbers);
                     // SAFETY: there is room, it is zero, and the caller has compared the counts with the table.
-                    unsafe { record::encode(Some(dictionary), at, call, flags, times, outcome, &fixed, texts, list) }
+                    unsafe { record::encode(dictionary.as_deref_mut(), at, call, flags, times, outcome, &fixed, texts, list) }
                 })*
                 count => unreachable!("{count} integers, the most is {MAX_NUMBERS}"),
             }

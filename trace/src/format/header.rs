@@ -1,15 +1,15 @@
-//! The header at the front of every thread file.
+//! The header of a thread's trace, in its first chunk (see [`crate::chunks`]).
 //!
 //! Its page stays mapped for as long as the thread lives, so that what changes while recording (the latest clock pair,
 //! the number of dropped records, the rank) is on record whatever ends the process. All fields are little endian.
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-/// The first eight bytes of a thread file.
+/// The first eight bytes of a file, and of every thread's header.
 pub const MAGIC: [u8; 8] = *b"SYNTRACE";
 /// The format version this code writes, and the only one it reads.
-pub const VERSION: u32 = 4;
-/// Bytes of the header; the records follow it.
+pub const VERSION: u32 = 5;
+/// Bytes of a thread's header; the records follow it.
 pub const HEADER_BYTES: usize = 512;
 
 /// `clock`: ticks of the invariant time stamp counter.

@@ -3,14 +3,17 @@
 //! A reader never refuses what precedes a fault: [`Events`] yields everything up to it, and
 //! [`Events::ending`] says how the file ended.
 
+use super::layout::{self, Layout};
 use crate::calls::effect::{Follow, Place};
 use crate::calls::{Call, Effect, Field, MAX_NUMBERS, MAX_TEXTS};
+use crate::chunks::{FileHead, IN_FRONT, UNIT_BYTES};
 use crate::dictionary;
 use crate::header::{self, ClockPair, Header};
 use crate::pack::{self, PackError};
 use crate::record::{self, Fault, List, Text};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Why a file cannot be read as a thread's trace.
@@ -59,6 +62,14 @@ pub enum TraceError {
         /// Its version.
         found: u32,
     },
+    /// One thread's trace was to be read, and the file holds several.
+    #[error("{}: it holds the traces of {found} threads; name the folder it is in", path.display())]
+    Several {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        found: usize,
+    },
     /// The file is a packed one, and cannot be unpacked.
     #[error("{}: {fault}", path.display())]
     Packed {
@@ -81,9 +92,8 @@ pub enum TraceError {
 #[derive(Debug)]
 pub struct ThreadTrace {
     path: PathBuf,
-    map: memmap2::Mmap,
-    /// It was unpacked: what stood behind its records is gone, and its packed file has a checksum.
-    was_packed: bool,
+    map: Arc<memmap2::Mmap>,
+    layout: Layout,
 }
 
 /// One call of one thread.
@@ -200,7 +210,7 @@ pub enum Ending {
 }
 
 impl ThreadTrace {
-    /// Maps the trace at `path` and checks its header. A packed file must hold one trace.
+    /// Maps the trace at `path` and checks its header. The file must hold one trace.
     ///
     /// # Errors
     /// [`TraceError`] when the file is missing, foreign, of another version or shorter than a header.
@@ -209,15 +219,17 @@ impl ThreadTrace {
         let mut traces = ThreadTrace::open_all(path.clone())?;
         match (traces.pop(), traces.len()) {
             (Some(trace), 0) => trace,
-            (_, others) => Err(TraceError::Packed { path, fault: PackError::Several(others + 1) }),
+            (Some(_), others) => Err(TraceError::Several { path, found: others + 1 }),
+            (None, _) => Err(TraceError::Short { path, bytes: 0 }),
         }
     }
 
-    /// The traces in the file at `path`: one, or all that are packed in it, each under the name of the file it was.
+    /// The traces in the file at `path`: of the threads that recorded into it, or those that are packed in it. None where
+    /// the recorder was killed before it had finished the file's head.
     ///
     /// # Errors
-    /// [`TraceError`] when the file is missing or a packed one that cannot be unpacked. What is wrong with a single
-    /// trace stands in its place.
+    /// [`TraceError`] when the file is missing, foreign, of another version, cut off inside its head, or a packed one that
+    /// cannot be unpacked. What is wrong with a single trace stands in its place.
     pub fn open_all(path: impl Into<PathBuf>) -> Result<Vec<Result<ThreadTrace, TraceError>>, TraceError> {
         let path = path.into();
         let io = |cause| TraceError::Io { path: path.clone(), cause };
@@ -228,43 +240,34 @@ impl ThreadTrace {
         }
         // SAFETY: the mapping is read-only. Trace files only ever grow while they are recorded; a user who cuts
         // one short under a running reader gets SIGBUS, as with any mapped file.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io)?;
+        let map = Arc::new(unsafe { memmap2::Mmap::map(&file) }.map_err(io)?);
         if !pack::is_packed(&map) {
-            return Ok(vec![ThreadTrace::new(path, map, false)]);
+            return of_file(path, &map);
         }
         let members = pack::unpack(&map);
         let members = members.map_err(|fault| TraceError::Packed { path: path.clone(), fault })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let open = |member: pack::Member| {
             let path = folder.join(&member.name);
-            let map = in_memory(&path, &member.bytes)?;
-            ThreadTrace::new(path, map, true)
+            let map = Arc::new(in_memory(&path, &member.bytes)?);
+            let layout = Layout::alone(map.len());
+            ThreadTrace { path, map, layout }.checked()
         };
         Ok(members.into_iter().map(open).collect())
     }
 
-    fn new(path: PathBuf, map: memmap2::Mmap, was_packed: bool) -> Result<ThreadTrace, TraceError> {
-        let bytes = map.len() as u64;
-        let front = map.len().min(header::MAGIC.len());
-        if map.iter().take(header::HEADER_BYTES).all(|&byte| byte == 0) {
-            return Err(TraceError::Short { path, bytes: 0 });
+    /// The trace, if its header is one.
+    fn checked(self) -> Result<ThreadTrace, TraceError> {
+        let Some(header) = layout::header_at(&self.map, self.layout.header) else {
+            let bytes = self.map.len() as u64;
+            return Err(TraceError::Short { path: self.path, bytes });
+        };
+        if header.magic == header::MAGIC && header.version != header::VERSION {
+            return Err(of_other_version(self.path, header.version));
         }
-        if map[..front] != header::MAGIC[..front] {
-            let found = String::from_utf8_lossy(&map[..front]).into_owned();
-            return Err(TraceError::NotOurs { path, found });
-        }
-        if map.len() < header::HEADER_BYTES {
-            return Err(TraceError::Short { path, bytes });
-        }
-        let trace = ThreadTrace { path, map, was_packed };
-        let header = trace.header();
-        match header.version {
-            header::VERSION => {}
-            0 => return Err(TraceError::Short { path: trace.path, bytes: 0 }),
-            found if found < header::VERSION => return Err(TraceError::Older { path: trace.path, found }),
-            found => return Err(TraceError::Newer { path: trace.path, found }),
-        }
-        let fault = if header.header_bytes as usize != header::HEADER_BYTES {
+        let fault = if header.magic != header::MAGIC {
+            Some("magic number")
+        } else if header.header_bytes as usize != header::HEADER_BYTES {
             Some("header length")
         } else if header.tick_shift > 20 {
             Some("tick shift")
@@ -274,8 +277,8 @@ impl ThreadTrace {
             None
         };
         match fault {
-            Some(what) => Err(TraceError::BadHeader { path: trace.path, what }),
-            None => Ok(trace),
+            Some(what) => Err(TraceError::BadHeader { path: self.path, what }),
+            None => Ok(self),
         }
     }
 
@@ -284,15 +287,30 @@ impl ThreadTrace {
         &self.path
     }
 
-    /// Its length, bytes; of a packed one, before it was packed.
+    /// The name that the trace has among others: `<pid>-<tid>-<start, hexadecimal>`, as `FORMAT.md` says.
+    pub fn name(&self) -> String {
+        let Header { pid, tid, start, .. } = self.header();
+        format!("{pid}-{tid}-{:016x}", start.monotonic_ns)
+    }
+
+    /// Bytes of its header and of the room for its records.
     pub fn bytes(&self) -> u64 {
-        self.map.len() as u64
+        self.layout.bytes()
+    }
+
+    /// The header and the records, one behind the other: what is packed of a trace.
+    pub fn contiguous(&self) -> Vec<u8> {
+        let mut bytes = self.map[self.layout.header..][..header::HEADER_BYTES].to_vec();
+        let (mut events, mut event) = (self.events(), Event::NOTHING);
+        while events.next_into(&mut event) {
+            bytes.extend_from_slice(&self.map[event.offset as usize..events.offset()]);
+        }
+        bytes
     }
 
     /// The header; its atomic fields may still change while the program runs.
     pub fn header(&self) -> &Header {
-        // SAFETY: the mapping is page-aligned and at least HEADER_BYTES long; every bit pattern is a valid Header.
-        unsafe { &*self.map.as_ptr().cast::<Header>() }
+        layout::header_at(&self.map, self.layout.header).expect("checked when it was opened")
     }
 
     /// The latest clock pair.
@@ -312,7 +330,10 @@ impl ThreadTrace {
     pub fn events(&self) -> Events<'_> {
         Events {
             trace: self,
-            rest: &self.map[header::HEADER_BYTES..],
+            rest: &self.map[self.layout.parts[0].clone()],
+            part: 0,
+            part_end: self.layout.parts[0].end,
+            read_before: header::HEADER_BYTES,
             dictionary: Box::default(),
             end: 0,
             is_closed: false,
@@ -325,19 +346,63 @@ impl ThreadTrace {
     fn reaches_its_end(&self, is_closed: bool) -> bool {
         let header = self.header();
         match header.state.load(Ordering::Acquire) {
-            // The recorder reserves whole pages, and cuts the file behind the last record only when it ends it.
-            header::STATE_RECORDING => self.was_packed || self.bytes().is_multiple_of(PAGE),
             header::STATE_THREAD_ENDED | header::STATE_PROCESS_ENDED => {
                 // The record of the end may be one that could not be written.
-                is_closed || header.dropped.load(Ordering::Relaxed) > 0
+                is_closed || header.dropped.load(Ordering::Relaxed) > 0 && !self.layout.is_cut
             }
-            _ => true,
+            // A recorder makes the file longer before it takes of it.
+            _ => !self.layout.is_cut,
         }
     }
 }
 
-/// Bytes in which files grow while they are recorded.
-const PAGE: u64 = 4096;
+fn of_other_version(path: PathBuf, found: u32) -> TraceError {
+    match found {
+        0 => TraceError::Short { path, bytes: 0 },
+        _ if found < header::VERSION => TraceError::Older { path, found },
+        _ => TraceError::Newer { path, found },
+    }
+}
+
+/// The traces in a file that is not a packed one.
+fn of_file(
+    path: PathBuf,
+    map: &Arc<memmap2::Mmap>,
+) -> Result<Vec<Result<ThreadTrace, TraceError>>, TraceError> {
+    let bytes = map.len() as u64;
+    let front = map.len().min(header::MAGIC.len());
+    if map.iter().take(size_of::<FileHead>()).all(|&byte| byte == 0) {
+        // A file is made as long as it is to be before anything is written to it.
+        return if map.len() < UNIT_BYTES { Err(TraceError::Short { path, bytes }) } else { Ok(Vec::new()) };
+    }
+    if front == header::MAGIC.len() && map[..front] == [0; header::MAGIC.len()] {
+        return Ok(Vec::new());
+    }
+    if map[..front] != header::MAGIC[..front] {
+        let found = String::from_utf8_lossy(&map[..front]).into_owned();
+        return Err(TraceError::NotOurs { path, found });
+    }
+    let Some(head) = layout::head(map) else { return Err(TraceError::Short { path, bytes }) };
+    if head.version != header::VERSION {
+        return Err(of_other_version(path, head.version));
+    }
+    if head.unit_bytes as usize != UNIT_BYTES {
+        return Err(TraceError::BadHeader { path, what: "unit" });
+    }
+    let (layouts, strays) = layout::layouts(map);
+    if layouts.is_empty() && map.len() < UNIT_BYTES + IN_FRONT[0] {
+        return Err(TraceError::Short { path, bytes });
+    }
+    let open = |layout| ThreadTrace { path: path.clone(), map: map.clone(), layout }.checked();
+    let mut traces: Vec<_> = layouts.into_iter().map(open).collect();
+    if strays > 0 {
+        traces.push(Err(TraceError::BadHeader {
+            path: path.clone(),
+            what: "chunks of a thread without its first",
+        }));
+    }
+    Ok(traces)
+}
 
 /// A trace that was packed, in memory of its own.
 fn in_memory(path: &Path, trace: &[u8]) -> Result<memmap2::Mmap, TraceError> {
@@ -351,7 +416,12 @@ fn in_memory(path: &Path, trace: &[u8]) -> Result<memmap2::Mmap, TraceError> {
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     trace: &'a ThreadTrace,
+    /// What is left of the chunk, which is that many in the trace, and where in the file it ends.
     rest: &'a [u8],
+    part: usize,
+    part_end: usize,
+    /// Bytes of the header and of the records in the chunks before.
+    read_before: usize,
     dictionary: Box<dictionary::Reader<'a>>,
     end: u64,
     is_closed: bool,
@@ -363,9 +433,34 @@ impl Events<'_> {
     pub fn ending(&self) -> Option<Ending> {
         self.ending
     }
-    /// Bytes of the file up to here, the header included.
+    /// Bytes of header and records up to here.
     pub fn bytes_read(&self) -> u64 {
-        (self.trace.map.len() - self.rest.len()) as u64
+        (self.read_before + self.offset() - self.trace.layout.parts[self.part].start) as u64
+    }
+    /// Where in the file the iterator stands, bytes: behind the latest record.
+    pub fn offset(&self) -> usize {
+        self.part_end - self.rest.len()
+    }
+
+    /// Goes on to the thread's next chunk, if there is one.
+    #[inline(never)]
+    fn next_part(&mut self) -> bool {
+        let trace = self.trace;
+        let Some(part) = trace.layout.parts.get(self.part + 1) else { return false };
+        self.read_before = self.bytes_read() as usize;
+        (self.rest, self.part, self.part_end) = (&trace.map[part.clone()], self.part + 1, part.end);
+        true
+    }
+
+    /// How the records end, if it is not inside one.
+    #[cold]
+    fn ending_here(&self) -> Ending {
+        let trace = self.trace;
+        match trace.layout.gap {
+            Some(offset) => Ending::Damaged { offset: offset as u64, fault: Fault::MissingChunk },
+            None if trace.reaches_its_end(self.is_closed) => Ending::Whole,
+            None => Ending::CutBetween { bytes: trace.map.len() as u64 },
+        }
     }
 }
 
@@ -376,7 +471,8 @@ impl<'a> Events<'a> {
         if self.ending.is_some() {
             return false;
         }
-        let offset = self.bytes_read();
+        while self.rest.first().is_none_or(|&length| length == 0) && self.next_part() {}
+        let offset = self.offset() as u64;
         let Event { numbers, texts, list, .. } = event;
         let arguments = record::Arguments { numbers, texts, list };
         match record::decode_into(&mut self.dictionary, &mut self.rest, arguments) {
@@ -398,14 +494,12 @@ impl<'a> Events<'a> {
                 true
             }
             Ok(None) => {
-                let bytes = self.trace.bytes();
-                let is_whole = self.trace.reaches_its_end(self.is_closed);
-                self.ending = Some(if is_whole { Ending::Whole } else { Ending::CutBetween { bytes } });
+                self.ending = Some(self.ending_here());
                 false
             }
             Err(fault) => {
                 self.ending = Some(match fault {
-                    Fault::CutOff => Ending::CutOff { offset },
+                    Fault::CutOff if self.part_end == self.trace.map.len() => Ending::CutOff { offset },
                     fault => Ending::Damaged { offset, fault },
                 });
                 false

@@ -460,6 +460,8 @@ pub enum Fault {
     WrongLength,
     /// It names a body or a head of a text that has not been written before.
     UnknownPlace(u64),
+    /// A chunk with what precedes is not in the file.
+    MissingChunk,
 }
 
 /// What every record has.

@@ -1,6 +1,6 @@
 //! The records of a trace, and their parts around the times.
 
-use super::times::Packed;
+use super::rounding::Packed;
 use crate::dictionary;
 use crate::header::HEADER_BYTES;
 use crate::reader::Ending;

@@ -1,8 +1,17 @@
 //! Times with few bits: what is kept of them, and how the rest is carried on.
 
-use super::times::Packed;
 use super::{DROPPED_BITS, KEPT_BITS, Times};
 use crate::record;
+
+/// The times of a record as they are packed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Packed {
+    /// From the end of the record before to the entry; negative for a call around others.
+    pub(super) gap: i64,
+    pub(super) took: i64,
+    pub(super) cpu_before: i64,
+    pub(super) cpu_after: i64,
+}
 
 /// Rounds the times of a trace, one record after the other.
 pub(super) struct Rounding {

@@ -24,7 +24,7 @@ fn trace(pid: u32, rounds: u64) -> Vec<u8> {
         builder = builder.call(Call::MpiWaitall, at, took, 0, &[2, 0], &[], &[round as i64, -1, 7]);
         at += took;
     }
-    builder.call(Call::Repeats, at, 0, 0, &[7, 5], &[], &[]).bytes()
+    builder.call(Call::Repeats, at, 0, 0, &[7, 5], &[], &[]).contiguous()
 }
 
 /// Packs traces under names of their place.
@@ -151,7 +151,7 @@ fn names_stay_in_their_folder() {
 fn times_of_a_damaged_clock_come_back_as_strange() {
     let strange =
         TraceBuilder::new(1, 1).call(Call::Sync, 5, 5, 0, &[], &[], &[]).header(|header| header.ppid = 7);
-    let mut bytes = strange.bytes();
+    let mut bytes = strange.contiguous();
     let end = HEADER_BYTES + 3;
     bytes.splice(end..end + 1, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
     bytes[HEADER_BYTES] += 9;
@@ -167,7 +167,7 @@ fn what_compresses_beyond_the_limit_is_padded() {
     for round in 0..200_000 {
         builder = builder.call(Call::Fsync, round * 100, 10, 0, &[3], &[], &[]);
     }
-    let trace = builder.bytes();
+    let trace = builder.contiguous();
     let packed = pack(std::slice::from_ref(&trace), Times::Exact);
     let bytes = unpack(&packed).unwrap().remove(0).bytes;
     assert!(is_same(&trace, &bytes, Times::Exact));

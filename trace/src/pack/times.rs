@@ -1,23 +1,13 @@
 //! How times are coded: how long each is depends on the call, on those before it, and on how long they took.
 
 use super::coder::{Bits, CONTEXTS, Model, plain};
-use super::rounding::dropped_bits;
+use super::rounding::{Packed, dropped_bits};
 use super::{KEPT_BITS, Times};
 use crate::calls::Call;
 use crate::record::{CPU_AFTER, CPU_BEFORE, Flags};
 
 /// Of an exact time, so many bits behind the leading one are told by those of the times before; the rest is noise.
 const EXACT_BITS: u32 = 8;
-
-/// The times of a record as they are packed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Packed {
-    /// From the end of the record before to the entry; negative for a call around others.
-    pub(super) gap: i64,
-    pub(super) took: i64,
-    pub(super) cpu_before: i64,
-    pub(super) cpu_after: i64,
-}
 
 /// Times of so many bits or more, and negative ones, are few.
 const UNUSUAL: u64 = 31;

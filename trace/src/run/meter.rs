@@ -233,8 +233,8 @@ impl<'a> MeasuredEvents<'a> {
             lost: event.has(record::LOST_AFTER) || event.call == Call::Repeats && self.sees_preemption,
         };
         let cost_ns = match event.call {
-            // To look at the pages of a mapping is recording's work.
-            Call::PagesTouched => u64::MAX,
+            // To look at the pages of a mapping, and to hold a thread, is recording's work.
+            Call::PagesTouched | Call::Held => u64::MAX,
             _ if event.start == event.end => 0,
             _ => thread.costs.call_ns.saturating_mul(count),
         };

@@ -7,6 +7,7 @@ use crate::recording::vfork_child;
 use crate::{io_uring, page_scans};
 use core::ffi::{c_char, c_int};
 use syn_trace::calls::Call;
+use syn_trace::header;
 
 /// Runs `real`, which replaces the process image if it succeeds: the record stands before it, and a second one
 /// follows if it comes back.
@@ -25,7 +26,7 @@ fn replace(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: this thread's state, while the hook runs.
     unsafe {
         note::write(&mut *span.state(), Call::Execve, span.began(), &[], &[path]);
-        (*span.state()).expect_replacement();
+        (*span.state()).stop(header::STATE_PROCESS_ENDED);
     }
     let result = real();
     span.returned();

@@ -19,6 +19,9 @@ const MOST_ANCESTORS: usize = 16;
 const CONTROL_PORT: &[u8] = b"--control-port";
 const UPSTREAM_HOST: &[u8] = b"--upstream-host";
 const UPSTREAM_PORT: &[u8] = b"--upstream-port";
+/// The name that Intel MPI's `mpiexec` gives each of its starts, in the environment of the ranks (2021.18; its proxies have no
+/// address among their arguments where all ranks are on one machine).
+const INTEL_UUID: &[u8] = b"I_MPI_HYDRA_UUID";
 /// Steps of Slurm from here on are none that `srun` has started: batch scripts, interactive shells.
 const FIRST_SPECIAL_STEP: u32 = 0xffff_fff0;
 
@@ -40,6 +43,8 @@ pub fn find(variable: Variable, room: &mut [u8; 2 * MOST_BYTES]) -> Option<Job<'
     if let Some(namespace) = set(b"PMIX_NAMESPACE") {
         // PMIx standard, 3.4.3: unique among all running jobs.
         id.push(namespace);
+    } else if let Some(uuid) = set(INTEL_UUID).filter(|_| is_rank) {
+        id.push(b"hydra-").push(uuid);
     } else if is_rank {
         of_hydra(&mut id, &mut origin);
     }
@@ -198,6 +203,12 @@ mod tests {
             id_with(|name| (name == b"PMIX_NAMESPACE").then_some(&b"n@1"[..])).as_deref(),
             Some("n@1")
         );
+        let of_intel: Variable = |name| match name {
+            b"PMI_RANK" => Some(b"1"),
+            b"I_MPI_HYDRA_UUID" => Some(b"2046-fb56"),
+            _ => None,
+        };
+        assert_eq!(id_with(of_intel).as_deref(), Some("hydra-2046-fb56"));
         let of_another: Variable = |name| match name {
             b"SLURM_JOB_ID" => Some(b"5"),
             b"SLURM_STEP_ID" => Some(b"0"),

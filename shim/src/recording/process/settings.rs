@@ -7,6 +7,7 @@
 //! | `SYN_ONLY` | programs to record, separated by colons: file names, absolute paths, or folders ending in `/`; of others process creation alone |
 //! | `SYN_EXCEPT` | programs of which process creation alone is recorded, in the same form |
 //! | `SYN_DETOURS` | `0`: leave libc's code as it is; streams are then recorded at `fread`, `fwrite` |
+//! | `SYN_THROTTLE` | set by `syn record --throttle`: the run folder has a board for this host |
 //! | `SYN_JOB` | set by the first process of a job for its children: the absolute run folder |
 
 use crate::core::procfs::decimal;
@@ -113,6 +114,18 @@ pub fn decide(program: impl FnOnce() -> &'static [u8], folder: &mut [u8; FOLDER_
         }
     }
     decision
+}
+
+/// True in a job in which somebody is throttled.
+pub fn is_throttled() -> bool {
+    variable(syn_trace::board::VARIABLE.as_bytes()).is_some()
+}
+
+/// This process's rank, as far as its launcher tells before `MPI_Init` does.
+pub fn rank() -> Option<u32> {
+    let names: [&[u8]; 5] = [b"OMPI_COMM_WORLD_RANK", b"PMIX_RANK", b"PMI_RANK", b"PMI_ID", b"SLURM_PROCID"];
+    let number = |name: &[u8]| core::str::from_utf8(variable(name)?).ok()?.parse().ok();
+    names.into_iter().find_map(number)
 }
 
 /// The value of an environment variable.

@@ -1,17 +1,14 @@
 //! The end of a thread's recording, and what is noted on the way there.
 
 use super::state::PAGE;
-use super::trace_file::open;
-use super::window::OUT_OF_REACH;
 use crate::core::{clock, sys};
-use crate::recording::process;
-use crate::recording::thread::state::{ALL_BYTES, State};
-use crate::recording::thread::{living, private_table};
+use crate::recording::thread::state::State;
+use crate::recording::thread::{chunk, living, spare};
 use core::sync::atomic::{AtomicPtr, Ordering};
 use syn_trace::header::{self, Header};
 
-/// A file is cut at its end only where more than this is left: giving blocks back takes a disk file system milliseconds,
-/// several times as long as a short process lives.
+/// Blocks are given back only where this is left of a chunk or more: it takes a disk file system milliseconds, several times
+/// as long as a short process lives.
 const LEFT_BYTES: usize = 64 << 10;
 
 /// The header of the process's first thread, which also counts what threads lose that have no file.
@@ -43,7 +40,7 @@ impl State {
         self.next_pair = pair.ticks + age.clamp(100_000, 1 << 25);
     }
 
-    /// Ends recording on this thread; what was written stays, and the file is cut behind it where that is worth it.
+    /// Ends recording on this thread; what was written stays, and blocks behind it are given back where that is worth it.
     pub fn stop(&mut self, state: u32) {
         if self.stopped || !self.is_whole() {
             return;
@@ -52,32 +49,17 @@ impl State {
         self.note_end(state);
         self.set_header_state(state);
         self.stopped = state != header::STATE_PROCESS_ENDED;
-        // A handler's record must find no room in what is cut off.
+        // A handler's record must find no room in what is given back.
         sys::without_signals(|| {
-            let used = self.window_offset + (self.cursor as u64 - self.window as u64);
-            let left = self.limit as usize - self.cursor as usize;
-            // The next record, if there is one after all (an `execve` that failed), has to map the file again.
-            self.limit = self.cursor;
+            let end = (self.cursor as usize).next_multiple_of(PAGE);
+            let left = (self.limit as usize).saturating_sub(end);
             if left <= LEFT_BYTES {
                 return; // Zeros behind the records mean the same.
             }
-            let name = self.name;
-            process::with_path(self.path_room(), &name, |path| {
-                // SAFETY: the path ends with a zero byte. A failure leaves zeros behind the records, which mean the same.
-                Some(unsafe { sys::truncate(path, used) })
-            });
+            self.limit = self.cursor.wrapping_add(end - self.cursor as usize);
+            // SAFETY: nothing has been written there. A failure leaves zeros, which mean the same.
+            unsafe { sys::madvise(end, left, libc::MADV_REMOVE) };
         });
-    }
-
-    /// Before the image is replaced. Where the file cannot be opened any more what is mapped stays mapped: should the call
-    /// fail, it is all there is.
-    pub fn expect_replacement(&mut self) {
-        if !OUT_OF_REACH.load(Ordering::Relaxed) || self.is_within_reach() {
-            return self.stop(header::STATE_PROCESS_ENDED);
-        }
-        self.take_pair();
-        self.note_end(header::STATE_PROCESS_ENDED);
-        self.set_header_state(header::STATE_PROCESS_ENDED);
     }
 
     /// Notes when the thread ended, and with the process all others as well, and what CPU time they have used.
@@ -92,13 +74,6 @@ impl State {
         living::end(self.header(), clock::ticks(), clock::thread_cpu_ns());
     }
 
-    fn is_within_reach(&mut self) -> bool {
-        let (name, room) = (self.name, self.path_room());
-        // SAFETY: the descriptor is ours.
-        let opened = private_table::run(|| open(room, &name, 0).map(|fd| unsafe { sys::close(fd) }));
-        opened.is_ok()
-    }
-
     /// The image was not replaced.
     pub fn replacement_failed(&mut self) {
         living::go_on();
@@ -109,9 +84,8 @@ impl State {
         }
     }
 
-    /// Unmaps everything. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
+    /// Gives everything back. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
     pub fn release(&mut self) {
-        let keep = if self.window_offset == 0 { 0 } else { PAGE };
         let _ = FIRST_HEADER.compare_exchange(
             self.header,
             core::ptr::null_mut(),
@@ -121,15 +95,14 @@ impl State {
         if !living::leave(self.place, self.header) {
             return; // Somebody is about to write to the header: it stays.
         }
-        let (window, window_bytes, header) = (self.window as usize, self.window_bytes, self.header as usize);
-        let this = (&raw mut *self) as usize;
-        // SAFETY: nobody uses the state after this; the addresses were copied out of it first.
+        let header_page = (self.header as usize).next_multiple_of(PAGE) - PAGE;
+        // SAFETY: nobody uses the chunks or the state after this.
         unsafe {
-            sys::munmap(window, window_bytes);
-            if keep != 0 {
-                sys::munmap(header, keep);
+            chunk::let_go(self.window as usize, self.window_bytes, self.in_area[0]);
+            if self.chunk_number != 0 {
+                chunk::let_go(header_page, PAGE, self.in_area[1]);
             }
-            sys::munmap(this, ALL_BYTES);
+            spare::give(self);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use super::scratch::Scratch;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use syn_trace::board::Slot;
 use syn_trace::dictionary::Writer;
 use syn_trace::header::Header;
 use syn_trace::record::{self, Flags};
@@ -17,10 +18,7 @@ pub const SIDE_SLOTS: usize = 256;
 /// Bytes of one of them.
 pub const SIDE_BYTES: usize = 512;
 
-/// The longest file name of a trace, its final zero included.
-const NAME_BYTES: usize = 64;
-
-/// Bytes for the path of the thread's file, apart from the scratch memory, which may hold what is being recorded.
+/// Bytes for the path of the file, apart from the scratch memory, which may hold what is being recorded.
 pub const PATH_BYTES: usize = (8 << 10) - size_of::<Inheritance>();
 
 /// In the child of a `vfork`; see [`State::suppressed_by`].
@@ -86,11 +84,16 @@ pub struct State {
     pub header: *mut Header,
     /// [`MARK`], or 0 in a forked child.
     pub mark: u64,
-    /// Start of the mapped records, and its length.
+    /// The chunk that is mapped, and its length.
     pub window: *mut u8,
     pub window_bytes: usize,
-    /// Offset in the file of `window`.
-    pub window_offset: u64,
+    /// The unit of the file with which the thread's first chunk begins.
+    pub first_unit: u64,
+    /// How many chunks it had before the one that is mapped, and the bytes of all.
+    pub chunk_number: u32,
+    /// The chunk that is mapped lies in an area that stays so, and so does the first one.
+    pub in_area: [bool; 2],
+    pub chunk_bytes: usize,
     /// Where the thread's stack lies, as far as known.
     pub stack: (usize, usize),
     /// True once recording has been given up for this thread.
@@ -104,7 +107,8 @@ pub struct State {
     pub resting: usize,
     /// Where the thread stands among the [`super::living`].
     pub place: usize,
-    pub name: [u8; NAME_BYTES],
+    /// Where it publishes what it does, in a job that is throttled; else null.
+    pub published: *const Slot,
     /// What the trace says already.
     pub memory: Writer,
     /// Set while the state is in use; see [`SideSlot`].

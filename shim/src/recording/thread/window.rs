@@ -1,15 +1,20 @@
-//! The part of a thread's file that is mapped, and how it moves on.
+//! The thread's latest chunk, which is mapped, and how another one follows.
 
+use super::chunk::{self, Chunk};
 use super::state::PAGE;
-use super::trace_file::{allocate_and_map, open};
+use super::trace_file;
 use crate::core::sys;
+use crate::recording::thread::current;
 use crate::recording::thread::state::State;
-use crate::recording::thread::{current, private_table};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::Ordering;
+use syn_trace::chunks::{ChunkHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::header;
 
-/// The fewest and the most bytes by which a file grows; in between it grows by what it has.
-const GROW_BYTES: (usize, usize) = (64 << 10, 1 << 20);
+/// Bytes of a thread's first chunk: many threads do little, and so do children that only call exec.
+pub const FIRST_BYTES: usize = UNIT_BYTES;
+
+/// The fewest and the most bytes of a further one; in between it is as long as those before together.
+const GROW_BYTES: (usize, usize) = (16 << 10, 1 << 20);
 
 impl State {
     /// Makes room for a record of `bytes`; false when there is none to be had.
@@ -26,42 +31,47 @@ impl State {
         moved
     }
 
-    /// Maps the file from the next record on, with room for `bytes`. Where that fails, everything stays as it is.
+    /// Goes on in a new chunk, with room for `bytes`. Where that fails, everything stays as it is.
     fn move_window(&mut self, bytes: usize) -> bool {
-        let (name, room) = (self.name, self.path_room());
-        let moved = private_table::run(|| {
-            let used = self.window_offset + (self.cursor as u64 - self.window as u64);
-            let offset = used & !(PAGE as u64 - 1);
-            let usual = (used as usize).next_multiple_of(PAGE).clamp(GROW_BYTES.0, GROW_BYTES.1);
-            let length = usual.max((bytes + PAGE).next_multiple_of(PAGE));
-            let window = allocate_and_map(open(room, &name, 0)?, offset, length)?;
-            self.use_window(window, used, offset, length);
-            Ok(())
-        });
-        moved.is_ok()
+        let usual = self.chunk_bytes.clamp(GROW_BYTES.0, GROW_BYTES.1);
+        let length = usual.max(bytes + IN_FRONT[1]).next_multiple_of(UNIT_BYTES);
+        // What is about to be mapped is not known to a handler, which could jump out of here.
+        sys::without_signals(|| {
+            let Ok(chunk) = chunk::take(self.path_room(), length) else { return false };
+            self.use_chunk(&chunk);
+            true
+        })
     }
 
-    fn use_window(&mut self, window: *mut u8, used: u64, offset: u64, length: usize) {
+    fn use_chunk(&mut self, chunk: &Chunk) {
         self.set_header_state(header::STATE_RECORDING);
-        let (old, old_bytes) = (self.window, self.window_bytes);
-        // The header page of the first mapping stays.
-        let keep = if self.window_offset == 0 { PAGE } else { 0 };
-        self.set_window(window, length, offset);
-        self.cursor = window.wrapping_add((used - offset) as usize);
+        let (old, old_bytes, old_in_area) = (self.window, self.window_bytes, self.in_area[0]);
+        // The page with the header stays.
+        let keep = if self.chunk_number == 0 { PAGE } else { 0 };
+        self.chunk_number += 1;
+        // SAFETY: the chunk is ours alone.
+        unsafe {
+            let units = (chunk.bytes / UNIT_BYTES) as u32;
+            ChunkHead::publish(chunk.at, self.first_unit, self.chunk_number, units);
+        }
+        self.set_window(chunk);
+        self.cursor = chunk.at.wrapping_add(IN_FRONT[1]);
         self.memory.moved();
-        // SAFETY: nothing points into the old records any more.
-        unsafe { sys::munmap(old as usize + keep, old_bytes - keep) };
+        if old_bytes > keep {
+            // SAFETY: nothing points into the old records any more.
+            unsafe { chunk::let_go(old as usize + keep, old_bytes - keep, old_in_area) };
+        }
     }
 
-    pub fn set_window(&mut self, window: *mut u8, bytes: usize, offset: u64) {
-        (self.window, self.window_bytes, self.window_offset) = (window, bytes, offset);
-        self.limit = window.wrapping_add(bytes);
+    pub fn set_window(&mut self, chunk: &Chunk) {
+        (self.window, self.window_bytes, self.in_area[0]) = (chunk.at, chunk.bytes, chunk.in_area);
+        self.chunk_bytes += chunk.bytes;
+        self.limit = chunk.at.wrapping_add(chunk.bytes);
         let inheritance = self.inheritance();
-        (inheritance.window, inheritance.window_bytes) = (window, bytes);
+        (inheritance.window, inheritance.window_bytes) = (chunk.at, chunk.bytes);
     }
 
-    /// Makes room for `bytes` more, if that can be had, unless there is half of it. (Servers change their user at every
-    /// request.)
+    /// Makes room for `bytes` more, if that can be had, unless there is half of it.
     fn grow_by(&mut self, bytes: usize) {
         let left = self.limit as usize - self.cursor as usize;
         if left < bytes / 2 && !self.stopped && !self.encoding.load(Ordering::Relaxed) {
@@ -76,18 +86,24 @@ impl State {
     }
 }
 
-/// True once the run folder may be closed to this process.
-pub static OUT_OF_REACH: AtomicBool = AtomicBool::new(false);
-
-/// Before a call after which this thread's file cannot be opened any more: room for what may come.
+/// Before a call after which the file cannot be opened any more: makes it as long as it may have to be.
 pub fn grow_ahead() {
+    if let Some(state) = recording() {
+        sys::without_signals(|| trace_file::lengthen_ahead(state.path_room()));
+    }
+}
+
+/// Before a call after which there may be no system calls of ours: room for what may come.
+pub fn make_room_ahead() {
     const AHEAD_BYTES: usize = 4 << 20;
-    OUT_OF_REACH.store(true, Ordering::Relaxed);
+    if let Some(state) = recording() {
+        state.grow_by(AHEAD_BYTES);
+    }
+}
+
+/// This thread's state, if it records.
+fn recording() -> Option<&'static mut State> {
     let state = current::get();
     // SAFETY: this thread's state.
-    unsafe {
-        if current::is_state(state) && !(*state).cursor.is_null() {
-            (*state).grow_by(AHEAD_BYTES);
-        }
-    }
+    unsafe { (current::is_state(state) && !(*state).cursor.is_null()).then(|| &mut *state) }
 }

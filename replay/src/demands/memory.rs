@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 const PASSING: usize = 4 << 20;
 
 /// See the module.
+#[derive(Debug)]
 pub struct Memory {
     start: NonNull<u8>,
     /// Address space for what is held, and behind it for what passes.

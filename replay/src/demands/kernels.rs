@@ -1,11 +1,13 @@
 //! Kernels: loops of known work, by what they ask of a processor.
 
-use crate::metrics::Metrics;
-use std::hint::black_box;
-use syn_replay::burn::burn;
-use syn_replay::clock::thread_cpu_ns;
+#![allow(unsafe_code)]
 
-/// What the emulated computation does.
+use crate::burn::burn;
+use crate::clock::thread_cpu_ns;
+use std::hint::black_box;
+use syn_plan::KERNELS;
+
+/// What computation does; in the order of [`KERNELS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {
@@ -28,17 +30,7 @@ impl Kernel {
 
     /// As on the command line.
     pub fn name(self) -> &'static str {
-        ["mixed", "integer", "float", "memory", "matrix"][self as usize]
-    }
-
-    /// The metric of its speed, iterations a nanosecond.
-    pub fn metric(self) -> String {
-        format!("probe.{}", self.name())
-    }
-
-    /// Its speed on the machine that `metrics` are of.
-    pub fn speed(self, metrics: &Metrics) -> Option<f64> {
-        metrics.get(&self.metric())
+        KERNELS[self as usize]
     }
 }
 
@@ -48,6 +40,7 @@ const ENTRIES: usize = 1 << 19;
 const MATRIX: usize = 48;
 
 /// A kernel with what it works on.
+#[derive(Debug)]
 pub struct Loop {
     kernel: Kernel,
     /// Each entry names the next one, a line of the cache apart from all others.
@@ -163,7 +156,6 @@ fn chain() -> Vec<[u32; 16]> {
 }
 
 /// `c = a b` of square matrices with `size` rows.
-#[allow(unsafe_code)]
 fn product(size: usize, a: &[f64], b: &[f64], c: &mut [f64]) {
     assert!([a.len(), b.len(), c.len()].iter().all(|&len| len >= size * size));
     let row = size as isize;
@@ -192,6 +184,11 @@ fn product(size: usize, a: &[f64], b: &[f64], c: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_have_the_names_that_plans_know() {
+        assert_eq!(Kernel::ALL.map(Kernel::name), KERNELS);
+    }
 
     #[test]
     fn every_kernel_takes_the_cpu_time_that_it_is_given() {

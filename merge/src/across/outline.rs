@@ -1,0 +1,92 @@
+//! What every thread of a run did, as far as another run can be compared with it.
+
+use crate::follow::pass::{Seen, Visitor};
+use crate::graph::dependency::{Point, Stage};
+use foldhash::fast::FixedState;
+use std::hash::{BuildHasher, Hash, Hasher};
+use syn_trace::calls::effect::{Effect, Mpi};
+use syn_trace::calls::{Fact, Field};
+use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::{Call, Layer, record};
+
+/// A thread's events. Memory: 8 bytes for each, and 8 for each call with others inside.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
+    /// Call, file, size and failure of each.
+    pub classes: Vec<u32>,
+    /// How many records of the thread precede each.
+    pub records: Vec<u32>,
+    /// Calls with others inside: the first record inside, their own.
+    pub(super) around: Vec<(u32, u32)>,
+}
+
+impl Events {
+    /// A point as it would be if calls had no others inside: where a call is entered, by its own record. So it does not depend
+    /// on what a library happened to do there.
+    pub fn plain(&self, point: Point) -> Point {
+        match self.around.binary_search_by_key(&point.record, |&(first, _)| first) {
+            Ok(place) if point.stage == Stage::Around => {
+                Point { record: self.around[place].1, stage: Stage::Enter, ..point }
+            }
+            _ => point,
+        }
+    }
+
+    /// The opposite.
+    pub fn nested(&self, point: Point) -> Point {
+        match self.around.binary_search_by_key(&point.record, |&(_, call)| call) {
+            Ok(place) if point.stage == Stage::Enter => {
+                Point { record: self.around[place].0, stage: Stage::Around, ..point }
+            }
+            _ => point,
+        }
+    }
+}
+
+/// Gathers the events of all threads; a visitor.
+#[derive(Debug, Default)]
+pub struct Outline {
+    /// By thread.
+    pub threads: Vec<Events>,
+}
+
+impl Outline {
+    /// Of so many threads, nothing seen yet.
+    pub fn new(threads: usize) -> Outline {
+        Outline { threads: vec![Events::default(); threads] }
+    }
+}
+
+impl Visitor for Outline {
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, _: &Descriptors) {
+        let event = seen.event;
+        let events = &mut self.threads[seen.thread as usize];
+        if seen.first_inside < seen.record {
+            events.around.push((seen.first_inside, seen.record));
+        }
+        // How often a program asks in vain depends on timing alone, and so does what a library does to wait.
+        let failed = event.has(record::FAILED);
+        let outcome = if failed { i64::from(event.errno) } else { event.result };
+        let in_vain = event.call == Call::Repeats || event.call.is_idle(failed, outcome, &event.numbers);
+        let waits = matches!(event.call.layer(), Layer::Socket | Layer::Sync | Layer::Time);
+        if in_vain || waits && event.has(record::INNER) {
+            return;
+        }
+        let mut hasher = FixedState::default().build_hasher();
+        (event.call as u16).hash(&mut hasher);
+        touched.path.hash(&mut hasher);
+        failed.then_some(event.errno).hash(&mut hasher);
+        match event.call.effect() {
+            _ if event.call.has(Fact::MovesAtMost) => event.result.hash(&mut hasher),
+            Effect::Mpi(Mpi::Send(_) | Mpi::SendRequest(_) | Mpi::Receive) => {
+                event.field(Field::Bytes).hash(&mut hasher);
+            }
+            Effect::Mpi(Mpi::Collective(_) | Mpi::CollectiveRequest(_)) => {
+                event.numbers[..2].hash(&mut hasher)
+            }
+            _ => {}
+        }
+        events.classes.push(hasher.finish() as u32);
+        events.records.push(seen.record);
+    }
+}

@@ -1,0 +1,425 @@
+//! Calls of MPI as a replay makes them again: communicators and requests by numbers of the plan, messages and operations as
+//! they were matched.
+
+use super::lists::Lists;
+use super::requests::Requests;
+use crate::follow::pass::Seen;
+use crate::mpi::{CommId, Communicators, Creation as Made, Matching, Meaning, Worlds, place};
+use crate::rules::collective::varies;
+use foldhash::HashMap;
+use syn_plan::{
+    ANY, Collective, Completion, Creation, FIRST_COMMUNICATOR, Members, Mpi, NOBODY, NONE, SELF, SendMode,
+    WORLD,
+};
+use syn_trace::calls::effect::{self, Effect, Members as Part};
+use syn_trace::calls::{COMM_NULL, COMM_SELF, COMM_WORLD};
+use syn_trace::{Call, Run, record};
+
+/// The most bytes that a call of a plan moves: what MPI's counts hold.
+const MOST_BYTES: i64 = i32::MAX as i64;
+
+/// The communication of a run on its way into the plan. Follows communicators as the matcher did, so that both number
+/// them alike.
+#[derive(Debug)]
+pub struct Communication<'a> {
+    worlds: &'a Worlds,
+    matching: &'a Matching,
+    communicators: Communicators,
+    /// By the matcher's number: the plan's.
+    numbers: HashMap<CommId, u32>,
+    members: Vec<Members>,
+    lists: Lists,
+    processes: Vec<Requests>,
+    /// By process and handle of a persistent collective operation: its communicator's handle.
+    persistent: HashMap<(u32, i64), i64>,
+}
+
+impl<'a> Communication<'a> {
+    /// Nothing followed yet.
+    pub fn new(run: &Run, worlds: &'a Worlds, matching: &'a Matching) -> Communication<'a> {
+        Communication {
+            worlds,
+            matching,
+            communicators: Communicators::new(worlds),
+            numbers: HashMap::default(),
+            members: Vec::new(),
+            lists: Lists::default(),
+            processes: run.processes.iter().map(|_| Requests::default()).collect(),
+            persistent: HashMap::default(),
+        }
+    }
+
+    /// The plan's communicators and lists.
+    pub fn finish(self) -> (Vec<Members>, Vec<Vec<u64>>) {
+        (self.members, self.lists.finish())
+    }
+
+    /// What a replay does for a call; nothing for those that it cannot make, and for those of jobs with several worlds.
+    pub fn follow(&mut self, seen: &Seen<'_>) -> Option<Mpi> {
+        let Effect::Mpi(form) = seen.event.call.effect() else { return None };
+        let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);
+        if !succeeded || self.worlds.worlds.len() != 1 {
+            return None;
+        }
+        self.worlds.of_process[seen.process as usize]?;
+        self.lists.begin();
+        self.again(seen, form)
+    }
+
+    fn again(&mut self, seen: &Seen<'_>, form: effect::Mpi) -> Option<Mpi> {
+        use effect::Mpi as Form;
+        let (call, n) = (seen.event.call, &seen.event.numbers);
+        let requests = &mut self.processes[seen.process as usize];
+        match form {
+            Form::Init | Form::Finalize => {
+                self.join_in(seen.process, COMM_WORLD);
+                Some(if form == Form::Init { Mpi::Init } else { Mpi::Finalize })
+            }
+            Form::Send(_) => {
+                let (comm, peer) = self.to(seen, n[3], n[1])?;
+                Some(Mpi::Send { mode: mode(call), comm, peer, tag: n[2] as i32, bytes: bytes(n[0]) })
+            }
+            Form::SendRequest(_) => {
+                let request = requests.begin(n[4], false);
+                let (comm, peer) = self.to(seen, n[3], n[1])?;
+                Some(Mpi::Isend {
+                    mode: mode(call),
+                    comm,
+                    peer,
+                    tag: n[2] as i32,
+                    bytes: bytes(n[0]),
+                    request,
+                })
+            }
+            Form::SendInit(_) => {
+                let request = requests.begin(n[4], true);
+                let comm = self.comm(seen.process, n[3])?;
+                let peer = if comm == SELF { NOBODY } else { n[1] as i32 };
+                Some(Mpi::SendInit {
+                    mode: mode(call),
+                    comm,
+                    peer,
+                    tag: n[2] as i32,
+                    bytes: bytes(n[0]),
+                    request,
+                })
+            }
+            Form::Receive => {
+                let (comm, peer, tag) = self.from(seen, n[3], n[4], n[5])?;
+                Some(Mpi::Recv { comm, peer, tag, bytes: bytes(n[0]) })
+            }
+            Form::ReceiveRequest => {
+                let request = requests.begin(n[4], false);
+                let (comm, peer, tag) = self.from(seen, n[3], n[1], n[2])?;
+                Some(Mpi::Irecv { comm, peer, tag, bytes: bytes(n[0]), request })
+            }
+            Form::ReceiveInit => {
+                let request = requests.begin(n[4], true);
+                let comm = self.comm(seen.process, n[3])?;
+                let peer = if comm == SELF { NOBODY } else { n[1] as i32 };
+                Some(Mpi::RecvInit { comm, peer, tag: n[2] as i32, bytes: bytes(n[0]), request })
+            }
+            Form::SendReceive => {
+                let (comm, peer) = self.to(seen, n[6], n[1])?;
+                let (_, source, received_tag) = self.from(seen, n[6], n[7], n[8])?;
+                let replace = call.name().ends_with("replace");
+                let (tag, room) = (n[2] as i32, bytes(n[3]));
+                Some(Mpi::Sendrecv {
+                    comm,
+                    peer,
+                    tag,
+                    bytes: bytes(n[0]),
+                    source,
+                    received_tag,
+                    room,
+                    replace,
+                })
+            }
+            Form::Probe | Form::MatchedProbe if n[3] == 0 => None,
+            Form::Probe => {
+                let (comm, peer, tag) = self.from(seen, n[2], n[4], n[5])?;
+                Some(Mpi::Probe { comm, peer, tag, test: has_flag(call) })
+            }
+            Form::MatchedProbe => {
+                let request = requests.begin_message(n[7]);
+                let (comm, peer, tag) = self.from(seen, n[2], n[4], n[5])?;
+                Some(Mpi::Mprobe { comm, peer, tag, test: has_flag(call), request })
+            }
+            Form::MatchedReceive => {
+                Some(Mpi::Mrecv { request: requests.end_message(n[1])?, bytes: bytes(n[0]) })
+            }
+            Form::MatchedReceiveRequest => {
+                let request = requests.end_message(n[1])?;
+                Some(Mpi::Imrecv { request, bytes: bytes(n[0]), new: requests.begin(n[2], false) })
+            }
+            Form::Start => {
+                let started = seen.event.list.iter().filter_map(|handle| requests.get(handle));
+                let list = self.lists.number(started.map(u64::from).collect());
+                for handle in seen.event.list.iter() {
+                    if let Some(&comm) = self.persistent.get(&(seen.process, handle)) {
+                        self.join_in(seen.process, comm);
+                    }
+                }
+                Some(Mpi::Start { list, all: call.name().ends_with("all") })
+            }
+            Form::FreeRequest if self.persistent.remove(&(seen.process, n[0])).is_some() => {
+                Some(Mpi::RequestFree { request: requests.end(n[0], true)? })
+            }
+            Form::FreeRequest => Some(Mpi::RequestFree { request: requests.end(n[0], true)? }),
+            Form::Cancel => Some(Mpi::Cancel { request: requests.get(n[0])? }),
+            Form::Test if n[1] == 0 => None,
+            Form::Wait | Form::Test => {
+                let mut completed = Vec::new();
+                let mut numbers = seen.event.list.iter();
+                while let Some(handle) = numbers.next() {
+                    completed.extend(requests.end(handle, false).map(u64::from));
+                    numbers.nth(2);
+                }
+                let list = self.lists.number(completed);
+                Some(Mpi::Complete { how: Completion::named(call.name())?, given: n[0].max(0) as u32, list })
+            }
+            Form::MakeCommunicator(part) => self.create(seen, part),
+            Form::FreeCommunicator => {
+                let comm = self.comm(seen.process, n[0])?;
+                self.communicators.free(seen.process, n[0]);
+                (comm >= FIRST_COMMUNICATOR).then_some(Mpi::FreeComm { comm })
+            }
+            Form::Collective(_) => {
+                let Gathered { kind, comm, counts, from } = self.gather(seen.process, call, n[3])?;
+                let [sent, received] = [n[0], n[1]].map(bytes);
+                Some(Mpi::Collective { kind, comm, root: n[2] as i32, sent, received, counts, from })
+            }
+            Form::CollectiveRequest(_) => {
+                let request = requests.begin(n[4], false);
+                let Gathered { kind, comm, counts, from } = self.gather(seen.process, call, n[3])?;
+                let [sent, received] = [n[0], n[1]].map(bytes);
+                Some(Mpi::Icollective {
+                    kind,
+                    comm,
+                    root: n[2] as i32,
+                    sent,
+                    received,
+                    counts,
+                    from,
+                    request,
+                })
+            }
+            // What the others give is known of each time it is started, not of the request.
+            Form::CollectiveInit(_) => {
+                self.persistent.insert((seen.process, n[4]), n[3]);
+                let (comm, kind) = (self.comm(seen.process, n[3])?, kind(call).filter(|_| !varies(call))?);
+                let request = self.processes[seen.process as usize].begin(n[4], true);
+                let [sent, received] = [n[0], n[1]].map(bytes);
+                let (root, counts, from) = (n[2] as i32, 0, 0);
+                Some(Mpi::CollectiveInit { kind, comm, root, sent, received, counts, from, request })
+            }
+        }
+    }
+
+    /// The plan's number of a communicator.
+    fn comm(&mut self, process: u32, handle: i64) -> Option<u32> {
+        match handle {
+            COMM_WORLD => return Some(WORLD),
+            COMM_SELF => return Some(SELF),
+            _ => {}
+        }
+        match *self.communicators.meaning(process, handle)? {
+            Meaning::Within(joined) => self.numbers.get(&joined.comm).copied(),
+            Meaning::Alone => Some(SELF),
+            Meaning::Between => None,
+        }
+    }
+
+    /// Where a send goes. To nobody where nobody received it, or it is the process itself on a communicator of its own.
+    fn to(&mut self, seen: &Seen<'_>, handle: i64, peer: i64) -> Option<(u32, i32)> {
+        let comm = self.comm(seen.process, handle)?;
+        let nobody = comm == SELF || self.matching.unsent.contains(&place(seen.enter()));
+        Some((comm, if nobody { NOBODY } else { peer as i32 }))
+    }
+
+    /// Where the message of a receive, or of a probe, came from.
+    fn from(&mut self, seen: &Seen<'_>, handle: i64, source: i64, tag: i64) -> Option<(u32, i32, i32)> {
+        let comm = self.comm(seen.process, handle)?;
+        let place = place(seen.enter());
+        if comm == SELF || self.matching.unreceived.contains(&place) {
+            return Some((comm, NOBODY, tag as i32));
+        }
+        let asked = (source as i32, tag as i32);
+        let known = asked.0 != ANY && asked.1 != ANY;
+        let (source, tag) = if known { asked } else { *self.matching.got.get(&place).unwrap_or(&asked) };
+        Some((comm, source, tag))
+    }
+}
+
+/// What a collective operation is in the plan.
+struct Gathered {
+    kind: Collective,
+    comm: u32,
+    counts: u32,
+    from: u32,
+}
+
+impl Communication<'_> {
+    /// Takes part in the next operation on a communicator. None for one that not all members reached.
+    fn gather(&mut self, process: u32, call: Call, handle: i64) -> Option<Gathered> {
+        let comm = self.comm(process, handle);
+        let instance = self.join_in(process, handle);
+        let (kind, comm) = (kind(call)?, comm?);
+        if instance.is_some_and(|(instance, _)| self.matching.broken.contains(&instance)) {
+            return None;
+        }
+        let traffic =
+            instance.and_then(|(instance, rank)| Some((self.matching.traffic.get(&instance)?, rank)));
+        let Some((traffic, rank)) = traffic else { return Some(Gathered { kind, comm, counts: 0, from: 0 }) };
+        let sent = || traffic.iter().map(|&(sent, _)| bytes(sent)).collect::<Vec<_>>();
+        let received = || traffic.iter().map(|&(_, received)| bytes(received)).collect::<Vec<_>>();
+        let (counts, from) = match kind {
+            Collective::Gatherv | Collective::Allgatherv => (sent(), Vec::new()),
+            Collective::Scatterv | Collective::ReduceScatter => (received(), Vec::new()),
+            _ => share(&sent(), &received(), rank as usize),
+        };
+        Some(Gathered { kind, comm, counts: self.lists.number(counts), from: self.lists.number(from) })
+    }
+
+    /// Counts an operation as the matcher does; which one it is, and the rank in it.
+    fn join_in(&mut self, process: u32, handle: i64) -> Option<((CommId, u64), u32)> {
+        let Meaning::Within(joined) = self.communicators.meaning(process, handle)? else { return None };
+        joined.collectives += 1;
+        Some(((joined.comm, joined.collectives - 1), joined.rank))
+    }
+
+    fn create(&mut self, seen: &Seen<'_>, part: Part) -> Option<Mpi> {
+        let (process, [parent, handle, ..]) = (seen.process, seen.event.numbers);
+        let runs: Vec<i64> = seen.event.list.iter().collect();
+        let over_old = matches!(part, Part::Within | Part::Between);
+        let instance = if over_old { self.join_in(process, parent) } else { None };
+        let comm = self.comm(process, parent);
+        let creation = Made {
+            parent,
+            handle,
+            members: &runs,
+            between: part == Part::Between,
+            merges: part == Part::Merged,
+        };
+        let known = self.communicators.create(self.worlds, process, &creation);
+        if known && !over_old && handle != COMM_NULL {
+            self.join_in(process, handle);
+        }
+        let broken = instance.is_some_and(|(instance, _)| self.matching.broken.contains(&instance));
+        // Nobody knows the other group of an inter-communicator.
+        if broken || !known || !matches!(part, Part::Within | Part::Group) {
+            return None;
+        }
+        let comm = comm.filter(|&comm| comm != SELF)?;
+        let new = match handle {
+            COMM_NULL => NONE,
+            _ => self.number(process, handle, &runs)?,
+        };
+        Some(Mpi::MakeComm {
+            how: Creation::named(seen.event.call.name()).unwrap_or(Creation::Split),
+            comm,
+            new,
+        })
+    }
+
+    /// The number of a communicator that has just been made.
+    fn number(&mut self, process: u32, handle: i64, runs: &[i64]) -> Option<u32> {
+        let &mut Meaning::Within(joined) = self.communicators.meaning(process, handle)? else { return None };
+        let next = FIRST_COMMUNICATOR + self.members.len() as u32;
+        let members = &mut self.members;
+        Some(*self.numbers.entry(joined.comm).or_insert_with(|| {
+            let run = |run: &[i64]| (run[0] as u32, run[1] as i32, run[2] as u32);
+            members.push(runs.chunks_exact(3).map(run).filter(|&(.., count)| count > 0).collect());
+            next
+        }))
+    }
+}
+
+fn bytes(number: i64) -> u64 {
+    number.clamp(0, MOST_BYTES) as u64
+}
+
+fn mode(call: Call) -> SendMode {
+    let name = call.name().trim_end_matches("_init");
+    let modes =
+        [("send", SendMode::Standard), ("bsend", SendMode::Buffered), ("ssend", SendMode::Synchronous)];
+    let name = name.trim_start_matches("MPI_").trim_start_matches('I').to_ascii_lowercase();
+    modes.iter().find(|(one, _)| *one == name).map_or(SendMode::Ready, |&(_, mode)| mode)
+}
+
+/// The operation that a call, its non-blocking form and its persistent one do.
+fn kind(call: Call) -> Option<Collective> {
+    let name = call.name().trim_end_matches("_init");
+    Collective::ALL.iter().copied().find(|kind| {
+        let (kind, name) = (kind.name().trim_start_matches("MPI_"), name.trim_start_matches("MPI_"));
+        name == kind || name.strip_prefix('I').is_some_and(|name| name.eq_ignore_ascii_case(kind))
+    })
+}
+
+/// Probes that return without a message where there is none.
+fn has_flag(call: Call) -> bool {
+    call.name().starts_with("MPI_I")
+}
+
+/// What member `mine` sends to each and gets from each, where it is known only how much each sends and gets in all: in
+/// proportion to both. What rounding leaves goes where there is room, from the first on.
+fn share(sent: &[u64], received: &[u64], mine: usize) -> (Vec<u64>, Vec<u64>) {
+    let all = sent.iter().sum::<u64>().max(received.iter().sum()).max(1);
+    let part = |row: usize, column: usize| {
+        (u128::from(sent[row]) * u128::from(received[column]) / u128::from(all)) as u64
+    };
+    let mut to: Vec<u64> = (0..received.len()).map(|column| part(mine, column)).collect();
+    let mut from: Vec<u64> = (0..sent.len()).map(|row| part(row, mine)).collect();
+    let mut left: Vec<u64> = (0..sent.len())
+        .map(|row| sent[row] - (0..received.len()).map(|column| part(row, column)).sum::<u64>())
+        .collect();
+    let mut room: Vec<u64> = (0..received.len())
+        .map(|column| received[column] - (0..sent.len()).map(|row| part(row, column)).sum::<u64>())
+        .collect();
+    let (mut row, mut column) = (0, 0);
+    while row < left.len() && column < room.len() {
+        let moved = left[row].min(room[column]);
+        left[row] -= moved;
+        room[column] -= moved;
+        to[column] += if row == mine { moved } else { 0 };
+        from[row] += if column == mine { moved } else { 0 };
+        if left[row] == 0 { row += 1 } else { column += 1 }
+    }
+    (to, from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_and_agree() {
+        for (sent, received) in [
+            (vec![10, 20, 30], vec![20, 20, 20]),
+            (vec![0, 7, 1], vec![3, 3, 2]),
+            (vec![5, 5], vec![0, 10]),
+            (vec![0, 0], vec![0, 0]),
+        ] {
+            let shares: Vec<_> = (0..sent.len()).map(|mine| share(&sent, &received, mine)).collect();
+            for (mine, (to, from)) in shares.iter().enumerate() {
+                assert_eq!(to.iter().sum::<u64>(), sent[mine]);
+                assert_eq!(from.iter().sum::<u64>(), received[mine]);
+                for (other, (_, from)) in shares.iter().enumerate() {
+                    assert_eq!(to[other], from[mine], "from {mine} to {other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn calls_of_one_operation_have_one_kind() {
+        for call in [Call::MpiReduceScatter, Call::MpiIReduceScatter, Call::MpiReduceScatterInit] {
+            assert_eq!(kind(call), Some(Collective::ReduceScatter));
+        }
+        assert_eq!(kind(Call::MpiIBarrier), Some(Collective::Barrier));
+        let modes =
+            [Call::MpiSend, Call::MpiIsend, Call::MpiIbsend, Call::MpiSsendInit, Call::MpiIrsend].map(mode);
+        use SendMode::*;
+        assert_eq!(modes, [Standard, Standard, Buffered, Synchronous, Ready]);
+    }
+}

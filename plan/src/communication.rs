@@ -1,0 +1,399 @@
+//! Whether the calls of MPI in a plan can be made, and whether they match each other.
+//!
+//! That every number refers to something is checked whenever a plan is read. Whether what one rank waits for is done by another
+//! is asked before the calls are made ([`Plan::check_communication`]): as many messages are sent on every channel as are
+//! received there, and all members of a communicator take part in the same collective operations with the same sizes. What
+//! order MPI allows them in depends on the MPI, so that who makes the calls bounds how long they may take.
+
+use crate::fault::Fault;
+use crate::mpi::{ANY, Collective, Creation, FIRST_COMMUNICATOR, Mpi, NOBODY, NONE, SELF, WORLD};
+use crate::{CommId, Counted, Op, Plan, Referent};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+/// The most requests and matched messages of a process; a replay keeps a table of that size.
+const MAX_REQUESTS: u32 = 1 << 20;
+/// More ranks than any machine runs; nothing is made as large as a plan says that has more.
+const MAX_RANKS: u32 = 1 << 22;
+/// The most bytes of a call: what MPI's counts hold.
+pub const MAX_BYTES: u64 = i32::MAX as u64;
+
+/// The members of a communicator.
+#[derive(Clone, Copy, Debug)]
+pub enum Group<'a> {
+    /// All of so many ranks.
+    World(u32),
+    /// The rank that asks.
+    Alone,
+    /// Runs of ranks: first, stride, count.
+    Runs(&'a [(u32, i32, u32)]),
+}
+
+impl Group<'_> {
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        match *self {
+            Group::World(ranks) => ranks.into(),
+            Group::Alone => 1,
+            Group::Runs(runs) => runs.iter().map(|&(.., count)| u64::from(count)).sum(),
+        }
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The position of a rank of `MPI_COMM_WORLD` among them.
+    pub fn position(&self, rank: u32) -> Option<u64> {
+        let runs = match *self {
+            Group::World(ranks) => return (rank < ranks).then_some(rank.into()),
+            Group::Alone => return Some(0),
+            Group::Runs(runs) => runs,
+        };
+        let mut before = 0;
+        for &(first, stride, count) in runs {
+            let (distance, stride) = (i64::from(rank) - i64::from(first), i64::from(stride));
+            let index = match stride {
+                0 => (distance == 0).then_some(0),
+                _ => (distance % stride == 0).then_some(distance / stride),
+            };
+            if let Some(index) = index.filter(|&index| (0..i64::from(count)).contains(&index)) {
+                return Some(before + index as u64);
+            }
+            before += u64::from(count);
+        }
+        None
+    }
+
+    /// The ranks in `MPI_COMM_WORLD`, in order; not of [`Group::Alone`].
+    pub fn ranks(&self) -> impl Iterator<Item = u32> + '_ {
+        let world = [(0, 1, if let Group::World(ranks) = *self { ranks } else { 0 })];
+        let runs = if let Group::Runs(runs) = *self { runs.to_vec() } else { world.to_vec() };
+        runs.into_iter().flat_map(|(first, stride, count)| {
+            (0..i64::from(count)).map(move |index| (i64::from(first) + i64::from(stride) * index) as u32)
+        })
+    }
+}
+
+impl Plan {
+    /// True when it has calls of MPI.
+    pub fn communicates(&self) -> bool {
+        !self.lists.is_empty() || !self.communicators.is_empty()
+    }
+
+    /// Who is in a communicator of the plan.
+    pub fn group(&self, comm: CommId) -> Option<Group<'_>> {
+        match comm {
+            WORLD => Some(Group::World(self.about.ranks)),
+            SELF => Some(Group::Alone),
+            NONE => None,
+            _ => self.communicators.get((comm - FIRST_COMMUNICATOR) as usize).map(|runs| Group::Runs(runs)),
+        }
+    }
+
+    /// Checks that messages are received as often as they are sent, and that all members of a communicator take part in the
+    /// same operations.
+    ///
+    /// # Errors
+    /// [`Fault::Unmatched`].
+    pub fn check_communication(&self) -> Result<(), Fault> {
+        let mut traffic = Traffic::new(self);
+        for program in &self.programs {
+            let Some(rank) = program.thread.rank else { continue };
+            for Counted { step, times, .. } in program.steps.counted() {
+                if let Op::Mpi { call, .. } = step.op {
+                    traffic.add(program.thread.process, rank, &call, times);
+                }
+            }
+        }
+        traffic.settle().map_err(|what| Fault::Unmatched { what })
+    }
+}
+
+/// The communicators of a plan, each of them in order.
+pub(crate) struct Groups<'a> {
+    plan: &'a Plan,
+}
+
+impl Groups<'_> {
+    pub(crate) fn of(plan: &Plan) -> Result<Groups<'_>, Fault> {
+        let ranks = plan.about.ranks;
+        if plan.communicates() && ranks > MAX_RANKS {
+            return Err(Fault::BadCommunicator { comm: WORLD, ranks });
+        }
+        for (comm, runs) in (FIRST_COMMUNICATOR..).zip(&plan.communicators) {
+            let group = Group::Runs(runs);
+            let bad = || Err(Fault::BadCommunicator { comm, ranks });
+            if group.is_empty() || group.len() > u64::from(ranks) {
+                return bad();
+            }
+            let is_rank = |&(first, stride, count): &(u32, i32, u32)| {
+                let last = i64::from(first) + i64::from(stride) * (i64::from(count) - 1);
+                count > 0 && first < ranks && (0..i64::from(ranks)).contains(&last)
+            };
+            let mut seen = vec![false; ranks as usize];
+            if !runs.iter().all(is_rank)
+                || group.ranks().any(|rank| std::mem::replace(&mut seen[rank as usize], true))
+            {
+                return bad();
+            }
+        }
+        Ok(Groups { plan })
+    }
+}
+
+/// Checks what a call of `rank` refers to: it is there, and the rank has to do with it.
+pub(crate) fn refer_to_what_is(
+    groups: &Groups<'_>,
+    rank: Option<u32>,
+    call: &Mpi,
+) -> Result<(), &'static str> {
+    let plan = groups.plan;
+    let rank = rank.ok_or("is made by a process without a rank")?;
+    let mut wrong = None;
+    call.refer(|what, number| {
+        let is_there = match what {
+            Referent::Communicator if number == NONE => true,
+            Referent::Communicator => plan.group(number).is_some_and(|group| group.position(rank).is_some()),
+            Referent::List => (number as usize) < plan.lists.len(),
+            Referent::Request => number < MAX_REQUESTS,
+            Referent::File | Referent::Handle => true,
+        };
+        if !is_there {
+            wrong = Some("refers to what is not there, or the rank has nothing to do with");
+        }
+    });
+    wrong.map_or(Ok(()), Err)?;
+    let (sent, received) = call.bytes();
+    if sent.max(received) > MAX_BYTES {
+        return Err("moves more bytes than MPI counts");
+    }
+    let in_group = |comm: CommId, peer: i32, or: &[i32]| {
+        let size = plan.group(comm).map_or(0, |group| group.len());
+        or.contains(&peer) || u64::try_from(peer).is_ok_and(|peer| peer < size)
+    };
+    let ranks_exist = match *call {
+        Mpi::Send { comm, peer, .. } | Mpi::Isend { comm, peer, .. } | Mpi::SendInit { comm, peer, .. } => {
+            in_group(comm, peer, &[NOBODY])
+        }
+        Mpi::Recv { comm, peer, .. }
+        | Mpi::Irecv { comm, peer, .. }
+        | Mpi::RecvInit { comm, peer, .. }
+        | Mpi::Probe { comm, peer, .. }
+        | Mpi::Mprobe { comm, peer, .. } => in_group(comm, peer, &[NOBODY, ANY]),
+        Mpi::Sendrecv { comm, peer, source, .. } => {
+            in_group(comm, peer, &[NOBODY]) && in_group(comm, source, &[NOBODY, ANY])
+        }
+        Mpi::MakeComm { comm, new, .. } => comm != NONE && new != WORLD && new != SELF,
+        Mpi::FreeComm { comm } => (FIRST_COMMUNICATOR..NONE).contains(&comm),
+        Mpi::Start { list, .. } | Mpi::Complete { list, .. } => {
+            plan.lists[list as usize].iter().all(|&request| request < MAX_REQUESTS.into())
+        }
+        Mpi::Collective { kind, comm, root, counts, from, .. }
+        | Mpi::Icollective { kind, comm, root, counts, from, .. }
+        | Mpi::CollectiveInit { kind, comm, root, counts, from, .. } => {
+            let (needs_counts, needs_from) = lists_of(kind);
+            let fits = |needed: bool, list: u32| {
+                let list = &plan.lists[list as usize];
+                let fills = |size: u64| list.len() as u64 == size;
+                let bytes = list.iter().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));
+                bytes <= MAX_BYTES && (!needed || plan.group(comm).is_some_and(|group| fills(group.len())))
+            };
+            let root_is_there = if has_root(kind) { in_group(comm, root, &[]) } else { true };
+            comm != NONE && root_is_there && fits(needs_counts, counts) && fits(needs_from, from)
+        }
+        _ => true,
+    };
+    ranks_exist.then_some(()).ok_or("names a rank, a request or a list of bytes that cannot be")
+}
+
+/// Whether a collective operation needs bytes per member to send, and to receive.
+const fn lists_of(kind: Collective) -> (bool, bool) {
+    use Collective::*;
+    match kind {
+        Gatherv | Scatterv | Allgatherv | ReduceScatter => (true, false),
+        Alltoallv | Alltoallw => (true, true),
+        _ => (false, false),
+    }
+}
+
+const fn has_root(kind: Collective) -> bool {
+    use Collective::*;
+    matches!(kind, Bcast | Reduce | Gather | Gatherv | Scatter | Scatterv)
+}
+
+/// What goes where: communicator, ranks of sender and receiver in it, tag.
+type Channel = (CommId, i32, i32, i32);
+
+/// All communication of a plan, added up.
+struct Traffic<'a> {
+    plan: &'a Plan,
+    hash: BuildHasherDefault<DefaultHasher>,
+    /// Messages sent less those received.
+    channels: HashMap<Channel, i64>,
+    /// The same by receiver; and whether it receives from anybody.
+    receivers: BTreeMap<(CommId, i32), (i64, bool)>,
+    /// By communicator and member: the operations that it takes part in, as a sum that no order changes.
+    gatherings: BTreeMap<(CommId, u64), (u64, u64)>,
+    /// By communicator: what each rank sends each other in all-to-alls, less what that one expects; likewise.
+    exchanged: BTreeMap<CommId, u64>,
+    persistent: HashMap<(u32, u32), Mpi>,
+}
+
+impl<'a> Traffic<'a> {
+    fn new(plan: &'a Plan) -> Traffic<'a> {
+        Traffic {
+            plan,
+            hash: BuildHasherDefault::default(),
+            channels: HashMap::new(),
+            receivers: BTreeMap::new(),
+            gatherings: BTreeMap::new(),
+            exchanged: BTreeMap::new(),
+            persistent: HashMap::new(),
+        }
+    }
+
+    fn add(&mut self, process: u32, rank: u32, call: &Mpi, times: u64) {
+        match *call {
+            Mpi::Send { comm, peer, tag, .. } | Mpi::Isend { comm, peer, tag, .. } => {
+                self.send(comm, rank, peer, tag, times);
+            }
+            Mpi::Recv { comm, peer, tag, .. }
+            | Mpi::Irecv { comm, peer, tag, .. }
+            | Mpi::Mprobe { comm, peer, tag, .. } => self.receive(comm, rank, peer, tag, times),
+            Mpi::Sendrecv { comm, peer, tag, source, received_tag, .. } => {
+                self.send(comm, rank, peer, tag, times);
+                self.receive(comm, rank, source, received_tag, times);
+            }
+            Mpi::SendInit { request, .. }
+            | Mpi::RecvInit { request, .. }
+            | Mpi::CollectiveInit { request, .. } => {
+                self.persistent.insert((process, request), *call);
+            }
+            Mpi::Start { list, .. } => {
+                for &request in &self.plan.lists[list as usize] {
+                    match self.persistent.get(&(process, request as u32)).copied() {
+                        Some(Mpi::SendInit { comm, peer, tag, .. }) => {
+                            self.send(comm, rank, peer, tag, times)
+                        }
+                        Some(Mpi::RecvInit { comm, peer, tag, .. }) => {
+                            self.receive(comm, rank, peer, tag, times);
+                        }
+                        Some(collective) => self.gather(rank, &collective, times),
+                        None => {}
+                    }
+                }
+            }
+            Mpi::MakeComm { how, comm, new } => {
+                let together = if how == Creation::CreateGroup { new } else { comm };
+                self.take_part(together, rank, self.hash.hash_one(how), times);
+            }
+            Mpi::Init | Mpi::Finalize => {
+                self.take_part(WORLD, rank, self.hash.hash_one(call.number()), times)
+            }
+            _ => self.gather(rank, call, times),
+        }
+    }
+
+    fn member(&self, comm: CommId, rank: u32) -> i32 {
+        self.plan.group(comm).and_then(|group| group.position(rank)).map_or(NOBODY, |place| place as i32)
+    }
+
+    fn send(&mut self, comm: CommId, rank: u32, peer: i32, tag: i32, times: u64) {
+        if peer != NOBODY && comm != SELF {
+            *self.channels.entry((comm, self.member(comm, rank), peer, tag)).or_default() += times as i64;
+            self.receivers.entry((comm, peer)).or_default().0 += times as i64;
+        }
+    }
+
+    fn receive(&mut self, comm: CommId, rank: u32, peer: i32, tag: i32, times: u64) {
+        if peer != NOBODY && comm != SELF {
+            let member = self.member(comm, rank);
+            *self.channels.entry((comm, peer, member, tag)).or_default() -= times as i64;
+            let receiver = self.receivers.entry((comm, member)).or_default();
+            receiver.0 -= times as i64;
+            receiver.1 |= peer == ANY || tag == ANY;
+        }
+    }
+
+    /// A collective operation.
+    fn gather(&mut self, rank: u32, call: &Mpi, times: u64) {
+        use Collective::*;
+        let (Mpi::Collective { kind, comm, root, sent, received, counts, from }
+        | Mpi::Icollective { kind, comm, root, sent, received, counts, from, .. }
+        | Mpi::CollectiveInit { kind, comm, root, sent, received, counts, from, .. }) = *call
+        else {
+            return;
+        };
+        let bytes = match kind {
+            Barrier | Alltoallv | Alltoallw => 0,
+            Bcast => sent.max(received),
+            Scatter | ReduceScatterBlock => received,
+            Gatherv | Scatterv | Allgatherv | ReduceScatter => {
+                self.hash.hash_one(&self.plan.lists[counts as usize])
+            }
+            Reduce | Allreduce | Gather | Allgather | Alltoall | Scan | Exscan => sent,
+        };
+        self.take_part(comm, rank, self.hash.hash_one((kind, root, bytes)), times);
+        if !matches!(kind, Alltoallv | Alltoallw) {
+            return;
+        }
+        let mine = self.member(comm, rank) as u64;
+        let lists =
+            [(counts, false), (from, true)].map(|(list, is_from)| (&self.plan.lists[list as usize], is_from));
+        for (list, is_from) in lists {
+            for (other, &bytes) in (0u64..).zip(list) {
+                let pair = if is_from { (other, mine) } else { (mine, other) };
+                let moved = self.hash.hash_one((pair, bytes)).wrapping_mul(times);
+                let sum = self.exchanged.entry(comm).or_default();
+                *sum = if is_from { sum.wrapping_sub(moved) } else { sum.wrapping_add(moved) };
+            }
+        }
+    }
+
+    fn take_part(&mut self, comm: CommId, rank: u32, what: u64, times: u64) {
+        if let Some(place) =
+            self.plan.group(comm).and_then(|group| group.position(rank)).filter(|_| comm != SELF)
+        {
+            let (count, sum) = self.gatherings.entry((comm, place)).or_default();
+            *count = count.wrapping_add(times);
+            *sum = sum.wrapping_add(what.wrapping_mul(times));
+        }
+    }
+
+    /// Says what is open.
+    fn settle(self) -> Result<(), String> {
+        let open = |&(_, &(count, _)): &(&(CommId, i32), &(i64, bool))| count != 0;
+        if let Some((&(comm, rank), &(count, _))) = self.receivers.iter().find(open) {
+            let (count, what) =
+                (count.unsigned_abs(), if count > 0 { "are not received" } else { "are never sent" });
+            return Err(format!("{count} messages to rank {rank} of communicator {comm} {what}"));
+        }
+        let from_anybody = |comm, to| self.receivers.get(&(comm, to)).is_some_and(|&(_, anybody)| anybody);
+        let mut channels = self.channels.iter();
+        let open = channels.find(|&(&(comm, _, to, _), &count)| count != 0 && !from_anybody(comm, to));
+        if let Some((&(comm, from, to, tag), &count)) = open {
+            return Err(format!(
+                "on communicator {comm}, rank {from} sends rank {to} {count} messages with tag {tag} more than are received"
+            ));
+        }
+        for (comm, group) in (0..FIRST_COMMUNICATOR + self.plan.communicators.len() as u32)
+            .filter(|&comm| comm != SELF)
+            .filter_map(|comm| Some((comm, self.plan.group(comm)?)))
+        {
+            let of = |place| self.gatherings.get(&(comm, place)).copied().unwrap_or_default();
+            if let Some(other) = (1..group.len()).find(|&place| of(place) != of(0)) {
+                return Err(format!(
+                    "on communicator {comm}, rank {other} does not take part in the same operations as rank 0, or with other sizes"
+                ));
+            }
+        }
+        match self.exchanged.iter().find(|&(_, &sum)| sum != 0) {
+            Some((comm, _)) => {
+                Err(format!("on communicator {comm}, what ranks send each other is not what they expect"))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The table of calls of MPI, and the kinds of calls that its rows tell apart.
+//!
+//! Ranks are those in the call's communicator. A rank that is not there is [`NOBODY`] (`MPI_PROC_NULL`, or no root), one that
+//! is not known [`ANY`]. Bytes count the application's data, whatever its datatype was.
+
+use crate::CommId;
+use crate::fields::{Bytes, Field, Referent, fields};
+use crate::ops::{Row, operations};
+use serde::Serialize;
+use std::fmt::{Display, Formatter, Result};
+
+/// The number of the first call in this table.
+pub const FIRST: u8 = 128;
+/// `MPI_COMM_WORLD`.
+pub const WORLD: CommId = 0;
+/// `MPI_COMM_SELF`.
+pub const SELF: CommId = 1;
+/// The first communicator of the plan's section.
+pub const FIRST_COMMUNICATOR: CommId = 2;
+/// No communicator: who makes one and does not belong to it.
+pub const NONE: CommId = u32::MAX;
+/// `MPI_ANY_SOURCE`, `MPI_ANY_TAG`.
+pub const ANY: i32 = -1;
+/// `MPI_PROC_NULL`; the root of a collective that has none.
+pub const NOBODY: i32 = -2;
+
+macro_rules! kinds {
+    ($($(#[$meaning:meta])* $all:ident { $($variant:ident $name:literal),+ $(,)? })+) => {$(
+        $(#[$meaning])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[allow(missing_docs)]
+        pub enum $all {
+            $(#[doc = concat!("`", $name, "`")] $variant,)+
+        }
+
+        impl $all {
+            /// All, by number.
+            pub const ALL: &[$all] = &[$($all::$variant),+];
+
+            /// The name of the function.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($all::$variant => $name,)+
+                }
+            }
+
+            /// The one with this name.
+            pub fn named(name: &str) -> Option<$all> {
+                $all::ALL.iter().copied().find(|kind| kind.name() == name)
+            }
+        }
+
+        impl Field for $all {
+            type Value = $all;
+            const TYPE: &'static str = stringify!($all);
+            fn put(value: $all, out: &mut Vec<u8>) {
+                out.push(value as u8);
+            }
+            fn take(bytes: &mut Bytes<'_>) -> Option<$all> {
+                $all::ALL.get(usize::from(crate::fields::take::<u8>(bytes)?)).copied()
+            }
+            fn show(_: &str, value: $all, out: &mut Formatter<'_>) -> Result {
+                write!(out, " {}", value.name())
+            }
+        }
+    )+};
+}
+
+kinds! {
+    /// How a send hands over its message.
+    SendMode {
+        Standard "MPI_Send", Buffered "MPI_Bsend", Synchronous "MPI_Ssend", Ready "MPI_Rsend",
+    }
+    /// How requests are completed.
+    Completion {
+        Wait "MPI_Wait", Waitall "MPI_Waitall", Waitany "MPI_Waitany", Waitsome "MPI_Waitsome",
+        Test "MPI_Test", Testall "MPI_Testall", Testany "MPI_Testany", Testsome "MPI_Testsome",
+    }
+    /// A collective operation.
+    Collective {
+        Barrier "MPI_Barrier", Bcast "MPI_Bcast", Reduce "MPI_Reduce", Allreduce "MPI_Allreduce",
+        Gather "MPI_Gather", Gatherv "MPI_Gatherv", Scatter "MPI_Scatter", Scatterv "MPI_Scatterv",
+        Allgather "MPI_Allgather", Allgatherv "MPI_Allgatherv", Alltoall "MPI_Alltoall",
+        Alltoallv "MPI_Alltoallv", Alltoallw "MPI_Alltoallw", ReduceScatter "MPI_Reduce_scatter",
+        ReduceScatterBlock "MPI_Reduce_scatter_block", Scan "MPI_Scan", Exscan "MPI_Exscan",
+    }
+    /// How a communicator is made. A split stands for those, too, that need more than members: topologies, split by type.
+    Creation {
+        Dup "MPI_Comm_dup", DupWithInfo "MPI_Comm_dup_with_info", Split "MPI_Comm_split",
+        Create "MPI_Comm_create", CreateGroup "MPI_Comm_create_group",
+    }
+}
+
+operations! {
+    /// A call of MPI.
+    Mpi, MPI_ROWS;
+    128 Send "mpi_send" { mode: SendMode, comm: Comm, peer: Signed, tag: Signed, bytes: Number } "a blocking send";
+    129 Isend "mpi_isend" { mode: SendMode, comm: Comm, peer: Signed, tag: Signed, bytes: Number, request: Request } "begins a send";
+    130 SendInit "mpi_send_init" { mode: SendMode, comm: Comm, peer: Signed, tag: Signed, bytes: Number, request: Request } "makes a send that is to be started";
+    131 Recv "mpi_recv" { comm: Comm, peer: Signed, tag: Signed, bytes: Number } "a blocking receive, with room for so many bytes; source and tag are those of the message that the recorded one got";
+    132 Irecv "mpi_irecv" { comm: Comm, peer: Signed, tag: Signed, bytes: Number, request: Request } "begins a receive, likewise";
+    133 RecvInit "mpi_recv_init" { comm: Comm, peer: Signed, tag: Signed, bytes: Number, request: Request } "makes a receive that is to be started";
+    134 Sendrecv "mpi_sendrecv" { comm: Comm, peer: Signed, tag: Signed, bytes: Number, source: Signed, received_tag: Signed, room: Number, replace: Truth } "both at once; with `replace` in one buffer";
+    135 Probe "mpi_probe" { comm: Comm, peer: Signed, tag: Signed, test: Truth } "waits until there is such a message; with `test` by `MPI_Iprobe`";
+    136 Mprobe "mpi_mprobe" { comm: Comm, peer: Signed, tag: Signed, test: Truth, request: Request } "the same, and takes it";
+    137 Mrecv "mpi_mrecv" { request: Request, bytes: Number } "receives what was taken";
+    138 Imrecv "mpi_imrecv" { request: Request, bytes: Number, new: Request } "begins to";
+    139 Start "mpi_start" { list: List, all: Truth } "starts the requests in the list; with `all` by `MPI_Startall`";
+    140 RequestFree "mpi_request_free" { request: Request } "MPI_Request_free";
+    141 Cancel "mpi_cancel" { request: Request } "MPI_Cancel";
+    142 Complete "mpi_complete" { how: Completion, given: Count, list: List } "completes the requests in the list, as many as were recorded, of so many that the call was given; the others are null";
+    143 Collective "mpi_collective" { kind: Collective, comm: Comm, root: Signed, sent: Number, received: Number, counts: List, from: List } "a collective operation: what this rank gives and gets, bytes; bytes per member where they differ (`from`: those that a rank gets in an alltoallv or alltoallw)";
+    144 Icollective "mpi_icollective" { kind: Collective, comm: Comm, root: Signed, sent: Number, received: Number, counts: List, from: List, request: Request } "begins one";
+    145 CollectiveInit "mpi_collective_init" { kind: Collective, comm: Comm, root: Signed, sent: Number, received: Number, counts: List, from: List, request: Request } "makes one that is to be started";
+    146 MakeComm "mpi_comm_create" { how: Creation, comm: Comm, new: Comm } "makes a communicator from another; who is not in it has 4294967295";
+    147 FreeComm "mpi_comm_free" { comm: Comm } "MPI_Comm_free";
+    148 Init "mpi_init" "all ranks begin";
+    149 Finalize "mpi_finalize" "all ranks have ended";
+}
+
+impl Mpi {
+    /// The bytes that this rank gives, and those that it makes room for.
+    pub const fn bytes(&self) -> (u64, u64) {
+        match *self {
+            Mpi::Send { bytes, .. } | Mpi::Isend { bytes, .. } | Mpi::SendInit { bytes, .. } => (bytes, 0),
+            Mpi::Recv { bytes, .. }
+            | Mpi::Irecv { bytes, .. }
+            | Mpi::RecvInit { bytes, .. }
+            | Mpi::Mrecv { bytes, .. }
+            | Mpi::Imrecv { bytes, .. } => (0, bytes),
+            Mpi::Sendrecv { bytes, room, .. } => (bytes, room),
+            Mpi::Collective { sent, received, .. }
+            | Mpi::Icollective { sent, received, .. }
+            | Mpi::CollectiveInit { sent, received, .. } => (sent, received),
+            _ => (0, 0),
+        }
+    }
+}

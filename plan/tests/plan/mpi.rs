@@ -1,0 +1,191 @@
+//! Calls of MPI: written and read, refused where they cannot be, compared with each other.
+
+use syn_plan::{
+    ANY, About, Balance, Collective, Completion, Creation, Fault, MPI_ROWS, Mpi, NOBODY, NONE, Op, Plan,
+    PlanFile, Program, SendMode, Step, Thread, WORLD,
+};
+
+/// One of each call, in the order of their numbers. On rank 0 of two; [`plan`] has the other one's.
+const CALLS: [Mpi; 22] = [
+    Mpi::Send { mode: SendMode::Buffered, comm: 2, peer: 0, tag: 7, bytes: 1 << 20 },
+    Mpi::Isend { mode: SendMode::Standard, comm: 0, peer: 1, tag: 0, bytes: 8, request: 0 },
+    Mpi::SendInit { mode: SendMode::Ready, comm: 0, peer: NOBODY, tag: 0, bytes: 8, request: 1 },
+    Mpi::Recv { comm: 0, peer: NOBODY, tag: ANY, bytes: 9 },
+    Mpi::Irecv { comm: 0, peer: NOBODY, tag: 3, bytes: 9, request: 2 },
+    Mpi::RecvInit { comm: 0, peer: NOBODY, tag: 3, bytes: 9, request: 3 },
+    Mpi::Sendrecv { comm: 0, peer: 0, tag: 1, bytes: 2, source: 0, received_tag: 1, room: 2, replace: false },
+    Mpi::Probe { comm: 0, peer: NOBODY, tag: 4, test: true },
+    Mpi::Mprobe { comm: 0, peer: NOBODY, tag: 4, test: false, request: 4 },
+    Mpi::Mrecv { request: 4, bytes: 5 },
+    Mpi::Imrecv { request: 4, bytes: 5, new: 5 },
+    Mpi::Start { list: 1, all: true },
+    Mpi::RequestFree { request: 1 },
+    Mpi::Cancel { request: 2 },
+    Mpi::Complete { how: Completion::Waitany, given: 4, list: 1 },
+    gatherv(0),
+    Mpi::Icollective {
+        kind: Collective::Bcast,
+        comm: 2,
+        root: 0,
+        sent: 0,
+        received: 4,
+        counts: 0,
+        from: 0,
+        request: 6,
+    },
+    Mpi::CollectiveInit {
+        kind: Collective::Barrier,
+        comm: 0,
+        root: NOBODY,
+        sent: 0,
+        received: 0,
+        counts: 0,
+        from: 0,
+        request: 6,
+    },
+    Mpi::MakeComm { how: Creation::Split, comm: 0, new: 2 },
+    Mpi::FreeComm { comm: 2 },
+    Mpi::Init,
+    Mpi::Finalize,
+];
+
+const fn gatherv(rank: u64) -> Mpi {
+    let (kind, received) = (Collective::Gatherv, if rank == 0 { 30 } else { 0 });
+    Mpi::Collective { kind, comm: WORLD, root: 0, sent: 10 + rank * 10, received, counts: 2, from: 0 }
+}
+
+/// Two ranks with these calls.
+fn plan(calls: [&[Mpi]; 2]) -> Plan {
+    let program = |rank: u32| {
+        let step =
+            |(&call, start_ns)| Step { start_ns, took_ns: 5, op: Op::Mpi { call, cpu_ns: 3, idle_ns: 1 } };
+        let thread =
+            Thread { process: rank, rank: Some(rank), pid: rank, tid: rank, ends_with_process: false };
+        let steps = calls[rank as usize].iter().zip((0..).step_by(10)).map(step).collect();
+        Program { thread, balance: Balance::default(), steps }
+    };
+    Plan {
+        about: About { ranks: 2, ..About::default() },
+        communicators: vec![vec![(1, -1, 2)]],
+        lists: vec![vec![], vec![3, 1], vec![10, 20]],
+        programs: [0, 1].map(program).into(),
+        ..Plan::default()
+    }
+}
+
+/// The other rank's part in [`CALLS`].
+const OTHER: [Mpi; 9] = [
+    Mpi::Init,
+    Mpi::MakeComm { how: Creation::Split, comm: 0, new: 2 },
+    Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 },
+    Mpi::Recv { comm: 2, peer: ANY, tag: 7, bytes: 8 },
+    gatherv(1),
+    Mpi::Icollective {
+        kind: Collective::Bcast,
+        comm: 2,
+        root: 0,
+        sent: 4,
+        received: 0,
+        counts: 0,
+        from: 0,
+        request: 0,
+    },
+    Mpi::CollectiveInit {
+        kind: Collective::Barrier,
+        comm: 0,
+        root: NOBODY,
+        sent: 0,
+        received: 0,
+        counts: 0,
+        from: 0,
+        request: 6,
+    },
+    Mpi::FreeComm { comm: 2 },
+    Mpi::Finalize,
+];
+
+#[test]
+fn every_call_comes_back() {
+    let numbers: Vec<u8> = CALLS.iter().map(Mpi::number).collect();
+    assert_eq!(numbers, MPI_ROWS.iter().map(|row| row.number).collect::<Vec<_>>());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("app.syn");
+    let plan = plan([&CALLS, &OTHER]);
+    plan.save(&path).expect("saved");
+    assert_eq!(Plan::load(&path).expect("loaded"), plan);
+    // Rank 1 names neither of the first two lists but the empty one.
+    let part = PlanFile::open(&path).expect("opened").excerpt([1]).expect("an excerpt").plan;
+    assert_eq!((part.communicators, part.lists), (plan.communicators, vec![vec![], vec![10, 20]]));
+    let gatherv = part.programs[0].steps.iter().nth(4).expect("a step").op;
+    assert!(matches!(gatherv, Op::Mpi { call: Mpi::Collective { counts: 1, from: 0, .. }, .. }), "{gatherv}");
+}
+
+#[test]
+fn the_golden_file_is_what_is_written() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/v3-mpi.syn");
+    let plan = plan([&CALLS, &OTHER]);
+    if std::env::var_os("SYN_BLESS").is_some() {
+        plan.save(golden.as_ref()).expect("saved");
+    }
+    assert_eq!(Plan::load(golden.as_ref()).expect("loaded"), plan);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let check = |call: Mpi| plan([&[call], &[]]).check();
+    let refused = [
+        Mpi::Send { mode: SendMode::Standard, comm: 3, peer: 1, tag: 0, bytes: 1 },
+        Mpi::Send { mode: SendMode::Standard, comm: NONE, peer: 1, tag: 0, bytes: 1 },
+        Mpi::Send { mode: SendMode::Standard, comm: 0, peer: 2, tag: 0, bytes: 1 },
+        Mpi::Send { mode: SendMode::Standard, comm: 0, peer: ANY, tag: 0, bytes: 1 },
+        Mpi::Recv { comm: 0, peer: 1, tag: 0, bytes: 1 << 31 },
+        Mpi::Irecv { comm: 0, peer: 1, tag: 0, bytes: 1, request: 1 << 20 },
+        Mpi::Start { list: 3, all: false },
+        Mpi::MakeComm { how: Creation::Dup, comm: 0, new: 0 },
+        Mpi::FreeComm { comm: WORLD },
+        Mpi::Collective {
+            kind: Collective::Gatherv,
+            comm: 0,
+            root: 0,
+            sent: 1,
+            received: 1,
+            counts: 0,
+            from: 0,
+        },
+        Mpi::Collective {
+            kind: Collective::Bcast,
+            comm: 0,
+            root: 2,
+            sent: 1,
+            received: 1,
+            counts: 0,
+            from: 0,
+        },
+    ];
+    for call in refused {
+        assert!(matches!(check(call), Err(Fault::BadMpi { step: 0, .. })), "{call}: {:?}", check(call));
+    }
+    for members in [vec![], vec![(0, 1, 3)], vec![(0, 0, 2)], vec![(0, 1, 1), (0, 1, 1)], vec![(2, 1, 1)]] {
+        let communicators = vec![members];
+        let fault = Plan { communicators, ..plan([&[], &[]]) }.check();
+        assert!(matches!(fault, Err(Fault::BadCommunicator { comm: 2, .. })), "{fault:?}");
+    }
+}
+
+#[test]
+fn calls_match() {
+    let check = |calls: [&[Mpi]; 2]| plan(calls).check_communication();
+    assert_eq!(check([&CALLS, &OTHER]), Ok(()));
+    for (missing, call) in OTHER.iter().enumerate() {
+        // Nobody waits for who frees, or has never started.
+        let waited_for = !matches!(call, Mpi::FreeComm { .. } | Mpi::CollectiveInit { .. });
+        let rest: Vec<Mpi> =
+            OTHER.iter().enumerate().filter(|&(at, _)| at != missing).map(|(_, &other)| other).collect();
+        assert_eq!(check([&CALLS, &rest]).is_err(), waited_for, "without {call}");
+    }
+    let send = |tag| Mpi::Send { mode: SendMode::Standard, comm: 0, peer: 1, tag, bytes: 1 };
+    let receive = |tag| Mpi::Recv { comm: 0, peer: 0, tag, bytes: 1 };
+    assert_eq!(check([&[send(1), send(2)], &[receive(2), receive(1)]]), Ok(()));
+    assert!(check([&[send(1), send(2)], &[receive(1), receive(1)]]).is_err());
+    assert_eq!(check([&[send(1), send(2)], &[receive(ANY), receive(1)]]), Ok(()));
+}

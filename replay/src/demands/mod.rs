@@ -1,0 +1,115 @@
+//! What demands of a plan are done with: computation of several kinds, memory, and a partner on the network. Files need
+//! nothing of their own: a plan has reads and writes for them.
+
+pub mod kernels;
+pub mod memory;
+pub mod network;
+
+use crate::clock::thread_cpu_ns;
+use kernels::{Kernel, Loop};
+use memory::Memory;
+use network::Network;
+use std::sync::atomic::{AtomicU64, Ordering};
+use syn_plan::{Demand, Op, Plan, Program};
+
+/// What one program needs for its demands. What cannot be had is known when it is asked for.
+#[derive(Debug, Default)]
+pub struct Demands {
+    loops: Vec<(u32, Loop)>,
+    memory: Option<Memory>,
+    network: Option<Network>,
+    failure: Option<String>,
+    begun_ns: u64,
+    due_ns: u64,
+    /// When the last step ended that time had to pass for.
+    pub last_ns: u64,
+}
+
+/// True when some program consumes without a recorded call. A plan that was made of recorded events does not.
+pub fn are_in(plan: &Plan) -> bool {
+    let demands = |program: &Program| program.steps.iter().any(|step| matches!(step.op, Op::Demand(_)));
+    plan.about.events == 0 && plan.programs.iter().any(demands)
+}
+
+impl Demands {
+    /// For what `program` does; the partner is at `peer`, or a thread of this process.
+    pub fn of(program: &Program, peer: Option<&str>) -> Demands {
+        let (mut most, mut memory, mut exchange, mut within) = (0, false, false, false);
+        let mut demands = Demands::default();
+        for step in program.steps.iter() {
+            let Op::Demand(demand) = step.op else { continue };
+            match demand {
+                Demand::Busy { kernel, .. } => {
+                    if !demands.loops.iter().any(|&(known, _)| known == kernel)
+                        && let Some(&made) = Kernel::ALL.get(kernel as usize)
+                    {
+                        demands.loops.push((kernel, Loop::new(made)));
+                    }
+                }
+                Demand::Resident { bytes } => (most, memory) = (bytes.max(most), true),
+                Demand::Touch { .. } => memory = true,
+                Demand::Exchange { .. } => exchange = true,
+                Demand::Within { .. } => within = true,
+                Demand::Last { .. } => {}
+            }
+        }
+        if memory {
+            match Memory::new(most) {
+                Ok(memory) => demands.memory = Some(memory),
+                Err(error) => demands.failure = Some(format!("{error:#}")),
+            }
+        }
+        if exchange || within {
+            match Network::new(exchange, peer, within) {
+                Ok(network) => demands.network = Some(network),
+                Err(error) => demands.failure = Some(format!("{error:#}")),
+            }
+        }
+        demands
+    }
+
+    /// The program begins now.
+    pub fn begin(&mut self, now_ns: u64) {
+        (self.begun_ns, self.last_ns) = (thread_cpu_ns(), now_ns);
+    }
+
+    /// Does what is asked for, but let time pass. After a failure nothing is done any more. `base`: bytes that the processes of
+    /// the replay had themselves when it began.
+    pub fn perform(&mut self, demand: Demand, base: Option<&AtomicU64>) {
+        if self.failure.is_some() {
+            return;
+        }
+        let done = match demand {
+            Demand::Busy { cpu_ns, kernel } => {
+                self.due_ns += cpu_ns;
+                let left = self.due_ns.saturating_sub(thread_cpu_ns() - self.begun_ns);
+                if let Some((_, work)) = self.loops.iter_mut().find(|(known, _)| *known == kernel) {
+                    work.burn_ns(left);
+                }
+                Ok(())
+            }
+            Demand::Resident { bytes } => {
+                let base = base.map_or(0, |base| base.load(Ordering::Relaxed));
+                self.memory.iter_mut().for_each(|memory| memory.hold(bytes.saturating_sub(base)));
+                Ok(())
+            }
+            Demand::Touch { bytes } => {
+                self.memory.iter_mut().for_each(|memory| memory.pass(bytes));
+                Ok(())
+            }
+            Demand::Exchange { sent, received, block } => {
+                self.network.as_mut().map_or(Ok(()), |network| network.exchange(sent, received, block))
+            }
+            Demand::Within { bytes, block } => {
+                self.network.as_mut().map_or(Ok(()), |network| network.within(bytes, block))
+            }
+            Demand::Last { .. } => Ok(()),
+        };
+        self.failure = done.err().map(|error| format!("{error:#}"));
+    }
+
+    /// Bytes sent, received, sent to ourselves; and why it could not go on, if it could not.
+    pub fn finish(self) -> ([u64; 3], Option<String>) {
+        (self.network.map_or([0; 3], |network| network.moved), self.failure)
+    }
+}

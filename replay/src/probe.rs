@@ -1,0 +1,201 @@
+//! How fast a machine is: replayed for a moment, and slept on.
+
+use crate::args::Mode;
+use crate::burn;
+use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns};
+use crate::communicate::Comm;
+use crate::demands;
+use crate::io::{Handles, Target};
+use crate::job::{Job, Machine};
+use crate::measure::Outcome;
+use crate::process::ProcessEnd;
+use crate::program::{Prepared, Runner};
+use crate::storage::{Parents, Paths, Root};
+use crate::transport::Nobody;
+use anyhow::Context;
+use rustix::fs::{MemfdFlags, SeekFrom, fstat, memfd_create, seek};
+use rustix::io::fcntl_dupfd_cloexec;
+use std::num::NonZero;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::AtomicU64;
+use syn_plan::{Balance, Edge, Io, Op, Plan, Program, Rule, Step, Steps, Thread};
+
+/// Steps of the program that measures what a step costs.
+const PROBE_STEPS: u64 = 2000;
+/// The fastest of so many counts: what else runs on the machine only ever adds to it.
+const PROBE_ROUNDS: usize = 30;
+/// Readings of the CPU clock in a round.
+const READINGS: u32 = 100;
+/// Sleeps after which it is known what waking up takes, and how long they are: as short waits for another process are.
+const SLEEPS: usize = 41;
+const SLEEP_NS: u64 = 50_000;
+
+/// Measures this machine with as many threads as will run at once.
+///
+/// # Errors
+/// When threads cannot be started.
+pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
+    // What demands compute is measured while they do it.
+    if demands::are_in(plan) {
+        return Ok(Machine { wake_ns: wake(), ..Machine::default() });
+    }
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let iterations_per_ns = burn::calibrate(plan.programs.len().clamp(1, cores))
+        .context("cannot measure the speed of this machine")?;
+    let steps = step_costs().context("cannot measure the cost of a step")?;
+    Ok(Machine { iterations_per_ns, reading_ns: reading(), wake_ns: wake(), ..steps })
+}
+
+/// What steps cost by themselves: those of I/O by a program of various calls with computations between them, as programs have
+/// them, against the bare calls; computations by a program of computations of nothing, others by one of waits for nobody.
+/// (Calls of one kind would find all that they need in the caches, and every branch foreseen.)
+fn step_costs() -> anyhow::Result<Machine> {
+    let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
+    let bare_ns = fastest(|| bare_calls(&file))?;
+    let of_program = |ops: &[Op]| fastest(|| steps_take(&file, ops));
+    let nothing = Op::Compute { cpu_ns: 0, idle_ns: 0 };
+    let between = probe_calls().into_iter().flat_map(|call| [nothing, call]);
+    let calls_ns = of_program(&between.collect::<Vec<_>>())?;
+    let nothing_ns = of_program(&[nothing])?;
+    let waits_ns = of_program(&[Op::Wait { edge: 0, count: 0, stride: 0 }])?;
+    let of_one = |ns: u64| ns as f64 / PROBE_STEPS as f64;
+    let compute_step_ns = of_one(nothing_ns);
+    // Every other step is a call.
+    let io_step_ns = of_one(calls_ns.saturating_sub(bare_ns)) * 2.0 - compute_step_ns;
+    Ok(Machine {
+        io_step_ns: io_step_ns.max(0.0),
+        compute_step_ns,
+        step_ns: of_one(waits_ns),
+        ..Machine::default()
+    })
+}
+
+/// The processor time of the fastest round, nanoseconds.
+fn fastest(round: impl Fn() -> anyhow::Result<u64>) -> anyhow::Result<u64> {
+    let rounds = (0..PROBE_ROUNDS).map(|_| round()).collect::<Result<Vec<_>, _>>()?;
+    Ok(rounds.into_iter().min().unwrap_or(0))
+}
+
+/// The calls of the probe; they leave the file open, and as it was.
+fn probe_calls() -> [Op; 5] {
+    let io = |call, result| Op::Io { call, result };
+    [
+        io(Io::Seek { handle: 0, offset: 0 }, 0),
+        io(Io::Write { handle: 0, bytes: 8 }, 8),
+        io(Io::Fstat { handle: 0 }, 0),
+        io(Io::Dup { handle: 0, new: 1 }, 0),
+        io(Io::Close { handle: 1 }, 0),
+    ]
+}
+
+/// Processor time of so many such calls without a program.
+fn bare_calls(file: &OwnedFd) -> anyhow::Result<u64> {
+    let before = thread_cpu_ns();
+    for _ in 0..PROBE_STEPS / 2 / probe_calls().len() as u64 {
+        seek(file, SeekFrom::Start(0))?;
+        rustix::io::write(file, &[1; 8])?;
+        fstat(file)?;
+        drop(fcntl_dupfd_cloexec(file, 0)?);
+    }
+    Ok(thread_cpu_ns() - before)
+}
+
+/// Processor time of a program of [`PROBE_STEPS`] steps on `file` that do `ops` again and again, nanoseconds.
+fn steps_take(file: &OwnedFd, ops: &[Op]) -> anyhow::Result<u64> {
+    let step = |(number, &op)| Step { start_ns: number * 1000, took_ns: 200, op };
+    let steps: Steps = (0..PROBE_STEPS).zip(ops.iter().cycle()).map(step).collect();
+    Ok(run_alone(file, steps, Machine::default())?.cpu_ns)
+}
+
+/// Replays one program whose only open file is `file`.
+fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine) -> anyhow::Result<Outcome> {
+    // No path is looked up by this program, so a file serves as the root.
+    let root = Root::new(file.try_clone()?);
+    let handles = Handles::with_room(2);
+    handles.put(0, file.try_clone()?, 0)?;
+    let direct_refused = AtomicU64::new(0);
+    let paths = Paths::default();
+    let parents = Parents::new(&root, &paths, None);
+    let target =
+        Target { root: &root, files: &[], paths: &paths, parents, names: &[], handles, direct_refused };
+    let thread = Thread { process: 0, rank: None, pid: 0, tid: 0, ends_with_process: false };
+    let program = Program { thread, balance: Balance::default(), steps };
+    let edges = vec![Edge::new(Rule::Message, 0)];
+    let plan = Plan { programs: vec![program], edges, ..Plan::default() };
+    let job = Job {
+        plan: &plan,
+        paths: &paths,
+        root: &root,
+        generation: None,
+        mode: Mode::Closed,
+        machine,
+        cpu_scale: 1.0,
+        polls: false,
+        base: None,
+        peer: None,
+        delays: None,
+        comm: Comm::Order,
+    };
+    let end = ProcessEnd::of(&plan.programs);
+    let (place, prepared) = (AtomicU64::new(0), Prepared::of(&job, 0));
+    Ok(Runner::new(&job, &target, &Nobody, &end, 0, &place, prepared).run(now_ns()))
+}
+
+/// What a reading of the CPU clock takes, nanoseconds: the fastest of several rounds.
+fn reading() -> f64 {
+    let round = |_| {
+        let before = now_ns();
+        for _ in 0..READINGS {
+            std::hint::black_box(thread_cpu_ns());
+        }
+        now_ns() - before
+    };
+    (0..PROBE_ROUNDS).map(round).min().unwrap_or(0) as f64 / f64::from(READINGS)
+}
+
+/// How late a short sleep ends, nanoseconds: the median.
+fn wake() -> f64 {
+    let _exact = ExactSleeps::begin();
+    let late = |_| {
+        let until = now_ns() + SLEEP_NS;
+        sleep_until(until);
+        now_ns() - until
+    };
+    let mut late: Vec<u64> = (0..SLEEPS).map(late).collect();
+    late.sort_unstable();
+    late[SLEEPS / 2] as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However wrong the speed is that was measured: it changes while a plan is replayed.
+    #[test]
+    fn work_takes_the_processor_time_that_was_recorded() {
+        let file = memfd_create("work", MemfdFlags::CLOEXEC).expect("memory");
+        let speed = burn::calibrate(1).expect("a thread");
+        for (wrong_by, share) in [(1.0, 1), (1.3, 1), (0.7, 1), (1.3, 40), (0.7, 40)] {
+            const ALL_NS: u64 = 80_000_000;
+            let op = Op::Compute { cpu_ns: ALL_NS / share, idle_ns: 0 };
+            let steps: Steps = (0..share).map(|_| Step { start_ns: 0, took_ns: 0, op }).collect();
+            let machine = Machine { iterations_per_ns: speed * wrong_by, ..Machine::default() };
+            let outcome = run_alone(&file, steps, machine).expect("a replay");
+            let error = outcome.cpu_ns.abs_diff(ALL_NS);
+            assert!(error < ALL_NS / 50, "speed × {wrong_by}, {share} steps: {} ns", outcome.cpu_ns);
+            assert!(outcome.balance.work_ns.abs_diff(outcome.cpu_ns) < ALL_NS / 50, "{:?}", outcome.balance);
+        }
+    }
+
+    /// A clock that stands still does not keep a replay from its end.
+    #[test]
+    fn a_loop_that_takes_no_time_ends() {
+        let file = memfd_create("work", MemfdFlags::CLOEXEC).expect("memory");
+        let steps: Steps =
+            [Step { start_ns: 0, took_ns: 0, op: Op::Compute { cpu_ns: 50_000_000, idle_ns: 0 } }]
+                .into_iter()
+                .collect();
+        let outcome = run_alone(&file, steps, Machine::default()).expect("a replay");
+        assert!(outcome.cpu_ns < 10_000_000, "{} ns", outcome.cpu_ns);
+    }
+}

@@ -1,0 +1,68 @@
+/* Spin: processes take turns by nothing but a word in shared memory, for which each spins in user space.
+ *
+ *   spin [--processes N] [--rounds N] [--compute N] [--apart]
+ *
+ * Process p ("a", "b", ...) writes a line into its own file when the word says that it is its turn, then passes the turn on.
+ * No call tells of that order. With --apart, as many processes with other names do the same at about the same times, in an
+ * order of their own: nothing relates the two groups.
+ *
+ * Verifies that turns come in order; without that a process waits for ever.
+ */
+#include "common.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 8 };
+
+static long long processes = 2, rounds = 6, compute = 2000;
+static int apart;
+
+static void take_turns(_Atomic long long *turn, int group, int place)
+{
+    char name[2] = {(char)('a' + group * MOST + place), 0};
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    CHECK(fd >= 0);
+    for (long long round = 0; round < rounds; round++) {
+        long long mine = round * processes + place;
+        while (*turn < mine)
+            ;
+        CHECK_EQ(*turn, mine);
+        work(compute);
+        CHECK_EQ(write(fd, "turn\n", 5), 5);
+        *turn = mine + 1;
+    }
+    CHECK_OK(close(fd));
+}
+
+int main(int argc, char **argv)
+{
+    const struct setting settings[] = {
+        {"--processes", NUMBER, &processes, "processes that take turns, at most 8 (2)"},
+        {"--rounds", NUMBER, &rounds, "turns of each (6)"},
+        {"--compute", NUMBER, &compute, "units of work in a turn (2000)"},
+        {"--apart", FLAG, &apart, "a second group that has nothing to do with the first"},
+        {NULL, FLAG, NULL, NULL},
+    };
+    parse_options(argc, argv, settings);
+    REQUIRE(processes > 0 && processes <= MOST);
+    _Atomic long long *turns = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(turns != MAP_FAILED);
+    for (int group = 0; group <= apart; group++)
+        for (int place = 0; place < processes; place++) {
+            pid_t child = fork();
+            CHECK(child >= 0);
+            if (child == 0) {
+                take_turns(&turns[16 * group], group, place);
+                _exit(0);
+            }
+        }
+    for (int left = (1 + apart) * (int)processes; left > 0; left--) {
+        int status;
+        CHECK(wait(&status) > 0);
+        CHECK_EQ(status, 0);
+    }
+    printf("spin: %lld turns\n", (1 + apart) * processes * rounds);
+    return 0;
+}

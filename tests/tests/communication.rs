@@ -1,0 +1,110 @@
+//! A replay that communicates makes the calls that were recorded: the replay is recorded, too, and compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use tests::{Dump, Job, mpirun, program, shim, syn};
+
+/// Ways to communicate of `programs/comm/patterns.c`.
+const WAYS: [&str; 7] =
+    ["ping-pong", "halo", "requests", "persistent", "communicators", "collectives", "wildcards"];
+const RANKS: u32 = 3;
+
+/// What ranks did: the calls of each with what they moved, in order; and how many requests each kind of call completed.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Traffic {
+    calls: BTreeMap<u32, Vec<String>>,
+    completed: BTreeMap<(u32, String), u64>,
+}
+
+/// The calls of MPI in a run folder. A replay makes the first communicator for itself, and what goes through that is its own.
+fn traffic(run: &Path, is_replay: bool) -> Traffic {
+    let mut traffic = Traffic::default();
+    let (mut own, mut own_requests, mut own_messages) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+    for seen in Dump::of(run).0.iter().filter(|seen| seen.layer == "mpi" && seen.depth == 0) {
+        let Some(rank) = seen.rank else { continue };
+        let number = |name: &str| seen.args.get(name).and_then(serde_json::Value::as_i64);
+        if is_replay && seen.call == "MPI_Comm_dup" && !own.contains_key(&rank) {
+            own.insert(rank, number("newcomm").expect("a handle"));
+            continue;
+        }
+        if is_replay && number("comm").is_some_and(|comm| own.get(&rank) == Some(&comm)) {
+            own_requests.extend(number("request").map(|request| (rank, request)));
+            own_messages.extend(number("message").map(|message| (rank, message)));
+            continue;
+        }
+        // What receives a message that was taken names no communicator.
+        if number("comm").is_none()
+            && number("message").is_some_and(|message| own_messages.remove(&(rank, message)))
+        {
+            continue;
+        }
+        if let Some(completed) = seen.args.get("completed").and_then(serde_json::Value::as_array) {
+            let handles = completed.iter().step_by(4).filter_map(serde_json::Value::as_i64);
+            let count = handles.filter(|&handle| !own_requests.remove(&(rank, handle))).count() as u64;
+            *traffic.completed.entry((rank, seen.call.clone())).or_default() += count;
+            continue;
+        }
+        // Ranks begin and end together in another way; what is attached stays so; a poll may fail any number of times.
+        let other = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Buffer_detach"];
+        if other.contains(&&*seen.call) || number("flag") == Some(0) {
+            continue;
+        }
+        // Of a receive counts what it got, whatever it asked for.
+        let got = seen.args.contains_key("matched_tag") || seen.args.contains_key("source");
+        let names = [
+            "dest",
+            "sendtag",
+            "bytes",
+            "send_bytes",
+            "recv_bytes",
+            "root",
+            "matched_source",
+            "matched_tag",
+            "matched_bytes",
+        ];
+        let mut line = seen.call.clone();
+        for name in names.into_iter().chain((!got).then_some("tag")) {
+            line += &number(name).map_or(String::new(), |number| format!(" {name}={number}"));
+        }
+        traffic.calls.entry(rank).or_default().push(line);
+    }
+    traffic.completed.retain(|_, &mut count| count > 0);
+    traffic
+}
+
+/// Runs a job with the shim.
+fn recorded(job: &Job, folder: &Path, run: &str) -> tests::Outcome {
+    let run = folder.join(run);
+    job.clone().env("LD_PRELOAD", shim()).env("SYN_RUN", run).run_in(folder)
+}
+
+#[test]
+fn a_replay_makes_the_calls_that_were_recorded() {
+    for way in WAYS {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let at = |name: &str| folder.path().join(name);
+        let job = mpirun(RANKS).arg(program("comm/patterns")).arg(way);
+        let _ = recorded(&job, folder.path(), "run").succeeded();
+        let _ =
+            syn().arg("merge").arg(at("run")).arg("-o").arg(at("app.syn")).run_in(folder.path()).succeeded();
+        std::fs::create_dir(at("storage")).expect("a folder in an empty one");
+        let replay =
+            syn().args(["replay", "--comm", "full", "--storage"]).arg(at("storage")).arg(at("app.syn"));
+        let replay = recorded(&mpirun(RANKS).followed_by(&replay), folder.path(), "replay");
+        if replay.stderr.contains("--features mpi") {
+            eprintln!("not tested: replay by MPI ranks; run the tests with --features syn-replay/mpi");
+            return;
+        }
+        let _ = replay.succeeded();
+        let (application, replay) = (traffic(&at("run"), false), traffic(&at("replay"), true));
+        let calls = application.calls.values().flatten().count();
+        assert!(calls > 20, "{way}: {calls} calls");
+        for (rank, calls) in &application.calls {
+            let others = &replay.calls[rank];
+            let differ = calls.iter().zip(others).position(|(one, other)| one != other);
+            let differ = differ.map(|at| (at, &calls[at], &others[at]));
+            assert_eq!((differ, calls.len()), (None, others.len()), "{way}, rank {rank}");
+        }
+        assert_eq!(replay.completed, application.completed, "{way}");
+    }
+}

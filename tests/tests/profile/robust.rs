@@ -1,0 +1,132 @@
+//! Programs and stores to which something happens: the program ends as it would have, and the profile says what is missing.
+
+use super::{House, metric, notes, program, signal};
+use std::process::{Command, Output};
+
+/// A script in a mount namespace of its own with a small tmpfs in `small`; none where that is not allowed.
+fn with_small_disk(house: &House, bytes: &str, script: &str) -> Option<Output> {
+    std::fs::create_dir_all(house.path().join("small")).expect("a folder");
+    let whole = format!("mount -t tmpfs -o size={bytes} none small || exit 99\n{script}");
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &whole, "sh"]).arg(program()).current_dir(house.path());
+    command.env("SYN_PROFILES", house.path().join("profiles.db"));
+    let output = command.output().expect("unshare is part of every distribution");
+    let told = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(99) || told.starts_with("unshare: ") {
+        eprintln!("no mount namespace here: nothing is tested ({told})");
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn two_thousand_threads() {
+    let house = House::new();
+    let threads = r#"
+import threading
+threading.stack_size(65536)
+gate = threading.Event()
+all = [threading.Thread(target=gate.wait) for _ in range(2000)]
+for one in all: one.start()
+import time; time.sleep(0.5)
+gate.set()
+for one in all: one.join()
+"#;
+    assert!(house.profile(&["--rate", "10"], &["python3", "-c", threads]).success());
+    assert_eq!(metric(&house.shown(1), "processes.threads"), Some(2001.0));
+}
+
+#[test]
+fn a_program_that_changes_its_user() {
+    let house = House::new();
+    let change = r#"
+import os, sys, time
+if os.getuid() != 0: sys.exit(0)
+time.sleep(0.3) # samples see the first user too
+os.setuid(65534)
+begun = time.process_time()
+while time.process_time() - begun < 0.3: pass
+time.sleep(0.2)
+os._exit(5)
+"#;
+    let status = house.profile(&["--rate", "20"], &["python3", "-c", change]);
+    if status.success() {
+        eprintln!("not root: nothing is tested");
+        return;
+    }
+    assert_eq!(status.code(), Some(5));
+    let profile = house.shown(1);
+    assert!(notes(&profile).contains("several users"), "{}", notes(&profile));
+    let cpu = metric(&profile, "cpu.time").expect("measured");
+    assert!((0.3..1.5).contains(&cpu), "{cpu} s");
+}
+
+#[test]
+fn a_program_that_fills_the_disk() {
+    let house = House::new();
+    let script = "\"$1\" profile --no-probe -- dd if=/dev/zero of=small/all bs=64k status=none; code=$?; [ $code = 1 ] || exit 7";
+    let Some(output) = with_small_disk(&house, "2m", script) else { return };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("No space left"), "{told}");
+    let written = metric(&house.shown(1), "storage.bytes_written").expect("measured");
+    assert!((2_000_000.0..2_300_000.0).contains(&written), "{written}");
+}
+
+#[test]
+fn a_store_on_a_full_disk_stays_whole() {
+    let house = House::new();
+    let script = r#"
+"$1" profile --no-probe --store small/s -- true || exit 71
+"$1" profile --no-probe --rate 1000 --store small/s -- sh -c 'dd if=/dev/zero of=small/all bs=4k status=none; sleep 3; exit 3'
+[ $? = 3 ] || exit 72
+rm small/all
+"$1" profiles check --store small/s || exit 73
+"$1" profiles list --store small/s
+"#;
+    let Some(output) = with_small_disk(&house, "600k", script) else { return };
+    let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{:?}: {said}{told}", output.status);
+    assert!(told.contains("is not complete"), "{told}");
+    assert!(said.contains("the store is whole") && said.contains("exit 0"), "{said}");
+    assert!(said.contains("unfinished"), "the second profile is there as far as there was room: {said}");
+}
+
+#[test]
+fn a_static_program_and_one_that_is_killed_while_it_forks() {
+    let house = House::new();
+    let source = house.path().join("still.c");
+    let text = "#include <unistd.h>\nint main(void) { char b[4096]; for (int i = 0; i < 100; i++) write(1, b, sizeof b); return 4; }";
+    std::fs::write(&source, text).expect("a file");
+    let built =
+        Command::new("cc").args(["-static", "-o", "still", "still.c"]).current_dir(house.path()).status();
+    assert!(built.expect("a compiler").success());
+    let status = house.profile(&["--rate", "100"], &["sh", "-c", "./still >out; exit $?"]);
+    assert_eq!(status.code(), Some(4));
+    let written = metric(&house.shown(1), "storage.bytes_written").expect("measured");
+    assert!((409_600.0..420_000.0).contains(&written), "{written}");
+    // The recorder cannot enter it: what it tells is missing, and said to be.
+    let output = house.syn(&["profile", "--no-probe", "--shim", "--", "./still"]);
+    assert_eq!(output.status.code(), Some(4));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("warning"), "{told}");
+    let killed = "for i in 1 2 3 4 5; do (sleep 0.2) & done; kill -KILL $$";
+    assert_eq!(signal(house.profile(&["--rate", "100"], &["sh", "-c", killed])), Some(9));
+    let profile = house.shown(3);
+    assert!(notes(&profile).contains("ended by signal 9"), "{}", notes(&profile));
+}
+
+#[test]
+fn a_store_of_the_version_before_is_made_one_of_this() {
+    let house = House::new();
+    assert!(house.profile(&["--tag", "a=b"], &["true"]).success());
+    let sql = "ALTER TABLE sample DROP COLUMN syncs; ALTER TABLE sample DROP COLUMN seeks; ALTER TABLE sample DROP COLUMN opens;
+        ALTER TABLE sample DROP COLUMN stats; ALTER TABLE sample DROP COLUMN names; PRAGMA user_version = 1;";
+    let done = Command::new("sqlite3").args(["profiles.db", sql]).current_dir(house.path()).status();
+    assert!(done.expect("sqlite3 is installed").success());
+    let before = house.shown(1);
+    assert_eq!(before["head"]["tags"]["a"], "b");
+    assert!(house.profile(&["--rate", "100"], &["sleep", "0.1"]).success());
+    house.done(&["profiles", "export", "-o", "new.csv", "2"]);
+    house.done(&["profiles", "import", "new.csv"]);
+    house.done(&["profiles", "check"]);
+}

@@ -1,0 +1,93 @@
+//! Files whose closing costs something: a file system that is told of each `close` (flush). The recorder must not close copies
+//! of the program's descriptors, nor open any of its own where threads share them.
+
+use crate::single_bytes;
+use fuser::{
+    Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, LockOwner, ReplyAttr, ReplyEmpty,
+    ReplyEntry, Request,
+};
+use std::ffi::OsStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::time::{Duration, UNIX_EPOCH};
+use syn_trace::{Call, Run};
+use tests::{Job, program, shim};
+
+const FILE: INodeNo = INodeNo(2);
+
+/// A folder with one empty file, `file`, whose flushes are counted.
+struct Counting(Arc<AtomicU64>);
+
+fn attributes(ino: INodeNo, kind: FileType) -> FileAttr {
+    let perm = if kind == FileType::Directory { 0o755 } else { 0o644 };
+    FileAttr {
+        ino,
+        size: 0,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind,
+        perm,
+        nlink: 1,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        flags: 0,
+        blksize: 4096,
+    }
+}
+
+impl Filesystem for Counting {
+    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match name == "file" {
+            true => {
+                reply.entry(&Duration::from_secs(60), &attributes(FILE, FileType::RegularFile), Generation(0))
+            }
+            false => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let kind = if ino == FILE { FileType::RegularFile } else { FileType::Directory };
+        reply.attr(&Duration::from_secs(60), &attributes(ino, kind));
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        self.0.fetch_add(1, SeqCst);
+        reply.ok();
+    }
+}
+
+/// 100 threads that each write a byte, while 40 descriptors are open on the file: as many flushes with the shim as without, and no
+/// thread had to be helped to a descriptor of its own.
+#[test]
+fn threads_leave_descriptors_alone() {
+    let scratch = tempfile::tempdir().expect("a folder for temporary files");
+    let [disk, run] = ["disk", "run"].map(|name| scratch.path().join(name));
+    std::fs::create_dir(&disk).expect("a folder in an empty one");
+    let count = Arc::new(AtomicU64::new(0));
+    let job = Job::new(program("surroundings")).arg("open-files").env("FOLDER", &disk);
+    let flushes = |job: &Job| {
+        let before = count.load(SeqCst);
+        let _ = job.run_in(scratch.path()).succeeded();
+        count.load(SeqCst) - before
+    };
+    let recording = job.clone().env("LD_PRELOAD", shim()).env("SYN_RUN", &run);
+    match fuser::spawn_mount(Counting(count.clone()), &disk, &fuser::Config::default()) {
+        Ok(_mounted) => assert_eq!((flushes(&job), flushes(&recording)), (40, 40)),
+        Err(error) => {
+            eprintln!(
+                "flushes are not counted: this machine does not let a test mount a file system: {error}"
+            );
+            std::fs::write(disk.join("file"), "").expect("a file");
+            flushes(&recording);
+        }
+    }
+    let run = Run::open(&run).expect("a run folder");
+    assert_eq!((run.threads.len(), single_bytes(&run, Call::Write), run.dropped()), (101, 100, 0));
+    let helped = run.threads.iter().filter(|thread| thread.trace.header().helpers_cpu_ns.load(Relaxed) > 0);
+    assert_eq!(helped.count(), 0, "threads that were helped");
+}

@@ -1,0 +1,55 @@
+//! Who can be throttled: the nodes of a run, and the calls that count as steps of a thread.
+
+use super::Run;
+use crate::board::UNRANKED;
+use crate::calls::{Call, Fact};
+use crate::reader::Event;
+use crate::record;
+
+impl Run {
+    /// The nodes of the run: a rank with all its processes, or a process without one, numbered as on the board
+    /// ([`crate::board`]), by number. Of each its threads in the order in which they began, as indices into [`Run::threads`]: those
+    /// of one kernel thread, of which an exec makes several, together.
+    pub fn nodes(&self) -> Vec<(u32, Vec<Vec<usize>>)> {
+        let mut nodes: Vec<(u32, Vec<Vec<usize>>)> = Vec::new();
+        let mut unranked: Vec<u32> = Vec::new();
+        for process in self.processes.iter().filter(|process| !process.process_only) {
+            let node = process.rank.unwrap_or_else(|| {
+                let place = unranked.iter().position(|&pid| pid == process.pid).unwrap_or_else(|| {
+                    unranked.push(process.pid);
+                    unranked.len() - 1
+                });
+                UNRANKED | place as u32
+            });
+            let place = nodes.iter().position(|&(known, _)| known == node).unwrap_or_else(|| {
+                nodes.push((node, Vec::new()));
+                nodes.len() - 1
+            });
+            let threads = &mut nodes[place].1;
+            for &thread in &process.threads {
+                let tid = self.threads[thread].tid();
+                match threads.iter_mut().find(|images| self.threads[images[0]].tid() == tid) {
+                    Some(images) => images.push(thread),
+                    None => threads.push(vec![thread]),
+                }
+            }
+        }
+        nodes.sort();
+        nodes
+    }
+}
+
+impl Event<'_> {
+    /// True for a call of the thread's own that got it somewhere; the board counts the same ([`crate::board::Doing::progress`]).
+    pub fn is_step(&self) -> bool {
+        let failed = self.has(record::FAILED);
+        let outcome = if failed { i64::from(self.errno) } else { self.result };
+        let is_mark =
+            matches!(self.call, Call::Repeats | Call::ProcessStart | Call::ThreadStart | Call::ThreadEnd);
+        !self.has(record::INNER)
+            && !self.has(record::BEGAN)
+            && !is_mark
+            && !self.call.has(Fact::Note)
+            && self.call.advances(failed, outcome, &self.numbers)
+    }
+}
