@@ -54,6 +54,9 @@ fn check_run(out: &mut impl Write, run: &Run) -> std::io::Result<u8> {
     for error in &run.unreadable {
         writeln!(out, "{error}")?;
     }
+    if let Some(about) = run.about_empty() {
+        writeln!(out, "{about}")?;
+    }
     for (thread, found) in run.threads.iter().zip(&survey.threads) {
         if let Some(fault) = describe_ending(found.ending) {
             faults += 1;

@@ -53,6 +53,9 @@ fn complain_of(run: &Run, endings: &[(usize, Ending)]) -> u8 {
     for error in &run.unreadable {
         output::complain(&error.to_string());
     }
+    if let Some(about) = run.about_empty() {
+        output::complain(&about);
+    }
     for &(thread, ending) in endings {
         if let Some(fault) = describe_ending(ending) {
             let path = run.threads[thread].trace.path().display();

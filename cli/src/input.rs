@@ -44,6 +44,9 @@ fn open_folder(path: &Path) -> anyhow::Result<Run> {
     if !run.threads.is_empty() {
         return Ok(run);
     }
+    if let (true, Some(about)) = (run.unreadable.is_empty(), run.about_empty()) {
+        bail!("no trace in {} can be read: {about}", path.display());
+    }
     if run.unreadable.is_empty() {
         bail!(
             "{} is not a run folder: it holds no traces; record one with `syn record -- command`{}",

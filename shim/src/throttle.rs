@@ -62,9 +62,22 @@ pub fn open(path: *const u8, rank: Option<u32>) -> Option<()> {
     Some(())
 }
 
-/// A forked child is a node of its own, unless it has its rank.
-pub fn begin_in_forked_child() {
-    NODE.store(NOBODY, Ordering::Relaxed);
+/// The node of a child that is about to be forked: a node of its own, unless it has this process's rank. It is allotted before the
+/// fork, so that children have their numbers in the order in which they are made, whichever of them runs first.
+pub fn node_of_child() -> u32 {
+    match (board(), RANK.load(Ordering::Relaxed)) {
+        (Some(board), NOBODY) => new_node(board),
+        (_, rank) => rank,
+    }
+}
+
+/// In a forked child, with what was allotted to it; [`NOBODY`] where no hook has seen the fork.
+pub fn begin_in_forked_child(node: u32) {
+    NODE.store(node, Ordering::Relaxed);
+}
+
+fn new_node(board: &Board) -> u32 {
+    UNRANKED | board.unranked.fetch_add(1, Ordering::Relaxed)
 }
 
 /// A thread that begins to record comes to the board. Null without one, or when that is full.
@@ -86,7 +99,7 @@ fn node_of(board: &Board, pid: u32) -> u32 {
     }
     let before = board.slots().iter().find(|slot| slot.pid.load(Ordering::Relaxed) == pid);
     before.map_or_else(
-        || UNRANKED | board.unranked.fetch_add(1, Ordering::Relaxed),
+        || new_node(board),
         |slot| slot.node.load(Ordering::Relaxed),
     )
 }

@@ -156,6 +156,8 @@ pub struct Run {
     pub threads: Vec<Thread>,
     /// Files in the folder that cannot be read as traces.
     pub unreadable: Vec<TraceError>,
+    /// Files in which nothing has been written yet: a process has just begun, or was killed then.
+    pub empty: Vec<PathBuf>,
 }
 
 impl Run {
@@ -193,9 +195,12 @@ impl Run {
     }
 
     fn of_files(path: PathBuf, files: Vec<PathBuf>) -> Run {
-        let (mut traces, mut unreadable) = (Vec::new(), Vec::new());
+        let (mut traces, mut unreadable, mut empty) = (Vec::new(), Vec::new(), Vec::new());
         for file in files {
-            let opened = ThreadTrace::open_all(file).unwrap_or_else(|error| vec![Err(error)]);
+            let opened = ThreadTrace::open_all(&file).unwrap_or_else(|error| vec![Err(error)]);
+            if opened.is_empty() {
+                empty.push(file);
+            }
             for trace in opened {
                 match trace {
                     Ok(trace) => traces.push(trace),
@@ -212,9 +217,20 @@ impl Run {
             identity(one).cmp(&identity(other)).then_with(|| other.bytes().cmp(&one.bytes()))
         });
         traces.dedup_by_key(|trace| identity(trace));
-        let mut run = Run { path, processes: Vec::new(), threads: Vec::new(), unreadable };
+        let mut run = Run { path, processes: Vec::new(), threads: Vec::new(), unreadable, empty };
         run.arrange(traces);
         run
+    }
+
+    /// What is to be said of [`Run::empty`]: `None` if there is nothing.
+    pub fn about_empty(&self) -> Option<String> {
+        let first = self.empty.first()?.display();
+        Some(match self.empty.len() {
+            1 => format!("{first}: nothing has been written to it: its process had just begun, or was killed then"),
+            files => format!(
+                "{files} trace files to which nothing has been written: their processes had just begun, or were killed then; the first: {first}"
+            ),
+        })
     }
 
     /// True when `path` looks like a run folder: a folder with at least one file named like a trace, or packed ones.

@@ -123,6 +123,9 @@ pub fn text(run: &Run) -> String {
     for error in &run.unreadable {
         let _ = writeln!(out, "\nUnreadable: {error}");
     }
+    if let Some(about) = run.about_empty() {
+        let _ = writeln!(out, "\nEmpty: {about}");
+    }
     let verdict = if survey.complete() { "Nothing was missed." } else { "Something was missed: see above." };
     let _ = writeln!(out, "\n{verdict}");
     out

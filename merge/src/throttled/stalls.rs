@@ -4,8 +4,7 @@ use super::steps::{Hold, Step, Steps};
 use crate::across::align::common;
 use crate::graph::dependency::Moment;
 use crate::load::Recorded;
-use syn_trace::Run;
-use syn_trace::board::{Release, UNRANKED};
+use syn_trace::board::Release;
 
 /// A stall that is shorter shows nothing: threads wait so long for a processor.
 const LEAST_NS: u64 = 1_000_000;
@@ -52,8 +51,8 @@ impl<'a> Pairing<'a> {
             threads: vec![None; run.run.threads.len()],
             places: vec![Vec::new(); run.run.threads.len()],
         };
-        let nodes = by_role(&base.run);
-        for (node, threads) in by_role(&run.run) {
+        let nodes = base.run.nodes();
+        for (node, threads) in run.run.nodes() {
             let Ok(counterpart) = nodes.binary_search_by_key(&node, |&(node, _)| node) else { continue };
             for (mine, theirs) in threads.iter().zip(&nodes[counterpart].1) {
                 for (&thread, &other) in mine.iter().zip(theirs) {
@@ -69,18 +68,6 @@ impl<'a> Pairing<'a> {
         let (_, other) = self.threads[thread]?;
         self.base.of_thread[other].get((*self.places[thread].get(step)?)?)
     }
-}
-
-/// The nodes of a run, those without a rank numbered by process id: processes that are made one after the other may begin in any order.
-fn by_role(run: &Run) -> Vec<(u32, Vec<Vec<usize>>)> {
-    let mut nodes = run.nodes();
-    let ranks = nodes.partition_point(|&(node, _)| node < UNRANKED);
-    let unranked = &mut nodes[ranks..];
-    unranked.sort_by_key(|(_, threads)| {
-        threads.first().map(|images| run.processes[run.threads[images[0]].process].pid)
-    });
-    (UNRANKED..).zip(unranked).for_each(|(number, (node, _))| *node = number);
-    nodes
 }
 
 /// For each step its like among the others.

@@ -170,7 +170,6 @@ fn find_board() {
 /// In a forked child: another process, of the same run.
 pub fn start_in_forked_child() {
     note_identity();
-    throttle::begin_in_forked_child();
     SETUP_FROM_CPU_NS.store(0, Ordering::Relaxed);
 }
 

@@ -88,8 +88,9 @@ fn after_fork(state: *mut State, frame: usize) -> Option<*mut State> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         // SAFETY: what the parent's thread had mapped, and no other thread of this process knows.
         let fork = unsafe {
-            let Inheritance { window, window_bytes, fork } = *(*state).inheritance();
+            let Inheritance { window, window_bytes, fork, child_node } = *(*state).inheritance();
             sys::mmap(window as usize, window_bytes, protection, flags, -1, 0);
+            throttle::begin_in_forked_child(child_node as u32);
             fork
         };
         let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));

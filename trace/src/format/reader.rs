@@ -225,7 +225,7 @@ impl ThreadTrace {
     }
 
     /// The traces in the file at `path`: of the threads that recorded into it, or those that are packed in it. None where
-    /// the recorder was killed before it had finished the file's head.
+    /// the recorder has not finished the file's head: it was killed, or the file was copied, just after that was made.
     ///
     /// # Errors
     /// [`TraceError`] when the file is missing, foreign, of another version, cut off inside its head, or a packed one that
@@ -236,7 +236,7 @@ impl ThreadTrace {
         let file = File::open(&path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
         if bytes == 0 {
-            return Err(TraceError::Short { path, bytes });
+            return Ok(Vec::new());
         }
         // SAFETY: the mapping is read-only. Trace files only ever grow while they are recorded; a user who cuts
         // one short under a running reader gets SIGBUS, as with any mapped file.

@@ -8,19 +8,19 @@ use crate::record;
 
 impl Run {
     /// The nodes of the run: a rank with all its processes, or a process without one, numbered as on the board
-    /// ([`crate::board`]), by number. Of each its threads in the order in which they began, as indices into [`Run::threads`]: those
+    /// ([`crate::board`]), by number: those without a rank in the order in which they were made, which is that of their
+    /// process ids, since forked siblings may begin in any order. Of each its threads in the order in which they began, as indices into [`Run::threads`]: those
     /// of one kernel thread, of which an exec makes several, together.
     pub fn nodes(&self) -> Vec<(u32, Vec<Vec<usize>>)> {
         let mut nodes: Vec<(u32, Vec<Vec<usize>>)> = Vec::new();
-        let mut unranked: Vec<u32> = Vec::new();
-        for process in self.processes.iter().filter(|process| !process.process_only) {
-            let node = process.rank.unwrap_or_else(|| {
-                let place = unranked.iter().position(|&pid| pid == process.pid).unwrap_or_else(|| {
-                    unranked.push(process.pid);
-                    unranked.len() - 1
-                });
-                UNRANKED | place as u32
-            });
+        let processes = || self.processes.iter().filter(|process| !process.process_only);
+        let mut unranked: Vec<u32> =
+            processes().filter(|process| process.rank.is_none()).map(|process| process.pid).collect();
+        unranked.sort_unstable();
+        unranked.dedup();
+        for process in processes() {
+            let place = || unranked.partition_point(|&pid| pid < process.pid);
+            let node = process.rank.unwrap_or_else(|| UNRANKED | place() as u32);
             let place = nodes.iter().position(|&(known, _)| known == node).unwrap_or_else(|| {
                 nodes.push((node, Vec::new()));
                 nodes.len() - 1

@@ -5,8 +5,9 @@
 //! every kind of fork, also those that never passed a hook.
 
 use super::scratch::Scratch;
+use crate::throttle;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use syn_trace::board::Slot;
+use syn_trace::board::{NOBODY, Slot};
 use syn_trace::dictionary::Writer;
 use syn_trace::header::Header;
 use syn_trace::record::{self, Flags};
@@ -135,6 +136,8 @@ pub struct Inheritance {
     pub window_bytes: usize,
     /// What the fork hook says before the call; see [`Fork`].
     pub fork: Fork,
+    /// The node on the board that the hook has allotted to the child; see [`throttle::node_of_child`].
+    pub child_node: usize,
 }
 
 /// How a child came to be, as far as that is known.
@@ -274,7 +277,10 @@ impl State {
     /// Before a call that forks, and with `false` after it.
     pub fn fork_follows(&mut self, follows: bool) {
         let amid_record = self.encoding.load(Ordering::Relaxed);
-        self.inheritance().fork = match (follows, amid_record) {
+        let child_node = if follows { throttle::node_of_child() } else { NOBODY };
+        let inheritance = self.inheritance();
+        inheritance.child_node = child_node as usize;
+        inheritance.fork = match (follows, amid_record) {
             (false, _) => Fork::Unseen,
             (true, false) => Fork::Clean,
             (true, true) => Fork::AmidRecord,
