@@ -186,6 +186,18 @@ fn a_thousand_moments() {
     kill_at_any_time(&workloads::python(), 8, 200);
 }
 
+/// Each of them needs longer and longer parts of the file, which has to grow for all of them at the same times.
+#[test]
+fn many_threads_that_write_at_once() {
+    let job = Job::new(program("survivor")).args(["--threads", "32", "--writes", "20000", "--end", "_exit"]);
+    let mut victim = Victim::start(&job);
+    assert_eq!(victim.child.wait().expect("a child can be waited for").to_string(), "exit status: 3");
+    let (completed, recorded) = (victim.counters(), readable(&victim.run_folder()));
+    assert_eq!(completed.len(), 32);
+    nothing_is_lost(&completed, &recorded);
+    nothing_is_invented(&completed, &recorded);
+}
+
 /// The last thread, which is the first of the process, ends it while the others are writing.
 #[test]
 fn every_way_to_end() {

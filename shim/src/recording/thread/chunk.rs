@@ -62,12 +62,13 @@ pub fn take(room: &mut [u8], bytes: usize) -> Result<Chunk, isize> {
     // SAFETY: mapped as long as the process lives; all its fields that change are atomics.
     let head = unsafe { &*HEAD.load(Ordering::Acquire) };
     let units = (bytes / UNIT_BYTES) as u64;
-    let mut unit = head.take(units);
-    if unit.is_none() {
-        lengthen(room, head, head.taken.load(Ordering::Relaxed) + units)?;
-        unit = head.take(units);
-    }
-    let unit = unit.ok_or(-(libc::ENOSPC as isize))?;
+    let unit = loop {
+        match head.take(units) {
+            Some(unit) => break unit,
+            // Other threads may take all of what is new. Each time one of them has got on, so that this ends.
+            None => lengthen(room, head, head.taken.load(Ordering::Relaxed) + units)?,
+        }
+    };
     if bytes <= SMALL_BYTES
         && let Some(at) = in_area(head, unit, units)
         // SAFETY: the pages are this thread's alone.
