@@ -81,13 +81,11 @@ fn foreign_older_newer_and_short_files_are_told_apart() {
         bytes
     };
     assert!(matches!(folder.open(b"#!/bin/sh\n"), Err(TraceError::NotOurs { .. })));
-    // A file of zeros, or of nothing, is one whose recorder was killed before its head was whole: no trace, and no error in a folder.
-    for begun in [&[0; 5000][..], &[]] {
-        assert!(matches!(folder.open(begun), Err(TraceError::Short { .. })));
-        let run = Run::open(folder.path()).unwrap();
-        assert_eq!((run.threads.len(), run.unreadable.len(), run.empty.len()), (0, 0, 1));
-        assert!(run.about_empty().unwrap().contains("nothing has been written to it"));
-    }
+    // A file of zeros is one whose recorder was killed before its head was whole: no trace, and no error in a folder.
+    assert!(matches!(folder.open(&[0; 5000]), Err(TraceError::Short { .. })));
+    let run = Run::open(folder.path()).unwrap();
+    assert_eq!((run.threads.len(), run.unreadable.len(), run.empty.len()), (0, 0, 1));
+    assert!(run.about_empty().unwrap().contains("nothing has been written to it"));
     assert!(
         matches!(folder.open(&with(8, VERSION + 1)), Err(TraceError::Newer { found, .. }) if found == VERSION + 1)
     );

@@ -236,7 +236,7 @@ impl ThreadTrace {
         let file = File::open(&path).map_err(io)?;
         let bytes = file.metadata().map_err(io)?.len();
         if bytes == 0 {
-            return Ok(Vec::new());
+            return Err(TraceError::Short { path, bytes });
         }
         // SAFETY: the mapping is read-only. Trace files only ever grow while they are recorded; a user who cuts
         // one short under a running reader gets SIGBUS, as with any mapped file.
