@@ -61,11 +61,24 @@ static inline long long spin(long long ns)
     return used;
 }
 
+/* The thread's CPU time, and in `inside` what handlers have had of it until then: both of one moment. */
+static inline long long cpu_beside(long long *inside)
+{
+    long long now;
+    do {
+        *inside = own.inside;
+        now = cpu_ns();
+    } while (own.inside != *inside);
+    return now;
+}
+
 /* Computes where no call of libc or MPI is open; what handlers do meanwhile is theirs. */
 static inline void compute(long long ns)
 {
-    long long inside = own.inside, used = spin(ns);
-    own.work += used - (own.inside - inside);
+    long long inside_before, inside_after, began = cpu_beside(&inside_before);
+    spin(ns);
+    long long used = cpu_beside(&inside_after) - began;
+    own.work += used - (inside_after - inside_before);
 }
 
 /* Computes where one may be open: in a handler, a constructor, a callback. */
