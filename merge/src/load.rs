@@ -130,7 +130,9 @@ fn open(path: &Path, partial: bool, look: bool, notes: &mut Notes) -> Result<Rec
     run.about_empty().into_iter().for_each(|about| notes.warn(about));
     if run.threads.is_empty() {
         let hint = match run.unreadable.is_empty() {
-            true if !run.empty.is_empty() => "its *.trace files hold nothing: its processes were killed as they began".into(),
+            true if !run.empty.is_empty() => {
+                "its *.trace files hold nothing: its processes were killed as they began".into()
+            }
             true => format!("no *.trace file is in it{}", runs_inside(path)),
             false => format!(
                 "none of its {} *.trace files can be read; the first: {}",

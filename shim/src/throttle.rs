@@ -98,10 +98,7 @@ fn node_of(board: &Board, pid: u32) -> u32 {
         return rank;
     }
     let before = board.slots().iter().find(|slot| slot.pid.load(Ordering::Relaxed) == pid);
-    before.map_or_else(
-        || new_node(board),
-        |slot| slot.node.load(Ordering::Relaxed),
-    )
+    before.map_or_else(|| new_node(board), |slot| slot.node.load(Ordering::Relaxed))
 }
 
 fn doing(slot: &Slot) -> Doing {

@@ -226,7 +226,9 @@ impl Run {
     pub fn about_empty(&self) -> Option<String> {
         let first = self.empty.first()?.display();
         Some(match self.empty.len() {
-            1 => format!("{first}: nothing has been written to it: its process had just begun, or was killed then"),
+            1 => format!(
+                "{first}: nothing has been written to it: its process had just begun, or was killed then"
+            ),
             files => format!(
                 "{files} trace files to which nothing has been written: their processes had just begun, or were killed then; the first: {first}"
             ),
