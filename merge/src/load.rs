@@ -193,19 +193,20 @@ fn missing_ranks(run: &Run, worlds: &Worlds, partial: bool, notes: &mut Notes) -
         if missing.is_empty() {
             continue;
         }
-        let unreadable = match run.unreadable.len() {
-            0 => String::new(),
-            _ => {
-                let files: Vec<String> = run.unreadable.iter().map(file_of).collect();
-                format!(" (files that could not be read: {})", files.join(", "))
-            }
-        };
+        let unreadable: Vec<String> = run.unreadable.iter().map(|error| name_of(path_of(error))).collect();
+        let empty: Vec<String> = run.empty.iter().map(|path| name_of(path)).collect();
+        let files =
+            [("files that could not be read", unreadable), ("files to which nothing was written", empty)];
+        let files = files.iter().filter(|(_, files)| !files.is_empty());
+        let files: Vec<String> =
+            files.map(|(what, files)| format!(" ({what}: {})", files.join(", "))).collect();
         let what = format!(
-            "{}: no trace of {} of {} ranks: {}{unreadable}",
+            "{}: no trace of {} of {} ranks: {}{}",
             run.path.display(),
             missing.len(),
             world.members.len(),
-            list(&missing)
+            list(&missing),
+            files.concat()
         );
         ensure!(partial, "{what}; record the run again, or go on without them: --partial");
         notes.warn(what);
@@ -213,15 +214,21 @@ fn missing_ranks(run: &Run, worlds: &Worlds, partial: bool, notes: &mut Notes) -
     Ok(())
 }
 
-fn file_of(error: &TraceError) -> String {
+fn path_of(error: &TraceError) -> &Path {
     let (TraceError::Io { path, .. }
     | TraceError::Short { path, .. }
     | TraceError::NotOurs { path, .. }
     | TraceError::Older { path, .. }
     | TraceError::Packed { path, .. }
+    | TraceError::NoRoom { path, .. }
     | TraceError::Several { path, .. }
     | TraceError::Newer { path, .. }
     | TraceError::BadHeader { path, .. }) = error;
+    path
+}
+
+/// The last part of a path.
+fn name_of(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
@@ -235,6 +242,9 @@ fn list(numbers: &[usize]) -> String {
     };
     format!("{}{more}", shown.join(", "))
 }
+
+/// After so many events the memory of what was read is let go.
+const LET_GO_EVERY: u64 = 1 << 10;
 
 /// What one look at all events of a thread showed.
 #[derive(Clone, Debug)]
@@ -278,6 +288,9 @@ impl Looks {
             let (mut events, mut event) = (thread.events(), Event::NOTHING);
             while events.next_into(&mut event) {
                 look.at(&event, thread.end_ns(&event));
+                if look.events.is_multiple_of(LET_GO_EVERY) {
+                    events.let_go();
+                }
             }
             look.ending = events.ending();
         });

@@ -171,6 +171,20 @@ fn a_rank_whose_file_is_empty_is_named_with_the_file() {
     assert_says(&screen, &["left out", "cut off inside its header (0 of"]);
 }
 
+/// What is left of a rank that was killed as it began.
+#[test]
+fn a_rank_to_whose_file_nothing_was_written_is_named_with_the_file() {
+    let place = Place::new();
+    let run = place.run("run", TWO_RANKS);
+    let trace = place.trace(&run, 11);
+    fs::write(&trace, [0; 1 << 16]).unwrap();
+    let name = trace.file_name().unwrap().to_str().unwrap();
+    assert_says(
+        &place.refuse(&[&run]),
+        &["no trace of 1 of 2 ranks: 1 (files to which nothing was written: ", name],
+    );
+}
+
 #[test]
 fn an_empty_file_of_no_rank_is_a_warning() {
     let place = Place::new();

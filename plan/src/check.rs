@@ -2,7 +2,8 @@
 
 use crate::communication::{Groups, refer_to_what_is};
 use crate::fault::{Fault, MAX_HANDLES, MAX_NAME, MAX_PATH, MAX_PROCESSES};
-use crate::{Counted, Demand, Initial, Io, KERNELS, MAX_DEPTH, Op, Plan, Step, progress};
+use crate::progress::{self, Look};
+use crate::{Counted, Demand, Initial, Io, KERNELS, MAX_DEPTH, Op, Plan};
 
 /// What the names of extended attributes begin with that anybody may change.
 const USER_ATTRIBUTE: &str = "user.";
@@ -18,11 +19,27 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
     paths(plan)?;
     plan.initial_folders()?;
     initial_attributes(plan)?;
+    if is_in_order(plan) {
+        return Ok(());
+    }
     programs(plan)?;
     order(plan)?;
     evidence(plan)?;
     signals(plan)?;
-    progress::check(plan)
+    progress::check(plan, &mut ()).map(|_| ())
+}
+
+/// Whether the programs and what they refer to are without fault. Every step is decoded once; what is wrong is for the
+/// checks one by one to say, and which fault is the first.
+fn is_in_order(plan: &Plan) -> bool {
+    let Ok(groups) = Groups::of(plan) else { return false };
+    let processes = plan.programs.iter().all(|program| program.thread.process < MAX_PROCESSES);
+    if !processes || order(plan).is_err() || evidence(plan).is_err() {
+        return false;
+    }
+    let counters = progress::check(plan, &mut References::new(plan, &groups));
+    let signals = plan.edges.iter().map(|edge| u64::from(edge.signals));
+    counters.is_ok_and(|counters| counters.into_iter().eq(signals))
 }
 
 /// What of this can be said of a part of a plan: it touches nothing that it must not.
@@ -33,11 +50,12 @@ pub(crate) fn check_excerpt(plan: &Plan) -> Result<(), Fault> {
 
 fn programs(plan: &Plan) -> Result<(), Fault> {
     let groups = Groups::of(plan)?;
+    let mut references = References::new(plan, &groups);
     for (program, steps) in plan.programs.iter().enumerate() {
         if steps.thread.process >= MAX_PROCESSES {
             return Err(Fault::Process { program, process: steps.thread.process });
         }
-        references(plan, &groups, program)?;
+        steps.steps.iter().try_for_each(|step| references.see(program, &step.op))?;
     }
     Ok(())
 }
@@ -87,36 +105,60 @@ fn changeable(name: &str) -> Result<(), Fault> {
     }
 }
 
-fn references(plan: &Plan, groups: &Groups<'_>, program: usize) -> Result<(), Fault> {
-    let steps = &plan.programs[program].steps;
-    let rank = plan.programs[program].thread.rank;
-    // How many steps are left of the repeats around a step, innermost last.
-    let mut around: Vec<u32> = Vec::new();
-    for (step, Step { op, .. }) in (0u64..).zip(steps.iter()) {
-        while around.pop_if(|left| *left == 0).is_some() {}
-        around.iter_mut().for_each(|left| *left -= 1);
+/// Looks at every step of every program once, in the order of the program: whether what it refers to is there.
+struct References<'a> {
+    plan: &'a Plan,
+    groups: &'a Groups<'a>,
+    programs: Vec<Seen>,
+}
+
+/// How far a program has been looked at.
+#[derive(Clone, Default)]
+struct Seen {
+    steps: u64,
+    /// How many steps are left of the repeats around the next one, innermost last.
+    around: Vec<u32>,
+}
+
+impl<'a> References<'a> {
+    fn new(plan: &'a Plan, groups: &'a Groups<'a>) -> References<'a> {
+        References { plan, groups, programs: vec![Seen::default(); plan.programs.len()] }
+    }
+}
+
+impl Look for References<'_> {
+    #[inline]
+    fn see(&mut self, program: usize, op: &Op) -> Result<(), Fault> {
+        let plan = self.plan;
+        let seen = &mut self.programs[program];
+        let step = seen.steps;
+        seen.steps += 1;
+        if !seen.around.is_empty() {
+            while seen.around.pop_if(|left| *left == 0).is_some() {}
+            seen.around.iter_mut().for_each(|left| *left -= 1);
+        }
         let below = |what, number: u32, limit: usize| {
             if (number as usize) < limit {
                 return Ok(());
             }
             Err(Fault::NoSuch { program, step, what, number: number.into(), limit: limit as u64 })
         };
-        match op {
+        match *op {
             Op::Signal { edge } | Op::Wait { edge, .. } => below("edge", edge, plan.edges.len())?,
             Op::Repeat { steps: length, .. } => {
                 let bad_repeat = |why| Err(Fault::BadRepeat { program, step, steps: length, why });
-                if u64::from(length) >= steps.len() - step {
+                if u64::from(length) >= plan.programs[program].steps.len() - step {
                     return bad_repeat("reaches behind the end of the program");
                 }
-                if around.last().is_some_and(|&left| length > left) {
+                if seen.around.last().is_some_and(|&left| length > left) {
                     return bad_repeat("reaches behind the end of the one around it");
                 }
-                if around.len() == MAX_DEPTH {
+                if seen.around.len() == MAX_DEPTH {
                     return bad_repeat("is in too many others");
                 }
-                around.push(length);
+                seen.around.push(length);
             }
-            Op::Io { call, .. } => {
+            Op::Io { ref call, .. } => {
                 let (files, handles) = call.operands();
                 for file in files.into_iter().flatten() {
                     below("file", file, plan.files.len())?;
@@ -130,12 +172,12 @@ fn references(plan: &Plan, groups: &Groups<'_>, program: usize) -> Result<(), Fa
                         changeable(&plan.names[name as usize])?;
                     }
                 }
-                if let Io::Mknod { mode, .. } = call
+                if let Io::Mknod { mode, .. } = *call
                     && !NODES.contains(&(mode & NODE_TYPE))
                 {
                     return Err(Fault::BadNode { program, step, mode });
                 }
-                if let Io::RenameWith { flags, .. } = call
+                if let Io::RenameWith { flags, .. } = *call
                     && flags & !RENAME_FLAGS != 0
                 {
                     return Err(Fault::BadRename { program, step, flags });
@@ -143,13 +185,14 @@ fn references(plan: &Plan, groups: &Groups<'_>, program: usize) -> Result<(), Fa
             }
             Op::Demand(Demand::Busy { kernel, .. }) => below("kernel", kernel, KERNELS.len())?,
             Op::Compute { .. } | Op::Sleep { .. } | Op::Demand(_) => {}
-            Op::Mpi { call, .. } => {
+            Op::Mpi { ref call, .. } => {
                 let bad = |why| Fault::BadMpi { program, step, call: call.name(), why };
-                refer_to_what_is(groups, rank, &call).map_err(bad)?;
+                let rank = plan.programs[program].thread.rank;
+                refer_to_what_is(self.groups, rank, call).map_err(bad)?;
             }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Every edge gets the signals that it is said to get, and no wait asks for more.

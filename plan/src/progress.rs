@@ -15,7 +15,7 @@ use crate::steps::Decoder;
 use crate::{EdgeId, Op, Plan};
 use repeats::{Next, Repeats, Wait};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 /// Steps in repeats that are looked at one by one before a plan is refused: a second or two.
 const MOST_STEPS: u64 = 1 << 25;
@@ -25,20 +25,37 @@ const LOOK_AFTER: u64 = 4096;
 /// States that are compared with a remembered one.
 const COMPARED: u32 = 64;
 
-/// Checks that all programs of a plan come to an end, whose numbers all refer to something.
-pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
+/// Sees every step once, those of a program in its order, before anything is done with it.
+pub(crate) trait Look {
+    /// Refuses a step: nothing goes on then.
+    fn see(&mut self, program: usize, op: &Op) -> Result<(), Fault>;
+}
+
+/// For steps whose numbers all refer to something.
+impl Look for () {
+    fn see(&mut self, _: usize, _: &Op) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// Checks that all programs of a plan come to an end, whose numbers all refer to something, or `look` says that they do not.
+/// Returns by edge how many signals it got.
+pub(crate) fn check(plan: &Plan, look: &mut impl Look) -> Result<Vec<u64>, Fault> {
     let mut search = Search::new(plan);
     while let Some(program) = search.ready.pop() {
         search.look(program)?;
-        search.run(program);
+        search.run(program, look)?;
     }
-    search.blocked()
+    search.ended()
 }
 
 struct Search<'a> {
     counters: Vec<u64>,
-    /// Programs by the count that they wait for, so that a signal looks at those only which it lets go on.
-    waiting: Vec<BinaryHeap<Reverse<(u64, usize)>>>,
+    /// By edge that is waited for: programs by the count that they wait for, so that a signal looks at those only which it
+    /// lets go on.
+    waiting: HashMap<EdgeId, BinaryHeap<Reverse<(u64, usize)>>>,
+    /// By edge: whether it is among these.
+    awaited: Vec<bool>,
     ready: Vec<usize>,
     states: Vec<State<'a>>,
     /// Steps in repeats that were looked at.
@@ -90,7 +107,8 @@ impl<'a> Search<'a> {
         };
         Search {
             counters: vec![0; plan.edges.len()],
-            waiting: vec![BinaryHeap::new(); plan.edges.len()],
+            waiting: HashMap::new(),
+            awaited: vec![false; plan.edges.len()],
             ready: (0..plan.programs.len()).rev().collect(),
             states: plan.programs.iter().map(state).collect(),
             steps: 0,
@@ -100,21 +118,25 @@ impl<'a> Search<'a> {
     }
 
     /// Goes on with a program to the next wait that is not satisfied.
-    fn run(&mut self, program: usize) {
+    fn run(&mut self, program: usize, look: &mut impl Look) -> Result<(), Fault> {
         loop {
             let state = &mut self.states[program];
             match &mut state.place {
-                Place::Ended => return,
+                Place::Ended => return Ok(()),
                 Place::At(wait) => {
                     let wait = *wait;
                     if self.counters[wait.edge as usize] < wait.count {
-                        return self.wait(program, wait);
+                        self.wait(program, wait);
+                        return Ok(());
                     }
                     state.place = Place::Between;
                     state.at += 1;
                 }
                 Place::In(repeats) => match repeats.next(&self.counters) {
-                    Next::Wait(wait) => return self.wait(program, wait),
+                    Next::Wait(wait) => {
+                        self.wait(program, wait);
+                        return Ok(());
+                    }
                     Next::Signals(signals) => {
                         self.steps += 1;
                         signals.into_iter().for_each(|(edge, count)| self.signal(edge, count));
@@ -125,34 +147,58 @@ impl<'a> Search<'a> {
                         state.place = Place::Between;
                     }
                 },
-                Place::Between => match state.steps.next().map(|step| step.op) {
-                    None => state.place = Place::Ended,
-                    Some(Op::Wait { edge, count, .. }) => {
-                        state.place = Place::At(Wait { edge, count: count.into() });
-                    }
-                    Some(Op::Signal { edge }) => {
-                        state.at += 1;
-                        self.signal(edge, 1);
-                    }
-                    Some(Op::Repeat { count, steps }) => {
-                        state.place = Place::In(Repeats::read(&mut state.steps, count, steps));
-                    }
-                    Some(_) => state.at += 1,
-                },
+                Place::Between => self.go_on(program, look)?,
+            }
+        }
+    }
+
+    /// Goes on with a program that is in no repeat to its next wait or repeat, or to its end.
+    fn go_on(&mut self, program: usize, look: &mut impl Look) -> Result<(), Fault> {
+        loop {
+            let state = &mut self.states[program];
+            let Some(step) = state.steps.next() else {
+                state.place = Place::Ended;
+                return Ok(());
+            };
+            look.see(program, &step.op)?;
+            match step.op {
+                Op::Wait { edge, count, .. } => {
+                    state.place = Place::At(Wait { edge, count: count.into() });
+                    return Ok(());
+                }
+                Op::Signal { edge } => {
+                    state.at += 1;
+                    self.signal(edge, 1);
+                }
+                Op::Repeat { count, steps } => {
+                    let see = |op: &Op| look.see(program, op);
+                    state.place = Place::In(Repeats::read(&mut state.steps, count, steps, see)?);
+                    return Ok(());
+                }
+                _ => state.at += 1,
             }
         }
     }
 
     fn wait(&mut self, program: usize, wait: Wait) {
-        self.waiting[wait.edge as usize].push(Reverse((wait.count, program)));
+        self.awaited[wait.edge as usize] = true;
+        self.waiting.entry(wait.edge).or_default().push(Reverse((wait.count, program)));
     }
 
     fn signal(&mut self, edge: EdgeId, count: u64) {
-        let edge = edge as usize;
-        self.counters[edge] = self.counters[edge].saturating_add(count);
-        let reached = self.counters[edge];
-        while self.waiting[edge].peek().is_some_and(|&Reverse((count, _))| count <= reached) {
-            self.ready.extend(self.waiting[edge].pop().map(|Reverse((_, program))| program));
+        let counter = &mut self.counters[edge as usize];
+        *counter = counter.saturating_add(count);
+        let reached = *counter;
+        if !self.awaited[edge as usize] {
+            return;
+        }
+        let Some(waiting) = self.waiting.get_mut(&edge) else { return };
+        while waiting.peek().is_some_and(|&Reverse((count, _))| count <= reached) {
+            self.ready.extend(waiting.pop().map(|Reverse((_, program))| program));
+        }
+        if waiting.is_empty() {
+            self.waiting.remove(&edge);
+            self.awaited[edge as usize] = false;
         }
     }
 
@@ -219,13 +265,13 @@ impl<'a> Search<'a> {
                 repeats.skip((iterations * times) as u32);
             }
         }
-        self.waiting.iter_mut().for_each(BinaryHeap::clear);
+        self.waiting.drain().for_each(|(edge, _)| self.awaited[edge as usize] = false);
         self.ready = (0..self.states.len()).rev().filter(|&program| program != next).collect();
         Some(())
     }
 
-    /// The first program that has not come to its end.
-    fn blocked(self) -> Result<(), Fault> {
+    /// How many signals every edge got, unless a program has not come to its end.
+    fn ended(self) -> Result<Vec<u64>, Fault> {
         for (program, state) in self.states.into_iter().enumerate() {
             let (step, wait) = match state.place {
                 Place::Ended => continue,
@@ -239,7 +285,7 @@ impl<'a> Search<'a> {
             let (edge, count) = (wait.edge, u32::try_from(wait.count).unwrap_or(u32::MAX));
             return Err(Fault::Deadlock { program, step, edge, count });
         }
-        Ok(())
+        Ok(self.counters)
     }
 }
 

@@ -1,11 +1,14 @@
 //! Writing a plan: program after program, then what they refer to.
 
 use crate::layout::{HEADER, Header, Kind, List, NO_RANK, Section, StepsAt};
-use crate::{Balance, Plan, PlanError, Program, Thread};
+use crate::{Balance, Edge, Plan, PlanError, Program, Thread};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+/// Edges that are encoded before they are written.
+const EDGES_AT_ONCE: usize = 1 << 12;
 
 /// A plan file in the making: a file beside the one to be, which takes its place when all is written, so that a reader never
 /// sees half a plan. Dropped before, it leaves nothing.
@@ -73,7 +76,6 @@ impl PlanWriter {
     fn sections(&mut self, plan: &Plan) -> io::Result<()> {
         let mut directory = Vec::new();
         let files = plan.files.iter().map(encoded).collect::<io::Result<Vec<_>>>()?;
-        let edges = plan.edges.iter().flat_map(|edge| edge.encode()).collect();
         let threads = std::mem::take(&mut self.threads);
         let ranks = first_programs(&self.ranks);
         let communicators = plan.communicators.iter().map(encoded).collect::<io::Result<Vec<_>>>()?;
@@ -84,7 +86,8 @@ impl PlanWriter {
             (Kind::Files, files.len(), List::encode(files)),
             (Kind::Names, plan.names.len(), encoded(&plan.names)?),
             (Kind::Attributes, plan.attributes.len(), encoded(&plan.attributes)?),
-            (Kind::Edges, plan.edges.len(), edges),
+            // Written in pieces: there may be as many as steps.
+            (Kind::Edges, plan.edges.len(), Vec::new()),
             (Kind::Calls, plan.calls.len(), encoded(&plan.calls)?),
             (Kind::Threads, threads.len(), List::encode(threads)),
             (
@@ -96,15 +99,16 @@ impl PlanWriter {
             (Kind::Lists, lists.len(), List::encode(lists)),
         ];
         for (kind, count, content) in contents.into_iter().take(sections) {
-            let section = Section {
-                kind: kind as u32,
-                crc: crc32fast::hash(&content),
-                offset: self.at,
-                length: content.len() as u64,
-                count: count as u64,
-            };
-            section.encode(&mut directory);
-            self.append(&content)?;
+            let (offset, mut crc) = (self.at, crc32fast::Hasher::new());
+            let edges = if kind == Kind::Edges { &plan.edges[..] } else { &[] };
+            let pieces = edges.chunks(EDGES_AT_ONCE);
+            let pieces = pieces.map(|edges| edges.iter().flat_map(Edge::encode).collect::<Vec<u8>>());
+            for piece in std::iter::once(content).chain(pieces) {
+                crc.update(&piece);
+                self.append(&piece)?;
+            }
+            let (crc, length) = (crc.finalize(), self.at - offset);
+            Section { kind: kind as u32, crc, offset, length, count: count as u64 }.encode(&mut directory);
         }
         let header = Header {
             directory: self.at,

@@ -1,7 +1,7 @@
 //! Repeats, as far as they signal and wait.
 
 use crate::steps::Decoder;
-use crate::{EdgeId, Op};
+use crate::{EdgeId, Fault, Op};
 
 /// For an edge to have had so many signals.
 #[derive(Clone, Copy)]
@@ -56,13 +56,19 @@ pub enum Next {
 }
 
 impl Repeats {
-    /// Reads the `steps` steps of a repeat.
-    pub fn read(decoder: &mut Decoder<'_>, count: u32, steps: u32) -> Repeats {
+    /// Reads the `steps` steps of a repeat, and shows each to `see`.
+    pub fn read(
+        decoder: &mut Decoder<'_>,
+        count: u32,
+        steps: u32,
+        mut see: impl FnMut(&Op) -> Result<(), Fault>,
+    ) -> Result<Repeats, Fault> {
         let mut nodes = vec![Node::Repeat { count, end: 0 }];
         // Repeats that are not at their end: their node, and how many of their steps are left.
         let mut open = vec![(0, steps)];
         for step in 1..=u64::from(steps) {
             let op = decoder.next().map(|step| step.op);
+            op.iter().try_for_each(&mut see)?;
             open.iter_mut().for_each(|(_, left)| *left = left.saturating_sub(1));
             match op {
                 Some(Op::Signal { edge }) => nodes.push(Node::Signal { edge }),
@@ -83,7 +89,7 @@ impl Repeats {
         close(&mut nodes, 0);
         let levels = vec![Level { node: 0, iteration: 0 }];
         let (node, begins) = if nodes.is_empty() { (0, false) } else { (1, true) };
-        Repeats { nodes, steps: u64::from(steps) + 1, node, levels, begins }
+        Ok(Repeats { nodes, steps: u64::from(steps) + 1, node, levels, begins })
     }
 
     /// The next signals; or the next wait, unless it is satisfied.
