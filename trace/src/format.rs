@@ -13,4 +13,6 @@ pub mod record;
 pub mod repeats;
 #[cfg(feature = "std")]
 pub mod text;
+#[cfg(feature = "std")]
+mod unpacked;
 pub mod varint;

@@ -30,7 +30,7 @@ use columns::{Columns, Kind, Split, move_front, move_rest};
 use records::{Records, count, join, times_of};
 use rounding::Rounding;
 use times::{Before, TimeCoder};
-pub use unpack::unpack;
+pub use unpack::{unpack, unpack_each};
 
 /// The first bytes of a packed file.
 pub const MAGIC: [u8; 8] = *b"SYNPACK\n";

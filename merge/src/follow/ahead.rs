@@ -49,6 +49,7 @@ impl Part<'_> {
                 }
                 batch.bytes = events.bytes_read() - before;
                 batch.ending = events.ending();
+                events.let_go();
             }
             Timed::Measured(events) => {
                 let before = events.events().bytes_read();
@@ -58,6 +59,7 @@ impl Part<'_> {
                     batch.push(&event, Some(measured));
                 }
                 batch.bytes = events.events().bytes_read() - before;
+                events.let_go();
             }
         }
         if batch.len() < self.most {

@@ -4,6 +4,7 @@
 //! [`Events::ending`] says how the file ended.
 
 use super::layout::{self, Layout};
+use super::unpacked;
 use crate::calls::effect::{Follow, Place};
 use crate::calls::{Call, Effect, Field, MAX_NUMBERS, MAX_TEXTS};
 use crate::chunks::{FileHead, IN_FRONT, UNIT_BYTES};
@@ -11,7 +12,9 @@ use crate::dictionary;
 use crate::header::{self, ClockPair, Header};
 use crate::pack::{self, PackError};
 use crate::record::{self, Fault, List, Text};
+use memmap2::UncheckedAdvice;
 use std::fs::File;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -78,6 +81,18 @@ pub enum TraceError {
         /// What is wrong.
         fault: PackError,
     },
+    /// The file is a packed one, and there is no room for what is in it.
+    #[error(
+        "{}: cannot unpack it into {}: {cause}; TMPDIR names another folder", path.display(), folder.display()
+    )]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// Where it was to be unpacked.
+        folder: PathBuf,
+        /// What the operating system said.
+        cause: std::io::Error,
+    },
     /// The header holds values that cannot be.
     #[error("{}: damaged header ({what})", path.display())]
     BadHeader {
@@ -92,6 +107,7 @@ pub enum TraceError {
 #[derive(Debug)]
 pub struct ThreadTrace {
     path: PathBuf,
+    /// Of a file, whatever was packed.
     map: Arc<memmap2::Mmap>,
     layout: Layout,
 }
@@ -244,16 +260,7 @@ impl ThreadTrace {
         if !pack::is_packed(&map) {
             return of_file(path, &map);
         }
-        let members = pack::unpack(&map);
-        let members = members.map_err(|fault| TraceError::Packed { path: path.clone(), fault })?;
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let open = |member: pack::Member| {
-            let path = folder.join(&member.name);
-            let map = Arc::new(in_memory(&path, &member.bytes)?);
-            let layout = Layout::alone(map.len());
-            ThreadTrace { path, map, layout }.checked()
-        };
-        Ok(members.into_iter().map(open).collect())
+        unpacked(path, &map)
     }
 
     /// The trace, if its header is one.
@@ -298,6 +305,17 @@ impl ThreadTrace {
         self.layout.bytes()
     }
 
+    /// Lets go of the memory of this part of the file, as far as that is whole pages.
+    fn let_go(&self, range: Range<usize>) {
+        let (start, end) = (range.start.next_multiple_of(UNIT_BYTES), range.end / UNIT_BYTES * UNIT_BYTES);
+        if start >= end {
+            return;
+        }
+        // SAFETY: a mapping of a file that nothing is written to through it: what is let go is read from the file again. That the
+        // kernel refuses, nobody need hear of.
+        let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
+    }
+
     /// The header and the records, one behind the other: what is packed of a trace.
     pub fn contiguous(&self) -> Vec<u8> {
         let mut bytes = self.map[self.layout.header..][..header::HEADER_BYTES].to_vec();
@@ -338,6 +356,7 @@ impl ThreadTrace {
             end: 0,
             is_closed: false,
             ending: None,
+            held: (0, self.layout.parts[0].start),
         }
     }
 
@@ -404,12 +423,20 @@ fn of_file(
     Ok(traces)
 }
 
-/// A trace that was packed, in memory of its own.
-fn in_memory(path: &Path, trace: &[u8]) -> Result<memmap2::Mmap, TraceError> {
-    let io = |cause| TraceError::Io { path: path.into(), cause };
-    let mut map = memmap2::MmapMut::map_anon(trace.len()).map_err(io)?;
-    map.copy_from_slice(trace);
-    map.make_read_only().map_err(io)
+/// The traces in a packed file.
+fn unpacked(path: PathBuf, packed: &[u8]) -> Result<Vec<Result<ThreadTrace, TraceError>>, TraceError> {
+    let no_room = |cause| TraceError::NoRoom { path: path.clone(), folder: std::env::temp_dir(), cause };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut store = unpacked::Store::new().map_err(no_room)?;
+    let mut traces = Vec::new();
+    let mut keep = |member: pack::Member| {
+        let map = store.add(&member.bytes).map_err(no_room)?;
+        let layout = Layout::alone(map.len());
+        ThreadTrace { path: folder.join(&member.name), map: Arc::new(map), layout }.checked()
+    };
+    let whole = pack::unpack_each(packed, |member| traces.push(keep(member)));
+    whole.map_err(|fault| TraceError::Packed { path: path.clone(), fault })?;
+    Ok(traces)
 }
 
 /// Iterator over the events of a thread.
@@ -426,7 +453,13 @@ pub struct Events<'a> {
     end: u64,
     is_closed: bool,
     ending: Option<Ending>,
+    /// The first chunk of which memory has not been let go, and how far that has been.
+    held: (usize, usize),
 }
+
+/// What lies before the position is kept in memory so far: the dictionary reaches back to it. And how much is let go at once.
+const KEPT_BYTES: usize = 64 << 10;
+const LET_GO_BYTES: usize = 64 << 10;
 
 impl Events<'_> {
     /// How the records ended; `None` before the iterator has.
@@ -440,6 +473,21 @@ impl Events<'_> {
     /// Where in the file the iterator stands, bytes: behind the latest record.
     pub fn offset(&self) -> usize {
         self.part_end - self.rest.len()
+    }
+
+    /// Lets go of the memory of what was read, but for the latest: for who goes through a trace once. What is looked at again
+    /// is read again.
+    pub fn let_go(&mut self) {
+        let parts = &self.trace.layout.parts;
+        while self.held.0 < self.part {
+            self.trace.let_go(self.held.1..parts[self.held.0].end);
+            self.held = (self.held.0 + 1, parts[self.held.0 + 1].start);
+        }
+        let until = self.offset().saturating_sub(KEPT_BYTES);
+        if until >= self.held.1 + LET_GO_BYTES {
+            self.trace.let_go(self.held.1..until);
+            self.held.1 = until;
+        }
     }
 
     /// Goes on to the thread's next chunk, if there is one.

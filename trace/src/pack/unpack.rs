@@ -15,6 +15,16 @@ use crate::varint;
 /// # Errors
 /// [`PackError`].
 pub fn unpack(packed: &[u8]) -> Result<Vec<Member>, PackError> {
+    let mut members = Vec::new();
+    unpack_each(packed, |member| members.push(member))?;
+    Ok(members)
+}
+
+/// Hands each trace to `take`. What it got is of no use where that fails.
+///
+/// # Errors
+/// [`PackError`].
+pub fn unpack_each(packed: &[u8], mut take: impl FnMut(Member)) -> Result<(), PackError> {
     let Front { times, traces, unpacked, columns, frame, coded } = Front::of(packed)?;
     let columns = compress::decompress(frame, columns)?;
     let decoder = Decoder::new(coded).ok_or(PackError::Damaged("its times"))?;
@@ -24,13 +34,12 @@ pub fn unpack(packed: &[u8]) -> Result<Vec<Member>, PackError> {
         decoder,
         left: unpacked as usize,
     };
-    let mut members = Vec::new();
     for _ in 0..traces {
-        members.push(unpacker.next()?);
+        take(unpacker.next()?);
     }
     let Unpacker { cursors, decoder, left, .. } = unpacker;
     match left == 0 && cursors.are_at_end() && decoder.is_at_end() {
-        true => Ok(members),
+        true => Ok(()),
         false => Err(PackError::Damaged("it holds more than its traces")),
     }
 }

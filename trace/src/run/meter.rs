@@ -193,6 +193,11 @@ impl<'a> MeasuredEvents<'a> {
         &self.events
     }
 
+    /// See [`Events::let_go`].
+    pub fn let_go(&mut self) {
+        self.events.let_go();
+    }
+
     /// The segments of the event with this number. `hold` is done with the first of them, before the second.
     #[inline]
     fn measure(
