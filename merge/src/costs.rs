@@ -7,6 +7,7 @@
 use crate::graph::dependency::Stage;
 use crate::graph::schedule::Schedule;
 use crate::mpi::{CallLog, Class, TimedCall};
+use std::collections::BTreeMap;
 
 /// Which of the sorted observed costs of a class is taken as usual: the median, among calls that kept their processor.
 const USUAL: f64 = 0.5;
@@ -16,50 +17,141 @@ const USUAL_OF_LOST: f64 = 0.1;
 /// The usual own cost of every class of MPI calls.
 #[derive(Debug)]
 pub struct Costs {
-    usual: Vec<(Class, u64)>,
+    usual: BTreeMap<Class, u64>,
 }
 
+/// Calls of a class that kept their processor, or of those that did not.
+type Kind = (Class, bool);
+
 impl Costs {
-    /// From all calls of a run.
+    /// From all calls of a run, which are gone through twice: once to count them by rough costs, once for the exact costs of those
+    /// that are about the usual. So a run takes no more memory for many calls than for few.
     pub fn of(log: &CallLog, schedule: &Schedule) -> Costs {
-        let mut observed: Vec<(Class, bool, u64)> = Vec::new();
-        for (thread, calls) in log.threads.iter().enumerate() {
-            let mut points = schedule.points(thread).iter().peekable();
-            for call in calls.iter() {
-                let mut awaited = None;
-                while let Some(point) = points.next_if(|point| point.record <= call.record) {
-                    if point.record == call.record && point.stage == Stage::Leave {
-                        awaited = point.awaited_ns();
-                    }
-                }
-                observed.push((call.class, !call.kept, own(&call, awaited)));
-            }
+        let mut rough: BTreeMap<Kind, Vec<u32>> = BTreeMap::new();
+        each(log, schedule, |kind, ns| {
+            let counts = rough.entry(kind).or_default();
+            counts.resize(counts.len().max(bucket(ns) + 1), 0);
+            counts[bucket(ns)] += 1;
+        });
+        let mut near: BTreeMap<Class, Near> = BTreeMap::new();
+        for (&(class, kept), counts) in rough.iter().rev() {
+            near.entry(class).or_insert_with(|| Near::of(kept, counts));
         }
-        observed.sort_unstable();
-        let usual = observed
-            .chunk_by(|one, other| one.0 == other.0)
-            .map(|class| {
-                let kept = class.partition_point(|&(_, lost, _)| !lost);
-                let (from, quantile) =
-                    if kept > 0 { (&class[..kept], USUAL) } else { (class, USUAL_OF_LOST) };
-                let (class, _, ns) = from[((from.len() - 1) as f64 * quantile) as usize];
-                (class, ns)
-            })
-            .collect();
-        Costs { usual }
+        each(log, schedule, |(class, kept), ns| {
+            if let Some(near) =
+                near.get_mut(&class).filter(|near| (near.kept, near.bucket) == (kept, bucket(ns)))
+            {
+                *near.exact.entry(ns).or_default() += 1;
+            }
+        });
+        Costs { usual: near.into_iter().map(|(class, near)| (class, near.usual())).collect() }
     }
 
     /// What `call` costs, nanoseconds of work, if it waited until `awaited_ns`.
     pub fn of_call(&self, call: &TimedCall, awaited_ns: Option<u64>) -> u64 {
-        let usual = self.usual.binary_search_by_key(&call.class, |&(class, _)| class);
         let own = own(call, awaited_ns);
         if call.kept {
             return own;
         }
-        usual.map_or(own, |index| own.min(self.usual[index].1))
+        self.usual.get(&call.class).map_or(own, |&usual| own.min(usual))
     }
 }
 
 fn own(call: &TimedCall, awaited_ns: Option<u64>) -> u64 {
     call.end_ns.saturating_sub(call.start_ns.max(awaited_ns.unwrap_or(0)))
+}
+
+/// Shows what every call of a run cost its thread.
+fn each(log: &CallLog, schedule: &Schedule, mut see: impl FnMut(Kind, u64)) {
+    for (thread, calls) in log.threads.iter().enumerate() {
+        let mut points = schedule.points(thread);
+        for call in calls.iter() {
+            let mut awaited = None;
+            while let Some(point) = points.peek_if(|point| point.record <= call.record) {
+                if point.record == call.record && point.stage == Stage::Leave {
+                    awaited = point.awaited_ns();
+                }
+                points.pass();
+            }
+            see((call.class, call.kept), own(&call, awaited));
+        }
+    }
+}
+
+/// The bits behind the leading one that costs of a bucket have in common.
+const BITS: u32 = 5;
+
+/// Longer costs are in later buckets.
+fn bucket(ns: u64) -> usize {
+    match ns.checked_ilog2().and_then(|leading| leading.checked_sub(BITS)) {
+        Some(dropped) => ((dropped as usize + 1) << BITS) + (ns >> dropped) as usize - (1 << BITS),
+        None => ns as usize,
+    }
+}
+
+/// The costs among which the usual one of a class is.
+struct Near {
+    kept: bool,
+    bucket: usize,
+    /// How many of them are less than the usual one.
+    less: u64,
+    /// How often each cost occurs.
+    exact: BTreeMap<u64, u64>,
+}
+
+impl Near {
+    fn of(kept: bool, counts: &[u32]) -> Near {
+        let all: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+        let quantile = if kept { USUAL } else { USUAL_OF_LOST };
+        let (mut less, mut bucket) = (((all - 1) as f64 * quantile) as u64, 0);
+        while less >= u64::from(counts[bucket]) {
+            less -= u64::from(counts[bucket]);
+            bucket += 1;
+        }
+        Near { kept, bucket, less, exact: BTreeMap::new() }
+    }
+
+    fn usual(self) -> u64 {
+        let mut up_to = 0;
+        let is_it = |&(_, count): &(u64, u64)| {
+            up_to += count;
+            up_to > self.less
+        };
+        self.exact.into_iter().find(is_it).map_or(0, |(ns, _)| ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_rise_and_leave_nothing_out() {
+        let mut before = 0;
+        for ns in (0..5000).chain((13..64).flat_map(|bit| [(1u64 << bit) - 1, 1 << bit, (1 << bit) + 1])) {
+            assert!((before..=before + 1).contains(&bucket(ns)) || ns > 5000 && bucket(ns) >= before, "{ns}");
+            before = bucket(ns);
+        }
+        assert_eq!((bucket(31), bucket(32), bucket(33), bucket(64), bucket(66)), (31, 32, 33, 64, 65));
+    }
+
+    #[test]
+    fn the_usual_cost_is_the_exact_quantile() {
+        for (kept, quantile) in [(true, USUAL), (false, USUAL_OF_LOST)] {
+            for count in [1usize, 2, 3, 10, 1000] {
+                let mut all: Vec<u64> = (0..count as u64).map(|nth| nth * nth * 7919 % 100_003).collect();
+                let mut counts = Vec::new();
+                for &ns in &all {
+                    counts.resize(counts.len().max(bucket(ns) + 1), 0);
+                    counts[bucket(ns)] += 1;
+                }
+                let mut near = Near::of(kept, &counts);
+                for &ns in all.iter().filter(|&&ns| bucket(ns) == near.bucket) {
+                    *near.exact.entry(ns).or_default() += 1;
+                }
+                all.sort_unstable();
+                assert_eq!(near.usual(), all[((count - 1) as f64 * quantile) as usize]);
+            }
+        }
+    }
 }

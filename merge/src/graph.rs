@@ -1,13 +1,15 @@
 //! The dependency graph: points that take part in a dependency, connected by program order and by the rules.
 //!
-//! It is kept as lists: the moments of every point, and what is known of every moment. A dependency of several sources and
-//! several targets (a barrier) counts its sources, so that it takes m + m entries and not m · m.
+//! It is kept as a list of moments, sorted by their points. A dependency of several sources and several targets (a barrier)
+//! counts its sources, so that it takes m + m entries and not m · m.
 
+pub mod bits;
 mod cycles;
 pub mod dependency;
 pub mod reduce;
 pub mod schedule;
 
+use crate::graph::bits::Bits;
 use crate::graph::dependency::{Dependencies, Point};
 use rayon::prelude::*;
 use std::cmp::Reverse;
@@ -16,17 +18,18 @@ use std::collections::BinaryHeap;
 /// After so many rounds of breaking one cycle each, all dependencies that are still in cycles go at once.
 const MOST_ROUNDS: usize = 64;
 
-/// The graph of a run. Memory: 12 bytes for every moment and 8 for every point.
+/// The graph of a run. A point is named by the place of its first moment, so that points are in the order of their threads and
+/// in program order. Memory: some bits for every moment and 4 bytes; until the order is forgotten, 8 more.
 #[derive(Debug)]
 pub struct Graph {
     /// The positions of the moments in [`Dependencies::moments`], by their points.
     moments: Vec<u32>,
-    /// Where in `moments` every point begins, in the order of threads and in program order; and the end.
-    points: Vec<u32>,
+    /// The places in `moments` where a point begins, and the end.
+    points: Bits,
+    /// The moments that are the first of their dependencies.
+    first_moments: Bits,
     /// By moment.
     point_of: Vec<u32>,
-    /// By moment.
-    dependency_of: Vec<u32>,
     order: Vec<u32>,
     /// Dependencies that were taken out because they closed a cycle, rising.
     pub dropped: Vec<u32>,
@@ -40,21 +43,27 @@ impl Graph {
         graph
     }
 
-    /// How many points there are. They are numbered in the order of their threads, and in program order.
-    pub fn len(&self) -> usize {
-        self.points.len() - 1
+    /// All points, in the order of their threads and in program order.
+    pub fn points(&self) -> impl Iterator<Item = usize> + '_ {
+        self.points.iter().take_while(|&point| point < self.limit())
     }
 
-    /// The point with this number.
+    /// More than the name of any point.
+    fn limit(&self) -> usize {
+        self.moments.len()
+    }
+
+    /// What is known of the point with this name.
     #[inline]
     pub fn point(&self, dependencies: &Dependencies, point: usize) -> Point {
-        dependencies.moments()[self.moments[self.points[point] as usize] as usize].point
+        dependencies.moments()[self.moments[point] as usize].point
     }
 
     /// The moments of a point, by dependency.
     #[inline]
     pub fn moments_at(&self, point: usize) -> &[u32] {
-        &self.moments[self.points[point] as usize..self.points[point + 1] as usize]
+        let end = self.points.next_above(point).unwrap_or(self.limit());
+        &self.moments[point..end]
     }
 
     /// The point of every moment of the dependencies.
@@ -66,7 +75,7 @@ impl Graph {
     /// The dependency of every moment.
     #[inline]
     pub fn dependency_of(&self, moment: usize) -> usize {
-        self.dependency_of[moment] as usize
+        self.first_moments.rank(moment + 1) - 1
     }
 
     /// Every point before those that come after it, by time where the dependencies leave a choice.
@@ -82,7 +91,7 @@ impl Graph {
         as_target: bool,
     ) -> impl Iterator<Item = (u32, u32)> + 'a {
         let parts =
-            self.moments_at(point).iter().map(|&moment| (moment, self.dependency_of[moment as usize]));
+            self.moments_at(point).iter().map(|&moment| (moment, self.dependency_of(moment as usize) as u32));
         parts.filter(move |&(moment, dependency)| {
             let first = dependencies.target_range(dependency as usize).start;
             (moment as usize >= first) == as_target && !self.is_dropped(dependency)
@@ -103,11 +112,11 @@ impl Graph {
     /// Sorts the moments by their points: into threads first, which keeps those of a thread nearly in order.
     fn of_moments(dependencies: &Dependencies) -> Graph {
         let all = dependencies.moments();
-        let mut dependency_of = vec![0u32; all.len()];
+        let mut first_moments = Bits::new(all.len() + 1);
         let mut starts: Vec<usize> = Vec::new();
         for dependency in 0..dependencies.len() {
+            first_moments.insert(dependencies.moment_range(dependency).start);
             for moment in dependencies.moment_range(dependency) {
-                dependency_of[moment] = dependency as u32;
                 let thread = all[moment].point.thread as usize;
                 if starts.len() < thread + 2 {
                     starts.resize(thread + 2, 0);
@@ -136,25 +145,27 @@ impl Graph {
         }
         // Stable: moments of one point stay in the order of their dependencies.
         of_threads.par_iter_mut().for_each(|thread| thread.sort_by_key(|&moment| all[moment as usize].point));
-        let (mut points, mut point_of) = (Vec::new(), vec![0u32; all.len()]);
-        let mut before = None;
+        let (mut points, mut point_of) = (Bits::new(moments.len()), vec![0u32; all.len()]);
+        let (mut before, mut first) = (None, 0);
         for (place, &moment) in (0u32..).zip(&moments) {
             let point = all[moment as usize].point;
             if before.replace(point) != Some(point) {
-                points.push(place);
+                points.insert(place as usize);
+                first = place;
             }
-            point_of[moment as usize] = points.len() as u32 - 1;
+            point_of[moment as usize] = first;
         }
-        points.push(moments.len() as u32);
-        Graph { moments, points, point_of, dependency_of, order: Vec::new(), dropped: Vec::new() }
+        first_moments.count();
+        Graph { moments, points, first_moments, point_of, order: Vec::new(), dropped: Vec::new() }
     }
 
     /// Finds the order, breaking cycles on the way. A cycle can only come from clocks that could not be aligned or
     /// from rules that take the recorded times for an order.
     fn settle(&mut self, dependencies: &Dependencies) {
+        let points = self.points().count();
         for round in 0.. {
             self.order = self.by_time(dependencies);
-            if self.order.len() == self.len() {
+            if self.order.len() == points {
                 return;
             }
             let worst = cycles::worst(self, dependencies, round >= MOST_ROUNDS);
@@ -165,32 +176,33 @@ impl Graph {
         }
     }
 
-    /// True when the point after this one is of the same thread.
-    fn has_next(&self, dependencies: &Dependencies, point: usize) -> bool {
-        point + 1 < self.len()
-            && self.point(dependencies, point).thread == self.point(dependencies, point + 1).thread
+    /// The point after this one, if it is of the same thread.
+    fn next(&self, dependencies: &Dependencies, point: usize) -> Option<usize> {
+        let next = self.points.next_above(point).filter(|&next| next < self.limit())?;
+        let thread = |point| self.point(dependencies, point).thread;
+        (thread(point) == thread(next)).then_some(next)
     }
 
     /// Kahn's algorithm; among what is ready the earliest is next. A dependency of several sources and targets takes its
     /// turn like a point, when the last of its sources was reached. Points in and behind cycles are left out.
     fn by_time(&self, dependencies: &Dependencies) -> Vec<u32> {
-        let count = self.len();
+        let limit = self.limit();
         let all = dependencies.moments();
-        let mut before = vec![0u32; count];
+        let mut before = vec![0u32; limit];
         let mut sources_left: Vec<u32> = (0..dependencies.len())
             .map(|dependency| dependencies.source_range(dependency).len() as u32)
             .collect();
-        for point in 0..count {
+        for point in self.points() {
             before[point] += self.parts(dependencies, point, true).count() as u32;
-            if self.has_next(dependencies, point) {
-                before[point + 1] += 1;
+            if let Some(next) = self.next(dependencies, point) {
+                before[next] += 1;
             }
         }
         let ns = |point: usize| self.moments_at(point).iter().map(|&moment| all[moment as usize].ns).max();
         let entry = |point: usize| Reverse((ns(point).unwrap_or(0), point));
         let mut ready: BinaryHeap<Reverse<(u64, usize)>> =
-            (0..count).filter(|&point| before[point] == 0).map(entry).collect();
-        let mut order = Vec::with_capacity(count);
+            self.points().filter(|&point| before[point] == 0).map(entry).collect();
+        let mut order = Vec::with_capacity(limit);
         while let Some(Reverse((_, next))) = ready.pop() {
             let mut reach = |point: usize, ready: &mut BinaryHeap<_>| {
                 before[point] -= 1;
@@ -198,7 +210,7 @@ impl Graph {
                     ready.push(entry(point));
                 }
             };
-            if let Some(dependency) = next.checked_sub(count) {
+            if let Some(dependency) = next.checked_sub(limit) {
                 dependencies
                     .target_range(dependency)
                     .for_each(|moment| reach(self.point_of(moment), &mut ready));
@@ -217,11 +229,11 @@ impl Graph {
                     targets.for_each(|moment| reach(self.point_of(moment), &mut ready));
                 } else {
                     let last_ns = sources.iter().map(|source| source.ns).max().unwrap_or(0);
-                    ready.push(Reverse((last_ns, count + dependency)));
+                    ready.push(Reverse((last_ns, limit + dependency)));
                 }
             }
-            if self.has_next(dependencies, next) {
-                reach(next + 1, &mut ready);
+            if let Some(next) = self.next(dependencies, next) {
+                reach(next, &mut ready);
             }
         }
         order
@@ -246,7 +258,7 @@ mod tests {
         all.add_one(Rule::Message, moment(0, 3, 30), moment(2, 1, 40));
         let graph = Graph::build(&all);
         assert_eq!(graph.dropped, [1]);
-        assert_eq!(graph.order().count(), graph.len());
+        assert_eq!(graph.order().count(), graph.points().count());
     }
 
     #[test]

@@ -296,7 +296,7 @@ fn assemble(
     notes: &Notes,
 ) -> (Plan, usize) {
     let base = &runs[0];
-    let calls = lowered.calls_of_edges.finish(&mut schedule.edges);
+    let calls = lowered.calls_of_edges.write(&mut schedule.edges);
     let mut plan = Plan {
         about: About {
             command: base.command().to_owned(),

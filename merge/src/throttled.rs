@@ -7,6 +7,7 @@ mod steps;
 
 use crate::connect::Connected;
 use crate::graph::Graph;
+use crate::graph::bits::Bits;
 use crate::graph::dependency::{Dependencies, Point};
 use crate::graph::reduce::reduce;
 use crate::load::{Recorded, is_throttled};
@@ -46,9 +47,9 @@ pub struct Evidence {
 
 impl Evidence {
     /// Writes it into the edges of the plan, which stand in the order of the dependencies that are `needed`.
-    pub fn note(&self, dependencies: &Dependencies, needed: &[bool], edges: &mut [Edge]) {
+    pub fn note(&self, dependencies: &Dependencies, needed: &Bits, edges: &mut [Edge]) {
         let kept = (0..dependencies.len())
-            .filter(|&index| needed[dependencies.target_range(index)].iter().any(|&needed| needed));
+            .filter(|&index| dependencies.target_range(index).any(|moment| needed.contains(moment)));
         for (index, edge) in kept.zip(edges) {
             let [source] = dependencies.sources(index) else { continue };
             let [target] = dependencies.targets(index) else { continue };
@@ -139,7 +140,7 @@ fn unexplained(others: &Dependencies, all: Vec<(Seen, Count)>) -> Vec<(Seen, Cou
     let graph = Graph::build(&together);
     let needed = reduce(&graph, &together);
     places.retain(|&(place, ..)| {
-        !graph.is_dropped(place as u32) && needed[together.target_range(place)].iter().any(|&needed| needed)
+        !graph.is_dropped(place as u32) && together.target_range(place).any(|moment| needed.contains(moment))
     });
     places.into_iter().map(|(_, seen, count)| (seen, count)).collect()
 }

@@ -42,15 +42,17 @@ pub(super) fn worst(graph: &Graph, dependencies: &Dependencies, all: bool) -> Ve
     worst
 }
 
-/// Nodes are the points, and one for each dependency of several sources and several targets.
+/// Nodes are the places of points, and one for each dependency of several sources and several targets.
 fn with_edges(graph: &Graph, dependencies: &Dependencies) -> DiGraph<(), u32> {
     let mut edges = DiGraph::new();
-    for _ in 0..graph.len() {
+    for _ in 0..graph.limit() {
         edges.add_node(());
     }
     let node = |moment: usize| NodeIndex::new(graph.point_of(moment));
-    for point in (0..graph.len()).filter(|&point| graph.has_next(dependencies, point)) {
-        edges.add_edge(NodeIndex::new(point), NodeIndex::new(point + 1), PROGRAM_ORDER);
+    for point in graph.points() {
+        if let Some(next) = graph.next(dependencies, point) {
+            edges.add_edge(NodeIndex::new(point), NodeIndex::new(next), PROGRAM_ORDER);
+        }
     }
     for dependency in (0..dependencies.len() as u32).filter(|&dependency| !graph.is_dropped(dependency)) {
         let (sources, targets) =

@@ -12,6 +12,7 @@
 mod clock;
 
 use crate::graph::Graph;
+use crate::graph::bits::Bits;
 use crate::graph::dependency::Dependencies;
 use clock::VectorClock;
 use std::cmp::Reverse;
@@ -34,12 +35,12 @@ struct AllUnderWay {
     free: Vec<u32>,
 }
 
-/// By moment of the dependencies: whether it is a target that still waits.
-pub fn reduce(graph: &Graph, dependencies: &Dependencies) -> Vec<bool> {
+/// The moments of the dependencies that are targets which still wait.
+pub fn reduce(graph: &Graph, dependencies: &Dependencies) -> Bits {
     let threads = Threads::of(graph, dependencies);
     let mut known = vec![VectorClock::new(threads.first_points.len()); threads.first_points.len()];
     let mut under_way = AllUnderWay::new(dependencies.len());
-    let mut needed = vec![false; dependencies.moments().len()];
+    let mut needed = Bits::new(dependencies.moments().len());
     let mut waits: Vec<(Reverse<usize>, u32, u32)> = Vec::new();
     for (position, point) in graph.order().enumerate() {
         let (thread, ordinal) = threads.place(graph.point(dependencies, point).thread, point);
@@ -60,7 +61,7 @@ pub fn reduce(graph: &Graph, dependencies: &Dependencies) -> Vec<bool> {
                 if let Some(state) = under_way.get(dependency) {
                     mine.join(&state.clock);
                 }
-                waits.iter().for_each(|&(_, _, moment)| needed[moment as usize] = true);
+                waits.iter().for_each(|&(_, _, moment)| needed.insert(moment as usize));
             }
             under_way.pass(dependency, waits.len() as u32);
         }
@@ -122,7 +123,7 @@ struct Threads {
 impl Threads {
     fn of(graph: &Graph, dependencies: &Dependencies) -> Threads {
         let mut threads = Threads { numbers: Vec::new(), first_points: Vec::new() };
-        for point in 0..graph.len() {
+        for point in graph.points() {
             let thread = graph.point(dependencies, point).thread as usize;
             // Points are in the order of the threads.
             if thread >= threads.numbers.len() {
@@ -134,7 +135,7 @@ impl Threads {
         threads
     }
 
-    /// The number of the thread with this index, and the position among its points of this one.
+    /// The number of the thread with this index, and how far behind its first point this one is.
     #[inline]
     fn place(&self, thread: u32, point: usize) -> (u32, u32) {
         let number = self.numbers[thread as usize];
@@ -157,7 +158,7 @@ mod tests {
         let mut kept = vec![0; all.len()];
         let waits = reduce(&Graph::build(all), all);
         for (dependency, kept) in kept.iter_mut().enumerate() {
-            *kept = all.target_range(dependency).filter(|&moment| waits[moment]).count() as u32;
+            *kept = all.target_range(dependency).filter(|&moment| waits.contains(moment)).count() as u32;
         }
         kept
     }

@@ -1,34 +1,15 @@
 //! Where in every thread the plan signals and waits, after the reduction.
 
+mod points;
+
 use crate::graph::Graph;
-use crate::graph::dependency::{Dependencies, Stage};
+use crate::graph::bits::Bits;
+use crate::graph::dependency::Dependencies;
+pub use points::Points;
+use points::{SyncOp, SyncPoint, Writer};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
-use syn_plan::{Edge, EdgeId, Op, Rule};
-
-/// A point at which a thread waits, signals, or at least did wait in the recording. 26 bytes.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, packed(2))]
-pub struct SyncPoint {
-    /// How many records of the thread precede.
-    pub record: u32,
-    /// Its first step in the schedule; its last one is before the first of the next point.
-    first_op: u32,
-    /// When it was reached.
-    pub ns: u64,
-    awaited_ns: u64,
-    /// Before or after that record's call.
-    pub stage: Stage,
-    /// The rule that says what it waited for.
-    pub rule: Option<Rule>,
-}
-
-impl SyncPoint {
-    /// When the last of what the rules say it waits for happened, whether or not a wait was kept.
-    pub fn awaited_ns(&self) -> Option<u64> {
-        self.rule.map(|_| self.awaited_ns)
-    }
-}
+use syn_plan::{Edge, EdgeId, Rule};
 
 /// How many waits a rule found, and how many of them the plan needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,146 +20,130 @@ pub struct Count {
     pub kept: u64,
 }
 
-/// What is done at a point: signals, or waits for so many signals.
-#[derive(Clone, Copy, Debug)]
-struct SyncOp {
-    edge: EdgeId,
-    /// 0 for a signal.
-    count: u32,
-}
-
 /// The synchronization of a plan.
 #[derive(Debug, Default)]
 pub struct Schedule {
-    /// Of all threads, and one behind the last.
-    points: Vec<SyncPoint>,
-    ops: Vec<SyncOp>,
-    threads: Vec<Range<u32>>,
+    /// The points of all threads.
+    points: Vec<u8>,
+    /// By thread: where its points are.
+    threads: Vec<Range<usize>>,
     /// The edges of the plan.
     pub edges: Vec<Edge>,
     /// Waits of every rule that found any.
     pub counts: BTreeMap<Rule, Count>,
 }
 
-/// When the last source of every dependency of several was reached.
-fn last_of_many(dependencies: &Dependencies) -> HashMap<usize, u64> {
-    let last_ns = |dependency: usize| match dependencies.sources(dependency) {
-        [] | [_] => None,
-        many => Some((dependency, many.iter().map(|source| source.ns).max()?)),
-    };
-    (0..dependencies.len()).filter_map(last_ns).collect()
+/// What the schedule is made of.
+struct Source<'a> {
+    dependencies: &'a Dependencies,
+    graph: &'a Graph,
+    /// The moments of targets that still wait.
+    needed: &'a Bits,
+    /// The dependencies that any target waits for: they have edges.
+    kept: Bits,
+    /// When the last source of every dependency of several was reached.
+    last_of_many: HashMap<usize, u64>,
 }
 
-/// In place of the edge of a dependency that no target waits for.
-const NO_EDGE: EdgeId = EdgeId::MAX;
-
 impl Schedule {
-    /// From what the reduction left, for a run with so many threads: `needed` says by moment which targets still wait.
-    pub fn new(dependencies: &Dependencies, graph: &Graph, needed: &[bool], threads: usize) -> Schedule {
-        let mut schedule = Schedule::default();
-        let edge_of = schedule.make_edges(dependencies, needed);
+    /// From what the reduction left, for a run with so many threads: `needed` holds the moments of targets that still wait.
+    pub fn new(dependencies: &Dependencies, graph: &Graph, needed: &Bits, threads: usize) -> Schedule {
+        let mut schedule = Schedule { threads: vec![0..0; threads], ..Schedule::default() };
+        let kept = schedule.make_edges(dependencies, needed);
         let last_of_many = last_of_many(dependencies);
-        let last_ns = |dependency: usize| match dependencies.sources(dependency) {
-            [source] => Some(source.ns),
-            _ => last_of_many.get(&dependency).copied(),
-        };
-        schedule.threads = vec![0..0; threads];
-        for place in 0..graph.len() {
-            let before = schedule.points.len() as u32;
-            schedule.add_point(dependencies, graph, needed, &edge_of, last_ns, place);
-            let thread = &mut schedule.threads[graph.point(dependencies, place).thread as usize];
-            let start = if thread.end == 0 { before } else { thread.start };
-            *thread = start..schedule.points.len() as u32;
+        let source = Source { dependencies, graph, needed, kept, last_of_many };
+        let (mut writer, mut present, mut ops) = (Writer::default(), None, Vec::new());
+        for place in graph.points() {
+            let thread = graph.point(dependencies, place).thread as usize;
+            if present.replace(thread) != Some(thread) {
+                let begin = writer.begin();
+                schedule.threads[thread] = begin..begin;
+            }
+            ops.clear();
+            let point = source.point(place, &mut ops);
+            if !ops.is_empty() || point.rule().is_some() {
+                writer.push(&point, &ops);
+                schedule.threads[thread].end = writer.end();
+            }
         }
-        schedule.points.extend(
-            schedule
-                .points
-                .last()
-                .copied()
-                .map(|last| SyncPoint { first_op: schedule.ops.len() as u32, ..last }),
-        );
+        schedule.points = writer.finish();
         schedule
     }
 
-    /// An edge for every dependency that a target waits for; by dependency, which.
-    fn make_edges(&mut self, dependencies: &Dependencies, needed: &[bool]) -> Vec<EdgeId> {
-        let mut edge_of = vec![NO_EDGE; dependencies.len()];
-        for (dependency, edge) in edge_of.iter_mut().enumerate() {
+    /// An edge for every dependency that a target waits for, in their order; which these are.
+    fn make_edges(&mut self, dependencies: &Dependencies, needed: &Bits) -> Bits {
+        let mut all = Bits::new(dependencies.len());
+        for dependency in 0..dependencies.len() {
             let (rule, targets) = (dependencies.rule(dependency), dependencies.target_range(dependency));
             let count = self.counts.entry(rule).or_default();
             count.found += targets.len() as u64;
-            let kept = needed[targets].iter().filter(|&&needed| needed).count() as u64;
+            let kept = targets.filter(|&target| needed.contains(target)).count() as u64;
             count.kept += kept;
             if kept > 0 {
-                *edge = self.edges.len() as EdgeId;
+                all.insert(dependency);
                 let signals = dependencies.source_range(dependency).len() as u32;
                 let mut edge = Edge::new(rule, signals);
                 (edge.evidence.seen, edge.evidence.possible) = dependencies.evidence(dependency);
                 self.edges.push(edge);
             }
         }
-        edge_of
+        all.count();
+        all
     }
 
-    /// A point with its waits, then its signals, both by edge. Its time is that of the last dependency it takes part in,
-    /// and of its signals no less.
-    fn add_point(
-        &mut self,
-        dependencies: &Dependencies,
-        graph: &Graph,
-        needed: &[bool],
-        edge_of: &[EdgeId],
-        last_ns: impl Fn(usize) -> Option<u64>,
-        place: usize,
-    ) {
-        let first_op = self.ops.len() as u32;
+    /// The points of a thread, in program order.
+    pub fn points(&self, thread: usize) -> Points<'_> {
+        Points::new(&self.points[self.threads[thread].clone()])
+    }
+}
+
+impl Source<'_> {
+    /// A point, and what is done there: its waits, then its signals, both by edge. Its time is that of the last dependency it
+    /// takes part in, and of its signals no less.
+    fn point(&self, place: usize, ops: &mut Vec<SyncOp>) -> SyncPoint {
+        let Source { dependencies, graph, needed, kept, .. } = self;
         let point = graph.point(dependencies, place);
-        let (record, stage) = (point.record, point.stage);
-        let mut found = SyncPoint { record, stage, first_op, ns: 0, awaited_ns: 0, rule: None };
-        for &moment in graph.moments_at(place) {
-            let (moment, dependency) = (moment as usize, graph.dependency_of(moment as usize));
-            let ns = dependencies.moments()[moment].ns;
-            if !dependencies.target_range(dependency).contains(&moment) {
-                if edge_of[dependency] != NO_EDGE {
+        let mut found = SyncPoint::new(point.record, point.stage);
+        let moments = graph.moments_at(place).iter().map(|&moment| moment as usize);
+        for moment in moments.clone() {
+            let (dependency, ns) = (graph.dependency_of(moment), dependencies.moments()[moment].ns);
+            if moment < dependencies.target_range(dependency).start {
+                if kept.contains(dependency) {
                     found.ns = ns.max(found.ns);
                 }
                 continue;
             }
             found.ns = ns;
-            let last_ns = last_ns(dependency);
-            if found.awaited_ns() < last_ns {
-                (found.awaited_ns, found.rule) = (last_ns.unwrap_or(0), Some(dependencies.rule(dependency)));
+            if let Some(last_ns) = self.last_ns(dependency) {
+                found.await_ns(last_ns, dependencies.rule(dependency));
             }
-            if needed[moment] {
+            if needed.contains(moment) {
                 let count = dependencies.source_range(dependency).len() as u32;
-                self.ops.push(SyncOp { edge: edge_of[dependency], count });
+                ops.push(SyncOp { edge: kept.rank(dependency) as EdgeId, count });
             }
         }
-        for &moment in graph.moments_at(place) {
-            let dependency = graph.dependency_of(moment as usize);
-            let is_source = dependencies.source_range(dependency).contains(&(moment as usize));
-            if is_source && edge_of[dependency] != NO_EDGE {
-                self.ops.push(SyncOp { edge: edge_of[dependency], count: 0 });
+        for moment in moments {
+            let dependency = graph.dependency_of(moment);
+            let is_source = moment < dependencies.target_range(dependency).start;
+            if is_source && kept.contains(dependency) {
+                ops.push(SyncOp { edge: kept.rank(dependency) as EdgeId, count: 0 });
             }
         }
-        if self.ops.len() as u32 > first_op || found.rule.is_some() {
-            self.points.push(found);
+        found
+    }
+
+    fn last_ns(&self, dependency: usize) -> Option<u64> {
+        match self.dependencies.sources(dependency) {
+            [source] => Some(source.ns),
+            _ => self.last_of_many.get(&dependency).copied(),
         }
     }
+}
 
-    /// The points of a thread, in program order.
-    pub fn points(&self, thread: usize) -> &[SyncPoint] {
-        let Range { start, end } = self.threads[thread];
-        &self.points[start as usize..end as usize]
-    }
-
-    /// What is to be done at a point of a thread: waits, then signals.
-    pub fn ops(&self, thread: usize, point: usize) -> impl Iterator<Item = Op> + '_ {
-        let place = self.threads[thread].start as usize + point;
-        let range = self.points[place].first_op as usize..self.points[place + 1].first_op as usize;
-        self.ops[range].iter().map(|&SyncOp { edge, count }| match count {
-            0 => Op::Signal { edge },
-            count => Op::Wait { edge, count, stride: 0 },
-        })
-    }
+fn last_of_many(dependencies: &Dependencies) -> HashMap<usize, u64> {
+    let last_ns = |dependency: usize| match dependencies.sources(dependency) {
+        [] | [_] => None,
+        many => Some((dependency, many.iter().map(|source| source.ns).max()?)),
+    };
+    (0..dependencies.len()).filter_map(last_ns).collect()
 }

@@ -13,8 +13,8 @@ impl Lowering<'_> {
     pub(super) fn begin(&mut self, visit: &Visit<'_>) {
         let thread = &mut self.threads[visit.seen.thread as usize];
         let started_ns = thread.behind_ns;
-        let points = self.from.schedule.points(visit.seen.thread as usize);
-        let created = points.first().filter(|point| point.record == 0 && point.stage == Stage::Around);
+        let created =
+            thread.points.peek_if(|point| point.record == 0 && point.stage == Stage::Around).copied();
         let since_ns =
             created.and_then(|point| point.awaited_ns()).unwrap_or(self.from.origin_ns).min(started_ns);
         if created.is_some() {
@@ -60,12 +60,8 @@ impl Lowering<'_> {
     fn awaited_inside(&mut self, visit: &Visit<'_>, mut gap: Stretch) -> Stretch {
         let thread = visit.seen.thread;
         let is_in_call = visit.gap.inside.is_some_and(|call| call.layer() != Layer::Mpi);
-        let Some(point) =
-            self.from.schedule.points(thread as usize).get(self.threads[thread as usize].next_point)
-        else {
-            return gap;
-        };
-        let (record, rule) = (point.record, point.rule);
+        let Some(&point) = self.threads[thread as usize].points.peek() else { return gap };
+        let (record, rule) = (point.record, point.rule());
         let during = |&awaited_ns: &u64| gap.start_ns < awaited_ns && awaited_ns <= gap.end_ns;
         let awaited_ns = point.awaited_ns().filter(|_| point.stage == Stage::Leave).filter(during);
         let Some(awaited_ns) = awaited_ns.filter(|_| is_in_call && gap.idle_ns > 0) else { return gap };
@@ -79,9 +75,8 @@ impl Lowering<'_> {
 
     /// When the thread's next point is reached, if it is this one or was passed.
     pub(super) fn next_point(&self, thread: u32, record: u32, stage: Stage) -> Option<u64> {
-        let point =
-            self.from.schedule.points(thread as usize).get(self.threads[thread as usize].next_point)?;
-        ((point.record, point.stage) <= (record, stage)).then_some(point.ns)
+        let points = &self.threads[thread as usize].points;
+        points.peek_if(|point| (point.record, point.stage) <= (record, stage)).map(|point| point.ns)
     }
 
     /// Whether anything is to be waited for or signalled at this record.
@@ -101,9 +96,7 @@ impl Lowering<'_> {
     ) {
         while self.next_point(thread, record, stage).is_some() {
             let state = &mut self.threads[thread as usize];
-            let point = state.next_point;
-            state.next_point += 1;
-            for op in self.from.schedule.ops(thread as usize, point) {
+            for op in state.points.pass() {
                 let start_ns = if matches!(op, Op::Wait { .. }) { since_ns } else { until_ns };
                 state.program.step(start_ns, until_ns, op);
                 since_ns = until_ns;
@@ -113,11 +106,9 @@ impl Lowering<'_> {
 
     /// Until when the call waited, by which rule, if it did and its waits have not been passed.
     pub(super) fn awaited(&self, thread: u32, record: u32) -> Option<(u64, Option<Rule>)> {
-        let points = self.from.schedule.points(thread as usize);
-        let ahead = points.get(self.threads[thread as usize].next_point..)?;
-        let point = ahead.iter().find(|point| (point.record, point.stage) >= (record, Stage::Leave))?;
+        let point = self.threads[thread as usize].points.find_from(record, Stage::Leave)?;
         let awaited_ns = point.awaited_ns().filter(|_| point.record == record)?;
-        Some((awaited_ns, point.rule))
+        Some((awaited_ns, point.rule()))
     }
 }
 

@@ -2,64 +2,82 @@
 
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
-use crate::graph::schedule::Schedule;
+use crate::graph::schedule::{Points, Schedule};
 use std::collections::HashMap;
 use syn_plan::{CallId, Edge, Op};
 use syn_trace::Call;
 
-/// The calls that signal and await each edge first, by the order in which events are seen.
+/// In place of a call that is not known.
+const NONE: CallId = CallId::MAX;
+
+/// The calls that signal and await each edge first.
 #[derive(Debug)]
-pub struct CallsOfEdges {
-    /// By thread: the next of its points.
-    next: Vec<usize>,
+pub struct FirstCalls {
     /// By edge: the call that signals, the call that waits.
-    edges: Vec<[Option<CallId>; 2]>,
-    numbers: HashMap<Call, CallId>,
+    edges: Vec<[CallId; 2]>,
     names: Vec<String>,
 }
 
-impl CallsOfEdges {
+/// Finds them, by the order in which events are seen.
+#[derive(Debug)]
+pub struct CallsOfEdges<'a> {
+    /// By thread: its points that are still to come.
+    points: Vec<Points<'a>>,
+    found: FirstCalls,
+    numbers: HashMap<Call, CallId>,
+}
+
+impl<'a> CallsOfEdges<'a> {
     /// None is known of the edges of `schedule`, in a run with so many threads.
-    pub fn new(schedule: &Schedule, threads: usize) -> CallsOfEdges {
+    pub fn new(schedule: &'a Schedule, threads: usize) -> CallsOfEdges<'a> {
         CallsOfEdges {
-            next: vec![0; threads],
-            edges: vec![[None; 2]; schedule.edges.len()],
+            points: (0..threads).map(|thread| schedule.points(thread)).collect(),
+            found: FirstCalls { edges: vec![[NONE; 2]; schedule.edges.len()], names: Vec::new() },
             numbers: HashMap::new(),
-            names: Vec::new(),
         }
     }
 
     /// Takes note of an event. A call that encloses others has a record of its own behind theirs.
-    pub fn see(&mut self, seen: &Seen<'_>, schedule: &Schedule) {
-        let points = schedule.points(seen.thread as usize);
-        let next = &mut self.next[seen.thread as usize];
-        while let Some(point) = points.get(*next).filter(|point| point.record <= seen.record) {
-            let ops = schedule.ops(seen.thread as usize, *next);
-            *next += 1;
+    pub fn see(&mut self, seen: &Seen<'_>) {
+        let points = &mut self.points[seen.thread as usize];
+        while let Some(&point) = points.peek_if(|point| point.record <= seen.record) {
+            let ops = points.pass();
             if point.record != seen.record || point.stage == Stage::Around {
                 continue;
             }
             let call = seen.event.call;
+            let names = &mut self.found.names;
             let number = *self.numbers.entry(call).or_insert_with(|| {
-                self.names.push(call.name().to_owned());
-                (self.names.len() - 1) as CallId
+                names.push(call.name().to_owned());
+                (names.len() - 1) as CallId
             });
             for op in ops {
-                let place = match op {
-                    Op::Signal { edge } => &mut self.edges[edge as usize][0],
-                    Op::Wait { edge, .. } => &mut self.edges[edge as usize][1],
+                let (edge, side) = match op {
+                    Op::Signal { edge } => (edge, 0),
+                    Op::Wait { edge, .. } => (edge, 1),
                     _ => continue,
                 };
-                place.get_or_insert(number);
+                let place = &mut self.found.edges[edge as usize][side];
+                if *place == NONE {
+                    *place = number;
+                }
             }
         }
     }
 
+    /// What was found.
+    pub fn finish(self) -> FirstCalls {
+        self.found
+    }
+}
+
+impl FirstCalls {
     /// Writes into `edges` what was found; returns the names of the calls.
-    pub fn finish(self, edges: &mut [Edge]) -> Vec<String> {
+    pub fn write(self, edges: &mut [Edge]) -> Vec<String> {
+        let known = |call: CallId| (call != NONE).then_some(call);
         for (edge, [signalled_in, awaited_in]) in edges.iter_mut().zip(self.edges) {
-            edge.evidence.signalled_in = signalled_in;
-            edge.evidence.awaited_in = awaited_in;
+            edge.evidence.signalled_in = known(signalled_in);
+            edge.evidence.awaited_in = known(awaited_in);
         }
         self.names
     }

@@ -26,11 +26,11 @@ use crate::clocks::Clocks;
 use crate::costs::Costs;
 use crate::follow::pass::{End, Seen, Visitor};
 use crate::follow::scope::Scope;
-use crate::graph::schedule::Schedule;
+use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
 use attributes::Attributes;
 use communication::Communication;
-use evidence::CallsOfEdges;
+use evidence::{CallsOfEdges, FirstCalls};
 use files::FileTable;
 use handles::Handles;
 use io::{Operations, Tables};
@@ -93,7 +93,7 @@ pub struct Lowered {
     /// Calls without an operation in it.
     pub left_out: Vec<LeftOut>,
     /// Between which calls the edges go.
-    pub calls_of_edges: CallsOfEdges,
+    pub calls_of_edges: FirstCalls,
     /// Communicators, and lists that calls of MPI refer to.
     pub communicators: Vec<Members>,
     /// See there.
@@ -110,7 +110,8 @@ struct Thread<'a> {
     since_ns: u64,
     /// The latest return on the time axis of the merge.
     behind_ns: u64,
-    next_point: usize,
+    /// Its points that are still to come.
+    points: Points<'a>,
     /// Its MPI calls that are still to come.
     calls: CallIter<'a>,
     /// Position among the MPI calls with other calls inside.
@@ -132,7 +133,7 @@ pub struct Lowering<'a> {
     operations: Operations,
     communication: Communication<'a>,
     unreplayed: Unreplayed,
-    calls_of_edges: CallsOfEdges,
+    calls_of_edges: CallsOfEdges<'a>,
     /// Of long waits in MPI calls, with the processor and without; preemption is in neither.
     polling_ns: u64,
     blocked_ns: u64,
@@ -161,7 +162,7 @@ impl<'a> Lowering<'a> {
             skipped: (0, 0),
             since_ns: from.clocks.ns(index, thread.clock.start_ns.max(0.0) as u64),
             behind_ns: from.clocks.ns(index, thread.clock.start_ns.max(0.0) as u64),
-            next_point: 0,
+            points: from.schedule.points(index),
             calls: from.log.threads[index].iter(),
             next_around: 0,
             polling: None,
@@ -194,7 +195,7 @@ impl<'a> Lowering<'a> {
         let files = self.files.finish(&mut facts);
         let (names, attributes) = self.attributes.finish(&files);
         let left_out = self.unreplayed.left_out();
-        let calls_of_edges = self.calls_of_edges;
+        let calls_of_edges = self.calls_of_edges.finish();
         let (communicators, lists) = self.communication.finish();
         Lowered {
             programs,
@@ -297,7 +298,7 @@ impl Visitor for Lowering<'_> {
         if !self.from.in_plan[seen.thread as usize] {
             return;
         }
-        self.calls_of_edges.see(seen, self.from.schedule);
+        self.calls_of_edges.see(seen);
         let measured = self.measured(seen);
         for segment in [&measured.before, &measured.call] {
             self.account(seen.thread, segment);

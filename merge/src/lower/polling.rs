@@ -187,8 +187,8 @@ impl Lowering<'_> {
     pub(super) fn answered(&mut self, visit: &Visit<'_>, asks: Question) -> bool {
         let (thread, record) = (visit.seen.thread, visit.seen.record);
         let state = &self.threads[thread as usize];
-        let point = self.from.schedule.points(thread as usize).get(state.next_point).copied();
-        let point = point.filter(|point| (point.record, point.stage) == (record, Stage::Enter));
+        let point =
+            state.points.peek_if(|point| (point.record, point.stage) == (record, Stage::Enter)).copied();
         let since = self.asking_since(visit, Some(asks));
         let (Some(point), Some(since_ns)) = (point, since) else { return false };
         let Some(awaited_ns) = point.awaited_ns().filter(|&awaited_ns| awaited_ns > since_ns) else {
@@ -199,7 +199,7 @@ impl Lowering<'_> {
         self.synchronize(thread, record, Stage::Enter, since_ns, until_ns);
         let idle_ns = (visit.begin_ns - until_ns).min(waited_ns - cpu_ns);
         let program = &mut self.threads[thread as usize].program;
-        program.explain(point.rule, waited_ns - idle_ns, cpu_ns);
+        program.explain(point.rule(), waited_ns - idle_ns, cpu_ns);
         program.compute(Stretch {
             start_ns: until_ns,
             end_ns: visit.begin_ns,

@@ -1,0 +1,260 @@
+//! The points of a schedule as differences from the one before: some ten bytes each.
+
+use crate::graph::dependency::Stage;
+use syn_plan::{EdgeId, Op, Rule};
+use syn_trace::varint;
+
+/// A point at which a thread waits, signals, or at least did wait in the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncPoint {
+    /// How many records of the thread precede.
+    pub record: u32,
+    /// Before or after that record's call.
+    pub stage: Stage,
+    /// When it was reached.
+    pub ns: u64,
+    /// When the last of what the rules say it waits for happened, whether or not a wait was kept; and the rule.
+    awaited: Option<(u64, Rule)>,
+}
+
+impl SyncPoint {
+    /// One that waited for nothing.
+    pub fn new(record: u32, stage: Stage) -> SyncPoint {
+        SyncPoint { record, stage, ns: 0, awaited: None }
+    }
+
+    /// When the last of what the rules say it waits for happened, whether or not a wait was kept.
+    pub fn awaited_ns(&self) -> Option<u64> {
+        self.awaited.map(|(ns, _)| ns)
+    }
+
+    /// The rule that says what it waited for.
+    pub fn rule(&self) -> Option<Rule> {
+        self.awaited.map(|(_, rule)| rule)
+    }
+
+    /// It waited until then, or later.
+    pub fn await_ns(&mut self, ns: u64, rule: Rule) {
+        if self.awaited_ns() < Some(ns) {
+            self.awaited = Some((ns, rule));
+        }
+    }
+}
+
+/// What is done at a point: signals, or waits for so many signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncOp {
+    /// Of this edge.
+    pub edge: EdgeId,
+    /// 0 for a signal.
+    pub count: u32,
+}
+
+impl SyncOp {
+    fn op(self) -> Op {
+        match self {
+            SyncOp { edge, count: 0 } => Op::Signal { edge },
+            SyncOp { edge, count } => Op::Wait { edge, count, stride: 0 },
+        }
+    }
+}
+
+/// What the next point is a difference from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    record: u32,
+    ns: u64,
+    edge: EdgeId,
+}
+
+/// Stages of a point, as they are numbered in front of it.
+const STAGES: [Stage; 3] = [Stage::Around, Stage::Enter, Stage::Leave];
+
+/// Writes the points of threads, one thread after the other.
+#[derive(Debug, Default)]
+pub struct Writer {
+    bytes: Vec<u8>,
+    before: Before,
+}
+
+impl Writer {
+    /// What follows is of another thread; where that begins.
+    pub fn begin(&mut self) -> usize {
+        self.before = Before::default();
+        self.bytes.len()
+    }
+
+    /// Where the next point will begin.
+    pub fn end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Appends a point, and what is done there.
+    pub fn push(&mut self, point: &SyncPoint, ops: &[SyncOp]) {
+        let rule = point.rule().map_or(0, |rule| rule as u64 + 1);
+        let mut put = |number: u64| varint::push(&mut self.bytes, number);
+        put(rule * STAGES.len() as u64 + point.stage as u64);
+        put(point.record.wrapping_sub(self.before.record).into());
+        put(difference(point.ns, self.before.ns));
+        if let Some(awaited_ns) = point.awaited_ns() {
+            put(difference(awaited_ns, point.ns));
+        }
+        put(ops.len() as u64);
+        self.before = Before { record: point.record, ns: point.ns, ..self.before };
+        for &SyncOp { edge, count } in ops {
+            put(difference(edge.into(), self.before.edge.into()));
+            put(count.into());
+            self.before.edge = edge;
+        }
+    }
+
+    /// All that was written.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.bytes.shrink_to_fit();
+        self.bytes
+    }
+}
+
+fn difference(number: u64, from: u64) -> u64 {
+    varint::zigzag(number.wrapping_sub(from) as i64)
+}
+
+fn undo(difference: u64, from: u64) -> u64 {
+    from.wrapping_add(varint::unzigzag(difference) as u64)
+}
+
+/// Goes through the points of a thread, in program order.
+#[derive(Clone, Debug)]
+pub struct Points<'a> {
+    /// What follows the next point's times: what is done there, and the other points.
+    bytes: &'a [u8],
+    before: Before,
+    next: Option<SyncPoint>,
+}
+
+impl<'a> Points<'a> {
+    /// Those in `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Points<'a> {
+        let mut points = Points { bytes, before: Before::default(), next: None };
+        points.next = points.read();
+        points
+    }
+
+    /// The next point, which stays the next one.
+    #[inline]
+    pub fn peek(&self) -> Option<&SyncPoint> {
+        self.next.as_ref()
+    }
+
+    /// The next point if it is like this.
+    #[inline]
+    pub fn peek_if(&self, wanted: impl FnOnce(&SyncPoint) -> bool) -> Option<&SyncPoint> {
+        self.next.as_ref().filter(|point| wanted(point))
+    }
+
+    /// The first point from here on that is at this place of the thread or behind it.
+    pub fn find_from(&self, record: u32, stage: Stage) -> Option<SyncPoint> {
+        let is_there = |point: &SyncPoint| (point.record, point.stage) >= (record, stage);
+        if let Some(&next) = self.peek_if(is_there) {
+            return Some(next);
+        }
+        let mut ahead = self.clone();
+        while ahead.next.is_some() {
+            ahead.pass();
+            if let Some(&next) = ahead.peek_if(is_there) {
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    /// Goes on to the point behind the next one. What is to be done at the one that is left: waits, then signals.
+    pub fn pass(&mut self) -> Ops<'a> {
+        let mut passed = Ops { bytes: &[], count: 0, edge: self.before.edge };
+        if self.next.is_some() {
+            passed.count = varint::read(&mut self.bytes).unwrap_or(0);
+            passed.bytes = self.bytes;
+            let mut ops = passed.clone();
+            ops.by_ref().for_each(drop);
+            (self.bytes, self.before.edge) = (ops.bytes, ops.edge);
+        }
+        self.next = self.read();
+        passed
+    }
+
+    fn read(&mut self) -> Option<SyncPoint> {
+        let mut take = || varint::read(&mut self.bytes);
+        let front = take()?;
+        let stages = STAGES.len() as u64;
+        let stage = STAGES[(front % stages) as usize];
+        let record = self.before.record.wrapping_add(take()? as u32);
+        let ns = undo(take()?, self.before.ns);
+        let rule = (front / stages).checked_sub(1).map(|rule| Rule::ALL[rule as usize]);
+        let awaited = match rule {
+            Some(rule) => Some((undo(take()?, ns), rule)),
+            None => None,
+        };
+        self.before = Before { record, ns, ..self.before };
+        Some(SyncPoint { record, stage, ns, awaited })
+    }
+}
+
+/// What is to be done at a point.
+#[derive(Clone, Debug)]
+pub struct Ops<'a> {
+    bytes: &'a [u8],
+    count: u64,
+    edge: EdgeId,
+}
+
+impl Iterator for Ops<'_> {
+    type Item = Op;
+
+    #[inline]
+    fn next(&mut self) -> Option<Op> {
+        self.count = self.count.checked_sub(1)?;
+        self.edge = undo(varint::read(&mut self.bytes)?, self.edge.into()) as EdgeId;
+        let count = varint::read(&mut self.bytes)? as u32;
+        Some(SyncOp { edge: self.edge, count }.op())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(record: u32, stage: Stage, ns: u64, awaited: Option<(u64, Rule)>) -> SyncPoint {
+        SyncPoint { record, stage, ns, awaited }
+    }
+
+    #[test]
+    fn points_come_out_as_they_went_in() {
+        let op = |edge, count| SyncOp { edge, count };
+        let all = [
+            (point(0, Stage::Around, 5, None), vec![op(7, 0)]),
+            (point(0, Stage::Leave, u64::MAX, Some((0, Rule::ProcessCreate))), vec![]),
+            (
+                point(9, Stage::Enter, 3, Some((u64::MAX, Rule::Throttled))),
+                vec![op(0, 3), op(EdgeId::MAX, 0)],
+            ),
+            (point(u32::MAX, Stage::Leave, 4, Some((4, Rule::Message))), vec![op(1, u32::MAX), op(2, 1)]),
+        ];
+        let mut writer = Writer::default();
+        writer.push(&all[1].0, &all[1].1);
+        let begin = writer.begin();
+        all.iter().for_each(|(point, ops)| writer.push(point, ops));
+        let bytes = writer.finish();
+        let mut points = Points::new(&bytes[begin..]);
+        let found = points.find_from(9, Stage::Leave);
+        assert_eq!(found, Some(all[3].0), "ahead of where it stands");
+        assert_eq!(points.find_from(0, Stage::Enter), Some(all[1].0));
+        for (point, ops) in &all {
+            assert_eq!(points.peek(), Some(point));
+            let wanted: Vec<Op> = ops.iter().map(|op| op.op()).collect();
+            assert_eq!(points.pass().collect::<Vec<_>>(), wanted);
+        }
+        assert_eq!(points.peek(), None);
+        assert_eq!(points.pass().next(), None);
+        assert_eq!(Points::new(&[]).peek(), None);
+    }
+}
