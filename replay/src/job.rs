@@ -22,6 +22,8 @@ pub struct Machine {
     pub step_ns: f64,
     /// What a reading of the CPU clock takes, nanoseconds.
     pub reading_ns: f64,
+    /// Nanoseconds in a tick of the processor's counter; 0 where it does not tell the time.
+    pub tick_ns: f64,
     /// How much later than asked for a sleep ends, nanoseconds.
     pub wake_ns: f64,
 }

@@ -4,7 +4,7 @@
 //! than [`GRAIN_NS`] ends with one; it covers everything since the reading before. Shorter steps are taken to have had the processor all
 //! the time: who loses it is away for longer than that. The recorder does the same where no mark tells it of preemption.
 
-use crate::clock::{now_ns, thread_cpu_ns};
+use crate::clock::{NearClock, thread_cpu_ns};
 use syn_plan::{Balance, Rule};
 
 /// Steps that take longer end with a reading of the CPU clock.
@@ -30,6 +30,7 @@ pub enum Part {
 pub struct Meter {
     /// When the last lap ended, nanoseconds on the monotonic clock.
     pub now_ns: u64,
+    clock: NearClock,
     begun_ns: u64,
     /// The CPU clock at the last reading.
     cpu_ns: u64,
@@ -40,10 +41,11 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// From `start_ns` on, which the monotonic clock shows now.
-    pub fn start(start_ns: u64) -> Meter {
+    /// From `start_ns` on, which the monotonic clock shows now; `clock` is that clock.
+    pub fn start(start_ns: u64, clock: NearClock) -> Meter {
         Meter {
             now_ns: start_ns,
+            clock,
             begun_ns: start_ns,
             cpu_ns: thread_cpu_ns(),
             short_ns: 0,
@@ -54,7 +56,7 @@ impl Meter {
 
     /// The thread begins now: what came before was not its time.
     pub fn begin(&mut self) {
-        *self = Meter::start(now_ns());
+        *self = Meter::start(self.clock.now_ns(), self.clock);
     }
 
     /// Adds the time since the last call to `part`, and returns it, nanoseconds.
@@ -70,7 +72,7 @@ impl Meter {
 
     #[inline]
     fn lap_with_share(&mut self, part: Part) -> (u64, u64) {
-        let before = std::mem::replace(&mut self.now_ns, now_ns());
+        let before = std::mem::replace(&mut self.now_ns, self.clock.now_ns());
         let wall_ns = self.now_ns.saturating_sub(before);
         let share_ns = if wall_ns < GRAIN_NS {
             if !matches!(part, Part::Sleep | Part::Idle) {
@@ -134,6 +136,12 @@ fn charge(balance: &mut Balance, part: Part, wall_ns: u64, cpu_ns: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::now_ns;
+
+    /// As where the counter is not to be used.
+    fn started(start_ns: u64) -> Meter {
+        Meter::start(start_ns, NearClock::new(0.0))
+    }
 
     #[test]
     fn each_part_has_its_place_and_all_add_up() {
@@ -151,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_reading_covers_what_was_short_before() {
-        let mut meter = Meter { cpu_ns: 1_000, ..Meter::start(0) };
+        let mut meter = Meter { cpu_ns: 1_000, ..started(0) };
         meter.short_ns = 5_000;
         assert_eq!(
             meter.long(106_000, 150_000),
@@ -167,7 +175,7 @@ mod tests {
 
     #[test]
     fn laps_add_up_to_the_wall_time() {
-        let mut meter = Meter::start(now_ns());
+        let mut meter = started(now_ns());
         meter.begin();
         let mut sum_ns = 0;
         for part in [Part::Work, Part::Io, Part::Wait(Rule::FileData), Part::Idle, Part::Sleep] {

@@ -2,7 +2,7 @@
 
 use crate::args::Mode;
 use crate::burn;
-use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns};
+use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns, tick_ns};
 use crate::communicate::Comm;
 use crate::demands;
 use crate::io::{Handles, Target};
@@ -40,19 +40,19 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
         return Ok(Machine { wake_ns: wake(), ..Machine::default() });
     }
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let iterations_per_ns = burn::calibrate(plan.programs.len().clamp(1, cores))
-        .context("cannot measure the speed of this machine")?;
-    let steps = step_costs().context("cannot measure the cost of a step")?;
-    Ok(Machine { iterations_per_ns, reading_ns: reading(), wake_ns: wake(), ..steps })
+    let (tick_ns, iterations_per_ns) = tick_ns(|| burn::calibrate(plan.programs.len().clamp(1, cores)));
+    let iterations_per_ns = iterations_per_ns.context("cannot measure the speed of this machine")?;
+    let steps = step_costs(tick_ns).context("cannot measure the cost of a step")?;
+    Ok(Machine { tick_ns, iterations_per_ns, reading_ns: reading(), wake_ns: wake(), ..steps })
 }
 
 /// What steps cost by themselves: those of I/O by a program of various calls with computations between them, as programs have
 /// them, against the bare calls; computations by a program of computations of nothing, others by one of waits for nobody.
 /// (Calls of one kind would find all that they need in the caches, and every branch foreseen.)
-fn step_costs() -> anyhow::Result<Machine> {
+fn step_costs(tick_ns: f64) -> anyhow::Result<Machine> {
     let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
     let bare_ns = fastest(|| bare_calls(&file))?;
-    let of_program = |ops: &[Op]| fastest(|| steps_take(&file, ops));
+    let of_program = |ops: &[Op]| fastest(|| steps_take(&file, ops, tick_ns));
     let nothing = Op::Compute { cpu_ns: 0, idle_ns: 0 };
     let between = probe_calls().into_iter().flat_map(|call| [nothing, call]);
     let calls_ns = of_program(&between.collect::<Vec<_>>())?;
@@ -101,10 +101,10 @@ fn bare_calls(file: &OwnedFd) -> anyhow::Result<u64> {
 }
 
 /// Processor time of a program of [`PROBE_STEPS`] steps on `file` that do `ops` again and again, nanoseconds.
-fn steps_take(file: &OwnedFd, ops: &[Op]) -> anyhow::Result<u64> {
+fn steps_take(file: &OwnedFd, ops: &[Op], tick_ns: f64) -> anyhow::Result<u64> {
     let step = |(number, &op)| Step { start_ns: number * 1000, took_ns: 200, op };
     let steps: Steps = (0..PROBE_STEPS).zip(ops.iter().cycle()).map(step).collect();
-    Ok(run_alone(file, steps, Machine::default())?.cpu_ns)
+    Ok(run_alone(file, steps, Machine { tick_ns, ..Machine::default() })?.cpu_ns)
 }
 
 /// Replays one program whose only open file is `file`.

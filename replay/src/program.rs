@@ -2,7 +2,7 @@
 
 use crate::args::Mode;
 use crate::burn::burn;
-use crate::clock::{now_ns, sleep_until, thread_cpu_ns, with_usual_slack};
+use crate::clock::{NearClock, now_ns, sleep_until, thread_cpu_ns, with_usual_slack};
 use crate::communicate::Comm;
 use crate::delays::Performed;
 use crate::demands::Demands;
@@ -94,7 +94,7 @@ impl<'a> Runner<'a> {
             steps,
             place,
             prepared,
-            meter: Meter::start(0),
+            meter: Meter::start(0, NearClock::new(job.machine.tick_ns)),
             debt_ns: 0.0,
             idle: IdleTime::new(job.machine.wake_ns),
             step: 0,
@@ -110,7 +110,8 @@ impl<'a> Runner<'a> {
     /// Runs all steps; `start_ns` is the common start of all programs on the monotonic clock.
     pub fn run(mut self, start_ns: u64) -> Outcome {
         let cpu_before = thread_cpu_ns();
-        (self.meter, self.start_ns) = (Meter::start(start_ns), start_ns);
+        (self.meter, self.start_ns) =
+            (Meter::start(start_ns, NearClock::new(self.job.machine.tick_ns)), start_ns);
         self.prepared.demands.begin(start_ns);
         let steps = self.steps;
         match self.job.mode {
