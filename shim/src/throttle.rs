@@ -4,7 +4,7 @@
 //!
 //! Nobody waits for a lock here, and a hold ends by itself: when its time is over, or when the watchdog gives no sign of life.
 
-use crate::core::sys;
+use crate::core::{file_status, sys};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use syn_trace::board::{BYTES, Board, Doing, NOBODY, Release, Slot, UNRANKED, hold};
@@ -44,8 +44,7 @@ pub fn open(path: *const u8, rank: Option<u32>) -> Option<()> {
         if fd < 0 {
             return None;
         }
-        let mut status: libc::stat = core::mem::zeroed();
-        let known = sys::fstat(fd as i32, &mut status) == 0 && status.st_size as usize >= BYTES;
+        let known = file_status::of(fd as i32).is_some_and(|status| status.stx_size as usize >= BYTES);
         let mapped = if known { sys::mmap(0, BYTES, protection, flags, fd as i32, 0) } else { -1 };
         sys::close(fd as i32);
         mapped

@@ -57,6 +57,12 @@ fn posix_calls() {
     same_in_both_variants("posix_surface");
 }
 
+/// Nobody is asked for the times of files, which would make them finer, and writing slower.
+#[test]
+fn times_of_files() {
+    same_in_both_variants("file_times");
+}
+
 #[test]
 fn streams() {
     same_in_both_variants("stdio_surface");

@@ -6,8 +6,8 @@
 
 use libc::{c_int, statx, statx_timestamp};
 
-/// What to ask statx(2) for.
-pub const MASK: u32 = libc::STATX_BASIC_STATS | libc::STATX_BTIME;
+/// What to ask statx(2) for, of a file that is as good as new: see [`crate::status::MASK`].
+pub const MASK: u32 = libc::STATX_CTIME | libc::STATX_BTIME;
 /// Above the bits of `st_mode` in the record of a call that may have made its file: it was there before.
 pub const FOUND: i64 = 1 << 20;
 /// The same: the call made it. Neither where the file system does not tell.

@@ -23,6 +23,8 @@ pub mod calls;
 pub mod format;
 pub mod launchers;
 pub mod policy;
+#[cfg(target_os = "linux")]
+pub mod status;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod system_calls;
 

@@ -7,16 +7,13 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
 use syn_trace::birth;
+use syn_trace::status;
 use syn_trace::system_calls::Side;
 
 /// `st_mode`, `st_size`, `st_ino`; zeros where there is none.
 pub fn status(tid: Tid, fd: i32) -> [i64; 3] {
-    match fs::metadata(format!("/proc/{tid}/fd/{fd}")) {
-        Ok(about) => [about.mode().into(), about.size() as i64, about.ino() as i64],
-        Err(_) => [0; 3],
-    }
+    asked(tid, fd, status::MASK).map_or([0; 3], |status| status::numbers(&status))
 }
 
 /// Whether a call with these flags has made the file, which has this mode and size now: the bits of [`syn_trace::birth`].
@@ -24,14 +21,17 @@ pub fn birth(tid: Tid, fd: i32, mode: i64, size: i64, flags: i32) -> i64 {
     if !birth::is_open(mode, size, flags) {
         return 0;
     }
-    let Ok(path) = CString::new(format!("/proc/{tid}/fd/{fd}")) else { return 0 };
+    asked(tid, fd, birth::MASK).map_or(0, |status| birth::of(&status, flags))
+}
+
+/// What statx(2) says of it.
+fn asked(tid: Tid, fd: i32, mask: u32) -> Option<libc::statx> {
+    let path = CString::new(format!("/proc/{tid}/fd/{fd}")).ok()?;
     // SAFETY: zeros are a valid status; the path ends with a zero, and the call fills the status in.
-    let status = unsafe {
+    unsafe {
         let mut status: libc::statx = std::mem::zeroed();
-        libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, birth::MASK, &mut status);
-        status
-    };
-    birth::of(&status, flags)
+        (libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, mask, &mut status) == 0).then_some(status)
+    }
 }
 
 /// An open descriptor, as an `inherited-fd` record has it.

@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod detour;
 pub mod elf;
+pub mod file_status;
 pub mod lock_words;
 pub mod preemption;
 pub mod procfs;

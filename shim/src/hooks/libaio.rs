@@ -5,14 +5,13 @@
 //! `LIBAIO_0.1` with another argument list are older than this architecture.
 //!
 //! Control blocks are read before the call: when it returns, another thread may have seen their completion and
-//! given the memory back. They are kept in the upper half of the thread's scratch memory, which only this file uses.
+//! given the memory back. They are kept in the thread's scratch memory.
 
 use super::aio::timeout_ns;
 use crate::core::readable::Reader;
 use crate::recording::library_calls::{Failure, function, inside, is_inside};
 use crate::recording::list::List;
 use crate::recording::span::{self, Span, note};
-use crate::recording::thread::stack::frame_address;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use libc::timespec;
 use syn_trace::calls::Call;
@@ -159,8 +158,6 @@ type Numbers = [i64; 5];
 
 /// The control blocks of a submission under way.
 struct Kept {
-    stamp: &'static mut u64,
-    own_stamp: u64,
     room: &'static mut [Numbers],
     count: usize,
 }
@@ -169,12 +166,8 @@ impl Kept {
     /// Reads as many control blocks as there is room for.
     fn gather(span: &Span, count: c_long, blocks: *const *const Block) -> Kept {
         let scratch = span.scratch();
-        let (stamp, room) = scratch.words.split_at_mut(1);
         // SAFETY: words are numbers.
-        let (stamp, room) = (&mut stamp[0], unsafe { room.align_to_mut().1 });
-        let own_stamp = frame_address() as u64;
-        *stamp = own_stamp;
-        let mut kept = Kept { stamp, own_stamp, room, count: 0 };
+        let mut kept = Kept { room: unsafe { scratch.words.align_to_mut().1 }, count: 0 };
         let [pointers, blocks_read] = &mut scratch.windows;
         let (mut pointers, mut reader) = (Reader::new(pointers), Reader::new(blocks_read));
         for index in 0..(count.max(0) as usize).min(kept.room.len()) {
@@ -192,12 +185,10 @@ impl Kept {
 
     /// Records those that the kernel took.
     fn record(self, span: &mut Span, taken: usize) {
-        // A signal handler that submitted something has used the same memory: then these are not what was submitted.
-        let known = if *self.stamp == self.own_stamp { self.count } else { 0 };
-        for numbers in &self.room[..taken.min(known)] {
+        for numbers in &self.room[..taken.min(self.count)] {
             span.record(Call::Iocb, false, 0, numbers, &[], &[]);
         }
-        if taken > known {
+        if taken > self.count {
             let what: &[u8] = b"io_submit: more control blocks at once than are kept; those without a record are not listed";
             // SAFETY: this thread's state.
             note::write(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);

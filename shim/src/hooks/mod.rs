@@ -46,12 +46,14 @@ pub mod threads;
 pub mod trampolines;
 pub mod transfers;
 
+use crate::core::file_status;
 use crate::core::readable;
 use crate::core::sys;
 use crate::recording::span::Span;
 use core::ffi::{c_char, c_int};
 use syn_trace::birth;
 use syn_trace::record::MAX_TEXT_BYTES;
+use syn_trace::status;
 
 /// Declares a function's place behind ours, and registers it.
 macro_rules! real {
@@ -325,13 +327,8 @@ pub fn opened_status(fd: c_int, flags: c_int) -> [i64; 3] {
     if !birth::is_open(mode, size, flags) || sys::is_confined() {
         return [mode, size, inode];
     }
-    // SAFETY: a zeroed status is valid, and the call fills it in.
-    let status = unsafe {
-        let mut status: libc::statx = core::mem::zeroed();
-        sys::statx(fd, c"".as_ptr().cast(), libc::AT_EMPTY_PATH, birth::MASK, &mut status);
-        status
-    };
-    [mode | birth::of(&status, flags), size, inode]
+    let born = file_status::asked(fd, birth::MASK).map_or(0, |status| birth::of(&status, flags));
+    [mode | born, size, inode]
 }
 
 /// What an open file is: `st_mode`, `st_size`, `st_ino`; zeros if the descriptor is not valid.
@@ -339,10 +336,5 @@ pub fn status_of(fd: c_int) -> [i64; 3] {
     if fd < 0 {
         return [0; 3];
     }
-    // SAFETY: a zeroed status is valid, and the call fills it in.
-    unsafe {
-        let mut status: libc::stat = core::mem::zeroed();
-        sys::fstat(fd, &mut status);
-        [i64::from(status.st_mode), status.st_size, status.st_ino as i64]
-    }
+    file_status::of(fd).map_or([0; 3], |status| status::numbers(&status))
 }

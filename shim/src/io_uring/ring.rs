@@ -4,8 +4,8 @@
 //! itself: from the `mmap` calls on the ring's descriptor, from its parameters where the program brought the memory
 //! along, or from liburing's `struct io_uring`. The heads and tails are counters that wrap.
 
+use crate::core::file_status;
 use crate::core::readable;
-use crate::core::sys;
 use crate::recording::process;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -121,12 +121,8 @@ unsafe fn shared(base: usize, offset: &AtomicU32) -> u32 {
 
 /// Device and number of the file behind a descriptor; zeros if there is none.
 fn file_of(fd: c_int) -> [u64; 2] {
-    // SAFETY: a zeroed status is valid, and the call fills it in.
-    unsafe {
-        let mut status: libc::stat = core::mem::zeroed();
-        sys::fstat(fd, &mut status);
-        [status.st_dev, status.st_ino]
-    }
+    file_status::of(fd)
+        .map_or([0; 2], |status| [libc::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino])
 }
 
 impl Ring {

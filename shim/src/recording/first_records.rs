@@ -1,5 +1,6 @@
 //! What every thread's trace begins with.
 
+use crate::core::file_status;
 use crate::core::procfs::{decimal, directory_entries, parse_number, read_file};
 use crate::core::sys;
 use crate::recording::process::{self, settings};
@@ -8,6 +9,7 @@ use crate::recording::thread::private_table;
 use crate::recording::thread::state::State;
 use syn_trace::calls::Call;
 use syn_trace::policy;
+use syn_trace::status;
 
 /// The longest path that the kernel tells, and as much of the arguments.
 const PATH_BYTES: usize = 4096;
@@ -164,42 +166,33 @@ pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) -> bo
     let mut digits = [0; 20];
     let number = decimal(fd as u64, &mut digits);
     link[14..14 + number.len()].copy_from_slice(number);
-    // SAFETY: the buffer is as long as said, the status is valid for writing.
-    let (length, status, flags, offset) = unsafe {
-        let mut status: libc::stat = core::mem::zeroed();
-        if sys::fstat(fd, &mut status) < 0 {
-            return false;
-        }
+    let Some(status) = file_status::of(fd) else { return false };
+    let [mode, size, inode] = status::numbers(&status);
+    // SAFETY: the buffer is as long as said.
+    let (length, flags, offset) = unsafe {
         let length = if let Some(known) = known_path(fd, &status) {
             buffer[..known.len()].copy_from_slice(known);
             known.len() as isize
         } else {
             sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(PATH_BYTES))
         };
-        let regular = status.st_mode & libc::S_IFMT == libc::S_IFREG;
+        let regular = mode as u32 & libc::S_IFMT == libc::S_IFREG;
         let offset = if regular { sys::lseek(fd, 0, libc::SEEK_CUR).max(0) } else { 0 };
-        (length, status, sys::fcntl(fd, libc::F_GETFL, 0).max(0), offset)
+        (length, sys::fcntl(fd, libc::F_GETFL, 0).max(0), offset)
     };
     // What is of no file system is listed by its kind, "anon_inode:[eventfd]": not a path.
     let path = &buffer[..length.max(0) as usize];
     let path = if path.starts_with(b"/") { path } else { b"" };
-    let numbers = [
-        fd as i64,
-        flags as i64,
-        offset as i64,
-        i64::from(status.st_mode),
-        status.st_size,
-        status.st_ino as i64,
-    ];
+    let numbers = [fd as i64, flags as i64, offset as i64, mode, size, inode];
     note::write(state, Call::InheritedFd, 0, &numbers, &[path]);
     true
 }
 
 /// The path where it need not be asked for, which takes several times as long as all else: the usual one of the null device
 /// (of Linux's list of devices), and of sockets and pipes that are of no file system none.
-fn known_path(fd: i32, status: &libc::stat) -> Option<&'static [u8]> {
-    match status.st_mode & libc::S_IFMT {
-        libc::S_IFCHR if status.st_rdev == libc::makedev(1, 3) => Some(b"/dev/null"),
+fn known_path(fd: i32, status: &libc::statx) -> Option<&'static [u8]> {
+    match u32::from(status.stx_mode) & libc::S_IFMT {
+        libc::S_IFCHR if (status.stx_rdev_major, status.stx_rdev_minor) == (1, 3) => Some(b"/dev/null"),
         libc::S_IFSOCK | libc::S_IFIFO => {
             // SAFETY: a zeroed status is valid, and the call fills it in.
             let kind = unsafe {

@@ -51,6 +51,7 @@ void forks_amid_calls(void);
 void jumps_to_deeper_calls(void);
 void handlers_above_coroutines(void);
 void polls_in_handlers(void);
+void handlers_that_nest(void);
 void memory_shared_at_once(void);
 void without_counter(void);
 void texts_unread(void);

@@ -60,6 +60,7 @@ static const struct part parts[] = {
     {"jumps-to-deeper", jumps_to_deeper_calls},
     {"coroutine", handlers_above_coroutines},
     {"polls-in-handlers", polls_in_handlers},
+    {"handlers-nest", handlers_that_nest},
     {"memory-shared", memory_shared_at_once},
     {"without-counter", without_counter},
     {"texts-unread", texts_unread},

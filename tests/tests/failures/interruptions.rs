@@ -2,6 +2,7 @@
 
 use crate::{complete, part};
 use std::collections::BTreeSet;
+use tests::Seen;
 
 #[test]
 fn descriptors_are_the_programs_alone() {
@@ -90,4 +91,35 @@ fn lists_of_interrupted_calls() {
     assert_eq!((lists(-1).len(), lists(0).len()), (1, 1), "all polls of a kind found the same");
     assert_ne!(lists(-1), lists(0));
     assert!(recorded.run.dropped() <= 200, "{}", recorded.run.dropped());
+}
+
+/// At whichever instruction of a call, or of a handler's, a further handler comes: every record says what one call did, and what
+/// has none is counted.
+#[test]
+fn handlers_that_interrupt_each_others_calls() {
+    let (recorded, dump) = part("failures", "handlers-nest");
+    let number = |seen: &Seen, name: &str| seen.args[name].as_i64().expect("a number");
+    let (seeks, total): (Vec<_>, Vec<_>) = dump.calls("lseek").partition(|seen| number(seen, "fd") >= 50);
+    for seen in &seeks {
+        assert_eq!(number(seen, "offset"), seen.result, "{seen:?}");
+        assert_eq!(seen.result / 1000, number(seen, "fd") - 50, "{seen:?}");
+    }
+    for seen in dump.calls("pread") {
+        let level = number(seen, "fd") - 50;
+        assert_eq!((seen.result, number(seen, "offset")), (level + 1, 999 - level), "{seen:?}");
+    }
+    let opens: Vec<_> = dump.calls("open").filter(|seen| seen.errno == Some(20)).collect();
+    for seen in &opens {
+        let path = seen.path.as_deref().unwrap_or_default();
+        assert_eq!(path.bytes().last(), Some(b'a' + (number(seen, "flags") >> 12) as u8), "{seen:?}");
+    }
+    for seen in dump.calls("poll") {
+        let level = number(seen, "timeout") / 1_000_000;
+        assert_eq!(seen.args["ready"][0], 100 * (level + 1), "{seen:?}");
+    }
+    let others = ["pread", "poll", "signal-delivered"].map(|call| dump.calls(call).count());
+    let on_record = seeks.len() + opens.len() + others.iter().sum::<usize>();
+    let made = total.last().expect("the part ends with it").result as u64;
+    assert!(made > 1000, "{made} calls and handlers");
+    assert_eq!(on_record as u64 + recorded.run.dropped(), made, "on record or counted");
 }

@@ -20,14 +20,17 @@ pub fn set_aside<const N: usize>(
     texts: &[&[u8]],
     list: &[i64],
 ) {
-    let index = state.side_used.load(Ordering::Relaxed);
     // CPU readings belong to the thread's sequence of them, which a handler does not take part in.
     let flags = (flags & !record::PROCESSOR_FLAGS) | record::SIGNAL;
-    if index >= SIDE_SLOTS || record::room(texts, list) > size_of_val(&state.side[0].record) {
+    if record::room(texts, list) > size_of_val(&state.side[0].record) {
         return state.drop_one();
     }
-    state.side_used.store(index + 1, Ordering::Relaxed);
-    let Some(slot) = state.side.get_mut(index) else { return };
+    // At once: a further handler that comes in between has to find the next one.
+    let next = |used| (used < SIDE_SLOTS).then_some(used + 1);
+    let taken = state.side_used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    let Some(slot) = taken.ok().and_then(|index| state.side.get_mut(index)) else {
+        return state.drop_one();
+    };
     let timeless = Times { end: 0, took: 0, ..times };
     // SAFETY: the slot has the room, and appending has zeroed it.
     let bytes = unsafe {
@@ -40,6 +43,13 @@ pub fn set_aside<const N: usize>(
 #[cold]
 #[inline(never)]
 pub fn append(state: &mut State) {
+    // A handler may come when the last one is out, and nobody else would append what it has set aside.
+    while state.side_used.load(Ordering::Relaxed) != 0 {
+        append_all(state);
+    }
+}
+
+fn append_all(state: &mut State) {
     state.encoding.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     let mut index = 0;

@@ -6,7 +6,7 @@
 //! given up, and a call that it was making is counted as lost.
 
 use crate::recording::span::side_slots;
-use crate::recording::thread::state::{Interruption, State};
+use crate::recording::thread::state::{Interruption, LEVELS, State, TOO_DEEP};
 use core::sync::atomic::{Ordering, compiler_fence};
 
 impl State {
@@ -14,7 +14,8 @@ impl State {
     /// interrupted hook. `None` when there is none.
     pub fn interrupt(&mut self, at: usize) -> Option<usize> {
         let amid_record = self.encoding.load(Ordering::Relaxed);
-        if self.frame == 0 && self.suppressed_by == self.resting && self.mpi_frame == 0 && !amid_record {
+        let is_between = self.frame == 0 && self.suppressed_by == self.resting && self.mpi_frame == 0;
+        if is_between && !amid_record || self.suppressed_by == TOO_DEEP {
             return None;
         }
         let level = self.interruptions.count;
@@ -38,7 +39,8 @@ impl State {
                 break;
             }
         }
-        (self.frame, self.suppressed_by, self.mpi_frame) = (0, self.resting, 0);
+        let suppressed_by = if level + 1 < LEVELS { self.resting } else { TOO_DEEP };
+        (self.frame, self.suppressed_by, self.mpi_frame) = (0, suppressed_by, 0);
         Some(level)
     }
 

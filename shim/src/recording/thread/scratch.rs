@@ -5,7 +5,7 @@ use core::ffi::c_char;
 use syn_trace::record::{MAX_LIST, MAX_TEXT_BYTES};
 use syn_trace::system_calls::Room;
 
-/// A thread has two: one of what it does itself, and one of what handlers do that have interrupted one of its hooks.
+/// A thread has one for what it does itself, and one for each level of handlers that have interrupted one another's hooks.
 /// All zero bytes are a valid one.
 #[repr(C)]
 pub struct Scratch {

@@ -1,6 +1,6 @@
 //! Which call lies inside which, as their places on the stack tell.
 
-use super::state::{INDISTINCT, PAGE, SHARED};
+use super::state::{INDISTINCT, PAGE, SHARED, TOO_DEEP};
 use crate::recording::thread::state::{State, VFORK_CHILD};
 
 /// The stack address of the caller's frame, near enough.
@@ -43,6 +43,14 @@ impl State {
         match self.suppressed_by {
             VFORK_CHILD | INDISTINCT => true,
             SHARED => !self.is_on_stack(frame),
+            TOO_DEEP => {
+                self.leave_handlers_below(frame);
+                let is_still = self.suppressed_by == TOO_DEEP;
+                if is_still {
+                    self.drop_one();
+                }
+                is_still
+            }
             around => {
                 if self.is_stale(around, frame) {
                     self.suppressed_by = self.resting;

@@ -30,6 +30,9 @@ pub const SHARED: usize = usize::MAX - 1;
 
 /// The same where the other one's stack lies in this one's: no call is recorded.
 pub const INDISTINCT: usize = usize::MAX - 2;
+
+/// In a handler for whose calls there is no scratch memory: they are counted as lost.
+pub const TOO_DEEP: usize = usize::MAX - 3;
 pub const MARK: u64 = u64::from_le_bytes(*b"synstate");
 pub const PAGE: usize = 4096;
 
@@ -118,11 +121,14 @@ pub struct State {
 
 pub const STATE_BYTES: usize = size_of::<State>().next_multiple_of(PAGE);
 
-/// Bytes kept for one of its scratch memories.
-const SCRATCH_BYTES: usize = size_of::<Scratch>().next_multiple_of(PAGE);
+/// What the thread does itself, and what handlers do that have interrupted one another's hooks, as many as are recorded.
+pub const LEVELS: usize = 8;
+
+/// One scratch memory for each.
+const SCRATCH_BYTES: usize = size_of::<[Scratch; LEVELS]>().next_multiple_of(PAGE);
 
 /// What is wiped in a forked child.
-pub const WIPED_BYTES: usize = STATE_BYTES + 2 * SCRATCH_BYTES;
+pub const WIPED_BYTES: usize = STATE_BYTES + SCRATCH_BYTES;
 
 /// The whole private mapping: the state, the scratch memory, room for a path, and what a forked child gets to know.
 pub const ALL_BYTES: usize = WIPED_BYTES + PATH_BYTES + size_of::<Inheritance>();
@@ -190,9 +196,6 @@ pub struct Entered {
     pub flags: Flags,
 }
 
-/// Interruptions of interruptions that are kept; the hooks of further ones look like those that they interrupted.
-const MOST_INTERRUPTIONS: usize = 8;
-
 /// A hook that a signal has interrupted.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -211,7 +214,7 @@ pub struct Interruption {
 #[repr(C)]
 pub struct Interruptions {
     pub count: usize,
-    pub list: [Interruption; MOST_INTERRUPTIONS],
+    pub list: [Interruption; LEVELS],
 }
 
 impl Interruptions {
@@ -223,13 +226,12 @@ impl Interruptions {
 }
 
 impl State {
-    /// The thread's scratch memory. What the thread does itself and what a handler does that has interrupted it have one
-    /// each; handlers that interrupt each other's calls share theirs.
+    /// The thread's scratch memory, at this level of interruptions.
     pub fn scratch(&mut self) -> &'static mut Scratch {
-        let offset = if self.interruptions.is_empty() { STATE_BYTES } else { STATE_BYTES + SCRATCH_BYTES };
+        let level = self.interruptions.count.min(LEVELS - 1);
         // SAFETY: the mapping made in `map_state` has ALL_BYTES bytes, begins on a page and lives as long as the thread records;
         // each field is used only by the hook under way.
-        unsafe { &mut *(&raw mut *self).cast::<u8>().add(offset).cast::<Scratch>() }
+        unsafe { &mut *(&raw mut *self).cast::<u8>().add(STATE_BYTES).cast::<Scratch>().add(level) }
     }
 
     /// Room for a path, apart from the scratch memory. Its users do not nest.

@@ -1,0 +1,13 @@
+//! What recorders ask of a file that a call has opened.
+
+/// What to ask statx(2) for: kind, permissions, size and number.
+///
+/// No times: who is asked for them has to make them true first. Since Linux 6.13 the next write after such a question notes its
+/// time to the nanosecond and not to the tick, which takes it 0.2 µs longer on tmpfs and 0.6 µs on ext4, and shows in the file;
+/// NFS writes back what is not yet written. fstat(2) always asks for all.
+pub const MASK: u32 = libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_SIZE | libc::STATX_INO;
+
+/// `st_mode`, `st_size`, `st_ino` of an answer to such a question.
+pub fn numbers(status: &libc::statx) -> [i64; 3] {
+    [status.stx_mode.into(), status.stx_size as i64, status.stx_ino as i64]
+}
