@@ -1,7 +1,10 @@
 //! The few files of `/proc` that are read again and again: parsed in place, without a copy for each field.
 
+use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::process::{Resource, getrlimit};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Size of a page, bytes.
 pub fn page_bytes() -> u64 {
@@ -39,11 +42,69 @@ impl Reader {
                 more => len += more,
             }
         }
+        Ok(self.text(len))
+    }
+
+    fn text(&self, len: usize) -> &str {
         // Names of processes are any bytes.
         let text = &self.buffer[..len];
-        Ok(std::str::from_utf8(text)
-            .unwrap_or_else(|error| std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default()))
+        std::str::from_utf8(text)
+            .unwrap_or_else(|error| std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default())
     }
+}
+
+/// A file of `/proc` that stays open between two readings: finding it by its name again costs more than reading it.
+#[derive(Debug, Default)]
+pub struct Kept(Option<OwnedFd>);
+
+/// Files that are kept open, and how many may be: others are opened for each reading.
+static KEPT: AtomicU64 = AtomicU64::new(0);
+const MOST_KEPT: u64 = 256;
+
+impl Kept {
+    /// Its text now. `path` is asked for when it is not open, or belongs to a process that is gone.
+    ///
+    /// # Errors
+    /// When it is gone or may not be read.
+    pub fn read<'a>(
+        &mut self,
+        reader: &'a mut Reader,
+        path: impl Fn() -> String,
+    ) -> rustix::io::Result<&'a str> {
+        reader.buffer.resize(LARGEST, 0);
+        if let Some(file) = &self.0 {
+            // The kernel writes such a file whole into one reading.
+            if let Ok(len) = rustix::io::pread(file, &mut reader.buffer[..], 0) {
+                return Ok(reader.text(len));
+            }
+            self.close();
+        }
+        if KEPT.load(Ordering::Relaxed) >= most_kept() {
+            return reader.try_read(&path());
+        }
+        let file = openat(CWD, path(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        let len = rustix::io::pread(&file, &mut reader.buffer[..], 0)?;
+        self.0 = Some(file);
+        KEPT.fetch_add(1, Ordering::Relaxed);
+        Ok(reader.text(len))
+    }
+
+    fn close(&mut self) {
+        if self.0.take().is_some() {
+            KEPT.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// Most of the descriptors that this process may have are left for others.
+fn most_kept() -> u64 {
+    getrlimit(Resource::Nofile).current.map_or(MOST_KEPT, |most| MOST_KEPT.min(most / 4))
 }
 
 /// `/proc/PID/stat` (proc_pid_stat(5)).
@@ -163,6 +224,25 @@ mod tests {
         let io = Io { bytes: [1, 2], calls: [3, 4], device: [5, 6] };
         assert_eq!(Io::parse(text), Some(io));
         assert_eq!(io.plus(io).minus(io), io);
+    }
+
+    #[test]
+    fn a_file_that_is_kept_tells_what_holds_now() {
+        let (mut reader, mut kept) = (Reader::default(), Kept::default());
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is there");
+        let path = format!("/proc/{}/stat", child.id());
+        let state = |kept: &mut Kept, reader: &mut Reader| {
+            Stat::parse(kept.read(reader, || path.clone()).ok()?).map(|stat| stat.state)
+        };
+        assert!(state(&mut kept, &mut reader).is_some_and(|state| state != 'Z'));
+        rustix::process::kill_process(
+            rustix::process::Pid::from_child(&child),
+            rustix::process::Signal::KILL,
+        )
+        .expect("it is ours");
+        while state(&mut kept, &mut reader) != Some('Z') {}
+        child.wait().expect("it is ours");
+        assert_eq!(state(&mut kept, &mut reader), None, "it is gone");
     }
 
     #[test]

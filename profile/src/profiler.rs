@@ -176,7 +176,7 @@ impl Looker {
     }
 
     /// Waits for orphans that have ended. True when the command itself has; that is left to be looked at.
-    fn reap(&self, main: Pid) -> bool {
+    fn reap(&mut self, main: Pid) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         if matches!(waitid(WaitId::Pid(main), look), Ok(Some(_))) {
             return true;
@@ -184,7 +184,8 @@ impl Looker {
         for process in self.tree.living.values().filter(|process| process.stat.state == 'Z') {
             let pid = Pid::from_raw(process.pid).filter(|&pid| pid != main);
             // Of others than our own children this fails, and changes nothing.
-            let _ = pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+            let reaped = pid.map(|pid| waitpid(Some(pid), WaitOptions::NOHANG));
+            self.tree.reaped += u64::from(matches!(reaped, Some(Ok(Some(_)))));
         }
         false
     }

@@ -3,10 +3,11 @@
 use super::{Totals, Watcher, Whole};
 use crate::counters::Counters;
 use crate::metrics::Metrics;
-use crate::proc::{Reader, numbers_in, tick_ns};
+use crate::proc::{Kept, Reader, numbers_in, tick_ns};
 use crate::sample::Field;
 use crate::sys;
-use crate::tree::Tree;
+use crate::tree::{Process, Tree};
+use std::collections::BTreeMap;
 
 /// With more threads than this, waiting for a processor is not looked at: it takes a file per thread.
 const THREADS_LOOKED_AT: u64 = 64;
@@ -20,8 +21,24 @@ pub struct Cpu {
     reader: Reader,
     /// Waiting of threads that have ended since.
     delay_ns: u64,
-    delays: Vec<(i32, u64)>,
+    threads: BTreeMap<i32, Threads>,
     delay_unseen: bool,
+}
+
+/// The threads of a process that are looked at one by one.
+#[derive(Default)]
+struct Threads {
+    /// When they were listed, in births of the tree.
+    listed: u64,
+    all: Vec<Waiting>,
+}
+
+/// How long a thread has waited for a processor.
+#[derive(Default)]
+struct Waiting {
+    tid: i32,
+    ns: u64,
+    file: Kept,
 }
 
 impl Watcher for Cpu {
@@ -112,22 +129,27 @@ impl Cpu {
     }
 
     fn delay(&mut self, tree: &Tree) -> u64 {
-        let mut now = Vec::with_capacity(self.delays.len());
-        for &pid in tree.living.keys() {
-            for tid in numbers_in(&format!("/proc/{pid}/task")) {
-                let text = self.reader.read(&format!("/proc/{pid}/task/{tid}/schedstat"));
+        self.threads.retain(|pid, threads| {
+            let stays = tree.living.contains_key(pid);
+            self.delay_ns += if stays { 0 } else { threads.waited_ns() };
+            stays
+        });
+        let mut now_ns = 0;
+        for (&pid, process) in &tree.living {
+            let threads = self.threads.entry(pid).or_default();
+            if threads.listed != tree.births || threads.all.len() as u64 != process.stat.threads {
+                self.delay_ns += threads.list(process);
+                threads.listed = tree.births;
+            }
+            for thread in &mut threads.all {
+                let path = || format!("/proc/{pid}/task/{}/schedstat", thread.tid);
+                let text = thread.file.read(&mut self.reader, path).ok();
                 let waited = text.and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok());
-                now.push((tid, waited.unwrap_or(0)));
+                thread.ns = waited.unwrap_or(thread.ns);
             }
+            now_ns += threads.waited_ns();
         }
-        now.sort_unstable();
-        for &(tid, waited) in &self.delays {
-            if now.binary_search_by_key(&tid, |&(tid, _)| tid).is_err() {
-                self.delay_ns += waited;
-            }
-        }
-        self.delays = now;
-        self.delay_ns + self.delays.iter().map(|&(_, waited)| waited).sum::<u64>()
+        self.delay_ns + now_ns
     }
 
     fn count(&mut self, totals: &mut Totals) {
@@ -136,5 +158,27 @@ impl Cpu {
                 totals.set(field, value);
             }
         }
+    }
+}
+
+impl Threads {
+    fn waited_ns(&self) -> u64 {
+        self.all.iter().map(|thread| thread.ns).sum()
+    }
+
+    /// Finds those that are there; how long those waited that are not there any more.
+    fn list(&mut self, process: &Process) -> u64 {
+        let pid = process.pid;
+        let tids =
+            if process.stat.threads == 1 { vec![pid] } else { numbers_in(&format!("/proc/{pid}/task")) };
+        let before = self.waited_ns();
+        self.all.retain(|thread| tids.contains(&thread.tid));
+        let gone_ns = before - self.waited_ns();
+        for tid in tids {
+            if self.all.iter().all(|thread| thread.tid != tid) {
+                self.all.push(Waiting { tid, ..Waiting::default() });
+            }
+        }
+        gone_ns
     }
 }

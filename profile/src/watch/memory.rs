@@ -9,7 +9,7 @@ use crate::tree::Tree;
 use std::time::Instant;
 
 /// The proportional size takes the kernel a walk over all pages: it may take this part of the time at most.
-const PSS_SHARE: u32 = 500;
+const PSS_SHARE: u32 = 5000;
 
 /// See the module.
 #[derive(Default)]

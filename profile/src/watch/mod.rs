@@ -1,5 +1,6 @@
 //! Watchers: each looks at one resource, through `pre`, `sample`, `post` and `finalize`. A new one is one file and one row.
 
+mod connections;
 mod cpu;
 mod memory;
 mod network;

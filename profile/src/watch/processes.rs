@@ -2,7 +2,7 @@
 
 use super::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
-use crate::proc::Reader;
+use crate::proc::{Kept, Reader};
 use crate::sample::Field;
 use crate::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,11 +13,11 @@ pub struct Processes {
     most: [u64; 2],
     reader: Reader,
     users: BTreeMap<u32, BTreeSet<String>>,
-    known: BTreeMap<i32, u64>,
+    known: BTreeMap<i32, (u64, Kept)>,
 }
 
 /// Between two looks at whose a process is, nanoseconds.
-const USERS_EVERY_NS: u64 = 50_000_000;
+const USERS_EVERY_NS: u64 = 250_000_000;
 
 impl Watcher for Processes {
     fn sample(&mut self, tree: &mut Tree, now_ns: u64, totals: &mut Totals) {
@@ -27,11 +27,11 @@ impl Watcher for Processes {
         self.most = [self.most[0].max(now[0]), self.most[1].max(now[1])];
         self.known.retain(|pid, _| tree.living.contains_key(pid));
         for (&pid, process) in &tree.living {
-            let next_ns = self.known.entry(pid).or_insert(0);
+            let (next_ns, file) = self.known.entry(pid).or_default();
             if now_ns >= *next_ns {
                 *next_ns = now_ns + USERS_EVERY_NS;
-                let status = self.reader.read(&format!("/proc/{pid}/status"));
-                if let Some(user) = status.and_then(|text| crate::proc::field(text, "\nUid:")) {
+                let status = file.read(&mut self.reader, || format!("/proc/{pid}/status"));
+                if let Some(user) = status.ok().and_then(|text| crate::proc::field(text, "\nUid:")) {
                     self.users.entry(user).or_default().insert(process.stat.name.clone());
                 }
             }

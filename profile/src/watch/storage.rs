@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub struct Storage {
     before: Io,
+    /// Of the children waited for, and how many they were then.
+    reaped: (u64, Io),
     reader: Reader,
     not_allowed: BTreeSet<String>,
 }
@@ -22,9 +24,12 @@ impl Watcher for Storage {
     }
 
     fn sample(&mut self, tree: &mut Tree, _now_ns: u64, totals: &mut Totals) {
-        let mut sum = self.reaped().minus(self.before);
-        for process in tree.living.values_mut() {
-            match self.reader.try_read(&format!("/proc/{}/io", process.pid)) {
+        if self.reaped.0 != tree.reaped {
+            self.reaped = (tree.reaped, self.reaped().minus(self.before));
+        }
+        let mut sum = self.reaped.1;
+        for (pid, process) in &mut tree.living {
+            match process.files[1].read(&mut self.reader, || format!("/proc/{pid}/io")) {
                 Ok(text) => process.io = Io::parse(text).or(process.io),
                 Err(rustix::io::Errno::ACCESS) => {
                     self.not_allowed.insert(process.stat.name.clone());

@@ -1,0 +1,113 @@
+//! All that is in the steps is in the plan.
+
+use super::*;
+use crate::emulate::steps::Calls;
+use crate::metrics::Metrics;
+use crate::profile::{Head, Outcome, Source, Tail};
+use crate::sample::WIDTH;
+use syn_plan::{Counted, Demand};
+use syn_replay::demands::kernels::Kernel;
+
+fn profile() -> Profile {
+    let head = Head {
+        command: vec!["a".into(), "b c".into()],
+        tags: Default::default(),
+        started_ns: 0,
+        rate: "10".into(),
+        source: Source::Sampled,
+        machine: String::new(),
+    };
+    let tail = Tail {
+        wall_ns: 200,
+        outcome: Outcome::Exited(0),
+        totals: [None; WIDTH],
+        metrics: Metrics::default(),
+        processes: Vec::new(),
+        blocks: Vec::new(),
+        files: Vec::new(),
+    };
+    Profile { id: 7, head, tail }
+}
+
+fn steps() -> Vec<Step> {
+    let first = Step {
+        span_ns: 20_000_000,
+        cpu_ns: vec![9_000_001, 4_000_000, 3_000_000],
+        calls: vec![
+            Calls { write: true, bytes: 3000, count: 1001 },
+            Calls { write: false, bytes: 1 << 20, count: 300 },
+        ],
+        resident: 50 << 20,
+        touched: 60 << 20,
+        network: [5000, 7000, 9000],
+        message: 100,
+        syncs: 3,
+        seeks: 5,
+        opens: 7,
+        stats: 11,
+        names: 12,
+    };
+    let second = Step { span_ns: 10_000_000, cpu_ns: vec![1, 2], resident: 1 << 20, ..Step::default() };
+    vec![first, second]
+}
+
+fn shape(ranks: u32) -> Shape {
+    Shape {
+        ranks,
+        processes: 2,
+        executors: 5,
+        kernel: Kernel::Integer,
+        efficiency: 0.75,
+        keep_time: true,
+        cold: false,
+        write_limit: 1 << 20,
+    }
+}
+
+/// All that is in the steps is in the plan, and of each rank as often.
+#[test]
+fn a_plan_consumes_what_its_steps_do() {
+    for ranks in [1, 3] {
+        let plan = plan(&profile(), &steps(), &shape(ranks));
+        plan.check().expect("it can be replayed");
+        assert_eq!(plan.programs.len(), 5 * ranks as usize);
+        let (mut busy, mut bytes, mut network, mut others, mut last) = (0, [0; 2], [0; 3], [0; 5], 0);
+        for Counted { step, times, .. } in plan.programs.iter().flat_map(|line| line.steps.counted()) {
+            match step.op {
+                Op::Demand(Demand::Busy { cpu_ns, .. }) => busy += cpu_ns * times,
+                Op::Demand(Demand::Exchange { sent, received, block: 100 }) => {
+                    network[0] += sent;
+                    network[1] += received;
+                }
+                Op::Demand(Demand::Within { bytes, .. }) => network[2] += bytes,
+                Op::Demand(Demand::Last { ns }) => last += ns,
+                Op::Io { call: Io::Read { bytes: moved, .. }, .. } => bytes[0] += moved * times,
+                Op::Io { call: Io::Write { bytes: moved, .. }, .. } => bytes[1] += moved * times,
+                Op::Io { call: Io::Fsync { .. }, .. } => others[0] += times,
+                Op::Io { call: Io::Close { .. }, .. } => others[1] += times,
+                Op::Io { call: Io::Stat { .. }, .. } => others[2] += times,
+                Op::Io { call: Io::Mknod { .. } | Io::Unlink { .. }, .. } => others[3] += times,
+                Op::Io { call: Io::Seek { .. }, .. } => others[4] += times,
+                _ => {}
+            }
+        }
+        let ranks = u64::from(ranks);
+        assert_eq!(busy, 16_000_004 * ranks);
+        assert_eq!(bytes, [(300 << 20) * ranks, 3_003_000 * ranks]);
+        assert_eq!(network, [5000, 7000, 9000].map(|bytes| bytes * ranks));
+        assert_eq!(others[..3], [3, 7, 11].map(|calls| calls * ranks));
+        assert_eq!(others[3], 12 * ranks);
+        assert!(others[4] > 5 * ranks, "files begin anew, too: {others:?}");
+        assert_eq!(last, 30_000_000, "the first executor of all keeps the time");
+    }
+}
+
+#[test]
+fn only_those_are_set_off_that_have_something_to_do() {
+    let plan = plan(&profile(), &steps(), &shape(1));
+    let signals: Vec<u32> = plan.edges.iter().map(|edge| edge.signals).collect();
+    assert_eq!(signals, [3, 1, 0, 0, 2, 1, 0, 0], "arrivals, the end, ranks, what sets each of five off");
+    let idle: Vec<Op> = plan.programs[4].steps.iter().map(|step| step.op).collect();
+    assert_eq!(idle, [Op::Wait { edge: 1, count: 1, stride: 0 }]);
+    assert_eq!(plan.programs[3].thread.process, 1);
+}
