@@ -38,8 +38,11 @@ pub struct Args {
     /// Records the calls as well, through the preloaded library: sizes of reads, writes and messages, files and file systems.
     #[arg(long)]
     shim: bool,
+    /// Counts what is allocated, through a preloaded library: bytes, and sizes of blocks. Part of --shim where the library is found.
+    #[arg(long)]
+    allocations: bool,
     /// Makes the profile of a run folder instead of running anything.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["n", "shim", "live"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["n", "shim", "allocations", "live"])]
     from: Option<PathBuf>,
     /// The command and its arguments.
     #[arg(required_unless_present = "from", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -60,16 +63,17 @@ impl Launch for Relayed<'_> {
 /// Runs the subcommand.
 pub fn run(args: Args) -> anyhow::Result<u8> {
     let mut store = Store::open(&args.store.clone().unwrap_or_else(default_path))?;
-    let options = Options { tags: args.tags.iter().cloned().collect(), rate: args.rate, live: args.live };
+    let tags = args.tags.iter().cloned().collect();
+    let mut options = Options { tags, rate: args.rate, live: args.live, allocations: None };
     if let Some(folder) = &args.from {
         let id = syn_profile::from_run::profile(folder, &options, &mut store)?;
         complain(&format!("profile {id} of {}", folder.display()));
         return Ok(0);
     }
-    let library = if args.shim { Some(shim::find(None)?) } else { None };
+    let libraries = Libraries::of(&args)?;
     let relay = Relay::start().context("cannot prepare for signals")?;
     for _ in 0..args.n {
-        let done = match one(&args, &options, &mut store, &relay, library.as_deref())? {
+        let done = match one(&args, &mut options, &mut store, &relay, &libraries)? {
             Ok(done) => done,
             Err(error) => {
                 complain(&format!("cannot run {}: {error}", args.command[0]));
@@ -87,23 +91,50 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
     Ok(0)
 }
 
+/// What is preloaded into the command.
+struct Libraries {
+    shim: Option<PathBuf>,
+    counter: Option<PathBuf>,
+}
+
+impl Libraries {
+    fn of(args: &Args) -> anyhow::Result<Libraries> {
+        let shim = if args.shim { Some(shim::find(None)?) } else { None };
+        let counter = match (args.allocations, args.shim) {
+            (true, _) => Some(shim::find_counter()?),
+            (false, true) => {
+                shim::find_counter().map_err(|error| complain(&format!("warning: {error:#}"))).ok()
+            }
+            (false, false) => None,
+        };
+        Ok(Libraries { shim, counter })
+    }
+}
+
 fn one(
     args: &Args,
-    options: &Options,
+    options: &mut Options,
     store: &mut Store,
     relay: &Relay,
-    library: Option<&Path>,
+    libraries: &Libraries,
 ) -> anyhow::Result<Result<Done, io::Error>> {
     let mut command = Command::new(&args.command[0]);
     command.args(&args.command[1..]);
-    let folder = match library {
-        Some(library) => {
-            let folder = tempfile::tempdir().context("cannot make a folder for the recording")?;
-            command.env("LD_PRELOAD", shim::preload(library)).env("SYN_RUN", folder.path());
-            Some(folder)
-        }
-        None => None,
-    };
+    let folder = tempfile::tempdir().context("cannot make a folder for the recording")?;
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).context("cannot make a folder for the recording")?;
+    let preloaded: Vec<&Path> =
+        libraries.shim.iter().chain(&libraries.counter).map(PathBuf::as_path).collect();
+    if !preloaded.is_empty() {
+        command.env("LD_PRELOAD", shim::preload(&preloaded));
+    }
+    if libraries.shim.is_some() {
+        command.env("SYN_RUN", &run);
+    }
+    options.allocations = libraries.counter.as_ref().map(|_| folder.path().join("allocations"));
+    if let Some(path) = &options.allocations {
+        command.env("SYN_ALLOCATIONS", path);
+    }
     let done = match profile(&args.command, &mut command, options, store, &Relayed(relay))? {
         Ok(done) => done,
         Err(error) => return Ok(Err(error)),
@@ -112,8 +143,8 @@ fn one(
         Some(lost) => complain(&format!("warning: profile {} is not complete: {lost}", done.id)),
         None => {
             complain(&format!("profile {} in {}", done.id, store.path().display()));
-            let added =
-                folder.map_or(Ok(()), |folder| syn_profile::from_run::amend(folder.path(), done.id, store));
+            let amend = |_: &PathBuf| syn_profile::from_run::amend(&run, done.id, store);
+            let added = libraries.shim.as_ref().map_or(Ok(()), amend);
             if let Err(error) = added.and_then(|()| probe(args, store, done.id)) {
                 complain(&format!("warning: {error:#}"));
             }

@@ -118,7 +118,7 @@ fn record(
     throttled: bool,
 ) -> anyhow::Result<u8> {
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).env("LD_PRELOAD", shim::preload(shim)).env("SYN_RUN", &folder.path);
+    command.args(&words[1..]).env("LD_PRELOAD", shim::preload(&[shim])).env("SYN_RUN", &folder.path);
     // There may be something in the folder already.
     if folder.joined || throttled {
         command.env("SYN_JOB", &folder.path);

@@ -42,6 +42,26 @@ pub enum Demand {
         /// Bytes of one call; 0 where that is not known.
         block: u64,
     },
+    /// Blocks are taken from the allocator and given back, one after the other.
+    Allocate {
+        /// How many.
+        count: u64,
+        /// Bytes of each.
+        bytes: u64,
+    },
+    /// As `Exchange` and `Within`, by calls that files have too, so that they count as reading and writing.
+    Stream {
+        /// Bytes sent to a partner.
+        sent: u64,
+        /// Bytes received from it.
+        received: u64,
+        /// Bytes sent, and received again.
+        within: u64,
+        /// Bytes of one call; 0 where that is not known.
+        block: u64,
+        /// Which calls: 1 sends by write(2), 2 receives by read(2), 3 does both.
+        calls: u32,
+    },
     /// Time passes until it is so long since the step of this kind before, or since the thread began.
     Last {
         /// Nanoseconds.
@@ -53,7 +73,7 @@ pub enum Demand {
 pub const KERNELS: [&str; 5] = ["mixed", "integer", "float", "memory", "matrix"];
 
 /// The numbers of demands in a file.
-pub(crate) const NUMBERS: std::ops::RangeInclusive<u8> = 184..=189;
+pub(crate) const NUMBERS: std::ops::RangeInclusive<u8> = 184..=191;
 
 impl Demand {
     /// The name in reports.
@@ -65,6 +85,8 @@ impl Demand {
             Demand::Exchange { .. } => "exchange",
             Demand::Within { .. } => "within",
             Demand::Last { .. } => "last",
+            Demand::Allocate { .. } => "allocate",
+            Demand::Stream { .. } => "stream",
         }
     }
 
@@ -77,6 +99,8 @@ impl Demand {
             Demand::Exchange { .. } => 187,
             Demand::Within { .. } => 188,
             Demand::Last { .. } => 189,
+            Demand::Allocate { .. } => 190,
+            Demand::Stream { .. } => 191,
         }
     }
 
@@ -93,6 +117,13 @@ impl Demand {
                 [sent, received, block].into_iter().for_each(|number| put(number, out));
             }
             Demand::Within { bytes, block } => [bytes, block].into_iter().for_each(|number| put(number, out)),
+            Demand::Allocate { count, bytes } => {
+                [count, bytes].into_iter().for_each(|number| put(number, out));
+            }
+            Demand::Stream { sent, received, within, block, calls } => {
+                [sent, received, within, block].into_iter().for_each(|number| put(number, out));
+                put(calls, out);
+            }
         }
     }
 
@@ -105,6 +136,14 @@ impl Demand {
             187 => Demand::Exchange { sent: take(bytes)?, received: take(bytes)?, block: take(bytes)? },
             188 => Demand::Within { bytes: take(bytes)?, block: take(bytes)? },
             189 => Demand::Last { ns: take(bytes)? },
+            190 => Demand::Allocate { count: take(bytes)?, bytes: take(bytes)? },
+            191 => Demand::Stream {
+                sent: take(bytes)?,
+                received: take(bytes)?,
+                within: take(bytes)?,
+                block: take(bytes)?,
+                calls: take(bytes)?,
+            },
             _ => return None,
         })
     }
@@ -124,6 +163,10 @@ impl Display for Demand {
             }
             Demand::Within { bytes, block } => write!(out, " bytes={bytes} block={block}"),
             Demand::Last { ns } => write!(out, " ns={ns}"),
+            Demand::Allocate { count, bytes } => write!(out, " count={count} bytes={bytes}"),
+            Demand::Stream { sent, received, within, block, calls } => {
+                write!(out, " sent={sent} received={received} within={within} block={block} calls={calls}")
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a machine can do: a few seconds of probes, kept with its profiles, so that work can be told from seconds.
 
 use crate::metrics::Metrics;
+use crate::stats::median;
 use anyhow::Context;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
@@ -72,8 +73,15 @@ pub fn speed(kernel: Kernel, metrics: &Metrics) -> Option<f64> {
     metrics.get(&speed_metric(kernel))
 }
 
-/// Bytes that a file system is given in one probe.
-const FILE_BYTES: usize = 64 << 20;
+/// The metric of how much a probe varied: half of what lies between its quartiles, as a part of the median.
+pub fn spread_metric(probe: &str) -> String {
+    format!("{probe}_spread")
+}
+
+/// Bytes that a file system is given in one round of a probe.
+const FILE_BYTES: usize = 32 << 20;
+/// Rounds of it.
+const FILE_ROUNDS: usize = 5;
 /// Small writes that are timed one by one.
 const SMALL: u32 = 64;
 /// Bytes copied to measure the memory.
@@ -86,14 +94,28 @@ const COPY_BYTES: usize = 64 << 20;
 pub fn probe(folder: &Path) -> anyhow::Result<Metrics> {
     let mut metrics = Metrics::default();
     for kernel in Kernel::ALL {
-        let speed = Loop::new(kernel).measure();
-        metrics.measured(&speed_metric(kernel), "iterations/ns", speed, "median of 15 rounds of 4 ms");
+        let rounds = Loop::new(kernel).rounds();
+        put(&mut metrics, &speed_metric(kernel), "iterations/ns", rounds, "median of 15 rounds of 4 ms");
     }
     metrics.measured("probe.memory_bandwidth", "B/s", memory_bandwidth(), "copies of 64 MiB, best of 5");
     metrics.measured("probe.processors", "", processors(), "affinity and control group");
     files(folder, &mut metrics).with_context(|| format!("cannot probe files in {}", folder.display()))?;
     loopback(&mut metrics).context("cannot probe loopback")?;
     Ok(metrics)
+}
+
+/// A probe's median, and how much it varied.
+fn put(metrics: &mut Metrics, name: &str, unit: &str, mut rounds: Vec<f64>, how: &str) {
+    rounds.sort_by(f64::total_cmp);
+    let (middle, quarter) = (median(&rounds), rounds.len() / 4);
+    let spread = (rounds[rounds.len() - 1 - quarter] - rounds[quarter]) / 2.0 / middle.max(1e-300);
+    metrics.measured(name, unit, middle, how);
+    metrics.measured(
+        &spread_metric(name),
+        "",
+        spread,
+        "half of what lies between its quartiles, as a part of it",
+    );
 }
 
 fn memory_bandwidth() -> f64 {
@@ -110,26 +132,29 @@ fn memory_bandwidth() -> f64 {
 fn files(folder: &Path, metrics: &mut Metrics) -> anyhow::Result<()> {
     let mut file = tempfile::tempfile_in(folder)?;
     let block = vec![0x5a_u8; 1 << 20];
-    let written = timed(|| (0..FILE_BYTES / block.len()).try_for_each(|_| file.write_all(&block)))?;
-    let synced = timed(|| file.sync_data())?;
-    fadvise(&file, 0, None, Advice::DontNeed)?;
-    let device_read = timed(|| read_through(&mut file))?;
-    let read = timed(|| read_through(&mut file))?;
-    let bytes = FILE_BYTES as f64;
-    metrics.measured(
-        "probe.write_bandwidth",
-        "B/s",
-        bytes / written,
-        "64 MiB in calls of 1 MiB, into the page cache",
-    );
-    metrics.measured("probe.read_bandwidth", "B/s", bytes / read, "the same, from the page cache");
-    metrics.measured("probe.device_write_bandwidth", "B/s", bytes / (written + synced), "written and synced");
-    metrics.measured(
-        "probe.device_read_bandwidth",
-        "B/s",
-        bytes / device_read,
-        "read after the cache was dropped",
-    );
+    let mut rounds: [Vec<f64>; 4] = Default::default();
+    for _ in 0..FILE_ROUNDS {
+        // Each round finds an empty file, as a program does that makes one.
+        file.set_len(0)?;
+        file.seek(SeekFrom::Start(0))?;
+        let written = timed(|| (0..FILE_BYTES / block.len()).try_for_each(|_| file.write_all(&block)))?;
+        let synced = timed(|| file.sync_data())?;
+        fadvise(&file, 0, None, Advice::DontNeed)?;
+        let device_read = timed(|| read_through(&mut file))?;
+        let read = timed(|| read_through(&mut file))?;
+        for (all, seconds) in rounds.iter_mut().zip([written, read, written + synced, device_read]) {
+            all.push(FILE_BYTES as f64 / seconds);
+        }
+    }
+    let hows = [
+        ("probe.write_bandwidth", "32 MiB in calls of 1 MiB, into the page cache, median of 5 rounds"),
+        ("probe.read_bandwidth", "the same, from the page cache"),
+        ("probe.device_write_bandwidth", "written and synced"),
+        ("probe.device_read_bandwidth", "read after the cache was dropped"),
+    ];
+    for ((name, how), rounds) in hows.into_iter().zip(rounds) {
+        put(metrics, name, "B/s", rounds, how);
+    }
     file.seek(SeekFrom::Start(0))?;
     let small = timed(|| (0..SMALL * 64).try_for_each(|_| file.write_all(&block[..1])))?;
     metrics.measured(
@@ -226,7 +251,9 @@ mod tests {
         let metrics = probe(folder.path()).expect("probes run anywhere");
         assert!(metrics.rows.len() >= 14);
         for metric in &metrics.rows {
-            assert!(metric.value.is_some_and(|value| value > 0.0), "{}: {:?}", metric.name, metric.value);
+            // A spread may be nothing.
+            let least = if metric.name.ends_with("_spread") { 0.0 } else { f64::MIN_POSITIVE };
+            assert!(metric.value.is_some_and(|value| value >= least), "{}: {:?}", metric.name, metric.value);
         }
         assert!(fingerprint().contains("processors"));
         assert!(processors() > 0.0);

@@ -2,7 +2,8 @@
 
 use crate::metrics::Metrics;
 use crate::sample::{Block, WIDTH};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// How the samples came to be.
@@ -75,6 +76,7 @@ pub struct Tail {
     /// How it ended.
     pub outcome: Outcome,
     /// Exact totals; of levels, the highest.
+    #[serde(deserialize_with = "as_far_as_known")]
     pub totals: [Option<u64>; WIDTH],
     /// Metrics, the machine's probes among them, and notes.
     pub metrics: Metrics,
@@ -84,6 +86,19 @@ pub struct Tail {
     pub blocks: Vec<Block>,
     /// Files by name, where they are known.
     pub files: Vec<FileRow>,
+}
+
+/// Totals of an older version are fewer.
+fn as_far_as_known<'de, D: Deserializer<'de>>(from: D) -> Result<[Option<u64>; WIDTH], D::Error> {
+    let known = Vec::<Option<u64>>::deserialize(from)?;
+    padded(&known).ok_or_else(|| D::Error::invalid_length(known.len(), &"as many as there are columns"))
+}
+
+/// Values of the first columns; the others were not observed. None when there are more than columns.
+pub fn padded(values: &[Option<u64>]) -> Option<[Option<u64>; WIDTH]> {
+    let mut all = [None; WIDTH];
+    all.get_mut(..values.len())?.copy_from_slice(values);
+    Some(all)
 }
 
 /// One file or connection.
@@ -97,6 +112,9 @@ pub struct FileRow {
     pub bytes: [u64; 2],
     /// Calls that did so.
     pub calls: [u64; 2],
+    /// Their sizes, where calls were recorded.
+    #[serde(default)]
+    pub blocks: Vec<Block>,
 }
 
 /// A profile in the store, without its samples.

@@ -69,6 +69,9 @@ columns! {
     Opens "opens" Storage false "files opened"
     Stats "stats" Storage false "questions about files: stat, access, readlink and the like"
     Names "names" Storage false "changes of names and attributes: unlink, rename, mkdir, chmod and the like"
+    Allocations "allocations" Memory false "blocks taken from allocators"
+    AllocatedBytes "allocated_bytes" Memory false "their bytes, as allocators use them"
+    FreedBytes "freed_bytes" Memory false "bytes given back to allocators"
 }
 
 /// Number of columns.
@@ -112,15 +115,18 @@ pub enum BlockKind {
     Send,
     /// Receive from a socket.
     Receive,
+    /// Take a block from an allocator.
+    Allocate,
 }
 
 impl BlockKind {
     /// All, in the order of their numbers in the store.
-    pub const ALL: [BlockKind; 4] = [BlockKind::Read, BlockKind::Write, BlockKind::Send, BlockKind::Receive];
+    pub const ALL: [BlockKind; 5] =
+        [BlockKind::Read, BlockKind::Write, BlockKind::Send, BlockKind::Receive, BlockKind::Allocate];
 
     /// As shown.
     pub fn name(self) -> &'static str {
-        ["read", "write", "send", "receive"][self as usize]
+        ["read", "write", "send", "receive", "allocate"][self as usize]
     }
 }
 

@@ -375,8 +375,11 @@ impl<'a> Runner<'a> {
                 self.prepared.demands.last_ns = until_ns.max(self.meter.now_ns);
                 Part::Idle
             }
-            Demand::Exchange { .. } | Demand::Within { .. } => Part::Io,
-            Demand::Busy { .. } | Demand::Resident { .. } | Demand::Touch { .. } => Part::Work,
+            Demand::Exchange { .. } | Demand::Within { .. } | Demand::Stream { .. } => Part::Io,
+            Demand::Busy { .. }
+            | Demand::Resident { .. }
+            | Demand::Touch { .. }
+            | Demand::Allocate { .. } => Part::Work,
         };
         self.prepared.demands.perform(demand, self.job.base);
         self.meter.lap(part);

@@ -68,13 +68,15 @@ pub const OPS: [Op; 5] = [
 ];
 
 /// In the order of their numbers.
-pub const DEMANDS: [Demand; 6] = [
+pub const DEMANDS: [Demand; 8] = [
     Demand::Busy { cpu_ns: 1 << 40, kernel: 4 },
     Demand::Resident { bytes: 1 << 33 },
     Demand::Touch { bytes: 4096 },
     Demand::Exchange { sent: 1, received: 300, block: 65536 },
     Demand::Within { bytes: 7, block: 0 },
     Demand::Last { ns: 10_000_000 },
+    Demand::Allocate { count: 1000, bytes: 48 },
+    Demand::Stream { sent: 1, received: 2, within: 300, block: 4, calls: 3 },
 ];
 
 /// Every part has a value of its own.

@@ -271,13 +271,15 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
             )
         })?;
         println!(
-            "profile {} ({}): recorded {:.6} s, expected here {:.6} s ({:.6} to {:.6}, as far as kernels differ); idle {:.1} %, taken to last as long",
+            "profile {} ({}): recorded {:.6} s, expected here {:.6} s ({:.6} to {:.6}: kernels differ by {:.1} %, probes varied by {:.1} %); idle {:.1} %, taken to last as long",
             profile.id,
             profile.command_line(),
             profile.tail.wall_ns as f64 / 1e9,
             prediction.expected,
             prediction.low,
             prediction.high,
+            prediction.kernels * 100.0,
+            prediction.probes * 100.0,
             prediction.idle * 100.0
         );
     }

@@ -3,7 +3,9 @@
 use super::{Chosen, outcome};
 use crate::page;
 use crate::profile::Profile;
+use crate::sample::BlockKind;
 use anyhow::Context;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What to show.
@@ -87,8 +89,15 @@ fn print(profile: &Profile, samples: u64) {
         println!("\n{:<8} {:>14} {:>12} {:>16}", "calls", "up to B", "count", "bytes");
     }
     for block in &profile.tail.blocks {
-        let end = if block.bin == 0 { 0 } else { (1_u128 << block.bin) - 1 };
+        let end = largest(block.bin);
         println!("{:<8} {end:>14} {:>12} {:>16}", block.kind.name(), block.count, block.bytes);
+    }
+    let systems = sizes_by_system(profile);
+    if !systems.is_empty() {
+        println!("\n{:<10} {:<8} {:>14} {:>12} {:>16}", "system", "calls", "up to B", "count", "bytes");
+    }
+    for ((system, kind, bin), [count, bytes]) in systems {
+        println!("{system:<10} {:<8} {:>14} {count:>12} {bytes:>16}", kind.name(), largest(bin));
     }
     if !profile.tail.files.is_empty() {
         println!("\n{:>14} {:>14} {:<10} file", "read B", "written B", "system");
@@ -96,6 +105,24 @@ fn print(profile: &Profile, samples: u64) {
     for file in &profile.tail.files {
         println!("{:>14} {:>14} {:<10} {}", file.bytes[0], file.bytes[1], file.system, file.path);
     }
+}
+
+/// Calls and bytes by file system, kind and size.
+fn sizes_by_system(profile: &Profile) -> BTreeMap<(&str, BlockKind, u8), [u64; 2]> {
+    let mut sizes = BTreeMap::new();
+    for file in &profile.tail.files {
+        for block in &file.blocks {
+            let [count, bytes] = sizes.entry((file.system.as_str(), block.kind, block.bin)).or_insert([0; 2]);
+            *count += block.count;
+            *bytes += block.bytes;
+        }
+    }
+    sizes
+}
+
+/// The largest size in a bin.
+fn largest(bin: u8) -> u128 {
+    (1 << bin) - 1
 }
 
 /// Whole numbers without a point.

@@ -52,6 +52,9 @@ pub struct Args {
     /// No step ends earlier than it did: the time that the command spent idle is kept.
     #[arg(long)]
     pub keep_time: bool,
+    /// Time in which the command computed nothing passes here as well; what it computed takes as long as it takes here.
+    #[arg(long, conflicts_with = "keep_time")]
+    pub keep_idle: bool,
     /// The other side of connections, started there with `syn emulate --serve`; without it a thread here.
     #[arg(long, value_name = "HOST:PORT")]
     pub peer: Option<String>,

@@ -5,8 +5,7 @@ use anyhow::Context;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use syn_replay::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns};
 use syn_replay::demands::kernels::{Kernel, Loop};
@@ -46,26 +45,46 @@ pub fn target(text: &str) -> Result<Target, String> {
     }
 }
 
-/// Load by itself, for so long.
+/// What the threads of a load tell each other.
+#[derive(Debug, Default)]
+struct Stage {
+    /// How many loads are on.
+    on: AtomicUsize,
+    /// It is over.
+    ended: AtomicBool,
+}
+
+impl Stage {
+    fn is_over(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    fn is_on(&self) {
+        self.on.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// Load by itself, for so long from when all of it is on.
 ///
 /// # Errors
 /// When it cannot be put on.
 pub fn run(targets: &[Target], time: Duration, folder: &Path) -> anyhow::Result<u8> {
-    let ended = Arc::new(AtomicBool::new(false));
+    let stage = Stage::default();
     std::thread::scope(|scope| -> anyhow::Result<()> {
-        let begun = Instant::now();
-        let all: Vec<_> = targets
-            .iter()
-            .map(|&target| {
-                let ended = ended.clone();
-                scope.spawn(move || hold(target, folder, &ended))
-            })
-            .collect();
+        let stage = &stage;
+        let all: Vec<_> =
+            targets.iter().map(|&target| scope.spawn(move || hold(target, folder, stage))).collect();
         // An early end of one is a failure, and is told when all are over.
-        while begun.elapsed() < time && !all.iter().any(|load| load.is_finished()) {
-            std::thread::sleep(Duration::from_millis(20).min(time));
+        let failed = || all.iter().any(|load| load.is_finished());
+        let look = Duration::from_millis(20).min(time);
+        while stage.on.load(Ordering::Acquire) < targets.len() && !failed() {
+            std::thread::sleep(look);
         }
-        ended.store(true, Ordering::Release);
+        let begun = Instant::now();
+        while begun.elapsed() < time && !failed() {
+            std::thread::sleep(look);
+        }
+        stage.ended.store(true, Ordering::Release);
         for (load, target) in all.into_iter().zip(targets) {
             let held = load.join().map_err(|_| anyhow::anyhow!("a thread has failed"))??;
             println!(
@@ -93,7 +112,7 @@ impl Background {
             return Ok(Background(None));
         }
         let body = || {
-            let forever = AtomicBool::new(false);
+            let forever = Stage::default();
             std::thread::scope(|scope| {
                 let forever = &forever;
                 targets.iter().for_each(|&target| {
@@ -120,27 +139,28 @@ impl Drop for Background {
 }
 
 /// Holds one load until it is over; what was really held.
-fn hold(target: Target, folder: &Path, ended: &AtomicBool) -> anyhow::Result<f64> {
+fn hold(target: Target, folder: &Path, stage: &Stage) -> anyhow::Result<f64> {
     match target.what {
-        What::Cpu => cpu(target.part, ended),
-        What::Disk => disk(target.part, folder, ended),
-        What::Memory => memory(target.part, ended),
+        What::Cpu => cpu(target.part, stage),
+        What::Disk => disk(target.part, folder, stage),
+        What::Memory => memory(target.part, stage),
     }
 }
 
 /// A thread per processor, each of which uses `part` of the time that has passed.
-fn cpu(part: f64, ended: &AtomicBool) -> anyhow::Result<f64> {
+fn cpu(part: f64, stage: &Stage) -> anyhow::Result<f64> {
     /// Short against what schedulers and users feel.
     const PERIOD_NS: u64 = 20_000_000;
     let all = processors();
     let threads = all.ceil().max(1.0) as usize;
     let part_of_thread = part * all / threads as f64;
+    stage.is_on();
     let one = || {
         let _exact = ExactSleeps::begin();
         let mut work = Loop::new(Kernel::Mixed);
         let (begun, cpu_begun) = (now_ns(), thread_cpu_ns());
         let mut next = begun;
-        while !ended.load(Ordering::Acquire) {
+        while !stage.is_over() {
             next = (next + PERIOD_NS).max(now_ns());
             // What is missing of all the time, so that no error adds up.
             let due = ((next - begun) as f64 * part_of_thread) as u64;
@@ -160,8 +180,8 @@ fn cpu(part: f64, ended: &AtomicBool) -> anyhow::Result<f64> {
     })
 }
 
-/// Writes and syncs, at `part` of the bandwidth that it measures first.
-fn disk(part: f64, folder: &Path, ended: &AtomicBool) -> anyhow::Result<f64> {
+/// Writes and syncs, at `part` of the bandwidth that it measures first; what it wrote, as a part of that.
+fn disk(part: f64, folder: &Path, stage: &Stage) -> anyhow::Result<f64> {
     const BLOCK: usize = 1 << 20;
     const FILE: u64 = 64 << 20;
     let mut file =
@@ -182,38 +202,55 @@ fn disk(part: f64, folder: &Path, ended: &AtomicBool) -> anyhow::Result<f64> {
     for _ in 0..FILE / BLOCK as u64 {
         write(&mut file)?;
     }
-    let whole = FILE as f64 / begun.elapsed().as_secs_f64();
-    let (begun, mut busy) = (Instant::now(), Duration::ZERO);
-    while !ended.load(Ordering::Acquire) {
-        let now = Instant::now();
-        if busy.as_secs_f64() < begun.elapsed().as_secs_f64() * part {
+    let bytes_a_second = FILE as f64 / begun.elapsed().as_secs_f64().max(1e-9);
+    stage.is_on();
+    let (begun, mut written) = (Instant::now(), 0.0);
+    while !stage.is_over() {
+        // Blocks are due at their middle, so that as much is early as is late.
+        if written + BLOCK as f64 / 2.0 <= begun.elapsed().as_secs_f64() * bytes_a_second * part {
             write(&mut file)?;
-            busy += now.elapsed();
+            written += BLOCK as f64;
         } else {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    debug_assert!(whole > 0.0);
-    Ok(busy.as_secs_f64() / begun.elapsed().as_secs_f64().max(1e-9))
+    Ok(written / (begun.elapsed().as_secs_f64() * bytes_a_second).max(1.0))
 }
 
-/// Holds so much that `part` of all memory is in use, by whomever.
-fn memory(part: f64, ended: &AtomicBool) -> anyhow::Result<f64> {
+/// Holds so much that `part` of all memory is in use, by whomever; the mean of what was in use since it first was so much.
+fn memory(part: f64, stage: &Stage) -> anyhow::Result<f64> {
+    /// At once, so that an end is noticed.
+    const PIECE: u64 = 256 << 20;
     let figure = |name: &str| -> anyhow::Result<f64> {
         let text = std::fs::read_to_string("/proc/meminfo")?;
         let kib: u64 = crate::proc::field(&text, name).context("no such line in /proc/meminfo")?;
         Ok(kib as f64 * 1024.0)
     };
     let all = figure("MemTotal:")?;
-    let mut own = Memory::new((all * part) as u64)?;
-    while !ended.load(Ordering::Acquire) {
-        let missing = all * part - (all - figure("MemAvailable:")?);
-        if missing.abs() > 0.002 * all {
-            own.hold((own.held() as f64 + missing).max(0.0) as u64);
+    let mut own = Memory::in_large_pages((all * part) as u64)?;
+    let (mut sum, mut looks) = (0.0, 0_u32);
+    loop {
+        let used = 1.0 - figure("MemAvailable:")? / all;
+        // Where others use more already, there is nothing to hold.
+        let reached = (used - part).abs() < 0.005 || own.held() == 0 && used > part;
+        if looks == 0 && reached {
+            stage.is_on();
         }
-        std::thread::sleep(Duration::from_millis(50));
+        if looks > 0 || reached {
+            (sum, looks) = (sum + used, looks + 1);
+        }
+        if stage.is_over() {
+            return Ok(sum / f64::from(looks.max(1)));
+        }
+        let missing = all * (part - used);
+        if missing.abs() > 0.002 * all {
+            let wanted = (own.held() as f64 + missing).max(0.0) as u64;
+            own.hold(wanted.min(own.held() + PIECE));
+        }
+        if looks > 0 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
-    Ok(1.0 - figure("MemAvailable:")? / all)
 }
 
 #[cfg(test)]

@@ -91,7 +91,11 @@ fn shape(profile: &Profile, steps: &[Step], args: &Args) -> anyhow::Result<plan:
         executors,
         kernel: args.kernel,
         efficiency: args.efficiency,
-        keep_time: args.keep_time,
+        keep: match (args.keep_time, args.keep_idle) {
+            (true, _) => plan::Keep::Time,
+            (false, true) => plan::Keep::Idle,
+            (false, false) => plan::Keep::Nothing,
+        },
         cold: args.cold,
         write_limit: free.f_bavail * free.f_frsize / 2 / u64::from(ranks),
     })

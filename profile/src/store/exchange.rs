@@ -21,7 +21,9 @@ pub enum Format {
 }
 
 /// In front of the profile in a CSV file.
-const MARK: &str = "# syn-profile 2 ";
+const MARK: &str = "# syn-profile 3 ";
+/// Of the version before, which has fewer columns.
+const OLDER_MARK: &str = "# syn-profile 2 ";
 
 impl Format {
     /// By the name of a file.
@@ -50,7 +52,7 @@ fn hex(sample: &Sample) -> String {
 fn from_parts(numbers: &[Option<u64>], blocks: &str) -> Option<Sample> {
     let mut sample =
         Sample { end_ns: (*numbers.first()?)?, span_ns: (*numbers.get(1)?)?, ..Sample::default() };
-    sample.values = numbers.get(2..)?.try_into().ok()?;
+    sample.values = crate::profile::padded(numbers.get(2..)?)?;
     let byte = |at: usize| u8::from_str_radix(blocks.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..blocks.len()).step_by(2).map(byte).collect();
     sample.blocks = rows::blocks_from_bytes(&bytes?)?;
@@ -103,8 +105,9 @@ impl Store {
         let mut lines = BufReader::new(file).lines();
         let first = lines.next().context("the file is empty").with_context(doing)??;
         let csv = format == Format::Csv;
-        let head = if csv { first.strip_prefix(MARK).with_context(doing)?.to_owned() } else { first };
-        if csv && lines.next().transpose()?.as_deref() != Some(column_names().join(",").as_str()) {
+        let marked = || [MARK, OLDER_MARK].iter().find_map(|mark| first.strip_prefix(mark));
+        let head = if csv { marked().with_context(doing)?.to_owned() } else { first };
+        if csv && !lines.next().transpose()?.is_some_and(|names| are_columns(&names)) {
             bail!("cannot read {}: its columns are not those of this version", path.display());
         }
         let samples = lines.enumerate().map(|(number, line)| {
@@ -135,6 +138,13 @@ impl Store {
         live.finish(&profile.tail)?;
         Ok(id)
     }
+}
+
+/// The names of the columns, or of the first ones, as an older version has them.
+fn are_columns(names: &str) -> bool {
+    let known = column_names();
+    let mut names: Vec<&str> = names.split(',').collect();
+    names.pop() == known.last().copied() && known.starts_with(&names)
 }
 
 fn from_json(line: &str) -> Option<Sample> {

@@ -13,7 +13,7 @@ pub use read::{Amendment, Selector};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What is wrong with a store.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,14 @@ impl Store {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let base = Connection::open_with_flags(path, flags).map_err(|cause| told(path, cause))?;
         let mut store = Store { path: path.to_owned(), base };
-        store.prepare().map_err(|cause| told(path, cause))?;
+        // Of several programs that make a store at once all but one may be told at once that it is busy.
+        let begun = Instant::now();
+        while let Err(cause) = store.prepare() {
+            if cause.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) || begun.elapsed() > PATIENCE {
+                return Err(told(path, cause));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let number = |name: &str| store.base.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         match (number("application_id"), number("user_version")) {
             (Ok(schema::APPLICATION), Ok(schema::VERSION)) => Ok(store),
@@ -124,19 +131,21 @@ impl Store {
         self.base.pragma_update(None, "foreign_keys", true)
     }
 
-    /// Makes a store of the version before one of this version.
+    /// Makes a store of a version before one of this version.
     fn upgrade(&mut self) -> rusqlite::Result<()> {
-        let older = |base: &Connection| -> rusqlite::Result<bool> {
+        let older = |base: &Connection| -> rusqlite::Result<Option<usize>> {
             let number = |name: &str| base.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-            Ok((number("application_id")?, number("user_version")?)
-                == (schema::APPLICATION, schema::VERSION - 1))
+            let (application, version) = (number("application_id")?, number("user_version")?);
+            let older = application == schema::APPLICATION && (1..schema::VERSION).contains(&version);
+            Ok(older.then_some(version as usize))
         };
-        if older(&self.base)? {
+        if older(&self.base)?.is_some() {
             let change = self.base.transaction_with_behavior(TransactionBehavior::Immediate)?;
             // Another program may have been first.
-            if older(&change)? {
-                schema::UPGRADE.iter().try_for_each(|statement| change.execute_batch(statement))?;
-            }
+            let version = older(&change)?.unwrap_or(schema::UPGRADES.len() + 1);
+            schema::UPGRADES[version - 1..]
+                .iter()
+                .try_for_each(|statements| change.execute_batch(statements))?;
             change.commit()?;
         }
         Ok(())

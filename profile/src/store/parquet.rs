@@ -79,8 +79,8 @@ pub fn read(file: File) -> anyhow::Result<(String, Vec<Sample>)> {
     for row in reader.get_row_iter(None)? {
         let row = row?;
         let mut sample = Sample::default();
-        for (name, (_, field)) in column_names().into_iter().zip(row.get_column_iter()) {
-            match (name, field) {
+        for (name, field) in row.get_column_iter() {
+            match (name.as_str(), field) {
                 ("end_ns", Field::Long(value)) => sample.end_ns = *value as u64,
                 ("span_ns", Field::Long(value)) => sample.span_ns = *value as u64,
                 ("blocks", Field::Bytes(bytes)) => {

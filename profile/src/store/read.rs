@@ -25,7 +25,7 @@ pub struct Amendment {
     pub metrics: Metrics,
     /// Sizes of calls.
     pub blocks: Vec<Block>,
-    /// Files.
+    /// Files and connections, in the place of those that are there, unless there are none.
     pub files: Vec<FileRow>,
     /// Values of its samples, by number.
     pub samples: Vec<(u64, Field, u64)>,
@@ -127,6 +127,9 @@ impl Store {
             let change = self.base.transaction_with_behavior(TransactionBehavior::Immediate)?;
             rows::add_metrics(&change, id, &more.metrics)?;
             rows::insert_blocks(&change, id, &more.blocks)?;
+            if !more.files.is_empty() {
+                rows::remove_files(&change, id)?;
+            }
             rows::insert_files(&change, id, &more.files)?;
             rows::amend_samples(&change, id, &more.samples)?;
             rows::insert_totals(&change, id, &more.totals)?;

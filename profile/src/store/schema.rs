@@ -5,16 +5,23 @@ use crate::sample::COLUMNS;
 /// Written into the database's header: says whose it is ("SYNP").
 pub const APPLICATION: i64 = 0x5359_4e50;
 /// Version of the schema.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 
-/// What makes a store of the version before one of this.
-pub const UPGRADE: [&str; 6] = [
-    "ALTER TABLE sample ADD COLUMN syncs INTEGER",
-    "ALTER TABLE sample ADD COLUMN seeks INTEGER",
-    "ALTER TABLE sample ADD COLUMN opens INTEGER",
-    "ALTER TABLE sample ADD COLUMN stats INTEGER",
-    "ALTER TABLE sample ADD COLUMN names INTEGER",
-    "PRAGMA user_version = 2",
+/// What makes a store of version 1 one of version 2, and that one of version 3.
+pub const UPGRADES: [&str; 2] = [
+    "ALTER TABLE sample ADD COLUMN syncs INTEGER;
+     ALTER TABLE sample ADD COLUMN seeks INTEGER;
+     ALTER TABLE sample ADD COLUMN opens INTEGER;
+     ALTER TABLE sample ADD COLUMN stats INTEGER;
+     ALTER TABLE sample ADD COLUMN names INTEGER;
+     PRAGMA user_version = 2;",
+    "ALTER TABLE sample ADD COLUMN allocations INTEGER;
+     ALTER TABLE sample ADD COLUMN allocated_bytes INTEGER;
+     ALTER TABLE sample ADD COLUMN freed_bytes INTEGER;
+     CREATE TABLE file_block (profile INTEGER NOT NULL REFERENCES profile ON DELETE CASCADE, file INTEGER NOT NULL,
+         kind INTEGER NOT NULL, bin INTEGER NOT NULL, count INTEGER NOT NULL, bytes INTEGER NOT NULL,
+         PRIMARY KEY (profile, file, kind, bin)) WITHOUT ROWID;
+     PRAGMA user_version = 3;",
 ];
 
 /// The statements that make an empty store.
@@ -41,6 +48,9 @@ pub fn statements() -> String {
          CREATE TABLE file (profile INTEGER NOT NULL REFERENCES profile ON DELETE CASCADE, number INTEGER NOT NULL,
              path TEXT NOT NULL, system TEXT NOT NULL, read_bytes INTEGER NOT NULL, write_bytes INTEGER NOT NULL,
              reads INTEGER NOT NULL, writes INTEGER NOT NULL, PRIMARY KEY (profile, number)) WITHOUT ROWID;
+         CREATE TABLE file_block (profile INTEGER NOT NULL REFERENCES profile ON DELETE CASCADE, file INTEGER NOT NULL,
+             kind INTEGER NOT NULL, bin INTEGER NOT NULL, count INTEGER NOT NULL, bytes INTEGER NOT NULL,
+             PRIMARY KEY (profile, file, kind, bin)) WITHOUT ROWID;
          CREATE TABLE sample (profile INTEGER NOT NULL REFERENCES profile ON DELETE CASCADE, number INTEGER NOT NULL,
              end_ns INTEGER NOT NULL, span_ns INTEGER NOT NULL, {columns}blocks BLOB, PRIMARY KEY (profile, number)) WITHOUT ROWID;
          PRAGMA application_id = {APPLICATION};

@@ -71,11 +71,6 @@ impl Watcher for Memory {
         let how = "pages touched for the first time (page faults without a device)";
         metrics.measured("memory.allocated", "B", touched as f64, how);
         metrics.measured("memory.freed", "B", touched as f64, "all of it, when the processes have ended");
-        metrics.missing(
-            "memory.block",
-            "B",
-            "sizes of allocations need hooks on the allocator, which the recorder has none of",
-        );
     }
 }
 

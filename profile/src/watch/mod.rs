@@ -1,5 +1,6 @@
 //! Watchers: each looks at one resource, through `pre`, `sample`, `post` and `finalize`. A new one is one file and one row.
 
+mod allocations;
 mod connections;
 mod cpu;
 mod memory;
@@ -9,6 +10,8 @@ mod storage;
 pub mod system;
 
 use crate::metrics::Metrics;
+use crate::profile::Tail;
+use crate::profiler::Options;
 use crate::sample::{Field, WIDTH};
 use crate::tree::Tree;
 
@@ -51,6 +54,8 @@ pub trait Watcher {
     fn post(&mut self, _tree: &Tree, _totals: &mut Totals) {}
     /// What is derived from it.
     fn finalize(&mut self, whole: &Whole<'_>, metrics: &mut Metrics);
+    /// Sizes of calls and connections, where it knows any.
+    fn details(&mut self, _tail: &mut Tail) {}
 }
 
 /// A watcher in the table.
@@ -62,7 +67,7 @@ pub struct Row {
     /// What it does without that source.
     pub fall_back: &'static str,
     /// Makes one.
-    pub make: fn() -> Box<dyn Watcher>,
+    pub make: fn(&Options) -> Box<dyn Watcher>,
 }
 
 /// All watchers, in the order in which they look. The storage watcher comes after the one of processors, which is the
@@ -72,36 +77,42 @@ pub const WATCHERS: &[Row] = &[
         name: "cpu",
         source: "CPU clocks of processes, cutime of parents, rusage of the reaped, perf_event_open(2)",
         fall_back: "without counters: CPU time and a calibrated rate",
-        make: || Box::new(cpu::Cpu::default()),
+        make: |_| Box::new(cpu::Cpu::default()),
     },
     Row {
         name: "storage",
         source: "/proc/PID/io, with that of waited-for children",
         fall_back: "of processes that may not be looked at: when they have been waited for",
-        make: || Box::new(storage::Storage::default()),
+        make: |_| Box::new(storage::Storage::default()),
     },
     Row {
         name: "memory",
         source: "/proc/PID/stat, smaps_rollup now and then, rusage of the reaped",
         fall_back: "without smaps_rollup: no proportional size",
-        make: || Box::new(memory::Memory::default()),
+        make: |_| Box::new(memory::Memory::default()),
+    },
+    Row {
+        name: "allocations",
+        source: "counters of the preloaded library libsynalloc.so",
+        fall_back: "without it: pages touched for the first time",
+        make: |options| Box::new(allocations::Allocations::new(options.allocations.clone())),
     },
     Row {
         name: "network",
         source: "sock_diag(7): bytes of each TCP connection",
         fall_back: "what the interfaces of the network namespace moved meanwhile, for comparison",
-        make: || Box::new(network::Network::default()),
+        make: |_| Box::new(network::Network::default()),
     },
     Row {
         name: "processes",
         source: "/proc, the profiler being the subreaper of orphans",
         fall_back: "processes that live between two samples are in the sums, and not in the list",
-        make: || Box::new(processes::Processes::default()),
+        make: |_| Box::new(processes::Processes::default()),
     },
     Row {
         name: "system",
         source: "/proc, /sys and the control group",
         fall_back: "what is not there is not measured",
-        make: || Box::new(system::System::default()),
+        make: |_| Box::new(system::System::default()),
     },
 ];

@@ -4,6 +4,7 @@ use super::connections::{Ends, Seen, connections};
 use super::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::proc::{Kept, Reader};
+use crate::profile::{FileRow, Tail};
 use crate::sample::Field;
 use crate::tree::Tree;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,6 +13,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 const EVERY_NS: u64 = 20_000_000;
 /// The same where no connection was made since, and none of the tree's is open: such as were handed to it would be missed.
 const IDLE_EVERY_NS: u64 = 2_000_000_000;
+
+/// So many connections are listed one by one.
+const MOST_LISTED: usize = 10_000;
 
 /// See the module.
 #[derive(Default)]
@@ -71,6 +75,23 @@ impl Watcher for Network {
         metrics.measured("network.endpoints", "", ends.len() as f64, &listed.join(", "));
         metrics.missing("network.block_sent", "B", "sizes of messages are known from calls: use --shim");
         metrics.missing("network.block_received", "B", "sizes of messages are known from calls: use --shim");
+    }
+
+    fn details(&mut self, tail: &mut Tail) {
+        let mut ours: Vec<_> = self.ours.iter().collect();
+        ours.sort_unstable();
+        tail.files.extend(ours.into_iter().take(MOST_LISTED).map(|(ends, &moved)| row(ends, moved)));
+    }
+}
+
+/// A connection as a file: its ends, and bytes received and sent.
+fn row(ends: &Ends, [sent, received]: [u64; 2]) -> FileRow {
+    FileRow {
+        path: format!("{} to {}", ends.local, ends.remote),
+        system: "socket".into(),
+        bytes: [received, sent],
+        calls: [0; 2],
+        blocks: Vec::new(),
     }
 }
 

@@ -109,6 +109,12 @@ impl Loop {
 
     /// Iterations a nanosecond of CPU time: the median of several rounds.
     pub fn measure(&mut self) -> f64 {
+        let speeds = self.rounds();
+        speeds[speeds.len() / 2]
+    }
+
+    /// The same of each of 15 rounds of 4 ms, the slowest first.
+    pub fn rounds(&mut self) -> Vec<f64> {
         let mut speeds: Vec<f64> = (0..15)
             .map(|_| {
                 self.burn_ns(4_000_000);
@@ -116,7 +122,7 @@ impl Loop {
             })
             .collect();
         speeds.sort_by(f64::total_cmp);
-        speeds[speeds.len() / 2]
+        speeds
     }
 }
 

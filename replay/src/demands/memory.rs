@@ -4,6 +4,8 @@
 
 use anyhow::Context;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use std::alloc::{Layout, alloc, dealloc};
+use std::hint::black_box;
 use std::ptr::NonNull;
 
 /// Pages that come and go are not more than this at a time.
@@ -28,6 +30,18 @@ impl Memory {
     /// # Errors
     /// When there is no address space for it.
     pub fn new(most: u64) -> anyhow::Result<Memory> {
+        let memory = Memory::in_large_pages(most)?;
+        // Pages are touched one by one: a huge page would hold more than was recorded.
+        // SAFETY: the mapping made above.
+        let _ = unsafe { madvise(memory.start.as_ptr().cast(), memory.reserved, Advice::LinuxNoHugepage) };
+        Ok(memory)
+    }
+
+    /// The same, in whatever pages the kernel has: much of it comes sooner, and is not exact to the page.
+    ///
+    /// # Errors
+    /// When there is no address space for it.
+    pub fn in_large_pages(most: u64) -> anyhow::Result<Memory> {
         let page = rustix::param::page_size();
         let most = usize::try_from(most)?.next_multiple_of(page);
         let reserved = most + PASSING;
@@ -36,9 +50,6 @@ impl Memory {
         // SAFETY: a fresh mapping at an address of the kernel's choice.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), reserved, protection, flags) }
             .with_context(|| format!("cannot map {reserved} bytes of memory"))?;
-        // Pages are touched one by one: a huge page would hold more than was recorded.
-        // SAFETY: the mapping made above.
-        let _ = unsafe { madvise(start, reserved, Advice::LinuxNoHugepage) };
         let start = NonNull::new(start.cast()).context("mapped memory at address 0")?;
         Ok(Memory { start, reserved, held: 0, most })
     }
@@ -83,6 +94,22 @@ impl Memory {
             // SAFETY: pages of the mapping, which hold nothing that anybody reads.
             let _ =
                 unsafe { madvise(self.start.as_ptr().add(from).cast(), to - from, Advice::LinuxDontNeed) };
+        }
+    }
+}
+
+/// Takes so many blocks from the allocator and gives them back, one after the other. Nothing is written into them.
+pub fn allocate(count: u64, bytes: u64) {
+    /// As every allocator does without being asked.
+    const ALIGNMENT: usize = 16;
+    let Ok(layout) = Layout::from_size_align((bytes as usize).max(1), ALIGNMENT) else { return };
+    for _ in 0..count {
+        // SAFETY: the layout is not empty; what comes is given back with the same one.
+        unsafe {
+            let block = black_box(alloc(layout));
+            if !block.is_null() {
+                dealloc(block, layout);
+            }
         }
     }
 }

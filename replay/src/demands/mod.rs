@@ -8,7 +8,7 @@ pub mod network;
 use crate::clock::thread_cpu_ns;
 use kernels::{Kernel, Loop};
 use memory::Memory;
-use network::Network;
+use network::{Calls, Network};
 use std::sync::atomic::{AtomicU64, Ordering};
 use syn_plan::{Demand, Op, Plan, Program};
 
@@ -50,7 +50,11 @@ impl Demands {
                 Demand::Touch { .. } => memory = true,
                 Demand::Exchange { .. } => exchange = true,
                 Demand::Within { .. } => within = true,
-                Demand::Last { .. } => {}
+                Demand::Stream { sent, received, within: inner, .. } => {
+                    exchange |= sent > 0 || received > 0;
+                    within |= inner > 0;
+                }
+                Demand::Last { .. } | Demand::Allocate { .. } => {}
             }
         }
         if memory {
@@ -97,15 +101,26 @@ impl Demands {
                 self.memory.iter_mut().for_each(|memory| memory.pass(bytes));
                 Ok(())
             }
-            Demand::Exchange { sent, received, block } => {
-                self.network.as_mut().map_or(Ok(()), |network| network.exchange(sent, received, block))
+            Demand::Exchange { sent, received, block } => self.talk([sent, received, 0], block, 0),
+            Demand::Within { bytes, block } => self.talk([0, 0, bytes], block, 0),
+            Demand::Stream { sent, received, within, block, calls } => {
+                self.talk([sent, received, within], block, calls)
             }
-            Demand::Within { bytes, block } => {
-                self.network.as_mut().map_or(Ok(()), |network| network.within(bytes, block))
+            Demand::Allocate { count, bytes } => {
+                memory::allocate(count, bytes);
+                Ok(())
             }
             Demand::Last { .. } => Ok(()),
         };
         self.failure = done.err().map(|error| format!("{error:#}"));
+    }
+
+    /// Bytes to send, to receive, and to send to ourselves.
+    fn talk(&mut self, [sent, received, within]: [u64; 3], block: u64, calls: u32) -> anyhow::Result<()> {
+        let Some(network) = &mut self.network else { return Ok(()) };
+        network.calls = Calls { write: calls & 1 != 0, read: calls & 2 != 0 };
+        network.exchange(sent, received, block)?;
+        network.within(within, block)
     }
 
     /// Bytes sent, received, sent to ourselves; and why it could not go on, if it could not.

@@ -113,6 +113,61 @@ client.sendall(b"x" * 5000000); thread.join(); time.sleep(0.2)
 }
 
 #[test]
+fn messages_that_were_written_are_written_again() {
+    let house = House::new();
+    let talk = r#"
+import os, socket, time
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+other, _ = server.accept()
+for _ in range(500):
+    os.write(client.fileno(), b"x" * 10000)
+    left = 10000
+    while left: left -= len(os.read(other.fileno(), left))
+time.sleep(0.2)
+"#;
+    assert!(house.profile(&["--rate", "50"], &["python3", "-c", talk]).success());
+    let profile = house.shown(1);
+    let files = profile["tail"]["files"].as_array().expect("a list");
+    let ends = files.iter().filter(|file| file["system"] == "socket").count();
+    assert_eq!(ends, 2, "both ends of the connection: {files:?}");
+    let told = house.done(&["emulate", "1"]);
+    assert!(told.contains("5000000 within"), "{told}");
+    let written: f64 = told
+        .split(" written")
+        .next()
+        .and_then(|text| text.rsplit(' ').next())
+        .expect("a number")
+        .parse()
+        .expect("a number");
+    assert!(written < 100_000.0, "messages go to no file: {told}");
+    let syn = super::program();
+    let emulate = [syn.to_str().expect("a name that is text"), "emulate", "1"];
+    assert!(house.profile(&["--rate", "50"], &emulate).success());
+    for name in ["storage.bytes_written", "storage.bytes_read"] {
+        let [asked, got] =
+            [&profile, &house.shown(2)].map(|profile| metric(profile, name).expect("measured"));
+        near(name, asked, got, 0.1);
+    }
+}
+
+#[test]
+fn idle_time_is_kept_when_it_is_asked_for() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "100"], &["python3", "-c", "import time; time.sleep(0.8)"]).success());
+    let took = |options: &[&str]| -> f64 {
+        house.done(&[&["emulate", "--report", "r.json"], options, &["1"]].concat());
+        let text = std::fs::read_to_string(house.path().join("r.json")).expect("written");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("an object");
+        report["emulated_s"][0].as_f64().expect("a number")
+    };
+    assert!(took(&["--keep-idle"]) >= 0.8);
+    // Half the computing does not make it sleep less.
+    assert!(took(&["--keep-idle", "--scale", "cpu=0.5"]) >= 0.8);
+    assert_eq!(house.syn(&["emulate", "--keep-idle", "--keep-time", "1"]).status.code(), Some(2));
+}
+
+#[test]
 fn load_is_held_without_a_profile() {
     let house = House::new();
     let told = house.done(&["emulate", "--load", "cpu=20%", "--seconds", "2"]);

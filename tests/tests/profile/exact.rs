@@ -112,7 +112,12 @@ fn the_shim_tells_sizes_and_files() {
     assert!(blocks.iter().any(|block| whole(&block)), "{blocks:?}");
     let files = profile["tail"]["files"].as_array().expect("a list");
     let out = files.iter().find(|file| file["path"].as_str().is_some_and(|path| path.ends_with("/out")));
-    assert_eq!(out.expect("the file is listed")["bytes"][1], 1_228_800);
+    let out = out.expect("the file is listed");
+    assert_eq!(out["bytes"][1], 1_228_800);
+    let sizes = out["blocks"].as_array().expect("a list");
+    assert!(sizes.iter().any(|block| whole(&block)), "sizes of its own: {sizes:?}");
+    let shown = house.done(&["profiles", "show", "1"]);
+    assert!(shown.contains("system     calls"), "sizes by file system: {shown}");
     // The same from a run folder, with samples that know their sizes.
     house.done(&["record", "-o", "runs", "--", "sh", "-c", write]);
     house.done(&["profile", "--from", "runs/1", "--tag", "from=run"]);
@@ -121,4 +126,67 @@ fn the_shim_tells_sizes_and_files() {
     assert!(recorded["tail"]["blocks"].as_array().expect("a list").iter().any(|block| whole(&block)));
     let told = house.done(&["emulate", "--tag", "from=run"]);
     assert!(told.contains("1228800 written"), "{told}");
+}
+
+/// 5000 blocks of 1000 bytes that are held together, and 3000 more of 100 in a child.
+const ALLOCATING: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    static void *held[5000];
+    for (int i = 0; i < 5000; i++) held[i] = malloc(1000);
+    for (int i = 0; i < 5000; i++) free(held[i]);
+    if (fork() == 0) {
+        for (int i = 0; i < 3000; i++) free(calloc(10, 10));
+        _exit(0);
+    }
+    wait(NULL);
+    void *block = NULL;
+    for (int i = 1; i <= 10; i++) block = realloc(block, i * 3000);
+    free(block);
+    if (posix_memalign(&block, 4096, 5000)) return 1;
+    printf("%d\n", (int)((unsigned long)block % 4096));
+    return 3;
+}
+"#;
+
+#[test]
+fn allocations_are_counted_by_size_and_emulated() {
+    let house = House::new();
+    std::fs::write(house.path().join("a.c"), ALLOCATING).expect("a file");
+    let cc =
+        std::process::Command::new("cc").args(["-O0", "-o", "a", "a.c"]).current_dir(house.path()).status();
+    assert!(cc.expect("a compiler").success());
+    let output = house.syn(&["profile", "--no-probe", "--allocations", "--", "./a"]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n");
+    let profile = house.shown(1);
+    let count = |profile: &serde_json::Value, bin: u64| {
+        let blocks = profile["tail"]["blocks"].as_array().expect("a list");
+        let block = blocks.iter().find(|block| block["kind"] == "allocate" && block["bin"] == bin);
+        block.map_or(0, |block| block["count"].as_u64().expect("a number"))
+    };
+    assert!((5000..5010).contains(&count(&profile, 10)), "blocks of 512 to 1023 bytes");
+    assert!((3000..3010).contains(&count(&profile, 7)), "a child's, of 64 to 127 bytes");
+    assert!(count(&profile, 14) >= 3, "what was made larger");
+    let get = |name: &str| metric(&profile, name).expect("measured");
+    assert!(
+        (4_960_000.0..5_500_000.0).contains(&get("memory.allocated_peak")),
+        "{}",
+        get("memory.allocated_peak")
+    );
+    let (allocated, freed) = (get("memory.allocated"), get("memory.freed"));
+    // Of the last block and that of standard output nobody gives anything back.
+    assert!(freed < allocated && allocated - freed < 30_000.0, "{allocated} taken, {freed} given back");
+    // The emulation asks its allocator for as much.
+    let syn = super::program();
+    let emulate = [syn.to_str().expect("a name that is text"), "emulate", "1"];
+    assert!(house.profile(&["--allocations"], &emulate).success());
+    let emulation = house.shown(2);
+    for bin in [7, 10] {
+        let (asked, got) = (count(&profile, bin), count(&emulation, bin));
+        assert!(got >= asked && got < asked + 2000, "bin {bin}: {got} of {asked}, and the emulator's own");
+    }
 }

@@ -116,10 +116,11 @@ fn a_static_program_and_one_that_is_killed_while_it_forks() {
 }
 
 #[test]
-fn a_store_of_the_version_before_is_made_one_of_this() {
+fn a_store_of_an_older_version_is_made_one_of_this() {
     let house = House::new();
     assert!(house.profile(&["--tag", "a=b"], &["true"]).success());
-    let sql = "ALTER TABLE sample DROP COLUMN syncs; ALTER TABLE sample DROP COLUMN seeks; ALTER TABLE sample DROP COLUMN opens;
+    let sql = "ALTER TABLE sample DROP COLUMN allocations; ALTER TABLE sample DROP COLUMN allocated_bytes;
+        ALTER TABLE sample DROP COLUMN freed_bytes; DROP TABLE file_block; ALTER TABLE sample DROP COLUMN syncs; ALTER TABLE sample DROP COLUMN seeks; ALTER TABLE sample DROP COLUMN opens;
         ALTER TABLE sample DROP COLUMN stats; ALTER TABLE sample DROP COLUMN names; PRAGMA user_version = 1;";
     let done = Command::new("sqlite3").args(["profiles.db", sql]).current_dir(house.path()).status();
     assert!(done.expect("sqlite3 is installed").success());
@@ -129,4 +130,28 @@ fn a_store_of_the_version_before_is_made_one_of_this() {
     house.done(&["profiles", "export", "-o", "new.csv", "2"]);
     house.done(&["profiles", "import", "new.csv"]);
     house.done(&["profiles", "check"]);
+}
+
+#[test]
+fn a_file_exported_by_the_version_before_is_read() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "100"], &["sleep", "0.1"]).success());
+    house.done(&["profiles", "export", "-o", "new.csv", "1"]);
+    let text = std::fs::read_to_string(house.path().join("new.csv")).expect("written");
+    let mut lines = text.lines();
+    let head = lines.next().and_then(|line| line.strip_prefix("# syn-profile 3 ")).expect("the profile");
+    let mut head: serde_json::Value = serde_json::from_str(head).expect("an object");
+    head["tail"]["totals"].as_array_mut().expect("a list").truncate(25);
+    // Without the three columns in front of the sizes.
+    let shorter = lines.map(|line| {
+        let mut cells: Vec<&str> = line.split(',').collect();
+        cells.drain(27..30);
+        cells.join(",")
+    });
+    let older: Vec<String> = [format!("# syn-profile 2 {head}")].into_iter().chain(shorter).collect();
+    std::fs::write(house.path().join("old.csv"), older.join("\n")).expect("a file");
+    house.done(&["profiles", "import", "old.csv"]);
+    house.done(&["profiles", "export", "-o", "again.csv", "2"]);
+    let again = std::fs::read_to_string(house.path().join("again.csv")).expect("written");
+    assert_eq!(again.lines().skip(1).collect::<Vec<_>>(), text.lines().skip(1).collect::<Vec<_>>());
 }

@@ -30,6 +30,7 @@ impl Lowering<'_> {
                 self.memory(executor, step, slices - slice, part(step.touched));
                 self.storage(rank, executor, step, &part);
                 self.network(executor, step, &part);
+                self.allocations(executor, step, &part);
             }
             self.busy(executor, part(cpu_ns));
         }
@@ -124,11 +125,27 @@ impl Lowering<'_> {
         let [sent, received, bytes] = step.network.map(part);
         let block = step.message;
         let line = &mut self.programs[executor];
+        let calls = u32::from(step.as_files[0]) | u32::from(step.as_files[1]) << 1;
+        if calls != 0 && [sent, received, bytes] != [0; 3] {
+            let stream = Demand::Stream { sent, received, within: bytes, block, calls };
+            line.push(self.now_ns, 0, Op::Demand(stream));
+            return;
+        }
         if sent > 0 || received > 0 {
             line.push(self.now_ns, 0, Op::Demand(Demand::Exchange { sent, received, block }));
         }
         if bytes > 0 {
             line.push(self.now_ns, 0, Op::Demand(Demand::Within { bytes, block }));
+        }
+    }
+
+    fn allocations(&mut self, executor: usize, step: &Step, part: &dyn Fn(u64) -> u64) {
+        for blocks in &step.allocations {
+            let (count, bytes) = (part(blocks.count), blocks.bytes);
+            if count > 0 {
+                let allocate = Demand::Allocate { count, bytes };
+                self.programs[executor].push(self.now_ns, 0, Op::Demand(allocate));
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who does what in each step, and who waits for whom.
 
 use super::line::{Edges, Line};
-use super::{FILES, READ, Shape, WRITTEN, io};
+use super::{FILES, Keep, READ, Shape, WRITTEN, io};
 use crate::emulate::steps::Step;
 use syn_plan::{Demand, FileId, Io, Op};
 
@@ -64,8 +64,14 @@ impl Lowering<'_> {
                     self.arrived[rank as usize] += 1;
                 }
             }
-            if rank == 0 && self.shape.keep_time {
-                self.push(0, 0, Op::Demand(Demand::Last { ns: step.span_ns }));
+            let computing_ns = step.cpu_ns.first().copied().unwrap_or(0);
+            let least_ns = match self.shape.keep {
+                Keep::Nothing => None,
+                Keep::Idle => Some(step.idle_ns + computing_ns),
+                Keep::Time => Some(step.span_ns),
+            };
+            if let Some(ns) = least_ns.filter(|_| rank == 0) {
+                self.push(0, 0, Op::Demand(Demand::Last { ns }));
             }
             if step.cpu_ns.len() > 1 {
                 let count = self.arrived[rank as usize];

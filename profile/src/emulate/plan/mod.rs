@@ -27,12 +27,23 @@ pub struct Shape {
     pub kernel: Kernel,
     /// The part of it that is not spent waiting for memory.
     pub efficiency: f64,
-    /// No step ends earlier than it did.
-    pub keep_time: bool,
+    /// Whether steps last for some time whatever they consume.
+    pub keep: Keep,
     /// What is read is not in memory at first.
     pub cold: bool,
     /// The written file of a rank is begun anew when it is so long, bytes.
     pub write_limit: u64,
+}
+
+/// Which time passes in a step, beside that which consuming takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// None: consumption is replayed, and not timing.
+    Nothing,
+    /// That in which nothing was computed. Waiting for calls of the emulation is part of it.
+    Idle,
+    /// All: no step ends earlier than it did.
+    Time,
 }
 
 /// A file that is read is at most so long; more is read again.

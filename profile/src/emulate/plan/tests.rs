@@ -1,7 +1,7 @@
 //! All that is in the steps is in the plan.
 
 use super::*;
-use crate::emulate::steps::Calls;
+use crate::emulate::steps::{Allocations, Calls};
 use crate::metrics::Metrics;
 use crate::profile::{Head, Outcome, Source, Tail};
 use crate::sample::WIDTH;
@@ -41,6 +41,9 @@ fn steps() -> Vec<Step> {
         touched: 60 << 20,
         network: [5000, 7000, 9000],
         message: 100,
+        as_files: [false; 2],
+        allocations: vec![Allocations { bytes: 48, count: 1003 }],
+        idle_ns: 4_000_000,
         syncs: 3,
         seeks: 5,
         opens: 7,
@@ -58,7 +61,7 @@ fn shape(ranks: u32) -> Shape {
         executors: 5,
         kernel: Kernel::Integer,
         efficiency: 0.75,
-        keep_time: true,
+        keep: Keep::Time,
         cold: false,
         write_limit: 1 << 20,
     }
@@ -72,6 +75,7 @@ fn a_plan_consumes_what_its_steps_do() {
         plan.check().expect("it can be replayed");
         assert_eq!(plan.programs.len(), 5 * ranks as usize);
         let (mut busy, mut bytes, mut network, mut others, mut last) = (0, [0; 2], [0; 3], [0; 5], 0);
+        let mut allocated = 0;
         for Counted { step, times, .. } in plan.programs.iter().flat_map(|line| line.steps.counted()) {
             match step.op {
                 Op::Demand(Demand::Busy { cpu_ns, .. }) => busy += cpu_ns * times,
@@ -81,6 +85,7 @@ fn a_plan_consumes_what_its_steps_do() {
                 }
                 Op::Demand(Demand::Within { bytes, .. }) => network[2] += bytes,
                 Op::Demand(Demand::Last { ns }) => last += ns,
+                Op::Demand(Demand::Allocate { count, bytes: 48 }) => allocated += count,
                 Op::Io { call: Io::Read { bytes: moved, .. }, .. } => bytes[0] += moved * times,
                 Op::Io { call: Io::Write { bytes: moved, .. }, .. } => bytes[1] += moved * times,
                 Op::Io { call: Io::Fsync { .. }, .. } => others[0] += times,
@@ -92,6 +97,7 @@ fn a_plan_consumes_what_its_steps_do() {
             }
         }
         let ranks = u64::from(ranks);
+        assert_eq!(allocated, 1003 * ranks);
         assert_eq!(busy, 16_000_004 * ranks);
         assert_eq!(bytes, [(300 << 20) * ranks, 3_003_000 * ranks]);
         assert_eq!(network, [5000, 7000, 9000].map(|bytes| bytes * ranks));
@@ -110,4 +116,24 @@ fn only_those_are_set_off_that_have_something_to_do() {
     let idle: Vec<Op> = plan.programs[4].steps.iter().map(|step| step.op).collect();
     assert_eq!(idle, [Op::Wait { edge: 1, count: 1, stride: 0 }]);
     assert_eq!(plan.programs[3].thread.process, 1);
+}
+
+/// Idle time passes beside computation, and messages that were written count as written.
+#[test]
+fn what_is_kept_and_how_messages_go() {
+    let mut steps = steps();
+    steps[0].as_files = [true, false];
+    let plan = plan(&profile(), &steps, &Shape { keep: Keep::Idle, ..shape(1) });
+    let demands: Vec<Demand> = plan.programs[0]
+        .steps
+        .iter()
+        .filter_map(|step| if let Op::Demand(demand) = step.op { Some(demand) } else { None })
+        .collect();
+    let last = |demand: &Demand| if let Demand::Last { ns } = demand { Some(*ns) } else { None };
+    assert_eq!(demands.iter().filter_map(last).collect::<Vec<_>>(), [13_000_001, 1]);
+    let sent = |demand: &Demand| match demand {
+        Demand::Stream { sent, block: 100, calls: 1, .. } => *sent,
+        _ => 0,
+    };
+    assert_eq!(demands.iter().map(sent).sum::<u64>(), 5000);
 }

@@ -1,7 +1,10 @@
 //! A profile as steps: what all atoms do from one start together to the next.
 
+mod sizes;
+
 use crate::profile::Profile;
-use crate::sample::{Block, BlockKind, Field, Sample, bin_of};
+use crate::sample::{Field, Sample};
+use sizes::Sizes;
 use std::collections::BTreeMap;
 
 /// Calls of one size.
@@ -9,6 +12,15 @@ use std::collections::BTreeMap;
 pub struct Calls {
     /// True: writes; false: reads.
     pub write: bool,
+    /// Bytes of each.
+    pub bytes: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// Blocks of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocations {
     /// Bytes of each.
     pub bytes: u64,
     /// How many.
@@ -32,6 +44,12 @@ pub struct Step {
     pub network: [u64; 3],
     /// Bytes of one call on the network; 0 where that is not known.
     pub message: u64,
+    /// Whether messages were sent by calls that write, and received by calls that read: such bytes are in no call on a file.
+    pub as_files: [bool; 2],
+    /// Blocks taken from the allocator and given back.
+    pub allocations: Vec<Allocations>,
+    /// Time in which nothing was computed, nanoseconds.
+    pub idle_ns: u64,
     /// Calls that bring data to the device.
     pub syncs: u64,
     /// Calls that set a position.
@@ -53,7 +71,10 @@ impl Step {
 
     /// Computation, and memory that stays.
     pub fn computes_alone(&self) -> bool {
-        self.leaves_files_alone() && self.network == [0; 3] && self.touched == 0
+        self.leaves_files_alone()
+            && self.network == [0; 3]
+            && self.touched == 0
+            && self.allocations.is_empty()
     }
 }
 
@@ -99,7 +120,7 @@ pub const WIDEST: usize = 256;
 
 /// The steps of a profile.
 pub fn steps(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Vec<Step> {
-    let sizes = Sizes::of(profile, tuning);
+    let mut sizes = Sizes::of(profile, tuning);
     let mut steps = Vec::new();
     let mut open: Option<Sample> = None;
     let mut highest = 0;
@@ -113,11 +134,11 @@ pub fn steps(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Vec<Step
         if open.as_ref().is_some_and(|open| open.span_ns >= tuning.least_ns)
             && let Some(done) = open.take()
         {
-            steps.push(step(&done, std::mem::take(&mut highest), &sizes, tuning));
+            steps.push(step(&done, std::mem::take(&mut highest), &mut sizes, tuning));
         }
     }
     if let Some(last) = open {
-        steps.push(step(&last, highest, &sizes, tuning));
+        steps.push(step(&last, highest, &mut sizes, tuning));
     }
     // What no sample saw: a program may be over before the first look, and its peak between two.
     if let Some(most) = steps.iter_mut().max_by_key(|step| step.resident) {
@@ -126,7 +147,7 @@ pub fn steps(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Vec<Step
     steps
 }
 
-fn step(sample: &Sample, resident: u64, sizes: &Sizes, tuning: &Tuning) -> Step {
+fn step(sample: &Sample, resident: u64, sizes: &mut Sizes, tuning: &Tuning) -> Step {
     let scaled = |resource: &str, amount: u64| (amount as f64 * tuning.factor(resource)).round() as u64;
     let network = [Field::SentBytes, Field::ReceivedBytes, Field::InnerBytes];
     Step {
@@ -137,12 +158,20 @@ fn step(sample: &Sample, resident: u64, sizes: &Sizes, tuning: &Tuning) -> Step 
         touched: scaled("memory", sample.get(Field::Faults) * crate::proc::page_bytes()),
         network: network.map(|field| scaled("network", sample.get(field))),
         message: sizes.message,
+        as_files: sizes.as_files,
+        allocations: sizes.allocations(sample, tuning),
+        idle_ns: idle_ns(sample),
         syncs: scaled("storage", sample.get(Field::Syncs)),
         seeks: scaled("storage", sample.get(Field::Seeks)),
         opens: scaled("storage", sample.get(Field::Opens)),
         stats: scaled("storage", sample.get(Field::Stats)),
         names: scaled("storage", sample.get(Field::Names)),
     }
+}
+
+/// Time in which fewer than one thread computed or waited for a processor, nanoseconds.
+fn idle_ns(sample: &Sample) -> u64 {
+    sample.span_ns.saturating_sub(sample.get(Field::Cpu) + sample.get(Field::Delay))
 }
 
 /// CPU time by executor. How many threads wanted a processor at once is what they used and what they waited for one; they
@@ -175,92 +204,6 @@ fn shares(sample: &Sample, tuning: &Tuning) -> Vec<u64> {
         .collect()
 }
 
-/// Sizes of calls, as far as they are known: in the sample, in the whole profile, or the mean.
-struct Sizes {
-    whole: Vec<Block>,
-    block: Option<u64>,
-    /// Mean of messages, bytes; 0 where it is not known.
-    message: u64,
-}
-
-impl Sizes {
-    fn of(profile: &Profile, tuning: &Tuning) -> Sizes {
-        let whole = profile.tail.blocks.clone();
-        let messages =
-            whole.iter().filter(|block| matches!(block.kind, BlockKind::Send | BlockKind::Receive));
-        let (bytes, count) = messages.fold((0, 0), |sum, block| (sum.0 + block.bytes, sum.1 + block.count));
-        Sizes { whole, block: tuning.block, message: bytes / count.max(1) }
-    }
-
-    fn calls(&self, sample: &Sample, tuning: &Tuning) -> Vec<Calls> {
-        let factor = tuning.factor("storage");
-        let rows = [
-            (false, BlockKind::Read, Field::ReadBytes, Field::Reads),
-            (true, BlockKind::Write, Field::WriteBytes, Field::Writes),
-        ];
-        let mut all = Vec::new();
-        for (write, kind, bytes, calls) in rows {
-            let total = (sample.get(bytes) as f64 * factor).round() as u64;
-            let count = (sample.get(calls) as f64 * factor).round() as u64;
-            let known = |blocks: &[Block]| {
-                blocks.iter().filter(|block| block.kind == kind).copied().collect::<Vec<_>>()
-            };
-            let (own, whole) = (known(&sample.blocks), known(&self.whole));
-            match self.block {
-                Some(block) => all.extend(even(write, total, total.div_ceil(block.max(1)))),
-                None if !own.is_empty() => {
-                    let scaled = |block: &Block| {
-                        even(
-                            write,
-                            (block.bytes as f64 * factor) as u64,
-                            (block.count as f64 * factor).round() as u64,
-                        )
-                    };
-                    all.extend(own.iter().flat_map(scaled));
-                }
-                None if whole.iter().any(|block| block.bytes > 0) => all.extend(spread(write, total, &whole)),
-                None => all.extend(even(write, total, count)),
-            }
-        }
-        all
-    }
-}
-
-/// `total` bytes in `count` calls: of two sizes, when it does not divide.
-fn even(write: bool, total: u64, count: u64) -> Vec<Calls> {
-    let count = count.max(u64::from(total > 0));
-    if count == 0 {
-        return Vec::new();
-    }
-    let (bytes, larger) = (total / count, total % count);
-    let both = [(bytes + 1, larger), (bytes, count - larger)];
-    both.into_iter()
-        .filter(|&(_, count)| count > 0)
-        .map(|(bytes, count)| Calls { write, bytes, count })
-        .collect()
-}
-
-/// `total` bytes with the sizes of the whole profile, each by its part of the bytes.
-fn spread(write: bool, total: u64, whole: &[Block]) -> Vec<Calls> {
-    let sum: u64 = whole.iter().map(|block| block.bytes).sum();
-    let mut left = total;
-    let mut calls = Vec::new();
-    for block in whole {
-        let bytes = ((total as f64 * block.bytes as f64 / sum as f64).round() as u64).min(left);
-        left -= bytes;
-        let each = block.bytes / block.count.max(1);
-        if bytes > 0 {
-            let count = (bytes as f64 / each.max(1) as f64).round().max(1.0) as u64;
-            calls.extend(even(write, bytes, count));
-        }
-    }
-    if left > 0 {
-        calls.extend(even(write, left, 1));
-    }
-    debug_assert!(calls.iter().all(|calls| bin_of(calls.bytes) <= 64));
-    calls
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,26 +225,5 @@ mod tests {
         assert_eq!(shares(&half, &tuning), [100, 50]);
         let wide = Tuning { width: Some(3), ..Tuning::default() };
         assert_eq!(shares(&sample(100, &[(Field::Cpu, 90)]), &wide), [30; 3]);
-    }
-
-    #[test]
-    fn calls_keep_bytes_and_count() {
-        let total = |calls: &[Calls]| {
-            calls.iter().fold((0, 0), |sum, one| (sum.0 + one.bytes * one.count, sum.1 + one.count))
-        };
-        assert_eq!(total(&even(true, 1001, 10)), (1001, 10));
-        assert_eq!(total(&even(true, 5, 0)), (5, 1));
-        assert!(even(true, 0, 0).is_empty());
-        let whole = [(13, 100, 409_600), (3, 100, 400)].map(|(bin, count, bytes)| Block {
-            kind: BlockKind::Write,
-            bin,
-            count,
-            bytes,
-        });
-        let calls = spread(true, 41_000, &whole);
-        assert_eq!(total(&calls).0, 41_000);
-        assert!(
-            calls.iter().any(|calls| calls.bytes == 4) && calls.iter().any(|calls| bin_of(calls.bytes) == 13)
-        );
     }
 }

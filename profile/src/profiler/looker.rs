@@ -1,101 +1,27 @@
-//! Profiles a command: starts it, looks at its processes again and again, waits for all that became its orphans.
+//! Looks at the processes of a command until it has ended, one sample after the other.
 
+use super::{Launch, Options};
 use crate::metrics::Metrics;
-use crate::profile::{Head, Outcome, ProcessRow, Source, Tail};
-use crate::rate::{Pace, Rate};
+use crate::profile::{Outcome, ProcessRow, Tail};
+use crate::rate::Pace;
 use crate::sample::{COLUMNS, Field, Sample, WIDTH};
-use crate::store::{Live, Store};
+use crate::store::Live;
 use crate::sys;
 use crate::tree::Tree;
 use crate::watch::{Totals, WATCHERS, Watcher, Whole};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, pidfd_open, set_child_subreaper, waitid, waitpid,
-};
-use std::collections::BTreeMap;
-use std::io;
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, pidfd_open, waitid, waitpid};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus};
-use std::time::{Instant, SystemTime};
+use std::process::{Child, ExitStatus};
+use std::time::Instant;
 use syn_replay::clock::thread_cpu_ns;
-
-/// Starts the command, and is told when it has ended but can still be sent signals.
-pub trait Launch {
-    /// Starts it.
-    fn start(&self, command: &mut Command) -> io::Result<Child>;
-    /// It has ended; after this its process id is given back.
-    fn ended(&self) {}
-}
-
-/// What to profile, and how.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What it is found by, beside the command.
-    pub tags: BTreeMap<String, String>,
-    /// How often to look.
-    pub rate: Rate,
-    /// Says on standard error how things stand, once a second.
-    pub live: bool,
-}
-
-/// A finished profile.
-#[derive(Debug)]
-pub struct Done {
-    /// Its number in the store.
-    pub id: i64,
-    /// How the command ended.
-    pub status: ExitStatus,
-    /// What the store could not take, if anything.
-    pub lost: Option<String>,
-}
 
 /// Between two lines about how things stand, nanoseconds.
 const LIVE_NS: u64 = 1_000_000_000;
 
-/// Profiles `words` into `store`. None when the command could not be started, with the reason.
-///
-/// # Errors
-/// When the store cannot be used.
-pub fn profile(
-    words: &[String],
-    command: &mut Command,
-    options: &Options,
-    store: &mut Store,
-    launch: &dyn Launch,
-) -> anyhow::Result<Result<Done, io::Error>> {
-    let head = Head {
-        command: words.to_vec(),
-        tags: options.tags.clone(),
-        started_ns: SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as i64),
-        rate: match options.rate {
-            Rate::Auto => "auto".into(),
-            Rate::Fixed(hertz) => hertz.to_string(),
-        },
-        source: Source::Sampled,
-        machine: crate::machine::fingerprint(),
-    };
-    let mut live = Live::begin(store, &head)?;
-    // Orphans of the command become ours, so that what they used is ours to know.
-    set_child_subreaper(Some(rustix::process::getpid()))
-        .context("cannot become the parent of the command's orphans")?;
-    let mut looker = Looker::new(options);
-    looker.watchers.iter_mut().for_each(|watcher| watcher.pre());
-    looker.start = Instant::now();
-    let mut child = match launch.start(command) {
-        Ok(child) => child,
-        Err(error) => {
-            live.give_up();
-            return Ok(Err(error));
-        }
-    };
-    let status = looker.follow(&mut child, launch, &mut live)?;
-    let (id, tail) = (live.id(), looker.finish(status));
-    let lost = live.finish(&tail).err().map(|error| format!("{error:#}"));
-    Ok(Ok(Done { id, status, lost }))
-}
-
-struct Looker {
+/// See the module.
+pub struct Looker {
     watchers: Vec<Box<dyn Watcher>>,
     tree: Tree,
     pace: Pace,
@@ -111,9 +37,10 @@ struct Looker {
 }
 
 impl Looker {
-    fn new(options: &Options) -> Looker {
+    /// Before the command starts.
+    pub fn new(options: &Options) -> Looker {
         Looker {
-            watchers: WATCHERS.iter().map(|row| (row.make)()).collect(),
+            watchers: WATCHERS.iter().map(|row| (row.make)(options)).collect(),
             tree: Tree::new(),
             pace: Pace::new(options.rate),
             start: Instant::now(),
@@ -128,12 +55,18 @@ impl Looker {
         }
     }
 
+    /// The command starts now.
+    pub fn begin(&mut self) {
+        self.watchers.iter_mut().for_each(|watcher| watcher.pre());
+        self.start = Instant::now();
+    }
+
     fn now_ns(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
 
     /// Until the command has ended; what becomes of its orphans is not waited for.
-    fn follow(
+    pub fn follow(
         &mut self,
         child: &mut Child,
         launch: &dyn Launch,
@@ -245,7 +178,8 @@ impl Looker {
         self.before = totals;
     }
 
-    fn finish(mut self, status: ExitStatus) -> Tail {
+    /// What is known at the end.
+    pub fn finish(mut self, status: ExitStatus) -> Tail {
         let mut metrics = Metrics::default();
         let whole = Whole {
             totals: &self.before,
@@ -290,7 +224,7 @@ impl Looker {
         if left_out > 0 {
             metrics.notes.push(format!("{left_out} more processes were seen than are listed"));
         }
-        Tail {
+        let mut tail = Tail {
             wall_ns: self.before_ns,
             outcome,
             totals,
@@ -298,7 +232,9 @@ impl Looker {
             processes,
             blocks: Vec::new(),
             files: Vec::new(),
-        }
+        };
+        self.watchers.iter_mut().for_each(|watcher| watcher.details(&mut tail));
+        tail
     }
 
     fn tell(&mut self) {

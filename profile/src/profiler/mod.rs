@@ -1,0 +1,88 @@
+//! Profiles a command: starts it, looks at its processes again and again, waits for all that became its orphans.
+
+mod looker;
+
+use crate::profile::{Head, Source};
+use crate::rate::Rate;
+use crate::store::{Live, Store};
+use anyhow::Context;
+use looker::Looker;
+use rustix::process::set_child_subreaper;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::time::SystemTime;
+
+/// Starts the command, and is told when it has ended but can still be sent signals.
+pub trait Launch {
+    /// Starts it.
+    fn start(&self, command: &mut Command) -> io::Result<Child>;
+    /// It has ended; after this its process id is given back.
+    fn ended(&self) {}
+}
+
+/// What to profile, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What it is found by, beside the command.
+    pub tags: BTreeMap<String, String>,
+    /// How often to look.
+    pub rate: Rate,
+    /// Says on standard error how things stand, once a second.
+    pub live: bool,
+    /// Where the preloaded library counts allocations, if it does; the file is made.
+    pub allocations: Option<PathBuf>,
+}
+
+/// A finished profile.
+#[derive(Debug)]
+pub struct Done {
+    /// Its number in the store.
+    pub id: i64,
+    /// How the command ended.
+    pub status: ExitStatus,
+    /// What the store could not take, if anything.
+    pub lost: Option<String>,
+}
+
+/// Profiles `words` into `store`. None when the command could not be started, with the reason.
+///
+/// # Errors
+/// When the store cannot be used.
+pub fn profile(
+    words: &[String],
+    command: &mut Command,
+    options: &Options,
+    store: &mut Store,
+    launch: &dyn Launch,
+) -> anyhow::Result<Result<Done, io::Error>> {
+    let head = Head {
+        command: words.to_vec(),
+        tags: options.tags.clone(),
+        started_ns: SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as i64),
+        rate: match options.rate {
+            Rate::Auto => "auto".into(),
+            Rate::Fixed(hertz) => hertz.to_string(),
+        },
+        source: Source::Sampled,
+        machine: crate::machine::fingerprint(),
+    };
+    let mut live = Live::begin(store, &head)?;
+    // Orphans of the command become ours, so that what they used is ours to know.
+    set_child_subreaper(Some(rustix::process::getpid()))
+        .context("cannot become the parent of the command's orphans")?;
+    let mut looker = Looker::new(options);
+    looker.begin();
+    let mut child = match launch.start(command) {
+        Ok(child) => child,
+        Err(error) => {
+            live.give_up();
+            return Ok(Err(error));
+        }
+    };
+    let status = looker.follow(&mut child, launch, &mut live)?;
+    let (id, tail) = (live.id(), looker.finish(status));
+    let lost = live.finish(&tail).err().map(|error| format!("{error:#}"));
+    Ok(Ok(Done { id, status, lost }))
+}
