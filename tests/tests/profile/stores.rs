@@ -93,8 +93,8 @@ fn a_damaged_store_is_told_and_named() {
 #[test]
 fn several_writers_wait_for_each_other() {
     let house = House::new();
+    let words = ["profile", "--no-probe", "--rate", "1000", "--", "sleep", "0.3"];
     std::thread::scope(|scope| {
-        let words = ["profile", "--no-probe", "--rate", "1000", "--", "sleep", "0.3"];
         let all: Vec<_> = (0..6).map(|_| scope.spawn(|| house.done(&words))).collect();
         all.into_iter().for_each(|one| drop(one.join().expect("it went well")));
     });
