@@ -13,6 +13,7 @@ const WITHOUT_MPI: &[&str] = &[
     "process_surface",
     "sync_surface",
     "mmap_surface",
+    "patched",
     "socket_surface",
     "aio_surface",
     "survivor",

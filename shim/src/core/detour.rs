@@ -8,10 +8,15 @@
 //!   write:  jmp ─► stub: jmp [hook]  ─► hook ─► trampoline: first instructions, jmp write + n
 //! ```
 //!
+//! Others patch such entries as well, at any time, with longer jumps: allocators and network libraries those of `mmap` and
+//! its kin. Functions that do no more than a system call make it from the trampoline, and never come back to bytes that may
+//! not be theirs any more; see [`present`].
+//!
 //! Patching happens once, while the process has one thread. A page is writable or executable, never both. Where a
 //! check fails nothing is patched, and the trace says that libc's own calls were not seen.
 
 use crate::core::{elf, prologue, sys};
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use iced_x86::{Code as Code64, Decoder, DecoderOptions, FlowControl};
 
@@ -21,8 +26,9 @@ const NEAR_JUMP: u8 = 0xe9;
 const JUMP_BYTES: usize = 5;
 /// Bytes of the jump to a hook: `jmp [rip]` and the address.
 const STUB_BYTES: usize = 16;
-/// Bytes kept for one function: the stub and the trampoline.
+/// Bytes kept for one function: the stub, the trampoline, and the address of the entry.
 const SLOT_BYTES: usize = 96;
+const ENTRY_AT: usize = SLOT_BYTES - size_of::<usize>();
 /// Bytes that are decoded at a function's entry.
 const WINDOW_BYTES: usize = 32;
 const PAGE: usize = 4096;
@@ -42,12 +48,32 @@ pub fn behind(address: usize) -> usize {
     if area == 0 {
         return address;
     }
+    match jump_at(address) {
+        Some(target) if target.wrapping_sub(AREA_START.load(Ordering::Relaxed)) < area => target + STUB_BYTES,
+        _ => address,
+    }
+}
+
+/// Where the near jump at a function's entry leads, if there is one.
+#[inline]
+fn jump_at(address: usize) -> Option<usize> {
     // SAFETY: the entry of a function, which is longer than a jump.
     let entry = unsafe { (address as *const [u8; JUMP_BYTES]).read_unaligned() };
     let distance = i32::from_le_bytes([entry[1], entry[2], entry[3], entry[4]]);
-    let target = (address + JUMP_BYTES).wrapping_add_signed(distance as isize);
-    let is_ours = entry[0] == NEAR_JUMP && target.wrapping_sub(AREA_START.load(Ordering::Relaxed)) < area;
-    if is_ours { target + STUB_BYTES } else { address }
+    (entry[0] == NEAR_JUMP).then(|| (address + JUMP_BYTES).wrapping_add_signed(distance as isize))
+}
+
+/// What [`behind`] gave for a function, or its entry, where that has been patched since by somebody who wants to be called.
+#[inline]
+pub fn present(address: usize) -> usize {
+    let within = address.wrapping_sub(AREA_START.load(Ordering::Relaxed));
+    if within >= AREA_BYTES.load(Ordering::Relaxed) {
+        return address;
+    }
+    let slot = address - within % SLOT_BYTES;
+    // SAFETY: every slot that is in use has the address there.
+    let entry = unsafe { ((slot + ENTRY_AT) as *const usize).read() };
+    if jump_at(entry) == Some(slot) { address } else { entry }
 }
 
 /// One function to be detoured.
@@ -59,14 +85,16 @@ pub struct Patch {
     pub hook: usize,
     /// Where the function goes on; 0 where its entry cannot be moved.
     trampoline: usize,
+    /// The system call that is all it does.
+    number: Option<c_int>,
     /// What its entry is to be overwritten with.
     jump: [u8; JUMP_BYTES],
 }
 
 impl Patch {
-    /// The entry at `address` is to jump to `hook`.
-    pub const fn new(address: usize, hook: usize) -> Patch {
-        Patch { address, hook, trampoline: 0, jump: [NEAR_JUMP, 0, 0, 0, 0] }
+    /// The entry at `address` is to jump to `hook`. `number`: the function does nothing but this system call.
+    pub const fn new(address: usize, hook: usize, number: Option<c_int>) -> Patch {
+        Patch { address, hook, trampoline: 0, number, jump: [NEAR_JUMP, 0, 0, 0, 0] }
     }
 
     /// Where the function goes on; `None` where its entry cannot be moved.
@@ -144,7 +172,10 @@ impl Area {
     fn fill(&self, index: usize, patch: &mut Patch) -> Option<usize> {
         let slot = self.slot(index);
         let trampoline = slot + STUB_BYTES;
-        let code = relocate(patch.address, trampoline)?;
+        let code = match patch.number {
+            Some(number) => system_call(number)?,
+            None => relocate(patch.address, trampoline)?,
+        };
         let distance = i32::try_from(slot as i64 - (patch.address + JUMP_BYTES) as i64).ok()?;
         patch.jump[1..].copy_from_slice(&distance.to_le_bytes());
         // jmp [rip + 0]; then the address of the hook.
@@ -154,6 +185,7 @@ impl Area {
         unsafe {
             core::ptr::copy_nonoverlapping(stub.as_ptr(), slot as *mut u8, STUB_BYTES);
             core::ptr::copy_nonoverlapping(code.bytes.as_ptr(), trampoline as *mut u8, code.length);
+            ((slot + ENTRY_AT) as *mut usize).write(patch.address);
         }
         Some(trampoline)
     }
@@ -166,7 +198,7 @@ impl Area {
 
 /// Code in the making.
 struct Code {
-    bytes: [u8; SLOT_BYTES - STUB_BYTES],
+    bytes: [u8; ENTRY_AT - STUB_BYTES],
     length: usize,
 }
 
@@ -176,6 +208,27 @@ impl Code {
         self.length += bytes.len();
         Some(())
     }
+}
+
+/// A function that makes a system call, and sets errno as libc does.
+fn system_call(number: c_int) -> Option<Code> {
+    let mut code = Code { bytes: [0xcc; _], length: 0 };
+    code.push(&[0x49, 0x89, 0xca])?; // mov r10, rcx
+    code.push(&[0xb8])?; // mov eax, number
+    code.push(&number.to_le_bytes())?;
+    code.push(&[0x0f, 0x05])?; // syscall
+    code.push(&[0x48, 0x3d, 0x01, 0xf0, 0xff, 0xff])?; // cmp rax, -4095
+    code.push(&[0x73, 0x01, 0xc3])?; // jae over the next one; ret
+    code.push(&[0x48, 0x89, 0xc7])?; // mov rdi, rax
+    code.push(&[0xff, 0x25, 0, 0, 0, 0])?; // jmp [rip]
+    code.push(&(system_call_failed as extern "C" fn(isize) -> isize as usize).to_le_bytes())?;
+    Some(code)
+}
+
+extern "C" fn system_call_failed(negated: isize) -> isize {
+    // SAFETY: libc gives every thread an errno.
+    unsafe { *libc::__errno_location() = -negated as c_int };
+    -1
 }
 
 /// The first instructions at `from`, at least as many as a jump overwrites, for execution at `to`, and a jump to

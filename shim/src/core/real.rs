@@ -1,7 +1,7 @@
 //! The functions behind ours.
 
 use crate::core::{detour, elf};
-use core::ffi::CStr;
+use core::ffi::{CStr, c_int, c_long};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Where the address of a function behind ours is kept once it has been looked up.
@@ -87,10 +87,18 @@ impl Real {
     pub fn address(self) -> Option<usize> {
         self.place.address(|| self.name)
     }
+
+    /// The same where others patch the function while the program runs: they are to be called.
+    #[inline(always)]
+    pub fn present_address(self) -> Option<usize> {
+        self.address().map(detour::present)
+    }
 }
 
 /// Room for the name of a detoured function and its final zero.
 const NAME_BYTES: usize = 40;
+
+const NO_NUMBER: c_int = -1;
 
 /// A function of libc whose entry is to be detoured, so that libc's own calls are seen too. It holds its name, not a pointer
 /// to it: pointers must be set when a library is loaded, in each process.
@@ -100,6 +108,8 @@ pub struct Inner {
     place: Place,
     /// What its entry is to jump to.
     pub hook: usize_fn,
+    /// The system call that is all it does, or [`NO_NUMBER`].
+    number: c_int,
     name: [u8; NAME_BYTES],
 }
 
@@ -109,7 +119,17 @@ impl Inner {
         let bytes = name.to_bytes_with_nul();
         let mut own = [0; NAME_BYTES];
         own.split_at_mut(bytes.len()).0.copy_from_slice(bytes);
-        Inner { place: Place::new(), hook, name: own }
+        Inner { place: Place::new(), hook, number: NO_NUMBER, name: own }
+    }
+
+    /// The same for a function that does nothing but a system call.
+    pub const fn of_system_call(name: &CStr, hook: usize_fn, number: c_long) -> Inner {
+        Inner { number: number as c_int, ..Inner::new(name, hook) }
+    }
+
+    /// The system call that is all it does.
+    pub fn number(&self) -> Option<c_int> {
+        (self.number != NO_NUMBER).then_some(self.number)
     }
 
     /// Its name.

@@ -9,7 +9,7 @@
 
 use super::aio::timeout_ns;
 use crate::core::readable::Reader;
-use crate::recording::library_calls::{Failure, function, inside, is_inside};
+use crate::recording::library_calls::{Failure, Library, function, inside, is_inside};
 use crate::recording::list::List;
 use crate::recording::span::{self, Span, note};
 use core::ffi::{c_int, c_long, c_uint, c_void};
@@ -55,13 +55,21 @@ const PWRITEV: u16 = 8;
 /// # Safety
 /// The arguments are those of the system call.
 pub unsafe fn setup(events: c_uint, context: *const usize, real: impl FnOnce() -> c_long) -> c_long {
-    // SAFETY: as the caller vouches.
-    if is_inside() { real() } else { unsafe { set_up(Failure::InErrno, events, context, real) } }
+    if is_inside(Library::Asynchronous) {
+        real()
+    } else {
+        // SAFETY: as the caller vouches.
+        unsafe { set_up(Failure::InErrno, events, context, real) }
+    }
 }
 
 /// `syscall(SYS_io_destroy, …)`, made by `real`.
 pub fn destroy(context: usize, real: impl FnOnce() -> c_long) -> c_long {
-    if is_inside() { real() } else { simple(Call::IoDestroy, Failure::InErrno, &[context as i64], real) }
+    if is_inside(Library::Asynchronous) {
+        real()
+    } else {
+        simple(Call::IoDestroy, Failure::InErrno, &[context as i64], real)
+    }
 }
 
 /// `syscall(SYS_io_submit, …)`, made by `real`.
@@ -74,7 +82,11 @@ pub unsafe fn submit(
     blocks: *const *const Block,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
-    if is_inside() { real() } else { hand_over(Failure::InErrno, context, count, blocks, real) }
+    if is_inside(Library::Asynchronous) {
+        real()
+    } else {
+        hand_over(Failure::InErrno, context, count, blocks, real)
+    }
 }
 
 /// `syscall(SYS_io_getevents, …)` and `syscall(SYS_io_pgetevents, …)`, made by `real`.
@@ -89,7 +101,7 @@ pub unsafe fn getevents(
     timeout: *const timespec,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
-    if is_inside() {
+    if is_inside(Library::Asynchronous) {
         return real();
     }
     // SAFETY: as the caller vouches.
@@ -99,7 +111,11 @@ pub unsafe fn getevents(
 /// `syscall(SYS_io_cancel, …)`, made by `real`.
 pub fn cancel(context: usize, block: *const Block, real: impl FnOnce() -> c_long) -> c_long {
     let numbers = [context as i64, block as i64];
-    if is_inside() { real() } else { simple(Call::IoCancel, Failure::InErrno, &numbers, real) }
+    if is_inside(Library::Asynchronous) {
+        real()
+    } else {
+        simple(Call::IoCancel, Failure::InErrno, &numbers, real)
+    }
 }
 
 #[inline]
@@ -110,7 +126,7 @@ fn simple<const N: usize>(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(mut span) = span::enter(call, 0) else { return real() };
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     span.leave(call, failed, outcome, numbers, &[], &[]);
@@ -126,7 +142,7 @@ unsafe fn set_up(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(mut span) = span::enter(Call::IoSetup, 0) else { return real() };
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     // SAFETY: as the caller vouches.
@@ -144,7 +160,7 @@ fn hand_over(
 ) -> c_long {
     let Some(mut span) = span::enter(Call::IoSubmit, 0) else { return real() };
     let kept = Kept::gather(&span, count, blocks);
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     span.record(Call::IoSubmit, failed, outcome, &[context as i64, count], &[], &[]);
@@ -217,7 +233,7 @@ unsafe fn collect(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(mut span) = span::enter(Call::IoGetevents, 0) else { return real() };
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     // SAFETY: as the caller vouches.
@@ -255,7 +271,7 @@ macro_rules! of_library {
                 // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
                 unsafe { c_long::from(core::mem::transmute::<usize, Function>(address)($($arg),*)) }
             };
-            if is_inside() {
+            if is_inside(Library::Asynchronous) {
                 return $real() as c_int;
             }
             // SAFETY: the arguments are the caller's.

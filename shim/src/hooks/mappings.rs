@@ -6,6 +6,10 @@
 //! they touched is asked of the page tables before a call that takes pages away or writes them back
 //! ([`crate::page_scans`]), and at the end of the process.
 //!
+//! Libraries that patch these functions (allocators, those of networks) are called in their place, and make the system call
+//! themselves, by libc's `syscall` or by what they have moved of the function: that is the call which is on record already
+//! ([`crate::recording::library_calls`]).
+//!
 //! Not seen: libraries, which the loader maps by system calls of its own; `remap_file_pages`, which Linux only emulates;
 //! `process_madvise`, which is advice to another process.
 
@@ -15,6 +19,7 @@ use super::files::ErrorNumber;
 use super::hooks;
 use crate::core::real::Outcome;
 use crate::page_scans;
+use crate::recording::library_calls::{Library, inside, is_inside};
 use crate::recording::mappings::{self as table, PAGE, end_of, inherited};
 use crate::recording::span::{self, Span};
 use core::ffi::{c_int, c_uint};
@@ -30,13 +35,13 @@ macro_rules! send {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name($($arg: $ty),*) -> $ret {
-            let Some(address) = super::real!($name).address() else { return super::missing() };
+            let Some(address) = super::real!($name).present_address() else { return super::missing() };
             // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
             unsafe { $body(core::mem::transmute::<usize, unsafe extern "C-unwind" fn($($ty),*) -> $ret>(address), 0, $($arg),*) }
         }
     };
     (@inner $body:ident $sig:tt $ret:ty,) => {};
-    (@inner $body:ident ($($arg:ident : $ty:ty),*) $ret:ty, $name:literal) => {
+    (@inner $body:ident ($($arg:ident : $ty:ty),*) $ret:ty, $name:literal $number:ident) => {
         const _: () = {
             type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
             unsafe extern "C-unwind" fn hook($($arg: $ty),*) -> $ret {
@@ -46,23 +51,24 @@ macro_rules! send {
             }
             #[used]
             #[unsafe(link_section = "syn_inners")]
-            static INNER: crate::core::real::Inner = crate::core::real::Inner::new(
+            static INNER: crate::core::real::Inner = crate::core::real::Inner::of_system_call(
                 $name,
                 // SAFETY: only the address is used, as the target of a jump from the function with this type.
                 unsafe { core::mem::transmute::<Function, crate::core::real::usize_fn>(hook) },
+                libc::$number,
             );
         };
     };
-    ($( $body:ident: $($name:ident)|+ $(+ $inner:literal)? ($($sig:tt)*) -> $ret:ty; )*) => { $(
+    ($( $body:ident: $($name:ident)|+ $(+ $inner:literal $number:ident)? ($($sig:tt)*) -> $ret:ty; )*) => { $(
         send!(@exported $body ($($sig)*) $ret, $($name)+);
-        send!(@inner $body ($($sig)*) $ret, $($inner)?);
+        send!(@inner $body ($($sig)*) $ret, $($inner $number)?);
     )* };
 }
 
 send! {
-    map: mmap | mmap64 + c"mmap64"
+    map: mmap | mmap64 + c"mmap64" SYS_mmap
         (address: usize, bytes: usize, protection: c_int, flags: c_int, fd: c_int, offset: off_t) -> isize;
-    unmap: munmap + c"munmap" (address: usize, bytes: usize) -> c_int;
+    unmap: munmap + c"munmap" SYS_munmap (address: usize, bytes: usize) -> c_int;
     // The last argument is there only with MREMAP_FIXED; as a fixed one it goes on unread.
     remap: mremap (address: usize, old_bytes: usize, new_bytes: usize, flags: c_int, new_address: usize) -> isize;
     protect: mprotect (address: usize, bytes: usize, protection: c_int) -> c_int;
@@ -144,13 +150,14 @@ macro_rules! about_files {
     };
     (@record $call:ident $real:ident ($address:ident, $bytes:ident $(, $arg:ident)*) [$($number:expr),*], $($before:expr)?) => {{
             let (start, end) = ($address & !(PAGE - 1), end_of($address, $bytes));
-            let span = if table::overlaps(start, end) { span::enter(Call::$call, 0) } else { None };
+            let concerns_file = table::overlaps(start, end) && !is_inside(Library::Memory);
+            let span = if concerns_file { span::enter(Call::$call, 0) } else { None };
             // SAFETY: the caller's own arguments.
             let Some(mut span) = span else { return unsafe { $real($address, $bytes $(, $arg)*) } };
             inherited::introduce(&mut span, start, end);
             $( $before(&mut span, start, end); )?
             // SAFETY: as above.
-            let result = unsafe { $real($address, $bytes $(, $arg)*) };
+            let result = inside(Library::Memory, || unsafe { $real($address, $bytes $(, $arg)*) });
             span.returned();
             let failed = result.failed();
             let outcome = if failed { span::errno() } else { result.number() };

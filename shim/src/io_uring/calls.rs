@@ -3,7 +3,7 @@
 use super::entries::{note_missed, record_completions, record_submissions};
 use super::ring::{Parameters, REGISTERED, Ring, SETUP_REGISTERED_FD_ONLY, SETUP_SQPOLL, View};
 use super::table;
-use crate::recording::library_calls::{Failure, inside};
+use crate::recording::library_calls::{Failure, Library, inside};
 use crate::recording::span::{self, Span, note};
 use core::ffi::{c_int, c_long, c_uint};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +33,7 @@ pub(super) unsafe fn set_up(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let Some(mut span) = span::enter(Call::IoUringSetup, 0) else { return real() };
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     // SAFETY: as the caller vouches.
@@ -78,7 +78,7 @@ pub(super) fn enter_ring(
     {
         record_submissions(&mut span, ring, &view, view.sq_tail);
     }
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     let numbers = [

@@ -13,7 +13,7 @@ use super::registrations::register_with;
 use super::ring::Parameters;
 use super::table;
 use crate::hooks::real;
-use crate::recording::library_calls::{Failure, function, inside, is_inside};
+use crate::recording::library_calls::{Failure, Library, function, inside, is_inside};
 use crate::recording::span;
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::sync::atomic::Ordering;
@@ -40,7 +40,7 @@ unsafe fn through(queues: *const Queues, wish: Wish, real: impl FnOnce() -> c_lo
     let Some(mut span) = span::enter(Call::IoUringEnter, 0) else { return real() };
     span.returned();
     record_submissions(&mut span, ring, &view, tail);
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     if let Some(numbers) = entering {
         let (failed, outcome) = Failure::Negated.outcome(result);
@@ -67,7 +67,7 @@ fn unseen(real: impl FnOnce() -> c_long) -> c_long {
 /// After a call that did not fail, `queues` points to what it filled in.
 unsafe fn set_up_queues(entries: c_uint, queues: *const Queues, real: impl FnOnce() -> c_long) -> c_long {
     let Some(mut span) = span::enter(Call::IoUringSetup, 0) else { return real() };
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = Failure::Negated.outcome(result);
     if failed {
@@ -109,7 +109,7 @@ unsafe fn leave(queues: *const Queues, real: impl FnOnce()) {
         ring.forget();
     }
     let Some(mut span) = span::enter(Call::Close, record::INNER) else { return real() };
-    inside(real);
+    inside(Library::Asynchronous, real);
     span.returned();
     if fd >= 0 {
         span.record(Call::Close, false, 0, &[i64::from(fd)], &[], &[]);
@@ -131,7 +131,7 @@ macro_rules! of_library {
                 // SAFETY: the function behind this name has this type; it gets the caller's own arguments.
                 unsafe { core::ffi::c_long::from(core::mem::transmute::<usize, Function>(address)($($arg),*)) }
             };
-            if $crate::recording::library_calls::is_inside() {
+            if $crate::recording::library_calls::is_inside($crate::recording::library_calls::Library::Asynchronous) {
                 return $real() as $ret;
             }
             // SAFETY: the arguments are the caller's.
@@ -212,6 +212,6 @@ pub unsafe extern "C-unwind" fn io_uring_queue_exit(queues: *mut Queues) {
     // SAFETY: the function behind this name has this type; it gets the caller's own argument.
     unsafe {
         let real = core::mem::transmute::<usize, Function>(address);
-        if is_inside() { real(queues) } else { leave(queues, || real(queues)) }
+        if is_inside(Library::Asynchronous) { real(queues) } else { leave(queues, || real(queues)) }
     }
 }

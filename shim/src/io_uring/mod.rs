@@ -14,7 +14,7 @@ mod registrations;
 mod ring;
 mod table;
 
-use crate::recording::library_calls::{Failure, is_inside};
+use crate::recording::library_calls::{Failure, Library, is_inside};
 use calls::{enter_ring, set_up, settle};
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use registrations::register_with;
@@ -25,7 +25,7 @@ use ring::Parameters;
 /// # Safety
 /// The arguments are those of the system call.
 pub unsafe fn setup(entries: c_uint, parameters: *const c_void, real: impl FnOnce() -> c_long) -> c_long {
-    if is_inside() {
+    if is_inside(Library::Asynchronous) {
         real()
     } else {
         // SAFETY: as the caller vouches.
@@ -42,7 +42,11 @@ pub fn enter(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let numbers = [to_submit, min_complete, flags];
-    if is_inside() { real() } else { enter_ring(Failure::InErrno, fd as c_int, numbers, real) }
+    if is_inside(Library::Asynchronous) {
+        real()
+    } else {
+        enter_ring(Failure::InErrno, fd as c_int, numbers, real)
+    }
 }
 
 /// `syscall(SYS_io_uring_register, …)`, made by `real`.
@@ -56,7 +60,7 @@ pub unsafe fn register(
     count: c_uint,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
-    if is_inside() {
+    if is_inside(Library::Asynchronous) {
         return real();
     }
     // SAFETY: as the caller vouches.

@@ -3,7 +3,7 @@
 use super::queues::Queues;
 use super::ring::Ring;
 use super::table;
-use crate::recording::library_calls::{Failure, inside};
+use crate::recording::library_calls::{Failure, Library, inside};
 use crate::recording::list::List;
 use crate::recording::span::{self, Span};
 use core::ffi::{c_int, c_long, c_void};
@@ -53,7 +53,7 @@ pub(super) unsafe fn register_with(
     let is_place = opcode & REGISTER_USE_REGISTERED_RING != 0;
     let opcode = opcode & !REGISTER_USE_REGISTERED_RING;
     let ring = if is_place { table::by_place(fd as u32) } else { table::by_descriptor(fd) };
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = failure.outcome(result);
     // SAFETY: as the caller vouches.
@@ -83,7 +83,7 @@ pub(super) unsafe fn register_files(
     let Some(mut span) = span::enter(Call::IoUringRegister, 0) else { return real() };
     // SAFETY: as the caller vouches.
     let descriptor = unsafe { (*queues).descriptor() };
-    let result = inside(real);
+    let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = Failure::Negated.outcome(result);
     let files = if failed { Files::NONE } else { files };

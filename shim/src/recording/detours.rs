@@ -87,7 +87,7 @@ impl Found {
             let Some((base, address)) = objects.function(inner.name()) else { continue };
             let is_new = self.all().iter().all(|patch| patch.address != address);
             if self.count < MAX_PATCHES && Some(base) == libc && is_new {
-                self.patches[self.count].write(Patch::new(address, inner.hook as usize));
+                self.patches[self.count].write(Patch::new(address, inner.hook as usize, inner.number()));
                 self.count += 1;
             }
         }

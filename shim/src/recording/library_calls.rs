@@ -10,32 +10,41 @@ use crate::recording::thread::current;
 use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::State;
 
+/// Libraries whose calls are not recorded a second time.
+#[derive(Clone, Copy)]
+pub enum Library {
+    /// Of asynchronous I/O.
+    Asynchronous,
+    /// What stands in for libc's functions that map memory.
+    Memory,
+}
+
 /// The stack address of the library function under way on this thread; 0 when there is none. `None` for a thread that does not
 /// record.
-fn mark() -> Option<(&'static mut usize, &'static State)> {
+fn mark(library: Library) -> Option<(&'static mut usize, &'static State)> {
     let state = current::get();
     if !current::is_state(state) {
         return None;
     }
     // SAFETY: this thread's state, and a word that nobody else uses.
-    unsafe { Some((&mut (*state).scratch().under_way, &*state)) }
+    unsafe { Some((&mut (*state).scratch().under_way[library as usize], &*state)) }
 }
 
 /// True for a call that a library function makes which is being recorded.
 #[inline]
-pub fn is_inside() -> bool {
-    mark().is_some_and(|(word, state)| *word != 0 && !state.is_stale(*word, frame_address()))
+pub fn is_inside(library: Library) -> bool {
+    mark(library).is_some_and(|(word, state)| *word != 0 && !state.is_stale(*word, frame_address()))
 }
 
 /// Makes a call that is recorded here, and nothing that it calls of the same libraries.
 #[inline(always)]
-pub fn inside<T>(real: impl FnOnce() -> T) -> T {
+pub fn inside<T>(library: Library, real: impl FnOnce() -> T) -> T {
     let frame = frame_address();
-    if let Some((word, _)) = mark() {
+    if let Some((word, _)) = mark(library) {
         *word = frame;
     }
     let result = real();
-    if let Some((word, _)) = mark() {
+    if let Some((word, _)) = mark(library) {
         *word = 0;
     }
     result

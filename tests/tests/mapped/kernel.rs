@@ -97,11 +97,6 @@ fn seen_by_shim(folder: &Path) -> BTreeMap<u32, Vec<About>> {
         let number = |names: [&str; 3]| {
             names.iter().find_map(|name| seen.args.get(*name)?.as_i64()).unwrap_or_else(|| panic!("{seen:?}"))
         };
-        // libc refuses an offset inside a page by itself: the kernel is not asked.
-        if seen.args.get("offset").and_then(|offset| offset.as_i64()).is_some_and(|offset| offset % PAGE != 0)
-        {
-            continue;
-        }
         let file = if seen.call == "mmap" { seen.path.as_deref().unwrap_or("") } else { "" };
         let address = if seen.call == "mmap" { 0 } else { number(["addr", "old_address", ""]) };
         let about = (

@@ -167,3 +167,18 @@ fn libcs_own_mappings() {
     assert_eq!(of_stream("read").count(), 0);
     assert_eq!(Pages::of(&dump, "mapped-stream").present.len(), 64);
 }
+
+/// A library that is called in place of libc's functions, and makes the system calls by `syscall`: each mapping is on record
+/// once. So it is when the functions are as they were.
+#[test]
+fn functions_that_are_patched_while_the_program_runs() {
+    let recorded = record(&Job::new(program("patched")));
+    assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
+    let dump = Dump::of(&recorded.run_folder());
+    for file in ["ahead", "behind"] {
+        assert_eq!(calls_about(&dump, file), ["mmap", "pages-touched", "munmap"], "{file}");
+    }
+    assert_eq!(calls_about(&dump, "meanwhile"), ["mmap", "pages-touched"]);
+    assert_eq!(calls_about(&dump, "instead"), ["mmap", "pages-touched", "munmap"]);
+    assert!(dump.calls("mmap").chain(dump.calls("munmap")).all(|seen| seen.depth == 0));
+}

@@ -5,6 +5,7 @@
 
 use crate::core::sys;
 use crate::hooks::status_of;
+use crate::recording::library_calls::{Library, inside, is_inside};
 use crate::recording::mappings::{
     self as table, DATA, Mapping, SHARED, WRITABLE, end_of, inherited, is_range,
 };
@@ -85,6 +86,10 @@ unsafe fn map_file(
     fd: c_int,
     offset: off_t,
 ) -> isize {
+    if is_inside(Library::Memory) {
+        // SAFETY: the caller's own arguments.
+        return unsafe { real(address, bytes, protection, flags, fd, offset) };
+    }
     let end = end_of(address, bytes);
     // MAP_FIXED takes the place of what is there, if it succeeds.
     let replaces = flags & libc::MAP_FIXED != 0 && is_range(address, bytes);
@@ -97,7 +102,7 @@ unsafe fn map_file(
         table::mark(address, end);
     }
     // SAFETY: the caller's own arguments.
-    let result = unsafe { real(address, bytes, protection, flags, fd, offset) };
+    let result = inside(Library::Memory, || unsafe { real(address, bytes, protection, flags, fd, offset) });
     if let Some(span) = &mut span {
         span.returned();
     }
@@ -143,6 +148,10 @@ pub unsafe fn unmap(real: UnmapFunction, from: Flags, address: usize, bytes: usi
 #[cold]
 #[inline(never)]
 unsafe fn unmap_file(real: UnmapFunction, from: Flags, address: usize, bytes: usize) -> c_int {
+    if is_inside(Library::Memory) {
+        // SAFETY: the caller's own arguments.
+        return unsafe { real(address, bytes) };
+    }
     let end = end_of(address, bytes);
     io_uring::unmapped(address, bytes);
     let mut span = span::enter(Call::Munmap, from);
@@ -154,7 +163,7 @@ unsafe fn unmap_file(real: UnmapFunction, from: Flags, address: usize, bytes: us
         table::mark(address, end);
     }
     // SAFETY: the caller's own arguments.
-    let result = unsafe { real(address, bytes) };
+    let result = inside(Library::Memory, || unsafe { real(address, bytes) });
     if let Some(span) = &mut span {
         span.returned();
     }
@@ -203,6 +212,10 @@ unsafe fn remap_file(
     flags: c_int,
     new_address: usize,
 ) -> isize {
+    if is_inside(Library::Memory) {
+        // SAFETY: the caller's own arguments.
+        return unsafe { real(address, old_bytes, new_bytes, flags, new_address) };
+    }
     let (old_end, cut) = (end_of(address, old_bytes), end_of(address, new_bytes));
     let new_end = end_of(new_address, new_bytes);
     let replaces = flags & libc::MREMAP_FIXED != 0 && is_range(new_address, new_bytes);
@@ -224,7 +237,8 @@ unsafe fn remap_file(
         table::mark(new_address, new_end);
     }
     // SAFETY: the caller's own arguments.
-    let result = unsafe { real(address, old_bytes, new_bytes, flags, new_address) };
+    let result =
+        inside(Library::Memory, || unsafe { real(address, old_bytes, new_bytes, flags, new_address) });
     if let Some(span) = &mut span {
         span.returned();
     }

@@ -11,8 +11,8 @@ use syn_trace::system_calls::Room;
 pub struct Scratch {
     /// Texts of a record, one behind the other.
     pub texts: [u8; 2 * MAX_TEXT_BYTES],
-    /// The stack address of the library function under way; see [`crate::recording::library_calls`].
-    pub under_way: usize,
+    /// The stack addresses of library functions under way; see [`crate::recording::library_calls`].
+    pub under_way: [usize; 2],
     /// What the child of a `vfork` leaves to its parent; see [`crate::recording::vfork_child`].
     pub child_path: ChildPath,
     /// The list of a record.
