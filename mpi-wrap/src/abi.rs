@@ -42,16 +42,21 @@ pub struct Abi {
     /// `MPI_MODE_CREATE`, `_RDONLY`, `_WRONLY`, `_RDWR`, `_DELETE_ON_CLOSE`, `_UNIQUE_OPEN`, `_EXCL`, `_APPEND`,
     /// `_SEQUENTIAL`. In a trace each is the bit of its place here.
     file_modes: [c_int; 9],
+    /// `MPI_COMBINER_NAMED`, `_DUP`, `_CONTIGUOUS`, `_VECTOR`, `_HVECTOR`, `_INDEXED`, `_HINDEXED`, `_INDEXED_BLOCK`,
+    /// `_HINDEXED_BLOCK`, `_STRUCT`, `_SUBARRAY`, `_RESIZED`. In a trace each is its place here.
+    pub combiners: [c_int; 12],
+    /// `MPI_ORDER_C`, `MPI_ORDER_FORTRAN`
+    pub orders: [c_int; 2],
     /// The handles that exist from the start.
     predefined: Constants,
 }
 
 /// The predefined handles of the MPI that runs.
-static STARTED: Handles = [const { AtomicUsize::new(0) }; 5];
+static STARTED: Handles = [const { AtomicUsize::new(0) }; 6];
 
 impl Predefined {
-    fn in_order(self) -> [usize; 5] {
-        [self.comm_null, self.comm_world, self.comm_self, self.request_null, self.type_null]
+    fn in_order(self) -> [usize; 6] {
+        [self.comm_null, self.comm_world, self.comm_self, self.request_null, self.type_null, self.info_null]
     }
 }
 
@@ -83,6 +88,7 @@ enum Constants {
         comm_self: &'static CStr,
         request_null: &'static CStr,
         type_null: &'static CStr,
+        info_null: &'static CStr,
     },
     /// As numbers in `mpi.h`.
     Numbers(Predefined),
@@ -105,12 +111,15 @@ pub static OPEN_MPI: Abi = Abi {
     lock_exclusive: 1,
     seek: [600, 602, 604],
     file_modes: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    combiners: [0, 1, 2, 3, 5, 6, 8, 9, 18, 11, 12, 17],
+    orders: [0, 1],
     predefined: Constants::Variables {
         comm_null: c"ompi_mpi_comm_null",
         comm_world: OPEN_MPI_MARK,
         comm_self: c"ompi_mpi_comm_self",
         request_null: c"ompi_request_null",
         type_null: c"ompi_mpi_datatype_null",
+        info_null: c"ompi_mpi_info_null",
     },
 };
 
@@ -134,12 +143,15 @@ pub static MPICH: Abi = Abi {
     lock_exclusive: 234,
     seek: [600, 602, 604],
     file_modes: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+    combiners: [1, 2, 3, 4, 6, 7, 9, 10, 19, 12, 13, 18],
+    orders: [56, 57],
     predefined: Constants::Numbers(Predefined {
         comm_null: 0x0400_0000,
         comm_world: 0x4400_0000,
         comm_self: 0x4400_0001,
         request_null: 0x2c00_0000,
         type_null: 0x0c00_0000,
+        info_null: 0x1c00_0000,
     }),
 };
 
@@ -160,12 +172,15 @@ pub static STANDARD: Abi = Abi {
     lock_exclusive: 301,
     seek: [403, 401, 402],
     file_modes: [2, 16, 256, 32, 4, 128, 8, 1, 64],
+    combiners: [101, 102, 103, 104, 105, 106, 107, 108, 109, 110, 111, 116],
+    orders: [0xc, 0xf],
     predefined: Constants::Numbers(Predefined {
         comm_null: 0x100,
         comm_world: 0x101,
         comm_self: 0x102,
         request_null: 0x180,
         type_null: 0x200,
+        info_null: 0x130,
     }),
 };
 
@@ -182,6 +197,8 @@ pub struct Predefined {
     pub request_null: usize,
     /// `MPI_DATATYPE_NULL`
     pub type_null: usize,
+    /// `MPI_INFO_NULL`
+    pub info_null: usize,
 }
 
 impl Abi {
@@ -189,13 +206,14 @@ impl Abi {
     pub fn predefined(&self) -> Predefined {
         match &self.predefined {
             Constants::Numbers(numbers) => *numbers,
-            Constants::Variables { comm_null, comm_world, comm_self, request_null, type_null } => {
+            Constants::Variables { comm_null, comm_world, comm_self, request_null, type_null, info_null } => {
                 Predefined {
                     comm_null: variable(comm_null) as usize,
                     comm_world: variable(comm_world) as usize,
                     comm_self: variable(comm_self) as usize,
                     request_null: variable(request_null) as usize,
                     type_null: variable(type_null) as usize,
+                    info_null: variable(info_null) as usize,
                 }
             }
         }
@@ -212,7 +230,7 @@ pub struct Mpi {
 }
 
 /// Handles in the order of the fields of [`Predefined`].
-type Handles = [AtomicUsize; 5];
+type Handles = [AtomicUsize; 6];
 
 /// What a status says, in canonical form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,6 +291,10 @@ impl Mpi {
     #[inline(always)]
     pub fn type_null(self) -> usize {
         self.predefined(4)
+    }
+    /// `MPI_INFO_NULL`
+    pub fn info_null(self) -> usize {
+        self.predefined(5)
     }
 
     /// A handle as it was passed: `int` handles leave the upper half of a register undefined.

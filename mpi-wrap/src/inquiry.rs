@@ -46,7 +46,19 @@ inquiries! {
     fn graph_neighbours_count = c"PMPI_Graph_neighbors_count" (comm: usize, rank: c_int, count: *mut c_int);
     fn dist_graph_neighbours_count = c"PMPI_Dist_graph_neighbors_count"
         (comm: usize, sources: *mut c_int, destinations: *mut c_int, weighted: *mut c_int);
+    fn type_get_envelope = c"PMPI_Type_get_envelope"
+        (datatype: usize, integers: *mut c_int, addresses: *mut c_int, datatypes: *mut c_int, combiner: *mut c_int);
+    fn type_get_contents = c"PMPI_Type_get_contents"
+        (datatype: usize, integers: c_int, addresses: c_int, datatypes: c_int, integer: *mut c_int, address: *mut isize, of: *mut c_void);
+    fn type_free = c"PMPI_Type_free" (datatype: *mut usize);
+    fn info_get_nkeys = c"PMPI_Info_get_nkeys" (info: usize, keys: *mut c_int);
+    fn info_get_nthkey = c"PMPI_Info_get_nthkey" (info: usize, n: c_int, key: *mut c_char);
+    fn info_get = c"PMPI_Info_get"
+        (info: usize, key: *const c_char, length: c_int, value: *mut c_char, flag: *mut c_int);
 }
+
+pub mod datatype;
+pub mod hints;
 
 /// The one number that an inquiry gives; `None` when it fails.
 fn number(inquiry: impl FnOnce(*mut c_int) -> c_int) -> Option<c_int> {

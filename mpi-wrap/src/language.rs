@@ -29,6 +29,8 @@ pub enum Handle {
     Window,
     /// `MPI_File`, which is a pointer in C everywhere.
     File,
+    /// `MPI_Info`
+    Info,
 }
 
 /// How a language passes arguments.
@@ -232,6 +234,7 @@ fn to_c(mpi: Mpi, kind: Handle, handle: c_int) -> usize {
     static REQUEST: Symbol = Symbol::new(&[c"PMPI_Request_f2c", c"PMPI_Request_fromint"]);
     static MESSAGE: Symbol = Symbol::new(&[c"PMPI_Message_f2c", c"PMPI_Message_fromint"]);
     static WINDOW: Symbol = Symbol::new(&[c"PMPI_Win_f2c", c"PMPI_Win_fromint"]);
+    static INFO: Symbol = Symbol::new(&[c"PMPI_Info_f2c", c"PMPI_Info_fromint"]);
     static FILE: Symbol = Symbol::new(&[c"PMPI_File_f2c", c"PMPI_File_fromint"]);
     let symbol = match kind {
         Handle::File => &FILE,
@@ -241,6 +244,7 @@ fn to_c(mpi: Mpi, kind: Handle, handle: c_int) -> usize {
         Handle::Request => &REQUEST,
         Handle::Message => &MESSAGE,
         Handle::Window => &WINDOW,
+        Handle::Info => &INFO,
     };
     match symbol.find() {
         // SAFETY: these functions take a Fortran integer and return a handle, here a pointer.

@@ -56,9 +56,16 @@ pub unsafe trait Recorder {
         list: &[i64],
     );
 
-    /// Writes a record and keeps the call open: a list that is too long for one record. The first record of a call
-    /// has its times; those after it end when it ended and took 0.
-    fn part<const N: usize>(open: Self::Open, call: Call, result: i64, numbers: &[i64; N], list: &[i64]);
+    /// Writes a record and keeps the call open: of a list that is too long for one record, or with a note behind it. The
+    /// first record of a call has its times; those after it end when it ended and took 0.
+    fn part<const N: usize>(
+        open: Self::Open,
+        call: Call,
+        result: i64,
+        numbers: &[i64; N],
+        texts: &[&[u8]],
+        list: &[i64],
+    );
 
     /// Ends the call without a record.
     fn abandon(open: Self::Open);
@@ -85,6 +92,6 @@ pub unsafe trait Recorder {
     /// Memory of the calling thread for handles, statuses and lists: 8-aligned, at least [`MIN_SCRATCH_BYTES`], and
     /// `wanted` if that is more and can be had. (A call on more requests than fit is recorded without its statuses,
     /// and on more still without some handles, which are listed as 0.) Asked for at most once between `enter` and
-    /// `leave` or `abandon`; nobody else may use it until then. Its contents need not be kept between calls.
+    /// `leave` or `abandon`, or again when what it held is recorded; nobody else may use it until then. Its contents need not be kept between calls.
     fn scratch(open: Self::Open, wanted: usize) -> (NonNull<u8>, usize);
 }

@@ -5,6 +5,7 @@
 //! received there, and all members of a communicator take part in the same collective operations with the same sizes. What
 //! order MPI allows them in depends on the MPI, so that who makes the calls bounds how long they may take.
 
+use crate::datatype::Datatype;
 use crate::fault::Fault;
 use crate::mpi::{ANY, Collective, Creation, FIRST_COMMUNICATOR, Mpi, NOBODY, NONE, SELF, WORLD};
 use crate::{CommId, Counted, Op, Plan, Referent};
@@ -17,6 +18,9 @@ const MAX_REQUESTS: u32 = 1 << 20;
 const MAX_RANKS: u32 = 1 << 22;
 /// The most bytes of a call: what MPI's counts hold.
 pub const MAX_BYTES: u64 = i32::MAX as u64;
+
+/// Tells calls on files from others where they are added up.
+const FILE_CALL: u32 = 0x66;
 
 /// The members of a communicator.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +162,8 @@ pub(crate) fn refer_to_what_is(
             Referent::Communicator => plan.group(number).is_some_and(|group| group.position(rank).is_some()),
             Referent::List => (number as usize) < plan.lists.len(),
             Referent::Request => number < MAX_REQUESTS,
-            Referent::File | Referent::Handle => true,
+            Referent::File => (number as usize) < plan.files.len(),
+            Referent::Handle => true,
         };
         if !is_there {
             wrong = Some("refers to what is not there, or the rank has nothing to do with");
@@ -203,6 +208,18 @@ pub(crate) fn refer_to_what_is(
             let root_is_there = if has_root(kind) { in_group(comm, root, &[]) } else { true };
             comm != NONE && root_is_there && fits(needs_counts, counts) && fits(needs_from, from)
         }
+        Mpi::FileOpen { comm, opened, .. } => comm != NONE && opened < MAX_REQUESTS,
+        Mpi::FileView { opened, etype, bytes, made, .. } => {
+            let made = &plan.lists[made as usize];
+            opened < MAX_REQUESTS
+                && etype.max(bytes) <= MAX_BYTES
+                && (made.is_empty() || Datatype::of(made).is_some())
+        }
+        Mpi::FileTransfer { how, opened, .. } => opened < MAX_REQUESTS && !how.makes_request(),
+        Mpi::FileItransfer { how, opened, .. } => opened < MAX_REQUESTS && how.makes_request(),
+        Mpi::FileClose { opened } | Mpi::FileSeek { opened, .. } | Mpi::FileCall { opened, .. } => {
+            opened < MAX_REQUESTS
+        }
         _ => true,
     };
     ranks_exist.then_some(()).ok_or("names a rank, a request or a list of bytes that cannot be")
@@ -239,6 +256,8 @@ struct Traffic<'a> {
     /// By communicator: what each rank sends each other in all-to-alls, less what that one expects; likewise.
     exchanged: BTreeMap<CommId, u64>,
     persistent: HashMap<(u32, u32), Mpi>,
+    /// By process and number: the communicator of a file that is open.
+    files: HashMap<(u32, u32), CommId>,
 }
 
 impl<'a> Traffic<'a> {
@@ -251,6 +270,7 @@ impl<'a> Traffic<'a> {
             gatherings: BTreeMap::new(),
             exchanged: BTreeMap::new(),
             persistent: HashMap::new(),
+            files: HashMap::new(),
         }
     }
 
@@ -291,6 +311,24 @@ impl<'a> Traffic<'a> {
             }
             Mpi::Init | Mpi::Finalize => {
                 self.take_part(WORLD, rank, self.hash.hash_one(call.number()), times)
+            }
+            Mpi::FileOpen { comm, opened, .. } => {
+                self.files.insert((process, opened), comm);
+                self.take_part(comm, rank, self.hash.hash_one(call.number()), times);
+            }
+            Mpi::FileClose { opened } | Mpi::FileView { opened, .. } => {
+                self.on_file(process, rank, opened, call.number().into(), times);
+            }
+            Mpi::FileSeek { opened, shared: true, .. } => {
+                self.on_file(process, rank, opened, call.number().into(), times);
+            }
+            Mpi::FileCall { how, opened, .. } if how.is_collective() => {
+                self.on_file(process, rank, opened, 1 << 8 | how as u32, times);
+            }
+            Mpi::FileTransfer { how, opened, .. } | Mpi::FileItransfer { how, opened, .. }
+                if how.is_collective() =>
+            {
+                self.on_file(process, rank, opened, 1 << 9 | how as u32, times);
             }
             _ => self.gather(rank, call, times),
         }
@@ -349,6 +387,13 @@ impl<'a> Traffic<'a> {
                 let sum = self.exchanged.entry(comm).or_default();
                 *sum = if is_from { sum.wrapping_sub(moved) } else { sum.wrapping_add(moved) };
             }
+        }
+    }
+
+    /// A call that all make together who have a file open.
+    fn on_file(&mut self, process: u32, rank: u32, opened: u32, what: u32, times: u64) {
+        if let Some(&comm) = self.files.get(&(process, opened)) {
+            self.take_part(comm, rank, self.hash.hash_one((FILE_CALL, what)), times);
         }
     }
 

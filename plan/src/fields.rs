@@ -125,7 +125,7 @@ macro_rules! numbers {
         /// The kinds of fields.
         pub mod fields {
             use super::*;
-            pub use crate::mpi::{Collective, Completion, Creation, SendMode};
+            pub use crate::mpi::{Collective, Completion, Creation, FileCall, FileTransfer, SendMode};
             $(
                 #[doc = $what]
                 #[derive(Debug)]
@@ -189,6 +189,8 @@ numbers! {
     Comm CommId, "u32", "A communicator.", "{name:.0} c{value}", Communicator;
     List ListId, "u32", "Index of a list of numbers.", " {name}=l{value}", List;
     Request RequestId, "u32", "Number of a request, or of a matched message, in the process.", "{name:.0} r{value}", Request;
+    MpiFile u32, "u32", "Number of a file that MPI has open in the process.", "{name:.0} m{value}";
+    Distance i64, "i64", "A distance in bytes or elements.", " {name}={value}";
     Number u64, "u64", "A size, an offset or a count.", " {name}={value}";
     Count u32, "u32", "A count.", " {name}={value}";
     Signed i32, "i32", "A number of the system's.", " {name}={value}";

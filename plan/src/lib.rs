@@ -13,6 +13,7 @@
 mod balance;
 mod check;
 mod communication;
+mod datatype;
 mod demand;
 mod edge;
 mod error;
@@ -33,6 +34,7 @@ mod writer;
 
 pub use balance::Balance;
 pub use communication::Group;
+pub use datatype::{Constructor, Datatype};
 pub use demand::{Demand, KERNELS};
 pub use edge::{Edge, Evidence, Guarantee, Rule};
 pub use error::PlanError;
@@ -43,8 +45,8 @@ pub use file::PlanFile;
 pub use folders::Folders;
 pub use layout::{MAGIC, VERSION};
 pub use mpi::{
-    ANY, Collective, Completion, Creation, FIRST_COMMUNICATOR, MPI_ROWS, Mpi, NOBODY, NONE, SELF, SendMode,
-    WORLD,
+    ANY, Collective, Completion, Creation, FIRST_COMMUNICATOR, FileCall, FileTransfer, MPI_ROWS, Mpi, NOBODY,
+    NONE, SELF, SendMode, WORLD,
 };
 pub use ops::{Io, ROWS, Row};
 pub use seconds::{BalanceSeconds, LeftOutSeconds};

@@ -89,6 +89,29 @@ kinds! {
         Dup "MPI_Comm_dup", DupWithInfo "MPI_Comm_dup_with_info", Split "MPI_Comm_split",
         Create "MPI_Comm_create", CreateGroup "MPI_Comm_create_group",
     }
+    /// A call on a file that moves nothing.
+    FileCall {
+        GetSize "MPI_File_get_size", Sync "MPI_File_sync", SetAtomicity "MPI_File_set_atomicity",
+        SetInfo "MPI_File_set_info", GetPositionShared "MPI_File_get_position_shared",
+        SetSize "MPI_File_set_size", Preallocate "MPI_File_preallocate",
+    }
+    /// A transfer to or from a file. One without an offset is at the file's own pointer, or the shared one.
+    FileTransfer {
+        ReadAt "MPI_File_read_at", ReadAtAll "MPI_File_read_at_all", Read "MPI_File_read",
+        ReadAll "MPI_File_read_all", ReadShared "MPI_File_read_shared", ReadOrdered "MPI_File_read_ordered",
+        WriteAt "MPI_File_write_at", WriteAtAll "MPI_File_write_at_all", Write "MPI_File_write",
+        WriteAll "MPI_File_write_all", WriteShared "MPI_File_write_shared", WriteOrdered "MPI_File_write_ordered",
+        IreadAt "MPI_File_iread_at", IreadAtAll "MPI_File_iread_at_all", Iread "MPI_File_iread",
+        IreadAll "MPI_File_iread_all", IreadShared "MPI_File_iread_shared",
+        IwriteAt "MPI_File_iwrite_at", IwriteAtAll "MPI_File_iwrite_at_all", Iwrite "MPI_File_iwrite",
+        IwriteAll "MPI_File_iwrite_all", IwriteShared "MPI_File_iwrite_shared",
+        ReadAtAllBegin "MPI_File_read_at_all_begin", ReadAtAllEnd "MPI_File_read_at_all_end",
+        ReadAllBegin "MPI_File_read_all_begin", ReadAllEnd "MPI_File_read_all_end",
+        ReadOrderedBegin "MPI_File_read_ordered_begin", ReadOrderedEnd "MPI_File_read_ordered_end",
+        WriteAtAllBegin "MPI_File_write_at_all_begin", WriteAtAllEnd "MPI_File_write_at_all_end",
+        WriteAllBegin "MPI_File_write_all_begin", WriteAllEnd "MPI_File_write_all_end",
+        WriteOrderedBegin "MPI_File_write_ordered_begin", WriteOrderedEnd "MPI_File_write_ordered_end",
+    }
 }
 
 operations! {
@@ -116,6 +139,16 @@ operations! {
     147 FreeComm "mpi_comm_free" { comm: Comm } "MPI_Comm_free";
     148 Init "mpi_init" "all ranks begin";
     149 Finalize "mpi_finalize" "all ranks have ended";
+    150 FileOpen "mpi_file_open" { comm: Comm, file: File, opened: MpiFile, mode: Hex, hints: List } "opens a file together; the modes are 1 create, 2 read, 4 write, 8 both, 16 delete on close, 32 unique open, 64 exclusive, 128 append, 256 sequential";
+    151 FileClose "mpi_file_close" { opened: MpiFile } "MPI_File_close";
+    152 FileDelete "mpi_file_delete" { file: File } "MPI_File_delete";
+    153 FileView "mpi_file_set_view" { opened: MpiFile, from: Number, etype: Number, bytes: Number, made: List, hints: List } "what of the file is seen: from which byte on, in elements of `etype` bytes, by a file type of so many bytes; a contiguous one where the list that says how it was made is empty";
+    154 FileSeek "mpi_file_seek" { opened: MpiFile, distance: Distance, whence: Count, shared: Truth } "moves a pointer of the file, counted from its beginning (0), where it is (1) or the end (2)";
+    155 FileCall "mpi_file_call" { how: FileCall, opened: MpiFile, number: Number, hints: List } "a call on a file that moves nothing; `number` is the size or the truth value that it takes";
+    156 FileTransfer "mpi_file_transfer" { how: FileTransfer, opened: MpiFile, offset: Number, bytes: Number } "a transfer, or one half of it; the offset is in elements of the view, and counts where the call has one";
+    157 FileItransfer "mpi_file_itransfer" { how: FileTransfer, opened: MpiFile, offset: Number, bytes: Number, request: Request } "begins one that makes a request";
+    158 FileLeave "mpi_file_leave" "no call: stands where one on a file would that is not made again";
+    159 FileEnter "mpi_file_enter" "no call: the steps from here up to the next of 150 to 158 are what the library did inside that call";
 }
 
 impl Mpi {
@@ -132,7 +165,64 @@ impl Mpi {
             Mpi::Collective { sent, received, .. }
             | Mpi::Icollective { sent, received, .. }
             | Mpi::CollectiveInit { sent, received, .. } => (sent, received),
+            Mpi::FileTransfer { how, bytes, .. } | Mpi::FileItransfer { how, bytes, .. } => {
+                if how.writes() {
+                    (bytes, 0)
+                } else {
+                    (0, bytes)
+                }
+            }
             _ => (0, 0),
         }
+    }
+
+    /// True for calls on files, which stand behind what the library did inside them.
+    pub const fn is_on_file(&self) -> bool {
+        matches!(self.number(), 150..=158)
+    }
+}
+
+impl FileTransfer {
+    /// True for those that write.
+    pub const fn writes(self) -> bool {
+        use FileTransfer::*;
+        matches!(
+            self,
+            WriteAt
+                | WriteAtAll
+                | Write
+                | WriteAll
+                | WriteShared
+                | WriteOrdered
+                | IwriteAt
+                | IwriteAtAll
+                | Iwrite
+                | IwriteAll
+                | IwriteShared
+                | WriteAtAllBegin
+                | WriteAtAllEnd
+                | WriteAllBegin
+                | WriteAllEnd
+                | WriteOrderedBegin
+                | WriteOrderedEnd
+        )
+    }
+
+    /// True for those that all who have the file open make together.
+    pub fn is_collective(self) -> bool {
+        let name = self.name();
+        name.contains("_all") || name.contains("_ordered")
+    }
+
+    /// True for those that make a request.
+    pub fn makes_request(self) -> bool {
+        self.name().starts_with("MPI_File_i")
+    }
+}
+
+impl FileCall {
+    /// True for those that all who have the file open make together.
+    pub const fn is_collective(self) -> bool {
+        !matches!(self, FileCall::GetSize | FileCall::GetPositionShared)
     }
 }

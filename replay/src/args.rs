@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::communicate::Comm;
+use crate::communicate::{Comm, MpiIo};
 use clap::ValueEnum;
 use serde::Serialize;
 use std::num::NonZeroU32;
@@ -57,6 +57,11 @@ pub struct Args {
     /// What to do with the communication through MPI; by default `full` under mpirun, and else `order`
     #[arg(long, value_enum)]
     pub comm: Option<Comm>,
+
+    /// On which level to replay files that the application used through MPI; by default `mpi` with `--comm full`, and else
+    /// `posix`
+    #[arg(long, value_enum)]
+    pub mpi_io: Option<MpiIo>,
 
     /// How to wait for another rank; `auto` does as the recorded application did
     #[arg(long, value_enum, default_value_t)]

@@ -1,11 +1,12 @@
 //! What is replayed, on which machine, how.
 
 use crate::args::{Args, Mode};
-use crate::communicate::Comm;
+use crate::communicate::{Comm, MpiIo};
 use crate::delays::Delays;
 use crate::io::{Handles, Target};
-use crate::storage::{Parents, Paths, Root};
+use crate::storage::{Folder, Parents, Paths, Root};
 use crate::transport::polls;
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use syn_plan::Plan;
 
@@ -55,6 +56,10 @@ pub struct Job<'a> {
     pub delays: Option<Delays>,
     /// What becomes of communication through MPI.
     pub comm: Comm,
+    /// And of files that were used through it.
+    pub mpi_io: MpiIo,
+    /// Where the root is, for libraries that open files by name.
+    pub folder: &'a Path,
 }
 
 impl<'a> Job<'a> {
@@ -63,16 +68,16 @@ impl<'a> Job<'a> {
         args: &'a Args,
         plan: &'a Plan,
         paths: &'a Paths,
-        root: &'a Root,
+        folder: &'a Folder,
         [generation, base]: [Option<&'a AtomicU64>; 2],
         machine: Machine,
-        comm: Comm,
+        (comm, mpi_io): (Comm, MpiIo),
     ) -> Job<'a> {
         let polls = polls(plan, args.wait);
         Job {
             plan,
             paths,
-            root,
+            root: &folder.root,
             generation,
             mode: args.mode,
             machine,
@@ -82,6 +87,8 @@ impl<'a> Job<'a> {
             peer: args.peer.as_deref(),
             delays: None,
             comm,
+            mpi_io,
+            folder: &folder.path,
         }
     }
 

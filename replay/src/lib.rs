@@ -39,7 +39,7 @@ pub mod sys;
 mod transport;
 
 pub use args::{Args, Mode, Waiting};
-pub use communicate::Comm;
+pub use communicate::{Comm, MpiIo};
 
 use against::Application;
 use anyhow::Context;
@@ -160,6 +160,7 @@ fn replayed(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<Replayed> {
     let against = if launcher.is_root() { Application::of(&args.against, plan.whole()?) } else { Ok(None) };
     let against = agreed(launcher, against)?;
     let comm = comm(args, launcher, &plan)?;
+    let mpi_io = agreed(launcher, MpiIo::of(args.mpi_io, comm, args.mode).map_err(Into::into))?;
     let paths = plan.paths(|facts| launcher.share(facts));
     launcher.prepare_edges(&plan);
     // Processes that share no memory cannot tell each other what they change.
@@ -175,7 +176,8 @@ fn replayed(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<Replayed> {
         let keep = args.keep && number == args.repeat.get();
         let folder = folder(args, launcher, &plan, needed, keep, &progress)?;
         progress.replaying(number);
-        let mut job = Job::new(args, plan.mine(), &paths, &folder.root, [generation, base], machine, comm);
+        let mut job =
+            Job::new(args, plan.mine(), &paths, &folder, [generation, base], machine, (comm, mpi_io));
         job.delays = args.inject_delays.map(|seed| Delays(seed.wrapping_add(number.into())));
         let outcomes = launcher.replay(&job).and_then(|outcomes| {
             let failure = outcomes.iter().find_map(|outcome| outcome.failure.as_ref());

@@ -5,7 +5,6 @@ use crate::divergence::Divergences;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::mem::{Discriminant, discriminant};
 use syn_plan::{Balance, Io};
 
 /// Longer than this is counted as this long: one hour.
@@ -128,15 +127,20 @@ pub fn moves_bytes(call: &Io) -> bool {
 
 /// The classes that one program uses: few, so that a list is searched faster than a tree.
 #[derive(Debug, Default)]
-pub struct Classes(Vec<(Discriminant<Io>, &'static str, Class)>);
+pub struct Classes(Vec<(u8, &'static str, Class)>);
 
 impl Classes {
     /// The class of `call`.
     #[inline]
     pub fn of(&mut self, call: &Io) -> &mut Class {
-        let kind = discriminant(call);
-        let place = self.0.iter().position(|(other, ..)| *other == kind).unwrap_or_else(|| {
-            self.0.push((kind, call.name(), Class::default()));
+        self.numbered(call.number(), call.name())
+    }
+
+    /// The class of the operation with this number and name.
+    #[inline]
+    pub fn numbered(&mut self, number: u8, name: &'static str) -> &mut Class {
+        let place = self.0.iter().position(|(other, ..)| *other == number).unwrap_or_else(|| {
+            self.0.push((number, name, Class::default()));
             self.0.len() - 1
         });
         &mut self.0[place].2

@@ -3,7 +3,7 @@
 use crate::args::Mode;
 use crate::burn;
 use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns, tick_ns};
-use crate::communicate::Comm;
+use crate::communicate::{Comm, MpiIo};
 use crate::demands;
 use crate::io::{Handles, Target};
 use crate::job::{Job, Machine};
@@ -17,6 +17,7 @@ use rustix::fs::{MemfdFlags, SeekFrom, fstat, memfd_create, seek};
 use rustix::io::fcntl_dupfd_cloexec;
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use syn_plan::{Balance, Edge, Io, Op, Plan, Program, Rule, Step, Steps, Thread};
 
@@ -135,6 +136,8 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine) -> anyhow::Result<O
         peer: None,
         delays: None,
         comm: Comm::Order,
+        mpi_io: MpiIo::Posix,
+        folder: Path::new("."),
     };
     let end = ProcessEnd::of(&plan.programs);
     let (place, prepared) = (AtomicU64::new(0), Prepared::of(&job, 0));

@@ -3,7 +3,7 @@
 use crate::args::Mode;
 use crate::burn::burn;
 use crate::clock::{NearClock, now_ns, sleep_until, thread_cpu_ns, with_usual_slack};
-use crate::communicate::Comm;
+use crate::communicate::{Comm, MpiIo};
 use crate::delays::Performed;
 use crate::demands::Demands;
 use crate::divergence::Collector;
@@ -15,7 +15,7 @@ use crate::meter::{GRAIN_NS, Meter, Part};
 use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
-use syn_plan::{Demand, Io, Mpi, Op, Program, Rule, Step, Steps};
+use syn_plan::{Demand, EdgeId, Io, Mpi, Op, Program, Rule, Step, Steps};
 
 /// After so much work the CPU clock is read, and a program that its process's end may cut off looks for that; nanoseconds.
 const SLICE_NS: f64 = 5_000_000.0;
@@ -70,6 +70,8 @@ pub struct Runner<'a> {
     after_process: u64,
     start_ns: u64,
     performed: Vec<Performed>,
+    /// Inside a call of MPI on a file that is made again: what it signals.
+    in_file_call: Option<Vec<EdgeId>>,
 }
 
 impl<'a> Runner<'a> {
@@ -104,6 +106,7 @@ impl<'a> Runner<'a> {
             after_process: 0,
             start_ns: 0,
             performed: Vec::new(),
+            in_file_call: None,
         }
     }
 
@@ -147,6 +150,10 @@ impl<'a> Runner<'a> {
                 break;
             }
             if self.is_left_out(&step.op) {
+                self.step += 1;
+                continue;
+            }
+            if self.job.mpi_io == MpiIo::Mpi && self.is_inside_file_call(&step.op) {
                 self.step += 1;
                 continue;
             }
@@ -198,7 +205,10 @@ impl<'a> Runner<'a> {
                     let waited_ns = self.meter.lap(Part::Wait(rule));
                     self.idle.waited(waited_ns);
                 }
-                Op::Mpi { call, .. } if self.job.comm == Comm::Full => {
+                Op::Mpi { call, .. } if call.is_on_file() && self.job.mpi_io == MpiIo::Mpi => {
+                    self.on_file(&call)
+                }
+                Op::Mpi { call, .. } if self.job.comm == Comm::Full && !call.is_on_file() => {
                     self.work_ends();
                     self.transport.call(&call);
                     self.meter.lap(Part::Wait(rule_of(&call)));
@@ -223,12 +233,47 @@ impl<'a> Runner<'a> {
         self.meter.lap(Part::Work);
     }
 
+    /// Whether a step is what the library did inside a call on a file, which is made again: it is left out, but for what
+    /// others are to know when the call has returned, and what it waited for that is outside of all such calls.
+    fn is_inside_file_call(&mut self, op: &Op) -> bool {
+        if let Op::Mpi { call: Mpi::FileEnter, .. } = op {
+            self.in_file_call = Some(Vec::new());
+            return true;
+        }
+        let Some(signals) = &mut self.in_file_call else { return false };
+        match *op {
+            Op::Mpi { call, .. } if call.is_on_file() => false,
+            Op::Wait { edge, .. } => !self.transport.comes_from_outside(edge),
+            Op::Signal { edge } => {
+                signals.push(edge);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// A call on a file.
+    fn on_file(&mut self, call: &Mpi) {
+        self.work_ends();
+        self.transport.call(call);
+        let took_ns = self.meter.lap(Part::Io);
+        if *call != Mpi::FileLeave {
+            let (sent, received) = call.bytes();
+            self.classes.numbered(call.number(), call.name()).record(took_ns, (sent + received) as i64, true);
+        }
+        for edge in self.in_file_call.take().into_iter().flatten() {
+            self.transport.signal(edge);
+        }
+    }
+
     /// What the way in which communication is replayed does without.
     fn is_left_out(&self, op: &Op) -> bool {
         match *op {
             Op::Signal { edge } | Op::Wait { edge, .. } => {
                 !self.job.comm.follows(&self.job.plan.edges[edge as usize])
             }
+            Op::Mpi { call: Mpi::FileEnter, .. } => self.job.mpi_io == MpiIo::Posix,
+            Op::Mpi { call, .. } if call.is_on_file() => false,
             Op::Mpi { .. } => self.job.comm == Comm::None,
             _ => false,
         }

@@ -7,6 +7,8 @@ use tests::{Dump, Job, mpirun, program, shim, syn};
 /// Ways to communicate of `programs/comm/patterns.c`.
 const WAYS: [&str; 7] =
     ["ping-pong", "halo", "requests", "persistent", "communicators", "collectives", "wildcards"];
+/// Ways to use files of `programs/comm/files.c`.
+const FILES: [&str; 5] = ["explicit", "views", "shared", "requests", "split"];
 const RANKS: u32 = 3;
 
 /// What ranks did: the calls of each with what they moved, in order; and how many requests each kind of call completed.
@@ -20,7 +22,7 @@ struct Traffic {
 fn traffic(run: &Path, is_replay: bool) -> Traffic {
     let mut traffic = Traffic::default();
     let (mut own, mut own_requests, mut own_messages) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-    for seen in Dump::of(run).0.iter().filter(|seen| seen.layer == "mpi" && seen.depth == 0) {
+    for seen in Dump::of(run).0.iter().filter(|seen| seen.layer.starts_with("mpi") && seen.depth == 0) {
         let Some(rank) = seen.rank else { continue };
         let number = |name: &str| seen.args.get(name).and_then(serde_json::Value::as_i64);
         if is_replay && seen.call == "MPI_Comm_dup" && !own.contains_key(&rank) {
@@ -61,10 +63,21 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
             "matched_source",
             "matched_tag",
             "matched_bytes",
+            "amode",
+            "size",
+            "disp",
+            "etype_bytes",
+            "filetype_bytes",
+            "offset",
+            "whence",
+            "moved_bytes",
         ];
         let mut line = seen.call.clone();
         for name in names.into_iter().chain((!got).then_some("tag")) {
             line += &number(name).map_or(String::new(), |number| format!(" {name}={number}"));
+        }
+        for name in ["made", "hints"] {
+            line += &seen.args.get(name).map_or(String::new(), |value| format!(" {name}={value}"));
         }
         traffic.calls.entry(rank).or_default().push(line);
     }
@@ -78,33 +91,59 @@ fn recorded(job: &Job, folder: &Path, run: &str) -> tests::Outcome {
     job.clone().env("LD_PRELOAD", shim()).env("SYN_RUN", run).run_in(folder)
 }
 
+/// Records a job, merges, replays, and compares what the ranks did. False when this build does not replay by ranks.
+fn replayed_as_recorded(way: &str, job: &Job, folder: &Path) -> bool {
+    let at = |name: &str| folder.join(name);
+    let _ = recorded(job, folder, "run").succeeded();
+    let _ = syn().arg("merge").arg(at("run")).arg("-o").arg(at("app.syn")).run_in(folder).succeeded();
+    std::fs::create_dir(at("storage")).expect("a folder in an empty one");
+    let replay = syn().args(["replay", "--comm", "full", "--storage"]).arg(at("storage")).arg(at("app.syn"));
+    let replay = recorded(&mpirun(RANKS).followed_by(&replay), folder, "replay");
+    if replay.stderr.contains("--features mpi") {
+        eprintln!("not tested: replay by MPI ranks; run the tests with --features syn-replay/mpi");
+        return false;
+    }
+    let _ = replay.succeeded();
+    let (application, replay) = (traffic(&at("run"), false), traffic(&at("replay"), true));
+    let calls = application.calls.values().flatten().count();
+    assert!(calls > 20, "{way}: {calls} calls");
+    for (rank, calls) in &application.calls {
+        let others = &replay.calls[rank];
+        let differ = calls.iter().zip(others).position(|(one, other)| one != other);
+        let differ = differ.map(|at| (at, &calls[at], &others[at]));
+        assert_eq!((differ, calls.len()), (None, others.len()), "{way}, rank {rank}");
+    }
+    assert_eq!(replay.completed, application.completed, "{way}");
+    true
+}
+
 #[test]
 fn a_replay_makes_the_calls_that_were_recorded() {
     for way in WAYS {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let at = |name: &str| folder.path().join(name);
         let job = mpirun(RANKS).arg(program("comm/patterns")).arg(way);
-        let _ = recorded(&job, folder.path(), "run").succeeded();
-        let _ =
-            syn().arg("merge").arg(at("run")).arg("-o").arg(at("app.syn")).run_in(folder.path()).succeeded();
-        std::fs::create_dir(at("storage")).expect("a folder in an empty one");
-        let replay =
-            syn().args(["replay", "--comm", "full", "--storage"]).arg(at("storage")).arg(at("app.syn"));
-        let replay = recorded(&mpirun(RANKS).followed_by(&replay), folder.path(), "replay");
-        if replay.stderr.contains("--features mpi") {
-            eprintln!("not tested: replay by MPI ranks; run the tests with --features syn-replay/mpi");
+        if !replayed_as_recorded(way, &job, folder.path()) {
             return;
         }
-        let _ = replay.succeeded();
-        let (application, replay) = (traffic(&at("run"), false), traffic(&at("replay"), true));
-        let calls = application.calls.values().flatten().count();
-        assert!(calls > 20, "{way}: {calls} calls");
-        for (rank, calls) in &application.calls {
-            let others = &replay.calls[rank];
-            let differ = calls.iter().zip(others).position(|(one, other)| one != other);
-            let differ = differ.map(|at| (at, &calls[at], &others[at]));
-            assert_eq!((differ, calls.len()), (None, others.len()), "{way}, rank {rank}");
+    }
+}
+
+#[test]
+fn a_replay_uses_files_through_mpi_as_the_application_did() {
+    for way in FILES {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let data = folder.path().join("data");
+        std::fs::create_dir(&data).expect("a folder in an empty one");
+        let job = mpirun(RANKS).arg(program("comm/files")).arg(way).arg(data);
+        if !replayed_as_recorded(way, &job, folder.path()) {
+            return;
         }
-        assert_eq!(replay.completed, application.completed, "{way}");
+        // The other level: what the library did, and no call on a file.
+        let at = |name: &str| folder.path().join(name);
+        let replay = syn().args(["replay", "--comm", "full", "--mpi-io", "posix", "--storage"]);
+        let replay = replay.arg(at("storage")).arg(at("app.syn"));
+        let _ = recorded(&mpirun(RANKS).followed_by(&replay), folder.path(), "posix").succeeded();
+        let calls = Dump::of(&at("posix")).0;
+        assert!(calls.iter().all(|seen| seen.layer != "mpi-io"), "{way}");
     }
 }

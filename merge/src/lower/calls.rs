@@ -9,8 +9,8 @@ use crate::mpi::Around;
 use syn_plan::{Io, Mpi, Op};
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::Transfer;
-use syn_trace::record;
 use syn_trace::run::Segment;
+use syn_trace::{Layer, record};
 
 /// Shorter waits say nothing about how the library waits.
 const LEAST_WAIT_NS: u64 = 100_000;
@@ -26,6 +26,41 @@ impl Lowering<'_> {
         }
         let around = calls.get(thread.next_around)?;
         (around.first..around.call).contains(&seen.record).then_some(*around)
+    }
+
+    /// Whether this is a call on a file that a replay may make again. In front of the first call inside of one, the plan
+    /// says so.
+    pub(super) fn file_call(&mut self, seen: &Seen<'_>) -> bool {
+        let call = seen.event.call;
+        let is_one = matches!(call.effect(), Effect::Mpi(_)) && call.layer() == Layer::MpiIo;
+        let calls = &self.from.log.around_files[seen.thread as usize];
+        let thread = &mut self.threads[seen.thread as usize];
+        if calls.get(thread.next_file_call).is_some_and(|around| around.first == seen.record) {
+            thread.next_file_call += 1;
+            self.interrupt_polling(seen.thread);
+            let thread = &mut self.threads[seen.thread as usize];
+            thread.program.communicate(Mpi::FileEnter, nothing_at(thread.behind_ns));
+        }
+        is_one && seen.event.result == 0 && self.from.worlds.is_one(seen.process)
+    }
+
+    /// Whether the operations are on a file that was opened inside a call on a file, and not inside of such a call themselves:
+    /// in a thread of the library, or where it completes requests.
+    fn is_library_file(&mut self, seen: &Seen<'_>) -> bool {
+        let calls = &self.from.log.around_files[seen.thread as usize];
+        let last = self.threads[seen.thread as usize].next_file_call.checked_sub(1);
+        let is_inside = last.is_some_and(|last| calls[last].call > seen.record);
+        let inside = &mut self.opened_inside[seen.process as usize];
+        let mut is_library = false;
+        for (call, _) in &self.operations {
+            let handles = call.operands().1;
+            match *call {
+                Io::Open { handle, .. } if is_inside => drop(inside.insert(handle)),
+                Io::Open { handle, .. } => drop(inside.remove(&handle)),
+                _ => is_library |= handles.into_iter().flatten().any(|handle| inside.contains(&handle)),
+            }
+        }
+        is_library && !is_inside
     }
 
     /// A call that MPI made while it began or ended: not the application's I/O, but time. Work is work. Waiting, and
@@ -47,6 +82,11 @@ impl Lowering<'_> {
             }
         }
     }
+}
+
+/// No time, at this point.
+fn nothing_at(ns: u64) -> Stretch {
+    Stretch { start_ns: ns, end_ns: ns, cpu_ns: 0, idle_ns: 0, in_call: true }
 }
 
 /// Whether a call has waited until its time was over, or would have had to wait: the program will ask again.
@@ -111,7 +151,6 @@ impl Lowering<'_> {
             self.interrupt_polling(seen.thread);
             self.enter(visit);
         }
-        let program = &mut self.threads[seen.thread as usize].program;
         if self.operations.is_empty() {
             return self.pass(visit);
         }
@@ -125,10 +164,18 @@ impl Lowering<'_> {
             _ => visit.begin_ns,
         };
         let mut start_ns = visit.begin_ns;
+        let is_library = self.is_library_file(seen);
+        let program = &mut self.threads[seen.thread as usize].program;
+        if is_library {
+            program.communicate(Mpi::FileEnter, nothing_at(visit.begin_ns));
+        }
         for (position, (call, result)) in (1..).zip(self.operations.drain(..)) {
             let end_ns = behind(position);
             program.step(start_ns, end_ns, Op::Io { call, result });
             start_ns = end_ns;
+        }
+        if is_library {
+            program.communicate(Mpi::FileLeave, nothing_at(visit.end_ns));
         }
         program.balance.calls_cpu_ns += visit.own.cpu_ns;
         program.balance.calls_wait_ns += visit.own.waited_ns;
@@ -148,18 +195,32 @@ impl Lowering<'_> {
     /// without the processor is waiting that no rule explains; behind it, it is the time to wake up, which a replay
     /// takes by itself.
     pub(super) fn pass(&mut self, visit: &Visit<'_>) {
+        let behind = self.awaits(visit);
+        self.threads[visit.seen.thread as usize].program.compute(behind);
+    }
+
+    /// What a call that has been entered waits for; returns what it costs besides.
+    fn awaits(&mut self, visit: &Visit<'_>) -> Stretch {
         let seen = visit.seen;
         let (awaited_ns, rule) = self.awaited(seen.thread, seen.record).unwrap_or((0, None));
         let awaited_ns = awaited_ns.clamp(visit.begin_ns, visit.end_ns);
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.begin_ns, awaited_ns);
-        let program = &mut self.threads[seen.thread as usize].program;
         if awaited_ns == visit.begin_ns {
-            return program.compute(visit.own_stretch());
+            return visit.own_stretch();
         }
         let behind = visit.behind(awaited_ns, visit.end_ns - awaited_ns);
         let polled_ns = visit.own.cpu_ns - behind.cpu_ns;
+        let program = &mut self.threads[seen.thread as usize].program;
         program.explain(rule, polled_ns + visit.own.waited_ns, polled_ns);
-        program.compute(behind);
+        behind
+    }
+
+    /// A call of MPI on a file: `again` for a replay that makes it.
+    pub(super) fn on_file(&mut self, visit: &Visit<'_>, again: Mpi) {
+        self.interrupt_polling(visit.seen.thread);
+        self.enter(visit);
+        let behind = self.awaits(visit);
+        self.threads[visit.seen.thread as usize].program.communicate(again, behind);
     }
 
     /// A call that is not replayed, and that ends a run of polls: all of them waited for what it waited for. False if there is

@@ -1,6 +1,7 @@
 //! Calls of MPI as a replay makes them again: communicators and requests by numbers of the plan, messages and operations as
 //! they were matched.
 
+use super::file_calls::OpenFiles;
 use super::lists::Lists;
 use super::requests::Requests;
 use crate::follow::pass::Seen;
@@ -22,16 +23,18 @@ const MOST_BYTES: i64 = i32::MAX as i64;
 /// them alike.
 #[derive(Debug)]
 pub struct Communication<'a> {
-    worlds: &'a Worlds,
-    matching: &'a Matching,
+    pub(super) worlds: &'a Worlds,
+    pub(super) matching: &'a Matching,
     communicators: Communicators,
     /// By the matcher's number: the plan's.
     numbers: HashMap<CommId, u32>,
     members: Vec<Members>,
-    lists: Lists,
-    processes: Vec<Requests>,
+    pub(super) lists: Lists,
+    pub(super) processes: Vec<Requests>,
     /// By process and handle of a persistent collective operation: its communicator's handle.
     persistent: HashMap<(u32, i64), i64>,
+    /// The files that each process has open through MPI.
+    pub(super) files: Vec<OpenFiles>,
 }
 
 impl<'a> Communication<'a> {
@@ -46,6 +49,7 @@ impl<'a> Communication<'a> {
             lists: Lists::default(),
             processes: run.processes.iter().map(|_| Requests::default()).collect(),
             persistent: HashMap::default(),
+            files: run.processes.iter().map(|_| OpenFiles::default()).collect(),
         }
     }
 
@@ -58,10 +62,9 @@ impl<'a> Communication<'a> {
     pub fn follow(&mut self, seen: &Seen<'_>) -> Option<Mpi> {
         let Effect::Mpi(form) = seen.event.call.effect() else { return None };
         let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);
-        if !succeeded || self.worlds.worlds.len() != 1 {
+        if !succeeded || !self.worlds.is_one(seen.process) {
             return None;
         }
-        self.worlds.of_process[seen.process as usize]?;
         self.lists.begin();
         self.again(seen, form)
     }
@@ -213,11 +216,23 @@ impl<'a> Communication<'a> {
                 let (root, counts, from) = (n[2] as i32, 0, 0);
                 Some(Mpi::CollectiveInit { kind, comm, root, sent, received, counts, from, request })
             }
+            // See `file_calls`.
+            Form::OpenFile
+            | Form::CloseFile
+            | Form::DeleteFile
+            | Form::ResizeFile
+            | Form::AskFile
+            | Form::ViewFile
+            | Form::SeekFile
+            | Form::TransferFile
+            | Form::TransferFileRequest
+            | Form::BeginTransferFile
+            | Form::EndTransferFile => None,
         }
     }
 
     /// The plan's number of a communicator.
-    fn comm(&mut self, process: u32, handle: i64) -> Option<u32> {
+    pub(super) fn comm(&mut self, process: u32, handle: i64) -> Option<u32> {
         match handle {
             COMM_WORLD => return Some(WORLD),
             COMM_SELF => return Some(SELF),
@@ -335,7 +350,7 @@ impl Communication<'_> {
     }
 }
 
-fn bytes(number: i64) -> u64 {
+pub(super) fn bytes(number: i64) -> u64 {
     number.clamp(0, MOST_BYTES) as u64
 }
 

@@ -9,6 +9,7 @@ mod attributes;
 mod calls;
 mod communication;
 mod evidence;
+mod file_calls;
 mod files;
 mod handles;
 mod io;
@@ -32,12 +33,13 @@ use attributes::Attributes;
 use communication::Communication;
 use evidence::{CallsOfEdges, FirstCalls};
 use files::FileTable;
+use foldhash::HashSet;
 use handles::Handles;
 use io::{Operations, Tables};
 use polling::Polling;
 use program::{Program, Stretch};
-use syn_plan::{Attribute, Balance, File, LeftOut, Members, Steps};
-use syn_trace::calls::Effect;
+use syn_plan::{Attribute, Balance, File, HandleId, LeftOut, Members, Mpi, Steps};
+use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
 use syn_trace::run::{Measured, Segment};
@@ -116,6 +118,8 @@ struct Thread<'a> {
     calls: CallIter<'a>,
     /// Position among the MPI calls with other calls inside.
     next_around: usize,
+    /// Position among the calls on files.
+    next_file_call: usize,
     polling: Option<Polling>,
     /// Its place among the stretches of the durations, and by how much these make it longer, nanoseconds.
     next_stretch: usize,
@@ -131,6 +135,8 @@ pub struct Lowering<'a> {
     files: FileTable,
     attributes: Attributes,
     operations: Operations,
+    /// By process: the handles of files that were opened inside calls on files.
+    opened_inside: Vec<HashSet<HandleId>>,
     communication: Communication<'a>,
     unreplayed: Unreplayed,
     calls_of_edges: CallsOfEdges<'a>,
@@ -165,6 +171,7 @@ impl<'a> Lowering<'a> {
             points: from.schedule.points(index),
             calls: from.log.threads[index].iter(),
             next_around: 0,
+            next_file_call: 0,
             polling: None,
             next_stretch: 0,
             longer_ns: 0,
@@ -176,6 +183,7 @@ impl<'a> Lowering<'a> {
             files: FileTable::new(from.scope.clone()),
             attributes: Attributes::default(),
             operations: Operations::new(),
+            opened_inside: from.run.processes.iter().map(|_| HashSet::default()).collect(),
             communication: Communication::new(from.run, from.worlds, from.matching),
             unreplayed: Unreplayed::default(),
             calls_of_edges: CallsOfEdges::new(from.schedule, from.run.threads.len()),
@@ -295,6 +303,7 @@ impl Visitor for Lowering<'_> {
 
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let again = self.communication.follow(seen);
+        let again = again.or_else(|| self.communication.follow_file(seen, touched, &mut self.files));
         if !self.from.in_plan[seen.thread as usize] {
             return;
         }
@@ -305,8 +314,10 @@ impl Visitor for Lowering<'_> {
         }
         let around = self.around(seen);
         let call = seen.event.call;
-        let (is_mpi, sleeps) = (call.layer() == Layer::Mpi, call.effect() == Effect::Sleep);
-        let is_io = (around.is_none() || self.from.scope.all_files) && !is_mpi && !sleeps;
+        let is_mpi = call.layer() == Layer::Mpi && !call.has(Fact::Note);
+        let sleeps = call.effect() == Effect::Sleep;
+        let on_file = self.file_call(seen);
+        let is_io = (around.is_none() || self.from.scope.all_files) && !is_mpi && !sleeps && !on_file;
         if is_io {
             self.translate(seen, touched, descriptors);
         }
@@ -325,6 +336,7 @@ impl Visitor for Lowering<'_> {
         match around {
             Some(around) if !is_io => self.inside(&visit, around.call),
             _ if is_mpi => self.mpi(&visit, again),
+            _ if on_file => self.on_file(&visit, again.unwrap_or(Mpi::FileLeave)),
             _ if sleeps => self.sleep(&visit),
             _ => self.perform(&visit),
         }

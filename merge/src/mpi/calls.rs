@@ -123,6 +123,8 @@ pub struct CallLog {
     pub threads: Vec<Calls>,
     /// By index of the thread: MPI calls inside which other calls were recorded.
     pub around: Vec<Vec<Around>>,
+    /// The same of calls on files that a replay makes again.
+    pub around_files: Vec<Vec<Around>>,
 }
 
 impl CallLog {
@@ -151,7 +153,7 @@ mod tests {
         };
         // One that ended before it began, as damaged traces say, and the largest numbers.
         let calls = [call(5, 9, 1, true), call(20, 7, 2, false), call(u64::MAX, 3, u32::MAX, true)];
-        let mut log = CallLog { threads: vec![Calls::default()], around: Vec::new() };
+        let mut log = CallLog { threads: vec![Calls::default()], ..CallLog::default() };
         calls.iter().for_each(|&call| log.threads[0].push(call));
         log.retime(|_, ns| ns.wrapping_add(10));
         log.retime(|_, ns| ns.wrapping_sub(10));

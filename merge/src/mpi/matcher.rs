@@ -4,6 +4,7 @@ use super::calls::{Around, CallLog, Calls, Class, TimedCall, communicates};
 use super::collectives::{Collectives, Started};
 use super::communicators::{CommId, Communicators, Creation, Meaning};
 use super::messages::{Channel, Channels, PostedReceives};
+use super::notes::Notes;
 use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
 use super::world::Worlds;
 use crate::follow::pass::{Seen, Visitor};
@@ -62,6 +63,8 @@ pub struct Matching {
     pub broken: HashSet<(CommId, u64)>,
     /// What each member gave and got, bytes, of operations for which they may differ.
     pub traffic: HashMap<(CommId, u64), Vec<(i64, i64)>>,
+    /// What notes tell of calls, by thread and record of the call: numbers, or the bytes of a text.
+    pub told: HashMap<(Place, Call), Vec<i64>>,
 }
 
 /// Everything that matching gives.
@@ -91,6 +94,7 @@ pub struct Matcher<'a> {
     trouble: Trouble,
     unmatched: BTreeMap<Call, Unmatched>,
     pub(super) matching: Matching,
+    notes: Notes,
 }
 
 impl<'a> Matcher<'a> {
@@ -103,7 +107,12 @@ impl<'a> Matcher<'a> {
             channels: Channels::default(),
             locals: worlds.of_process.iter().map(|_| Local::default()).collect(),
             behind_ns: vec![0; threads],
-            log: CallLog { threads: vec![Calls::default(); threads], around: vec![Vec::new(); threads] },
+            log: CallLog {
+                threads: vec![Calls::default(); threads],
+                around: vec![Vec::new(); threads],
+                around_files: vec![Vec::new(); threads],
+            },
+            notes: Notes::new(threads),
             found: Dependencies::default(),
             trouble: Trouble::default(),
             unmatched: BTreeMap::new(),
@@ -130,6 +139,7 @@ impl<'a> Matcher<'a> {
             unmatched.insert((point.thread, point.record));
         }
         (matching.broken, matching.traffic) = (self.collectives.broken, self.collectives.traffic);
+        matching.told = self.notes.told;
         Matched { found: self.found, log: self.log, matching, remarks }
     }
 
@@ -318,6 +328,17 @@ impl Matcher<'_> {
             }
             Mpi::CollectiveRequest(_) => self.begin(seen, n[4], gathering(call, n)),
             Mpi::CollectiveInit(_) => self.prepare(seen, n[4], gathering(call, n)),
+            Mpi::OpenFile
+            | Mpi::CloseFile
+            | Mpi::DeleteFile
+            | Mpi::ResizeFile
+            | Mpi::AskFile
+            | Mpi::ViewFile
+            | Mpi::SeekFile
+            | Mpi::TransferFile
+            | Mpi::TransferFileRequest
+            | Mpi::BeginTransferFile
+            | Mpi::EndTransferFile => {}
         }
         Class::new(call, bytes)
     }
@@ -332,8 +353,16 @@ fn gathering(call: Call, n: &[i64]) -> Persistent {
 impl Visitor for Matcher<'_> {
     fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
         let behind_ns = std::mem::replace(&mut self.behind_ns[seen.thread as usize], seen.end_ns);
-        // What MPI does for its files is the application's I/O; nobody is known to wait for anybody there.
+        if seen.event.call.layer().is_mpi() && self.notes.follow(seen) {
+            return;
+        }
         if seen.event.call.layer() != Layer::Mpi {
+            // What MPI does for its files is the application's I/O; nobody is known to wait for anybody there.
+            let again = matches!(seen.event.call.effect(), Effect::Mpi(_)) && seen.event.result == 0;
+            if again && seen.first_inside < seen.record && self.worlds.is_one(seen.process) {
+                let around = Around { first: seen.first_inside, call: seen.record, communicates: false };
+                self.log.around_files[seen.thread as usize].push(around);
+            }
             return;
         }
         if seen.first_inside < seen.record {

@@ -5,6 +5,7 @@ mod collectives;
 mod communicators;
 mod matcher;
 mod messages;
+mod notes;
 mod point_to_point;
 mod requests;
 mod world;

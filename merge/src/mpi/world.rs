@@ -57,6 +57,11 @@ impl Worlds {
         found
     }
 
+    /// Whether the job had one world and this process is of it: what a replay that makes the calls can do.
+    pub fn is_one(&self, process: u32) -> bool {
+        self.worlds.len() == 1 && self.of_process[process as usize].is_some()
+    }
+
     /// The number of ranks of the largest world, 0 without MPI.
     pub fn ranks(&self) -> usize {
         self.worlds.iter().map(|world| world.members.len()).max().unwrap_or(0)

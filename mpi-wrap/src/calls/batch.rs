@@ -71,7 +71,7 @@ impl<'a> Batch<'a> {
         }
         if self.used + EACH > self.list.len() {
             let listed = (self.used / EACH) as i64;
-            R::part(open, call, SUCCESS.into(), &[listed, listed], &self.list[..self.used]);
+            R::part(open, call, SUCCESS.into(), &[listed, listed], &[], &self.list[..self.used]);
             self.listed_before += self.used / EACH;
             self.used = 0;
         }

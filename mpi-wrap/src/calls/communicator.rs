@@ -45,7 +45,7 @@ pub unsafe fn create<R: Recorder, L: Language>(
     }
     let mut scratch = Scratch::of::<R>(open, SCRATCH);
     let last = list_members(mpi, new, &mut scratch, |full| {
-        R::part(open, call, result.into(), &numbers, full);
+        R::part(open, call, result.into(), &numbers, &[], full);
     });
     R::leave(open, call, result.into(), &numbers, &[], last);
     result

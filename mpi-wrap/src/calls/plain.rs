@@ -1,10 +1,10 @@
-//! Calls whose record holds nothing but some of their arguments: one-sided communication, files, partitioned messages,
-//! dynamic processes. A line of the table names a function of [`fields`] for each number of the record.
+//! Calls whose record holds nothing but some of their arguments: one-sided communication, partitioned messages, dynamic
+//! processes, and files for the most part. A line of the table names a function of [`fields`] for each number of the record.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::c_int;
 use syn_trace::Call;
 
-use super::{OwnStatus, Ptr, SUCCESS, bytes, comm, leave, matched, open};
+use super::{Ptr, SUCCESS, bytes, comm, leave, open};
 use crate::abi::Mpi;
 use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
@@ -22,7 +22,7 @@ pub unsafe fn record<R: Recorder, const N: usize>(
     result
 }
 
-/// Calls that set the handle at `place` to null: `MPI_Win_free`.
+/// `MPI_Win_free`
 pub unsafe fn free_window<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
@@ -32,17 +32,8 @@ pub unsafe fn free_window<R: Recorder, L: Language>(
     unsafe { free::<R, L>(call, real, Handle::Window, place) }
 }
 
-/// `MPI_File_close`
-pub unsafe fn close_file<R: Recorder, L: Language>(
-    call: Call,
-    real: impl FnOnce() -> c_int,
-    place: Ptr,
-) -> c_int {
-    // SAFETY: as the caller vouches.
-    unsafe { free::<R, L>(call, real, Handle::File, place) }
-}
-
-unsafe fn free<R: Recorder, L: Language>(
+/// Calls that set the handle at `place` to null.
+pub(super) unsafe fn free<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
     kind: Handle,
@@ -55,130 +46,6 @@ unsafe fn free<R: Recorder, L: Language>(
     R::returned(span);
     leave::<R, _>(span, call, result, &[handle as i64], &[]);
     result
-}
-
-/// `MPI_File_read_at` and its kind: at an offset.
-pub unsafe fn transfer_at<R: Recorder, L: Language>(
-    call: Call,
-    real: impl FnOnce(Ptr) -> c_int,
-    file: L::Handle,
-    offset: L::Long,
-    count: L::Count,
-    datatype: L::Handle,
-    status: Ptr,
-) -> c_int {
-    // SAFETY: as the caller vouches.
-    unsafe { transfer_from::<R, L>(call, real, file, Some(offset), count, datatype, status) }
-}
-
-/// `MPI_File_read` and its kind: at one of the file's pointers.
-pub unsafe fn transfer<R: Recorder, L: Language>(
-    call: Call,
-    real: impl FnOnce(Ptr) -> c_int,
-    file: L::Handle,
-    count: L::Count,
-    datatype: L::Handle,
-    status: Ptr,
-) -> c_int {
-    // SAFETY: as the caller vouches.
-    unsafe { transfer_from::<R, L>(call, real, file, None, count, datatype, status) }
-}
-
-unsafe fn transfer_from<R: Recorder, L: Language>(
-    call: Call,
-    real: impl FnOnce(Ptr) -> c_int,
-    file: L::Handle,
-    offset: Option<L::Long>,
-    count: L::Count,
-    datatype: L::Handle,
-    status: Ptr,
-) -> c_int {
-    let Some((span, mpi)) = open::<R>(call) else { return real(status) };
-    let mut own = OwnStatus::new();
-    let status = own.instead_of::<L>(mpi, status);
-    let result = real(status);
-    R::returned(span);
-    // SAFETY: as the caller vouches.
-    let numbers = unsafe {
-        [
-            bytes::<L>(mpi, result, count, datatype),
-            offset.map_or(fields::AT_POINTER, |offset| L::long(offset)),
-            L::handle(mpi, Handle::File, file) as i64,
-            matched(mpi, result == SUCCESS, status).bytes,
-        ]
-    };
-    leave::<R, _>(span, call, result, &numbers, &[]);
-    result
-}
-
-/// The second half of a split collective transfer.
-pub unsafe fn transfer_end<R: Recorder, L: Language>(
-    call: Call,
-    real: impl FnOnce(Ptr) -> c_int,
-    file: L::Handle,
-    status: Ptr,
-) -> c_int {
-    let Some((span, mpi)) = open::<R>(call) else { return real(status) };
-    let mut own = OwnStatus::new();
-    let status = own.instead_of::<L>(mpi, status);
-    let result = real(status);
-    R::returned(span);
-    // SAFETY: as the caller vouches.
-    let numbers =
-        unsafe { [L::handle(mpi, Handle::File, file) as i64, matched(mpi, result == SUCCESS, status).bytes] };
-    leave::<R, _>(span, call, result, &numbers, &[]);
-    result
-}
-
-/// `MPI_File_open`. `length` is that of the name in Fortran; in C the name ends with a zero.
-pub unsafe fn open_file<R: Recorder, L: Language>(
-    call: Call,
-    real: impl FnOnce() -> c_int,
-    on: L::Handle,
-    name: Ptr,
-    length: Option<usize>,
-    mode: L::Int,
-    place: Ptr,
-) -> c_int {
-    let Some((span, mpi)) = open::<R>(call) else { return real() };
-    let result = real();
-    R::returned(span);
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let file = fields::new_file::<L>(mpi, result, place);
-        let numbers = [fields::mode::<L>(mpi, result, mode), comm::<L>(mpi, on), file];
-        leave::<R, _>(span, call, result, &numbers, &[text(result, name, length)]);
-    }
-    result
-}
-
-/// `MPI_File_delete`
-pub unsafe fn delete_file<R: Recorder>(
-    call: Call,
-    real: impl FnOnce() -> c_int,
-    name: Ptr,
-    length: Option<usize>,
-) -> c_int {
-    let Some((span, _)) = open::<R>(call) else { return real() };
-    let result = real();
-    R::returned(span);
-    // SAFETY: as the caller vouches.
-    leave::<R, _>(span, call, result, &[], &[unsafe { text(result, name, length) }]);
-    result
-}
-
-/// A name that the call has accepted; empty after a failure.
-unsafe fn text<'a>(result: c_int, name: Ptr, length: Option<usize>) -> &'a [u8] {
-    if result != SUCCESS || name.is_null() {
-        return b"";
-    }
-    // SAFETY: a name of that length, padded with blanks, or one that ends with a zero.
-    unsafe {
-        match length {
-            Some(length) => core::slice::from_raw_parts(name.cast::<u8>(), length).trim_ascii_end(),
-            None => CStr::from_ptr(name.cast::<c_char>()).to_bytes(),
-        }
-    }
 }
 
 /// Numbers of a record, made of arguments. Each is told what the call returned: results are read after success only.

@@ -51,7 +51,7 @@ pub unsafe fn start_all<R: Recorder, L: Language>(
             R::leave(open, call, result.into(), &[piece as i64], &[], &list[..piece]);
             return result;
         }
-        R::part(open, call, result.into(), &[piece as i64], &list[..piece]);
+        R::part(open, call, result.into(), &[piece as i64], &[], &list[..piece]);
     }
 }
 

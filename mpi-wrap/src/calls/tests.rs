@@ -47,10 +47,10 @@ unsafe impl Recorder for Keep {
     }
     fn returned((): ()) {}
     fn leave<const N: usize>((): (), call: Call, result: i64, numbers: &[i64; N], _: &[&[u8]], list: &[i64]) {
-        Keep::part((), call, result, numbers, list);
+        Keep::part((), call, result, numbers, &[], list);
         INSIDE.set(false);
     }
-    fn part<const N: usize>((): (), call: Call, result: i64, numbers: &[i64; N], list: &[i64]) {
+    fn part<const N: usize>((): (), call: Call, result: i64, numbers: &[i64; N], _: &[&[u8]], list: &[i64]) {
         let record = Record { call, result, numbers: numbers.to_vec(), list: list.to_vec() };
         RECORDS.with_borrow_mut(|records| records.push(record));
     }
@@ -58,7 +58,7 @@ unsafe impl Recorder for Keep {
         INSIDE.set(false);
     }
     fn began<const N: usize>((): (), call: Call, numbers: &[i64; N]) {
-        Keep::part((), call, 0, numbers, &[]);
+        Keep::part((), call, 0, numbers, &[], &[]);
     }
     fn initialised() {}
     fn world(_: i32, _: i32, _: u32) {}

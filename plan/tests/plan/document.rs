@@ -4,7 +4,8 @@ use crate::sample::{CALLS, DEMANDS, INITIAL, OPS, sample};
 use serde::Serialize;
 use std::fmt::{Debug, Write};
 use syn_plan::{
-    Collective, Completion, Creation, MAGIC, MAX_DEPTH, MPI_ROWS, ROWS, Row, Rule, SendMode, VERSION,
+    Collective, Completion, Creation, FileCall, FileTransfer, MAGIC, MAX_DEPTH, MPI_ROWS, ROWS, Row, Rule,
+    SendMode, VERSION,
 };
 
 const DOCUMENT: &str = include_str!("../../PLAN.md");
@@ -103,6 +104,8 @@ fn the_kinds_of_calls_are_those_of_the_code() {
         ("Completion", names(Completion::ALL, Completion::name)),
         ("Collective", names(Collective::ALL, Collective::name)),
         ("Creation", names(Creation::ALL, Creation::name)),
+        ("FileCall", names(FileCall::ALL, FileCall::name)),
+        ("FileTransfer", names(FileTransfer::ALL, FileTransfer::name)),
     ];
     for (kind, names) in kinds {
         let row = format!("| `{kind}` | {names} |");

@@ -1,12 +1,12 @@
 //! Calls of MPI: written and read, refused where they cannot be, compared with each other.
 
 use syn_plan::{
-    ANY, About, Balance, Collective, Completion, Creation, Fault, MPI_ROWS, Mpi, NOBODY, NONE, Op, Plan,
-    PlanFile, Program, SendMode, Step, Thread, WORLD,
+    ANY, About, Balance, Collective, Completion, Creation, Fault, File, FileCall, FileTransfer, Initial,
+    MPI_ROWS, Mpi, NOBODY, NONE, Op, Plan, PlanFile, Program, SendMode, Step, Thread, WORLD,
 };
 
 /// One of each call, in the order of their numbers. On rank 0 of two; [`plan`] has the other one's.
-const CALLS: [Mpi; 22] = [
+const CALLS: [Mpi; 32] = [
     Mpi::Send { mode: SendMode::Buffered, comm: 2, peer: 0, tag: 7, bytes: 1 << 20 },
     Mpi::Isend { mode: SendMode::Standard, comm: 0, peer: 1, tag: 0, bytes: 8, request: 0 },
     Mpi::SendInit { mode: SendMode::Ready, comm: 0, peer: NOBODY, tag: 0, bytes: 8, request: 1 },
@@ -47,7 +47,21 @@ const CALLS: [Mpi; 22] = [
     Mpi::FreeComm { comm: 2 },
     Mpi::Init,
     Mpi::Finalize,
+    Mpi::FileOpen { comm: 2, file: 0, opened: 0, mode: 9, hints: 0 },
+    Mpi::FileClose { opened: 0 },
+    Mpi::FileDelete { file: 0 },
+    VIEW,
+    Mpi::FileSeek { opened: 0, distance: -1, whence: 2, shared: false },
+    Mpi::FileCall { how: FileCall::SetSize, opened: 0, number: 1 << 40, hints: 0 },
+    WRITE_ALL,
+    Mpi::FileItransfer { how: FileTransfer::IreadAt, opened: 0, offset: 1 << 40, bytes: 9, request: 7 },
+    Mpi::FileLeave,
+    Mpi::FileEnter,
 ];
+
+const VIEW: Mpi = Mpi::FileView { opened: 0, from: 1 << 33, etype: 4, bytes: 8, made: 3, hints: 0 };
+const WRITE_ALL: Mpi =
+    Mpi::FileTransfer { how: FileTransfer::WriteAll, opened: 0, offset: 0, bytes: 1 << 20 };
 
 const fn gatherv(rank: u64) -> Mpi {
     let (kind, received) = (Collective::Gatherv, if rank == 0 { 30 } else { 0 });
@@ -67,14 +81,15 @@ fn plan(calls: [&[Mpi]; 2]) -> Plan {
     Plan {
         about: About { ranks: 2, ..About::default() },
         communicators: vec![vec![(1, -1, 2)]],
-        lists: vec![vec![], vec![3, 1], vec![10, 20]],
+        lists: vec![vec![], vec![3, 1], vec![10, 20], vec![3, 3, 0, 1, 2, 1, 3, 0, 4]],
+        files: vec![File { path: "/data".into(), initial: Initial::Absent }],
         programs: [0, 1].map(program).into(),
         ..Plan::default()
     }
 }
 
 /// The other rank's part in [`CALLS`].
-const OTHER: [Mpi; 9] = [
+const OTHER: [Mpi; 15] = [
     Mpi::Init,
     Mpi::MakeComm { how: Creation::Split, comm: 0, new: 2 },
     Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 },
@@ -102,6 +117,12 @@ const OTHER: [Mpi; 9] = [
     },
     Mpi::FreeComm { comm: 2 },
     Mpi::Finalize,
+    Mpi::FileOpen { comm: 2, file: 0, opened: 5, mode: 9, hints: 0 },
+    Mpi::FileClose { opened: 5 },
+    Mpi::FileView { opened: 5, from: 0, etype: 1, bytes: 1, made: 0, hints: 0 },
+    Mpi::FileCall { how: FileCall::SetSize, opened: 5, number: 1 << 40, hints: 0 },
+    Mpi::FileTransfer { how: FileTransfer::WriteAll, opened: 5, offset: 0, bytes: 0 },
+    Mpi::FileTransfer { how: FileTransfer::WriteAt, opened: 5, offset: 0, bytes: 0 },
 ];
 
 #[test]
@@ -140,9 +161,17 @@ fn what_cannot_be_is_refused() {
         Mpi::Send { mode: SendMode::Standard, comm: 0, peer: ANY, tag: 0, bytes: 1 },
         Mpi::Recv { comm: 0, peer: 1, tag: 0, bytes: 1 << 31 },
         Mpi::Irecv { comm: 0, peer: 1, tag: 0, bytes: 1, request: 1 << 20 },
-        Mpi::Start { list: 3, all: false },
+        Mpi::Start { list: 4, all: false },
         Mpi::MakeComm { how: Creation::Dup, comm: 0, new: 0 },
         Mpi::FreeComm { comm: WORLD },
+        Mpi::FileOpen { comm: NONE, file: 0, opened: 0, mode: 2, hints: 0 },
+        Mpi::FileOpen { comm: 0, file: 0, opened: 1 << 20, mode: 2, hints: 0 },
+        Mpi::FileOpen { comm: 0, file: 1, opened: 0, mode: 2, hints: 0 },
+        Mpi::FileOpen { comm: 0, file: 0, opened: 0, mode: 2, hints: 4 },
+        Mpi::FileView { opened: 0, from: 0, etype: 1, bytes: 1, made: 1, hints: 0 },
+        Mpi::FileTransfer { how: FileTransfer::Iread, opened: 0, offset: 0, bytes: 1 },
+        Mpi::FileTransfer { how: FileTransfer::Read, opened: 0, offset: 0, bytes: 1 << 31 },
+        Mpi::FileItransfer { how: FileTransfer::Read, opened: 0, offset: 0, bytes: 1, request: 0 },
         Mpi::Collective {
             kind: Collective::Gatherv,
             comm: 0,
@@ -178,7 +207,12 @@ fn calls_match() {
     assert_eq!(check([&CALLS, &OTHER]), Ok(()));
     for (missing, call) in OTHER.iter().enumerate() {
         // Nobody waits for who frees, or has never started.
-        let waited_for = !matches!(call, Mpi::FreeComm { .. } | Mpi::CollectiveInit { .. });
+        let waited_for = !matches!(
+            call,
+            Mpi::FreeComm { .. }
+                | Mpi::CollectiveInit { .. }
+                | Mpi::FileTransfer { how: FileTransfer::WriteAt, .. }
+        );
         let rest: Vec<Mpi> =
             OTHER.iter().enumerate().filter(|&(at, _)| at != missing).map(|(_, &other)| other).collect();
         assert_eq!(check([&CALLS, &rest]).is_err(), waited_for, "without {call}");

@@ -130,7 +130,8 @@ impl Needed {
             | Mpi::RecvInit { request, .. }
             | Mpi::Imrecv { new: request, .. }
             | Mpi::Icollective { request, .. }
-            | Mpi::CollectiveInit { request, .. } => {
+            | Mpi::CollectiveInit { request, .. }
+            | Mpi::FileItransfer { request, .. } => {
                 let request = request as usize;
                 if self.requests.len() <= request {
                     self.requests.resize(request + 1, 0);

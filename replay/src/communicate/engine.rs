@@ -7,10 +7,13 @@
 
 use super::buffers::Buffers;
 use super::collectives::{Gathering, Kept};
+use crate::job::Job;
+use crate::storage::Paths;
 use crate::transport::messages::{Shared, pause};
-use mpi::ffi::{self, MPI_Comm, MPI_Group, MPI_Message, MPI_Request};
-use mpi::traits::CommunicatorCollectives;
+use mpi::ffi::{self, MPI_Comm, MPI_File, MPI_Group, MPI_Message, MPI_Request};
+use mpi::traits::{Communicator, CommunicatorCollectives};
 use std::os::raw::{c_int, c_void};
+use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,11 +21,13 @@ use syn_plan::{ANY, CommId, Completion, Creation, Group, Mpi, NOBODY, NONE, Plan
 
 /// The state of the calls of one rank.
 pub struct Engine<'a> {
-    plan: &'a Plan,
-    rank: u32,
+    pub(super) plan: &'a Plan,
+    pub(super) rank: u32,
     /// The replay's own communicator.
     own: &'a Shared,
-    buffers: Buffers,
+    /// The storage's folder, and the names of files in it.
+    pub(super) places: (&'a Path, &'a Paths),
+    pub(super) buffers: Buffers,
     state: Mutex<State>,
     /// Calls that have begun and ended, and the number of the last in its table.
     pub(super) begun: AtomicU64,
@@ -36,10 +41,12 @@ unsafe impl Send for Engine<'_> {}
 // SAFETY: as for `Send`: every field is either behind the lock, atomic, or not changed.
 unsafe impl Sync for Engine<'_> {}
 
-struct State {
+pub(super) struct State {
     /// By number in the plan.
     comms: Vec<MPI_Comm>,
     requests: Vec<Slot>,
+    /// By number in the plan, null where none is open.
+    pub(super) files: Vec<MPI_File>,
 }
 
 /// A request, or a matched message.
@@ -78,7 +85,8 @@ impl<'a> Engine<'a> {
     ///
     /// # Errors
     /// When there is not enough memory for the messages.
-    pub fn new(plan: &'a Plan, rank: u32, own: &'a Shared) -> anyhow::Result<Engine<'a>> {
+    pub fn new(job: &Job<'a>, rank: u32, own: &'a Shared) -> anyhow::Result<Engine<'a>> {
+        let plan = job.plan;
         let mut buffers = Buffers::of(plan, rank)?;
         if let Some((at, length)) = buffers.attached() {
             // SAFETY: so many bytes, which stay until they are detached in `drop`.
@@ -89,9 +97,10 @@ impl<'a> Engine<'a> {
             unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF, ffi::RSMPI_COMM_NULL) };
         let mut comms = vec![world, alone];
         comms.resize(2 + plan.communicators.len(), null);
-        let state = Mutex::new(State { comms, requests: Vec::new() });
+        let state = Mutex::new(State { comms, requests: Vec::new(), files: Vec::new() });
         let [begun, ended, last] = [const { AtomicU64::new(0) }; 3];
-        Ok(Engine { plan, rank, own, buffers, state, begun, ended, last })
+        let places = (job.folder, job.paths);
+        Ok(Engine { plan, rank, own, places, buffers, state, begun, ended, last })
     }
 
     /// Makes a call.
@@ -104,11 +113,11 @@ impl<'a> Engine<'a> {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn comm(&self, comm: CommId) -> MPI_Comm {
+    pub(super) fn comm(&self, comm: CommId) -> MPI_Comm {
         self.state().comms[comm as usize]
     }
 
@@ -130,7 +139,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Puts a new request into its place.
-    fn keep(&self, number: u32, request: MPI_Request) {
+    pub(super) fn keep(&self, number: u32, request: MPI_Request) {
         *self.state().slot(number) = Slot { request, ..Slot::empty() };
     }
 
@@ -291,6 +300,16 @@ impl<'a> Engine<'a> {
                     self.state().comms[comm as usize] = ffi::RSMPI_COMM_NULL;
                 }
                 Mpi::Init | Mpi::Finalize => self.meet(),
+                Mpi::FileOpen { .. }
+                | Mpi::FileClose { .. }
+                | Mpi::FileDelete { .. }
+                | Mpi::FileView { .. }
+                | Mpi::FileSeek { .. }
+                | Mpi::FileCall { .. }
+                | Mpi::FileTransfer { .. }
+                | Mpi::FileItransfer { .. }
+                | Mpi::FileLeave
+                | Mpi::FileEnter => self.on_file(call),
             }
         }
     }
@@ -446,6 +465,12 @@ impl<'a> Engine<'a> {
             ffi::MPI_Group_free(&mut all);
             group
         }
+    }
+
+    /// Ends the job: what succeeded in the recording did not.
+    pub(super) fn fail(&self, why: &str) -> ! {
+        eprintln!("syn-replay: rank {}: {why}", self.rank);
+        self.own.lock().abort(1)
     }
 
     /// All ranks come here, those that wait without taking the processor: other threads of this rank may signal meanwhile.

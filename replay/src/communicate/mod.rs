@@ -5,7 +5,11 @@ mod buffers;
 #[cfg(feature = "mpi")]
 mod collectives;
 #[cfg(feature = "mpi")]
+mod datatypes;
+#[cfg(feature = "mpi")]
 mod engine;
+#[cfg(feature = "mpi")]
+mod files;
 #[cfg(feature = "mpi")]
 mod watchdog;
 
@@ -15,6 +19,7 @@ pub use engine::Engine;
 pub use watchdog::Watchdog;
 
 use crate::WrongUsage;
+use crate::args::Mode;
 use clap::ValueEnum;
 use serde::Serialize;
 use syn_plan::{Edge, Plan};
@@ -71,6 +76,33 @@ impl Comm {
                 );
                 Ok(Comm::Order)
             }
+        }
+    }
+}
+
+/// On which level files are replayed that the application used through MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MpiIo {
+    /// The application's calls of `MPI_File_…`, with views and hints, so that this machine's MPI decides how it reads and writes
+    Mpi,
+    /// What the MPI of the recording read and wrote inside them
+    Posix,
+}
+
+impl MpiIo {
+    /// What is done with such files: as `asked`, or what goes with the way to communicate.
+    ///
+    /// # Errors
+    /// When the calls are to be made, and no others of MPI are.
+    pub(crate) fn of(asked: Option<MpiIo>, comm: Comm, mode: Mode) -> Result<MpiIo, WrongUsage> {
+        let calls = comm == Comm::Full && mode == Mode::Closed;
+        match asked {
+            Some(MpiIo::Mpi) if !calls => Err(WrongUsage(
+                "`--mpi-io mpi` makes calls of MPI: that takes `--comm full`, in the mode `closed`".into(),
+            )),
+            None if calls => Ok(MpiIo::Mpi),
+            asked => Ok(asked.unwrap_or(MpiIo::Posix)),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use crate::sys::child::exit_now;
 use crate::sys::resident_bytes;
-use crate::transport::messages::{Messages, RankEdges, Shared, listeners, pause};
+use crate::transport::messages::{Messages, RankEdges, Shared, listeners, outside, pause};
 use crate::{FailedElsewhere, WrongUsage, exit_code};
 use anyhow::{Context, bail};
 use mpi::Threading;
@@ -181,7 +181,10 @@ impl Launcher for Ranks {
         let mut length = bytes.len() as u64;
         leader.broadcast_into(&mut length);
         bytes.resize(length as usize, 0);
-        leader.broadcast_into(&mut bytes[..]);
+        // The address of no bytes may be that of `MPI_IN_PLACE`.
+        if length > 0 {
+            leader.broadcast_into(&mut bytes[..]);
+        }
         bytes
     }
 
@@ -197,7 +200,15 @@ impl Launcher for Ranks {
         } else {
             world.process_at_rank(LEADER).receive_vec_with_tag::<u32>(LISTENERS).0
         };
-        let edges = RankEdges { numbers: part.edges.clone(), programs: part.programs.clone(), listeners };
+        drop(world);
+        let outside = self.share(
+            whole
+                .as_ref()
+                .map(|plan| outside(plan).iter().flat_map(|edge| edge.to_le_bytes()).collect::<Vec<u8>>()),
+        );
+        let outside = outside.as_chunks().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect();
+        let (numbers, programs) = (part.edges.clone(), part.programs.clone());
+        let edges = RankEdges { numbers, programs, outside, listeners };
         // Once, before the first replay.
         let _ = self.edges.set(edges);
     }
@@ -219,7 +230,7 @@ impl Launcher for Ranks {
             );
         }
         let engine = match job.comm == Comm::Full && job.mode == Mode::Closed {
-            true => Some(Engine::new(plan, self.rank, &self.world)?),
+            true => Some(Engine::new(job, self.rank, &self.world)?),
             false => None,
         };
         let demands = job.base.is_some();

@@ -205,6 +205,10 @@ impl Transport for Creator<'_, '_, '_, '_> {
         self.threads.transport.call(call);
     }
 
+    fn comes_from_outside(&self, edge: EdgeId) -> bool {
+        self.threads.transport.comes_from_outside(edge)
+    }
+
     fn wait(&self, edge: EdgeId, count: u32, slept: bool) {
         self.threads.transport.wait(edge, count, slept);
     }
@@ -265,6 +269,8 @@ mod tests {
                 peer: None,
                 delays: None,
                 comm: crate::communicate::Comm::Order,
+                mpi_io: crate::communicate::MpiIo::Posix,
+                folder: ".".as_ref(),
             };
             let counters = Counters::new(plan, false).expect("memory");
             let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();

@@ -6,7 +6,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use syn_plan::figures::seconds;
-use syn_plan::{Counted, Op, Plan};
+use syn_plan::{Counted, Mpi, Op, Plan};
 
 /// One call class.
 #[derive(Debug, Serialize)]
@@ -57,10 +57,22 @@ pub fn calls(plan: &Plan, outcomes: &[Outcome]) -> BTreeMap<String, CallReport> 
 /// What the plan says of each class.
 fn recorded(plan: &Plan) -> BTreeMap<&'static str, Class> {
     let mut recorded: BTreeMap<&str, Class> = BTreeMap::new();
+    let mut entered_ns = None;
     for Counted { step, times, .. } in plan.programs.iter().flat_map(|program| program.steps.counted()) {
-        if let Op::Io { call, result } = step.op {
-            let class = recorded.entry(call.name()).or_default();
-            class.record_times(step.took_ns, result, moves_bytes(&call), times);
+        match step.op {
+            Op::Io { call, result } => {
+                let class = recorded.entry(call.name()).or_default();
+                class.record_times(step.took_ns, result, moves_bytes(&call), times);
+            }
+            Op::Mpi { call: Mpi::FileEnter, .. } => entered_ns = Some(step.start_ns),
+            // With what the library did inside it.
+            Op::Mpi { call, .. } if call.is_on_file() => {
+                let (end_ns, (sent, received)) = (step.start_ns.saturating_add(step.took_ns), call.bytes());
+                let took_ns = end_ns.saturating_sub(entered_ns.take().unwrap_or(step.start_ns));
+                let class = recorded.entry(call.name()).or_default();
+                class.record_times(took_ns, (sent + received) as i64, true, times);
+            }
+            _ => {}
         }
     }
     recorded

@@ -12,6 +12,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use syn_plan::{Counted, Edge, EdgeId, Mpi, Op, Plan, Program};
@@ -56,6 +57,8 @@ pub struct RankEdges {
     pub numbers: Vec<EdgeId>,
     /// Its programs.
     pub programs: Vec<usize>,
+    /// The edges on which a rank waits inside a call of MPI on a file, and that somebody else signals; they rise.
+    pub outside: Vec<EdgeId>,
     /// For each edge that it signals: the edge, how many ranks wait on it, and which; see [`listeners`].
     pub listeners: Vec<u32>,
 }
@@ -92,10 +95,30 @@ pub fn listeners(plan: &Plan, ranks: u32, rank_of: &dyn Fn(&Program) -> u32) -> 
     of_ranks
 }
 
+/// The edges that are waited for inside calls of MPI on files, and signalled outside of such.
+pub fn outside(plan: &Plan) -> Vec<EdgeId> {
+    let (mut waits, mut signals) = (BTreeSet::new(), BTreeSet::new());
+    for program in &plan.programs {
+        let mut inside = false;
+        for step in program.steps.iter() {
+            match step.op {
+                Op::Mpi { call: Mpi::FileEnter, .. } => inside = true,
+                Op::Mpi { call, .. } if call.is_on_file() => inside = false,
+                Op::Wait { edge, .. } if inside => drop(waits.insert(edge)),
+                Op::Signal { edge } if !inside => drop(signals.insert(edge)),
+                _ => {}
+            }
+        }
+    }
+    waits.intersection(&signals).copied().collect()
+}
+
 /// One counter for each edge of a rank, and the ranks that want to know of its signals.
 pub struct Messages<'a> {
     communicator: &'a Shared,
     rank: u32,
+    /// See [`RankEdges::outside`].
+    outside: &'a [EdgeId],
     /// The edges' numbers in the whole plan, which is how ranks speak of them.
     numbers: &'a [EdgeId],
     counts: Vec<AtomicU32>,
@@ -137,6 +160,7 @@ impl<'a> Messages<'a> {
         Messages {
             communicator,
             rank,
+            outside: &edges.outside,
             numbers,
             counts: plan.edges.iter().map(|_| AtomicU32::new(0)).collect(),
             own: (0..plan.edges.len())
@@ -245,6 +269,11 @@ impl Transport for Messages<'_> {
             }
         }
     }
+
+    fn comes_from_outside(&self, edge: EdgeId) -> bool {
+        self.outside.binary_search(&self.numbers[edge as usize]).is_ok()
+    }
+
     fn call(&self, call: &Mpi) {
         if let Some(engine) = self.engine {
             engine.call(call);

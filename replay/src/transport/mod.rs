@@ -21,6 +21,10 @@ pub trait Transport: Sync {
     fn wait(&self, edge: EdgeId, count: u32, slept: bool);
     /// Makes a call of MPI; only the ranks of an MPI job are asked to.
     fn call(&self, call: &Mpi);
+    /// Whether somebody signals an edge who is not inside a call of MPI on a file.
+    fn comes_from_outside(&self, _edge: EdgeId) -> bool {
+        true
+    }
 }
 
 /// A transport without edges, for programs that wait for nobody.

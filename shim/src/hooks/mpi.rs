@@ -101,9 +101,16 @@ unsafe impl Recorder for Shim {
         Shim::abandon(open);
     }
 
-    fn part<const N: usize>(mut open: Open, call: Call, result: i64, numbers: &[i64; N], list: &[i64]) {
+    fn part<const N: usize>(
+        mut open: Open,
+        call: Call,
+        result: i64,
+        numbers: &[i64; N],
+        texts: &[&[u8]],
+        list: &[i64],
+    ) {
         if let Some(span) = open.span() {
-            span.record(call, false, result, numbers, &[], list);
+            span.record(call, false, result, numbers, texts, list);
         }
     }
 

@@ -342,6 +342,28 @@ pub enum Mpi {
     MakeCommunicator(Members),
     /// Frees one.
     FreeCommunicator,
+    /// `MPI_File_open`.
+    OpenFile,
+    /// `MPI_File_close`.
+    CloseFile,
+    /// `MPI_File_delete`.
+    DeleteFile,
+    /// Sets how long a file is, or has its blocks be there.
+    ResizeFile,
+    /// A call on a file that moves nothing.
+    AskFile,
+    /// Sets which bytes of a file are seen.
+    ViewFile,
+    /// Moves one of a file's pointers.
+    SeekFile,
+    /// Reads or writes; an offset of -1 is one of the file's pointers.
+    TransferFile,
+    /// The same with a request.
+    TransferFileRequest,
+    /// The first half of one in two halves.
+    BeginTransferFile,
+    /// The second half.
+    EndTransferFile,
 }
 
 /// How a send hands over its message.

@@ -101,7 +101,7 @@ const fn hold_kind(info: &CallInfo) -> u8 {
         _ if info.bits() & 1 << Fact::Note as u8 != 0 => 0,
         Layer::Posix | Layer::Stdio | Layer::MpiIo | Layer::Aio => match info.effect {
             Other | Seek | Rewind | Advise | Pipe | Inherit | Duplicate | DuplicateTo | Control
-            | ChangeFolder => 0,
+            | ChangeFolder | Mpi(_) => 0,
             _ => kind::IO,
         },
         Layer::Mpi => match info.effect {
