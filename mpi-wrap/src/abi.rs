@@ -386,6 +386,7 @@ mod tests {
             comm_self: 0x30,
             request_null: 0x40,
             type_null: 0x50,
+            info_null: 0x60,
         };
         with(&OPEN_MPI, predefined)
     }

@@ -72,6 +72,8 @@ pub struct Runner<'a> {
     performed: Vec<Performed>,
     /// Inside a call of MPI on a file that is made again: what it signals.
     in_file_call: Option<Vec<EdgeId>>,
+    /// It has computed since the last call of MPI.
+    has_worked: bool,
 }
 
 impl<'a> Runner<'a> {
@@ -107,6 +109,7 @@ impl<'a> Runner<'a> {
             start_ns: 0,
             performed: Vec::new(),
             in_file_call: None,
+            has_worked: true,
         }
     }
 
@@ -209,7 +212,10 @@ impl<'a> Runner<'a> {
                     self.on_file(&call)
                 }
                 Op::Mpi { call, .. } if self.job.comm == Comm::Full && !call.is_on_file() => {
-                    self.work_ends();
+                    // Between two calls there is nothing to tell from them.
+                    if std::mem::take(&mut self.has_worked) {
+                        self.work_ends();
+                    }
                     self.transport.call(&call);
                     self.meter.lap(Part::Wait(rule_of(&call)));
                 }
@@ -352,6 +358,7 @@ impl<'a> Runner<'a> {
     /// does as much as one that has it.) What a step has done too much the next one does less. Where the end is
     /// short, the step behind it tells the meter ([`Runner::work_ends`]).
     fn compute(&mut self, cpu_ns: u64) {
+        self.has_worked = true;
         let work_ns = cpu_ns as f64 * self.job.cpu_scale;
         let paid_ns = self.debt_ns.min(work_ns);
         self.debt_ns -= paid_ns;

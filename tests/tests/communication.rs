@@ -142,7 +142,9 @@ fn a_replay_uses_files_through_mpi_as_the_application_did() {
         let at = |name: &str| folder.path().join(name);
         let replay = syn().args(["replay", "--comm", "full", "--mpi-io", "posix", "--storage"]);
         let replay = replay.arg(at("storage")).arg(at("app.syn"));
-        let _ = recorded(&mpirun(RANKS).followed_by(&replay), folder.path(), "posix").succeeded();
+        let posix = recorded(&mpirun(RANKS).followed_by(&replay), folder.path(), "posix");
+        // 3: done, but what ranks waited for inside those calls is not known, so that they may come too early.
+        assert!(matches!(posix.status.code(), Some(0 | 3)), "{way}: {posix:?}");
         let calls = Dump::of(&at("posix")).0;
         assert!(calls.iter().all(|seen| seen.layer != "mpi-io"), "{way}");
     }

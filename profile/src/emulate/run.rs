@@ -67,6 +67,7 @@ fn replay(args: &Args, plan: PathBuf) -> syn_replay::Args {
     syn_replay::Args {
         inject_delays: None,
         comm: Some(syn_replay::Comm::Order),
+        mpi_io: None,
         plan,
         storage: args.dir.clone(),
         mode: syn_replay::Mode::Closed,

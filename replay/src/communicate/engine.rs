@@ -12,12 +12,18 @@ use crate::storage::Paths;
 use crate::transport::messages::{Shared, pause};
 use mpi::ffi::{self, MPI_Comm, MPI_File, MPI_Group, MPI_Message, MPI_Request};
 use mpi::traits::{Communicator, CommunicatorCollectives};
+use std::cell::Cell;
 use std::os::raw::{c_int, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use syn_plan::{ANY, CommId, Completion, Creation, Group, Mpi, NOBODY, NONE, Plan, SendMode};
+use syn_plan::{ANY, CommId, Completion, Creation, Group, Mpi, NOBODY, NONE, Plan, SendMode, WORLD};
+
+thread_local! {
+    /// This thread is the one that makes calls.
+    static CALLS: Cell<bool> = const { Cell::new(false) };
+}
 
 /// The state of the calls of one rank.
 pub struct Engine<'a> {
@@ -29,6 +35,10 @@ pub struct Engine<'a> {
     pub(super) places: (&'a Path, &'a Paths),
     pub(super) buffers: Buffers,
     state: Mutex<State>,
+    /// Threads may call MPI at once.
+    lets_all_in: bool,
+    /// A thread makes calls now and then.
+    busy: AtomicBool,
     /// Calls that have begun and ended, and the number of the last in its table.
     pub(super) begun: AtomicU64,
     pub(super) ended: AtomicU64,
@@ -81,11 +91,12 @@ impl State {
 type Envelope = (MPI_Comm, c_int, c_int);
 
 impl<'a> Engine<'a> {
-    /// For the part of a plan that `rank` replays; `own` is what the replay itself talks through.
+    /// For the part of a plan that `rank` replays; `own` is what the replay itself talks through. `lets_all_in`: threads may call
+    /// MPI at once.
     ///
     /// # Errors
     /// When there is not enough memory for the messages.
-    pub fn new(job: &Job<'a>, rank: u32, own: &'a Shared) -> anyhow::Result<Engine<'a>> {
+    pub fn new(job: &Job<'a>, rank: u32, own: &'a Shared, lets_all_in: bool) -> anyhow::Result<Engine<'a>> {
         let plan = job.plan;
         let mut buffers = Buffers::of(plan, rank)?;
         if let Some((at, length)) = buffers.attached() {
@@ -100,11 +111,17 @@ impl<'a> Engine<'a> {
         let state = Mutex::new(State { comms, requests: Vec::new(), files: Vec::new() });
         let [begun, ended, last] = [const { AtomicU64::new(0) }; 3];
         let places = (job.folder, job.paths);
-        Ok(Engine { plan, rank, own, places, buffers, state, begun, ended, last })
+        let busy = AtomicBool::new(false);
+        Ok(Engine { plan, rank, own, places, buffers, state, lets_all_in, busy, begun, ended, last })
     }
 
     /// Makes a call.
     pub fn call(&self, call: &Mpi) {
+        match call {
+            Mpi::Init | Mpi::Finalize => self.rest(),
+            _ if !self.busy.load(Ordering::Relaxed) => self.begin(),
+            _ => {}
+        }
         self.last.store(call.number().into(), Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the plan's check has found that what the call refers to is there; sizes are those for which the
@@ -113,12 +130,36 @@ impl<'a> Engine<'a> {
         self.ended.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// From here on this thread makes calls.
+    #[cold]
+    fn begin(&self) {
+        CALLS.set(true);
+        let _nobody_calls = self.own.lock();
+        self.busy.store(true, Ordering::Release);
+    }
+
+    /// This thread makes no calls for now.
+    pub fn rest(&self) {
+        if CALLS.replace(false) {
+            self.busy.store(false, Ordering::Release);
+        }
+    }
+
+    /// Whether another thread makes calls, and this MPI lets one thread in at a time.
+    pub fn is_called_elsewhere(&self) -> bool {
+        !self.lets_all_in && self.busy.load(Ordering::Acquire) && !CALLS.get()
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn comm(&self, comm: CommId) -> MPI_Comm {
-        self.state().comms[comm as usize]
+        match comm {
+            // SAFETY: a constant of the MPI that is linked.
+            WORLD => unsafe { ffi::RSMPI_COMM_WORLD },
+            _ => self.state().comms[comm as usize],
+        }
     }
 
     fn envelope(&self, comm: CommId, peer: i32, tag: i32) -> Envelope {
@@ -357,7 +398,15 @@ impl<'a> Engine<'a> {
         let numbers = &self.plan.lists[list as usize];
         let count = numbers.len().max((given as usize).min(numbers.len() + MOST_NULL));
         // SAFETY: a constant of the MPI that is linked.
-        let mut requests = vec![unsafe { ffi::RSMPI_REQUEST_NULL }; count];
+        let null = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let (mut few, mut many) = ([null; FEW], Vec::new());
+        let requests = match few.get_mut(..count) {
+            Some(few) => few,
+            None => {
+                many.resize(count, null);
+                &mut many[..]
+            }
+        };
         {
             let mut state = self.state();
             for (request, &number) in requests.iter_mut().zip(numbers) {
@@ -399,7 +448,7 @@ impl<'a> Engine<'a> {
             }
         }
         let mut state = self.state();
-        for (&request, &number) in requests.iter().zip(numbers) {
+        for (&mut request, &number) in requests.iter_mut().zip(numbers) {
             state.slot(number as u32).request = request;
         }
     }
@@ -497,6 +546,9 @@ impl Drop for Engine<'_> {
         }
     }
 }
+
+/// So many requests are completed without memory of their own.
+const FEW: usize = 16;
 
 /// So many null requests are passed at most, whatever a plan says.
 const MOST_NULL: usize = 1 << 20;

@@ -20,7 +20,7 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Sour
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use syn_plan::{Plan, PlanFile, Program};
+use syn_plan::{Op, Plan, PlanError, PlanFile, Program, Rule};
 
 /// The rank that prepares and reports.
 const LEADER: i32 = 0;
@@ -101,14 +101,30 @@ impl Ranks {
 }
 
 /// Whether several threads of a rank call MPI at once: one waits in a call of the application while another follows its edges. An
-/// MPI that allows for it takes longer for each call, so it is not asked for where every rank has one program.
+/// MPI that allows for it takes longer for each call, so it is not asked for where every rank has one program. Those without a
+/// rank, launchers, follow their edges where the rank that they go to makes no calls.
 fn threading(args: &Args) -> Threading {
     // What cannot be read is reported where the plan is loaded.
-    let crowded = PlanFile::open(&args.plan).and_then(|file| Ok(file.programs() > file.ranks()? as usize));
-    match crowded {
+    match PlanFile::open(&args.plan).and_then(|file| crowded(&file)) {
         Ok(true) if matches!(args.comm, None | Some(Comm::Full)) => Threading::Multiple,
         _ => Threading::Serialized,
     }
+}
+
+/// Whether a rank has several programs, or one without a rank may signal while ranks communicate.
+fn crowded(file: &PlanFile) -> Result<bool, PlanError> {
+    for rank in 0..file.ranks()? {
+        if file.programs_of(Some(rank))?.len() > 1 {
+            return Ok(true);
+        }
+    }
+    let others = file.excerpt(file.programs_of(None)?)?.plan;
+    let lives = [Rule::ProcessCreate, Rule::ProcessJoin, Rule::ThreadCreate, Rule::ThreadJoin];
+    let mut steps = others.programs.iter().flat_map(|program| program.steps.iter());
+    Ok(steps.any(|step| match step.op {
+        Op::Signal { edge } => !lives.contains(&others.edges[edge as usize].rule),
+        _ => false,
+    }))
 }
 
 /// The rank that runs a program. Processes without a rank, such as launchers, go to the leader.
@@ -223,14 +239,15 @@ impl Launcher for Ranks {
         let plan = job.plan;
         let of_rank = self.edges.get().context("nobody has said who waits for whom")?;
         let processes: Vec<Vec<usize>> = by_process(plan).into_values().collect();
-        if job.comm == Comm::Full && plan.programs.len() > 1 && self.threading < Threading::Multiple {
+        let ranked = plan.programs.iter().filter(|program| program.thread.rank.is_some()).count();
+        if job.comm == Comm::Full && ranked > 1 && self.threading < Threading::Multiple {
             bail!(
                 "rank {} replays several threads, and this MPI does not let them call it at once: `--comm order` does without",
                 self.rank
             );
         }
         let engine = match job.comm == Comm::Full && job.mode == Mode::Closed {
-            true => Some(Engine::new(job, self.rank, &self.world)?),
+            true => Some(Engine::new(job, self.rank, &self.world, self.threading == Threading::Multiple)?),
             false => None,
         };
         let demands = job.base.is_some();

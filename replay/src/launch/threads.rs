@@ -173,6 +173,7 @@ impl<'a> Threads<'a, '_> {
             );
             start();
             let outcome = runner.run(self.start_ns.load(Ordering::Relaxed));
+            self.transport.ended();
             process.end.ended(&self.job.plan.programs[index].thread);
             locked(&self.outcomes).push(outcome);
         };

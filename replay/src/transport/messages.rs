@@ -26,6 +26,8 @@ const PAUSE_NS: u64 = 20_000;
 const LONGEST_PAUSE_NS: u64 = 500_000;
 /// The same for looks, between which others have the processor: where many want it, each takes milliseconds.
 const FEW_LOOKS: u32 = 2;
+/// A pause while nothing is looked for.
+const LONG_PAUSE_NS: u64 = 1_000_000;
 /// Looks before the first pause.
 const LOOKS: u32 = 50;
 
@@ -181,6 +183,9 @@ impl<'a> Messages<'a> {
     /// Takes in what has come, unless another thread is just doing so.
     fn receive(&self) {
         let Ok(communicator) = self.communicator.0.try_lock() else { return };
+        if self.is_called_elsewhere() {
+            return;
+        }
         while let Some((message, _)) = communicator.any_process().immediate_matched_probe_with_tag(EDGE) {
             let (edge, _) = message.matched_receive::<u32>();
             // Nobody sends what this rank does not wait for.
@@ -188,6 +193,23 @@ impl<'a> Messages<'a> {
                 self.counts[mine].fetch_add(1, Ordering::Release);
             }
             self.received.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether another thread may be in a call of MPI, and this MPI does not let two in at once. Asked with the communicator
+    /// locked: then no other thread begins to.
+    fn is_called_elsewhere(&self) -> bool {
+        self.engine.is_some_and(Engine::is_called_elsewhere)
+    }
+
+    fn send(&self, rank: u32, number: EdgeId) {
+        loop {
+            let communicator = self.communicator.lock();
+            if !self.is_called_elsewhere() {
+                return communicator.process_at_rank(rank as mpi::Rank).send_with_tag(&number, EDGE);
+            }
+            drop(communicator);
+            clock::sleep_until(clock::now_ns() + LONG_PAUSE_NS);
         }
     }
 
@@ -242,7 +264,7 @@ impl Transport for Messages<'_> {
             if rank == self.rank {
                 self.counts[edge as usize].fetch_add(1, Ordering::Release);
             } else {
-                self.communicator.lock().process_at_rank(rank as mpi::Rank).send_with_tag(&number, EDGE);
+                self.send(rank, number);
             }
         }
     }
@@ -260,13 +282,21 @@ impl Transport for Messages<'_> {
                 continue;
             }
             self.receive();
-            if looks < most {
+            if self.is_called_elsewhere() {
+                clock::sleep_until(clock::now_ns() + LONG_PAUSE_NS);
+            } else if looks < most {
                 looks += 1;
                 sched_yield();
             } else {
                 clock::sleep_until(clock::now_ns() + pause_ns);
                 pause_ns = (pause_ns + pause_ns / 8).min(self.longest_pause_ns);
             }
+        }
+    }
+
+    fn ended(&self) {
+        if let Some(engine) = self.engine {
+            engine.rest();
         }
     }
 

@@ -21,6 +21,8 @@ pub trait Transport: Sync {
     fn wait(&self, edge: EdgeId, count: u32, slept: bool);
     /// Makes a call of MPI; only the ranks of an MPI job are asked to.
     fn call(&self, call: &Mpi);
+    /// The program of the calling thread has ended.
+    fn ended(&self) {}
     /// Whether somebody signals an edge who is not inside a call of MPI on a file.
     fn comes_from_outside(&self, _edge: EdgeId) -> bool {
         true
