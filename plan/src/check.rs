@@ -229,3 +229,46 @@ fn order(plan: &Plan) -> Result<(), Fault> {
     let unordered = plan.programs.windows(2).position(|pair| key(&pair[0]) > key(&pair[1]));
     unordered.map_or(Ok(()), |before| Err(Fault::Order { program: before + 1 }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Edge, Program, Rule, Step, Thread};
+
+    /// Two programs that wait for each other in turn, the second one in a repeat.
+    fn plan() -> Plan {
+        let step = |op| Step { start_ns: 0, took_ns: 1, op };
+        let wait = |edge, count, stride| step(Op::Wait { edge, count, stride });
+        let signal = |edge| step(Op::Signal { edge });
+        let compute = step(Op::Compute { cpu_ns: 5, idle_ns: 0 });
+        let programs = [
+            vec![compute, signal(0), wait(1, 1, 0), signal(0), wait(1, 2, 0), compute],
+            vec![step(Op::Repeat { count: 2, steps: 2 }), wait(0, 1, 1), signal(1), compute],
+        ];
+        let program = |(number, steps): (u32, Vec<Step>)| {
+            let thread = Thread { process: number, rank: None, pid: 1, tid: 1, ends_with_process: false };
+            Program { thread, balance: crate::Balance::default(), steps: steps.into_iter().collect() }
+        };
+        let edges = vec![Edge::new(Rule::Message, 2), Edge::new(Rule::Message, 2)];
+        Plan { programs: (0..).zip(programs).map(program).collect(), edges, ..Plan::default() }
+    }
+
+    #[test]
+    fn a_plan_without_fault_is_gone_through_once() {
+        assert_eq!(check(&plan()), Ok(()));
+        assert!(is_in_order(&plan()));
+    }
+
+    #[test]
+    fn whatever_is_wrong_is_seen_at_once() {
+        let mut few = plan();
+        few.edges[1].signals = 1;
+        let mut deadlock = plan();
+        deadlock.programs[0].steps = plan().programs[0].steps.iter().skip(2).collect();
+        let mut nowhere = plan();
+        nowhere.edges.pop();
+        for plan in [few, deadlock, nowhere] {
+            assert!(!is_in_order(&plan) && check(&plan).is_err());
+        }
+    }
+}
