@@ -2,6 +2,7 @@
 
 mod balance;
 mod events;
+mod held;
 mod meter;
 mod nodes;
 pub mod order;
@@ -9,7 +10,7 @@ mod queue;
 
 pub use balance::{Balance, Balances, Startup};
 pub use meter::{Measured, MeasuredEvents, Segment};
-pub use queue::EventQueue;
+pub use queue::{EventQueue, Fifo};
 
 use crate::calls::Call;
 use crate::header::{self, ClockPair, Header};

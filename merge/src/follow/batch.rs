@@ -1,9 +1,8 @@
 //! Some events of a thread, packed. A pass over thousands of threads goes from one to the next with every event, and waits
 //! for memory.
 
-use std::collections::VecDeque;
 use syn_trace::reader::{Ending, Event};
-use syn_trace::run::{EventQueue, Measured, Segment};
+use syn_trace::run::{EventQueue, Fifo, Measured, Segment};
 
 /// The end of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +29,7 @@ pub enum Measuring {
 pub struct Batch<'a> {
     events: EventQueue<'a>,
     /// What each took; empty where that was not asked for.
-    measured: VecDeque<Measured>,
+    measured: Fifo<Measured>,
     /// How far the events reach in the file.
     pub bytes: u64,
     /// There are no more.
@@ -51,7 +50,9 @@ impl<'a> Batch<'a> {
     #[inline]
     pub fn push(&mut self, event: &Event<'a>, measured: Option<Measured>) {
         self.events.push(event);
-        self.measured.extend(measured);
+        if let Some(measured) = measured {
+            self.measured.extend(&[measured]);
+        }
     }
 
     /// When the next event's call returned, units of its thread's clock; `None` behind the last.
@@ -64,6 +65,6 @@ impl<'a> Batch<'a> {
     #[inline]
     pub fn pop_into(&mut self, event: &mut Event<'a>) -> Measured {
         self.events.pop_into(event);
-        self.measured.pop_front().unwrap_or(Measured::NOTHING)
+        self.measured.pop().unwrap_or(Measured::NOTHING)
     }
 }

@@ -9,12 +9,12 @@
 //! A thread keeps its processor while the host of a virtual machine, or an interrupt, takes the processor itself. The clock
 //! does not count that: where a reading is less than the segments that kept theirs, the long ones among them lack it.
 
-use super::{EventQueue, Thread};
+use super::Thread;
+use super::held::{Held, Place};
 use crate::calls::Call;
 use crate::header;
 use crate::reader::{Event, Events};
 use crate::record::{self, Flags};
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 /// Without [`header::SEES_PREEMPTION`] only longer stretches are read: shorter ones are taken to have kept the processor.
@@ -83,18 +83,18 @@ pub struct Measured {
     pub call: Segment,
 }
 
-/// The events of a thread, each with what it took. Memory: the events since the first behind the latest reading that lost its
-/// processor or is long, but no more than some thousands, and a few words for every call that is open around the present one.
+/// The events of a thread, each with what it took. They are read twice: ahead, as far as the next reading that tells something of
+/// them, and when they are handed out. Memory: some bytes for each event since the first behind the latest reading that lost its
+/// processor or is long, but of no more than some thousands, and a few words for every call that is open around the present one.
 #[derive(Debug)]
 pub struct MeasuredEvents<'a> {
     thread: &'a Thread,
+    /// As far as they have been measured, and as far as they have been handed out.
+    ahead: Events<'a>,
     events: Events<'a>,
-    /// Events that are held back, and what each took.
-    held_events: EventQueue<'a>,
-    held: VecDeque<Measured>,
+    /// What each event between these took.
+    held: Held,
     most_held: usize,
-    /// How many events have been handed out.
-    handed: usize,
     /// Where the segments are whose CPU time the next reading tells.
     unread: Vec<Place>,
     unread_ns: u64,
@@ -123,9 +123,6 @@ pub struct MeasuredEvents<'a> {
     is_over: bool,
 }
 
-/// A segment among those held back: the number of its event, and whether it is the one before.
-type Place = (usize, bool);
-
 /// What is known of the processor in a segment.
 #[derive(Clone, Copy)]
 struct Seen {
@@ -146,11 +143,10 @@ impl Thread {
         let started_ns = self.clock.start_ns.max(0.0) as u64;
         MeasuredEvents {
             thread: self,
+            ahead: self.events(),
             events: self.events(),
-            held_events: EventQueue::default(),
-            held: VecDeque::new(),
+            held: Held::default(),
             most_held: (MOST_HELD_TOGETHER / threads.max(1)).clamp(LEAST_HELD, MOST_HELD),
-            handed: 0,
             unread: Vec::new(),
             unread_ns: 0,
             kept: Vec::new(),
@@ -188,9 +184,9 @@ impl<'a> MeasuredEvents<'a> {
         self.residual_ns
     }
 
-    /// The events as they are in the file.
+    /// The events as they are in the file, as far as they have been read.
     pub fn events(&self) -> &Events<'a> {
-        &self.events
+        &self.ahead
     }
 
     /// See [`Events::let_go`].
@@ -260,11 +256,11 @@ impl<'a> MeasuredEvents<'a> {
             let seen = Seen { reading: Some(reading), waited: true, lost: true };
             let inside = self.open.last().map(|&(_, call, _)| call);
             // The last place: behind all that are held.
-            self.rest = Some(self.segment(end_ns, 0, seen, inside, (self.handed + self.held.len(), true)));
+            self.rest = Some(self.segment(end_ns, 0, seen, inside, (self.held.end(), true)));
         }
         for place in std::mem::take(&mut self.unread) {
-            if let Some(segment) = self.held_segment(place) {
-                (segment.cpu_ns, segment.unmeasured_ns) = (0, segment.wall_ns);
+            if let Some(segment) = self.held.get(place) {
+                self.held.set(place, &Segment { cpu_ns: 0, unmeasured_ns: segment.wall_ns, ..segment });
             }
         }
     }
@@ -343,8 +339,8 @@ impl<'a> MeasuredEvents<'a> {
     /// Those of the segments, `all_ns` together, that are still held back, and their length. The others have been handed out
     /// with a CPU time, which is known since.
     fn still_held(&mut self, mut places: Vec<Place>, all_ns: u64) -> (Vec<Place>, u64) {
-        places.retain(|&place| self.held_segment(place).is_some());
-        let held_ns = places.iter().filter_map(|&place| Some(self.held_segment(place)?.raw_ns())).sum();
+        places.retain(|&place| self.held.get(place).is_some());
+        let held_ns = places.iter().filter_map(|&place| Some(self.held.get(place)?.raw_ns())).sum();
         self.known_ns = self.known_ns.saturating_add(all_ns.saturating_sub(held_ns));
         (places, held_ns)
     }
@@ -354,18 +350,14 @@ impl<'a> MeasuredEvents<'a> {
         let share = if all_ns == 0 { 0.0 } else { cpu_ns as f64 / all_ns as f64 };
         let mut given_ns = 0;
         for &place in places {
-            if let Some(segment) = self.held_segment(place) {
+            if let Some(mut segment) = self.held.get(place) {
                 let part_ns = (segment.raw_ns() as f64 * share) as u64;
                 given_ns += part_ns;
                 segment.settle(part_ns, waited);
+                self.held.set(place, &segment);
             }
         }
         given_ns
-    }
-
-    fn held_segment(&mut self, (number, before): Place) -> Option<&mut Segment> {
-        let measured = self.held.get_mut(number.checked_sub(self.handed)?)?;
-        Some(if before { &mut measured.before } else { &mut measured.call })
     }
 }
 
@@ -429,30 +421,29 @@ impl<'a> MeasuredEvents<'a> {
     #[inline]
     fn next_known(&mut self, event: &mut Event<'a>) -> Option<Measured> {
         if self.held.is_empty() && !self.is_over {
-            if !self.events.next_into(event) {
+            if !self.ahead.next_into(event) {
                 self.finish();
             } else if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats {
-                let measured = self.measure(event, self.handed, |_, _| ());
+                let measured = self.measure(event, self.held.end(), |_, _| ());
                 if self.kept.is_empty() {
-                    self.handed += 1;
+                    self.held.pass();
+                    self.events.next_into(event);
                     return Some(measured);
                 }
-                self.held.push_back(measured);
-                self.held_events.push(event);
+                self.held.push(&measured);
             } else {
                 self.hold(event);
             }
         }
         // Readings come soon behind what they tell of.
         while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held() {
-            match self.events.next_into(event) {
+            match self.ahead.next_into(event) {
                 false => self.finish(),
                 true => self.hold(event),
             }
         }
-        let measured = self.held.pop_front()?;
-        self.held_events.pop_into(event);
-        self.handed += 1;
+        let measured = self.held.pop()?;
+        self.events.next_into(event);
         Some(measured)
     }
 
@@ -468,11 +459,8 @@ impl<'a> MeasuredEvents<'a> {
 
     /// Measures an event, and keeps it until all is known of it. A reading at its return tells of what lay before it, too.
     fn hold(&mut self, event: &Event<'a>) {
-        let number = self.handed + self.held.len();
-        let measured = self.measure(event, number, |this, before| this.held.push_back(before));
-        if let Some(held) = self.held.back_mut() {
-            held.call = measured.call;
-        }
-        self.held_events.push(event);
+        let number = self.held.end();
+        let measured = self.measure(event, number, |this, before| this.held.push(&before));
+        self.held.set((number, false), &measured.call);
     }
 }

@@ -3,7 +3,66 @@
 use crate::calls::{Call, MAX_NUMBERS, MAX_TEXTS};
 use crate::reader::Event;
 use crate::record::{CPU_AFTER, CPU_BEFORE, Flags, List, Text};
-use std::collections::VecDeque;
+
+/// A list that is filled, and then emptied from the front: what is put in before all is taken out takes further room.
+#[derive(Clone, Debug)]
+pub struct Fifo<T> {
+    items: Vec<T>,
+    /// How many of them have been taken out.
+    taken: usize,
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Fifo<T> {
+        Fifo { items: Vec::new(), taken: 0 }
+    }
+}
+
+impl<T: Copy> Fifo<T> {
+    /// How many there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.items.len() - self.taken
+    }
+
+    /// True when there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts some in.
+    #[inline]
+    pub fn extend(&mut self, items: &[T]) {
+        if self.is_empty() {
+            self.items.clear();
+            self.taken = 0;
+        }
+        self.items.extend_from_slice(items);
+    }
+
+    /// The next one.
+    #[inline]
+    pub fn first(&self) -> Option<&T> {
+        self.items.get(self.taken)
+    }
+
+    /// Takes the next one out.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        let item = *self.first()?;
+        self.taken += 1;
+        Some(item)
+    }
+
+    /// Takes so many out, or none if there are fewer.
+    #[inline]
+    fn take(&mut self, count: usize) -> &[T] {
+        let items = self.items.get(self.taken..self.taken + count).unwrap_or(&[]);
+        self.taken += items.len();
+        items
+    }
+}
 
 /// What every event has.
 #[derive(Clone, Copy, Debug)]
@@ -17,14 +76,14 @@ struct Head {
     flags: Flags,
 }
 
-/// A queue of events. An event takes 40 bytes, and 8 for each of its integers.
+/// A queue of events that is filled and then emptied. An event takes 40 bytes, and 8 for each of its integers.
 #[derive(Clone, Debug, Default)]
 pub struct EventQueue<'a> {
-    heads: VecDeque<Head>,
+    heads: Fifo<Head>,
     /// The integers of all events, each followed by its readings of the CPU clock.
-    numbers: VecDeque<i64>,
-    texts: VecDeque<Text<'a>>,
-    lists: VecDeque<List<'a>>,
+    numbers: Fifo<i64>,
+    texts: Fifo<Text<'a>>,
+    lists: Fifo<List<'a>>,
 }
 
 impl<'a> EventQueue<'a> {
@@ -41,7 +100,7 @@ impl<'a> EventQueue<'a> {
     /// When the next event's call returned, units of its thread's clock.
     #[inline]
     pub fn next_end(&self) -> Option<u64> {
-        Some(self.heads.front()?.end)
+        Some(self.heads.first()?.end)
     }
 
     /// Appends an event.
@@ -49,41 +108,41 @@ impl<'a> EventQueue<'a> {
     pub fn push(&mut self, event: &Event<'a>) {
         let Event { call, flags, start, end, result, errno, offset, .. } = *event;
         let (numbers, texts, lists) = call.shape();
-        self.heads.push_back(Head { start, end, result, offset, errno, call, flags });
+        self.heads.extend(&[Head { start, end, result, offset, errno, call, flags }]);
         self.numbers.extend(&event.numbers[..numbers]);
         if flags & (CPU_BEFORE | CPU_AFTER) != 0 {
-            self.numbers.extend(event.cpu_before.map(|ns| ns as i64));
-            self.numbers.extend(event.cpu_after.map(|ns| ns as i64));
+            let readings = [event.cpu_before, event.cpu_after];
+            readings.into_iter().flatten().for_each(|ns| self.numbers.extend(&[ns as i64]));
         }
         if texts > 0 {
             self.texts.extend(&event.texts[..texts]);
         }
         if lists > 0 {
-            self.lists.push_back(event.list);
+            self.lists.extend(&[event.list]);
         }
     }
 
     /// Takes out the next event, in place of another one. False when there is none.
     #[inline]
     pub fn pop_into(&mut self, event: &mut Event<'a>) -> bool {
-        let Some(Head { start, end, result, offset, errno, call, flags }) = self.heads.pop_front() else {
+        let Some(Head { start, end, result, offset, errno, call, flags }) = self.heads.pop() else {
             return false;
         };
         let (numbers, texts, lists) = call.shape();
         (event.call, event.flags, event.errno) = (call, flags, errno);
         (event.start, event.end, event.result, event.offset) = (start, end, result, offset);
         event.numbers = [0; MAX_NUMBERS];
-        for number in &mut event.numbers[..numbers] {
-            *number = self.numbers.pop_front().unwrap_or(0);
+        for (place, &number) in event.numbers.iter_mut().zip(self.numbers.take(numbers)) {
+            *place = number;
         }
         let mut reading =
-            |flag| if flags & flag != 0 { self.numbers.pop_front().map(|ns| ns as u64) } else { None };
+            |flag| if flags & flag != 0 { self.numbers.pop().map(|ns| ns as u64) } else { None };
         (event.cpu_before, event.cpu_after) = (reading(CPU_BEFORE), reading(CPU_AFTER));
         event.texts = [Text::EMPTY; MAX_TEXTS];
-        for text in &mut event.texts[..texts] {
-            *text = self.texts.pop_front().unwrap_or(Text::EMPTY);
+        for (place, &text) in event.texts.iter_mut().zip(self.texts.take(texts)) {
+            *place = text;
         }
-        event.list = if lists > 0 { self.lists.pop_front().unwrap_or(List::EMPTY) } else { List::EMPTY };
+        event.list = if lists > 0 { self.lists.pop().unwrap_or(List::EMPTY) } else { List::EMPTY };
         true
     }
 }
