@@ -130,7 +130,7 @@ struct Bounds {
 impl Bounds {
     fn of(clocks: &Clocks, dependencies: &Dependencies) -> Bounds {
         let mut bounds = Bounds { lower: HashMap::new() };
-        let host = |moment: &Moment| clocks.host_of_thread[moment.point.thread as usize];
+        let host = |moment: &Moment| clocks.host_of_thread[moment.point().thread as usize];
         let (mut latest, mut earliest) = (BTreeMap::new(), BTreeMap::new());
         let certain = |rule| matches!(rule, Rule::Message | Rule::Collective);
         for index in (0..dependencies.len()).filter(|&index| certain(dependencies.rule(index))) {

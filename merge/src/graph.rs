@@ -56,7 +56,7 @@ impl Graph {
     /// What is known of the point with this name.
     #[inline]
     pub fn point(&self, dependencies: &Dependencies, point: usize) -> Point {
-        dependencies.moments()[self.moments[point] as usize].point
+        dependencies.moments()[self.moments[point] as usize].point()
     }
 
     /// The moments of a point, by dependency.
@@ -117,7 +117,7 @@ impl Graph {
         for dependency in 0..dependencies.len() {
             first_moments.insert(dependencies.moment_range(dependency).start);
             for moment in dependencies.moment_range(dependency) {
-                let thread = all[moment].point.thread as usize;
+                let thread = all[moment].point().thread as usize;
                 if starts.len() < thread + 2 {
                     starts.resize(thread + 2, 0);
                 }
@@ -131,7 +131,7 @@ impl Graph {
         let mut free = starts.clone();
         for dependency in 0..dependencies.len() {
             for moment in dependencies.moment_range(dependency) {
-                let place = &mut free[all[moment].point.thread as usize];
+                let place = &mut free[all[moment].point().thread as usize];
                 moments[*place] = moment as u32;
                 *place += 1;
             }
@@ -144,11 +144,13 @@ impl Graph {
             rest = others;
         }
         // Stable: moments of one point stay in the order of their dependencies.
-        of_threads.par_iter_mut().for_each(|thread| thread.sort_by_key(|&moment| all[moment as usize].point));
+        of_threads
+            .par_iter_mut()
+            .for_each(|thread| thread.sort_by_key(|&moment| all[moment as usize].point()));
         let (mut points, mut point_of) = (Bits::new(moments.len()), vec![0u32; all.len()]);
         let (mut before, mut first) = (None, 0);
         for (place, &moment) in (0u32..).zip(&moments) {
-            let point = all[moment as usize].point;
+            let point = all[moment as usize].point();
             if before.replace(point) != Some(point) {
                 points.insert(place as usize);
                 first = place;
@@ -247,7 +249,7 @@ mod tests {
     use syn_plan::Rule;
 
     fn moment(thread: u32, record: u32, ns: u64) -> Moment {
-        Moment { point: Point { thread, record, stage: Stage::Enter }, ns }
+        Moment::new(Point { thread, record, stage: Stage::Enter }, ns)
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Evidence {
         for (index, edge) in kept.zip(edges) {
             let [source] = dependencies.sources(index) else { continue };
             let [target] = dependencies.targets(index) else { continue };
-            let count = self.counts.get(&(source.point, target.point));
+            let count = self.counts.get(&(source.point(), target.point()));
             if let Some(count) = count.filter(|_| edge.rule == Rule::Throttled) {
                 (edge.evidence.seen, edge.evidence.possible) = (count.seen, count.possible);
             }
@@ -79,11 +79,11 @@ pub fn connect(
         let pairing = Pairing::of(base, &of_base, run, &steps);
         let found = stalls(&pairing);
         bound += found.without_verdict;
-        let held: BTreeSet<Point> = found.held.iter().map(|moment| moment.point).collect();
+        let held: BTreeSet<Point> = found.held.iter().map(|moment| moment.point()).collect();
         held.into_iter().for_each(|point| *possible.entry(point).or_default() += 1);
         let mut of_run = BTreeMap::new();
         for seen in found.seen {
-            of_run.entry((seen.held.point, seen.target.point)).or_insert(seen);
+            of_run.entry((seen.held.point(), seen.target.point())).or_insert(seen);
         }
         for (ends, seen) in of_run {
             counts.entry(ends).or_insert((seen, Count::default())).1.seen += 1;
@@ -93,7 +93,8 @@ pub fn connect(
     let mut certain = Vec::new();
     for ((held, _), (seen, mut count)) in counts {
         count.possible = possible.get(&held).copied().unwrap_or(0).max(count.seen);
-        let in_plan = [seen.held, seen.target].iter().all(|end| connected.in_plan[end.point.thread as usize]);
+        let in_plan =
+            [seen.held, seen.target].iter().all(|end| connected.in_plan[end.point().thread as usize]);
         // Contradicted as often as seen: chance.
         if in_plan && 2 * count.seen > count.possible {
             certain.push((seen, count));
@@ -103,7 +104,7 @@ pub fn connect(
     let mut evidence = Evidence::default();
     for (seen, count) in unexplained(&connected.dependencies, certain) {
         connected.dependencies.add_one(Rule::Throttled, seen.source, seen.target);
-        evidence.counts.insert((seen.source.point, seen.target.point), count);
+        evidence.counts.insert((seen.source.point(), seen.target.point()), count);
     }
     notes.tell(format!(
         "{} throttled runs show {found} dependencies, of which other rules or each other explain {}{}{}",

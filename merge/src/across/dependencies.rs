@@ -68,7 +68,7 @@ impl<'a> Comparison<'a> {
                 .entry(key(rule, dependencies.sources(index), dependencies.targets(index)))
                 .or_insert(index as u32);
             if rule.guarantee() == Guarantee::Observed {
-                awaited.extend(dependencies.targets(index).iter().map(|target| (rule, target.point)));
+                awaited.extend(dependencies.targets(index).iter().map(|target| (rule, target.point())));
             }
         }
         let of_base = dependencies.len();
@@ -84,7 +84,7 @@ impl<'a> Comparison<'a> {
             let in_base = |moments: &[Moment], into: &mut Vec<Moment>| {
                 into.clear();
                 into.extend(
-                    moments.iter().map_while(|moment| self.point_in_base(outline, &map, moment.point)),
+                    moments.iter().map_while(|moment| self.point_in_base(outline, &map, moment.point())),
                 );
                 into.len() == moments.len()
             };
@@ -95,7 +95,7 @@ impl<'a> Comparison<'a> {
                 Entry::Occupied(known) => seen[*known.get() as usize] = true,
                 Entry::Vacant(new) => {
                     let is_needed = rule.guarantee() == Guarantee::Observed
-                        && !targets.iter().any(|target| self.awaited.contains(&(rule, target.point)));
+                        && !targets.iter().any(|target| self.awaited.contains(&(rule, target.point())));
                     let before = self.dependencies.len();
                     if is_needed {
                         self.dependencies.add(rule, &sources, &targets);
@@ -113,7 +113,7 @@ impl<'a> Comparison<'a> {
     /// Its time is not known yet.
     fn point_in_base(&self, outline: &Outline, map: &Map, point: Point) -> Option<Moment> {
         let point = map.to_base(outline.threads[point.thread as usize].plain(point))?;
-        Some(Moment { point: self.base.2.threads[point.thread as usize].nested(point), ns: 0 })
+        Some(Moment::new(self.base.2.threads[point.thread as usize].nested(point), 0))
     }
 
     /// Says of every dependency in how many runs it was seen and could have been; leaves out the weak ones, unless `keep_weak`.
@@ -155,7 +155,7 @@ impl<'a> Comparison<'a> {
         let extra = self.of_base..count;
         let points = |index: usize| {
             let moments = [self.dependencies.sources(index), self.dependencies.targets(index)];
-            moments.map(|moments| moments.iter().map(|moment| moment.point).collect::<Vec<_>>())
+            moments.map(|moments| moments.iter().map(|moment| moment.point()).collect::<Vec<_>>())
         };
         let plain = |point: Point| outline.threads[point.thread as usize].plain(point);
         let wanted: Vec<_> = extra
@@ -185,7 +185,7 @@ impl<'a> Comparison<'a> {
             let times = Times::of(other.run, &other.clocks, &wanted);
             wanted.iter().for_each(|(index, points)| weak[*index] |= times.contradict(points));
         }
-        let ns = |moment: &Moment| Some(times.0.get(&plain(moment.point))?.to_owned());
+        let ns = |moment: &Moment| Some(times.0.get(&plain(moment.point()))?.to_owned());
         self.dependencies.retime_from(extra.start, ns);
         for index in 0..count {
             if index < self.of_base && takes_turns(self.dependencies.rule(index)) {
@@ -209,7 +209,7 @@ fn key(rule: Rule, sources: &[Moment], targets: &[Moment]) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
     rule.hash(&mut hasher);
     for moments in [sources, targets] {
-        let mut points: Vec<Point> = moments.iter().map(|moment| moment.point).collect();
+        let mut points: Vec<Point> = moments.iter().map(|moment| moment.point()).collect();
         points.sort_unstable();
         for Point { thread, record, stage } in points {
             (thread, record, stage as u8).hash(&mut hasher);

@@ -46,7 +46,7 @@ impl Roles {
                 false => (None, thread_creators[index]),
             };
             let (exe, command) = (process.exe.clone(), process.command.clone());
-            Role { rank, made_at: made_at.map(|at| at.point), label: Label { is_process, exe, command } }
+            Role { rank, made_at: made_at.map(|at| at.point()), label: Label { is_process, exe, command } }
         };
         Roles(run.threads.iter().enumerate().map(role).collect())
     }

@@ -117,7 +117,7 @@ impl Connections {
         let mut listeners: Vec<_> = std::mem::take(&mut self.listeners).into_iter().collect();
         listeners.sort_unstable_by_key(|(listener, _)| *listener);
         for (listener, mut connections) in listeners {
-            connections.sort_unstable_by_key(|(_, accepted)| (accepted.ns, accepted.point));
+            connections.sort_unstable_by_key(|(_, accepted)| (accepted.ns, accepted.point()));
             for look in looks(listener) {
                 let next = connections.partition_point(|(_, accepted)| accepted.ns <= look.leave.ns);
                 if let Some(&(asked, _)) = connections.get(next) {

@@ -43,13 +43,13 @@ impl Seen<'_> {
             inside if inside < self.record => (inside, Stage::Around),
             _ => (self.record, Stage::Enter),
         };
-        Moment { point: Point { thread: self.thread, record, stage }, ns: self.start_ns }
+        Moment::new(Point { thread: self.thread, record, stage }, self.start_ns)
     }
 
     /// When the call returned.
     pub fn leave(&self) -> Moment {
         let point = Point { thread: self.thread, record: self.record, stage: Stage::Leave };
-        Moment { point, ns: self.end_ns }
+        Moment::new(point, self.end_ns)
     }
 }
 

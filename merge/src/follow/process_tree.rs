@@ -194,7 +194,7 @@ impl ProcessTree {
     /// Keeps the books on who was there first and last.
     fn live(&mut self, seen: &Seen<'_>) {
         let point = Point { thread: seen.thread, record: 0, stage: Stage::Around };
-        let first = Moment { point, ns: self.thread_start_ns[seen.thread as usize] };
+        let first = Moment::new(point, self.thread_start_ns[seen.thread as usize]);
         let last = seen.leave();
         let process_before = match &mut self.images[seen.process as usize] {
             Some(image) => Some(std::mem::replace(&mut image.last, last)),

@@ -25,14 +25,37 @@ pub struct Point {
     pub stage: Stage,
 }
 
-/// A point, and when it was reached. 20 bytes: a run has two for every message.
+/// A point, and when it was reached. 16 bytes: a run has two for every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, packed(4))]
 pub struct Moment {
-    /// The place.
-    pub point: Point,
+    /// The thread, times [`STAGES`], and the stage.
+    thread_and_stage: u32,
+    record: u32,
     /// Nanoseconds on the time axis of the merge.
     pub ns: u64,
+}
+
+const STAGES: u32 = 4;
+
+impl Moment {
+    /// The point, reached then.
+    #[inline]
+    pub fn new(point: Point, ns: u64) -> Moment {
+        debug_assert!(point.thread < u32::MAX / STAGES, "no run has a thousand million threads");
+        Moment { thread_and_stage: point.thread * STAGES + point.stage as u32, record: point.record, ns }
+    }
+
+    /// The place.
+    #[inline]
+    pub fn point(&self) -> Point {
+        let stage = match self.thread_and_stage % STAGES {
+            0 => Stage::Around,
+            1 => Stage::Enter,
+            _ => Stage::Leave,
+        };
+        Point { thread: self.thread_and_stage / STAGES, record: self.record, stage }
+    }
 }
 
 /// "Every target waits for every source": one counter of the plan.
@@ -56,7 +79,7 @@ impl Dependency {
     }
 }
 
-/// All dependencies of a run, in the order in which they were found. One takes 16 bytes and 20 for each of its
+/// All dependencies of a run, in the order in which they were found. One takes 16 bytes and 16 for each of its
 /// moments, of which there are less than 2³².
 #[derive(Debug, Default)]
 pub struct Dependencies {
@@ -68,9 +91,9 @@ impl Dependencies {
     /// Adds one, unless program order alone demands it.
     pub fn add(&mut self, rule: Rule, sources: &[Moment], targets: &[Moment]) {
         let by_program_order = |target: &Moment| {
-            sources
-                .iter()
-                .all(|source| source.point.thread == target.point.thread && source.point <= target.point)
+            sources.iter().all(|source| {
+                source.point().thread == target.point().thread && source.point() <= target.point()
+            })
         };
         if targets.iter().all(by_program_order) {
             return;
@@ -141,7 +164,7 @@ impl Dependencies {
     /// Moves every moment on the time axis: `ns` says where a thread's time goes.
     pub fn retime(&mut self, ns: impl Fn(u32, u64) -> u64) {
         for moment in &mut self.moments {
-            moment.ns = ns(moment.point.thread, moment.ns);
+            moment.ns = ns(moment.point().thread, moment.ns);
         }
     }
 
@@ -182,7 +205,7 @@ impl Dependencies {
             let last_source = range.start + dependency.sources as usize;
             let (mut free, mut sources) = (range.start, 0);
             for place in range.clone() {
-                if keep(moments[place].point.thread) {
+                if keep(moments[place].point().thread) {
                     moments[free] = moments[place];
                     free += 1;
                     sources += u32::from(place < last_source);
@@ -216,7 +239,7 @@ mod tests {
     use super::*;
 
     fn moment(thread: u32, record: u32, ns: u64) -> Moment {
-        Moment { point: Point { thread, record, stage: Stage::Enter }, ns }
+        Moment::new(Point { thread, record, stage: Stage::Enter }, ns)
     }
 
     #[test]

@@ -53,7 +53,7 @@ pub fn reduce(graph: &Graph, dependencies: &Dependencies) -> Bits {
         for waits in waits.chunk_by(|one, other| one.1 == other.1) {
             let dependency = waits[0].1;
             let is_known = |moment: usize| {
-                let source = dependencies.moments()[moment].point.thread;
+                let source = dependencies.moments()[moment].point().thread;
                 let (thread, ordinal) = threads.place(source, graph.point_of(moment));
                 mine.get(thread) > ordinal
             };
@@ -151,7 +151,7 @@ mod tests {
 
     fn moment(thread: u32, record: u32) -> Moment {
         let point = Point { thread, record, stage: Stage::Enter };
-        Moment { point, ns: u64::from(record) * 10 + u64::from(thread) }
+        Moment::new(point, u64::from(record) * 10 + u64::from(thread))
     }
 
     fn kept(all: &Dependencies) -> Vec<u32> {

@@ -47,7 +47,7 @@ pub type Place = (u32, u32);
 
 /// That of a moment.
 pub fn place(moment: Moment) -> Place {
-    (moment.point.thread, moment.point.record)
+    (moment.point().thread, moment.point().record)
 }
 
 /// What a replay that makes the calls needs to know of what belongs together.

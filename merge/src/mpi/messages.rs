@@ -145,8 +145,8 @@ impl Channels {
     /// Where they began.
     pub fn left(&self) -> impl Iterator<Item = (Point, bool)> + '_ {
         self.open.values().flatten().map(|half| match half {
-            Half::Send(send) => (send.enter.point, true),
-            Half::Receive(receive) => (receive.posted.point, false),
+            Half::Send(send) => (send.enter.point(), true),
+            Half::Receive(receive) => (receive.posted.point(), false),
         })
     }
 

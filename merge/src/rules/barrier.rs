@@ -18,7 +18,7 @@ pub struct Arrival {
 
 /// Connects all calls at one barrier.
 pub fn connect(mut arrivals: Vec<Arrival>, found: &mut Dependencies) {
-    arrivals.sort_unstable_by_key(|arrival| (arrival.span.enter.ns, arrival.span.enter.point));
+    arrivals.sort_unstable_by_key(|arrival| (arrival.span.enter.ns, arrival.span.enter.point()));
     for meeting in by_count(&arrivals).unwrap_or_else(|| by_time(&arrivals)) {
         let enters: Vec<Moment> = meeting.iter().map(|arrival| arrival.span.enter).collect();
         let leaves: Vec<Moment> = meeting.iter().map(|arrival| arrival.span.leave).collect();

@@ -61,7 +61,7 @@ fn is_same(one: Call, other: Call) -> bool {
 /// one from every rank to every later one. A link starts where rank r - 1 is done waiting, not where it returned.
 fn chain(arrivals: &[Arrival], found: &mut Dependencies) {
     for pair in arrivals.windows(2) {
-        let ready = Moment { point: pair[0].leave.point, ns: pair[0].enter.ns };
+        let ready = Moment::new(pair[0].leave.point(), pair[0].enter.ns);
         found.add_one(Rule::Collective, ready, pair[1].leave);
     }
 }

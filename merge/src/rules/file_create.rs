@@ -36,9 +36,9 @@ impl Existence {
         found: &mut Dependencies,
     ) {
         let (enter, leave) = (seen.enter(), seen.leave());
-        let others = self.found_by.iter().filter(|last| last.point.thread != enter.point.thread);
+        let others = self.found_by.iter().filter(|last| last.point().thread != enter.point().thread);
         for &last in others.filter(|last| last.ns <= enter.ns) {
-            if polls(last.point.thread) {
+            if polls(last.point().thread) {
                 self.behind_polls.push((last, enter));
             } else {
                 found.add_one(Rule::FileCreate, last, enter);
@@ -50,7 +50,7 @@ impl Existence {
 
     /// What a thread may have been polling for, it does not ask about again, or it has found what it asked for.
     pub fn end_polling(&mut self, thread: u32, was_polling: bool, found: &mut Dependencies) {
-        for (last, enter) in self.behind_polls.extract_if(.., |(last, _)| last.point.thread == thread) {
+        for (last, enter) in self.behind_polls.extract_if(.., |(last, _)| last.point().thread == thread) {
             if !was_polling {
                 found.add_one(Rule::FileCreate, last, enter);
             }
@@ -76,7 +76,7 @@ impl Existence {
             (self.exists, self.change) = (Some(exists), None);
             self.found_by.clear();
         }
-        match self.found_by.binary_search_by_key(&leave.point.thread, |last| last.point.thread) {
+        match self.found_by.binary_search_by_key(&leave.point().thread, |last| last.point().thread) {
             Ok(place) => self.found_by[place] = leave,
             Err(place) => {
                 self.found_by.insert(place, leave);

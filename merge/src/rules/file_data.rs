@@ -76,9 +76,9 @@ impl Contents {
         }
         if !self.shared {
             let before = self.pieces.range_mut(..start).next_back();
-            if let Some((_, piece)) = before
-                .filter(|(_, piece)| piece.end == start && piece.written.point.thread == written.point.thread)
-            {
+            if let Some((_, piece)) = before.filter(|(_, piece)| {
+                piece.end == start && piece.written.point().thread == written.point().thread
+            }) {
                 *piece = Piece { end, written };
                 return;
             }
@@ -114,14 +114,14 @@ impl Contents {
         already_ordered: &mut AlreadyOrdered,
         found: &mut Dependencies,
     ) {
-        let reader = enter.point.thread;
+        let reader = enter.point().thread;
         let mut latest: Vec<Moment> = Vec::new();
         let mut add = |written: Moment| {
-            if written.point.thread == reader || written.ns > enter.ns {
+            if written.point().thread == reader || written.ns > enter.ns {
                 return;
             }
-            match latest.iter_mut().find(|other| other.point.thread == written.point.thread) {
-                Some(other) if other.point >= written.point => {}
+            match latest.iter_mut().find(|other| other.point().thread == written.point().thread) {
+                Some(other) if other.point() >= written.point() => {}
                 Some(other) => *other = written,
                 None => latest.push(written),
             }
@@ -136,11 +136,11 @@ impl Contents {
         if unwritten > 0 {
             self.grown.into_iter().for_each(&mut add);
         }
-        latest.sort_unstable_by_key(|written| written.point);
+        latest.sort_unstable_by_key(|written| written.point());
         for written in latest {
-            let known = already_ordered.0.entry((reader, written.point.thread)).or_insert(0);
-            if written.point.record >= *known {
-                *known = written.point.record + 1;
+            let known = already_ordered.0.entry((reader, written.point().thread)).or_insert(0);
+            if written.point().record >= *known {
+                *known = written.point().record + 1;
                 found.add_one(Rule::FileData, written, enter);
             }
         }
@@ -153,14 +153,14 @@ mod tests {
     use crate::graph::dependency::{Point, Stage};
 
     fn moment(thread: u32, record: u32) -> Moment {
-        Moment { point: Point { thread, record, stage: Stage::Leave }, ns: u64::from(record) * 10 }
+        Moment::new(Point { thread, record, stage: Stage::Leave }, u64::from(record) * 10)
     }
 
     fn writers(contents: &Contents, bytes: Range<u64>) -> Vec<(u32, u32)> {
         let mut found = Dependencies::default();
         contents.read(bytes, moment(9, 99), &mut AlreadyOrdered::default(), &mut found);
         (0..found.len())
-            .map(|index| found.sources(index)[0].point)
+            .map(|index| found.sources(index)[0].point())
             .map(|point| (point.thread, point.record))
             .collect()
     }

@@ -33,10 +33,11 @@ pub struct FileLocks {
 /// Connects every wait with the last release of some of its bytes before its end.
 pub fn connect(locks: FileLocks, found: &mut Dependencies) {
     let FileLocks { waits, mut releases } = locks;
-    releases.sort_by_key(|release| (release.span.enter.ns, release.span.enter.point));
+    releases.sort_by_key(|release| (release.span.enter.ns, release.span.enter.point()));
     for wait in waits {
         let before = releases.partition_point(|release| release.span.enter.ns <= wait.span.leave.ns);
-        let is_other = |release: &&Locking| release.span.enter.point.thread != wait.span.leave.point.thread;
+        let is_other =
+            |release: &&Locking| release.span.enter.point().thread != wait.span.leave.point().thread;
         let last = releases[..before].iter().rev().filter(is_other).find(|release| release.overlaps(&wait));
         if let Some(release) = last.filter(|release| release.span.leave.ns >= wait.span.enter.ns) {
             found.add_one(Rule::FileLock, release.span.enter, wait.span.leave);

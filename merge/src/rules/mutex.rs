@@ -20,11 +20,11 @@ pub struct Mutex {
 /// Connects every wait with the last release before its end: nobody else had the mutex in between.
 pub fn connect(mutex: Mutex, found: &mut Dependencies) {
     let Mutex { waits, mut releases } = mutex;
-    releases.sort_unstable_by_key(|release| (release.enter.ns, release.enter.point));
+    releases.sort_unstable_by_key(|release| (release.enter.ns, release.enter.point()));
     for wait in waits {
         let before = releases.partition_point(|release| release.enter.ns <= wait.leave.ns);
-        let thread = wait.leave.point.thread;
-        let last = releases[..before].iter().rev().find(|release| release.enter.point.thread != thread);
+        let thread = wait.leave.point().thread;
+        let last = releases[..before].iter().rev().find(|release| release.enter.point().thread != thread);
         if let Some(release) = last.filter(|release| release.leave.ns >= wait.enter.ns) {
             found.add_one(Rule::Mutex, release.enter, wait.leave);
         }

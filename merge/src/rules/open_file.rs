@@ -44,7 +44,7 @@ impl HandedOver {
 
     /// A call uses it.
     pub fn use_it(&mut self, span: Span, found: &mut Dependencies) {
-        let before = self.uses.insert(span.enter.point.thread, span);
+        let before = self.uses.insert(span.enter.point().thread, span);
         if before.is_none_or(|before| before.enter.ns < self.opened.ns) {
             add(Rule::FileCreate, self.opened, span.enter, found);
         }
@@ -90,7 +90,7 @@ impl HandedOver {
 
 /// `target` waits for `source` if that is what was recorded.
 fn add(rule: Rule, source: Moment, target: Moment, found: &mut Dependencies) {
-    if source.ns <= target.ns && source.point.thread != target.point.thread {
+    if source.ns <= target.ns && source.point().thread != target.point().thread {
         found.add_one(rule, source, target);
     }
 }

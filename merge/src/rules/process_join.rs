@@ -34,8 +34,8 @@ pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Ve
                     .filter(|creation| creation.enter.ns <= join.leave.ns)
                     .max_by_key(|creation| creation.enter.ns);
                 let by_popen = |process: &u32| {
-                    let creator = creators[*process as usize].map(|(_, created)| created.point);
-                    creator.is_some() && creator == popen.map(|popen| popen.enter.point)
+                    let creator = creators[*process as usize].map(|(_, created)| created.point());
+                    creator.is_some() && creator == popen.map(|popen| popen.enter.point())
                 };
                 children().filter(by_popen).collect()
             }

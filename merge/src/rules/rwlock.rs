@@ -20,19 +20,19 @@ pub struct Rwlock {
 impl Rwlock {
     /// A call waited, and reads.
     pub fn read(&mut self, span: Span) {
-        self.reads.insert(span.leave.point.thread, true);
+        self.reads.insert(span.leave.point().thread, true);
         self.waits.push((span, false));
     }
 
     /// A call waited, and writes.
     pub fn write(&mut self, span: Span) {
-        self.reads.insert(span.leave.point.thread, false);
+        self.reads.insert(span.leave.point().thread, false);
         self.waits.push((span, true));
     }
 
     /// A call gave it back.
     pub fn release(&mut self, span: Span) {
-        let reads = self.reads.remove(&span.enter.point.thread).unwrap_or(false);
+        let reads = self.reads.remove(&span.enter.point().thread).unwrap_or(false);
         self.releases.push((span, reads));
     }
 }
@@ -40,7 +40,7 @@ impl Rwlock {
 /// Connects a reader with the last release that may be a writer's, and a writer with the last one of each thread.
 pub fn connect(lock: Rwlock, found: &mut Dependencies) {
     let Rwlock { waits, mut releases, .. } = lock;
-    releases.sort_unstable_by_key(|(release, _)| (release.enter.ns, release.enter.point));
+    releases.sort_unstable_by_key(|(release, _)| (release.enter.ns, release.enter.point()));
     for (wait, writes) in waits {
         let before = releases.partition_point(|(release, _)| release.enter.ns <= wait.leave.ns);
         let mut last: BTreeMap<u32, Span> = BTreeMap::new();
@@ -48,8 +48,8 @@ pub fn connect(lock: Rwlock, found: &mut Dependencies) {
             if release.leave.ns < wait.enter.ns || !writes && !last.is_empty() {
                 break;
             }
-            let thread = release.enter.point.thread;
-            if thread != wait.leave.point.thread && (writes || !reads) {
+            let thread = release.enter.point().thread;
+            if thread != wait.leave.point().thread && (writes || !reads) {
                 last.entry(thread).or_insert(release);
             }
         }

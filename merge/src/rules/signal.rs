@@ -19,13 +19,13 @@ pub struct Signals {
 /// Connects every delivery.
 pub fn connect(signals: Signals, found: &mut Dependencies) {
     let Signals { mut sent, mut arrived } = signals;
-    sent.sort_unstable_by_key(|call| (call.enter.ns, call.enter.point));
-    arrived.sort_unstable_by_key(|moment| (moment.ns, moment.point));
+    sent.sort_unstable_by_key(|call| (call.enter.ns, call.enter.point()));
+    arrived.sort_unstable_by_key(|moment| (moment.ns, moment.point()));
     let mut done = 0;
     for moment in arrived {
         let before = sent.partition_point(|call| call.enter.ns <= moment.ns);
         if let Some(call) = sent[done..before.max(done)].last()
-            && call.enter.point.thread != moment.point.thread
+            && call.enter.point().thread != moment.point().thread
         {
             found.add_one(Rule::Signal, call.enter, moment);
         }

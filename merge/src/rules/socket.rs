@@ -14,7 +14,7 @@ pub fn connect(stream: Stream, found: &mut Dependencies) -> bool {
 
 /// A connection that was asked for at `asked` was accepted, or seen to be there to accept, at `accepted`.
 pub fn accept(asked: Moment, accepted: Moment, found: &mut Dependencies) {
-    if asked.ns <= accepted.ns && asked.point.thread != accepted.point.thread {
+    if asked.ns <= accepted.ns && asked.point().thread != accepted.point().thread {
         found.add_one(Rule::Socket, asked, accepted);
     }
 }

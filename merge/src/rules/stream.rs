@@ -43,8 +43,8 @@ fn sums(calls: &[Moved]) -> Vec<u64> {
 /// from there on, and the answer is false.
 pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
     let Stream { mut writes, mut reads, looks, closings, capacity } = stream;
-    writes.sort_unstable_by_key(|write| (write.span.enter.ns, write.span.enter.point));
-    reads.sort_unstable_by_key(|read| (read.span.leave.ns, read.span.leave.point));
+    writes.sort_unstable_by_key(|write| (write.span.enter.ns, write.span.enter.point()));
+    reads.sort_unstable_by_key(|read| (read.span.leave.ns, read.span.leave.point()));
     let (written, read) = (sums(&writes), sums(&reads));
     let mut whole = reads.len();
     for (index, call) in reads.iter().enumerate() {
@@ -82,7 +82,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
 fn last_of_each_thread(writes: &[Moved], target: Moment, rule: Rule, found: &mut Dependencies) {
     let mut threads: Vec<u32> = Vec::new();
     for write in writes.iter().rev() {
-        let thread = write.span.enter.point.thread;
+        let thread = write.span.enter.point().thread;
         if !threads.contains(&thread) {
             threads.push(thread);
             add(rule, write.span.enter, target, found);
@@ -92,7 +92,7 @@ fn last_of_each_thread(writes: &[Moved], target: Moment, rule: Rule, found: &mut
 
 /// `target` waits for `source` if that is what was recorded.
 fn add(rule: Rule, source: Moment, target: Moment, found: &mut Dependencies) {
-    if source.ns <= target.ns && source.point.thread != target.point.thread {
+    if source.ns <= target.ns && source.point().thread != target.point().thread {
         found.add_one(rule, source, target);
     }
 }

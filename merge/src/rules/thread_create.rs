@@ -39,9 +39,9 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> (Vec<Sta
     for thread in process_tree.further_threads().filter(|thread| !process_tree.is_launcher(thread.process)) {
         let creation = creation_of(thread);
         if let Some(creation) = creation {
-            let index = thread.first.point.thread as usize;
+            let index = thread.first.point().thread as usize;
             made_by_mpi[index] =
-                creation.maker == Maker::Mpi || made_by_mpi[creation.at.point.thread as usize];
+                creation.maker == Maker::Mpi || made_by_mpi[creation.at.point().thread as usize];
             standings[index] = match process_tree.deeds[index] {
                 Deeds::Nothing | Deeds::Calls if made_by_mpi[index] => Standing::OfMpi,
                 Deeds::Nothing if creation.maker == Maker::Library => Standing::Idle,
@@ -50,7 +50,7 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> (Vec<Sta
         }
         if let Some(source) = creation.map(|creation| creation.at).or(thread.process_before) {
             found.add_one(Rule::ThreadCreate, source, thread.first);
-            sources[thread.first.point.thread as usize] = Some(source);
+            sources[thread.first.point().thread as usize] = Some(source);
         }
     }
     (standings, sources)

@@ -29,8 +29,8 @@ pub struct Waking {
 /// for those who come later, a call that found one did not wait: it takes the latest.
 pub fn connect(rule: Rule, waking: Waking, are_kept: bool, found: &mut Dependencies) {
     let Waking { mut waits, mut wakes } = waking;
-    waits.sort_unstable_by_key(|wait| (wait.leave.ns, wait.leave.point));
-    wakes.sort_unstable_by_key(|wake| (wake.span.enter.ns, wake.span.enter.point));
+    waits.sort_unstable_by_key(|wait| (wait.leave.ns, wait.leave.point()));
+    wakes.sort_unstable_by_key(|wake| (wake.span.enter.ns, wake.span.enter.point()));
     // By wake: it or a later one is the next that is left.
     let mut next: Vec<usize> = (0..=wakes.len()).collect();
     for wait in waits {
@@ -58,7 +58,7 @@ pub fn connect(rule: Rule, waking: Waking, are_kept: bool, found: &mut Dependenc
         if wake.times == 0 {
             next[index] = index + 1;
         }
-        if overlaps && wake.span.enter.point.thread != wait.leave.point.thread {
+        if overlaps && wake.span.enter.point().thread != wait.leave.point().thread {
             found.add_one(rule, wake.span.enter, wait.leave);
         }
     }
@@ -84,13 +84,13 @@ pub mod tests {
 
     /// A call of a thread from one time to another, named by its record.
     pub fn span(thread: u32, record: u32, from_ns: u64, to_ns: u64) -> Span {
-        let moment = |stage, ns| Moment { point: Point { thread, record, stage }, ns };
+        let moment = |stage, ns| Moment::new(Point { thread, record, stage }, ns);
         Span { enter: moment(Stage::Enter, from_ns), leave: moment(Stage::Leave, to_ns) }
     }
 
     /// Records of sources and targets.
     pub fn records(found: &Dependencies) -> Vec<(u32, u32)> {
-        let record = |moment: &Moment| moment.point.record;
+        let record = |moment: &Moment| moment.point().record;
         (0..found.len()).map(|at| (record(&found.sources(at)[0]), record(&found.targets(at)[0]))).collect()
     }
 
