@@ -90,8 +90,8 @@ pub struct Measured {
 pub struct MeasuredEvents<'a> {
     thread: &'a Thread,
     /// As far as they have been measured, and as far as they have been handed out.
-    ahead: Events<'a>,
     events: Events<'a>,
+    handed: Events<'a>,
     /// What each event between these took.
     held: Held,
     most_held: usize,
@@ -143,8 +143,8 @@ impl Thread {
         let started_ns = self.clock.start_ns.max(0.0) as u64;
         MeasuredEvents {
             thread: self,
-            ahead: self.events(),
             events: self.events(),
+            handed: self.events(),
             held: Held::default(),
             most_held: (MOST_HELD_TOGETHER / threads.max(1)).clamp(LEAST_HELD, MOST_HELD),
             unread: Vec::new(),
@@ -186,12 +186,12 @@ impl<'a> MeasuredEvents<'a> {
 
     /// The events as they are in the file, as far as they have been read.
     pub fn events(&self) -> &Events<'a> {
-        &self.ahead
+        &self.events
     }
 
     /// See [`Events::let_go`].
     pub fn let_go(&mut self) {
-        self.events.let_go();
+        self.handed.let_go();
     }
 
     /// The segments of the event with this number. `hold` is done with the first of them, before the second.
@@ -421,13 +421,13 @@ impl<'a> MeasuredEvents<'a> {
     #[inline]
     fn next_known(&mut self, event: &mut Event<'a>) -> Option<Measured> {
         if self.held.is_empty() && !self.is_over {
-            if !self.ahead.next_into(event) {
+            if !self.events.next_into(event) {
                 self.finish();
             } else if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats {
                 let measured = self.measure(event, self.held.end(), |_, _| ());
                 if self.kept.is_empty() {
                     self.held.pass();
-                    self.events.next_into(event);
+                    self.handed.next_into(event);
                     return Some(measured);
                 }
                 self.held.push(&measured);
@@ -437,13 +437,13 @@ impl<'a> MeasuredEvents<'a> {
         }
         // Readings come soon behind what they tell of.
         while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held() {
-            match self.ahead.next_into(event) {
+            match self.events.next_into(event) {
                 false => self.finish(),
                 true => self.hold(event),
             }
         }
         let measured = self.held.pop()?;
-        self.events.next_into(event);
+        self.handed.next_into(event);
         Some(measured)
     }
 
