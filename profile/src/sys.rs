@@ -31,21 +31,13 @@ pub struct Usage {
 
 /// Of this process: `getrusage(2)` with `RUSAGE_CHILDREN`, exact to the microsecond.
 pub fn children() -> Usage {
-    usage(libc::RUSAGE_CHILDREN)
-}
-
-/// CPU time and peak of this process itself.
-pub fn own() -> Usage {
-    usage(libc::RUSAGE_SELF)
-}
-
-fn usage(who: i32) -> Usage {
     // SAFETY: a structure of integers, for which zero is a value; the kernel fills it in.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(who, &mut usage);
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
         usage
     };
+
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
     Usage {
         user_ns: ns(usage.ru_utime),
@@ -53,4 +45,11 @@ fn usage(who: i32) -> Usage {
         peak_bytes: usage.ru_maxrss as u64 * 1024,
         faults: usage.ru_minflt as u64,
     }
+}
+
+/// Most resident memory of this program, bytes. What `getrusage(2)` says may be that of the program which started it: a new program
+/// in a process inherits the peak.
+pub fn own_peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    crate::proc::field::<u64>(&status, "\nVmHWM:").unwrap_or(0) * 1024
 }

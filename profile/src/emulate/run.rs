@@ -98,8 +98,15 @@ fn shape(profile: &Profile, steps: &[Step], args: &Args) -> anyhow::Result<plan:
             (false, false) => plan::Keep::Nothing,
         },
         cold: args.cold,
-        write_limit: free.f_bavail * free.f_frsize / 2 / u64::from(ranks),
+        write_limit: (free.f_bavail * free.f_frsize / 2).min(footprint(profile)) / u64::from(ranks),
     })
+}
+
+/// How much was written to different places, where the kernel tells: it counts pages that wait for their device once. Without a
+/// device everything.
+fn footprint(profile: &Profile) -> u64 {
+    let bytes = profile.total(Field::DeviceWriteBytes);
+    if bytes > 0 { bytes } else { u64::MAX }
 }
 
 /// Ranks that go through the samples together, in this plan.

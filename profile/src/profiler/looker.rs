@@ -190,7 +190,6 @@ impl Looker {
         for watcher in &mut self.watchers {
             watcher.finalize(&whole, &mut metrics);
         }
-        let own = sys::own();
         let cost = (thread_cpu_ns() - self.cost_before_ns) as f64 / 1e9;
         metrics.measured("profiler.cpu", "s", cost, "CPU time of looking and storing");
         metrics.measured(
@@ -199,7 +198,7 @@ impl Looker {
             cost / (self.before_ns as f64 / 1e9).max(1e-9),
             "of one processor",
         );
-        metrics.measured("profiler.peak", "B", own.peak_bytes as f64, "most resident memory");
+        metrics.measured("profiler.peak", "B", sys::own_peak_bytes() as f64, "most resident memory");
         metrics.measured("profiler.samples", "", self.samples as f64, "");
         let outcome = match (status.code(), status.signal()) {
             (_, Some(signal)) => Outcome::Killed(signal),

@@ -51,7 +51,10 @@ impl Watcher for Memory {
     }
 
     fn finalize(&mut self, whole: &Whole<'_>, metrics: &mut Metrics) {
-        let one = sys::children().peak_bytes.max(tree_peak(whole.tree));
+        let seen = tree_peak(whole.tree);
+        // A child begins as this program, and its peak with what that had.
+        let one = seen
+            .max(Some(sys::children().peak_bytes).filter(|&peak| peak > sys::own_peak_bytes()).unwrap_or(0));
         let peak = whole.peak_bytes.max(one);
         metrics.measured(
             "memory.peak",
@@ -59,7 +62,12 @@ impl Watcher for Memory {
             peak as f64,
             "highest sum over processes of any sample, or peak of one (rusage)",
         );
-        metrics.measured("memory.peak_of_one", "B", one as f64, "rusage of the reaped, resident sizes seen");
+        metrics.measured(
+            "memory.peak_of_one",
+            "B",
+            one as f64,
+            "resident sizes seen; rusage of the reaped where that is more than the profiler had",
+        );
         metrics.either(
             "memory.proportional",
             "B",

@@ -7,9 +7,9 @@ use crate::job::Job;
 use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use crate::sys::child::{exit_now, fork, require_one_thread};
-use crate::sys::resident_bytes;
 use crate::sys::shared::SharedSlice;
 use crate::sys::signals::Signals;
+use crate::sys::{give_back_memory, resident_bytes};
 use crate::transport::shared::Counters;
 use anyhow::{Context, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -83,6 +83,10 @@ impl Launcher for Local {
 
     fn replay(&self, job: &Job<'_>) -> anyhow::Result<Vec<Outcome>> {
         let stage = Stage::new(job)?;
+        if job.base.is_some() {
+            // Children have as little as we have.
+            give_back_memory();
+        }
         let mut children = Children { running: BTreeMap::new() };
         for (process, programs) in &by_process(job.plan) {
             let results = File::from(memfd_create("syn-replay results", MemfdFlags::CLOEXEC)?);
@@ -97,6 +101,7 @@ impl Launcher for Local {
             self.look_after(&mut children, &stage, job, &mut outcomes)?;
         }
         if let Some(base) = job.base {
+            give_back_memory();
             let children = children.running.keys().copied();
             let all = resident_bytes(children.chain([std::process::id() as i32]));
             // Each rank demands for itself.

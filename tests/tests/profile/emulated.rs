@@ -110,6 +110,8 @@ client.sendall(b"x" * 5000000); thread.join(); time.sleep(0.2)
     assert_eq!(metric(&profile, "network.bytes_inner"), Some(5_000_000.0), "both ends are the program's");
     let told = house.done(&["emulate", "1"]);
     assert!(told.contains("5000000 within"), "{told}");
+    let told = house.done(&["emulate", "--scale", "network=2", "1"]);
+    assert!(told.contains("10000000 within"), "{told}");
 }
 
 #[test]
@@ -201,6 +203,12 @@ fn ranks_of_a_job_take_their_parts() {
     // Ranks look for messages while they wait, which is CPU time, and more of it on a crowded machine.
     let used = consumed(&reports[0]) / (cpu * part);
     assert!((0.95..2.0).contains(&used), "{used} of the ranks' part");
+    let mut wide = std::process::Command::new("mpirun");
+    wide.args(["-np", "2"]).arg(super::program());
+    wide.args(["emulate", "--processes", "2", "--threads", "2", "--report", "rank.json", "1"]);
+    let reports = reports_of_ranks(&house, wide);
+    let used = consumed(&reports[0]) / (cpu * part);
+    assert!((0.95..2.0).contains(&used), "{used} of the part of ranks with four threads each");
     let mut local = std::process::Command::new(super::program());
     local.args(["emulate", "--ranks", "3", "--report", "rank.json", "1"]);
     let reports = reports_of_ranks(&house, local);

@@ -56,6 +56,17 @@ fn the_command_ends_as_it_would_have() {
 }
 
 #[test]
+fn the_peak_of_a_small_program_is_not_the_profilers() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "50"], &["sleep", "0.2"]).success());
+    let profile = house.shown(1);
+    let get = |name: &str| metric(&profile, name).expect("measured");
+    // A process begins as a copy of the one that made it, and the kernel keeps that peak.
+    assert!(get("memory.peak") < f64::from(4 << 20), "{} bytes", get("memory.peak"));
+    assert!(get("memory.peak_of_one") <= get("memory.peak") && get("profiler.peak") > f64::from(4 << 20));
+}
+
+#[test]
 fn the_command_keeps_its_input_and_output() {
     let house = House::new();
     let output = std::process::Command::new("sh")

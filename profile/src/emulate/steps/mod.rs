@@ -93,6 +93,8 @@ pub struct Tuning {
     pub width: Option<usize>,
     /// This part of all consumption: that of one of several ranks.
     pub share: f64,
+    /// Processors that the command could have used, others' use taken off; 0 where that is not known.
+    pub processors: f64,
 }
 
 impl Default for Tuning {
@@ -104,6 +106,7 @@ impl Default for Tuning {
             block: None,
             width: None,
             share: 1.0,
+            processors: 0.0,
         }
     }
 }
@@ -120,6 +123,7 @@ pub const WIDEST: usize = 256;
 
 /// The steps of a profile.
 pub fn steps(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Vec<Step> {
+    let tuning = &Tuning { processors: processors(profile), ..tuning.clone() };
     let mut sizes = Sizes::of(profile, tuning);
     let mut steps = Vec::new();
     let mut open: Option<Sample> = None;
@@ -160,7 +164,7 @@ fn step(sample: &Sample, resident: u64, sizes: &mut Sizes, tuning: &Tuning) -> S
         message: sizes.message,
         as_files: sizes.as_files,
         allocations: sizes.allocations(sample, tuning),
-        idle_ns: idle_ns(sample),
+        idle_ns: idle_ns(sample, tuning),
         syncs: scaled("storage", sample.get(Field::Syncs)),
         seeks: scaled("storage", sample.get(Field::Seeks)),
         opens: scaled("storage", sample.get(Field::Opens)),
@@ -169,9 +173,29 @@ fn step(sample: &Sample, resident: u64, sizes: &mut Sizes, tuning: &Tuning) -> S
     }
 }
 
-/// Time in which fewer than one thread computed or waited for a processor, nanoseconds.
-fn idle_ns(sample: &Sample) -> u64 {
-    sample.span_ns.saturating_sub(sample.get(Field::Cpu) + sample.get(Field::Delay))
+/// Processors that the command could have used on its machine: those that it and nobody used.
+fn processors(profile: &Profile) -> f64 {
+    let get = |name| profile.tail.metrics.get(name);
+    let (Some(cores), Some(busy), Some(own)) =
+        (get("system.cores"), get("system.load_cpu"), get("cpu.utilization"))
+    else {
+        return 0.0;
+    };
+    let others = (busy * cores - own).max(0.0);
+    get("system.cgroup_processors").unwrap_or(cores).min(cores - others).max(0.0)
+}
+
+/// Whether there was hardly a processor left. Otherwise who waited for one waited for a moment, next to others of the command on the
+/// same one: that makes no more threads that could have gone on at once.
+fn is_saturated(sample: &Sample, tuning: &Tuning) -> bool {
+    sample.get(Field::Cpu) as f64 >= 0.9 * sample.span_ns as f64 * tuning.processors
+}
+
+/// Time in which fewer than one thread computed, or waited for a processor that others had, nanoseconds.
+fn idle_ns(sample: &Sample, tuning: &Tuning) -> u64 {
+    let alone = sample.get(Field::Threads) <= 1;
+    let waited = if alone || is_saturated(sample, tuning) { sample.get(Field::Delay) } else { 0 };
+    sample.span_ns.saturating_sub(sample.get(Field::Cpu) + waited)
 }
 
 /// CPU time by executor. How many threads wanted a processor at once is what they used and what they waited for one; they
@@ -183,7 +207,7 @@ fn shares(sample: &Sample, tuning: &Tuning) -> Vec<u64> {
     }
     let (cpu, delay) = (sample.get(Field::Cpu) as f64, sample.get(Field::Delay) as f64);
     // A little waiting is what any machine has.
-    let delay = if delay < 0.1 * cpu { 0.0 } else { delay };
+    let delay = if delay < 0.1 * cpu || !is_saturated(sample, tuning) { 0.0 } else { delay };
     // A rank has its part of the threads.
     let demand = (cpu + delay) / sample.span_ns.max(1) as f64 * tuning.share;
     let most = (sample.get(Field::Threads) as usize).clamp(1, WIDEST);
@@ -223,6 +247,16 @@ mod tests {
         assert_eq!(shares(&crowded, &tuning), [50; 4], "four threads on two processors");
         let half = sample(100, &[(Field::Cpu, 150), (Field::Threads, 2)]);
         assert_eq!(shares(&half, &tuning), [100, 50]);
+        // Of two processors one was free: they waited because they were put on the same one.
+        let two = Tuning { processors: 2.0, ..Tuning::default() };
+        let unlucky = sample(100, &[(Field::Cpu, 100), (Field::Delay, 90), (Field::Threads, 4)]);
+        assert_eq!(shares(&unlucky, &two), [100]);
+        let calm = sample(100, &[(Field::Cpu, 20), (Field::Delay, 50), (Field::Threads, 4)]);
+        assert_eq!(
+            (idle_ns(&calm, &two), idle_ns(&calm, &tuning)),
+            (80, 30),
+            "and not because others had it"
+        );
         let wide = Tuning { width: Some(3), ..Tuning::default() };
         assert_eq!(shares(&sample(100, &[(Field::Cpu, 90)]), &wide), [30; 3]);
     }
