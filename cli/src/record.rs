@@ -14,6 +14,7 @@ use folder::Folder;
 pub use signals::Relay;
 use std::ffi::OsString;
 use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -59,6 +60,13 @@ pub struct Args {
     /// The longest time for a hold, seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     bound: f64,
+    /// An address of this host at which the watchdogs of the other hosts of the job reach the one here. Only who knows the secret in
+    /// the run folder is listened to.
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    watchdog_address: IpAddr,
+    /// What starts a watchdog on another host: a command that takes the host's name and a command line.
+    #[arg(long, value_name = "COMMAND", default_value = "ssh")]
+    remote_shell: String,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,

@@ -4,6 +4,7 @@ pub mod ahead;
 mod batch;
 pub mod channel_tracker;
 pub mod connections;
+pub mod datagrams;
 pub mod file_tracker;
 pub mod ipc_tracker;
 pub mod lock_tracker;

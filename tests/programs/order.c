@@ -312,6 +312,74 @@ static void await_message(int side)
 
 static void pass_message(int side) { CHECK_EQ(send(out[side], "", 1, 0), 1); }
 
+/* ---- datagrams by address ----------------------------------------------------------------------------------- */
+
+static union {
+    struct sockaddr any;
+    struct sockaddr_un un;
+    struct sockaddr_in in;
+} addresses[2];
+
+static void bind_datagrams(int family)
+{
+    for (int side = 0; side < 2; side++) {
+        address_bytes = family == AF_UNIX ? sizeof addresses->un : sizeof addresses->in;
+        addresses[side].any.sa_family = family;
+        if (family == AF_UNIX)
+            snprintf(addresses[side].un.sun_path, sizeof addresses->un.sun_path, "datagrams%d-%d", (int)getpid(), side);
+        else
+            addresses[side].in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        CHECK((in[side] = socket(family, SOCK_DGRAM, 0)) >= 0);
+        CHECK_OK(bind(in[side], &addresses[side].any, address_bytes));
+        CHECK_OK(getsockname(in[side], &addresses[side].any, &address_bytes));
+    }
+}
+
+static void bind_udp(void) { bind_datagrams(AF_INET); }
+static void bind_unix_datagrams(void) { bind_datagrams(AF_UNIX); }
+
+static void await_datagram(int side)
+{
+    char byte;
+    CHECK_EQ(recvfrom(in[side], &byte, 1, 0, NULL, NULL), 1);
+}
+
+static void await_polled_datagram(int side)
+{
+    poll_byte(side);
+    await_datagram(side);
+}
+
+static void pass_datagram(int side)
+{
+    CHECK_EQ(sendto(in[side], "", 1, 0, &addresses[!side].any, address_bytes), 1);
+}
+
+/* The second side has no address until it asks, and is answered. */
+static void bind_one_udp(void)
+{
+    bind_udp();
+    CHECK_OK(close(in[1]));
+    CHECK((in[1] = socket(AF_INET, SOCK_DGRAM, 0)) >= 0);
+}
+
+static void ask_or_be_asked(int side)
+{
+    char byte;
+    socklen_t bytes = sizeof addresses[1];
+    if (side == 1)
+        pass_datagram(1);
+    else
+        CHECK_EQ(recvfrom(in[0], &byte, 1, 0, &addresses[1].any, &bytes), 1);
+}
+
+static void await_answer(int side)
+{
+    char byte;
+    socklen_t bytes = sizeof address;
+    CHECK_EQ(recvfrom(in[side], &byte, 1, 0, &address.any, &bytes), 1);
+}
+
 /* ---- other means ------------------------------------------------------------------------------------------ */
 
 static int sets = -1, queue = -1, locks[2];
@@ -610,6 +678,9 @@ static void clean_up(void)
         CHECK_OK(msgctl(queue, IPC_RMID, NULL));
     if (lock_file[0])
         CHECK_OK(unlink(lock_file));
+    for (int side = 0; side < 2; side++)
+        if (addresses[side].any.sa_family == AF_UNIX)
+            CHECK_OK(unlink(addresses[side].un.sun_path));
 }
 
 /* ---- turns ------------------------------------------------------------------------------------------------ */
@@ -637,6 +708,10 @@ static const struct mechanism {
     {"unix", listen_unix, meet_at_address, await_message, pass_message},
     {"tcp", listen_tcp, meet_at_address, await_message, pass_message},
     {"tcp-poll", listen_tcp, meet_at_address, await_polled, pass_message},
+    {"udp", bind_udp, NULL, await_datagram, pass_datagram},
+    {"udp-poll", bind_udp, NULL, await_polled_datagram, pass_datagram},
+    {"udp-answer", bind_one_udp, ask_or_be_asked, await_answer, pass_datagram},
+    {"unix-datagram", bind_unix_datagrams, NULL, await_datagram, pass_datagram},
     {"eventfd", make_counters, NULL, await_count, pass_count},
     {"eventfd-poll", make_counters, NULL, await_polled_count, pass_count},
     {"sysv-semaphore", make_set, NULL, await_set, pass_set},

@@ -1,10 +1,11 @@
 /* Spin: processes take turns by nothing but a word in shared memory, for which each spins in user space.
  *
- *   spin [--processes N] [--rounds N] [--compute N] [--apart]
+ *   spin [--processes N] [--rounds N] [--compute N] [--apart] [--word FILE --place N]
  *
  * Process p ("a", "b", ...) writes a line into its own file when the word says that it is its turn, then passes the turn on.
  * No call tells of that order. With --apart, as many processes with other names do the same at about the same times, in an
- * order of their own: nothing relates the two groups.
+ * order of their own: nothing relates the two groups. With --word, this process is the one of that place, and others that are
+ * started with the same FILE are the others.
  *
  * Verifies that turns come in order; without that a process waits for ever.
  */
@@ -18,6 +19,8 @@ enum { MOST = 8 };
 
 static long long processes = 2, rounds = 6, compute = 2000;
 static int apart;
+static long long place;
+static const char *word;
 
 static void take_turns(_Atomic long long *turn, int group, int place)
 {
@@ -36,6 +39,16 @@ static void take_turns(_Atomic long long *turn, int group, int place)
     CHECK_OK(close(fd));
 }
 
+/* Memory that all who take turns share. */
+static _Atomic long long *shared_words(void)
+{
+    int fd = word ? open(word, O_RDWR | O_CREAT, 0644) : -1;
+    CHECK(!word || (fd >= 0 && ftruncate(fd, 4096) == 0));
+    void *words = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | (word ? 0 : MAP_ANONYMOUS), fd, 0);
+    CHECK(words != MAP_FAILED);
+    return words;
+}
+
 int main(int argc, char **argv)
 {
     const struct setting settings[] = {
@@ -43,12 +56,17 @@ int main(int argc, char **argv)
         {"--rounds", NUMBER, &rounds, "turns of each (6)"},
         {"--compute", NUMBER, &compute, "units of work in a turn (2000)"},
         {"--apart", FLAG, &apart, "a second group that has nothing to do with the first"},
+        {"--word", TEXT, &word, "file with the word, for processes that are started one by one"},
+        {"--place", NUMBER, &place, "which of them this is (0)"},
         {NULL, FLAG, NULL, NULL},
     };
     parse_options(argc, argv, settings);
     REQUIRE(processes > 0 && processes <= MOST);
-    _Atomic long long *turns = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CHECK(turns != MAP_FAILED);
+    _Atomic long long *turns = shared_words();
+    if (word) {
+        take_turns(turns, 0, (int)place);
+        return 0;
+    }
     for (int group = 0; group <= apart; group++)
         for (int place = 0; place < processes; place++) {
             pid_t child = fork();

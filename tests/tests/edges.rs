@@ -10,7 +10,7 @@ use tests::{Job, Recorded, Write, program, record, syn, writes};
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 30] = [
+const MECHANISMS: [Mechanism; 34] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -27,6 +27,10 @@ const MECHANISMS: [Mechanism; 30] = [
     Mechanism("unix", &[Rule::Socket]),
     Mechanism("tcp", &[Rule::Socket]),
     Mechanism("tcp-poll", &[Rule::Socket]),
+    Mechanism("udp", &[Rule::Socket]),
+    Mechanism("udp-poll", &[Rule::Socket]),
+    Mechanism("udp-answer", &[Rule::Socket]),
+    Mechanism("unix-datagram", &[Rule::Socket]),
     Mechanism("eventfd", &[Rule::Eventfd]),
     Mechanism("eventfd-poll", &[Rule::Eventfd]),
     Mechanism("sysv-semaphore", &[Rule::Ipc]),
@@ -44,9 +48,9 @@ const MECHANISMS: [Mechanism; 30] = [
 ];
 
 impl Mechanism {
-    /// Signals are between processes there; which counter a child has from its parent is not on record.
+    /// Signals are between processes there.
     fn is_between(&self, threads: bool) -> bool {
-        !self.0.starts_with(if threads { "signal" } else { "eventfd" })
+        !(threads && self.0.starts_with("signal"))
     }
 }
 

@@ -23,6 +23,8 @@ pub const VERSION: u32 = 1;
 pub const SLOTS: usize = 4096;
 /// In the number of a node: not a rank, but the how manyth process without one to come to the board.
 pub const UNRANKED: u32 = 1 << 31;
+/// Hosts number their processes without a rank by themselves: the first one from 0, each of the others from so many more.
+pub const UNRANKED_OF_HOST: u32 = 1 << 20;
 /// No node.
 pub const NOBODY: u32 = u32::MAX;
 

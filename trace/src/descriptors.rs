@@ -149,6 +149,11 @@ impl Descriptors {
         Position { offset: file.offset, end: file.end }
     }
 
+    /// It is the open file `twin` of `process`.
+    pub fn identify(&mut self, id: OpenId, process: u32, twin: OpenId) {
+        self.files[id as usize].twin = Some((process, twin));
+    }
+
     /// Another process has the same open file, and has left it at this position.
     pub fn share(&mut self, id: OpenId, position: Position) {
         let file = &mut self.files[id as usize];

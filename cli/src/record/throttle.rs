@@ -3,20 +3,20 @@
 
 mod doubt;
 mod statement;
+mod watchdogs;
 
 use super::{Args, Folder, Relay, record};
 use crate::output::complain;
 use crate::watchdog;
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use statement::{Job, Statement};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use syn_merge::{Merged, Options};
 use syn_plan::Rule;
-use syn_trace::board::{BoardFile, Request, kind};
+use syn_trace::board::{Request, kind};
 use syn_trace::{Run, record as flags};
+use watchdogs::{Reach, Watchdogs};
 
 /// Which nodes are throttled: ranks, or processes without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,8 @@ struct Manager<'a> {
     relay: &'a Relay,
     plain: PathBuf,
     plain_time: Duration,
+    /// Those of the plain run.
+    hosts: Vec<String>,
     done: Vec<(PathBuf, Statement)>,
 }
 
@@ -135,7 +137,8 @@ pub fn run(args: &Args, mode: Mode, shim: &Path, relay: &Relay) -> anyhow::Resul
     let plain = args.output.canonicalize()?.join(&job.plain);
     let plain_time = Duration::from_secs_f64(job.seconds);
     let done = Statement::all(&args.output)?;
-    let mut manager = Manager { args, shim, relay, plain, plain_time, done };
+    let hosts = Run::open(&plain)?.hosts().into_iter().map(str::to_owned).collect();
+    let mut manager = Manager { args, shim, relay, plain, plain_time, hosts, done };
     manager.rounds(mode)
 }
 
@@ -223,32 +226,20 @@ impl Manager<'_> {
             return Ok(0);
         }
         let folder = Folder::make(&self.args.output)?;
-        let board = BoardFile::create(&folder.path, &watchdog::host_name(), &request)
-            .with_context(|| format!("cannot make a board in {}", folder.path.display()))?;
-        let mut watchdog = self.start_watchdog(&folder.path, &board)?;
+        let reach = Reach { address: self.args.watchdog_address, remote_shell: &self.args.remote_shell };
+        let hosts: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
+        let watchdogs = Watchdogs::start(&folder.path, &self.plain, &hosts, &request, &reach)?;
         let began = Instant::now();
         let code = record(&self.args.command, self.shim, &folder, self.relay, true);
         let seconds = began.elapsed().as_secs_f64();
-        drop(watchdog.stdin.take());
-        let ended = watchdog.wait().context("cannot wait for the watchdog")?;
+        let (boards, lived) = watchdogs.end(&folder.path)?;
         let code = code?;
-        let statement =
-            Statement::of(&board, &request, seconds, self.plain_time.as_secs_f64(), code, ended.success());
+        let seconds = [seconds, self.plain_time.as_secs_f64()];
+        let statement = Statement::of(&boards, &request, seconds, code, lived);
         statement.write(&folder.path)?;
         complain(&format!("throttled {} of {of} nodes, {}", watchdog::verdict::name(node), statement.text()));
         self.done.push((folder.path, statement));
         Ok(code)
-    }
-
-    fn start_watchdog(&self, run: &Path, board: &BoardFile) -> anyhow::Result<Child> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.arg("watchdog").arg("--run").arg(run).arg("--learn").arg(&self.plain);
-        let child = command.stdin(Stdio::piped()).spawn().context("cannot start the watchdog")?;
-        let began = Instant::now();
-        while board.heartbeat.load(Ordering::Relaxed) == 0 && began.elapsed() < WATCHDOG_STARTS {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(child)
     }
 
     /// The plan of all runs so far.

@@ -9,7 +9,7 @@ use super::learnt::{Learnt, waits};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use syn_trace::board::{Board, Doing, Slot, UNRANKED, hold};
+use syn_trace::board::{Board, Doing, Slot, UNRANKED, UNRANKED_OF_HOST, hold};
 use syn_trace::calls::Call;
 
 /// So long in a call that waits for others, at first and at most.
@@ -140,9 +140,11 @@ pub fn held(board: &Board) -> impl Iterator<Item = &Slot> {
 
 /// The number of a node for people.
 pub fn name(node: u32) -> String {
-    match node & UNRANKED {
-        0 => format!("rank {node}"),
-        _ => format!("process {}", node & !UNRANKED),
+    let number = node & !UNRANKED;
+    match (node & UNRANKED, number / UNRANKED_OF_HOST) {
+        (0, _) => format!("rank {node}"),
+        (_, 0) => format!("process {number}"),
+        (_, host) => format!("process {} of host {host}", number % UNRANKED_OF_HOST),
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::clocks::Clocks;
 use crate::follow::connections::{Connections, End};
+use crate::follow::datagrams::Datagrams;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
@@ -28,7 +29,7 @@ const EPOLLRDHUP: i64 = 0x2000;
 enum Kind {
     Pipe,
     Socket,
-    /// A counter of `eventfd`, by the process and its open file: it has no inode of its own.
+    /// A counter of `eventfd`, by the first process that had it and its open file: it has no inode of its own.
     Counter,
 }
 
@@ -55,6 +56,7 @@ struct Traffic {
 #[derive(Debug)]
 pub struct ChannelTracker {
     connections: Connections,
+    datagrams: Datagrams,
     /// By process: its host, and its id there.
     processes: Vec<(usize, u32)>,
     traffic: BTreeMap<(Kind, End), Traffic>,
@@ -70,6 +72,7 @@ impl ChannelTracker {
     pub fn new(run: &Run, clocks: &Clocks) -> ChannelTracker {
         ChannelTracker {
             connections: Connections::default(),
+            datagrams: Datagrams::default(),
             processes: run
                 .processes
                 .iter()
@@ -88,6 +91,7 @@ impl ChannelTracker {
         let traffic = &self.traffic;
         let looks = |end| traffic.get(&(Kind::Socket, end)).map_or(Vec::new(), |here| here.looks.clone());
         self.connections.finish(looks, &mut self.found);
+        std::mem::take(&mut self.datagrams).finish(looks, &mut self.found);
         let keys: Vec<(Kind, End)> = self.traffic.keys().copied().collect();
         for key in keys {
             // What is received at one end of a connection was sent at the other.
@@ -144,8 +148,8 @@ impl ChannelTracker {
     /// What an open file of a process is an end of.
     fn end_of(&self, process: u32, open: OpenId, descriptors: &Descriptors) -> Option<(Kind, End)> {
         let file = descriptors.open_file(open);
-        let is_counter = file.st_mode == 0 && file.inode == 0 && file.path.is_none() && !file.inherited;
-        if is_counter {
+        if file.is_anonymous() {
+            let (process, open) = file.twin.unwrap_or((process, open));
             let end = End { host: process as usize, named: false, inode: u64::from(open) };
             return Some((Kind::Counter, end));
         }
@@ -196,6 +200,15 @@ impl ChannelTracker {
             true if bytes > 0 => messages(seen.event),
             _ => bytes,
         };
+        if kind == Kind::Socket && self.connections.has_messages(end) && self.connections.other(end).is_none()
+        {
+            let names_address =
+                matches!(seen.event.call.effect(), Effect::SendMessage | Effect::ReceiveMessage);
+            let address = seen.event.texts[0].bytes();
+            let address = if names_address { &address[..] } else { b"" };
+            self.datagrams.transfer(end, span, messages(seen.event), writes, address);
+            return;
+        }
         let traffic = self.traffic.entry((kind, end)).or_default();
         if kind == Kind::Pipe && traffic.capacity.is_none() {
             traffic.capacity = Some(pipe::CAPACITY_BYTES);
@@ -276,7 +289,21 @@ impl ChannelTracker {
                 let other = descriptors.open_file(open + 1).inode;
                 self.connections.pair(end, End { inode: other, ..end }, event.numbers[3]);
             }
-            Effect::OpenSocket => self.connections.open(end, event.numbers[1]),
+            Effect::OpenSocket => {
+                self.connections.open(end, event.numbers[1]);
+                if self.connections.has_messages(end) {
+                    self.datagrams.open(end);
+                }
+            }
+            Effect::Connect if self.connections.has_messages(end) => {
+                self.datagrams.name(end, &event.texts[0].bytes(), seen.start_ns);
+                self.datagrams.connect(end, &event.texts[1].bytes());
+            }
+            Effect::BindSocket | Effect::TellLocalAddress => {
+                if self.connections.has_messages(end) {
+                    self.datagrams.name(end, &event.texts[0].bytes(), seen.start_ns);
+                }
+            }
             Effect::Connect => {
                 let (_, pid) = self.processes[seen.process as usize];
                 self.connections.connect(event, pid, end, seen.enter());
@@ -330,9 +357,15 @@ impl Visitor for ChannelTracker {
                 }
             }
             (Effect::AwaitReadiness, _) => self.look(seen, touched, descriptors),
-            (Effect::OpenSocket | Effect::OpenSocketPair | Effect::Connect | Effect::Accept, Some(open)) => {
-                self.follow_connection(seen, open, descriptors);
-            }
+            (
+                Effect::OpenSocket
+                | Effect::OpenSocketPair
+                | Effect::Connect
+                | Effect::Accept
+                | Effect::BindSocket
+                | Effect::TellLocalAddress,
+                Some(open),
+            ) => self.follow_connection(seen, open, descriptors),
             (Effect::Shutdown | Effect::Control | Effect::WatchDescriptor, Some(open)) => {
                 self.use_it(seen, open, descriptors);
             }

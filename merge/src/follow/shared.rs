@@ -1,4 +1,4 @@
-//! Positions that several processes share.
+//! Positions that several processes share, and descriptors that nothing but their number tells apart.
 //!
 //! A process that was forked has its parent's open files, not copies of them: what one reads or writes moves the position
 //! of the other. A trace knows the position from the start of every process on, and here the processes tell each other.
@@ -68,6 +68,12 @@ impl SharedPositions {
     /// own descriptors.
     pub fn inherit(&mut self, process: usize, fd: i32, open: OpenId, all: &mut [Descriptors]) {
         let file = all[process].open_file(open);
+        if file.is_anonymous() {
+            if let Some((owner, twin)) = self.anonymous_in_origin(process, fd, all) {
+                all[process].identify(open, owner, twin);
+            }
+            return;
+        }
         // With O_APPEND, the position is the end of the file whoever writes.
         if file.path.is_none()
             || file.st_mode & libc::S_IFMT != libc::S_IFREG
@@ -96,6 +102,14 @@ impl SharedPositions {
         self.shared[process].push((open, index));
         all[owner].share(twin, position);
         all[process].share(open, position);
+    }
+
+    /// What a descriptor without an inode stands for in the process it came from.
+    fn anonymous_in_origin(&self, process: usize, fd: i32, all: &[Descriptors]) -> Option<(u32, OpenId)> {
+        let origin = self.origins[process]?;
+        let open = all[origin].descriptor(fd)?;
+        let file = all[origin].open_file(open);
+        file.is_anonymous().then(|| file.twin.unwrap_or((origin as u32, open)))
     }
 
     /// The open file of an ancestor that the new one is.

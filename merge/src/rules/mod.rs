@@ -6,6 +6,7 @@
 pub mod barrier;
 pub mod collective;
 pub mod condition;
+pub mod datagram;
 pub mod eventfd;
 pub mod file_create;
 pub mod file_data;

@@ -80,10 +80,14 @@ fn align(steps: &[Step], others: &[Step]) -> Vec<Option<usize>> {
     places
 }
 
-/// Everything that a throttled run shows.
+/// Everything that a throttled run shows. Each step is passed once, whatever the number of holds; for each hold each thread is
+/// looked at once.
 pub fn stalls(pairing: &Pairing<'_>) -> Found {
     let mut found = Found::default();
     let holds = &pairing.steps.holds;
+    let held_steps = held_steps(holds, pairing.threads.len());
+    // By thread: how many of its steps were over by then. Holds come by their ends.
+    let mut over = vec![0; pairing.threads.len()];
     for (place, hold) in holds.iter().enumerate() {
         if hold.release != Some(Release::Quiet) {
             found.without_verdict += 1;
@@ -98,7 +102,9 @@ pub fn stalls(pairing: &Pairing<'_>) -> Found {
             if pairing.threads[thread].is_none_or(|(other, _)| other == node) {
                 continue;
             }
-            let stuck = steps.partition_point(|step| step.leave.ns <= hold.end_ns);
+            let is_over = |step: &Step| step.leave.ns <= hold.end_ns;
+            over[thread] += steps[over[thread]..].iter().take_while(|step| is_over(step)).count();
+            let stuck = over[thread];
             let target = steps.get(stuck).and_then(|step| {
                 let in_base = pairing.in_base(thread, stuck)?;
                 let in_call = step.enter.ns <= hold.end_ns;
@@ -108,7 +114,8 @@ pub fn stalls(pairing: &Pairing<'_>) -> Found {
                     .then_some(if in_call { (in_base.leave, step) } else { (in_base.enter, step) })
             });
             if let Some((target, stuck)) = target {
-                let source = source(pairing, hold, step, stuck).unwrap_or(held.leave);
+                let source =
+                    source(pairing, hold, step, stuck, &held_steps[hold.thread]).unwrap_or(held.leave);
                 found.seen.push(Seen { held: held.leave, source, target });
             }
         }
@@ -125,12 +132,70 @@ fn is_stuck(step: &Step, in_base: &Step, hold: &Hold) -> bool {
 
 /// What the held thread did last before the other one's call returned, between this hold and the next: of the calls in between that
 /// are not held, that is the likeliest. Of one that went on outside of calls it is not known when; for that the held call has to do.
-fn source(pairing: &Pairing<'_>, hold: &Hold, step: usize, stuck: &Step) -> Option<Moment> {
+/// `held_steps` are the steps of that thread before which it was held.
+fn source(
+    pairing: &Pairing<'_>,
+    hold: &Hold,
+    step: usize,
+    stuck: &Step,
+    held_steps: &[usize],
+) -> Option<Moment> {
     let went_on_ns = (stuck.enter.ns <= hold.end_ns).then_some(stuck.leave.ns)?;
-    let mut later = pairing.steps.holds.iter().filter(|later| later.thread == hold.thread);
-    let next = later.find_map(|later| later.step.filter(|&held| held > step)).unwrap_or(usize::MAX);
-    let steps = pairing.steps.of_thread[hold.thread].iter().enumerate();
-    let between = steps.take(next).skip(step + 1).take_while(|(_, step)| step.enter.ns <= went_on_ns);
-    let (last, _) = between.last()?;
-    Some(pairing.in_base(hold.thread, last)?.enter)
+    let steps = &pairing.steps.of_thread[hold.thread];
+    let next = held_steps.get(held_steps.partition_point(|&held| held <= step));
+    let between = &steps[step + 1..next.copied().unwrap_or(steps.len())];
+    let last = step + between.partition_point(|step| step.enter.ns <= went_on_ns);
+    (last > step).then(|| pairing.in_base(hold.thread, last)).flatten().map(|step| step.enter)
+}
+
+/// By thread, rising: the steps before which it was held.
+fn held_steps(holds: &[Hold], threads: usize) -> Vec<Vec<usize>> {
+    let mut of_thread = vec![Vec::new(); threads];
+    holds.iter().for_each(|hold| of_thread[hold.thread].extend(hold.step));
+    of_thread.iter_mut().for_each(|steps| steps.sort_unstable());
+    of_thread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::dependency::{Point, Stage};
+
+    const MS: u64 = 1_000_000;
+
+    fn step(thread: u32, record: u32, enter_ms: u64, leave_ms: u64, behind_ms: u64) -> Step {
+        let moment = |stage, ms| Moment { point: Point { thread, record, stage }, ns: ms * MS };
+        let (enter, leave) = (moment(Stage::Enter, enter_ms), moment(Stage::Leave, leave_ms));
+        Step { class: record, awaits_process: false, behind_ns: behind_ms * MS, enter, leave }
+    }
+
+    /// One thread that is held before each of so many steps, and one that waits for each of them.
+    fn in_turn(steps: u32, held_ms: u64) -> Steps {
+        let length_ms = held_ms + 2;
+        let (mut of_thread, mut holds) = (vec![Vec::new(), Vec::new()], Vec::new());
+        for record in 0..steps {
+            let start_ms = u64::from(record) * length_ms;
+            let end_ms = start_ms + held_ms;
+            of_thread[0].push(step(0, record, end_ms, end_ms + 1, start_ms));
+            of_thread[1].push(step(1, record, start_ms, end_ms + 2, start_ms));
+            let (start_ns, end_ns) = (start_ms * MS, end_ms * MS);
+            let release = Some(Release::Quiet);
+            holds.push(Hold { thread: 0, step: Some(record as usize), start_ns, end_ns, release });
+        }
+        Steps { of_thread, holds, ..Steps::default() }
+    }
+
+    /// Looking at all holds for each would take minutes.
+    #[test]
+    fn a_long_run_takes_no_longer_than_its_length() {
+        const STEPS: u32 = 300_000;
+        let (base, steps) = (in_turn(STEPS, 0), in_turn(STEPS, 10));
+        let places = vec![(0..STEPS as usize).map(Some).collect(); 2];
+        let threads = vec![Some((0, 0)), Some((1, 1))];
+        let found = stalls(&Pairing { base: &base, steps: &steps, threads, places });
+        assert_eq!((found.held.len(), found.without_verdict), (STEPS as usize, 0));
+        assert_eq!(found.seen.len(), STEPS as usize);
+        let ends = |seen: &Seen| (seen.held.point.record, seen.target.point.record);
+        assert!(found.seen.iter().all(|seen| ends(seen).0 == ends(seen).1));
+    }
 }

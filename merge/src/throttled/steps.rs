@@ -49,7 +49,7 @@ pub struct Hold {
 }
 
 /// Steps by thread, and all holds by their ends.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Steps {
     /// Of each thread in program order.
     pub of_thread: Vec<Vec<Step>>,

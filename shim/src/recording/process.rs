@@ -127,7 +127,7 @@ fn start() {
     for (place, cost) in COSTS.iter().zip(machine::costs()) {
         place.store(cost, Ordering::Relaxed);
     }
-    if !decision.policy.is_process_only() && settings::is_throttled() {
+    if !decision.policy.is_process_only() && settings::may_be_throttled() {
         find_board();
     }
     let mode = if decision.policy.is_process_only() { PROCESS_ONLY } else { RECORDING };

@@ -3,7 +3,7 @@
 use super::{BYTES, Board, FILE_PREFIX, MAGIC, VERSION};
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::OpenOptions;
-use std::io::{Error, ErrorKind, Result};
+use std::io::{Error, ErrorKind, Result, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -34,14 +34,15 @@ impl BoardFile {
         run.join(format!("{FILE_PREFIX}{host}"))
     }
 
-    /// Makes the board of a host.
+    /// Makes the board of a host. All its blocks are there before anybody uses it: on a full disk, a store to a hole would end
+    /// the process.
     ///
     /// # Errors
     /// When there is one, or the file cannot be made.
     pub fn create(run: &Path, host: &str, request: &Request) -> Result<BoardFile> {
         let path = BoardFile::path(run, host);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        file.set_len(BYTES as u64)?;
+        let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        file.write_all(&vec![0; BYTES])?;
         let mapping = MmapOptions::new().len(BYTES).map_raw(&file)?;
         let front = mapping.as_mut_ptr().cast::<Board>();
         // SAFETY: the mapping is as long as a board and begins on a page; nobody else has opened the new file.
@@ -81,5 +82,21 @@ impl Deref for BoardFile {
         // SAFETY: the mapping is as long as a board and begins on a page; every value of its bytes is valid, and what
         // changes while it is shared is atomic.
         unsafe { &*self.mapping.as_ptr().cast::<Board>() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn blocks_are_there_before_they_are_used() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let request = Request { node: 0, period: 1, kinds: 1, bound: Duration::from_secs(1) };
+        BoardFile::create(folder.path(), "host", &request).expect("a board");
+        let file = std::fs::File::open(BoardFile::path(folder.path(), "host")).expect("the file");
+        file.sync_all().expect("written");
+        assert!(file.metadata().expect("its size").blocks() * 512 >= BYTES as u64);
     }
 }

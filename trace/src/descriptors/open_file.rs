@@ -1,5 +1,6 @@
 //! One open file, and how calls move its position.
 
+use super::OpenId;
 use super::flags::{O_APPEND, SETTABLE};
 use crate::birth;
 use crate::calls::{Effect, Field};
@@ -38,6 +39,8 @@ pub struct OpenFile {
     pub local: Option<Rc<str>>,
     /// The address at the other end of a socket.
     pub peer: Option<Rc<str>>,
+    /// The process and its open file which this one is, where nothing else tells: [`super::Descriptors::identify`].
+    pub twin: Option<(u32, OpenId)>,
     /// Where the file ends as far as this open file's own calls tell, bytes.
     pub(super) end: u64,
     /// How many descriptors stand for it.
@@ -45,6 +48,12 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
+    /// True for eventfd, epoll and the like: they have no type, no path and no inode of their own.
+    pub fn is_anonymous(&self) -> bool {
+        const S_IFMT: u32 = 0o170_000;
+        self.st_mode & S_IFMT == 0 && self.path.is_none()
+    }
+
     /// Whether the open made the file, as far as its file system tells; see [`birth`].
     pub fn was_made(&self) -> Option<bool> {
         match i64::from(self.st_mode) & (birth::MADE | birth::FOUND) {

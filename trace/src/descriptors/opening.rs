@@ -32,6 +32,7 @@ impl Descriptors {
             shared: false,
             local: None,
             peer: None,
+            twin: None,
             end: size,
             descriptors: 0,
         });

@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use syn_trace::board::{Board, Request};
+use syn_trace::board::{BoardFile, Request};
 
 /// In a throttled run that is whole; the merge leaves out those without it.
 const WHOLE: &str = "throttle.json";
@@ -55,6 +55,12 @@ pub struct Statement {
     plain_seconds: f64,
     exit_code: u8,
     watchdog_lost: bool,
+    /// Hosts of the job, as far as the plain run tells, on which no watchdog has come.
+    #[serde(default)]
+    unwatched_hosts: Vec<String>,
+    /// Hosts on which it was lost.
+    #[serde(default)]
+    lost_hosts: Vec<String>,
     /// Threads that found no room on the board.
     unpublished_threads: u32,
 }
@@ -62,26 +68,37 @@ pub struct Statement {
 impl Statement {
     /// Of a run that is over.
     pub fn of(
-        board: &Board,
+        boards: &[(String, BoardFile)],
         request: &Request,
-        seconds: f64,
-        plain_seconds: f64,
+        [seconds, plain_seconds]: [f64; 2],
         exit_code: u8,
-        watchdog_ended: bool,
+        watchdogs_lived: bool,
     ) -> Statement {
+        let hosts = |is_such: fn(&BoardFile) -> bool| {
+            let such = boards.iter().filter(|(_, board)| is_such(board));
+            such.map(|(host, _)| host.clone()).collect::<Vec<_>>()
+        };
+        let sum =
+            |counter: fn(&BoardFile) -> u64| boards.iter().map(|(_, board)| counter(board)).sum::<u64>();
+        let lost_hosts = hosts(|board| board.lost.load(Ordering::Relaxed) != 0);
         Statement {
             node: request.node,
             name: watchdog::verdict::name(request.node),
             period: request.period,
             kinds: request.kinds,
             bound_s: request.bound.as_secs_f64(),
-            holds: watchdog::holds(board),
-            held_s: board.held_ns.load(Ordering::Relaxed) as f64 / 1e9,
+            holds: boards.iter().fold([0; 3], |sum, (_, board)| {
+                let holds = watchdog::holds(board);
+                [0, 1, 2].map(|reason: usize| sum[reason] + holds[reason])
+            }),
+            held_s: sum(|board| board.held_ns.load(Ordering::Relaxed)) as f64 / 1e9,
             seconds,
             plain_seconds,
             exit_code,
-            watchdog_lost: !watchdog_ended || board.lost.load(Ordering::Relaxed) != 0,
-            unpublished_threads: board.missed.load(Ordering::Relaxed),
+            watchdog_lost: !watchdogs_lived || !lost_hosts.is_empty(),
+            unwatched_hosts: hosts(|board| board.heartbeat.load(Ordering::Relaxed) == 0),
+            lost_hosts,
+            unpublished_threads: sum(|board| board.missed.load(Ordering::Relaxed).into()) as u32,
         }
     }
 
@@ -126,6 +143,10 @@ impl Statement {
             self.seconds,
             self.seconds / self.plain_seconds,
         );
+        if !self.unwatched_hosts.is_empty() {
+            let names = self.unwatched_hosts.join(", ");
+            text += &format!("; warning: without a watchdog, and so not waited for: {names}");
+        }
         if self.watchdog_lost {
             text += &format!(
                 "; warning: the watchdog was lost, {lost} holds ended by that, and no call was held from then on"

@@ -116,9 +116,10 @@ pub fn decide(program: impl FnOnce() -> &'static [u8], folder: &mut [u8; FOLDER_
     decision
 }
 
-/// True in a job in which somebody is throttled.
-pub fn is_throttled() -> bool {
-    variable(syn_trace::board::VARIABLE.as_bytes()).is_some()
+/// Whether somebody may be throttled in this job: its environment says so, or it does not reach this process, which has come to
+/// the run folder by itself.
+pub fn may_be_throttled() -> bool {
+    variable(syn_trace::board::VARIABLE.as_bytes()).is_some() || variable(b"SYN_JOB").is_none()
 }
 
 /// This process's rank, as far as its launcher tells before `MPI_Init` does.

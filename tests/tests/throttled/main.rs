@@ -1,9 +1,11 @@
 //! What throttled runs show: the order of processes that spin in user space, which no call tells of, and no order where there is
 //! none. Whatever becomes of the watchdog, the command ends as it would have.
 
+mod faults;
+mod hosts;
+
+use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
 use syn_merge::{Options, merge};
 use syn_plan::{Plan, Rule};
 use tests::{Job, Outcome, Write, program, shim, syn, writes};
@@ -19,6 +21,12 @@ fn runs(folder: &Path) -> Vec<PathBuf> {
     let mut runs: Vec<_> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     runs.sort();
     runs
+}
+
+/// What the throttled runs say of themselves.
+fn statements(folder: &Path) -> Vec<Value> {
+    let files = runs(folder).into_iter().filter_map(|run| std::fs::read(run.join("throttle.json")).ok());
+    files.map(|bytes| serde_json::from_slice(&bytes).expect("JSON")).collect()
 }
 
 fn plan(folder: &Path, without: &[Rule]) -> Plan {
@@ -78,42 +86,4 @@ fn groups_that_only_look_alike_are_not_related() {
         let related = |(one, other): &(&Write, &Write)| one.comes_before(other) || other.comes_before(one);
         assert_eq!(pairs.filter(related).count(), 0, "{first} and {second}: {}", outcome.stderr);
     }
-}
-
-/// The watchdog that the manager has started, once it has.
-fn watchdog_of(manager: u32) -> u32 {
-    let is_watchdog = |pid: &u32| {
-        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        command.split(|&byte| byte == 0).nth(1) == Some(b"watchdog")
-    };
-    let children = format!("/proc/{manager}/task/{manager}/children");
-    for _ in 0..6000 {
-        let listed = std::fs::read_to_string(&children).unwrap_or_default();
-        let pids = listed.split(' ').filter_map(|pid| pid.parse().ok());
-        if let Some(found) = pids.into_iter().find(is_watchdog) {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("the manager has started no watchdog");
-}
-
-#[test]
-fn without_a_watchdog_nobody_waits() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let spin = Job::new(program("spin")).args(["--rounds", "20", "--compute", "100000"]);
-    let options = ["-o", "runs", "--throttle=1", "--bound", "100"];
-    let record = syn().arg("record").arg("--shim").arg(shim()).args(options).arg("--").followed_by(&spin);
-    let mut command = record.command_in(folder.path());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let manager = command.spawn().expect("the manager can be started");
-    let dog = watchdog_of(manager.id());
-    let killed = Command::new("kill").args(["-9", &dog.to_string()]).status();
-    assert!(killed.expect("kill can be started").success());
-    let outcome = manager.wait_with_output().expect("it ends");
-    let (stdout, stderr) =
-        (String::from_utf8_lossy(&outcome.stdout), String::from_utf8_lossy(&outcome.stderr));
-    assert!(outcome.status.success(), "{stderr}");
-    assert!(stderr.contains("the watchdog was lost"), "{stderr}");
-    assert_eq!(stdout, "spin: 40 turns\nspin: 40 turns\n");
 }

@@ -1,0 +1,200 @@
+//! Sockets that send and receive by address: which of them has which address, and what went from which to which.
+//!
+//! Addresses are told by `bind`, `getsockname` and `connect`. A socket that has just sent gets one from the kernel, which the
+//! trace does not tell: it is that of the first receiver's answer to "from whom", where no second sender comes into question.
+
+use crate::follow::connections::End;
+use crate::graph::dependency::Dependencies;
+use crate::rules::datagram::{self, Datagram};
+use crate::rules::open_file::Span;
+use std::collections::{BTreeMap, HashMap};
+
+/// A call that sent or received, and the address that it named.
+#[derive(Debug)]
+struct Message {
+    datagram: Datagram,
+    address: Option<u32>,
+}
+
+/// One socket.
+#[derive(Debug)]
+struct Socket {
+    end: End,
+    local: Option<u32>,
+    /// Since when.
+    local_since_ns: u64,
+    peer: Option<u32>,
+    last_ns: u64,
+    sent: Vec<Message>,
+    received: Vec<Message>,
+}
+
+/// The sockets of a run. Memory: 80 bytes for each message.
+#[derive(Debug, Default)]
+pub struct Datagrams {
+    sockets: Vec<Socket>,
+    current: HashMap<End, usize>,
+    numbers: HashMap<Vec<u8>, u32>,
+    addresses: Vec<Vec<u8>>,
+}
+
+impl Datagrams {
+    /// A socket was made. An inode may have been another's before.
+    pub fn open(&mut self, end: End) {
+        self.current.insert(end, self.sockets.len());
+        self.sockets.push(Socket {
+            end,
+            local: None,
+            local_since_ns: 0,
+            peer: None,
+            last_ns: 0,
+            sent: Vec::new(),
+            received: Vec::new(),
+        });
+    }
+
+    fn at(&mut self, end: End) -> &mut Socket {
+        if !self.current.contains_key(&end) {
+            self.open(end);
+        }
+        &mut self.sockets[self.current[&end]]
+    }
+
+    fn number(&mut self, address: &[u8]) -> Option<u32> {
+        let is_one = !address.is_empty() && address != b"unix:" && !address.ends_with(b":0");
+        is_one.then(|| {
+            if let Some(&number) = self.numbers.get(address) {
+                return number;
+            }
+            self.addresses.push(address.to_vec());
+            self.numbers.insert(address.to_vec(), self.addresses.len() as u32 - 1);
+            self.addresses.len() as u32 - 1
+        })
+    }
+
+    /// The socket's own address is known from this time on.
+    pub fn name(&mut self, end: End, local: &[u8], ns: u64) {
+        let local = self.number(local);
+        let socket = self.at(end);
+        if socket.local != local && local.is_some() {
+            (socket.local, socket.local_since_ns) = (local, ns);
+        }
+    }
+
+    /// It sends there, and receives from nobody else.
+    pub fn connect(&mut self, end: End, peer: &[u8]) {
+        let peer = self.number(peer);
+        self.at(end).peer = peer;
+    }
+
+    /// A call sent, or received, so many messages.
+    pub fn transfer(&mut self, end: End, span: Span, count: u64, sends: bool, address: &[u8]) {
+        let address = self.number(address);
+        let socket = self.at(end);
+        socket.last_ns = socket.last_ns.max(span.leave.ns);
+        let message = Message { datagram: Datagram { span, count }, address: address.or(socket.peer) };
+        if sends { socket.sent.push(message) } else { socket.received.push(message) }
+    }
+
+    /// Whose address it is at a time, as the host there has it; `None` where it may be several sockets'.
+    fn owner(&self, address: u32, host: usize, ns: u64) -> Option<usize> {
+        let address = &self.addresses[address as usize];
+        let stays =
+            [&b"unix:"[..], b"inet:127.", b"inet6:[::1]"].iter().any(|start| address.starts_with(start));
+        let wildcards = wildcards(address);
+        let has_it = |socket: &Socket| {
+            socket.local.is_some_and(|local| {
+                let local = &self.addresses[local as usize];
+                local == address || wildcards.contains(local)
+            })
+        };
+        let might = |socket: &Socket| {
+            (!stays || socket.end.host == host) && socket.local_since_ns <= ns && has_it(socket)
+        };
+        let all = || (0..self.sockets.len()).filter(|&index| might(&self.sockets[index]));
+        let latest = all().max_by_key(|&index| self.sockets[index].local_since_ns)?;
+        let since_ns = self.sockets[latest].local_since_ns;
+        let is_alone = all().all(|other| other == latest || self.sockets[other].last_ns < since_ns);
+        is_alone.then_some(latest)
+    }
+
+    /// Finds the addresses that no call told.
+    fn learn(&mut self) {
+        // By receiver: the first message of each address that nobody has, and of each socket without an address.
+        let mut came: BTreeMap<(usize, u32), u64> = BTreeMap::new();
+        let mut went: BTreeMap<usize, Vec<(u64, usize)>> = BTreeMap::new();
+        for (index, socket) in self.sockets.iter().enumerate() {
+            for message in &socket.received {
+                let Some(from) = message.address else { continue };
+                let leave = message.datagram.span.leave;
+                if self.owner(from, socket.end.host, leave.ns).is_none() {
+                    came.entry((index, from)).or_insert(leave.ns);
+                }
+            }
+            if socket.local.is_some() {
+                continue;
+            }
+            for message in &socket.sent {
+                let enter_ns = message.datagram.span.enter.ns;
+                let to = message.address.and_then(|to| self.owner(to, socket.end.host, enter_ns));
+                let Some(to) = to else { continue };
+                let senders = went.entry(to).or_default();
+                if senders.iter().all(|&(_, sender)| sender != index) {
+                    senders.push((enter_ns, index));
+                }
+            }
+        }
+        let mut came: Vec<(u64, usize, u32)> =
+            came.into_iter().map(|((receiver, from), ns)| (ns, receiver, from)).collect();
+        came.sort_unstable();
+        for (ns, receiver, from) in came {
+            let senders = went.get(&receiver).into_iter().flatten();
+            let may_be =
+                |&&(sent_ns, sender): &&(u64, usize)| sent_ns <= ns && self.sockets[sender].local.is_none();
+            let mut possible = senders.filter(may_be).map(|&(sent_ns, sender)| (sent_ns, sender));
+            if let (Some((sent_ns, sender)), None) = (possible.next(), possible.next()) {
+                (self.sockets[sender].local, self.sockets[sender].local_since_ns) = (Some(from), sent_ns);
+            }
+        }
+    }
+
+    /// What was received was sent; `looks` are calls that saw that there is something.
+    pub fn finish(mut self, looks: impl Fn(End) -> Vec<Span>, found: &mut Dependencies) {
+        self.learn();
+        // By receiver: who has sent to it.
+        let mut sent: BTreeMap<usize, BTreeMap<usize, Vec<Datagram>>> = BTreeMap::new();
+        for (index, socket) in self.sockets.iter().enumerate() {
+            for message in &socket.sent {
+                let at_ns = message.datagram.span.enter.ns;
+                let to = message.address.and_then(|to| self.owner(to, socket.end.host, at_ns));
+                if let Some(to) = to.filter(|&to| to != index) {
+                    sent.entry(to).or_default().entry(index).or_default().push(message.datagram);
+                }
+            }
+        }
+        for (receiver, from) in sent {
+            let socket = &self.sockets[receiver];
+            let only = (from.len() == 1).then(|| from.keys().next().copied()).flatten();
+            let sender = |message: &Message| match message.address {
+                Some(address) => self.owner(address, socket.end.host, message.datagram.span.leave.ns),
+                None => only,
+            };
+            let received =
+                socket.received.iter().map(|message| (message.datagram, sender(message))).collect();
+            let is_latest = self.current.get(&socket.end) == Some(&receiver);
+            let looks = if is_latest { looks(socket.end) } else { Vec::new() };
+            datagram::connect(from, received, looks, found);
+        }
+    }
+}
+
+/// Addresses that take what is sent to this one.
+fn wildcards(address: &[u8]) -> Vec<Vec<u8>> {
+    let Some(colon) = address.iter().rposition(|&byte| byte == b':') else { return Vec::new() };
+    let port = &address[colon..];
+    match address {
+        _ if address.starts_with(b"inet6:") => vec![[b"inet6:[::]", port].concat()],
+        _ if address.starts_with(b"inet:") => vec![[b"inet:0.0.0.0", port].concat()],
+        _ => Vec::new(),
+    }
+}
