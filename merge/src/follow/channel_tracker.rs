@@ -299,10 +299,8 @@ impl ChannelTracker {
                 self.datagrams.name(end, &event.texts[0].bytes(), seen.start_ns);
                 self.datagrams.connect(end, &event.texts[1].bytes());
             }
-            Effect::BindSocket | Effect::TellLocalAddress => {
-                if self.connections.has_messages(end) {
-                    self.datagrams.name(end, &event.texts[0].bytes(), seen.start_ns);
-                }
+            Effect::BindSocket | Effect::TellLocalAddress if self.connections.has_messages(end) => {
+                self.datagrams.name(end, &event.texts[0].bytes(), seen.start_ns);
             }
             Effect::Connect => {
                 let (_, pid) = self.processes[seen.process as usize];
