@@ -55,9 +55,9 @@ pub struct Steps {
     pub of_thread: Vec<Vec<Step>>,
     /// Of all threads.
     pub holds: Vec<Hold>,
-    behind_ns: Vec<u64>,
+    pub(super) behind_ns: Vec<u64>,
     /// By thread: its hold whose call has not come yet.
-    pending: Vec<Option<usize>>,
+    pub(super) pending: Vec<Option<usize>>,
 }
 
 impl Steps {
