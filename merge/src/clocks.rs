@@ -3,10 +3,14 @@
 //! Hosts that share a boot id share their clocks. For the others the recording gives real-time clocks, which may be
 //! off by milliseconds; what cannot be is a message that arrives before it was sent. Every dependency that MPI
 //! guarantees bounds the offset between two hosts from one side (Duda et al., "Estimating global time in distributed
-//! systems", ICDCS'87); messages both ways leave an interval, whose middle is taken.
+//! systems", ICDCS'87); messages both ways leave an interval, whose middle is taken. Where no constant offset fits all of
+//! them, a drift is found as well ([`offset`]).
+
+mod offset;
 
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::notes::Notes;
+use offset::{Bounds as Side, Line, drifting};
 use std::collections::{BTreeMap, HashMap};
 use syn_plan::Rule;
 use syn_trace::Run;
@@ -24,8 +28,8 @@ pub struct Clocks {
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// Added to its times, nanoseconds; never negative.
-    shift_ns: i64,
+    /// Added to its times; never negative while the run lasts.
+    shift: Line,
 }
 
 impl Clocks {
@@ -35,7 +39,7 @@ impl Clocks {
         let first = run.processes.iter().find(|process| process.rank == Some(0));
         for process in first.into_iter().chain(&run.processes) {
             clocks.by_boot_id.entry(process.boot_id).or_insert_with(|| {
-                clocks.hosts.push(Host { name: process.host.clone(), shift_ns: 0 });
+                clocks.hosts.push(Host { name: process.host.clone(), shift: Line::default() });
                 clocks.hosts.len() - 1
             });
         }
@@ -62,7 +66,8 @@ impl Clocks {
     /// A thread's time on the common axis.
     #[inline]
     pub fn ns(&self, thread: usize, recorded_ns: u64) -> u64 {
-        recorded_ns.saturating_add_signed(self.hosts[self.host_of_thread[thread]].shift_ns)
+        recorded_ns
+            .saturating_add_signed(self.hosts[self.host_of_thread[thread]].shift.at(recorded_ns as i64))
     }
 
     /// Moves the hosts' clocks so that no message of `dependencies` arrives before it was sent.
@@ -70,15 +75,17 @@ impl Clocks {
         if self.shared() {
             return;
         }
-        let offsets = Bounds::of(self, dependencies).spread(self.hosts.len());
-        let lowest = offsets.iter().map(|offset| offset.ns).min().unwrap_or(0);
+        let bounds = Bounds::of(self, dependencies);
+        let offsets = bounds.spread(self.hosts.len());
+        let at_ends = offsets.iter().flat_map(|offset| [0, bounds.last_ns].map(|ns| offset.line.at(ns)));
+        let lowest = at_ends.min().unwrap_or(0);
         for (host, offset) in self.hosts.iter_mut().zip(&offsets) {
-            host.shift_ns = offset.ns.saturating_sub(lowest);
-            let line =
-                format!("clock of host {} moved by {} us {}", host.name, offset.ns / 1000, offset.known);
+            host.shift = offset.line.later(lowest.saturating_neg());
+            let moved_us = offset.line.ns / 1000;
+            let line = format!("clock of host {} moved by {moved_us} us {}", host.name, offset.known);
             match offset.known {
                 Known::Reference => {}
-                Known::Within(_) => notes.tell(line),
+                Known::Within(_) | Known::Drifts(..) => notes.tell(line),
                 _ => notes.remark(line),
             }
         }
@@ -86,13 +93,15 @@ impl Clocks {
 }
 
 /// How well the offset of a host is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Known {
     /// The host of rank 0, which the others are compared with.
     Reference,
     /// From messages both ways; half the interval, nanoseconds.
     Within(u64),
-    /// The bounds contradict each other by so many nanoseconds: the clocks drifted.
+    /// It grows by so many parts per million; half the width between the bounds, nanoseconds.
+    Drifts(f64, u64),
+    /// The bounds contradict each other by so many nanoseconds, with any drift.
     Contradicted(u64),
     /// Messages went one way only.
     OneSided,
@@ -105,9 +114,14 @@ impl std::fmt::Display for Known {
         match self {
             Known::Reference => write!(out, "(the reference)"),
             Known::Within(ns) => write!(out, "(+- {:.3} us, from messages both ways)", *ns as f64 / 1e3),
+            Known::Drifts(ppm, ns) => write!(
+                out,
+                "at first, and {ppm:+.2} ppm (+- {:.3} us, from messages both ways; the clocks drifted)",
+                *ns as f64 / 1e3
+            ),
             Known::Contradicted(ns) => write!(
                 out,
-                "(the clocks drifted: no constant offset fits all messages, the closest misses by {:.3} us)",
+                "(the clocks drifted: no offset with a constant drift fits all messages, the closest constant one misses by {:.3} us)",
                 *ns as f64 / 1e3
             ),
             Known::OneSided => write!(out, "(messages went one way only: a bound, not an interval)"),
@@ -118,18 +132,20 @@ impl std::fmt::Display for Known {
 
 #[derive(Clone, Copy, Debug)]
 struct Offset {
-    ns: i64,
+    line: Line,
     known: Known,
 }
 
-/// By (a, b): the offset of b is at least the offset of a plus this, nanoseconds.
+/// By (a, b): the offset of b is at least the offset of a plus this, at times of a.
 struct Bounds {
-    lower: HashMap<(usize, usize), i64>,
+    lower: HashMap<(usize, usize), Side>,
+    /// The latest time, nanoseconds.
+    last_ns: i64,
 }
 
 impl Bounds {
     fn of(clocks: &Clocks, dependencies: &Dependencies) -> Bounds {
-        let mut bounds = Bounds { lower: HashMap::new() };
+        let mut bounds = Bounds { lower: HashMap::new(), last_ns: 0 };
         let host = |moment: &Moment| clocks.host_of_thread[moment.point().thread as usize];
         let (mut latest, mut earliest) = (BTreeMap::new(), BTreeMap::new());
         let certain = |rule| matches!(rule, Rule::Message | Rule::Collective);
@@ -147,8 +163,8 @@ impl Bounds {
             for (&from, &source) in &latest {
                 for (&to, &target) in earliest.iter().filter(|&(&to, _)| to != from) {
                     let least = (source as i64).wrapping_sub(target as i64);
-                    let bound = bounds.lower.entry((from, to)).or_insert(least);
-                    *bound = least.max(*bound);
+                    bounds.lower.entry((from, to)).or_default().add(source as i64, least);
+                    bounds.last_ns = bounds.last_ns.max(source as i64);
                 }
             }
         }
@@ -157,7 +173,7 @@ impl Bounds {
 
     /// From the first host outwards, always over the pair whose interval is narrowest (Prim's algorithm).
     fn spread(&self, hosts: usize) -> Vec<Offset> {
-        let unknown = Offset { ns: 0, known: Known::Unknown };
+        let unknown = Offset { line: Line::default(), known: Known::Unknown };
         let mut offsets = vec![unknown; hosts];
         offsets[0].known = Known::Reference;
         // By host that has no place yet: class and width of its narrowest interval, from where, and the offset by it.
@@ -166,10 +182,10 @@ impl Bounds {
         let mut placed = 0;
         loop {
             for &to in &left {
-                let Some((class, width, ns, known)) = self.step(placed, to) else { continue };
+                let Some((class, width, line, known)) = self.step(placed, to) else { continue };
                 if nearest[to].is_none_or(|(c, w, from, _)| (class, width, placed) < (c, w, from)) {
-                    let ns = offsets[placed].ns.saturating_add(ns);
-                    nearest[to] = Some((class, width, placed, Offset { ns, known }));
+                    let line = offsets[placed].line.beyond(line);
+                    nearest[to] = Some((class, width, placed, Offset { line, known }));
                 }
             }
             let found =
@@ -184,19 +200,27 @@ impl Bounds {
     }
 
     /// The offset of `to` relative to `from`, with the width of its interval; intervals come before single bounds.
-    fn step(&self, from: usize, to: usize) -> Option<(u8, u64, i64, Known)> {
-        let least = |one, other| self.lower.get(&(one, other)).copied();
+    fn step(&self, from: usize, to: usize) -> Option<(u8, u64, Line, Known)> {
+        let least = |one, other| self.lower.get(&(one, other)).and_then(Side::most);
+        let constant = |ns| Line { ns, drift: 0.0 };
         match (least(from, to), least(to, from)) {
             (Some(least), Some(back)) => {
                 let most = back.saturating_neg();
                 let middle = least.midpoint(most);
                 let width = most.abs_diff(least);
-                let known =
-                    if least <= most { Known::Within(width / 2) } else { Known::Contradicted(width / 2) };
-                Some((0, width, middle, known))
+                if least <= most {
+                    return Some((0, width, constant(middle), Known::Within(width / 2)));
+                }
+                let fitting = drifting(&self.lower[&(from, to)], &self.lower[&(to, from)]);
+                Some(
+                    fitting.map_or(
+                        (0, width, constant(middle), Known::Contradicted(width / 2)),
+                        |(line, half)| (0, 2 * half, line, Known::Drifts(line.drift * 1e6, half)),
+                    ),
+                )
             }
-            (Some(least), None) => Some((1, 0, least.max(0), Known::OneSided)),
-            (None, Some(back)) => Some((1, 0, back.saturating_neg().min(0), Known::OneSided)),
+            (Some(least), None) => Some((1, 0, constant(least.max(0)), Known::OneSided)),
+            (None, Some(back)) => Some((1, 0, constant(back.saturating_neg().min(0)), Known::OneSided)),
             (None, None) => None,
         }
     }

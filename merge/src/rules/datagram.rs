@@ -24,8 +24,8 @@ pub fn connect(
     found: &mut Dependencies,
 ) {
     sent.values_mut()
-        .for_each(|sent| sent.sort_unstable_by_key(|send| (send.span.enter.ns, send.span.enter.point)));
-    received.sort_unstable_by_key(|(receive, _)| (receive.span.leave.ns, receive.span.leave.point));
+        .for_each(|sent| sent.sort_unstable_by_key(|send| (send.span.enter.ns, send.span.enter.point())));
+    received.sort_unstable_by_key(|(receive, _)| (receive.span.leave.ns, receive.span.leave.point()));
     let mut taken: BTreeMap<usize, Taken> = BTreeMap::new();
     let mut sources: Vec<Option<Moment>> = Vec::with_capacity(received.len());
     for (receive, sender) in &received {
@@ -64,7 +64,7 @@ impl Taken {
 }
 
 fn add(source: Moment, target: Moment, found: &mut Dependencies) {
-    if source.point.thread != target.point.thread {
+    if source.point().thread != target.point().thread {
         found.add_one(Rule::Socket, source, target);
     }
 }

@@ -164,7 +164,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn step(thread: u32, record: u32, enter_ms: u64, leave_ms: u64, behind_ms: u64) -> Step {
-        let moment = |stage, ms| Moment { point: Point { thread, record, stage }, ns: ms * MS };
+        let moment = |stage, ms| Moment::new(Point { thread, record, stage }, ms * MS);
         let (enter, leave) = (moment(Stage::Enter, enter_ms), moment(Stage::Leave, leave_ms));
         Step { class: record, awaits_process: false, behind_ns: behind_ms * MS, enter, leave }
     }
@@ -195,7 +195,7 @@ mod tests {
         let found = stalls(&Pairing { base: &base, steps: &steps, threads, places });
         assert_eq!((found.held.len(), found.without_verdict), (STEPS as usize, 0));
         assert_eq!(found.seen.len(), STEPS as usize);
-        let ends = |seen: &Seen| (seen.held.point.record, seen.target.point.record);
+        let ends = |seen: &Seen| (seen.held.point().record, seen.target.point().record);
         assert!(found.seen.iter().all(|seen| ends(seen).0 == ends(seen).1));
     }
 }

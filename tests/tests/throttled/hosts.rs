@@ -136,7 +136,7 @@ fn who_does_not_know_the_secret_is_turned_away() {
         return;
     }
     const WRONG: &str = r#"
-head -c 32 /dev/zero >wrong
+head -c 16 /dev/zero >wrong
 exec nsenter --target $PEER --net --uts unshare --mount sh -c "mount --bind wrong runs/2/watchdog-secret && exec $2""#;
     let folder = tempfile::tempdir().expect("a folder");
     let outcome = job(folder.path(), &["--throttle=1"], WRONG, "", "20").run_in(folder.path()).succeeded();
