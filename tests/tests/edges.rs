@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use syn_merge::{Options, merge};
 use syn_plan::{Io, Op, Plan, Rule};
 use tests::{Job, Recorded, Write, program, record, syn, writes};
@@ -128,7 +129,8 @@ fn replayed_out_of_order(plan: &Plan, replays: usize) -> usize {
         .arg("--report")
         .arg(at("report"));
     let replay = replay.args(["--inject-delays", "1", "--repeat", &replays.to_string()]);
-    let _ = replay.run_in(folder.path()).succeeded();
+    let limit = Duration::from_secs(120 + 10 * replays as u64);
+    let _ = replay.limit(limit).run_in(folder.path()).succeeded();
     let report: Value =
         serde_json::from_slice(&std::fs::read(at("report")).expect("a report")).expect("JSON");
     assert_eq!(report["divergences"]["total"], 0);
