@@ -59,6 +59,7 @@ pub struct Job<'a> {
     /// And of files that were used through it.
     pub mpi_io: MpiIo,
     /// Where the root is, for libraries that open files by name.
+    #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "MPI is one"))]
     pub folder: &'a Path,
 }
 

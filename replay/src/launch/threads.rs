@@ -2,8 +2,9 @@
 //!
 //! A thread that another one created in the recording is created here by that one's thread, when it comes to the creation:
 //! the kernel looks for a free processor for a new thread, where one that is woken may have to share its waker's until the
-//! next tick, up to 4 ms.
+//! next tick, up to 4 ms ([`super::birthplace`] sees to it that it finds one).
 
+use super::birthplace::Birthplace;
 use crate::args::Mode;
 use crate::clock::{ExactSleeps, with_usual_slack};
 use crate::io::Target;
@@ -198,8 +199,11 @@ impl Transport for Creator<'_, '_, '_, '_> {
             return;
         }
         // Its time begins with its first step.
-        let create = |&index: &usize| self.threads.create(self.scope, self.process, index, || ());
+        let birthplace = Birthplace::of_creator();
+        let begins = move || birthplace.leave();
+        let create = |&index: &usize| self.threads.create(self.scope, self.process, index, begins);
         with_usual_slack(|| created.get(&edge).into_iter().flatten().for_each(create));
+        birthplace.give_way();
     }
 
     fn call(&self, call: &Mpi) {
