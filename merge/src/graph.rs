@@ -24,7 +24,9 @@ const MOST_ROUNDS: usize = 64;
 pub struct Graph {
     /// The positions of the moments in [`Dependencies::moments`], by their points.
     moments: Vec<u32>,
-    /// The places in `moments` where a point begins, and the end.
+    /// Where in `moments` every thread begins; and the end.
+    threads: Vec<usize>,
+    /// The places in `moments` where a point begins.
     points: Bits,
     /// The moments that are the first of their dependencies.
     first_moments: Bits,
@@ -45,7 +47,14 @@ impl Graph {
 
     /// All points, in the order of their threads and in program order.
     pub fn points(&self) -> impl Iterator<Item = usize> + '_ {
-        self.points.iter().take_while(|&point| point < self.limit())
+        self.points.iter_from(0)
+    }
+
+    /// The points of a thread, in program order.
+    pub fn points_of(&self, thread: usize) -> impl Iterator<Item = usize> + '_ {
+        let place = |thread| self.threads.get(thread).copied().unwrap_or(self.limit());
+        let end = place(thread + 1);
+        self.points.iter_from(place(thread)).take_while(move |&point| point < end)
     }
 
     /// More than the name of any point.
@@ -158,7 +167,15 @@ impl Graph {
             point_of[moment as usize] = first;
         }
         first_moments.count();
-        Graph { moments, points, first_moments, point_of, order: Vec::new(), dropped: Vec::new() }
+        Graph {
+            moments,
+            threads: starts,
+            points,
+            first_moments,
+            point_of,
+            order: Vec::new(),
+            dropped: Vec::new(),
+        }
     }
 
     /// Finds the order, breaking cycles on the way. A cycle can only come from clocks that could not be aligned or
@@ -180,7 +197,7 @@ impl Graph {
 
     /// The point after this one, if it is of the same thread.
     fn next(&self, dependencies: &Dependencies, point: usize) -> Option<usize> {
-        let next = self.points.next_above(point).filter(|&next| next < self.limit())?;
+        let next = self.points.next_above(point)?;
         let thread = |point| self.point(dependencies, point).thread;
         (thread(point) == thread(next)).then_some(next)
     }

@@ -64,9 +64,9 @@ impl Bits {
         Some(word * BITS + bits.trailing_zeros() as usize)
     }
 
-    /// All of them, rising.
-    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        let first = if self.contains(0) { Some(0) } else { self.next_above(0) };
+    /// Those from a number on, rising.
+    pub fn iter_from(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        let first = if self.contains(number) { Some(number) } else { self.next_above(number) };
         std::iter::successors(first, |&number| self.next_above(number))
     }
 }
@@ -82,7 +82,7 @@ mod tests {
             let mut bits = Bits::new(LIMIT);
             numbers.iter().for_each(|&number| bits.insert(number));
             assert_eq!(bits.count(), numbers.len());
-            assert_eq!(bits.iter().collect::<Vec<_>>(), numbers);
+            assert_eq!(bits.iter_from(0).collect::<Vec<_>>(), numbers);
             for number in 0..LIMIT {
                 assert_eq!(bits.contains(number), numbers.contains(&number));
                 assert_eq!(bits.rank(number), numbers.iter().filter(|&&other| other < number).count());

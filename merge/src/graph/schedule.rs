@@ -7,8 +7,8 @@ use crate::graph::bits::Bits;
 use crate::graph::dependency::Dependencies;
 pub use points::Points;
 use points::{SyncOp, SyncPoint, Writer};
+use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
 use syn_plan::{Edge, EdgeId, Rule};
 
 /// How many waits a rule found, and how many of them the plan needs.
@@ -23,10 +23,8 @@ pub struct Count {
 /// The synchronization of a plan.
 #[derive(Debug, Default)]
 pub struct Schedule {
-    /// The points of all threads.
-    points: Vec<u8>,
-    /// By thread: where its points are.
-    threads: Vec<Range<usize>>,
+    /// By thread: its points.
+    points: Vec<Vec<u8>>,
     /// The edges of the plan.
     pub edges: Vec<Edge>,
     /// Waits of every rule that found any.
@@ -48,25 +46,11 @@ struct Source<'a> {
 impl Schedule {
     /// From what the reduction left, for a run with so many threads: `needed` holds the moments of targets that still wait.
     pub fn new(dependencies: &Dependencies, graph: &Graph, needed: &Bits, threads: usize) -> Schedule {
-        let mut schedule = Schedule { threads: vec![0..0; threads], ..Schedule::default() };
+        let mut schedule = Schedule::default();
         let kept = schedule.make_edges(dependencies, needed);
         let last_of_many = last_of_many(dependencies);
         let source = Source { dependencies, graph, needed, kept, last_of_many };
-        let (mut writer, mut present, mut ops) = (Writer::default(), None, Vec::new());
-        for place in graph.points() {
-            let thread = graph.point(dependencies, place).thread as usize;
-            if present.replace(thread) != Some(thread) {
-                let begin = writer.begin();
-                schedule.threads[thread] = begin..begin;
-            }
-            ops.clear();
-            let point = source.point(place, &mut ops);
-            if !ops.is_empty() || point.rule().is_some() {
-                writer.push(&point, &ops);
-                schedule.threads[thread].end = writer.end();
-            }
-        }
-        schedule.points = writer.finish();
+        schedule.points = (0..threads).into_par_iter().map(|thread| source.points(thread)).collect();
         schedule
     }
 
@@ -93,11 +77,24 @@ impl Schedule {
 
     /// The points of a thread, in program order.
     pub fn points(&self, thread: usize) -> Points<'_> {
-        Points::new(&self.points[self.threads[thread].clone()])
+        Points::new(&self.points[thread])
     }
 }
 
 impl Source<'_> {
+    /// The points of a thread.
+    fn points(&self, thread: usize) -> Vec<u8> {
+        let (mut writer, mut ops) = (Writer::default(), Vec::new());
+        for place in self.graph.points_of(thread) {
+            ops.clear();
+            let point = self.point(place, &mut ops);
+            if !ops.is_empty() || point.rule().is_some() {
+                writer.push(&point, &ops);
+            }
+        }
+        writer.finish()
+    }
+
     /// A point, and what is done there: its waits, then its signals, both by edge. Its time is that of the last dependency it
     /// takes part in, and of its signals no less.
     fn point(&self, place: usize, ops: &mut Vec<SyncOp>) -> SyncPoint {

@@ -75,7 +75,7 @@ impl<'a> Communication<'a> {
         let requests = &mut self.processes[seen.process as usize];
         match form {
             Form::Init | Form::Finalize => {
-                self.join_in(seen.process, COMM_WORLD);
+                self.communicators.take_part(seen.process, COMM_WORLD);
                 Some(if form == Form::Init { Mpi::Init } else { Mpi::Finalize })
             }
             Form::Send(_) => {
@@ -160,7 +160,7 @@ impl<'a> Communication<'a> {
                 let list = self.lists.number(started.map(u64::from).collect());
                 for handle in seen.event.list.iter() {
                     if let Some(&comm) = self.persistent.get(&(seen.process, handle)) {
-                        self.join_in(seen.process, comm);
+                        self.communicators.take_part(seen.process, comm);
                     }
                 }
                 Some(Mpi::Start { list, all: call.name().ends_with("all") })
@@ -278,13 +278,13 @@ impl Communication<'_> {
     /// Takes part in the next operation on a communicator. None for one that not all members reached.
     fn gather(&mut self, process: u32, call: Call, handle: i64) -> Option<Gathered> {
         let comm = self.comm(process, handle);
-        let instance = self.join_in(process, handle);
+        let instance = self.communicators.take_part(process, handle);
         let (kind, comm) = (kind(call)?, comm?);
-        if instance.is_some_and(|(instance, _)| self.matching.broken.contains(&instance)) {
+        if instance.is_some_and(|instance| self.matching.broken.contains(&instance.id)) {
             return None;
         }
         let traffic =
-            instance.and_then(|(instance, rank)| Some((self.matching.traffic.get(&instance)?, rank)));
+            instance.and_then(|instance| Some((self.matching.traffic.get(&instance.id)?, instance.rank)));
         let Some((traffic, rank)) = traffic else { return Some(Gathered { kind, comm, counts: 0, from: 0 }) };
         let sent = || traffic.iter().map(|&(sent, _)| bytes(sent)).collect::<Vec<_>>();
         let received = || traffic.iter().map(|&(_, received)| bytes(received)).collect::<Vec<_>>();
@@ -296,31 +296,14 @@ impl Communication<'_> {
         Some(Gathered { kind, comm, counts: self.lists.number(counts), from: self.lists.number(from) })
     }
 
-    /// Counts an operation as the matcher does; which one it is, and the rank in it.
-    fn join_in(&mut self, process: u32, handle: i64) -> Option<((CommId, u64), u32)> {
-        let Meaning::Within(joined) = self.communicators.meaning(process, handle)? else { return None };
-        joined.collectives += 1;
-        Some(((joined.comm, joined.collectives - 1), joined.rank))
-    }
-
     fn create(&mut self, seen: &Seen<'_>, part: Part) -> Option<Mpi> {
         let (process, [parent, handle, ..]) = (seen.process, seen.event.numbers);
         let runs: Vec<i64> = seen.event.list.iter().collect();
-        let over_old = matches!(part, Part::Within | Part::Between);
-        let instance = if over_old { self.join_in(process, parent) } else { None };
         let comm = self.comm(process, parent);
-        let creation = Made {
-            parent,
-            handle,
-            members: &runs,
-            between: part == Part::Between,
-            merges: part == Part::Merged,
-        };
-        let known = self.communicators.create(self.worlds, process, &creation);
-        if known && !over_old && handle != COMM_NULL {
-            self.join_in(process, handle);
-        }
-        let broken = instance.is_some_and(|(instance, _)| self.matching.broken.contains(&instance));
+        let creation = Made { part, parent, handle, members: &runs };
+        let (instance, known) = self.communicators.make(self.worlds, process, &creation);
+        let instance = instance.filter(|_| creation.is_over_old());
+        let broken = instance.is_some_and(|instance| self.matching.broken.contains(&instance.id));
         // Nobody knows the other group of an inter-communicator.
         if broken || !known || !matches!(part, Part::Within | Part::Group) {
             return None;

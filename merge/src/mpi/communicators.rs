@@ -6,6 +6,7 @@
 
 use super::world::Worlds;
 use foldhash::HashMap;
+use syn_trace::calls::effect::Members;
 use syn_trace::calls::{COMM_NULL, COMM_SELF, COMM_WORLD};
 
 /// Names a communicator of the run; the first ones are the worlds.
@@ -43,16 +44,38 @@ pub enum Meaning {
 /// How a new communicator came about.
 #[derive(Clone, Copy, Debug)]
 pub struct Creation<'a> {
+    /// Who takes part.
+    pub part: Members,
     /// The communicator it was made from.
     pub parent: i64,
     /// The handle of the new one.
     pub handle: i64,
     /// Its members as (first world rank, stride, count), in rank order.
     pub members: &'a [i64],
-    /// It is an inter-communicator.
-    pub between: bool,
-    /// It merges the two groups of an inter-communicator.
-    pub merges: bool,
+}
+
+impl Creation<'_> {
+    /// The communicator all of whose members take part: of the old one before there is a new one, or of the new one.
+    pub fn all_of(&self) -> Option<i64> {
+        match self.part {
+            Members::Within | Members::Between => Some(self.parent),
+            _ => Some(self.handle).filter(|&handle| handle != COMM_NULL),
+        }
+    }
+
+    /// Whether these are the members of the old one.
+    pub fn is_over_old(&self) -> bool {
+        matches!(self.part, Members::Within | Members::Between)
+    }
+}
+
+/// One of the collective operations of a communicator.
+#[derive(Clone, Copy, Debug)]
+pub struct Instance {
+    /// The communicator, and which one on it.
+    pub id: (CommId, u64),
+    /// The rank of the process in the communicator.
+    pub rank: u32,
 }
 
 /// One communicator of the run.
@@ -123,14 +146,35 @@ impl Communicators {
         &self.list[comm as usize]
     }
 
+    /// A process takes part in the next collective operation on a communicator.
+    pub fn take_part(&mut self, process: u32, handle: i64) -> Option<Instance> {
+        let Meaning::Within(joined) = self.meaning(process, handle)? else { return None };
+        joined.collectives += 1;
+        Some(Instance { id: (joined.comm, joined.collectives - 1), rank: joined.rank })
+    }
+
+    /// A process makes a communicator, which is a collective operation: that, and false when the members cannot be.
+    pub fn make(
+        &mut self,
+        worlds: &Worlds,
+        process: u32,
+        creation: &Creation<'_>,
+    ) -> (Option<Instance>, bool) {
+        let over_old = creation.is_over_old();
+        let before = if over_old { self.take_part(process, creation.parent) } else { None };
+        let known = self.create(worlds, process, creation);
+        let behind = creation.all_of().filter(|_| known && !over_old);
+        (before.or_else(|| self.take_part(process, behind?)), known)
+    }
+
     /// Enters a new communicator into the books of `process`. False when its members cannot be.
-    pub fn create(&mut self, worlds: &Worlds, process: u32, creation: &Creation<'_>) -> bool {
+    fn create(&mut self, worlds: &Worlds, process: u32, creation: &Creation<'_>) -> bool {
         if creation.handle == COMM_NULL {
             return true;
         }
         let meaning = match self.handles[process as usize].get(&creation.parent) {
-            _ if creation.between => Some(Meaning::Between),
-            Some(Meaning::Between) if !creation.merges => Some(Meaning::Between),
+            _ if creation.part == Members::Between => Some(Meaning::Between),
+            Some(Meaning::Between) if creation.part != Members::Merged => Some(Meaning::Between),
             parent => {
                 let parent = match parent {
                     Some(Meaning::Within(joined)) => joined.comm,

@@ -2,7 +2,7 @@
 
 use super::calls::{Around, CallLog, Calls, Class, TimedCall, communicates};
 use super::collectives::{Collectives, Started};
-use super::communicators::{CommId, Communicators, Creation, Meaning};
+use super::communicators::{CommId, Communicators, Creation, Instance, Meaning};
 use super::messages::{Channel, Channels, PostedReceives};
 use super::notes::Notes;
 use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
@@ -224,12 +224,8 @@ impl Matcher<'_> {
         bytes: (i64, i64),
     ) -> Option<Started> {
         self.joined(seen.process, comm)?;
-        let Some(Meaning::Within(joined)) = self.communicators.meaning(seen.process, comm) else {
-            return None;
-        };
-        let (comm, rank, nth) = (joined.comm, joined.rank, joined.collectives);
-        joined.collectives += 1;
-        Some(Started { comm, nth, rank, call, root, enter: seen.enter(), begun: seen.leave(), bytes })
+        let instance = self.communicators.take_part(seen.process, comm)?;
+        Some(part_in(seen, call, root, bytes, instance))
     }
 
     /// A part in a collective operation is over.
@@ -241,23 +237,29 @@ impl Matcher<'_> {
     fn create(&mut self, seen: &Seen<'_>, part: Members) {
         let [parent, handle, ..] = seen.event.numbers;
         let members: Vec<i64> = seen.event.list.iter().collect();
-        let creation = Creation {
-            parent,
-            handle,
-            members: &members,
-            between: part == Members::Between,
-            merges: part == Members::Merged,
-        };
-        let collective_over_old = matches!(part, Members::Within | Members::Between);
-        if collective_over_old {
-            self.arrive(seen, parent, NOBODY, (0, 0));
+        let creation = Creation { part, parent, handle, members: &members };
+        if creation.is_over_old() {
+            self.joined(seen.process, parent);
         }
-        if !self.communicators.create(self.worlds, seen.process, &creation) {
-            self.trouble.impossible_ranks += 1;
-        } else if !collective_over_old && handle != syn_trace::calls::COMM_NULL {
-            self.arrive(seen, handle, NOBODY, (0, 0));
+        let (instance, known) = self.communicators.make(self.worlds, seen.process, &creation);
+        match (creation.all_of(), known) {
+            (_, false) => self.trouble.impossible_ranks += 1,
+            (Some(handle), true) if !creation.is_over_old() => {
+                self.joined(seen.process, handle);
+            }
+            _ => {}
+        }
+        if let Some(instance) = instance {
+            let part = part_in(seen, seen.event.call, NOBODY, (0, 0), instance);
+            self.leave(part, seen.leave());
         }
     }
+}
+
+/// The part of a process in a collective operation.
+fn part_in(seen: &Seen<'_>, call: Call, root: i64, bytes: (i64, i64), instance: Instance) -> Started {
+    let Instance { id: (comm, nth), rank } = instance;
+    Started { comm, nth, rank, call, root, enter: seen.enter(), begun: seen.leave(), bytes }
 }
 
 impl Matcher<'_> {

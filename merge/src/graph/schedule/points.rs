@@ -70,7 +70,7 @@ struct Before {
 /// Stages of a point, as they are numbered in front of it.
 const STAGES: [Stage; 3] = [Stage::Around, Stage::Enter, Stage::Leave];
 
-/// Writes the points of threads, one thread after the other.
+/// Writes the points of a thread.
 #[derive(Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -78,17 +78,6 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// What follows is of another thread; where that begins.
-    pub fn begin(&mut self) -> usize {
-        self.before = Before::default();
-        self.bytes.len()
-    }
-
-    /// Where the next point will begin.
-    pub fn end(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Appends a point, and what is done there.
     pub fn push(&mut self, point: &SyncPoint, ops: &[SyncOp]) {
         let rule = point.rule().map_or(0, |rule| rule as u64 + 1);
@@ -240,11 +229,9 @@ mod tests {
             (point(u32::MAX, Stage::Leave, 4, Some((4, Rule::Message))), vec![op(1, u32::MAX), op(2, 1)]),
         ];
         let mut writer = Writer::default();
-        writer.push(&all[1].0, &all[1].1);
-        let begin = writer.begin();
         all.iter().for_each(|(point, ops)| writer.push(point, ops));
         let bytes = writer.finish();
-        let mut points = Points::new(&bytes[begin..]);
+        let mut points = Points::new(&bytes);
         let found = points.find_from(9, Stage::Leave);
         assert_eq!(found, Some(all[3].0), "ahead of where it stands");
         assert_eq!(points.find_from(0, Stage::Enter), Some(all[1].0));
