@@ -437,6 +437,28 @@ fn how_the_command_ended() {
     assert!(!runs.join("4").exists(), "a command that did not start leaves no folder");
 }
 
+/// The threads of a process image share a file, as under the shim; what each of them has written is whole.
+#[test]
+fn one_file_for_each_image() {
+    let scratch = Scratch::new();
+    let threads = Job::new(program_static("process_surface")).args(["join", "short-threads", "main-leaves"]);
+    let (outcome, run) = traced(&scratch, "traced", &threads);
+    outcome.succeeded();
+    let run = Run::open(run).expect("a run folder");
+    assert!(run.unreadable.is_empty(), "unreadable traces: {:?}", run.unreadable);
+    let files = run.path.read_dir().expect("a run folder").flatten();
+    let traces = files.filter(|file| file.path().extension() == Some("trace".as_ref())).count();
+    assert!(run.threads.len() > traces, "{} threads in {traces} files", run.threads.len());
+    let images =
+        run.threads.iter().filter(|thread| thread.events().any(|event| event.call == Call::ProcessStart));
+    assert_eq!(images.count(), traces);
+    for thread in &run.threads {
+        let mut events = thread.events();
+        assert!(events.by_ref().count() > 0);
+        assert_eq!(events.ending(), Some(Ending::Whole), "thread {}", thread.tid());
+    }
+}
+
 /// A tracer that is killed leaves readable traces with everything that had completed, and nobody running.
 #[test]
 fn a_killed_tracer_leaves_whole_traces() {

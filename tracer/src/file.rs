@@ -1,39 +1,36 @@
-//! A thread's file: its heads and header, and chunks of records, mapped one by one. What has been written is on record
-//! whatever ends the tracer.
+//! What a thread writes: a header and chunks of records, mapped one by one, in the file of its process image
+//! ([`crate::image`]). What has been written is on record whatever ends the tracer.
 
 use crate::Error;
 use crate::clock;
-use crate::ptrace::Tid;
-use memmap2::{MmapMut, MmapOptions};
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use crate::image::ImageFile;
+use memmap2::MmapMut;
+use std::rc::Rc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use syn_trace::Call;
-use syn_trace::chunks::{CHUNK_HEAD_BYTES, ChunkHead, FileHead, IN_FRONT, UNIT_BYTES};
+use syn_trace::chunks::{CHUNK_HEAD_BYTES, ChunkHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::dictionary::Writer;
 use syn_trace::header::{self, Header};
 use syn_trace::record::{self, Flags, Times};
-use syn_trace::run::EXTENSION;
 
-/// Bytes of the first chunk.
-const FIRST_BYTES: usize = 15 * UNIT_BYTES;
-/// Bytes of the others, unless a record needs more.
-const GROW_BYTES: usize = 1 << 20;
+/// Bytes of a thread's first chunk.
+const FIRST_BYTES: usize = 4 * UNIT_BYTES;
+/// The fewest and the most bytes of a further one, unless a record needs more; in between it is as long as those before together.
+const GROW_BYTES: (usize, usize) = (16 << 10, 1 << 20);
 
-/// A thread's file, open for writing.
+/// A thread's records, open for writing.
 pub struct TraceFile {
-    path: PathBuf,
-    head: MmapMut,
+    file: Rc<ImageFile>,
     /// The front of the first chunk, with the header.
     header: MmapMut,
     /// The latest chunk.
     window: MmapMut,
-    /// Which one it is, by unit, and how many there were before.
-    unit: usize,
+    /// The unit with which the thread's first chunk begins, that of the latest, and how many there were before.
+    first: u64,
+    unit: u64,
     number: u32,
+    /// Bytes of all chunks.
+    chunk_bytes: usize,
     /// Where in the window the next record goes, and where there is no more room.
     cursor: usize,
     limit: usize,
@@ -44,40 +41,28 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Makes the file of a thread in a run folder, with the header that `header` gives for the time at which it is
-    /// ready. It gets its name when its header is whole.
-    pub fn create(folder: &Path, tid: Tid, header: impl FnOnce(u64) -> Header) -> Result<TraceFile, Error> {
-        let unfinished = folder.join(format!("{tid}.unfinished"));
-        let failed = |cause| Error::File { path: unfinished.clone(), cause };
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&unfinished)
-            .map_err(failed)?;
-        let mut head = map(&file, 0, UNIT_BYTES).map_err(failed)?;
-        let mut window = map(&file, UNIT_BYTES, FIRST_BYTES).map_err(failed)?;
-        let mut page = map(&file, UNIT_BYTES, UNIT_BYTES).map_err(failed)?;
+    /// Begins a thread in the file of its process image, with the header that `header` gives for the time at which there is room
+    /// for it.
+    pub fn begin(file: Rc<ImageFile>, header: impl FnOnce(u64) -> Header) -> Result<TraceFile, Error> {
+        let failed = |cause| Error::File { path: file.path(), cause };
+        let (first, window) = file.take(FIRST_BYTES).map_err(failed)?;
+        let mut page = file.map_again(first, UNIT_BYTES).map_err(failed)?;
         let header = header(clock::now());
         let last_end = header.start.monotonic_ns;
-        let name = format!("{}-{tid}-{last_end:016x}", header.pid);
-        let path = folder.join(name).with_extension(EXTENSION);
-        let units = FIRST_BYTES / UNIT_BYTES;
-        // SAFETY: the mappings are longer than what is written, and begin with pages.
+        // SAFETY: the page is longer than what is written, and nobody else's.
         unsafe {
             page.as_mut_ptr().add(CHUNK_HEAD_BYTES).cast::<Header>().write(header);
-            ChunkHead::publish(window.as_mut_ptr(), 1, 0, units as u32);
-            head.as_mut_ptr().cast::<FileHead>().write(FileHead::new(1 + units as u64, 1 + units as u64));
+            ChunkHead::publish(page.as_mut_ptr(), first, 0, (FIRST_BYTES / UNIT_BYTES) as u32);
         }
-        std::fs::rename(&unfinished, &path).map_err(failed)?;
+        file.has_a_header().map_err(failed)?;
         Ok(TraceFile {
-            path,
-            head,
+            file,
             header: page,
             window,
-            unit: 1,
+            first,
+            unit: first,
             number: 0,
+            chunk_bytes: FIRST_BYTES,
             cursor: IN_FRONT[0],
             limit: FIRST_BYTES,
             memory: Box::new(Writer::NEW),
@@ -87,17 +72,8 @@ impl TraceFile {
     }
 
     fn header(&self) -> &Header {
-        // SAFETY: the page holds the header that `create` wrote; what changes in it are atomics.
+        // SAFETY: the page holds the header that `begin` wrote; what changes in it are atomics.
         unsafe { &*self.header.as_ptr().add(CHUNK_HEAD_BYTES).cast::<Header>() }
-    }
-
-    /// Says how long the file is: up to the end of the latest chunk, which has so many units.
-    fn set_units(&self, units: usize) {
-        // SAFETY: the page holds the head that `create` wrote, of which this changes atomics.
-        let head = unsafe { &*self.head.as_ptr().cast::<FileHead>() };
-        let end = (self.unit + units) as u64;
-        head.units.store(end, Release);
-        head.taken.store(end, Release);
     }
 
     /// When the latest record ended, nanoseconds.
@@ -145,20 +121,20 @@ impl TraceFile {
         if self.stopped {
             return false;
         }
-        let unit = self.unit + self.window.len() / UNIT_BYTES;
-        let length = GROW_BYTES.max((IN_FRONT[1] + room).next_multiple_of(UNIT_BYTES));
-        let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&self.path);
-        let Ok(mut window) = file.and_then(|file| map(&file, unit * UNIT_BYTES, length)) else {
+        let length = self.chunk_bytes.clamp(GROW_BYTES.0, GROW_BYTES.1);
+        let length = length.max(IN_FRONT[1] + room).next_multiple_of(UNIT_BYTES);
+        let Ok((unit, mut window)) = self.file.take(length) else {
             self.finish(header::STATE_STOPPED, None);
             self.stopped = true;
             return false;
         };
         self.memory.moved();
         (self.unit, self.number, self.cursor, self.limit) = (unit, self.number + 1, IN_FRONT[1], length);
-        let units = length / UNIT_BYTES;
-        self.set_units(units);
+        self.chunk_bytes += length;
         // SAFETY: the chunk is longer than its head, and nobody else's.
-        unsafe { ChunkHead::publish(window.as_mut_ptr(), 1, self.number, units as u32) };
+        unsafe {
+            ChunkHead::publish(window.as_mut_ptr(), self.first, self.number, (length / UNIT_BYTES) as u32);
+        }
         self.window = window;
         true
     }
@@ -173,7 +149,7 @@ impl TraceFile {
         self.header().state.store(state, Release);
     }
 
-    /// Says how the recording ended, and cuts the file behind the unit of its last record.
+    /// Says how the recording ended, and gives back what is behind the unit of the last record.
     ///
     /// `cpu_ns` is the thread's CPU time now, where that can still be asked for.
     pub fn finish(&mut self, state: u32, cpu_ns: Option<u64>) {
@@ -182,7 +158,7 @@ impl TraceFile {
             self.header().end_ticks.store(clock::now(), Release);
         }
         let index = self.header().latest_index.load(Relaxed) ^ 1;
-        // SAFETY: as in `create`; the pair that is valid is the other one.
+        // SAFETY: as in `begin`; the pair that is valid is the other one.
         unsafe {
             let header = self.header.as_mut_ptr().add(CHUNK_HEAD_BYTES).cast::<Header>();
             (&raw mut (*header).latest[(index & 1) as usize]).write(clock::pair(clock::now()));
@@ -192,22 +168,7 @@ impl TraceFile {
         let units = self.cursor.div_ceil(UNIT_BYTES);
         self.limit = units * UNIT_BYTES;
         // SAFETY: the chunk is longer than its head, and nobody else's.
-        unsafe { ChunkHead::publish(self.window.as_mut_ptr(), 1, self.number, units as u32) };
-        self.set_units(units);
-        let length = ((self.unit + units) * UNIT_BYTES) as u64;
-        // If it fails, there is more behind than the head says, which means the same.
-        let _ = OpenOptions::new().write(true).open(&self.path).and_then(|file| file.set_len(length));
+        unsafe { ChunkHead::publish(self.window.as_mut_ptr(), self.first, self.number, units as u32) };
+        self.file.give_back(self.unit + units as u64, self.unit + (self.window.len() / UNIT_BYTES) as u64);
     }
-}
-
-/// Reserves a part of a file and maps it: a file that merely is long enough raises SIGBUS when the disk turns out to
-/// be full.
-fn map(file: &File, offset: usize, length: usize) -> io::Result<MmapMut> {
-    // SAFETY: no pointers are passed.
-    let error = unsafe { libc::posix_fallocate(file.as_raw_fd(), offset as i64, length as i64) };
-    if error != 0 {
-        return Err(io::Error::from_raw_os_error(error));
-    }
-    // SAFETY: the file is ours; whoever cuts it short while it is being written gets what he asked for.
-    unsafe { MmapOptions::new().offset(offset as u64).len(length).map_mut(file) }
 }

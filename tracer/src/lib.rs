@@ -9,7 +9,8 @@
 //!  ├ process    one image: its mappings, handlers, first records
 //!  ├ thread     a call under way, times and CPU readings
 //!  └ context    the memory and the descriptors behind a call   (syn_trace::system_calls decodes it)
-//! file       a thread's file                mapped, a record is there entirely or not at all
+//! file       a thread's records             mapped, a record is there entirely or not at all
+//!  └ image     the file of a process image
 //! cost       what a stop costs              measured at start, for the files' headers
 //! ```
 //!
@@ -30,6 +31,7 @@ mod cost;
 mod descriptors;
 mod file;
 mod filter;
+mod image;
 mod memory;
 mod process;
 mod ptrace;

@@ -1,11 +1,16 @@
 //! One process image: what its threads have in common, and the records that it begins with.
 
+use crate::Error;
 use crate::descriptors::{self, Descriptor};
 use crate::file::TraceFile;
+use crate::image::ImageFile;
 use crate::ptrace::Tid;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+use std::rc::Rc;
 use syn_trace::calls::Effect;
 use syn_trace::policy::{Choice, Policy};
 use syn_trace::record::MAX_TEXT_BYTES;
@@ -74,6 +79,8 @@ pub struct Process {
     handlers: [Option<i64>; SIGNALS],
     /// What has been noted already.
     noted: Vec<Limitation>,
+    /// The file of those of its threads that record; made for the first.
+    file: OnceCell<Rc<ImageFile>>,
 }
 
 impl Process {
@@ -87,7 +94,17 @@ impl Process {
             mappings: BTreeMap::new(),
             handlers: [None; SIGNALS],
             noted: Vec::new(),
+            file: OnceCell::new(),
         }
+    }
+
+    /// The image's file.
+    pub fn file(&self, folder: &Path) -> Result<Rc<ImageFile>, Error> {
+        if let Some(file) = self.file.get() {
+            return Ok(file.clone());
+        }
+        let file = Rc::new(ImageFile::create(folder, self.pid, self.start_ns)?);
+        Ok(self.file.get_or_init(|| file).clone())
     }
 
     /// The image of a program that starts now, recorded as its environment wants it.

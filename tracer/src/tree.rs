@@ -304,7 +304,10 @@ impl<'a> Tree<'a> {
             self.threads.insert(tid, Thread::new(tid, pid, None));
             return;
         }
-        let file = match TraceFile::create(self.folder, tid, |start_ns| self.header(tid, process, start_ns)) {
+        let began = process
+            .file(self.folder)
+            .and_then(|file| TraceFile::begin(file, |start_ns| self.header(tid, process, start_ns)));
+        let file = match began {
             Ok(mut file) => {
                 records(&mut file);
                 Some(file)
