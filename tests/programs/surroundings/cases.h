@@ -31,6 +31,7 @@ static inline void run_in_child(void (*run)(void), int expected, int after)
 
 /* Tests: one function per way in which a program changes what is around it. */
 void root_changed(void);
+void root_and_user_changed(void);
 void user_changed(void);
 void user_changed_at_start(void);
 void user_of_files_changed(void);

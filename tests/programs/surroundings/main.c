@@ -17,6 +17,7 @@ char self[4096];
 static const struct part parts[] = {
     {"many-writes", many_writes},
     {"chroot", root_changed},
+    {"chroot-user", root_and_user_changed},
     {"user", user_changed},
     {"user-first", user_changed_at_start},
     {"user-of-files", user_of_files_changed},

@@ -41,6 +41,29 @@ static void become_nobody(void)
     CHECK_OK(setresuid(NOBODY, NOBODY, NOBODY));
 }
 
+enum { ASKED = 50000, NAME_BYTES = 250 };
+
+static void ask_for_much(void)
+{
+    char name[NAME_BYTES + 1];
+    CHECK_OK(chdir("prison"));
+    if (chroot(".") != 0)
+        CHECK_EQ(errno, EPERM);
+    become_nobody();
+    for (long i = 0; i < ASKED; i++) {
+        snprintf(name, sizeof name, "%0*ld", NAME_BYTES, i * 1000003);
+        CHECK_FAILS(access(name, F_OK), ENOENT);
+    }
+}
+
+/* In another root and without privileges a process asks for 50 000 names of 250 bytes. */
+void root_and_user_changed(void)
+{
+    CHECK_OK(mkdir("prison", 0755));
+    run_in_child(ask_for_much, 0, 0);
+    CHECK_OK(rmdir("prison"));
+}
+
 static void write_as_nobody(void)
 {
     become_nobody();

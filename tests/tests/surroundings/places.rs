@@ -1,12 +1,26 @@
 //! Other roots, users and namespaces; limits; prisons.
 
 use crate::{counts_many, holds_many, not_entered, part, single_bytes};
+use std::os::unix::fs::MetadataExt;
 use syn_trace::Call;
 use tests::{Dump, Job, program, run_recorded};
 
 #[test]
 fn another_root() {
     holds_many(&part("chroot").run);
+}
+
+/// Neither can the run folder be found, nor would the file be opened: 12 MB of records, and none is missing.
+#[test]
+fn another_root_and_no_privileges() {
+    let recorded = part("chroot-user");
+    assert_eq!((recorded.run.dropped(), recorded.run.unobserved()), (0, vec![]));
+    let threads = recorded.run.threads.iter();
+    let asked = threads.flat_map(|thread| thread.events()).filter(|event| event.call == Call::Access);
+    assert_eq!(asked.count(), 50_000);
+    let files = recorded.run_folder().read_dir().expect("a run folder").flatten();
+    let bytes: u64 = files.filter_map(|entry| entry.metadata().ok()).map(|file| file.blocks() * 512).sum();
+    assert!(bytes > 12_000_000, "{bytes} bytes");
 }
 
 #[test]
