@@ -113,10 +113,11 @@ unsafe fn waited_for(blocks: *const *const aiocb, count: c_int) -> List {
 /// Notes each transfer of a list that the program passes to libc, as asked for by a call inside the one under way; in an
 /// unknown mode, libc does not look at the list.
 fn note_each(mode: c_int, blocks: *const *mut aiocb, count: c_int) -> i64 {
-    let state = current::get();
+    // A hook is under way.
+    let Some(state) = current::state() else { return 0 };
     let read = if [libc::LIO_WAIT, libc::LIO_NOWAIT].contains(&mode) { count.max(0) as usize } else { 0 };
     for index in 0..read {
-        // SAFETY: as above, for every control block that is not null; a hook is under way, so this thread has a state.
+        // SAFETY: as above, for every control block that is not null.
         unsafe {
             let block = *blocks.add(index);
             if block.is_null() {
@@ -127,7 +128,7 @@ fn note_each(mode: c_int, blocks: *const *mut aiocb, count: c_int) -> i64 {
                 libc::LIO_WRITE => Call::AioWrite,
                 _ => continue,
             };
-            note::write(&mut *state, call, record::INNER, &transfer(block), &[]);
+            note::write(state, call, record::INNER, &transfer(block), &[]);
         }
     }
     i64::from(count)

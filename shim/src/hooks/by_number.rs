@@ -189,7 +189,8 @@ pub(super) fn decoded(
 
 #[inline(never)]
 fn decode(call: SystemCall, caller: &mut Caller) {
-    let room = &mut caller.span.scratch().room;
+    // SAFETY: what is called from here on uses other fields.
+    let room = unsafe { caller.span.scratch().room.lend() };
     system_calls::decode(call, caller, room);
 }
 
@@ -272,8 +273,8 @@ impl Context for Caller {
     }
 
     fn record_descriptor(&mut self, fd: i32) {
-        let buffer = &mut self.span.scratch().texts;
-        // SAFETY: this thread's state.
-        first_records::inherited_descriptor(unsafe { &mut *self.span.state() }, fd, buffer);
+        // SAFETY: texts of decoded calls are elsewhere.
+        let buffer = unsafe { self.span.scratch().texts.lend() };
+        first_records::inherited_descriptor(self.span.state(), fd, buffer);
     }
 }

@@ -29,10 +29,9 @@ macro_rules! jumps {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name(buffer: *const c_long, value: c_int) -> ! {
-            let state = current::get();
-            if current::is_state(state) {
-                // SAFETY: this thread's state; the caller's own argument.
-                unsafe { (*state).jump(target_of(buffer)) };
+            if let Some(state) = current::state() {
+                // SAFETY: the caller's own argument.
+                state.jump(unsafe { target_of(buffer) });
             }
             if let Some(address) = super::real!($name).address() {
                 // SAFETY: the function behind this name has this type; it gets the caller's own arguments.

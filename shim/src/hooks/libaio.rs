@@ -182,9 +182,10 @@ impl Kept {
     /// Reads as many control blocks as there is room for.
     fn gather(span: &Span, count: c_long, blocks: *const *const Block) -> Kept {
         let scratch = span.scratch();
-        // SAFETY: words are numbers.
-        let mut kept = Kept { room: unsafe { scratch.words.align_to_mut().1 }, count: 0 };
-        let [pointers, blocks_read] = &mut scratch.windows;
+        // SAFETY: words are numbers; a submission uses these fields only here.
+        let mut kept = Kept { room: unsafe { scratch.words.lend().align_to_mut().1 }, count: 0 };
+        // SAFETY: as above.
+        let [pointers, blocks_read] = unsafe { scratch.windows.lend() };
         let (mut pointers, mut reader) = (Reader::new(pointers), Reader::new(blocks_read));
         for index in 0..(count.max(0) as usize).min(kept.room.len()) {
             // SAFETY: addresses and the fields of a control block may have any value.
@@ -207,7 +208,7 @@ impl Kept {
         if taken > self.count {
             let what: &[u8] = b"io_submit: more control blocks at once than are kept; those without a record are not listed";
             // SAFETY: this thread's state.
-            note::write(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
+            note::write(span.state(), Call::Unobserved, 0, &[], &[what]);
         }
     }
 }

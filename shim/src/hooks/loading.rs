@@ -85,11 +85,12 @@ unsafe fn note(what: &[u8], path: *const c_char) {
     // SAFETY: as the caller vouches.
     let name = if path.is_null() { b"the program" } else { unsafe { CStr::from_ptr(path) }.to_bytes() };
     let name = &name[..name.len().min(MAX_NAME_BYTES)];
-    let text = &mut span.scratch().texts;
+    // SAFETY: nothing else is put together here.
+    let text = unsafe { span.scratch().texts.lend() };
     text[..what.len()].copy_from_slice(what);
     text[what.len()..][..name.len()].copy_from_slice(name);
     // SAFETY: this thread's state, while the hook runs.
-    let state = unsafe { &mut *span.state() };
+    let state = span.state();
     note::write(state, Call::Unobserved, 0, &[], &[&text[..what.len() + name.len()]]);
     span.forget();
 }

@@ -50,6 +50,7 @@ use crate::core::file_status;
 use crate::core::readable;
 use crate::core::sys;
 use crate::recording::span::Span;
+use crate::recording::thread::scratch::TEXTS;
 use core::ffi::{c_char, c_int};
 use syn_trace::birth;
 use syn_trace::record::MAX_TEXT_BYTES;
@@ -301,8 +302,12 @@ impl Text for Unread {
 #[cold]
 #[inline(never)]
 pub fn unread_text(pointer: *const c_char, span: &Span, index: usize) -> &'static [u8] {
-    let mut rooms = span.scratch().texts.chunks_exact_mut(MAX_TEXT_BYTES);
-    rooms.nth(index).map_or(&[], |room| readable::text(pointer as usize, room))
+    let rooms = span.scratch().texts.as_ptr().cast::<[u8; MAX_TEXT_BYTES]>();
+    if index >= TEXTS {
+        return &[];
+    }
+    // SAFETY: there is room for as many texts, and each is put together once.
+    readable::text(pointer as usize, unsafe { &mut *rooms.add(index) })
 }
 
 /// The text at `pointer`, as much of it as a record takes.

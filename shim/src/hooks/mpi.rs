@@ -30,16 +30,18 @@ pub struct Shim;
 /// A recorded MPI call under way: its span stands in the thread's state, since there is one at a time, and what is
 /// handed from function to function is a pointer.
 #[derive(Clone, Copy)]
-pub struct Open(NonNull<State>);
+pub struct Open(&'static State);
 
 impl Open {
-    /// None in a forked child that comes back through the call: its state is empty, or a new one.
+    /// Does something with the span. In a forked child that comes back through the call there is none: its state is empty, or a
+    /// new one.
     #[inline(always)]
-    fn span(&mut self) -> Option<&mut Span> {
-        // SAFETY: this thread's state, while the hook runs.
-        let state = unsafe { self.0.as_mut() };
-        let is_gone = state.cursor.is_null() || state.mpi_span.state().is_null();
-        if is_gone { None } else { Some(&mut state.mpi_span) }
+    fn with(self, action: impl FnOnce(&mut Span)) {
+        let mut span = self.0.mpi_span.get();
+        if !self.0.cursor.get().is_null() && !span.is_none() {
+            action(&mut span);
+            self.0.mpi_span.set(span);
+        }
     }
 }
 
@@ -52,7 +54,7 @@ unsafe impl Recorder for Shim {
         if is_inside_mpi() {
             return None;
         }
-        enclose(span::enter(call, 0)?)
+        span::enter(call, 0).map(enclose)
     }
 
     #[inline(always)]
@@ -61,71 +63,63 @@ unsafe impl Recorder for Shim {
             return Shim::enter(call);
         }
         match span::enter_untimed(call) {
-            Some(span) => enclose(span),
+            Some(span) => Some(enclose(span)),
             None => Shim::enter(call),
         }
     }
 
     #[inline(always)]
-    fn count_in_vain<const N: usize>(mut open: Open, call: Call, numbers: &[i64; N]) -> bool {
-        // SAFETY: this thread's state, while the hook runs.
-        let state = unsafe { open.0.as_mut() };
-        let counted = state.mpi_span.is_untimed() && append::count_untimed(state, call, numbers);
+    fn count_in_vain<const N: usize>(Open(state): Open, call: Call, numbers: &[i64; N]) -> bool {
+        let counted = state.mpi_span.get().is_untimed() && append::count_untimed(state, call, numbers);
         if counted {
             // No other call is around one that goes untimed.
-            (state.frame, state.mpi_frame) = (0, 0);
+            state.frame.set(0);
+            state.mpi_frame.set(0);
         }
         counted
     }
 
     #[inline(always)]
-    fn returned(mut open: Open) {
-        if let Some(span) = open.span() {
-            span.poll_returned();
-        }
+    fn returned(open: Open) {
+        open.with(Span::poll_returned);
     }
 
     #[inline(always)]
     fn leave<const N: usize>(
-        mut open: Open,
+        open: Open,
         call: Call,
         result: i64,
         numbers: &[i64; N],
         texts: &[&[u8]],
         list: &[i64],
     ) {
-        if let Some(span) = open.span() {
+        open.with(|span| {
             span.record(call, false, result, numbers, texts, list);
             span.sample(texts);
-        }
-        Shim::abandon(open);
+            span.forget();
+        });
+        open.0.mpi_frame.set(0);
     }
 
     fn part<const N: usize>(
-        mut open: Open,
+        open: Open,
         call: Call,
         result: i64,
         numbers: &[i64; N],
         texts: &[&[u8]],
         list: &[i64],
     ) {
-        if let Some(span) = open.span() {
-            span.record(call, false, result, numbers, texts, list);
-        }
+        open.with(|span| span.record(call, false, result, numbers, texts, list));
     }
 
     #[inline(always)]
-    fn abandon(mut open: Open) {
-        if let Some(span) = open.span() {
-            span.forget();
-        }
-        // SAFETY: this thread's state, while the hook runs.
-        unsafe { open.0.as_mut().mpi_frame = 0 };
+    fn abandon(open: Open) {
+        open.with(|span| span.forget());
+        open.0.mpi_frame.set(0);
     }
 
-    fn began<const N: usize>(mut open: Open, call: Call, numbers: &[i64; N]) {
-        // SAFETY: as above.
-        unsafe { note::write(open.0.as_mut(), call, record::BEGAN, numbers, &[]) };
+    fn began<const N: usize>(open: Open, call: Call, numbers: &[i64; N]) {
+        note::write(open.0, call, record::BEGAN, numbers, &[]);
     }
 
     fn initialised() {
@@ -153,7 +147,8 @@ unsafe impl Recorder for Shim {
             return false;
         }
         let Some(mut span) = span::enter(Call::Unobserved, 0) else { return true };
-        let scratch = &mut span.scratch().texts;
+        // SAFETY: nothing else is put together here.
+        let scratch = unsafe { span.scratch().texts.lend() };
         let front = b"MPI calls that are not recorded: ";
         let length = front.len() + procedure.len();
         scratch[..front.len()].copy_from_slice(front);
@@ -163,32 +158,26 @@ unsafe impl Recorder for Shim {
         true
     }
 
-    fn scratch(mut open: Open, _wanted: usize) -> (NonNull<u8>, usize) {
-        // SAFETY: as above.
-        let scratch = unsafe { &mut open.0.as_mut().scratch().words };
-        // SAFETY: the address of a slice is not null.
-        (unsafe { NonNull::new_unchecked(scratch.as_mut_ptr().cast()) }, size_of_val(scratch))
+    fn scratch(open: Open, _wanted: usize) -> (NonNull<u8>, usize) {
+        let words = NonNull::from(&open.0.scratch().words);
+        (words.cast(), size_of_val(&open.0.scratch().words))
     }
 }
 
 /// A call inside another MPI call is not recorded: implementations call themselves.
 #[inline(always)]
 fn is_inside_mpi() -> bool {
-    let state = current::get();
-    // SAFETY: a pointer that is none of the marks points to this thread's state.
-    current::is_state(state)
-        && unsafe {
-            let outer = (*state).mpi_frame;
-            outer != 0 && frame_address() < outer && is_under_way(&mut *state, frame_address())
-        }
+    let Some(state) = current::state() else { return false };
+    let outer = state.mpi_frame.get();
+    outer != 0 && frame_address() < outer && is_under_way(state, frame_address())
 }
 
 /// True unless the MPI call around this one was left by a C++ exception (of an error handler, or another callback): nothing
 /// tells the hook of that. The stack does: where the call is under way, its hook's frame is. An inner call at the same place as
 /// the one before it, with the same return address there, need not be looked at.
 #[inline(never)]
-fn is_under_way(state: &mut State, inner: usize) -> bool {
-    let (outer, known) = (state.mpi_frame, state.mpi_witness);
+fn is_under_way(state: &State, inner: usize) -> bool {
+    let (outer, known) = (state.mpi_frame.get(), state.mpi_witness.get());
     // SAFETY: a place above this frame on the stack, where it was found to be for the same outer call.
     let stands = || unsafe { *(known.place as *const usize) } == known.address;
     if known.outer == outer && known.inner == inner && stands() {
@@ -197,7 +186,7 @@ fn is_under_way(state: &mut State, inner: usize) -> bool {
     let Some(frame) = unwind::around(outer) else { return true };
     if elf::is_own(frame.instruction) {
         let place = frame.start - size_of::<usize>();
-        state.mpi_witness = Witness { outer, inner, place, address: frame.instruction };
+        state.mpi_witness.set(Witness { outer, inner, place, address: frame.instruction });
         return true;
     }
     state.jump(outer);
@@ -205,21 +194,16 @@ fn is_under_way(state: &mut State, inner: usize) -> bool {
 }
 
 #[inline(always)]
-fn enclose(span: Span) -> Option<Open> {
-    let frame = frame_address();
-    let mut open = Open(NonNull::new(span.state())?);
-    // SAFETY: this thread's state, while the hook runs.
-    let state = unsafe { open.0.as_mut() };
-    state.mpi_frame = frame;
-    state.mpi_span = span;
-    Some(open)
+fn enclose(span: Span) -> Open {
+    let state = span.state();
+    state.mpi_frame.set(frame_address());
+    state.mpi_span.set(span);
+    Open(state)
 }
 
-fn with_state(then: impl FnOnce(&mut State)) {
-    let state = current::get();
-    if current::is_state(state) {
-        // SAFETY: this thread's state.
-        then(unsafe { &mut *state });
+fn with_state(then: impl FnOnce(&State)) {
+    if let Some(state) = current::state() {
+        then(state);
     }
 }
 

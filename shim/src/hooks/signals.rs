@@ -39,7 +39,7 @@ fn is_us(pid: pid_t) -> bool {
 #[inline(never)]
 fn note_before<const N: usize>(span: &Span, call: Call, numbers: &[i64; N]) {
     // SAFETY: this thread's state, while the hook runs.
-    note::write(unsafe { &mut *span.state() }, call, record::BEGAN, numbers, &[]);
+    note::write(span.state(), call, record::BEGAN, numbers, &[]);
 }
 
 /// Hooks of calls that send a signal: `Call: names (arguments) comes to us if -> result, [integers, the signal last]`.
@@ -102,7 +102,7 @@ sends! {
 fn note_abort(flags: record::Flags) {
     if let Some(span) = span::enter(Call::Raise, flags) {
         // SAFETY: this thread's state, while the hook runs.
-        let state = unsafe { &mut *span.state() };
+        let state = span.state();
         note::write(state, Call::Raise, record::BEGAN | flags, &[i64::from(libc::SIGABRT)], &[]);
         span.forget();
     }

@@ -207,19 +207,16 @@ unsafe extern "C" fn end(round: *mut c_void) {
 
 /// Ends the thread's recording.
 pub fn leave() {
-    let state = current::get();
-    if !current::is_state(state) {
-        return;
-    }
-    // SAFETY: this thread's state; nothing of it is used after `release`.
-    sys::without_signals(|| unsafe {
-        if !(*state).cursor.is_null() {
+    let Some(state) = current::state() else { return };
+    sys::without_signals(|| {
+        if !state.cursor.get().is_null() {
             // A record that is being written was interrupted by a handler that ended the thread.
-            (*state).give_up_record();
-            note::write(&mut *state, Call::ThreadEnd, 0, &[], &[]);
-            (*state).stop(header::STATE_THREAD_ENDED);
+            state.give_up_record();
+            note::write(state, Call::ThreadEnd, 0, &[], &[]);
+            state.stop(header::STATE_THREAD_ENDED);
             current::set(current::ENDED);
-            (*state).release();
+            // SAFETY: nothing of it is used behind this.
+            unsafe { state.release() };
         }
     });
 }

@@ -100,15 +100,13 @@ pub fn handler_of(installed: usize) -> usize {
 /// Says once in the trace that not every arrival has a record.
 #[cold]
 fn note_exhausted() {
-    let state = current::get();
-    // SAFETY: this thread's state, if it has one; the cursor is null in a forked child that has no trace yet.
-    unsafe {
-        if current::is_state(state) && !(*state).cursor.is_null() && !EXHAUSTED.swap(true, Ordering::Relaxed)
-        {
-            let what: &[u8] =
-                b"signals that arrive at some of the handlers: there are more than 512 handlers";
-            note::write(&mut *state, Call::Unobserved, 0, &[], &[what]);
-        }
+    // The cursor is null in a forked child that has no trace yet.
+    if let Some(state) = current::state()
+        && !state.cursor.get().is_null()
+        && !EXHAUSTED.swap(true, Ordering::Relaxed)
+    {
+        let what: &[u8] = b"signals that arrive at some of the handlers: there are more than 512 handlers";
+        note::write(state, Call::Unobserved, 0, &[], &[what]);
     }
 }
 
@@ -119,12 +117,8 @@ unsafe extern "C-unwind" fn deliver(signal: c_int, info: *mut c_void, context: *
     let interrupted = arrived(signal, frame_address());
     // SAFETY: the address was stored before the stub was installed, and is what the program wants to be called.
     unsafe { core::mem::transmute::<usize, Handler>(handler)(signal, info, context) };
-    if let Some(level) = interrupted {
-        let state = current::get();
-        if current::is_state(state) {
-            // SAFETY: this thread's state.
-            unsafe { (*state).resume(level) };
-        }
+    if let (Some(level), Some(state)) = (interrupted, current::state()) {
+        state.resume(level);
     }
 }
 
@@ -141,14 +135,11 @@ fn arrived(signal: c_int, frame: usize) -> Option<usize> {
     if process::leaves_out(Call::SignalDelivered) {
         return None;
     }
-    let mut state = current::get();
-    // SAFETY: a pointer that is none of the marks points to this thread's state.
-    if !current::is_state(state) || unsafe { (*state).cursor.is_null() } {
-        state = obtain(frame)?;
-    }
-    // SAFETY: as above; only this thread and its signal handlers use the state.
-    let state = unsafe { &mut *state };
-    if state.suppressed_by == VFORK_CHILD {
+    let state = match current::state().filter(|state| !state.cursor.get().is_null()) {
+        Some(state) => state,
+        None => obtain(frame)?,
+    };
+    if state.suppressed_by.get() == VFORK_CHILD {
         return None;
     }
     state.leave_handlers_below(frame);
@@ -162,7 +153,7 @@ fn arrived(signal: c_int, frame: usize) -> Option<usize> {
 
 /// The trace of a thread whose first event this is.
 #[cold]
-fn obtain(frame: usize) -> Option<*mut State> {
+fn obtain(frame: usize) -> Option<&'static State> {
     if !has_room(frame, STACK_FOR_TRACE) {
         ending::lose_one();
         return None;

@@ -15,7 +15,7 @@ const ENTER_REGISTERED_RING: u32 = 1 << 4;
 fn note_once(said: &AtomicBool, span: &Span, what: &[u8]) {
     if !said.swap(true, Ordering::Relaxed) {
         // SAFETY: this thread's state.
-        note::write(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
+        note::write(span.state(), Call::Unobserved, 0, &[], &[what]);
     }
 }
 

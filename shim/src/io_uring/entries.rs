@@ -110,7 +110,9 @@ pub(super) fn record_submissions(span: &mut Span, ring: &Ring, view: &View, tail
     let entries = view.sq_mask.wrapping_add(1);
     let lost = tail.wrapping_sub(first).saturating_sub(entries);
     ring.missed[0].fetch_add(lost, Ordering::Relaxed);
-    let mut reader = Reader::new(&mut span.scratch().windows[0]);
+    // SAFETY: only this function reads the program's memory meanwhile.
+    let windows = unsafe { span.scratch().windows.lend() };
+    let mut reader = Reader::new(&mut windows[0]);
     let mut index = first.wrapping_add(lost);
     while index != tail {
         // SAFETY: the masks keep the places inside the queues; the memory is the program's own.
@@ -182,10 +184,9 @@ fn record_completion(span: &mut Span, ring: &Ring, entry: Completion) {
     let numbers = [i64::from(ring.descriptor()), result, i64::from(entry.flags), entry.user_data as i64];
     span.record(Call::Cqe, result < 0, result.abs(), &numbers, &[], &[]);
     if ring.is_descriptor(entry.user_data, entry.flags & CQE_MORE != 0) && result >= 0 {
-        // SAFETY: this thread's state; only this hook uses the scratch memory now.
-        let state = unsafe { &mut *span.state() };
-        let buffer = &mut state.scratch().texts;
-        first_records::inherited_descriptor(state, entry.result, buffer);
+        // SAFETY: nothing else is put together here.
+        let buffer = unsafe { span.scratch().texts.lend() };
+        first_records::inherited_descriptor(span.state(), entry.result, buffer);
     }
 }
 
@@ -220,7 +221,7 @@ pub(super) fn note_missed(span: &Span, ring: &Ring) {
         b" completions were over before a call showed them; without a system call through libc, none does",
     );
     // SAFETY: this thread's state.
-    note::write(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[text.bytes()]);
+    note::write(span.state(), Call::Unobserved, 0, &[], &[text.bytes()]);
 }
 
 /// A short text put together from parts.

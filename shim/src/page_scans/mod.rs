@@ -65,17 +65,12 @@ impl Scratch {
     fn of(span: &Span) -> Scratch {
         const REGION_WORDS: usize = 8 << 10;
         let scratch = span.scratch();
-        let (regions, rest) = scratch.words.split_at_mut(REGION_WORDS);
+        // SAFETY: a look uses these fields only by what is returned here.
+        let (words, list) = unsafe { (scratch.words.lend(), scratch.list.lend()) };
+        let (regions, rest) = words.split_at_mut(REGION_WORDS);
         let (words, text) = rest.split_at_mut(REGION_WORDS);
         // SAFETY: regions are numbers, which are bytes.
-        unsafe {
-            Scratch {
-                regions: regions.align_to_mut().1,
-                words,
-                list: &mut scratch.list,
-                text: text.align_to_mut().1,
-            }
-        }
+        unsafe { Scratch { regions: regions.align_to_mut().1, words, list, text: text.align_to_mut().1 } }
     }
 }
 
@@ -142,7 +137,7 @@ fn note_limitation(span: &Span) {
     if !NOTED.swap(true, Ordering::Relaxed) {
         let what: &[u8] = b"pages touched in mapped files: /proc/self/pagemap cannot be opened";
         // SAFETY: this thread's state, while the hook runs.
-        note::write(unsafe { &mut *span.state() }, Call::Unobserved, 0, &[], &[what]);
+        note::write(span.state(), Call::Unobserved, 0, &[], &[what]);
     }
 }
 

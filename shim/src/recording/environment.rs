@@ -9,7 +9,7 @@ use crate::core::{elf, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::span::note;
 use crate::recording::thread::current;
-use crate::recording::thread::scratch::Scratch;
+use crate::recording::thread::state::State;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -26,18 +26,17 @@ const MAX_ENTRY_BYTES: usize = 128 << 10;
 /// The environment for a new process image: `given`, or a copy with what is missing, or with what keeps the program from
 /// being recorded, in memory that is this thread's until its next call.
 pub fn for_child(given: Strings) -> Strings {
-    let state = current::get();
     if !process::is_recording() {
         return given;
     }
-    // SAFETY: this thread's state. A vfork child uses its parent's, which stands still meanwhile.
-    let scratch = current::is_state(state).then(|| unsafe { (*state).scratch() });
+    // A vfork child uses its parent's, which stands still meanwhile.
+    let scratch = current::state().map(State::scratch);
     if ENDS_US.load(Ordering::Relaxed) {
         if !TOLD.swap(true, Ordering::Relaxed) {
             note::unobserved(b"programs started under a seccomp filter that would end the recorder");
         }
         let array =
-            scratch.map(|scratch| scratch.environment.as_mut_ptr()).or_else(|| SPARE.of_this_thread());
+            scratch.map(|scratch| scratch.environment.as_ptr().cast()).or_else(|| SPARE.of_this_thread());
         // SAFETY: the caller's environment; both have this much room.
         return array.and_then(|array| unsafe { switched_off(given, array) }).unwrap_or(given);
     }
@@ -45,7 +44,9 @@ pub fn for_child(given: Strings) -> Strings {
     let Some(ours) = elf::own_path().map(CStr::to_bytes).filter(|path| path.starts_with(b"/")) else {
         return given;
     };
-    let Scratch { environment, words, windows, .. } = scratch;
+    // SAFETY: what calls this uses none of them.
+    let (environment, words, windows) =
+        unsafe { (scratch.environment.lend(), scratch.words.lend(), scratch.windows.lend()) };
     let mut given_one = Given::new(given, windows);
     // SAFETY: numbers are bytes.
     let Some(found) = look(&mut given_one, ours, unsafe { words.align_to_mut().1 }) else { return given };

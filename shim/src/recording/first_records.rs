@@ -21,8 +21,8 @@ const MAX_INHERITED: u32 = 4096;
 
 /// Writes what every thread's trace begins with: the process's start and its open descriptors on the first thread,
 /// who made it on every other.
-pub fn write(state: &mut State, tid: u32, creator: u32, frame: usize) {
-    state.frame = frame;
+pub fn write(state: &State, tid: u32, creator: u32, frame: usize) {
+    state.frame.set(frame);
     if tid == process::pid() {
         process_start(state);
         inherited_descriptors(state);
@@ -38,11 +38,12 @@ pub fn write(state: &mut State, tid: u32, creator: u32, frame: usize) {
         let thread = unsafe { libc::pthread_self() } as i64;
         note::write(state, Call::ThreadStart, 0, &[thread, i64::from(creator)], &[]);
     }
-    state.frame = 0;
+    state.frame.set(0);
 }
 
-fn process_start(state: &mut State) {
-    let scratch = &mut state.scratch().texts;
+fn process_start(state: &State) {
+    // SAFETY: signals are blocked while a thread begins, and nothing else is under way.
+    let scratch = unsafe { state.scratch().texts.lend() };
     // SAFETY: the buffer is longer than said.
     let cwd_length = unsafe { sys::getcwd(scratch.as_mut_ptr(), PATH_BYTES) }.max(1) as usize - 1;
     // One behind the other: a page that is not touched costs nothing.
@@ -76,12 +77,12 @@ fn command_line(buffer: &mut [u8]) -> &[u8] {
 
 /// One record for every descriptor that is open. Most processes have a few, the lowest: where the kernel says how many there
 /// are, these are tried before it is asked to list them, which takes it several times as long.
-fn inherited_descriptors(state: &mut State) {
+fn inherited_descriptors(state: &State) {
     const LOWEST: i32 = 16;
     let scratch = state.scratch();
-    let path = &mut scratch.texts[..PATH_BYTES];
-    // SAFETY: numbers are bytes.
-    let entries = unsafe { scratch.words.align_to_mut().1 };
+    // SAFETY: as above; numbers are bytes.
+    let (path, entries) =
+        unsafe { (&mut scratch.texts.lend()[..PATH_BYTES], scratch.words.lend().align_to_mut().1) };
     let (all, mut noted, mut tried) = (count_descriptors(), 0, 0);
     while noted < all && tried < LOWEST {
         noted += u32::from(inherited_descriptor(state, tried, path));
@@ -161,7 +162,7 @@ fn list_descriptors(entries: &mut [u8], position: i64) -> Result<(usize, Option<
 }
 
 /// Notes what a descriptor is that came from somewhere else, if it is open: true; `buffer` is room for its path.
-pub fn inherited_descriptor(state: &mut State, fd: i32, buffer: &mut [u8]) -> bool {
+pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
     let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut digits = [0; 20];
     let number = decimal(fd as u64, &mut digits);

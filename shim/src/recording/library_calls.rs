@@ -9,6 +9,7 @@ use crate::recording::span;
 use crate::recording::thread::current;
 use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::State;
+use core::cell::Cell;
 
 /// Libraries whose calls are not recorded a second time.
 #[derive(Clone, Copy)]
@@ -21,19 +22,15 @@ pub enum Library {
 
 /// The stack address of the library function under way on this thread; 0 when there is none. `None` for a thread that does not
 /// record.
-fn mark(library: Library) -> Option<(&'static mut usize, &'static State)> {
-    let state = current::get();
-    if !current::is_state(state) {
-        return None;
-    }
-    // SAFETY: this thread's state, and a word that nobody else uses.
-    unsafe { Some((&mut (*state).scratch().under_way[library as usize], &*state)) }
+fn mark(library: Library) -> Option<(&'static Cell<usize>, &'static State)> {
+    let state = current::state()?;
+    Some((&state.scratch().under_way[library as usize], state))
 }
 
 /// True for a call that a library function makes which is being recorded.
 #[inline]
 pub fn is_inside(library: Library) -> bool {
-    mark(library).is_some_and(|(word, state)| *word != 0 && !state.is_stale(*word, frame_address()))
+    mark(library).is_some_and(|(word, state)| word.get() != 0 && !state.is_stale(word.get(), frame_address()))
 }
 
 /// Makes a call that is recorded here, and nothing that it calls of the same libraries.
@@ -41,11 +38,11 @@ pub fn is_inside(library: Library) -> bool {
 pub fn inside<T>(library: Library, real: impl FnOnce() -> T) -> T {
     let frame = frame_address();
     if let Some((word, _)) = mark(library) {
-        *word = frame;
+        word.set(frame);
     }
     let result = real();
     if let Some((word, _)) = mark(library) {
-        *word = 0;
+        word.set(0);
     }
     result
 }

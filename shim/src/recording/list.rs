@@ -43,12 +43,9 @@ impl List {
 
     #[cold]
     fn move_out(&mut self) {
-        let state = current::get();
-        if !current::is_state(state) {
-            return;
-        }
-        // SAFETY: this thread's state; the list belongs to the call under way.
-        let many = unsafe { &mut (*state).scratch().list[..] };
+        let Some(state) = current::state() else { return };
+        // SAFETY: a call makes one list.
+        let many = unsafe { &mut state.scratch().list.lend()[..] };
         many[..self.length].copy_from_slice(&self.few[..self.length]);
         self.many = Some(many);
     }

@@ -239,15 +239,13 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
 /// Notes what has turned out to be observable, in the headers to come and in that of this thread.
 pub fn add_capability(bit: u64) {
     CAPABILITIES.fetch_or(bit, Ordering::Relaxed);
-    let state = current::get();
-    if current::is_state(state) {
-        // SAFETY: this thread's state.
-        unsafe { (*state).header().capabilities.fetch_or(bit, Ordering::Relaxed) };
+    if let Some(state) = current::state() {
+        state.header().capabilities.fetch_or(bit, Ordering::Relaxed);
     }
 }
 
 /// `MPI_Init` has told who we are.
-pub fn set_world(state: &mut State, rank: i32, ranks: i32, mpi: u32) {
+pub fn set_world(state: &State, rank: i32, ranks: i32, mpi: u32) {
     RANK.store(rank, Ordering::Relaxed);
     RANKS.store(ranks, Ordering::Relaxed);
     MPI.store(mpi, Ordering::Relaxed);

@@ -41,55 +41,54 @@ pub fn enter(call: Call, flags: Flags) -> Option<Span> {
         return None;
     }
     let frame = frame_address();
-    let mut state = current::get();
-    // SAFETY: a pointer that is none of the marks points to this thread's state.
-    if !current::is_state(state) || unsafe { (*state).cursor.is_null() } {
-        state = thread::obtain(frame, flags)?;
-        if process::leaves_out(call) {
-            return None; // The process has only just found out what it is.
+    let state = match current::state() {
+        Some(state) if !state.cursor.get().is_null() => state,
+        _ => {
+            let state = thread::obtain(frame, flags)?;
+            if process::leaves_out(call) {
+                return None; // The process has only just found out what it is.
+            }
+            state
         }
-    }
-    // SAFETY: as above; only this thread and its signal handlers use the state.
-    unsafe { open(&mut *state, frame, call, flags) }
+    };
+    open(state, frame, call, flags)
 }
 
 /// Enters a call that may find nothing, as one of a long row of such calls for which the clock is not read; see
 /// [`count_untimed`]. `None`: it is to be entered as others are.
 #[inline(always)]
 pub fn enter_untimed(call: Call) -> Option<Span> {
-    let state = current::get();
-    if !current::is_state(state) {
+    // One that counts a row is whole.
+    let state = current::state()?;
+    // SAFETY: nothing holds on to it here.
+    let may = unsafe { state.memory() }.may_go_untimed(call);
+    if !may || state.frame.get() != 0 || state.suppressed_by.get() != 0 {
         return None;
     }
-    // SAFETY: this thread's state. One that counts a row is whole.
-    let state = unsafe { &mut *state };
-    if !state.memory.may_go_untimed(call) || state.frame != 0 || state.suppressed_by != 0 {
-        return None;
-    }
-    state.frame = frame_address();
+    state.frame.set(frame_address());
     Some(Span { state, start: UNTIMED, end: 0, outer_frame: 0, cpu_before: 0, flags: 0, quiet: false })
 }
 
 #[inline(always)]
-fn open(state: &mut State, frame: usize, call: Call, flags: Flags) -> Option<Span> {
-    if state.suppressed_by != 0 && state.is_suppressed(frame) {
+fn open(state: &State, frame: usize, call: Call, flags: Flags) -> Option<Span> {
+    if state.suppressed_by.get() != 0 && state.is_suppressed(frame) {
         return None;
     }
-    if throttle::is_on() && state.frame == 0 {
+    if throttle::is_on() && state.frame.get() == 0 {
         published::before(state, frame, call, flags);
     }
     begin(state, frame, call, flags)
 }
 
 #[inline(always)]
-fn begin(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Option<Span> {
+fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Span> {
     let kept = Mark::Told.stands();
-    let outer_frame = if state.frame == 0 { 0 } else { outer_frame(state, frame) };
+    let outer_frame = if state.frame.get() == 0 { 0 } else { outer_frame(state, frame) };
     if outer_frame != 0 {
         flags |= record::INNER;
         tell_entered(state);
     }
-    state.frame = frame;
+    state.frame.set(frame);
     let mut start = clock::ticks();
     let mut cpu_before = 0;
     if !kept {
@@ -99,7 +98,7 @@ fn begin(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Optio
             start = clock::ticks();
         }
     }
-    state.entered = Entered { start, cpu: cpu_before, call: call as u16, flags };
+    state.entered.set(Entered { start, cpu: cpu_before, call: call as u16, flags });
     Some(Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false })
 }
 
@@ -107,27 +106,30 @@ fn begin(state: &mut State, frame: usize, call: Call, mut flags: Flags) -> Optio
 /// itself.
 #[cold]
 #[inline(never)]
-fn note_cost(state: &mut State, end: u64, with_text: usize) {
+fn note_cost(state: &State, end: u64, with_text: usize) {
     let took = clock::ticks().saturating_sub(end);
-    if !state.cursor.is_null() && state.cpu_ticks < end && took < clock::rarely_ticks() / SAMPLE_PART {
+    if !state.cursor.get().is_null()
+        && state.cpu_ticks.get() < end
+        && took < clock::rarely_ticks() / SAMPLE_PART
+    {
         state.header().behind[with_text].add(took);
     }
 }
 
 /// The frame of the hook that encloses this one, 0 if it is only a leftover.
 #[cold]
-fn outer_frame(state: &mut State, frame: usize) -> usize {
+fn outer_frame(state: &State, frame: usize) -> usize {
     // A signal handler that was not hooked may have interrupted the writing: only a certain answer counts.
     if state.encoding.load(Ordering::Relaxed) {
-        if state.is_certainly_stale(state.frame, frame) {
+        if state.is_certainly_stale(state.frame.get(), frame) {
             state.give_up_record();
-            state.frame = 0;
+            state.frame.set(0);
         }
-    } else if state.is_stale(state.frame, frame) {
-        state.frame = 0;
+    } else if state.is_stale(state.frame.get(), frame) {
+        state.frame.set(0);
         tell_left(state);
     }
-    state.frame
+    state.frame.get()
 }
 
 impl Span {
@@ -151,8 +153,7 @@ impl Span {
     #[inline(always)]
     pub fn sample(&self, texts: &[&[u8]]) {
         if self.end >> SAMPLE_SHIFT & SAMPLE_MASK == 0 {
-            // SAFETY: as in `record`.
-            note_cost(unsafe { &mut *self.state }, self.end, usize::from(!texts.is_empty()));
+            note_cost(self.state(), self.end, usize::from(!texts.is_empty()));
         }
     }
 
@@ -167,9 +168,8 @@ impl Span {
         texts: &[&[u8]],
         list: &[i64],
     ) {
-        // SAFETY: the state lives as long as the thread records.
-        let state = unsafe { &mut *self.state };
-        if state.cursor.is_null() {
+        let state = self.state();
+        if state.cursor.get().is_null() {
             return; // A forked child came back through a hook that its parent had entered.
         }
         let mut flags = self.flags;
@@ -178,7 +178,7 @@ impl Span {
             cpu_before: self.cpu_before,
             ..Times::default()
         };
-        if state.entered.start != self.start {
+        if state.entered.get().start != self.start {
             // What lay before the call is told already.
             flags &= !(record::CPU_BEFORE | record::WAITED_BEFORE | record::LOST_BEFORE);
         }
@@ -187,7 +187,7 @@ impl Span {
             flags |= looked.after();
             times.cpu_after = looked.cpu;
         }
-        state.entered.start = 0;
+        state.forget_entered();
         if failed {
             flags |= record::FAILED;
         } else if let Some(position) = call.requested()
@@ -208,8 +208,7 @@ impl Span {
     /// are hooked themselves, or runs a child in our memory. Ends with the call.
     #[inline(always)]
     pub fn quiet(&mut self) {
-        // SAFETY: as in `leave`.
-        unsafe { (*self.state).suppressed_by = (*self.state).frame };
+        self.state().suppressed_by.set(self.state().frame.get());
         self.quiet = true;
     }
 
@@ -218,8 +217,7 @@ impl Span {
     pub fn returned(&mut self) {
         self.end = clock::ticks();
         if self.quiet {
-            // SAFETY: as in `leave`.
-            unsafe { (*self.state).suppressed_by = (*self.state).resting };
+            self.state().suppressed_by.set(self.state().resting.get());
         }
     }
 
@@ -242,44 +240,47 @@ impl Span {
     #[cold]
     #[inline(never)]
     fn estimate_start(&mut self) {
-        // SAFETY: as in `leave`.
-        let state = unsafe { &mut *self.state };
-        let since = self.end.saturating_sub(state.last_end);
-        self.start = self.end - clock::ticks_of(state.memory.mean_took()).min(since);
+        let state = self.state();
+        let since = self.end.saturating_sub(state.last_end.get());
+        // SAFETY: nothing holds on to it here.
+        let mean_took = unsafe { state.memory() }.mean_took();
+        self.start = self.end - clock::ticks_of(mean_took).min(since);
         if !Mark::Told.stands() {
             let looked = look(state, self.end);
             self.flags |= looked.before();
             self.cpu_before = looked.cpu;
         }
         // Its call does not matter: it is recorded next.
-        state.entered = Entered { start: self.start, ..Entered::default() };
+        state.entered.set(Entered { start: self.start, ..Entered::default() });
     }
 
     /// Leaves the call without a record.
     #[inline(always)]
     pub fn forget(self) {
-        // SAFETY: as in `leave`.
-        unsafe {
-            (*self.state).frame = self.outer_frame;
-            (*self.state).entered.start = 0;
-            if throttle::is_on() && self.outer_frame == 0 {
-                published::after(&*self.state);
-            }
+        let state = self.state();
+        state.frame.set(self.outer_frame);
+        state.forget_entered();
+        if throttle::is_on() && self.outer_frame == 0 {
+            published::after(state);
         }
         if self.flags & record::PROCESSOR_FLAGS != 0 {
             // What a look has shown is on no record: the next one is to find the same.
             Mark::take_down();
             if self.flags & record::WAITED_BEFORE != 0 {
-                // SAFETY: as in `leave`.
-                unsafe { (*self.state).switches = u64::MAX };
+                state.switches.set(u64::MAX);
             }
         }
     }
 
+    /// True for one that nobody has entered: all zero.
+    pub fn is_none(&self) -> bool {
+        self.state.is_null()
+    }
+
     /// The thread's scratch memory, for this call.
-    pub fn scratch(&self) -> &'static mut Scratch {
-        // SAFETY: as in `leave`.
-        unsafe { (*self.state).scratch() }
+    #[inline]
+    pub fn scratch(&self) -> &'static Scratch {
+        self.state().scratch()
     }
 
     /// The flags of a record that stands before the call, because it may not return.
@@ -288,8 +289,10 @@ impl Span {
     }
 
     /// The thread's state.
-    pub fn state(&self) -> *mut State {
-        self.state
+    #[inline(always)]
+    pub fn state(&self) -> &'static State {
+        // SAFETY: it was a reference when the call was entered, and the state lives as long as the thread records.
+        unsafe { &*self.state }
     }
 }
 

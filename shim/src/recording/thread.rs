@@ -13,11 +13,10 @@ pub mod trace_file;
 pub mod window;
 
 use crate::core::{clock, preemption, sys};
-use crate::recording::thread::state::{
-    ALL_BYTES, Entered, Fork, Inheritance, MARK, STATE_BYTES, State, WIPED_BYTES,
-};
+use crate::recording::thread::state::{Entered, Fork, Inheritance, MARK, State, USED_BYTES, WIPED_BYTES};
 use crate::recording::{first_records, process};
 use crate::throttle;
+use core::ptr;
 use core::sync::atomic::{Ordering, compiler_fence};
 use ending::{FIRST_HEADER, lose_one};
 use state::PAGE;
@@ -28,12 +27,11 @@ use syn_trace::record::{self, Flags};
 /// call that asks.
 #[cold]
 #[inline(never)]
-pub fn obtain(frame: usize, flags: Flags) -> Option<*mut State> {
-    let state = current::get();
-    if current::is_state(state) {
-        // SAFETY: a pointer that is none of the marks points to this thread's mapping.
-        return if unsafe { (*state).mark } == MARK { Some(state) } else { after_fork(state, frame) };
+pub fn obtain(frame: usize, flags: Flags) -> Option<&'static State> {
+    if let Some(state) = current::state() {
+        return if state.mark.get() == MARK { Some(state) } else { after_fork(state, frame) };
     }
+    let state = current::get();
     if !state.is_null() || !process::is_recording() {
         // What libc does to clean up behind a thread that has ended is no call of the program's.
         if !state.is_null() && flags & record::INNER == 0 {
@@ -44,10 +42,14 @@ pub fn obtain(frame: usize, flags: Flags) -> Option<*mut State> {
     let stack = (frame.saturating_sub(8 << 20), frame + (64 << 10));
     sys::without_signals(|| {
         current::set(current::MAKING);
-        let made = start_new(frame, stack, 0);
-        current::set(made.unwrap_or(current::ENDED));
-        made
+        come_out(start_new(frame, stack, 0))
     })
+}
+
+/// The thread has this state from now on, or gets none.
+fn come_out(made: Option<*mut State>) -> Option<&'static State> {
+    current::set(made.unwrap_or(current::ENDED));
+    current::state()
 }
 
 /// Makes the state of a thread that one of our hooks has started: its stack and its creator are known.
@@ -58,13 +60,12 @@ pub fn begin(frame: usize, stack_bytes: usize, creator: u32) {
     let stack = (frame.saturating_sub(stack_bytes), frame + PAGE);
     sys::without_signals(|| {
         current::set(current::MAKING);
-        let made = start_new(frame, stack, creator);
-        current::set(made.unwrap_or(current::ENDED));
+        come_out(start_new(frame, stack, creator));
     });
 }
 
 fn map_state(is_first: bool) -> Option<*mut State> {
-    let memory = sys::map_anonymous(ALL_BYTES)?;
+    let memory = sys::map_anonymous(size_of::<State>())?;
     // SAFETY: the mapping was just made. On kernels before 4.14 the advice fails and only hooked forks are noticed.
     unsafe { sys::madvise(memory as usize, WIPED_BYTES, libc::MADV_WIPEONFORK) };
     if is_first {
@@ -77,7 +78,7 @@ fn map_state(is_first: bool) -> Option<*mut State> {
 
 /// The child of a fork: its state is wiped, and so is what the process knew of itself. Where the fork may have interrupted
 /// the writing of a record, the state is left to that, and so is memory in the place of the parent's records.
-fn after_fork(state: *mut State, frame: usize) -> Option<*mut State> {
+fn after_fork(state: &'static State, frame: usize) -> Option<&'static State> {
     sys::without_signals(|| {
         current::set(current::MAKING);
         process::start_in_forked_child();
@@ -86,34 +87,30 @@ fn after_fork(state: *mut State, frame: usize) -> Option<*mut State> {
         trace_file::in_forked_child();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        let Inheritance { window, window_bytes, fork, child_node } = state.inheritance().get();
         // SAFETY: what the parent's thread had mapped, and no other thread of this process knows.
-        let fork = unsafe {
-            let Inheritance { window, window_bytes, fork, child_node } = *(*state).inheritance();
-            sys::mmap(window as usize, window_bytes, protection, flags, -1, 0);
-            throttle::begin_in_forked_child(child_node as u32);
-            fork
-        };
+        unsafe { sys::mmap(window as usize, window_bytes, protection, flags, -1, 0) };
+        throttle::begin_in_forked_child(child_node as u32);
         let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));
-        let made =
-            if fork == Fork::Clean { start(state, frame, stack, 0) } else { start_new(frame, stack, 0) };
-        current::set(made.unwrap_or(current::ENDED));
-        made
+        come_out(match fork {
+            Fork::Clean => start(ptr::from_ref(state).cast_mut(), frame, stack, 0),
+            _ => start_new(frame, stack, 0),
+        })
     })
 }
 
 /// In the child of a fork that passed a hook. Not only at its first call: a child that does nothing is to be known as well.
 pub fn begin_in_forked_child(frame: usize) {
-    let state = current::get();
-    // SAFETY: this thread's state, if it has one.
-    unsafe {
-        // A fork handler may have made calls, and then the child's trace has begun already.
-        if current::is_state(state) && sys::getpid() as u32 != process::pid() {
-            if (*state).mark == MARK {
-                // The kernel is older than 4.14.
-                core::ptr::write_bytes(state.cast::<u8>(), 0, STATE_BYTES);
-            }
-            let _ = obtain(frame, 0);
+    let Some(state) = current::state() else { return };
+    // A fork handler may have made calls, and then the child's trace has begun already.
+    // SAFETY: no arguments.
+    if unsafe { sys::getpid() } as u32 != process::pid() {
+        if state.mark.get() == MARK {
+            // The kernel is older than 4.14.
+            // SAFETY: every field is valid as zero, and nobody else uses the state.
+            unsafe { ptr::write_bytes(ptr::from_ref(state).cast_mut().cast::<u8>(), 0, USED_BYTES) };
         }
+        let _ = obtain(frame, 0);
     }
 }
 
@@ -131,41 +128,49 @@ fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut S
 
 fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
     // SAFETY: the mapping is ours, zeroed or wiped, and every field is valid as zero.
-    let this = unsafe { &mut *state };
+    let this = unsafe { &*state };
     this.side_used.store(0, Ordering::Relaxed);
     this.encoding.store(false, Ordering::Relaxed);
-    (this.frame, this.mpi_frame, this.suppressed_by, this.resting) = (0, 0, 0, 0);
-    (this.stopped, this.is_apart) = (false, false);
+    for mark in [&this.frame, &this.mpi_frame, &this.suppressed_by, &this.resting] {
+        mark.set(0);
+    }
+    this.stopped.set(false);
+    this.is_apart.set(false);
     this.fork_follows(false);
     // SAFETY: no arguments.
     let tid = unsafe { sys::gettid() } as u32;
     let (began, started_cpu_ns) = (clock::pair(), clock::thread_cpu_ns());
-    let Ok(chunk) = chunk::take(this.path_room(), window::FIRST_BYTES) else {
+    // SAFETY: signals are blocked while a thread begins.
+    let Ok(chunk) = chunk::take(unsafe { this.path_room() }, window::FIRST_BYTES) else {
         lose_one();
         return None;
     };
-    this.header = chunk.at.wrapping_add(CHUNK_HEAD_BYTES).cast();
-    process::fill_header(this.header(), tid, began, started_cpu_ns);
+    this.header.set(chunk.at.wrapping_add(CHUNK_HEAD_BYTES).cast());
+    // SAFETY: the chunk is this thread's alone, and nobody knows of the header yet.
+    process::fill_header(unsafe { &mut *this.header.get() }, tid, began, started_cpu_ns);
     this.header().helpers_cpu_ns.store(private_table::take_unclaimed_cpu_ns(), Ordering::Relaxed);
-    (this.first_unit, this.chunk_number, this.chunk_bytes) = (chunk.unit, 0, 0);
+    this.first_unit.set(chunk.unit);
+    this.chunk_number.set(0);
+    this.chunk_bytes.set(0);
     // SAFETY: the chunk is this thread's alone.
     unsafe { ChunkHead::publish(chunk.at, chunk.unit, 0, (chunk.bytes / UNIT_BYTES) as u32) };
-    this.in_area = [chunk.in_area; 2];
+    this.in_area.set([chunk.in_area; 2]);
     this.set_window(&chunk);
-    this.cursor = chunk.at.wrapping_add(IN_FRONT[0]);
-    this.stack = stack;
-    this.last_end = began.ticks;
-    (this.cpu_told, this.cpu_ticks, this.switches) =
-        (started_cpu_ns, began.ticks, clock::voluntary_switches());
-    this.entered = Entered::default();
-    this.place = living::join(this.header);
-    this.next_pair = began.ticks + 100_000;
+    this.cursor.set(chunk.at.wrapping_add(IN_FRONT[0]));
+    this.stack.set(stack);
+    this.last_end.set(began.ticks);
+    this.cpu_told.set(started_cpu_ns);
+    this.cpu_ticks.set(began.ticks);
+    this.switches.set(clock::voluntary_switches());
+    this.entered.set(Entered::default());
+    this.place.set(living::join(this.header.get()));
+    this.next_pair.set(began.ticks + 100_000);
     compiler_fence(Ordering::Release);
-    this.mark = MARK;
+    this.mark.set(MARK);
     if tid == process::pid() {
-        FIRST_HEADER.store(this.header, Ordering::Relaxed);
+        FIRST_HEADER.store(this.header.get(), Ordering::Relaxed);
     }
-    this.published = throttle::join(process::pid(), tid);
+    this.published.set(throttle::join(process::pid(), tid));
     first_records::write(this, tid, creator, frame);
     this.header().setup_ticks.store(clock::ticks().saturating_sub(began.ticks), Ordering::Relaxed);
     preemption::Mark::Told.put();

@@ -9,18 +9,17 @@ use syn_trace::calls::Call;
 /// In the child of a `vfork`: leaves the path of its exec call to its parent, in the scratch memory of the call under
 /// way. Elsewhere it does nothing.
 pub fn note_path(path: *const c_char) {
-    let state = current::get();
-    // SAFETY: this thread's state; its parent stands still.
-    unsafe {
-        if current::is_state(state) && (*state).suppressed_by == VFORK_CHILD {
-            (*state).scratch().child_path.set(path);
-        }
+    let Some(state) = current::state() else { return };
+    if state.suppressed_by.get() == VFORK_CHILD {
+        // SAFETY: used here and below only, and the parent stands still.
+        unsafe { state.scratch().child_path.lend() }.set(path);
     }
 }
 
 /// In the parent: records which program the child has become, if it was made (`child` is its id) and has become one.
 pub fn record_exec(span: &mut Span, child: c_int) {
-    let path = span.scratch().child_path.get();
+    // SAFETY: as above.
+    let path = unsafe { span.scratch().child_path.lend() }.get();
     if child > 0 && !path.is_empty() {
         span.record(Call::ChildExecve, false, 0, &[child.into()], &[path], &[]);
     }

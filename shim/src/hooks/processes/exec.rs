@@ -23,15 +23,11 @@ fn replace(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
     };
     page_scans::tell_all(&mut span);
     let path = unread_text(path, &span, 0);
-    // SAFETY: this thread's state, while the hook runs.
-    unsafe {
-        note::write(&mut *span.state(), Call::Execve, span.began(), &[], &[path]);
-        (*span.state()).stop(header::STATE_PROCESS_ENDED);
-    }
+    note::write(span.state(), Call::Execve, span.began(), &[], &[path]);
+    span.state().stop(header::STATE_PROCESS_ENDED);
     let result = real();
     span.returned();
-    // SAFETY: as above.
-    unsafe { (*span.state()).replacement_failed() };
+    span.state().replacement_failed();
     span.leave(Call::Execve, true, span::errno(), &[], &[path], &[]);
     result
 }

@@ -14,13 +14,10 @@ pub fn end(code: c_int) {
     io_uring::finish();
     let Some(mut span) = span::enter(Call::Exit, 0) else { return };
     page_scans::tell_all(&mut span);
-    // SAFETY: this thread's state.
-    unsafe {
-        // A record that is being written was interrupted by the handler that ends the process.
-        (*span.state()).give_up_record();
-        note::write(&mut *span.state(), Call::Exit, span.began(), &[i64::from(code)], &[]);
-        (*span.state()).stop(header::STATE_PROCESS_ENDED);
-    }
+    // A record that is being written was interrupted by the handler that ends the process.
+    span.state().give_up_record();
+    note::write(span.state(), Call::Exit, span.began(), &[i64::from(code)], &[]);
+    span.state().stop(header::STATE_PROCESS_ENDED);
     span.forget();
 }
 

@@ -27,17 +27,14 @@ macro_rules! forks {
                 // SAFETY: no arguments.
                 return unsafe { real() };
             };
-            // SAFETY: the state lives while the hook runs; the real call has no arguments.
-            let child = unsafe {
-                (*span.state()).fork_follows(true);
-                real()
-            };
+            span.state().fork_follows(true);
+            // SAFETY: no arguments.
+            let child = unsafe { real() };
             if child == 0 {
                 thread::begin_in_forked_child(frame_address());
                 return 0;
             }
-            // SAFETY: as above.
-            unsafe { (*span.state()).fork_follows(false) };
+            span.state().fork_follows(false);
             span.returned();
             let failed = child < 0;
             span.leave(Call::Fork, failed, if failed { span::errno() } else { child.into() }, &[], &[], &[]);
@@ -83,11 +80,9 @@ pub unsafe extern "C" fn __vfork() -> pid_t {
 
 unsafe extern "C" fn before_vfork() {
     if let Some(span) = span::enter(Call::Vfork, 0) {
-        // SAFETY: this thread's state; the record is written when the parent goes on.
-        unsafe {
-            (*span.state()).suppressed_by = VFORK_CHILD;
-            (*span.state()).vfork_span = span;
-        }
+        // The record is written when the parent goes on.
+        span.state().suppressed_by.set(VFORK_CHILD);
+        span.state().vfork_span.set(span);
         vfork_child::note_path(core::ptr::null());
     }
 }
@@ -109,9 +104,7 @@ pub fn before_clone(flags: c_int, stack: usize) {
     if flags & libc::CLONE_FILES != 0 {
         private_table::descriptors_become_shared();
     }
-    let state = current::get();
-    // SAFETY: this thread's state.
-    if shares_locals(flags) && current::is_state(state) && unsafe { (*state).share(stack) } {
+    if shares_locals(flags) && current::state().is_some_and(|state| state.share(stack)) {
         note::unobserved(
             b"what shares a thread's memory, thread-locals included (clone(2) without CLONE_SETTLS)",
         );
@@ -150,15 +143,11 @@ clones!(clone, __clone);
 /// Makes a child by `real` that borrows this thread's memory, and is back when the child has given it back.
 fn lend_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
     let Some(mut span) = span::enter(Call::Vfork, 0) else { return real() };
-    let lend = |by: usize| {
-        // SAFETY: this thread's state.
-        unsafe { (*span.state()).suppressed_by = by };
-    };
-    lend(VFORK_CHILD);
+    let state = span.state();
+    state.suppressed_by.set(VFORK_CHILD);
     vfork_child::note_path(core::ptr::null());
     let result = real();
-    // SAFETY: as above.
-    lend(unsafe { (*span.state()).resting });
+    state.suppressed_by.set(state.resting.get());
     span.returned();
     let failed = result < 0;
     let outcome = if failed { span::errno() } else { result.into() };
@@ -174,22 +163,19 @@ fn lend_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
 
 /// In the parent only: records the call, and turns an error into errno.
 unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
-    let state = current::get();
-    // SAFETY: this thread's state, if it has one.
-    unsafe {
-        if current::is_state(state) && (*state).suppressed_by == VFORK_CHILD {
-            (*state).suppressed_by = (*state).resting;
-            let mut span = (*state).vfork_span;
-            span.returned();
-            let failed = result < 0;
-            span.record(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
-            vfork_child::record_exec(&mut span, result);
-            span.forget();
-        }
-        if result < 0 {
-            *libc::__errno_location() = -result;
-            return -1;
-        }
+    if let Some(state) = current::state().filter(|state| state.suppressed_by.get() == VFORK_CHILD) {
+        state.suppressed_by.set(state.resting.get());
+        let mut span = state.vfork_span.get();
+        span.returned();
+        let failed = result < 0;
+        span.record(Call::Vfork, failed, i64::from(result.abs()), &[], &[], &[]);
+        vfork_child::record_exec(&mut span, result);
+        span.forget();
+    }
+    if result < 0 {
+        // SAFETY: libc gives every thread an errno.
+        unsafe { *libc::__errno_location() = -result };
+        return -1;
     }
     result
 }

@@ -10,8 +10,8 @@ use syn_trace::calls::Call;
 #[cold]
 pub fn introduce(span: &mut Span, start: usize, end: usize) {
     if table::in_range(start, end).any(|mapping| mapping.owner != process::pid()) {
-        // SAFETY: numbers are bytes.
-        tell(span, unsafe { span.scratch().words.align_to_mut().1 });
+        // SAFETY: numbers are bytes; nothing has begun to use them.
+        tell(span, unsafe { span.scratch().words.lend().align_to_mut().1 });
     }
 }
 

@@ -12,14 +12,14 @@ use syn_trace::record::{self, Flags, Times};
 /// Counts an untimed call as one more that found nothing: then it is over, but for its frame. False: its end is to be noted,
 /// and it is to be recorded.
 #[inline(always)]
-pub fn count_untimed<const N: usize>(state: &mut State, call: Call, numbers: &[i64; N]) -> bool {
+pub fn count_untimed<const N: usize>(state: &State, call: Call, numbers: &[i64; N]) -> bool {
     if state.encoding.load(Ordering::Relaxed) {
         return false;
     }
     state.encoding.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     // SAFETY: whatever moves the records or writes another one ends the row.
-    let counted = unsafe { state.memory.count_untimed(call, numbers) };
+    let counted = unsafe { state.memory().count_untimed(call, numbers) };
     compiler_fence(Ordering::SeqCst);
     state.encoding.store(false, Ordering::Relaxed);
     if state.side_used.load(Ordering::Relaxed) != 0 {
@@ -32,7 +32,7 @@ pub fn count_untimed<const N: usize>(state: &mut State, call: Call, numbers: &[i
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub fn write<const N: usize>(
-    state: &mut State,
+    state: &State,
     call: Call,
     flags: Flags,
     mut times: Times,
@@ -50,30 +50,30 @@ pub fn write<const N: usize>(
     let room = record::room(texts, list);
     // Read once: where a handler forks, the child finds nothing here when it comes back.
     let mut at = cursor_of(state);
-    if at as usize + room > state.limit as usize {
+    if at as usize + room > state.limit.get() as usize {
         at = if state.make_room(room) { cursor_of(state) } else { core::ptr::null_mut() };
     }
     if at.is_null() {
         state.drop_one();
     } else {
-        times.end = clock::units(end).saturating_sub(clock::units(state.last_end));
+        times.end = clock::units(end).saturating_sub(clock::units(state.last_end.get()));
         let told = if flags & (record::CPU_BEFORE | record::CPU_AFTER) != 0 {
-            since_reading(state.cpu_told, flags, &mut times)
+            since_reading(state.cpu_told.get(), flags, &mut times)
         } else {
-            state.cpu_told
+            state.cpu_told.get()
         };
         // SAFETY: there is room, the area behind the cursor is zero, and the macros that call this give as many
         // numbers, texts and lists as the table says (checked by the tests on every call).
         let bytes = unsafe {
-            record::encode(Some(&mut state.memory), at, call, flags, times, outcome, numbers, texts, list)
+            record::encode(Some(state.memory()), at, call, flags, times, outcome, numbers, texts, list)
         };
-        state.cursor = at.wrapping_add(bytes);
-        state.last_end = state.last_end.max(end);
-        state.cpu_told = told;
+        state.cursor.set(at.wrapping_add(bytes));
+        state.last_end.set(state.last_end.get().max(end));
+        state.cpu_told.set(told);
     }
     compiler_fence(Ordering::SeqCst);
     state.encoding.store(false, Ordering::Relaxed);
-    if end > state.next_pair {
+    if end > state.next_pair.get() {
         state.take_pair();
         // Now and then the CPU clock is read in any case: what the host of a virtual machine takes, only that clock tells.
         Mark::take_down();
@@ -101,13 +101,13 @@ fn since_reading(mut told: u64, flags: Flags, times: &mut Times) -> u64 {
 #[inline(always)]
 fn cursor_of(state: &State) -> *mut u8 {
     // SAFETY: a field of ours.
-    unsafe { (&raw const state.cursor).read_volatile() }
+    unsafe { state.cursor.as_ptr().read_volatile() }
 }
 
 /// True in a handler that has interrupted the writing of a record, unless it turns out that the handler is gone.
 #[cold]
 #[inline(never)]
-fn is_amid_record(state: &mut State) -> bool {
+fn is_amid_record(state: &State) -> bool {
     state.leave_handlers_below(frame_address());
     state.encoding.load(Ordering::Relaxed)
 }

@@ -12,14 +12,14 @@ use syn_trace::record::{self, Flags, Times};
 
 /// Writes a record that belongs to no real call, or that stands before a call which may not return.
 pub fn write<const N: usize>(
-    state: &mut State,
+    state: &State,
     call: Call,
     mut flags: Flags,
     numbers: &[i64; N],
     texts: &[&[u8]],
 ) {
     let kept = Mark::Told.stands();
-    if state.frame != 0 {
+    if state.frame.get() != 0 {
         tell_entered(state);
     }
     let now = clock::ticks();
@@ -34,33 +34,31 @@ pub fn write<const N: usize>(
 
 /// Says in this thread's trace what cannot be observed.
 pub fn unobserved(what: &[u8]) {
-    let state = current::get();
-    if current::is_state(state) {
-        // SAFETY: this thread's state.
-        write(unsafe { &mut *state }, Call::Unobserved, 0, &[], &[what]);
+    if let Some(state) = current::state() {
+        write(state, Call::Unobserved, 0, &[], &[what]);
     }
 }
 
 /// Tells that the call under way was entered, before something inside it is recorded.
 #[inline(always)]
-pub fn tell_entered(state: &mut State) {
-    if state.entered.start != 0 && !state.encoding.load(Ordering::Relaxed) {
+pub fn tell_entered(state: &State) {
+    if state.entered.get().start != 0 && !state.encoding.load(Ordering::Relaxed) {
         write_entered(state);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn write_entered(state: &mut State) {
+fn write_entered(state: &State) {
     const OF_ENTRY: Flags = record::INNER | record::CPU_BEFORE | record::WAITED_BEFORE | record::LOST_BEFORE;
-    let Entered { start, cpu, call, flags } = core::mem::take(&mut state.entered);
+    let Entered { start, cpu, call, flags } = state.entered.take();
     let times = Times { cpu_before: cpu, ..Times::default() };
     append::write(state, Call::Entered, flags & OF_ENTRY, times, start, 0, &[i64::from(call)], &[], &[]);
 }
 
 /// The calls under way have been left by a jump: what follows is not inside them. Those that have told of their entry say so.
-pub fn tell_left(state: &mut State) {
-    let was_told = core::mem::take(&mut state.entered).start == 0;
+pub fn tell_left(state: &State) {
+    let was_told = state.entered.take().start == 0;
     if was_told && !state.encoding.load(Ordering::Relaxed) {
         write(state, Call::Entered, 0, &[0], &[]);
     }

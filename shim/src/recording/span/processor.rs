@@ -38,13 +38,14 @@ impl Looked {
 /// not tell, the clock is read after everything that took long.
 #[cold]
 #[inline(never)]
-pub fn look(state: &mut State, now: u64) -> Looked {
+pub fn look(state: &State, now: u64) -> Looked {
     let is_known = preemption::is_known();
-    if state.is_apart {
+    if state.is_apart.get() {
         // The thread itself stands still: neither its mark nor this processor tells anything of it.
         return Looked { lost: is_known, ..Looked::default() };
     }
-    let since = if is_known { state.cpu_ticks } else { state.last_end.max(state.entered.start) };
+    let since =
+        if is_known { state.cpu_ticks.get() } else { state.last_end.get().max(state.entered.get().start) };
     let least = if is_known { clock::rarely_ticks() } else { clock::long_ticks() };
     let mut looked = Looked::default();
     if now.saturating_sub(since) > least && may_read_clocks(state) {
@@ -53,9 +54,9 @@ pub fn look(state: &mut State, now: u64) -> Looked {
         let helpers_cpu_ns = state.header().helpers_cpu_ns.load(Ordering::Relaxed);
         looked.cpu = clock::thread_cpu_ns().saturating_add(helpers_cpu_ns);
         let switches = clock::voluntary_switches();
-        (looked.read, looked.waited) = (true, switches != state.switches);
-        state.switches = switches;
-        state.cpu_ticks = clock::ticks();
+        (looked.read, looked.waited) = (true, switches != state.switches.get());
+        state.switches.set(switches);
+        state.cpu_ticks.set(clock::ticks());
     } else {
         looked.lost = is_known && !Mark::Unread.stands();
         Mark::Unread.put();
@@ -67,5 +68,5 @@ pub fn look(state: &mut State, now: u64) -> Looked {
 /// thread that stands in for another, and where system calls of our own could end the process.
 #[cold]
 fn may_read_clocks(state: &State) -> bool {
-    !state.encoding.load(Ordering::Relaxed) && !state.is_apart && !sys::is_confined()
+    !state.encoding.load(Ordering::Relaxed) && !state.is_apart.get() && !sys::is_confined()
 }

@@ -10,13 +10,13 @@ use syn_trace::record::Flags;
 
 fn slot(state: &State) -> Option<&'static Slot> {
     // SAFETY: null, or a slot of the board, which stays mapped.
-    unsafe { state.published.as_ref() }
+    unsafe { state.published.get().as_ref() }
 }
 
 /// A call is about to be made: holds it if it is to be, and publishes that the thread is in it.
 #[cold]
 #[inline(never)]
-pub fn before(state: &mut State, frame: usize, call: Call, flags: Flags) {
+pub fn before(state: &State, frame: usize, call: Call, flags: Flags) {
     let Some(slot) = slot(state) else { return };
     // A handler that is held would hold what it has interrupted.
     if throttle::is_to_hold(slot, call) && state.interruptions.is_empty() {
@@ -26,7 +26,7 @@ pub fn before(state: &mut State, frame: usize, call: Call, flags: Flags) {
 }
 
 /// Its record stands before that of the call: so long is neither part of the gap nor of the call.
-fn hold(state: &mut State, slot: &Slot, frame: usize, call: Call, flags: Flags) {
+fn hold(state: &State, slot: &Slot, frame: usize, call: Call, flags: Flags) {
     let Some(mut span) = begin(state, frame, Call::Held, flags) else { return };
     let reason = throttle::hold(slot);
     span.returned();

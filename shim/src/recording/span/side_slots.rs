@@ -1,7 +1,7 @@
 //! Records of signal handlers that have interrupted the writing of another one: kept aside until that is written.
 
 use crate::core::clock;
-use crate::recording::thread::state::{SIDE_SLOTS, SideSlot, State};
+use crate::recording::thread::state::{SIDE_RECORD_BYTES, SIDE_SLOTS, SideSlot, State};
 use core::sync::atomic::{Ordering, compiler_fence};
 use syn_trace::calls::Call;
 use syn_trace::record::{self, Flags, Times};
@@ -10,7 +10,7 @@ use syn_trace::record::{self, Flags, Times};
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 pub fn set_aside<const N: usize>(
-    state: &mut State,
+    state: &State,
     call: Call,
     flags: Flags,
     times: Times,
@@ -22,15 +22,17 @@ pub fn set_aside<const N: usize>(
 ) {
     // CPU readings belong to the thread's sequence of them, which a handler does not take part in.
     let flags = (flags & !record::PROCESSOR_FLAGS) | record::SIGNAL;
-    if record::room(texts, list) > size_of_val(&state.side[0].record) {
+    if record::room(texts, list) > SIDE_RECORD_BYTES {
         return state.drop_one();
     }
     // At once: a further handler that comes in between has to find the next one.
     let next = |used| (used < SIDE_SLOTS).then_some(used + 1);
     let taken = state.side_used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
-    let Some(slot) = taken.ok().and_then(|index| state.side.get_mut(index)) else {
+    let Some(slot) = taken.ok().and_then(|index| state.side.get(index)) else {
         return state.drop_one();
     };
+    // SAFETY: this handler has taken the slot, and nothing appends it before the handler has returned.
+    let slot = unsafe { &mut *slot.get() };
     let timeless = Times { end: 0, took: 0, ..times };
     // SAFETY: the slot has the room, and appending has zeroed it.
     let bytes = unsafe {
@@ -42,44 +44,47 @@ pub fn set_aside<const N: usize>(
 /// Appends what handlers set aside. Runs with `encoding` set, so that a further handler uses the remaining slots.
 #[cold]
 #[inline(never)]
-pub fn append(state: &mut State) {
+pub fn append(state: &State) {
     // A handler may come when the last one is out, and nobody else would append what it has set aside.
     while state.side_used.load(Ordering::Relaxed) != 0 {
         append_all(state);
     }
 }
 
-fn append_all(state: &mut State) {
+fn append_all(state: &State) {
     state.encoding.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
     let mut index = 0;
     // A handler may set another one aside until the count is back to none.
     while state.side_used.compare_exchange(index, 0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
-        let (end, took, bytes) = (state.side[index].end, state.side[index].took, state.side[index].bytes);
-        if bytes != 0 {
+        // SAFETY: handlers take further ones only.
+        let slot = unsafe { &mut *state.side[index].get() };
+        if slot.bytes != 0 {
             // The latest record is the handler's from now on: a row of polls begins anew behind it.
-            state.memory.moved();
-            append_one(state, index, end, took, bytes);
+            // SAFETY: a record is being written, and by nobody else.
+            unsafe { state.memory() }.moved();
+            append_one(state, slot);
         }
-        state.side[index] = SideSlot { end: 0, took: 0, bytes: 0, record: [0; _] };
+        *slot = SideSlot { end: 0, took: 0, bytes: 0, record: [0; _] };
         index += 1;
     }
     compiler_fence(Ordering::SeqCst);
     state.encoding.store(false, Ordering::Relaxed);
 }
 
-fn append_one(state: &mut State, index: usize, end: u64, took: u64, bytes: usize) {
+fn append_one(state: &State, slot: &SideSlot) {
+    let SideSlot { end, took, bytes, .. } = *slot;
     let room = bytes + 32;
-    if state.cursor as usize + room > state.limit as usize && !state.make_room(room) {
+    if state.cursor.get() as usize + room > state.limit.get() as usize && !state.make_room(room) {
         return state.drop_one();
     }
     let times = Times {
-        end: clock::units(end).saturating_sub(clock::units(state.last_end)),
+        end: clock::units(end).saturating_sub(clock::units(state.last_end.get())),
         took,
         ..Times::default()
     };
     // SAFETY: there is room, and the slot holds a record that `encode` wrote.
-    let written = unsafe { record::copy_with_times(state.cursor, &state.side[index].record[..bytes], times) };
-    state.cursor = state.cursor.wrapping_add(written);
-    state.last_end = state.last_end.max(end);
+    let written = unsafe { record::copy_with_times(state.cursor.get(), &slot.record[..bytes], times) };
+    state.cursor.set(state.cursor.get().wrapping_add(written));
+    state.last_end.set(state.last_end.get().max(end));
 }

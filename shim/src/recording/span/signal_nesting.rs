@@ -12,69 +12,74 @@ use core::sync::atomic::{Ordering, compiler_fence};
 impl State {
     /// A signal has arrived, and its handler is about to be called from a function at `at`: takes away the marks of the
     /// interrupted hook. `None` when there is none.
-    pub fn interrupt(&mut self, at: usize) -> Option<usize> {
+    pub fn interrupt(&self, at: usize) -> Option<usize> {
         let amid_record = self.encoding.load(Ordering::Relaxed);
-        let is_between = self.frame == 0 && self.suppressed_by == self.resting && self.mpi_frame == 0;
-        if is_between && !amid_record || self.suppressed_by == TOO_DEEP {
+        let is_between = self.frame.get() == 0
+            && self.suppressed_by.get() == self.resting.get()
+            && self.mpi_frame.get() == 0;
+        if is_between && !amid_record || self.suppressed_by.get() == TOO_DEEP {
             return None;
         }
-        let level = self.interruptions.count;
+        let level = self.interruptions.count.get();
         let now = Interruption {
             at,
-            frame: self.frame,
-            suppressed_by: self.suppressed_by,
-            mpi_frame: self.mpi_frame,
-            mpi_span: self.mpi_span,
+            frame: self.frame.get(),
+            suppressed_by: self.suppressed_by.get(),
+            mpi_frame: self.mpi_frame.get(),
+            mpi_span: self.mpi_span.get(),
             amid_record,
         };
-        let place = self.interruptions.list.get_mut(level)?;
+        let place = self.interruptions.list.get(level)?;
         // Another signal may arrive in between, use the same place and leave it empty.
         loop {
-            *place = now;
+            place.set(now);
             compiler_fence(Ordering::SeqCst);
-            self.interruptions.count = level + 1;
+            self.interruptions.count.set(level + 1);
             compiler_fence(Ordering::SeqCst);
-            // SAFETY: a handler may have written to it.
-            if unsafe { (&raw const place.at).read_volatile() } == at {
+            if place.get().at == at {
                 break;
             }
         }
-        let suppressed_by = if level + 1 < LEVELS { self.resting } else { TOO_DEEP };
-        (self.frame, self.suppressed_by, self.mpi_frame) = (0, suppressed_by, 0);
+        let suppressed_by = if level + 1 < LEVELS { self.resting.get() } else { TOO_DEEP };
+        self.frame.set(0);
+        self.suppressed_by.set(suppressed_by);
+        self.mpi_frame.set(0);
         Some(level)
     }
 
     /// The handler has returned: the interrupted hook goes on.
-    pub fn resume(&mut self, level: usize) {
+    pub fn resume(&self, level: usize) {
         // In a forked child there may be none.
-        if self.interruptions.count > level {
+        if self.interruptions.count.get() > level {
             self.put_back(level);
         }
     }
 
-    fn put_back(&mut self, level: usize) -> Interruption {
-        let place = &mut self.interruptions.list[level];
-        let before = *place;
-        place.at = 0;
+    fn put_back(&self, level: usize) -> Interruption {
+        let place = &self.interruptions.list[level];
+        let before = place.get();
+        place.set(Interruption { at: 0, ..before });
         compiler_fence(Ordering::SeqCst);
-        self.interruptions.count = level;
-        (self.frame, self.suppressed_by) = (before.frame, before.suppressed_by);
-        (self.mpi_frame, self.mpi_span) = (before.mpi_frame, before.mpi_span);
+        self.interruptions.count.set(level);
+        self.frame.set(before.frame);
+        self.suppressed_by.set(before.suppressed_by);
+        self.mpi_frame.set(before.mpi_frame);
+        self.mpi_span.set(before.mpi_span);
         before
     }
 
     /// Handlers that were left in a way that nobody has seen: a C++ exception, a change of contexts. Seen from a function at
     /// `frame`.
-    pub fn leave_handlers_below(&mut self, frame: usize) {
+    pub fn leave_handlers_below(&self, frame: usize) {
         self.leave_handlers(|state, at| state.is_certainly_stale(at, frame));
     }
 
     /// True when a record was given up for it.
-    pub fn leave_handlers(&mut self, is_left: impl Fn(&State, usize) -> bool) -> bool {
+    pub fn leave_handlers(&self, is_left: impl Fn(&State, usize) -> bool) -> bool {
         let mut gave_up = false;
-        while let Some(level) = self.interruptions.count.checked_sub(1)
-            && self.interruptions.list[level].at != 0
-            && is_left(self, self.interruptions.list[level].at)
+        while let Some(level) = self.interruptions.count.get().checked_sub(1)
+            && self.interruptions.list[level].get().at != 0
+            && is_left(self, self.interruptions.list[level].get().at)
         {
             if self.put_back(level).amid_record {
                 self.give_up_record();
@@ -85,7 +90,7 @@ impl State {
     }
 
     /// The record that is being written will never be whole: that of a call which a handler has interrupted.
-    pub fn give_up_record(&mut self) {
+    pub fn give_up_record(&self) {
         if self.encoding.load(Ordering::Relaxed) {
             self.clear_abandoned();
             self.drop_one();

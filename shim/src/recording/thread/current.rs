@@ -21,15 +21,22 @@ pub fn set(state: *mut State) {
     tls::set(state.expose_provenance());
 }
 
+/// This thread's state, if it has one: only this thread and its signal handlers use it.
+#[inline(always)]
+pub fn state() -> Option<&'static State> {
+    let state = get();
+    // SAFETY: a pointer that is none of the marks points to this thread's mapping, which lives as long as the thread records.
+    is_state(state).then(|| unsafe { &*state })
+}
+
 /// The id of this thread, if it has a trace.
 pub fn thread_id() -> Option<u32> {
-    let state = get();
-    // SAFETY: this thread's state; in a forked child without a trace of its own the cursor is null.
-    unsafe { (is_state(state) && !(*state).cursor.is_null()).then(|| (*state).header().tid) }
+    // In a forked child without a trace of its own the cursor is null.
+    state().filter(|state| !state.cursor.get().is_null()).map(|state| state.header().tid)
 }
 
 /// True for a value that points to a state.
 #[inline(always)]
-pub fn is_state(state: *mut State) -> bool {
+fn is_state(state: *mut State) -> bool {
     state as usize > ENDED as usize
 }

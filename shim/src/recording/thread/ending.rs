@@ -4,6 +4,7 @@ use super::state::PAGE;
 use crate::core::{clock, sys};
 use crate::recording::thread::state::State;
 use crate::recording::thread::{chunk, living, spare};
+use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 use syn_trace::header::{self, Header};
 
@@ -12,7 +13,7 @@ use syn_trace::header::{self, Header};
 const LEFT_BYTES: usize = 64 << 10;
 
 /// The header of the process's first thread, which also counts what threads lose that have no file.
-pub static FIRST_HEADER: AtomicPtr<Header> = AtomicPtr::new(core::ptr::null_mut());
+pub static FIRST_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 
 /// Counts a call of a thread that has no file of its own.
 #[cold]
@@ -27,43 +28,44 @@ pub fn lose_one() {
 impl State {
     /// Notes a later clock pair; the wait for the next one doubles up to about 16 ms.
     #[cold]
-    pub fn take_pair(&mut self) {
+    pub fn take_pair(&self) {
         if sys::is_confined() || !self.is_whole() {
             return;
         }
         let pair = clock::pair();
         let header = self.header();
         let index = header.latest_index.load(Ordering::Relaxed) ^ 1;
-        header.latest[(index & 1) as usize] = pair;
+        // SAFETY: mapped for as long as the state is; readers look at the other one.
+        unsafe { (&raw mut (*self.header.get()).latest[(index & 1) as usize]).write(pair) };
         header.latest_index.store(index, Ordering::Release);
         let age = pair.ticks.saturating_sub(header.start.ticks);
-        self.next_pair = pair.ticks + age.clamp(100_000, 1 << 25);
+        self.next_pair.set(pair.ticks + age.clamp(100_000, 1 << 25));
     }
 
     /// Ends recording on this thread; what was written stays, and blocks behind it are given back where that is worth it.
-    pub fn stop(&mut self, state: u32) {
-        if self.stopped || !self.is_whole() {
+    pub fn stop(&self, state: u32) {
+        if self.stopped.get() || !self.is_whole() {
             return;
         }
         self.take_pair();
         self.note_end(state);
         self.set_header_state(state);
-        self.stopped = state != header::STATE_PROCESS_ENDED;
+        self.stopped.set(state != header::STATE_PROCESS_ENDED);
         // A handler's record must find no room in what is given back.
         sys::without_signals(|| {
-            let end = (self.cursor as usize).next_multiple_of(PAGE);
-            let left = (self.limit as usize).saturating_sub(end);
+            let end = (self.cursor.get() as usize).next_multiple_of(PAGE);
+            let left = (self.limit.get() as usize).saturating_sub(end);
             if left <= LEFT_BYTES {
                 return; // Zeros behind the records mean the same.
             }
-            self.limit = self.cursor.wrapping_add(end - self.cursor as usize);
+            self.limit.set(self.cursor.get().wrapping_add(end - self.cursor.get() as usize));
             // SAFETY: nothing has been written there. A failure leaves zeros, which mean the same.
             unsafe { sys::madvise(end, left, libc::MADV_REMOVE) };
         });
     }
 
     /// Notes when the thread ended, and with the process all others as well, and what CPU time they have used.
-    fn note_end(&mut self, state: u32) {
+    fn note_end(&self, state: u32) {
         if sys::is_confined() {
             return;
         }
@@ -75,34 +77,37 @@ impl State {
     }
 
     /// The image was not replaced.
-    pub fn replacement_failed(&mut self) {
+    pub fn replacement_failed(&self) {
         living::go_on();
         self.header().process_cpu_ns.store(0, Ordering::Relaxed);
         self.header().end_ticks.store(0, Ordering::Relaxed);
-        if !self.stopped {
+        if !self.stopped.get() {
             self.set_header_state(header::STATE_RECORDING);
         }
     }
 
     /// Gives everything back. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
-    pub fn release(&mut self) {
+    ///
+    /// # Safety
+    /// The state is not used behind this.
+    pub unsafe fn release(&self) {
         let _ = FIRST_HEADER.compare_exchange(
-            self.header,
-            core::ptr::null_mut(),
+            self.header.get(),
+            ptr::null_mut(),
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
-        if !living::leave(self.place, self.header) {
+        if !living::leave(self.place.get(), self.header.get()) {
             return; // Somebody is about to write to the header: it stays.
         }
-        let header_page = (self.header as usize).next_multiple_of(PAGE) - PAGE;
+        let header_page = (self.header.get() as usize).next_multiple_of(PAGE) - PAGE;
         // SAFETY: nobody uses the chunks or the state after this.
         unsafe {
-            chunk::let_go(self.window as usize, self.window_bytes, self.in_area[0]);
-            if self.chunk_number != 0 {
-                chunk::let_go(header_page, PAGE, self.in_area[1]);
+            chunk::let_go(self.window.get() as usize, self.window_bytes.get(), self.in_area.get()[0]);
+            if self.chunk_number.get() != 0 {
+                chunk::let_go(header_page, PAGE, self.in_area.get()[1]);
             }
-            spare::give(self);
+            spare::give(ptr::from_ref(self).cast_mut());
         }
     }
 }

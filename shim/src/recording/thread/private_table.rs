@@ -43,9 +43,8 @@ pub fn descriptors_are_own() {
 /// Does something with descriptors of its own, which it closes again, while no handler of the program's runs. `Err` is
 /// a negated errno.
 pub fn run<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize> {
-    let state = current::get();
-    // SAFETY: this thread's state, if it has one.
-    let is_apart = current::is_state(state) && unsafe { (*state).is_apart };
+    let state = current::state();
+    let is_apart = state.is_some_and(|state| state.is_apart.get());
     sys::without_signals(|| {
         if is_apart {
             return action();
@@ -72,7 +71,7 @@ struct Helper<'a, T, A> {
 /// This thread stands still until the other one is done: `CLONE_VFORK`. The other has our thread-locals, and with them our
 /// state, and goes on below on our stack. `None`: it could not be made, or not leave the table, and has done nothing.
 fn on_thread<T, A: FnMut() -> Result<T, isize>>(
-    state: *mut State,
+    state: Option<&State>,
     action: &mut A,
 ) -> Option<Result<T, isize>> {
     const FLAGS: c_int = libc::CLONE_VM
@@ -123,9 +122,8 @@ fn on_thread<T, A: FnMut() -> Result<T, isize>>(
 }
 
 /// The thread that stood still has used what the other one has, as far as anybody asks.
-fn claim(state: *mut State, cpu_ns: u64) {
-    // SAFETY: this thread's state.
-    let header = if current::is_state(state) { unsafe { (*state).header } } else { ptr::null_mut() };
+fn claim(state: Option<&State>, cpu_ns: u64) {
+    let header = state.map_or(ptr::null_mut(), |state| state.header.get());
     if header.is_null() {
         UNCLAIMED_CPU_NS.fetch_add(cpu_ns, Ordering::Relaxed);
     } else {
@@ -139,10 +137,9 @@ pub fn take_unclaimed_cpu_ns() -> u64 {
     UNCLAIMED_CPU_NS.swap(0, Ordering::Relaxed)
 }
 
-fn set_apart(state: *mut State, is_apart: bool) {
-    if current::is_state(state) {
-        // SAFETY: this thread's state.
-        unsafe { (*state).is_apart = is_apart };
+fn set_apart(state: Option<&State>, is_apart: bool) {
+    if let Some(state) = state {
+        state.is_apart.set(is_apart);
     }
 }
 

@@ -1,30 +1,56 @@
 //! Memory in which a hook puts together what it records. Each use has a field of its own: what is not touched costs nothing.
 
 use crate::core::readable::{self, PAGE};
+use core::cell::{Cell, UnsafeCell};
 use core::ffi::c_char;
 use syn_trace::record::{MAX_LIST, MAX_TEXT_BYTES};
 use syn_trace::system_calls::Room;
 
 /// A thread has one for what it does itself, and one for each level of handlers that have interrupted one another's hooks.
 /// All zero bytes are a valid one.
-#[repr(C)]
+#[repr(C, align(4096))]
 pub struct Scratch {
     /// Texts of a record, one behind the other.
-    pub texts: [u8; 2 * MAX_TEXT_BYTES],
+    pub texts: Field<[u8; TEXTS * MAX_TEXT_BYTES]>,
     /// The stack addresses of library functions under way; see [`crate::recording::library_calls`].
-    pub under_way: [usize; 2],
+    pub under_way: [Cell<usize>; 2],
     /// What the child of a `vfork` leaves to its parent; see [`crate::recording::vfork_child`].
-    pub child_path: ChildPath,
+    pub child_path: Field<ChildPath>,
     /// The list of a record.
-    pub list: [i64; MAX_LIST],
+    pub list: Field<[i64; MAX_LIST]>,
     /// What a system call is decoded in.
-    pub room: Room,
+    pub room: Field<Room>,
     /// Pages of the program's that are looked at.
-    pub windows: [[u8; PAGE]; 2],
+    pub windows: Field<[[u8; PAGE]; 2]>,
     /// An environment for another program.
-    pub environment: [*const c_char; ENVIRONMENT_WORDS],
+    pub environment: Field<[*const c_char; ENVIRONMENT_WORDS]>,
     /// Whatever one call of a kind needs: control blocks of a submission, handles of MPI, page tables.
-    pub words: [u64; WORDS],
+    pub words: Field<[u64; WORDS]>,
+}
+
+/// Texts of a record that may have to be copied.
+pub const TEXTS: usize = 2;
+
+/// Memory that is lent to one user at a time.
+#[repr(transparent)]
+pub struct Field<T>(UnsafeCell<T>);
+
+impl<T> Field<T> {
+    /// Where it is.
+    pub fn as_ptr(&self) -> *mut T {
+        self.0.get()
+    }
+
+    /// It.
+    ///
+    /// # Safety
+    /// Nothing else in the hook under way uses this field as long as the result does. (A handler has a scratch memory of its own.)
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn lend(&self) -> &mut T {
+        // SAFETY: as the caller vouches.
+        unsafe { &mut *self.0.get() }
+    }
 }
 
 /// Words of [`Scratch::environment`].

@@ -2,7 +2,7 @@
 //! times as long as everything else in the life of a short thread.
 
 use crate::core::sys;
-use crate::recording::thread::state::{ALL_BYTES, State};
+use crate::recording::thread::state::State;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// So many are kept at most.
@@ -28,7 +28,7 @@ pub unsafe fn give(state: *mut State) {
     // SAFETY: as the caller vouches; the mapping is as long as said.
     unsafe {
         let rest = state.cast::<u8>().add(often);
-        if sys::madvise(rest as usize, ALL_BYTES - often, libc::MADV_DONTNEED) == 0 {
+        if sys::madvise(rest as usize, size_of::<State>() - often, libc::MADV_DONTNEED) == 0 {
             core::ptr::write_bytes(state.cast::<u8>(), 0, often);
             let is_kept = |place: &AtomicPtr<State>| {
                 let nothing = core::ptr::null_mut();
@@ -39,6 +39,6 @@ pub unsafe fn give(state: *mut State) {
                 return;
             }
         }
-        sys::munmap(state as usize, ALL_BYTES);
+        sys::munmap(state as usize, size_of::<State>());
     }
 }

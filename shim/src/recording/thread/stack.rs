@@ -16,7 +16,7 @@ impl State {
     /// True for an address on the thread's own stack, as far as that is known.
     #[inline(always)]
     pub fn is_on_stack(&self, address: usize) -> bool {
-        address >= self.stack.0 && address < self.stack.1
+        address >= self.stack.get().0 && address < self.stack.get().1
     }
 
     /// True when the hook whose stack address is `earlier` cannot be under way any more, seen from one at `frame`: a
@@ -39,13 +39,13 @@ impl State {
 
     /// True when calls are not recorded because of the call around them.
     #[cold]
-    pub fn is_suppressed(&mut self, frame: usize) -> bool {
-        match self.suppressed_by {
+    pub fn is_suppressed(&self, frame: usize) -> bool {
+        match self.suppressed_by.get() {
             VFORK_CHILD | INDISTINCT => true,
             SHARED => !self.is_on_stack(frame),
             TOO_DEEP => {
                 self.leave_handlers_below(frame);
-                let is_still = self.suppressed_by == TOO_DEEP;
+                let is_still = self.suppressed_by.get() == TOO_DEEP;
                 if is_still {
                     self.drop_one();
                 }
@@ -53,19 +53,19 @@ impl State {
             }
             around => {
                 if self.is_stale(around, frame) {
-                    self.suppressed_by = self.resting;
+                    self.suppressed_by.set(self.resting.get());
                 }
-                self.suppressed_by == around
+                self.suppressed_by.get() == around
             }
         }
     }
 
     /// Somebody is about to use this thread's thread-locals, and with them this state, on a stack that ends at `stack`, while
     /// the thread goes on (clone(2) with `CLONE_VM`, without `CLONE_SETTLS`). True for the first time.
-    pub fn share(&mut self, stack: usize) -> bool {
-        let is_new = self.resting == 0;
-        self.resting = if self.is_on_stack(stack.wrapping_sub(1)) { INDISTINCT } else { SHARED };
-        self.suppressed_by = self.resting;
+    pub fn share(&self, stack: usize) -> bool {
+        let is_new = self.resting.get() == 0;
+        self.resting.set(if self.is_on_stack(stack.wrapping_sub(1)) { INDISTINCT } else { SHARED });
+        self.suppressed_by.set(self.resting.get());
         is_new
     }
 }

@@ -6,6 +6,7 @@
 
 use super::scratch::Scratch;
 use crate::throttle;
+use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use syn_trace::board::{NOBODY, Slot};
 use syn_trace::dictionary::Writer;
@@ -16,11 +17,12 @@ use syn_trace::record::{self, Flags};
 /// out faster than its handler returns interrupts the same one again and again. Memory that is not used costs nothing.
 pub const SIDE_SLOTS: usize = 256;
 
-/// Bytes of one of them.
-pub const SIDE_BYTES: usize = 512;
+/// Bytes of one of them, and of its record.
+const SIDE_BYTES: usize = 512;
+pub const SIDE_RECORD_BYTES: usize = SIDE_BYTES - 24;
 
-/// Bytes for the path of the file, apart from the scratch memory, which may hold what is being recorded.
-pub const PATH_BYTES: usize = (8 << 10) - size_of::<Inheritance>();
+/// Bytes for the path of the file.
+const PATH_BYTES: usize = (8 << 10) - size_of::<Inheritance>();
 
 /// In the child of a `vfork`; see [`State::suppressed_by`].
 pub const VFORK_CHILD: usize = usize::MAX;
@@ -46,28 +48,29 @@ pub struct SideSlot {
     /// Bytes in `record`.
     pub bytes: usize,
     /// An encoded record with zero times.
-    pub record: [u8; SIDE_BYTES - 24],
+    pub record: [u8; SIDE_RECORD_BYTES],
 }
 
-/// What a thread keeps; lies at the front of its private mapping.
-#[repr(C)]
+/// What a thread keeps: its private mapping. A handler may come in between any two instructions, and use it as well: nobody has it
+/// for himself, and so its fields are cells and atomics.
+#[repr(C, align(4096))]
 pub struct State {
     /// Where the next record goes; null in a forked child.
-    pub cursor: *mut u8,
+    pub cursor: Cell<*mut u8>,
     /// The end of the mapped area.
-    pub limit: *mut u8,
+    pub limit: Cell<*mut u8>,
     /// Ticks at the end of the latest record.
-    pub last_end: u64,
+    pub last_end: Cell<u64>,
     /// The stack address of the outermost hook under way, 0 when there is none.
-    pub frame: usize,
+    pub frame: Cell<usize>,
     /// The stack address of the MPI call under way, 0 when there is none.
-    pub mpi_frame: usize,
+    pub mpi_frame: Cell<usize>,
     /// What shows that it is.
-    pub mpi_witness: Witness,
+    pub mpi_witness: Cell<Witness>,
     /// That call; of a state that is new (all zero), none.
-    pub mpi_span: Span,
+    pub mpi_span: Cell<Span>,
     /// The `vfork` under way, as long as its child has this thread's memory.
-    pub vfork_span: Span,
+    pub vfork_span: Cell<Span>,
     /// Hooks that signals have interrupted.
     pub interruptions: Interruptions,
     /// True while a record is being written.
@@ -75,63 +78,69 @@ pub struct State {
     /// Side slots in use.
     pub side_used: AtomicUsize,
     /// The innermost call under way, while nothing inside it is on record.
-    pub entered: Entered,
+    pub entered: Cell<Entered>,
     /// CPU time up to the latest reading that is on record, nanoseconds.
-    pub cpu_told: u64,
+    pub cpu_told: Cell<u64>,
     /// Ticks at the latest reading.
-    pub cpu_ticks: u64,
+    pub cpu_ticks: Cell<u64>,
     /// Voluntary context switches at the latest reading of them.
-    pub switches: u64,
+    pub switches: Cell<u64>,
     /// When to take the next clock pair, ticks.
-    pub next_pair: u64,
+    pub next_pair: Cell<u64>,
     /// The header page.
-    pub header: *mut Header,
+    pub header: Cell<*mut Header>,
     /// [`MARK`], or 0 in a forked child.
-    pub mark: u64,
+    pub mark: Cell<u64>,
     /// The chunk that is mapped, and its length.
-    pub window: *mut u8,
-    pub window_bytes: usize,
+    pub window: Cell<*mut u8>,
+    pub window_bytes: Cell<usize>,
     /// The unit of the file with which the thread's first chunk begins.
-    pub first_unit: u64,
+    pub first_unit: Cell<u64>,
     /// How many chunks it had before the one that is mapped, and the bytes of all.
-    pub chunk_number: u32,
+    pub chunk_number: Cell<u32>,
     /// The chunk that is mapped lies in an area that stays so, and so does the first one.
-    pub in_area: [bool; 2],
-    pub chunk_bytes: usize,
+    pub in_area: Cell<[bool; 2]>,
+    pub chunk_bytes: Cell<usize>,
     /// Where the thread's stack lies, as far as known.
-    pub stack: (usize, usize),
+    pub stack: Cell<(usize, usize)>,
     /// True once recording has been given up for this thread.
-    pub stopped: bool,
+    pub stopped: Cell<bool>,
     /// True while [`super::private_table`] does something for this thread on another one, whose clocks are not this one's.
-    pub is_apart: bool,
+    pub is_apart: Cell<bool>,
     /// The stack address of the call in which nothing else is recorded, 0 when there is none, [`VFORK_CHILD`] in the
     /// child of a `vfork`, which runs in its parent's memory until it calls exec.
-    pub suppressed_by: usize,
+    pub suppressed_by: Cell<usize>,
     /// What that is when no call is under way: 0, or one of the marks above.
-    pub resting: usize,
+    pub resting: Cell<usize>,
     /// Where the thread stands among the [`super::living`].
-    pub place: usize,
+    pub place: Cell<usize>,
     /// Where it publishes what it does, in a job that is throttled; else null.
-    pub published: *const Slot,
+    pub published: Cell<*const Slot>,
     /// What the trace says already.
-    pub memory: Writer,
+    memory: UnsafeCell<Writer>,
     /// Set while the state is in use; see [`SideSlot`].
-    pub side: [SideSlot; SIDE_SLOTS],
+    pub side: [UnsafeCell<SideSlot>; SIDE_SLOTS],
+    /// What a hook puts together, by level of interruptions.
+    scratch: [Scratch; LEVELS],
+    kept: Kept,
 }
-
-pub const STATE_BYTES: usize = size_of::<State>().next_multiple_of(PAGE);
 
 /// What the thread does itself, and what handlers do that have interrupted one another's hooks, as many as are recorded.
 pub const LEVELS: usize = 8;
 
-/// One scratch memory for each.
-const SCRATCH_BYTES: usize = size_of::<[Scratch; LEVELS]>().next_multiple_of(PAGE);
+/// What is not zero in a thread that records, of what is wiped in a forked child.
+pub const USED_BYTES: usize = core::mem::offset_of!(State, scratch);
 
 /// What is wiped in a forked child.
-pub const WIPED_BYTES: usize = STATE_BYTES + SCRATCH_BYTES;
+pub const WIPED_BYTES: usize = core::mem::offset_of!(State, kept);
 
-/// The whole private mapping: the state, the scratch memory, room for a path, and what a forked child gets to know.
-pub const ALL_BYTES: usize = WIPED_BYTES + PATH_BYTES + size_of::<Inheritance>();
+/// What is not.
+#[repr(C, align(4096))]
+struct Kept {
+    /// Room for the path of the file, apart from the scratch memory, which may hold what is being recorded.
+    path: UnsafeCell<[u8; PATH_BYTES]>,
+    inheritance: Cell<Inheritance>,
+}
 
 /// What a forked child needs to know of the parent; it is not wiped there.
 #[derive(Clone, Copy)]
@@ -163,7 +172,7 @@ pub enum Fork {
 /// unwind past it, a signal handler may jump over it.
 #[derive(Clone, Copy)]
 pub struct Span {
-    pub state: *mut State,
+    pub state: *const State,
     pub start: u64,
     pub end: u64,
     pub outer_frame: usize,
@@ -187,7 +196,6 @@ pub struct Witness {
 /// A call that has been entered, and of which nothing is on record yet. Should something inside it come first, a
 /// `call-entered` record tells what lay before it: records stand in the order of time.
 #[derive(Clone, Copy, Default)]
-#[repr(C)]
 pub struct Entered {
     /// Ticks; 0 when there is no such call.
     pub start: u64,
@@ -198,7 +206,6 @@ pub struct Entered {
 
 /// A hook that a signal has interrupted.
 #[derive(Clone, Copy)]
-#[repr(C)]
 pub struct Interruption {
     /// The stack address of the function that calls the handler; 0 while the rest is being filled in.
     pub at: usize,
@@ -211,61 +218,79 @@ pub struct Interruption {
 }
 
 /// The latest last. All zero bytes are a valid, empty one.
-#[repr(C)]
 pub struct Interruptions {
-    pub count: usize,
-    pub list: [Interruption; LEVELS],
+    pub count: Cell<usize>,
+    pub list: [Cell<Interruption>; LEVELS],
 }
 
 impl Interruptions {
     /// True when no handler is under way that has interrupted a hook.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.count.get() == 0
     }
 }
 
 impl State {
     /// The thread's scratch memory, at this level of interruptions.
-    pub fn scratch(&mut self) -> &'static mut Scratch {
-        let level = self.interruptions.count.min(LEVELS - 1);
-        // SAFETY: the mapping made in `map_state` has ALL_BYTES bytes, begins on a page and lives as long as the thread records;
-        // each field is used only by the hook under way.
-        unsafe { &mut *(&raw mut *self).cast::<u8>().add(STATE_BYTES).cast::<Scratch>().add(level) }
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch[self.interruptions.count.get().min(LEVELS - 1)]
     }
 
-    /// Room for a path, apart from the scratch memory. Its users do not nest.
-    pub fn path_room(&mut self) -> &'static mut [u8] {
-        let at = (&raw mut *self).cast::<u8>().wrapping_add(WIPED_BYTES);
-        // SAFETY: as above; used only by the functions below, which do not nest.
-        unsafe { core::slice::from_raw_parts_mut(at, PATH_BYTES) }
+    /// What the trace says already.
+    ///
+    /// # Safety
+    /// Nobody else holds on to it. While a record is being written, handlers leave it alone.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn memory(&self) -> &mut Writer {
+        // SAFETY: as the caller vouches.
+        unsafe { &mut *self.memory.get() }
+    }
+
+    /// Room for a path.
+    ///
+    /// # Safety
+    /// Signals are blocked, or a record is being written, and nobody else holds on to it.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn path_room(&self) -> &mut [u8] {
+        // SAFETY: as the caller vouches.
+        unsafe { &mut *self.kept.path.get() }
     }
 
     /// What a forked child gets to know.
-    pub fn inheritance(&mut self) -> &'static mut Inheritance {
-        let at = (&raw mut *self).cast::<u8>().wrapping_add(WIPED_BYTES + PATH_BYTES);
-        // SAFETY: as above; it lies at the end of a page, every value is valid as zero.
-        unsafe { &mut *at.cast::<Inheritance>() }
+    pub fn inheritance(&self) -> &Cell<Inheritance> {
+        &self.kept.inheritance
     }
 
-    /// The header page.
+    /// The header. What changes in it are atomics, and the clock pairs, which only [`State::take_pair`] writes.
     #[inline(always)]
-    pub fn header(&mut self) -> &mut Header {
+    pub fn header(&self) -> &Header {
         // SAFETY: mapped for as long as the state is.
-        unsafe { &mut *self.header }
+        unsafe { &*self.header.get() }
+    }
+
+    /// There is no call of which nothing is on record.
+    #[inline(always)]
+    pub fn forget_entered(&self) {
+        self.entered.set(Entered { start: 0, ..self.entered.get() });
     }
 
     /// Clears what an abandoned record has left: behind the last record there are zeros.
-    pub fn clear_abandoned(&mut self) {
-        let left = (self.limit as usize).saturating_sub(self.cursor as usize).min(record::MAX_RECORD_BYTES);
-        // SAFETY: the bytes between the cursor and the limit are this thread's, and hold no record.
-        unsafe { core::ptr::write_bytes(self.cursor, 0, left) };
-        self.memory.forget();
+    pub fn clear_abandoned(&self) {
+        let cursor = self.cursor.get();
+        let left = (self.limit.get() as usize).saturating_sub(cursor as usize).min(record::MAX_RECORD_BYTES);
+        // SAFETY: the bytes between the cursor and the limit are this thread's, and hold no record. Who was writing one does not
+        // come back.
+        unsafe {
+            core::ptr::write_bytes(cursor, 0, left);
+            self.memory().forget();
+        }
     }
 
     /// Counts a record that could not be written.
     #[cold]
-    pub fn drop_one(&mut self) {
+    pub fn drop_one(&self) {
         if self.is_whole() {
             self.header().dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -273,20 +298,20 @@ impl State {
 
     /// False once a forked child has wiped it: whoever was at work with it goes on, and must not do harm.
     pub fn is_whole(&self) -> bool {
-        !self.header.is_null()
+        !self.header.get().is_null()
     }
 
     /// Before a call that forks, and with `false` after it.
-    pub fn fork_follows(&mut self, follows: bool) {
+    pub fn fork_follows(&self, follows: bool) {
         let amid_record = self.encoding.load(Ordering::Relaxed);
         let child_node = if follows { throttle::node_of_child() } else { NOBODY };
-        let inheritance = self.inheritance();
-        inheritance.child_node = child_node as usize;
-        inheritance.fork = match (follows, amid_record) {
+        let fork = match (follows, amid_record) {
             (false, _) => Fork::Unseen,
             (true, false) => Fork::Clean,
             (true, true) => Fork::AmidRecord,
         };
+        let child_node = child_node as usize;
+        self.inheritance().set(Inheritance { child_node, fork, ..self.inheritance().get() });
     }
 }
 

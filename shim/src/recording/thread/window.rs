@@ -5,7 +5,7 @@ use super::state::PAGE;
 use super::trace_file;
 use crate::core::sys;
 use crate::recording::thread::current;
-use crate::recording::thread::state::State;
+use crate::recording::thread::state::{Inheritance, State};
 use core::sync::atomic::Ordering;
 use syn_trace::chunks::{ChunkHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::header;
@@ -20,8 +20,8 @@ impl State {
     /// Makes room for a record of `bytes`; false when there is none to be had.
     #[cold]
     #[inline(never)]
-    pub fn make_room(&mut self, bytes: usize) -> bool {
-        if self.stopped || sys::is_confined() || !self.is_whole() {
+    pub fn make_room(&self, bytes: usize) -> bool {
+        if self.stopped.get() || sys::is_confined() || !self.is_whole() {
             return false;
         }
         let moved = self.move_window(bytes);
@@ -32,54 +32,59 @@ impl State {
     }
 
     /// Goes on in a new chunk, with room for `bytes`. Where that fails, everything stays as it is.
-    fn move_window(&mut self, bytes: usize) -> bool {
-        let usual = self.chunk_bytes.clamp(GROW_BYTES.0, GROW_BYTES.1);
+    fn move_window(&self, bytes: usize) -> bool {
+        let usual = self.chunk_bytes.get().clamp(GROW_BYTES.0, GROW_BYTES.1);
         let length = usual.max(bytes + IN_FRONT[1]).next_multiple_of(UNIT_BYTES);
         // What is about to be mapped is not known to a handler, which could jump out of here.
         sys::without_signals(|| {
-            let Ok(chunk) = chunk::take(self.path_room(), length) else { return false };
+            // SAFETY: signals are blocked.
+            let Ok(chunk) = chunk::take(unsafe { self.path_room() }, length) else { return false };
             self.use_chunk(&chunk);
             true
         })
     }
 
-    fn use_chunk(&mut self, chunk: &Chunk) {
+    fn use_chunk(&self, chunk: &Chunk) {
         self.set_header_state(header::STATE_RECORDING);
-        let (old, old_bytes, old_in_area) = (self.window, self.window_bytes, self.in_area[0]);
+        let (old, old_bytes, old_in_area) =
+            (self.window.get(), self.window_bytes.get(), self.in_area.get()[0]);
         // The page with the header stays.
-        let keep = if self.chunk_number == 0 { PAGE } else { 0 };
-        self.chunk_number += 1;
+        let keep = if self.chunk_number.get() == 0 { PAGE } else { 0 };
+        self.chunk_number.set(self.chunk_number.get() + 1);
         // SAFETY: the chunk is ours alone.
         unsafe {
             let units = (chunk.bytes / UNIT_BYTES) as u32;
-            ChunkHead::publish(chunk.at, self.first_unit, self.chunk_number, units);
+            ChunkHead::publish(chunk.at, self.first_unit.get(), self.chunk_number.get(), units);
         }
         self.set_window(chunk);
-        self.cursor = chunk.at.wrapping_add(IN_FRONT[1]);
-        self.memory.moved();
+        self.cursor.set(chunk.at.wrapping_add(IN_FRONT[1]));
+        // SAFETY: nothing holds on to it here: a record that needs room is not being encoded yet.
+        unsafe { self.memory() }.moved();
         if old_bytes > keep {
             // SAFETY: nothing points into the old records any more.
             unsafe { chunk::let_go(old as usize + keep, old_bytes - keep, old_in_area) };
         }
     }
 
-    pub fn set_window(&mut self, chunk: &Chunk) {
-        (self.window, self.window_bytes, self.in_area[0]) = (chunk.at, chunk.bytes, chunk.in_area);
-        self.chunk_bytes += chunk.bytes;
-        self.limit = chunk.at.wrapping_add(chunk.bytes);
-        let inheritance = self.inheritance();
-        (inheritance.window, inheritance.window_bytes) = (chunk.at, chunk.bytes);
+    pub fn set_window(&self, chunk: &Chunk) {
+        self.window.set(chunk.at);
+        self.window_bytes.set(chunk.bytes);
+        self.in_area.set([chunk.in_area, self.in_area.get()[1]]);
+        self.chunk_bytes.set(self.chunk_bytes.get() + chunk.bytes);
+        self.limit.set(chunk.at.wrapping_add(chunk.bytes));
+        let inheritance = self.inheritance().get();
+        self.inheritance().set(Inheritance { window: chunk.at, window_bytes: chunk.bytes, ..inheritance });
     }
 
     /// Makes room for `bytes` more, if that can be had, unless there is half of it.
-    fn grow_by(&mut self, bytes: usize) {
-        let left = self.limit as usize - self.cursor as usize;
-        if left < bytes / 2 && !self.stopped && !self.encoding.load(Ordering::Relaxed) {
+    fn grow_by(&self, bytes: usize) {
+        let left = self.limit.get() as usize - self.cursor.get() as usize;
+        if left < bytes / 2 && !self.stopped.get() && !self.encoding.load(Ordering::Relaxed) {
             self.move_window(bytes);
         }
     }
 
-    pub fn set_header_state(&mut self, state: u32) {
+    pub fn set_header_state(&self, state: u32) {
         if self.is_whole() {
             self.header().state.store(state, Ordering::Release);
         }
@@ -89,7 +94,8 @@ impl State {
 /// Before a call after which the file cannot be opened any more: makes it as long as it may have to be.
 pub fn grow_ahead() {
     if let Some(state) = recording() {
-        sys::without_signals(|| trace_file::lengthen_ahead(state.path_room()));
+        // SAFETY: signals are blocked.
+        sys::without_signals(|| trace_file::lengthen_ahead(unsafe { state.path_room() }));
     }
 }
 
@@ -102,8 +108,6 @@ pub fn make_room_ahead() {
 }
 
 /// This thread's state, if it records.
-fn recording() -> Option<&'static mut State> {
-    let state = current::get();
-    // SAFETY: this thread's state.
-    unsafe { (current::is_state(state) && !(*state).cursor.is_null()).then(|| &mut *state) }
+fn recording() -> Option<&'static State> {
+    current::state().filter(|state| !state.cursor.get().is_null())
 }
