@@ -8,7 +8,7 @@ use std::io::Write;
 use syn_plan::{MAGIC, Plan, PlanFile, VERSION};
 
 const HEADER: usize = 40;
-const SECTIONS: usize = 8;
+const SECTIONS: usize = 10;
 /// Of an entry of the directory.
 const ENTRY: usize = 32;
 
@@ -60,5 +60,10 @@ fuzz_target!(|data: &[u8]| {
     for program in &plan.programs {
         assert!(program.steps.iter().count() as u64 <= program.steps.len());
         let _ = program.steps.unrolled().take(10_000).count();
+    }
+    let _ = plan.check_communication();
+    let communicators = 2 + plan.communicators.len() as u32;
+    for group in (0..=communicators).filter_map(|comm| plan.group(comm)) {
+        let _ = (group.len(), group.is_empty(), group.position(0), group.position(1));
     }
 });

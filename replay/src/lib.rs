@@ -57,6 +57,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use storage::Folder;
 use syn_plan::Plan;
+use syn_trace::Call;
+use syn_trace::calls::Effect;
 use sys::shared::SharedSlice;
 
 /// Exit code: failed.
@@ -210,9 +212,13 @@ impl Consumed {
         for outcome in outcomes {
             all.wall_ns = all.wall_ns.max(outcome.end_ns);
             all.cpu_ns += outcome.cpu_ns;
-            let bytes = |name: &str| outcome.classes.get(name).map_or(0, |class| class.bytes);
-            all.bytes[0] += bytes("read") + bytes("pread");
-            all.bytes[1] += bytes("write") + bytes("pwrite");
+            for (name, class) in &outcome.classes {
+                match Call::from_name(name).map(Call::effect) {
+                    Some(Effect::Read(_)) => all.bytes[0] += class.bytes,
+                    Some(Effect::Write(_)) => all.bytes[1] += class.bytes,
+                    _ => {}
+                }
+            }
             all.network.iter_mut().zip(outcome.network).for_each(|(sum, bytes)| *sum += bytes);
         }
         all

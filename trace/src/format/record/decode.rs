@@ -1,0 +1,350 @@
+//! Reading records.
+
+use super::{
+    COMPLETE, CPU_AFTER, CPU_BEFORE, FAILED, Flags, MAX_RECORD_BYTES, PROCESSOR, SIGNAL, Times, text_field,
+};
+use crate::calls::{Call, MAX_NUMBERS, MAX_TEXTS};
+use crate::dictionary::{self, BODY_FLAGS, Body};
+use crate::varint::{self, unzigzag};
+
+/// A record as it stands in the file; times are not yet summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Which call.
+    pub call: Call,
+    /// See the constants of this module.
+    pub flags: Flags,
+    /// Times relative to the record before.
+    pub times: Times,
+    /// The result, -1 on failure.
+    pub result: i64,
+    /// errno on failure, else 0.
+    pub errno: i32,
+    /// The integers, as many as the table says, then zeros.
+    pub numbers: [i64; MAX_NUMBERS],
+    /// The texts, as many as the table says, then empty ones.
+    pub texts: [Text<'a>; MAX_TEXTS],
+    /// The list.
+    pub list: List<'a>,
+}
+
+/// A text, in the two pieces in which it may stand in a trace.
+#[derive(Clone, Copy, Default)]
+pub struct Text<'a> {
+    pub(crate) head: &'a [u8],
+    pub(crate) tail: &'a [u8],
+}
+
+impl Text<'static> {
+    /// No text.
+    pub const EMPTY: Text<'static> = Text { head: &[], tail: &[] };
+}
+
+impl<'a> Text<'a> {
+    /// A text in one piece.
+    pub fn whole(bytes: &'a [u8]) -> Text<'a> {
+        Text { head: &[], tail: bytes }
+    }
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Its bytes in order.
+    pub fn iter(&self) -> impl Iterator<Item = u8> + use<'a> {
+        self.head.iter().chain(self.tail).copied()
+    }
+}
+
+#[cfg(feature = "std")]
+impl<'a> Text<'a> {
+    /// Its bytes in one piece.
+    pub fn bytes(&self) -> std::borrow::Cow<'a, [u8]> {
+        if self.head.is_empty() { self.tail.into() } else { [self.head, self.tail].concat().into() }
+    }
+}
+
+impl core::fmt::Debug for Text<'_> {
+    fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(out, "\"{}{}\"", self.head.escape_ascii(), self.tail.escape_ascii())
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Text<'_>) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl PartialEq<[u8]> for Text<'_> {
+    fn eq(&self, bytes: &[u8]) -> bool {
+        bytes.strip_prefix(self.head) == Some(self.tail)
+    }
+}
+
+/// A list of integers, decoded when asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct List<'a> {
+    count: usize,
+    bytes: &'a [u8],
+}
+
+impl List<'static> {
+    /// No numbers.
+    pub const EMPTY: List<'static> = List { count: 0, bytes: &[] };
+}
+
+impl<'a> List<'a> {
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+    /// The numbers in order.
+    pub fn iter(&self) -> impl Iterator<Item = i64> + use<'a> {
+        let mut bytes = self.bytes;
+        let mut value = 0i64;
+        (0..self.count).map_while(move |_| {
+            value = value.wrapping_add(unzigzag(varint::read(&mut bytes)?));
+            Some(value)
+        })
+    }
+}
+
+/// Why the bytes at some place are not a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The record goes on behind the end of the bytes.
+    CutOff,
+    /// A call number that is not in the table.
+    UnknownCall(u64),
+    /// The fields do not fill the record's length exactly.
+    WrongLength,
+    /// It names a body or a head of a text that has not been written before.
+    UnknownPlace(u64),
+    /// A chunk with what precedes is not in the file.
+    MissingChunk,
+}
+
+/// What every record has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front {
+    pub(crate) call: Call,
+    pub(crate) flags: Flags,
+    pub(crate) times: Times,
+    pub(crate) result: i64,
+    pub(crate) errno: i32,
+}
+
+/// Where the arguments of a record go: zeros and empty texts stand behind as many as the call has.
+pub(crate) struct Arguments<'r, 'a> {
+    pub(crate) numbers: &'r mut [i64; MAX_NUMBERS],
+    pub(crate) texts: &'r mut [Text<'a>; MAX_TEXTS],
+    pub(crate) list: &'r mut List<'a>,
+}
+
+/// Takes the record at the front of `bytes`. `Ok(None)`: the end of the records (a zero byte, or no bytes at all).
+///
+/// # Errors
+/// [`Fault`] when there is something that is not a record.
+#[inline]
+pub fn decode<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    bytes: &mut &'a [u8],
+) -> Result<Option<Record<'a>>, Fault> {
+    let (mut numbers, mut texts, mut list) =
+        ([0; MAX_NUMBERS], [Text::default(); MAX_TEXTS], List::default());
+    let arguments = Arguments { numbers: &mut numbers, texts: &mut texts, list: &mut list };
+    let Some(front) = decode_into(dictionary, bytes, arguments)? else { return Ok(None) };
+    let Front { call, flags, times, result, errno } = front;
+    Ok(Some(Record { call, flags, times, result, errno, numbers, texts, list }))
+}
+
+/// The same, with the arguments put where they are wanted.
+#[inline]
+pub(crate) fn decode_into<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    bytes: &mut &'a [u8],
+    arguments: Arguments<'_, 'a>,
+) -> Result<Option<Front>, Fault> {
+    if bytes.first().is_none_or(|&byte| byte == 0) {
+        return Ok(None);
+    }
+    let mut rest = *bytes;
+    let length = varint::read(&mut rest).ok_or(Fault::CutOff)?;
+    if length > MAX_RECORD_BYTES as u64 {
+        return Err(Fault::WrongLength);
+    }
+    let Some((mut body, behind)) = rest.split_at_checked(length as usize) else {
+        return Err(Fault::CutOff);
+    };
+    let front = decode_body(dictionary, &mut body, arguments)?;
+    if !body.is_empty() {
+        return Err(Fault::WrongLength);
+    }
+    *bytes = behind;
+    Ok(Some(front))
+}
+
+#[inline(always)]
+fn decode_body<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    body: &mut &'a [u8],
+    mut arguments: Arguments<'_, 'a>,
+) -> Result<Front, Fault> {
+    let short = Fault::WrongLength;
+    let key = varint::read(body).ok_or(short)?;
+    if key & 1 == 1 {
+        return decode_known(dictionary, key, body, arguments);
+    }
+    let call = Call::from_id(key >> 1).ok_or(Fault::UnknownCall(key >> 1))?;
+    let flags = read_flags(body)?;
+    let times = read_times(body, flags)?;
+    let rest = *body;
+    let front = decode_rest(dictionary, call, flags, times, body, &mut arguments)?;
+    remember(dictionary, &front, arguments.numbers, arguments.list, rest);
+    Ok(front)
+}
+
+/// A record that names the body it has.
+#[inline]
+fn decode_known<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    key: u64,
+    body: &mut &'a [u8],
+    mut arguments: Arguments<'_, 'a>,
+) -> Result<Front, Fault> {
+    let place = key >> 2;
+    let known = usize::try_from(place).ok().and_then(|place| dictionary.body(place));
+    let known = known.ok_or(Fault::UnknownPlace(place))?;
+    let own = if key & 2 == 0 { 0 } else { read_flags(body)? };
+    let flags = known.flags & BODY_FLAGS | own & !BODY_FLAGS;
+    let times = read_times(body, flags)?;
+    decode_rest(dictionary, known.call, flags, times, &mut { known.rest }, &mut arguments)
+}
+
+#[inline(always)]
+pub(crate) fn read_flags(body: &mut &[u8]) -> Result<Flags, Fault> {
+    let mut next = || {
+        let (&byte, rest) = body.split_first().ok_or(Fault::WrongLength)?;
+        *body = rest;
+        Ok(Flags::from(byte))
+    };
+    let flags = next()?;
+    if flags & PROCESSOR == 0 {
+        return Ok(flags);
+    }
+    Ok(flags & !PROCESSOR | next()? << 8)
+}
+
+#[inline(always)]
+fn read_times(body: &mut &[u8], flags: Flags) -> Result<Times, Fault> {
+    let mut next = || varint::read(body).ok_or(Fault::WrongLength);
+    let (gap, took) = (unzigzag(next()?) as u64, next()?);
+    Ok(Times {
+        end: gap.wrapping_add(took),
+        took,
+        cpu_before: if flags & CPU_BEFORE != 0 { next()? } else { 0 },
+        cpu_after: if flags & CPU_AFTER != 0 { next()? } else { 0 },
+    })
+}
+
+/// Keeps the body of a record that stood at full length, if a writer does.
+#[inline(always)]
+fn remember<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    record: &Front,
+    all: &[i64; MAX_NUMBERS],
+    list: &List<'a>,
+    rest: &'a [u8],
+) {
+    let (numbers, _, lists) = record.call.shape();
+    if !record.call.recurs() || numbers + list.len() + 2 > dictionary::WORDS || record.flags & SIGNAL != 0 {
+        return;
+    }
+    let outcome = if record.flags & FAILED != 0 { i64::from(record.errno) } else { record.result };
+    let mut values = [0; dictionary::WORDS - 2];
+    values[..numbers].copy_from_slice(&all[..numbers]);
+    if lists == 1 {
+        for (value, number) in values[numbers..].iter_mut().zip(list.iter()) {
+            *value = number;
+        }
+    }
+    let count = numbers + list.len();
+    let Some(body) = Body::of(record.call, record.flags, outcome, &[], &values[..count]) else { return };
+    dictionary.remember(body.place(), dictionary::Known { call: record.call, flags: record.flags, rest });
+}
+
+#[inline(always)]
+fn decode_rest<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    call: Call,
+    flags: Flags,
+    times: Times,
+    body: &mut &'a [u8],
+    arguments: &mut Arguments<'_, 'a>,
+) -> Result<Front, Fault> {
+    let short = Fault::WrongLength;
+    let Arguments { numbers, texts, list } = arguments;
+    let (mut result, mut errno) = (-1, 0);
+    if flags & FAILED != 0 {
+        errno = varint::read(body).ok_or(short)?.min(i32::MAX as u64) as i32;
+    } else if flags & COMPLETE == 0 {
+        result = unzigzag(varint::read(body).ok_or(short)?);
+    }
+    let (number_count, text_count, list_count) = call.shape();
+    **numbers = [0; MAX_NUMBERS];
+    for number in &mut numbers[..number_count] {
+        *number = unzigzag(varint::read(body).ok_or(short)?);
+    }
+    **texts = [Text::default(); MAX_TEXTS];
+    for text in &mut texts[..text_count] {
+        *text = read_text(dictionary, body, flags & SIGNAL == 0)?;
+    }
+    **list = List::default();
+    if list_count == 1 {
+        list.count = usize::try_from(varint::read(body).ok_or(short)?).map_err(|_| short)?;
+        list.bytes = body;
+        for _ in 0..list.count {
+            varint::read(body).ok_or(short)?;
+        }
+    }
+    if flags & (COMPLETE | FAILED) == COMPLETE {
+        result = call.requested().map(|position| numbers[position]).ok_or(short)?;
+    }
+    Ok(Front { call, flags, times, result, errno })
+}
+
+#[inline]
+fn read_text<'a>(
+    dictionary: &mut dictionary::Reader<'a>,
+    body: &mut &'a [u8],
+    remembered: bool,
+) -> Result<Text<'a>, Fault> {
+    let short = Fault::WrongLength;
+    let (place, length) = text_field(varint::read(body).ok_or(short)?);
+    let (behind, rest) = usize::try_from(length).ok().and_then(|n| body.split_at_checked(n)).ok_or(short)?;
+    *body = rest;
+    let text = match place.map(|place| (place, dictionary.text(place))) {
+        None => Text::whole(behind),
+        Some((place, Text { head: &[], .. })) if place < dictionary::HEADS => {
+            return Err(Fault::UnknownPlace(place as u64));
+        }
+        Some((place, Text { head, .. })) if place < dictionary::HEADS => Text { head, tail: behind },
+        Some((place, text)) if text.is_empty() => return Err(Fault::UnknownPlace(place as u64)),
+        Some((_, text)) if behind.is_empty() => return Ok(text),
+        Some(_) => return Err(short),
+    };
+    if remembered {
+        dictionary.remember_text(text);
+    }
+    Ok(text)
+}
