@@ -443,7 +443,7 @@ fn one_file_for_each_image() {
     let scratch = Scratch::new();
     let threads = Job::new(program_static("process_surface")).args(["join", "short-threads", "main-leaves"]);
     let (outcome, run) = traced(&scratch, "traced", &threads);
-    outcome.succeeded();
+    let _ = outcome.succeeded();
     let run = Run::open(run).expect("a run folder");
     assert!(run.unreadable.is_empty(), "unreadable traces: {:?}", run.unreadable);
     let files = run.path.read_dir().expect("a run folder").flatten();
