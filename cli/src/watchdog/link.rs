@@ -2,7 +2,7 @@
 //! and every message carries a code that only who knows it can make, over a number that counts on: none can be forged, repeated
 //! or left out. Codes are two of SipHash-2-4, which is made for short messages (Aumasson and Bernstein, INDOCRYPT'12).
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use std::fs::OpenOptions;
 use std::hash::Hasher;
 use std::io::{ErrorKind, Read, Write};
@@ -201,8 +201,8 @@ impl Link {
         let message = message.encode();
         let code = self.session.code(&[&[self.accepted.into()], &self.sent.to_le_bytes(), &message]);
         self.sent += 1;
-        self.stream.write_all(&[&message[..], &code].concat())?;
-        Ok(())
+        // In words: a closed pipe as the cause would be taken for that of standard output, about which nothing is said.
+        self.stream.write_all(&[&message[..], &code].concat()).map_err(|error| anyhow!("{error}"))
     }
 
     /// Waits for what the other side says.
