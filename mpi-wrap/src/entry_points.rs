@@ -231,9 +231,9 @@ macro_rules! mpi_entry_points {
         all MPI_Win_fence(assertion: Int, win: Handle)
             = record[] MpiWinFence(window(win));
         all MPI_Win_start(group: Handle, assertion: Int, win: Handle)
-            = record[] MpiWinStart(window(win));
+            = open_epoch[] MpiWinStart(group, win);
         all MPI_Win_post(group: Handle, assertion: Int, win: Handle)
-            = record[] MpiWinPost(window(win));
+            = open_epoch[] MpiWinPost(group, win);
         all MPI_Win_complete(win: Handle)
             = record[] MpiWinComplete(window(win));
         all MPI_Win_wait(win: Handle)

@@ -95,6 +95,15 @@ fn first_line(text: &[u8]) -> &[u8] {
     text[..end.min(256)].trim_ascii()
 }
 
+/// Whose members are asked for.
+#[derive(Clone, Copy)]
+pub enum Of {
+    /// A communicator's, of its local group.
+    Comm(usize),
+    /// A group's.
+    Group(usize),
+}
+
 impl Mpi {
     /// The status at `index` of an array.
     ///
@@ -176,18 +185,20 @@ impl Mpi {
         }
     }
 
-    /// The ranks in `MPI_COMM_WORLD` of a communicator's members (of the local group), in rank order, a piece of
+    /// The ranks in `MPI_COMM_WORLD` of the members, in rank order, a piece of
     /// `ranks.len()` at a time.
     pub fn world_ranks(
         self,
-        comm: usize,
+        of: Of,
         ranks: &mut [c_int],
         translated: &mut [c_int],
         mut piece: impl FnMut(&[c_int]),
     ) {
         let (mut group, mut world) = (0, 0);
-        if comm_group(comm, &mut group) != SUCCESS {
-            return;
+        match of {
+            Of::Comm(comm) if comm_group(comm, &mut group) != SUCCESS => return,
+            Of::Comm(_) => {}
+            Of::Group(of) => group = of,
         }
         if comm_group(self.comm_world(), &mut world) == SUCCESS {
             let size = number(|size| group_size(group, size)).unwrap_or(0);
@@ -207,7 +218,9 @@ impl Mpi {
             }
             group_free(&mut world);
         }
-        group_free(&mut group);
+        if matches!(of, Of::Comm(_)) {
+            group_free(&mut group);
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Handle {
     File,
     /// `MPI_Info`
     Info,
+    /// `MPI_Group`
+    Group,
 }
 
 /// How a language passes arguments.
@@ -234,6 +236,7 @@ fn to_c(mpi: Mpi, kind: Handle, handle: c_int) -> usize {
     static REQUEST: Symbol = Symbol::new(&[c"PMPI_Request_f2c", c"PMPI_Request_fromint"]);
     static MESSAGE: Symbol = Symbol::new(&[c"PMPI_Message_f2c", c"PMPI_Message_fromint"]);
     static WINDOW: Symbol = Symbol::new(&[c"PMPI_Win_f2c", c"PMPI_Win_fromint"]);
+    static GROUP: Symbol = Symbol::new(&[c"PMPI_Group_f2c", c"PMPI_Group_fromint"]);
     static INFO: Symbol = Symbol::new(&[c"PMPI_Info_f2c", c"PMPI_Info_fromint"]);
     static FILE: Symbol = Symbol::new(&[c"PMPI_File_f2c", c"PMPI_File_fromint"]);
     let symbol = match kind {
@@ -245,6 +248,7 @@ fn to_c(mpi: Mpi, kind: Handle, handle: c_int) -> usize {
         Handle::Message => &MESSAGE,
         Handle::Window => &WINDOW,
         Handle::Info => &INFO,
+        Handle::Group => &GROUP,
     };
     match symbol.find() {
         // SAFETY: these functions take a Fortran integer and return a handle, here a pointer.

@@ -7,7 +7,8 @@
 
 use crate::datatype::Datatype;
 use crate::fault::Fault;
-use crate::mpi::{ANY, Collective, Creation, FIRST_COMMUNICATOR, Mpi, NOBODY, NONE, SELF, WORLD};
+use crate::mpi::{ANY, Collective, Creation, Epoch, FIRST_COMMUNICATOR, Mpi, NOBODY, NONE, SELF, WORLD};
+use crate::windows::Windows;
 use crate::{CommId, Counted, Op, Plan, Referent};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
@@ -16,6 +17,8 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 const MAX_REQUESTS: u32 = 1 << 20;
 /// More ranks than any machine runs; nothing is made as large as a plan says that has more.
 const MAX_RANKS: u32 = 1 << 22;
+/// More memory than any process has.
+const MAX_WINDOW: u64 = 1 << 46;
 /// The most bytes of a call: what MPI's counts hold.
 pub const MAX_BYTES: u64 = i32::MAX as u64;
 
@@ -23,7 +26,7 @@ pub const MAX_BYTES: u64 = i32::MAX as u64;
 const FILE_CALL: u32 = 0x66;
 
 /// The members of a communicator.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group<'a> {
     /// All of so many ranks.
     World(u32),
@@ -102,6 +105,7 @@ impl Plan {
     /// # Errors
     /// [`Fault::Unmatched`].
     pub fn check_communication(&self) -> Result<(), Fault> {
+        Windows::of(self).check(self).map_err(|what| Fault::Unmatched { what })?;
         let mut traffic = Traffic::new(self);
         for program in &self.programs {
             let Some(rank) = program.thread.rank else { continue };
@@ -208,6 +212,16 @@ pub(crate) fn refer_to_what_is(
             let root_is_there = if has_root(kind) { in_group(comm, root, &[]) } else { true };
             comm != NONE && root_is_there && fits(needs_counts, counts) && fits(needs_from, from)
         }
+        Mpi::WinMake { comm, window, bytes, unit, .. } => {
+            comm != NONE && window < MAX_REQUESTS && bytes <= MAX_WINDOW && (1..=1 << 30).contains(&unit)
+        }
+        Mpi::WinSync { members, .. } => {
+            plan.lists[members as usize].iter().all(|&member| member < plan.about.ranks.into())
+        }
+        Mpi::Rma { how, bytes, .. } => {
+            !how.makes_request() && (!how.is_atomic() || [1, 2, 4, 8].contains(&bytes))
+        }
+        Mpi::RmaRequest { how, .. } => how.makes_request(),
         Mpi::FileOpen { comm, opened, .. } => comm != NONE && opened < MAX_REQUESTS,
         Mpi::FileView { opened, etype, bytes, made, .. } => {
             let made = &plan.lists[made as usize];
@@ -258,6 +272,8 @@ struct Traffic<'a> {
     persistent: HashMap<(u32, u32), Mpi>,
     /// By process and number: the communicator of a file that is open.
     files: HashMap<(u32, u32), CommId>,
+    /// The communicators of windows.
+    windows: HashMap<u32, CommId>,
 }
 
 impl<'a> Traffic<'a> {
@@ -271,6 +287,7 @@ impl<'a> Traffic<'a> {
             exchanged: BTreeMap::new(),
             persistent: HashMap::new(),
             files: HashMap::new(),
+            windows: HashMap::new(),
         }
     }
 
@@ -311,6 +328,15 @@ impl<'a> Traffic<'a> {
             }
             Mpi::Init | Mpi::Finalize => {
                 self.take_part(WORLD, rank, self.hash.hash_one(call.number()), times)
+            }
+            Mpi::WinMake { how, comm, window, .. } => {
+                self.windows.insert(window, comm);
+                self.take_part(comm, rank, self.hash.hash_one((call.number(), how)), times);
+            }
+            Mpi::WinFree { window } | Mpi::WinSync { how: Epoch::Fence, window, .. } => {
+                if let Some(&comm) = self.windows.get(&window) {
+                    self.take_part(comm, rank, self.hash.hash_one((call.number(), window)), times);
+                }
             }
             Mpi::FileOpen { comm, opened, .. } => {
                 self.files.insert((process, opened), comm);

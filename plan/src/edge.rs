@@ -51,16 +51,18 @@ pub enum Rule {
     Ipc,
     /// A thread got no further while another one was held before a call, and went on after that call.
     Throttled,
+    /// An epoch of a window is opened or closed after the others have come to it.
+    Epoch,
 }
 
 impl Rule {
     /// True for what a library for messages waits for; the rest waits in the kernel.
     pub const fn is_message(self) -> bool {
-        matches!(self, Rule::Message | Rule::Rendezvous | Rule::Collective)
+        matches!(self, Rule::Message | Rule::Rendezvous | Rule::Collective | Rule::Epoch)
     }
 
     /// Every rule.
-    pub const ALL: [Rule; 22] = [
+    pub const ALL: [Rule; 23] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -83,6 +85,7 @@ impl Rule {
         Rule::FileLock,
         Rule::Ipc,
         Rule::Throttled,
+        Rule::Epoch,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -109,6 +112,7 @@ impl Rule {
             Rule::FileLock => "file-lock",
             Rule::Ipc => "ipc",
             Rule::Throttled => "throttled",
+            Rule::Epoch => "epoch",
         }
     }
 
@@ -138,7 +142,8 @@ impl Rule {
             | Rule::Signal
             | Rule::FileLock
             | Rule::Ipc
-            | Rule::Throttled => Guarantee::Observed,
+            | Rule::Throttled
+            | Rule::Epoch => Guarantee::Observed,
         }
     }
 }

@@ -125,7 +125,7 @@ macro_rules! numbers {
         /// The kinds of fields.
         pub mod fields {
             use super::*;
-            pub use crate::mpi::{Collective, Completion, Creation, FileCall, FileTransfer, SendMode};
+            pub use crate::mpi::{Access, Collective, Completion, Creation, Epoch, FileCall, FileTransfer, Lock, SendMode, Window};
             $(
                 #[doc = $what]
                 #[derive(Debug)]
@@ -190,6 +190,7 @@ numbers! {
     List ListId, "u32", "Index of a list of numbers.", " {name}=l{value}", List;
     Request RequestId, "u32", "Number of a request, or of a matched message, in the process.", "{name:.0} r{value}", Request;
     MpiFile u32, "u32", "Number of a file that MPI has open in the process.", "{name:.0} m{value}";
+    WindowNumber u32, "u32", "Number of a window.", "{name:.0} w{value}";
     Distance i64, "i64", "A distance in bytes or elements.", " {name}={value}";
     Number u64, "u64", "A size, an offset or a count.", " {name}={value}";
     Count u32, "u32", "A count.", " {name}={value}";

@@ -30,6 +30,7 @@ mod progress;
 mod seconds;
 mod steps;
 mod text;
+mod windows;
 mod writer;
 
 pub use balance::Balance;
@@ -45,8 +46,8 @@ pub use file::PlanFile;
 pub use folders::Folders;
 pub use layout::{MAGIC, VERSION};
 pub use mpi::{
-    ANY, Collective, Completion, Creation, FIRST_COMMUNICATOR, FileCall, FileTransfer, MPI_ROWS, Mpi, NOBODY,
-    NONE, SELF, SendMode, WORLD,
+    ANY, Access, Collective, Completion, Creation, Epoch, FIRST_COMMUNICATOR, FileCall, FileTransfer, Lock,
+    MPI_ROWS, Mpi, NOBODY, NONE, SELF, SendMode, WORLD, Window,
 };
 pub use ops::{Io, ROWS, Row};
 pub use seconds::{BalanceSeconds, LeftOutSeconds};

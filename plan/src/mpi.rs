@@ -89,6 +89,26 @@ kinds! {
         Dup "MPI_Comm_dup", DupWithInfo "MPI_Comm_dup_with_info", Split "MPI_Comm_split",
         Create "MPI_Comm_create", CreateGroup "MPI_Comm_create_group",
     }
+    /// How a window is made.
+    Window {
+        Create "MPI_Win_create", Allocate "MPI_Win_allocate", AllocateShared "MPI_Win_allocate_shared",
+    }
+    /// Opens, closes or completes epochs of a window.
+    Epoch {
+        Fence "MPI_Win_fence", Start "MPI_Win_start", Complete "MPI_Win_complete", Post "MPI_Win_post",
+        Wait "MPI_Win_wait", Test "MPI_Win_test", LockAll "MPI_Win_lock_all", UnlockAll "MPI_Win_unlock_all",
+        FlushAll "MPI_Win_flush_all", FlushLocalAll "MPI_Win_flush_local_all",
+    }
+    /// The same at one member.
+    Lock {
+        Lock "MPI_Win_lock", Unlock "MPI_Win_unlock", Flush "MPI_Win_flush", FlushLocal "MPI_Win_flush_local",
+    }
+    /// Reads or changes the memory of a member.
+    Access {
+        Put "MPI_Put", Get "MPI_Get", Accumulate "MPI_Accumulate", GetAccumulate "MPI_Get_accumulate",
+        FetchAndOp "MPI_Fetch_and_op", CompareAndSwap "MPI_Compare_and_swap", Rput "MPI_Rput", Rget "MPI_Rget",
+        Raccumulate "MPI_Raccumulate", RgetAccumulate "MPI_Rget_accumulate",
+    }
     /// A call on a file that moves nothing.
     FileCall {
         GetSize "MPI_File_get_size", Sync "MPI_File_sync", SetAtomicity "MPI_File_set_atomicity",
@@ -149,6 +169,12 @@ operations! {
     157 FileItransfer "mpi_file_itransfer" { how: FileTransfer, opened: MpiFile, offset: Number, bytes: Number, request: Request } "begins one that makes a request";
     158 FileLeave "mpi_file_leave" "no call: stands where one on a file would that is not made again";
     159 FileEnter "mpi_file_enter" "no call: the steps from here up to the next of 150 to 158 are what the library did inside that call";
+    160 WinMake "mpi_win_create" { how: Window, comm: Comm, window: WindowNumber, bytes: Number, unit: Count } "makes a window on so many bytes, in which places are counted in units of `unit` bytes";
+    161 WinFree "mpi_win_free" { window: WindowNumber } "MPI_Win_free";
+    162 WinSync "mpi_win_sync" { how: Epoch, window: WindowNumber, members: List } "opens, closes or completes epochs; the list has the ranks in `MPI_COMM_WORLD` of the group that a call takes";
+    163 WinLock "mpi_win_lock" { how: Lock, window: WindowNumber, peer: Signed, exclusive: Truth } "the same at one member; whether a lock is exclusive";
+    164 Rma "mpi_rma" { how: Access, window: WindowNumber, peer: Signed, at: Number, bytes: Number } "reads or changes the memory of a member";
+    165 RmaRequest "mpi_rma_request" { how: Access, window: WindowNumber, peer: Signed, at: Number, bytes: Number, request: Request } "begins to";
 }
 
 impl Mpi {
@@ -165,6 +191,7 @@ impl Mpi {
             Mpi::Collective { sent, received, .. }
             | Mpi::Icollective { sent, received, .. }
             | Mpi::CollectiveInit { sent, received, .. } => (sent, received),
+            Mpi::Rma { bytes, .. } | Mpi::RmaRequest { bytes, .. } => (bytes, bytes),
             Mpi::FileTransfer { how, bytes, .. } | Mpi::FileItransfer { how, bytes, .. } => {
                 if how.writes() {
                     (bytes, 0)
@@ -217,6 +244,18 @@ impl FileTransfer {
     /// True for those that make a request.
     pub fn makes_request(self) -> bool {
         self.name().starts_with("MPI_File_i")
+    }
+}
+
+impl Access {
+    /// True for those that make a request.
+    pub const fn makes_request(self) -> bool {
+        matches!(self, Access::Rput | Access::Rget | Access::Raccumulate | Access::RgetAccumulate)
+    }
+
+    /// True for those on one number.
+    pub const fn is_atomic(self) -> bool {
+        matches!(self, Access::FetchAndOp | Access::CompareAndSwap)
     }
 }
 

@@ -477,6 +477,7 @@ impl<'a> Runner<'a> {
 /// By which rule the waiting in a call would be explained.
 fn rule_of(call: &Mpi) -> Rule {
     match call {
+        Mpi::WinSync { .. } | Mpi::WinLock { .. } | Mpi::Rma { .. } | Mpi::RmaRequest { .. } => Rule::Epoch,
         Mpi::Collective { .. } | Mpi::MakeComm { .. } | Mpi::Init | Mpi::Finalize => Rule::Collective,
         _ => Rule::Message,
     }

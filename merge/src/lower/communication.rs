@@ -25,7 +25,7 @@ const MOST_BYTES: i64 = i32::MAX as i64;
 pub struct Communication<'a> {
     pub(super) worlds: &'a Worlds,
     pub(super) matching: &'a Matching,
-    communicators: Communicators,
+    pub(super) communicators: Communicators,
     /// By the matcher's number: the plan's.
     numbers: HashMap<CommId, u32>,
     members: Vec<Members>,
@@ -35,6 +35,8 @@ pub struct Communication<'a> {
     persistent: HashMap<(u32, i64), i64>,
     /// The files that each process has open through MPI.
     pub(super) files: Vec<OpenFiles>,
+    /// By the matcher's number of a window: the plan's.
+    pub(super) windows: HashMap<CommId, u32>,
 }
 
 impl<'a> Communication<'a> {
@@ -50,6 +52,7 @@ impl<'a> Communication<'a> {
             processes: run.processes.iter().map(|_| Requests::default()).collect(),
             persistent: HashMap::default(),
             files: run.processes.iter().map(|_| OpenFiles::default()).collect(),
+            windows: HashMap::default(),
         }
     }
 
@@ -188,13 +191,13 @@ impl<'a> Communication<'a> {
                 (comm >= FIRST_COMMUNICATOR).then_some(Mpi::FreeComm { comm })
             }
             Form::Collective(_) => {
-                let Gathered { kind, comm, counts, from } = self.gather(seen.process, call, n[3])?;
+                let Gathered { kind, comm, counts, from } = self.gather(seen, n[3])?;
                 let [sent, received] = [n[0], n[1]].map(bytes);
                 Some(Mpi::Collective { kind, comm, root: n[2] as i32, sent, received, counts, from })
             }
             Form::CollectiveRequest(_) => {
                 let request = requests.begin(n[4], false);
-                let Gathered { kind, comm, counts, from } = self.gather(seen.process, call, n[3])?;
+                let Gathered { kind, comm, counts, from } = self.gather(seen, n[3])?;
                 let [sent, received] = [n[0], n[1]].map(bytes);
                 Some(Mpi::Icollective {
                     kind,
@@ -228,6 +231,26 @@ impl<'a> Communication<'a> {
             | Form::TransferFileRequest
             | Form::BeginTransferFile
             | Form::EndTransferFile => None,
+            // Who uses a window without memory says where by addresses, and these are not known.
+            Form::MakeDynamicWindow => {
+                self.communicators.take_part(seen.process, n[0]);
+                let _ = self.communicators.create_window(self.worlds, seen.process, n[0], n[1]);
+                None
+            }
+            Form::MakeWindow => self.make_window(seen),
+            Form::TestExposure if n[1] == 0 => None,
+            Form::FreeWindow
+            | Form::Fence
+            | Form::OpenAccess
+            | Form::CloseAccess
+            | Form::OpenExposure
+            | Form::CloseExposure
+            | Form::TestExposure
+            | Form::LockWindow
+            | Form::SyncWindow
+            | Form::SyncTarget
+            | Form::Rma
+            | Form::RmaRequest => self.on_window(seen, form),
         }
     }
 
@@ -276,12 +299,21 @@ struct Gathered {
 
 impl Communication<'_> {
     /// Takes part in the next operation on a communicator. None for one that not all members reached.
-    fn gather(&mut self, process: u32, call: Call, handle: i64) -> Option<Gathered> {
+    fn gather(&mut self, seen: &Seen<'_>, handle: i64) -> Option<Gathered> {
+        let Seen { process, thread, record, .. } = *seen;
+        let call = seen.event.call;
         let comm = self.comm(process, handle);
         let instance = self.communicators.take_part(process, handle);
         let (kind, comm) = (kind(call)?, comm?);
         if instance.is_some_and(|instance| self.matching.broken.contains(&instance.id)) {
             return None;
+        }
+        // Of all members, or of none.
+        if let Some(told) = self.matching.told.get(&((thread, record), Call::MpiCounts)) {
+            let each: Vec<u64> = told.iter().map(|&number| bytes(number)).collect();
+            let (counts, from) = each.split_at(each.len() / 2);
+            let [counts, from] = [counts, from].map(|list| self.lists.number(list.to_vec()));
+            return Some(Gathered { kind, comm, counts, from });
         }
         let traffic =
             instance.and_then(|instance| Some((self.matching.traffic.get(&instance.id)?, instance.rank)));

@@ -111,7 +111,7 @@ impl Communication<'_> {
     }
 
     /// The numbers of a note of this kind behind the call.
-    fn told(&self, seen: &Seen<'_>, note: Call) -> Option<Vec<u64>> {
+    pub(super) fn told(&self, seen: &Seen<'_>, note: Call) -> Option<Vec<u64>> {
         let told = self.matching.told.get(&((seen.thread, seen.record), note))?;
         Some(told.iter().map(|&number| number as u64).collect())
     }

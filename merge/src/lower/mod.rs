@@ -21,6 +21,7 @@ mod polling;
 mod program;
 mod requests;
 mod unreplayed;
+mod window_calls;
 
 use crate::across::durations::Durations;
 use crate::clocks::Clocks;

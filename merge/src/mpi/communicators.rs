@@ -168,7 +168,7 @@ impl Communicators {
     }
 
     /// Enters a new communicator into the books of `process`. False when its members cannot be.
-    fn create(&mut self, worlds: &Worlds, process: u32, creation: &Creation<'_>) -> bool {
+    pub(super) fn create(&mut self, worlds: &Worlds, process: u32, creation: &Creation<'_>) -> bool {
         if creation.handle == COMM_NULL {
             return true;
         }

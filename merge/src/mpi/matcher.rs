@@ -6,6 +6,7 @@ use super::communicators::{CommId, Communicators, Creation, Instance, Meaning};
 use super::messages::{Channel, Channels, PostedReceives};
 use super::notes::Notes;
 use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
+use super::windows::Epochs;
 use super::world::Worlds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
@@ -95,6 +96,7 @@ pub struct Matcher<'a> {
     unmatched: BTreeMap<Call, Unmatched>,
     pub(super) matching: Matching,
     notes: Notes,
+    epochs: Epochs,
 }
 
 impl<'a> Matcher<'a> {
@@ -113,6 +115,7 @@ impl<'a> Matcher<'a> {
                 around_files: vec![Vec::new(); threads],
             },
             notes: Notes::new(threads),
+            epochs: Epochs::default(),
             found: Dependencies::default(),
             trouble: Trouble::default(),
             unmatched: BTreeMap::new(),
@@ -208,7 +211,7 @@ impl<'a> Matcher<'a> {
 
 /// Collectives and communicators.
 impl Matcher<'_> {
-    fn arrive(&mut self, seen: &Seen<'_>, comm: i64, root: i64, bytes: (i64, i64)) {
+    pub(super) fn arrive(&mut self, seen: &Seen<'_>, comm: i64, root: i64, bytes: (i64, i64)) {
         if let Some(started) = self.join_in(seen, seen.event.call, comm, root, bytes) {
             self.leave(started, seen.leave());
         }
@@ -341,6 +344,20 @@ impl Matcher<'_> {
             | Mpi::TransferFileRequest
             | Mpi::BeginTransferFile
             | Mpi::EndTransferFile => {}
+            Mpi::MakeWindow => self.make_window(seen, n[2], n[3]),
+            Mpi::MakeDynamicWindow => self.make_window(seen, n[0], n[1]),
+            Mpi::FreeWindow => self.free_window(seen, n[0]),
+            Mpi::Fence => self.fence(seen, n[0]),
+            Mpi::TestExposure if n[1] == 0 => return Class::failed_poll(call),
+            Mpi::OpenAccess
+            | Mpi::OpenExposure
+            | Mpi::CloseAccess
+            | Mpi::CloseExposure
+            | Mpi::TestExposure => {
+                self.epochs.follow(seen, form, n[0], &mut self.communicators, &mut self.found);
+            }
+            Mpi::LockWindow | Mpi::SyncWindow | Mpi::SyncTarget => {}
+            Mpi::Rma | Mpi::RmaRequest => bytes = n[0],
         }
         Class::new(call, bytes)
     }
@@ -356,6 +373,9 @@ impl Visitor for Matcher<'_> {
     fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
         let behind_ns = std::mem::replace(&mut self.behind_ns[seen.thread as usize], seen.end_ns);
         if seen.event.call.layer().is_mpi() && self.notes.follow(seen) {
+            if seen.event.call == Call::MpiWinGroup {
+                self.epochs.open(seen, &self.notes, self.worlds, &mut self.found);
+            }
             return;
         }
         if seen.event.call.layer() != Layer::Mpi {

@@ -8,6 +8,7 @@ mod messages;
 mod notes;
 mod point_to_point;
 mod requests;
+mod windows;
 mod world;
 
 pub use calls::{Around, CallIter, CallLog, Class, TimedCall};
@@ -16,4 +17,5 @@ pub use communicators::{CommId, Communicators, Creation, Meaning};
 pub use matcher::{Matched, Matcher, Matching, place};
 pub use messages::{Receive, Send};
 pub use requests::Mode;
+pub use windows::window;
 pub use world::Worlds;

@@ -10,7 +10,7 @@ use syn_trace::calls::Fact;
 #[derive(Debug)]
 pub struct Notes {
     /// By thread: the record of the latest call of MPI.
-    latest: Vec<u32>,
+    pub latest: Vec<u32>,
     /// See [`super::Matching`].
     pub told: HashMap<(Place, Call), Vec<i64>>,
 }

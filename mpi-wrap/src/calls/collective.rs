@@ -10,11 +10,13 @@
 use core::ffi::c_int;
 use syn_trace::Call;
 use syn_trace::calls::NOBODY;
+use syn_trace::record::MAX_LIST;
 
 use super::{Ptr, SUCCESS, leave, made, open};
 use crate::abi::Mpi;
 use crate::language::{Handle, Language};
-use crate::recorder::Recorder;
+use crate::recorder::{MIN_SCRATCH_BYTES, Recorder};
+use crate::scratch::Scratch;
 
 /// In place of a request: the call is complete when it returns.
 pub const NO_REQUEST: Ptr = core::ptr::null_mut();
@@ -69,14 +71,17 @@ pub(super) unsafe fn total<L: Language>(mpi: Mpi, counts: Ptr, entries: c_int, d
 
 /// The same where each entry has a datatype of its own.
 pub(super) unsafe fn total_typed<L: Language>(mpi: Mpi, counts: Ptr, entries: c_int, types: Ptr) -> i64 {
-    let of = |index| {
-        // SAFETY: as above. A type without elements need not be a valid one.
-        unsafe {
-            let count = L::count_at(counts, index);
-            if count > 0 { mpi.bytes(count, L::handle_at(mpi, Handle::Datatype, types, index)) } else { 0 }
-        }
-    };
-    (0..entries.max(0) as usize).map(of).sum()
+    // SAFETY: as above.
+    (0..entries.max(0) as usize).map(|index| unsafe { size_at::<L>(mpi, counts, index, types) }).sum()
+}
+
+/// Bytes of one entry of such an array. A type without elements need not be a valid one.
+unsafe fn size_at<L: Language>(mpi: Mpi, counts: Ptr, index: usize, types: Ptr) -> i64 {
+    // SAFETY: as above.
+    unsafe {
+        let count = L::count_at(counts, index);
+        if count > 0 { mpi.bytes(count, L::handle_at(mpi, Handle::Datatype, types, index)) } else { 0 }
+    }
 }
 
 /// Bytes of the elements that an array counts for this process.
@@ -207,6 +212,44 @@ pub unsafe fn all_to_all<R: Recorder, L: Language>(
     unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }
 
+/// Makes an exchange of which each peer may have another part. `of` is asked after it has succeeded, and tells the bytes to and
+/// from the peer with this number.
+unsafe fn exchange<R: Recorder, L: Language, E: Fn(usize) -> Traffic>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    comm: L::Handle,
+    request: Ptr,
+    of: impl FnOnce(Mpi) -> E,
+) -> c_int {
+    let Some((span, mpi)) = open::<R>(call) else { return real() };
+    let result = real();
+    R::returned(span);
+    // SAFETY: an input of the call.
+    let comm = unsafe { L::handle(mpi, Handle::Comm, comm) };
+    let (peers, of) = (if result == SUCCESS { mpi.peers_in(comm).max(0) as usize } else { 0 }, of(mpi));
+    let (sent, received) = (0..peers).map(&of).fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+    let on = mpi.comm(comm);
+    if request.is_null() {
+        R::part(span, call, result.into(), &[sent, received, NOBODY, on], &[], &[]);
+    } else {
+        // SAFETY: the application's place for the request.
+        let request = unsafe { made::<L>(mpi, result, Handle::Request, request) };
+        R::part(span, call, result.into(), &[sent, received, NOBODY, on, request], &[], &[]);
+    }
+    let list: &mut [i64] = Scratch::of::<R>(span, MIN_SCRATCH_BYTES).take_up_to(MAX_LIST);
+    let mut used = 0;
+    for bytes in (0..peers).map(|peer| of(peer).0).chain((0..peers).map(|peer| of(peer).1)) {
+        if used == list.len() {
+            R::part(span, Call::MpiCounts, 0, &[on], &[], list);
+            used = 0;
+        }
+        list[used] = bytes;
+        used += 1;
+    }
+    R::leave(span, Call::MpiCounts, 0, &[on], &[], &list[..used]);
+    result
+}
+
 /// `MPI_Alltoallv`
 pub unsafe fn all_to_all_varying<R: Recorder, L: Language>(
     call: Call,
@@ -219,15 +262,19 @@ pub unsafe fn all_to_all_varying<R: Recorder, L: Language>(
     comm: L::Handle,
     request: Ptr,
 ) -> c_int {
-    // SAFETY: as the caller vouches.
-    let traffic = |mpi: Mpi, comm| unsafe {
-        let peers = mpi.peers_in(comm);
-        let received = total::<L>(mpi, receive_counts, peers, receive_type);
+    // SAFETY: as the caller vouches; each array has an entry per peer, and what is sent is not significant in place.
+    let of = |mpi: Mpi| unsafe {
         let in_place = L::is_in_place(mpi, send);
-        (if in_place { received } else { total::<L>(mpi, send_counts, peers, send_type) }, received)
+        let size = |datatype| mpi.bytes(1, L::handle(mpi, Handle::Datatype, datatype));
+        let received = size(receive_type);
+        let sent = if in_place { received } else { size(send_type) };
+        move |peer| {
+            let from = L::count_at(receive_counts, peer) * received;
+            (if in_place { from } else { L::count_at(send_counts, peer) * sent }, from)
+        }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
+    unsafe { exchange::<R, L, _>(call, real, comm, request, of) }
 }
 
 /// `MPI_Alltoallw`
@@ -243,15 +290,15 @@ pub unsafe fn all_to_all_typed<R: Recorder, L: Language>(
     request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; each array has an entry per peer.
-    let traffic = |mpi: Mpi, comm| unsafe {
-        let peers = mpi.peers_in(comm);
-        let received = total_typed::<L>(mpi, receive_counts, peers, receive_types);
+    let of = |mpi: Mpi| unsafe {
         let in_place = L::is_in_place(mpi, send);
-        let sent = if in_place { received } else { total_typed::<L>(mpi, send_counts, peers, send_types) };
-        (sent, received)
+        move |peer| {
+            let from = size_at::<L>(mpi, receive_counts, peer, receive_types);
+            (if in_place { from } else { size_at::<L>(mpi, send_counts, peer, send_types) }, from)
+        }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
+    unsafe { exchange::<R, L, _>(call, real, comm, request, of) }
 }
 
 /// `MPI_Reduce_scatter`

@@ -7,6 +7,7 @@ use syn_trace::record::MAX_LIST;
 
 use super::{Ptr, SUCCESS, comm};
 use crate::abi::Mpi;
+use crate::inquiry::Of;
 use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
 use crate::runs::Run;
@@ -51,14 +52,44 @@ pub unsafe fn create<R: Recorder, L: Language>(
     result
 }
 
+/// `MPI_Win_start` and `MPI_Win_post`: a note behind the record tells the group.
+pub unsafe fn open_epoch<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    group: L::Handle,
+    window: L::Handle,
+) -> c_int {
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
+    let result = real();
+    R::returned(open);
+    // SAFETY: inputs of the call.
+    let (group, window) =
+        unsafe { (L::handle(mpi, Handle::Group, group), L::handle(mpi, Handle::Window, window) as i64) };
+    R::part(open, call, result.into(), &[window], &[], &[]);
+    if result == SUCCESS {
+        let mut scratch = Scratch::of::<R>(open, SCRATCH);
+        let last = list_ranks(mpi, Of::Group(group), &mut scratch, |full| {
+            R::part(open, Call::MpiWinGroup, 0, &[window], &[], full);
+        });
+        R::leave(open, Call::MpiWinGroup, 0, &[window], &[], last);
+    } else {
+        R::abandon(open);
+    }
+    result
+}
+
 /// Hands over each list of members that is full and returns the last one.
-fn list_members<'a>(mpi: Mpi, comm: usize, scratch: &mut Scratch, mut full: impl FnMut(&[i64])) -> &'a [i64] {
+fn list_members<'a>(mpi: Mpi, comm: usize, scratch: &mut Scratch, full: impl FnMut(&[i64])) -> &'a [i64] {
+    list_ranks(mpi, Of::Comm(comm), scratch, full)
+}
+
+fn list_ranks<'a>(mpi: Mpi, of: Of, scratch: &mut Scratch, mut full: impl FnMut(&[i64])) -> &'a [i64] {
     let ranks = scratch.take_up_to(PIECE);
     let translated = scratch.take_up_to(PIECE);
     let list: &mut [i64] = scratch.take_up_to(MAX_MEMBERS);
     let mut used = 0;
     let mut run = Run::default();
-    mpi.world_ranks(comm, ranks, translated, |piece| {
+    mpi.world_ranks(of, ranks, translated, |piece| {
         for &rank in piece {
             if let Some(finished) = run.push(mpi.rank(rank)) {
                 // Here and below: one more run always fits after this one.

@@ -4,8 +4,8 @@ use crate::sample::{CALLS, DEMANDS, INITIAL, OPS, sample};
 use serde::Serialize;
 use std::fmt::{Debug, Write};
 use syn_plan::{
-    Collective, Completion, Creation, FileCall, FileTransfer, MAGIC, MAX_DEPTH, MPI_ROWS, ROWS, Row, Rule,
-    SendMode, VERSION,
+    Access, Collective, Completion, Creation, Epoch, FileCall, FileTransfer, Lock, MAGIC, MAX_DEPTH,
+    MPI_ROWS, ROWS, Row, Rule, SendMode, VERSION, Window,
 };
 
 const DOCUMENT: &str = include_str!("../../PLAN.md");
@@ -104,6 +104,10 @@ fn the_kinds_of_calls_are_those_of_the_code() {
         ("Completion", names(Completion::ALL, Completion::name)),
         ("Collective", names(Collective::ALL, Collective::name)),
         ("Creation", names(Creation::ALL, Creation::name)),
+        ("Window", names(Window::ALL, Window::name)),
+        ("Epoch", names(Epoch::ALL, Epoch::name)),
+        ("Lock", names(Lock::ALL, Lock::name)),
+        ("Access", names(Access::ALL, Access::name)),
         ("FileCall", names(FileCall::ALL, FileCall::name)),
         ("FileTransfer", names(FileTransfer::ALL, FileTransfer::name)),
     ];

@@ -1,12 +1,13 @@
 //! Calls of MPI: written and read, refused where they cannot be, compared with each other.
 
 use syn_plan::{
-    ANY, About, Balance, Collective, Completion, Creation, Fault, File, FileCall, FileTransfer, Initial,
-    MPI_ROWS, Mpi, NOBODY, NONE, Op, Plan, PlanFile, Program, SendMode, Step, Thread, WORLD,
+    ANY, About, Access, Balance, Collective, Completion, Creation, Epoch, Fault, File, FileCall,
+    FileTransfer, Initial, Lock, MPI_ROWS, Mpi, NOBODY, NONE, Op, Plan, PlanFile, Program, SendMode, Step,
+    Thread, WORLD, Window,
 };
 
 /// One of each call, in the order of their numbers. On rank 0 of two; [`plan`] has the other one's.
-const CALLS: [Mpi; 32] = [
+const CALLS: [Mpi; 38] = [
     Mpi::Send { mode: SendMode::Buffered, comm: 2, peer: 0, tag: 7, bytes: 1 << 20 },
     Mpi::Isend { mode: SendMode::Standard, comm: 0, peer: 1, tag: 0, bytes: 8, request: 0 },
     Mpi::SendInit { mode: SendMode::Ready, comm: 0, peer: NOBODY, tag: 0, bytes: 8, request: 1 },
@@ -57,7 +58,15 @@ const CALLS: [Mpi; 32] = [
     Mpi::FileItransfer { how: FileTransfer::IreadAt, opened: 0, offset: 1 << 40, bytes: 9, request: 7 },
     Mpi::FileLeave,
     Mpi::FileEnter,
+    Mpi::WinMake { how: Window::Allocate, comm: 2, window: 0, bytes: 1 << 20, unit: 8 },
+    Mpi::WinFree { window: 0 },
+    FENCE,
+    Mpi::WinLock { how: Lock::Lock, window: 0, peer: 0, exclusive: true },
+    Mpi::Rma { how: Access::Put, window: 0, peer: 0, at: 1023, bytes: 8 },
+    Mpi::RmaRequest { how: Access::Rget, window: 0, peer: 1, at: 0, bytes: 9, request: 8 },
 ];
+
+const FENCE: Mpi = Mpi::WinSync { how: Epoch::Fence, window: 0, members: 0 };
 
 const VIEW: Mpi = Mpi::FileView { opened: 0, from: 1 << 33, etype: 4, bytes: 8, made: 3, hints: 0 };
 const WRITE_ALL: Mpi =
@@ -89,7 +98,7 @@ fn plan(calls: [&[Mpi]; 2]) -> Plan {
 }
 
 /// The other rank's part in [`CALLS`].
-const OTHER: [Mpi; 15] = [
+const OTHER: [Mpi; 18] = [
     Mpi::Init,
     Mpi::MakeComm { how: Creation::Split, comm: 0, new: 2 },
     Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 },
@@ -123,6 +132,9 @@ const OTHER: [Mpi; 15] = [
     Mpi::FileCall { how: FileCall::SetSize, opened: 5, number: 1 << 40, hints: 0 },
     Mpi::FileTransfer { how: FileTransfer::WriteAll, opened: 5, offset: 0, bytes: 0 },
     Mpi::FileTransfer { how: FileTransfer::WriteAt, opened: 5, offset: 0, bytes: 0 },
+    Mpi::WinMake { how: Window::Allocate, comm: 2, window: 0, bytes: 8192, unit: 8 },
+    FENCE,
+    Mpi::WinFree { window: 0 },
 ];
 
 #[test]
@@ -164,6 +176,11 @@ fn what_cannot_be_is_refused() {
         Mpi::Start { list: 4, all: false },
         Mpi::MakeComm { how: Creation::Dup, comm: 0, new: 0 },
         Mpi::FreeComm { comm: WORLD },
+        Mpi::WinMake { how: Window::Create, comm: NONE, window: 0, bytes: 8, unit: 1 },
+        Mpi::WinMake { how: Window::Create, comm: 0, window: 0, bytes: 8, unit: 0 },
+        Mpi::WinSync { how: Epoch::Post, window: 0, members: 2 },
+        Mpi::Rma { how: Access::FetchAndOp, window: 0, peer: 0, at: 0, bytes: 3 },
+        Mpi::Rma { how: Access::Rput, window: 0, peer: 0, at: 0, bytes: 8 },
         Mpi::FileOpen { comm: NONE, file: 0, opened: 0, mode: 2, hints: 0 },
         Mpi::FileOpen { comm: 0, file: 0, opened: 1 << 20, mode: 2, hints: 0 },
         Mpi::FileOpen { comm: 0, file: 1, opened: 0, mode: 2, hints: 0 },
@@ -222,4 +239,12 @@ fn calls_match() {
     assert_eq!(check([&[send(1), send(2)], &[receive(2), receive(1)]]), Ok(()));
     assert!(check([&[send(1), send(2)], &[receive(1), receive(1)]]).is_err());
     assert_eq!(check([&[send(1), send(2)], &[receive(ANY), receive(1)]]), Ok(()));
+    // On the second communicator rank 1 of the world is the first.
+    let make = |bytes| Mpi::WinMake { how: Window::Create, comm: 2, window: 3, bytes, unit: 4 };
+    let put = |peer, at| Mpi::Rma { how: Access::Put, window: 3, peer, at, bytes: 8 };
+    assert_eq!(check([&[make(8), put(0, 2), put(1, 0)], &[make(16)]]), Ok(()));
+    for beyond in [put(0, 3), put(1, 1), put(2, 0), put(0, u64::MAX)] {
+        assert!(check([&[make(8), beyond], &[make(16)]]).is_err(), "{beyond}");
+    }
+    assert!(check([&[put(0, 0)], &[]]).is_err(), "without a window");
 }

@@ -21,7 +21,7 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Of so many bytes, all of them there.
-    fn new(bytes: u64) -> Buffer {
+    pub fn new(bytes: u64) -> Buffer {
         Buffer((0..bytes.div_ceil(8)).map(|_| UnsafeCell::new(0x3f3f_3f3f_3f3f_3f3f)).collect())
     }
 
@@ -55,6 +55,8 @@ struct Needed {
     receive: u64,
     requests: Vec<u64>,
     attached: u64,
+    /// All windows together.
+    windows: u64,
 }
 
 impl Buffers {
@@ -71,6 +73,7 @@ impl Buffers {
         }
         let requests = needed.requests.iter().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));
         let all = requests.saturating_add(needed.send).saturating_add(needed.receive);
+        let all = all.saturating_add(needed.windows);
         let free = available();
         ensure!(all <= free, "the messages of a rank take {all} bytes at once, and there are {free} free");
         Ok(Buffers {
@@ -121,6 +124,7 @@ impl Needed {
             Mpi::Send { mode, .. } | Mpi::Isend { mode, .. } if buffered(mode) => {
                 self.attached = self.attached.saturating_add((sent + OVERHEAD).saturating_mul(times));
             }
+            Mpi::WinMake { bytes, .. } => self.windows = self.windows.saturating_add(bytes),
             Mpi::SendInit { mode, .. } if buffered(mode) => self.attached = MOST_ATTACHED,
             _ => {}
         }
@@ -131,7 +135,8 @@ impl Needed {
             | Mpi::Imrecv { new: request, .. }
             | Mpi::Icollective { request, .. }
             | Mpi::CollectiveInit { request, .. }
-            | Mpi::FileItransfer { request, .. } => {
+            | Mpi::FileItransfer { request, .. }
+            | Mpi::RmaRequest { request, .. } => {
                 let request = request as usize;
                 if self.requests.len() <= request {
                     self.requests.resize(request + 1, 0);

@@ -5,14 +5,15 @@
 
 #![allow(unsafe_code)]
 
-use super::buffers::Buffers;
+use super::buffers::{Buffer, Buffers};
 use super::collectives::{Gathering, Kept};
 use crate::job::Job;
 use crate::storage::Paths;
 use crate::transport::messages::{Shared, pause};
-use mpi::ffi::{self, MPI_Comm, MPI_File, MPI_Group, MPI_Message, MPI_Request};
+use mpi::ffi::{self, MPI_Comm, MPI_File, MPI_Group, MPI_Message, MPI_Request, MPI_Win};
 use mpi::traits::{Communicator, CommunicatorCollectives};
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::os::raw::{c_int, c_void};
 use std::path::Path;
 use std::ptr;
@@ -57,6 +58,8 @@ pub(super) struct State {
     requests: Vec<Slot>,
     /// By number in the plan, null where none is open.
     pub(super) files: Vec<MPI_File>,
+    /// By number in the plan, with the memory that is ours.
+    pub(super) windows: HashMap<u32, (MPI_Win, Option<Buffer>)>,
 }
 
 /// A request, or a matched message.
@@ -108,7 +111,8 @@ impl<'a> Engine<'a> {
             unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF, ffi::RSMPI_COMM_NULL) };
         let mut comms = vec![world, alone];
         comms.resize(2 + plan.communicators.len(), null);
-        let state = Mutex::new(State { comms, requests: Vec::new(), files: Vec::new() });
+        let state =
+            Mutex::new(State { comms, requests: Vec::new(), files: Vec::new(), windows: HashMap::new() });
         let [begun, ended, last] = [const { AtomicU64::new(0) }; 3];
         let places = (job.folder, job.paths);
         let busy = AtomicBool::new(false);
@@ -351,6 +355,12 @@ impl<'a> Engine<'a> {
                 | Mpi::FileItransfer { .. }
                 | Mpi::FileLeave
                 | Mpi::FileEnter => self.on_file(call),
+                Mpi::WinMake { .. }
+                | Mpi::WinFree { .. }
+                | Mpi::WinSync { .. }
+                | Mpi::WinLock { .. }
+                | Mpi::Rma { .. }
+                | Mpi::RmaRequest { .. } => self.on_window(call),
             }
         }
     }
@@ -554,7 +564,7 @@ const FEW: usize = 16;
 const MOST_NULL: usize = 1 << 20;
 
 /// Asks until the answer is yes.
-fn until(mut ask: impl FnMut(&mut c_int) -> c_int) {
+pub(super) fn until(mut ask: impl FnMut(&mut c_int) -> c_int) {
     let mut flag = 0;
     while flag == 0 {
         ask(&mut flag);

@@ -12,6 +12,8 @@ mod engine;
 mod files;
 #[cfg(feature = "mpi")]
 mod watchdog;
+#[cfg(feature = "mpi")]
+mod windows;
 
 #[cfg(feature = "mpi")]
 pub use engine::Engine;

@@ -364,6 +364,34 @@ pub enum Mpi {
     BeginTransferFile,
     /// The second half.
     EndTransferFile,
+    /// Makes a window.
+    MakeWindow,
+    /// Makes one without memory.
+    MakeDynamicWindow,
+    /// Frees one.
+    FreeWindow,
+    /// `MPI_Win_fence`.
+    Fence,
+    /// `MPI_Win_start`.
+    OpenAccess,
+    /// `MPI_Win_complete`.
+    CloseAccess,
+    /// `MPI_Win_post`.
+    OpenExposure,
+    /// `MPI_Win_wait`.
+    CloseExposure,
+    /// `MPI_Win_test`; without `flag` nothing has happened.
+    TestExposure,
+    /// `MPI_Win_lock`.
+    LockWindow,
+    /// Locks, unlocks or flushes a window at all its members.
+    SyncWindow,
+    /// The same, or unlocks, at one.
+    SyncTarget,
+    /// Reads or changes the memory of a member.
+    Rma,
+    /// The same with a request.
+    RmaRequest,
 }
 
 /// How a send hands over its message.

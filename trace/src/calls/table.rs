@@ -314,6 +314,8 @@ calls! {
     222 MpiCommDupWithInfo "MPI_Comm_dup_with_info" Mpi (comm: Comm, newcomm: Comm, members: Members) [Mpi(MakeCommunicator(Within))];
     223 MpiCommFree "MPI_Comm_free" Mpi (comm: Comm) [Mpi(FreeCommunicator)];
     224 MpiCommDisconnect "MPI_Comm_disconnect" Mpi (comm: Comm) [Mpi(FreeCommunicator)];
+    /// Not a call: of the `MPI_Alltoallv` or `w` of the record before, the bytes that go to each rank, then those that come from each. The list may go on in further records.
+    226 MpiCounts "counts" Mpi (comm: Comm, bytes: List) [Other, Note];
     /// Not a call: before the call with this number, which follows, the thread was held so long, to see who waits for it; `reason`
     /// is 1 when all others had exited or were blocked, 2 when the longest time was over, 3 when there was no watchdog.
     225 Held "thread-held" Process (call: Int, reason: Int) [Other, Note];
@@ -527,36 +529,38 @@ calls! {
     509 MpiBufferDetach "MPI_Buffer_detach" Mpi () also "MPI_Buffer_detach_c";
     510 MpiBufferFlush "MPI_Buffer_flush" Mpi ();
     /// Windows; `disp_unit` is 0 where there is none.
-    520 MpiWinCreate "MPI_Win_create" Mpi (bytes: Bytes, disp_unit: Int, comm: Comm, win: Handle) also "MPI_Win_create_c";
-    521 MpiWinAllocate "MPI_Win_allocate" Mpi (bytes: Bytes, disp_unit: Int, comm: Comm, win: Handle) also "MPI_Win_allocate_c";
-    522 MpiWinAllocateShared "MPI_Win_allocate_shared" Mpi (bytes: Bytes, disp_unit: Int, comm: Comm, win: Handle) also "MPI_Win_allocate_shared_c";
-    523 MpiWinCreateDynamic "MPI_Win_create_dynamic" Mpi (comm: Comm, win: Handle);
-    524 MpiWinFree "MPI_Win_free" Mpi (win: Handle);
-    525 MpiWinFence "MPI_Win_fence" Mpi (win: Handle);
-    526 MpiWinStart "MPI_Win_start" Mpi (win: Handle);
-    527 MpiWinComplete "MPI_Win_complete" Mpi (win: Handle);
-    528 MpiWinPost "MPI_Win_post" Mpi (win: Handle);
-    529 MpiWinWait "MPI_Win_wait" Mpi (win: Handle);
-    530 MpiWinTest "MPI_Win_test" Mpi (win: Handle, flag: Int);
-    531 MpiWinLock "MPI_Win_lock" Mpi (win: Handle, rank: Rank, exclusive: Int);
-    532 MpiWinLockAll "MPI_Win_lock_all" Mpi (win: Handle);
-    533 MpiWinUnlock "MPI_Win_unlock" Mpi (win: Handle, rank: Rank);
-    534 MpiWinUnlockAll "MPI_Win_unlock_all" Mpi (win: Handle);
-    535 MpiWinFlush "MPI_Win_flush" Mpi (win: Handle, rank: Rank);
-    536 MpiWinFlushAll "MPI_Win_flush_all" Mpi (win: Handle);
-    537 MpiWinFlushLocal "MPI_Win_flush_local" Mpi (win: Handle, rank: Rank);
-    538 MpiWinFlushLocalAll "MPI_Win_flush_local_all" Mpi (win: Handle);
+    520 MpiWinCreate "MPI_Win_create" Mpi (bytes: Bytes, disp_unit: Int, comm: Comm, win: Handle) [Mpi(MakeWindow)] also "MPI_Win_create_c";
+    521 MpiWinAllocate "MPI_Win_allocate" Mpi (bytes: Bytes, disp_unit: Int, comm: Comm, win: Handle) [Mpi(MakeWindow)] also "MPI_Win_allocate_c";
+    522 MpiWinAllocateShared "MPI_Win_allocate_shared" Mpi (bytes: Bytes, disp_unit: Int, comm: Comm, win: Handle) [Mpi(MakeWindow)] also "MPI_Win_allocate_shared_c";
+    523 MpiWinCreateDynamic "MPI_Win_create_dynamic" Mpi (comm: Comm, win: Handle) [Mpi(MakeDynamicWindow)];
+    524 MpiWinFree "MPI_Win_free" Mpi (win: Handle) [Mpi(FreeWindow)];
+    525 MpiWinFence "MPI_Win_fence" Mpi (win: Handle) [Mpi(Fence)];
+    526 MpiWinStart "MPI_Win_start" Mpi (win: Handle) [Mpi(OpenAccess)];
+    527 MpiWinComplete "MPI_Win_complete" Mpi (win: Handle) [Mpi(CloseAccess)];
+    528 MpiWinPost "MPI_Win_post" Mpi (win: Handle) [Mpi(OpenExposure)];
+    529 MpiWinWait "MPI_Win_wait" Mpi (win: Handle) [Mpi(CloseExposure)];
+    530 MpiWinTest "MPI_Win_test" Mpi (win: Handle, flag: Int) [Mpi(TestExposure)];
+    531 MpiWinLock "MPI_Win_lock" Mpi (win: Handle, rank: Rank, exclusive: Int) [Mpi(LockWindow)];
+    532 MpiWinLockAll "MPI_Win_lock_all" Mpi (win: Handle) [Mpi(SyncWindow)];
+    533 MpiWinUnlock "MPI_Win_unlock" Mpi (win: Handle, rank: Rank) [Mpi(SyncTarget)];
+    534 MpiWinUnlockAll "MPI_Win_unlock_all" Mpi (win: Handle) [Mpi(SyncWindow)];
+    535 MpiWinFlush "MPI_Win_flush" Mpi (win: Handle, rank: Rank) [Mpi(SyncTarget)];
+    536 MpiWinFlushAll "MPI_Win_flush_all" Mpi (win: Handle) [Mpi(SyncWindow)];
+    537 MpiWinFlushLocal "MPI_Win_flush_local" Mpi (win: Handle, rank: Rank) [Mpi(SyncTarget)];
+    538 MpiWinFlushLocalAll "MPI_Win_flush_local_all" Mpi (win: Handle) [Mpi(SyncWindow)];
     /// `bytes` at the target; `target_disp` in units of the window.
-    539 MpiPut "MPI_Put" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) also "MPI_Put_c";
-    540 MpiGet "MPI_Get" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) also "MPI_Get_c";
-    541 MpiAccumulate "MPI_Accumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) also "MPI_Accumulate_c";
-    542 MpiGetAccumulate "MPI_Get_accumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) also "MPI_Get_accumulate_c";
-    543 MpiFetchAndOp "MPI_Fetch_and_op" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle);
-    544 MpiCompareAndSwap "MPI_Compare_and_swap" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle);
-    545 MpiRput "MPI_Rput" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) also "MPI_Rput_c";
-    546 MpiRget "MPI_Rget" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) also "MPI_Rget_c";
-    547 MpiRaccumulate "MPI_Raccumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) also "MPI_Raccumulate_c";
-    548 MpiRgetAccumulate "MPI_Rget_accumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) also "MPI_Rget_accumulate_c";
+    539 MpiPut "MPI_Put" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) [Mpi(Rma)] also "MPI_Put_c";
+    540 MpiGet "MPI_Get" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) [Mpi(Rma)] also "MPI_Get_c";
+    541 MpiAccumulate "MPI_Accumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) [Mpi(Rma)] also "MPI_Accumulate_c";
+    542 MpiGetAccumulate "MPI_Get_accumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) [Mpi(Rma)] also "MPI_Get_accumulate_c";
+    543 MpiFetchAndOp "MPI_Fetch_and_op" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) [Mpi(Rma)];
+    544 MpiCompareAndSwap "MPI_Compare_and_swap" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) [Mpi(Rma)];
+    545 MpiRput "MPI_Rput" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) [Mpi(RmaRequest)] also "MPI_Rput_c";
+    546 MpiRget "MPI_Rget" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) [Mpi(RmaRequest)] also "MPI_Rget_c";
+    547 MpiRaccumulate "MPI_Raccumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) [Mpi(RmaRequest)] also "MPI_Raccumulate_c";
+    548 MpiRgetAccumulate "MPI_Rget_accumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) [Mpi(RmaRequest)] also "MPI_Rget_accumulate_c";
+    /// Not a call: the group of the `MPI_Win_start` or `MPI_Win_post` of the record before.
+    549 MpiWinGroup "window-group" Mpi (win: Handle, members: Members) [Other, Note];
     /// Processes made at run time. Who is in the new communicator is not recorded.
     560 MpiCommSpawn "MPI_Comm_spawn" Mpi (maxprocs: Int, root: Rank, comm: Comm, intercomm: Comm);
     561 MpiCommSpawnMultiple "MPI_Comm_spawn_multiple" Mpi (count: Int, root: Rank, comm: Comm, intercomm: Comm);
