@@ -266,6 +266,15 @@ fn part_in(seen: &Seen<'_>, call: Call, root: i64, bytes: (i64, i64), instance: 
 }
 
 impl Matcher<'_> {
+    /// A call of which nobody knows what it waited for.
+    pub(super) fn count_unmatched(&mut self, seen: &Seen<'_>) {
+        if !seen.event.has(record::BEGAN) {
+            let unmatched = self.unmatched.entry(seen.event.call).or_default();
+            unmatched.calls += 1;
+            unmatched.ns += seen.end_ns - seen.start_ns;
+        }
+    }
+
     /// Follows one MPI call; returns its class.
     fn follow(&mut self, seen: &Seen<'_>) -> Class {
         let (call, n) = (seen.event.call, &seen.event.numbers);
@@ -273,11 +282,7 @@ impl Matcher<'_> {
         let incoming = || Incoming { source: n[1], tag: n[2], comm: n[3] };
         let mut bytes = 0;
         let Effect::Mpi(form) = call.effect() else {
-            if !seen.event.has(record::BEGAN) {
-                let unmatched = self.unmatched.entry(call).or_default();
-                unmatched.calls += 1;
-                unmatched.ns += seen.end_ns - seen.start_ns;
-            }
+            self.count_unmatched(seen);
             return Class::new(call, bytes);
         };
         match form {
@@ -356,7 +361,7 @@ impl Matcher<'_> {
             | Mpi::TestExposure => {
                 self.epochs.follow(seen, form, n[0], &mut self.communicators, &mut self.found);
             }
-            Mpi::LockWindow | Mpi::SyncWindow | Mpi::SyncTarget => {}
+            Mpi::LockWindow | Mpi::SyncWindow | Mpi::SyncTarget => self.count_unmatched(seen),
             Mpi::Rma | Mpi::RmaRequest => bytes = n[0],
         }
         Class::new(call, bytes)

@@ -55,6 +55,8 @@ impl Matcher<'_> {
     pub(super) fn fence(&mut self, seen: &Seen<'_>, handle: i64) {
         if self.communicators.meaning(seen.process, window(handle)).is_some() {
             self.arrive(seen, window(handle), NOBODY, (0, 0));
+        } else {
+            self.count_unmatched(seen);
         }
     }
 }
