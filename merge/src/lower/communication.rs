@@ -227,6 +227,7 @@ impl<'a> Communication<'a> {
             | Form::AskFile
             | Form::ViewFile
             | Form::SeekFile
+            | Form::SeekSharedFile
             | Form::TransferFile
             | Form::TransferFileRequest
             | Form::BeginTransferFile

@@ -72,11 +72,11 @@ impl Communication<'_> {
                 let [from, etype, bytes] = [n[0].max(0) as u64, bytes(n[1]), bytes(n[2])];
                 Mpi::FileView { opened, from, etype, bytes, made, hints: self.hints(seen) }
             }
-            Form::SeekFile => Mpi::FileSeek {
+            Form::SeekFile | Form::SeekSharedFile => Mpi::FileSeek {
                 opened: opened.number(n[2]),
                 distance: n[0],
                 whence: n[1].clamp(0, 2) as u32,
-                shared: seen.event.call == Call::MpiFileSeekShared,
+                shared: matches!(form, Form::SeekSharedFile),
             },
             Form::TransferFile | Form::BeginTransferFile => Mpi::FileTransfer {
                 how: FileTransfer::named(name)?,

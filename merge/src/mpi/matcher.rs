@@ -345,6 +345,7 @@ impl Matcher<'_> {
             | Mpi::AskFile
             | Mpi::ViewFile
             | Mpi::SeekFile
+            | Mpi::SeekSharedFile
             | Mpi::TransferFile
             | Mpi::TransferFileRequest
             | Mpi::BeginTransferFile

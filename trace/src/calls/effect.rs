@@ -354,8 +354,10 @@ pub enum Mpi {
     AskFile,
     /// Sets which bytes of a file are seen.
     ViewFile,
-    /// Moves one of a file's pointers.
+    /// Moves a file's pointer.
     SeekFile,
+    /// Moves the one that the ranks of a communicator share.
+    SeekSharedFile,
     /// Reads or writes; an offset of -1 is one of the file's pointers.
     TransferFile,
     /// The same with a request.

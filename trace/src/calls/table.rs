@@ -580,7 +580,7 @@ calls! {
     588 MpiFileSetAtomicity "MPI_File_set_atomicity" MpiIo (fh: Handle, flag: Int) [Mpi(AskFile)];
     589 MpiFileSetInfo "MPI_File_set_info" MpiIo (fh: Handle) [Mpi(AskFile)];
     590 MpiFileSeek "MPI_File_seek" MpiIo (offset: Int, whence: Whence, fh: Handle) [Mpi(SeekFile)];
-    591 MpiFileSeekShared "MPI_File_seek_shared" MpiIo (offset: Int, whence: Whence, fh: Handle) [Mpi(SeekFile)];
+    591 MpiFileSeekShared "MPI_File_seek_shared" MpiIo (offset: Int, whence: Whence, fh: Handle) [Mpi(SeekSharedFile)];
     592 MpiFileGetPositionShared "MPI_File_get_position_shared" MpiIo (fh: Handle) [Mpi(AskFile)];
     /// Not a call: how the file type of the view was made that the record before has set. The list holds the constructor (0 a basic type, 1 `dup`, 2 `contiguous`, 3 `vector`, 4 `hvector`, 5 `indexed`, 6 `hindexed`, 7 `indexed_block`, 8 `hindexed_block`, 9 `struct`, 10 `subarray`, 11 `resized`), how many integers, addresses and datatypes it takes, these integers and addresses as `MPI_Type_get_contents` gives them, then each datatype in the same way; of a basic type, 0 and its size. The order of an array is 0 for C and 1 for Fortran. The list is empty where the constructor is another, or the list too long.
     593 MpiFileType "filetype" MpiIo (fh: Handle, made: List) [Other, Note];
