@@ -226,6 +226,7 @@ pub(crate) fn refer_to_what_is(
         Mpi::FileView { opened, etype, bytes, made, .. } => {
             let made = &plan.lists[made as usize];
             opened < MAX_REQUESTS
+                && etype >= 1
                 && etype.max(bytes) <= MAX_BYTES
                 && (made.is_empty() || Datatype::of(made).is_some())
         }

@@ -84,7 +84,7 @@ impl Datatype {
         use Constructor::*;
         let Datatype::Made { by, integers, addresses, of } = self else { return true };
         let lengths = (integers.len(), addresses.len(), of.len());
-        let first = integers.first().and_then(|&count| usize::try_from(count).ok()).unwrap_or(0);
+        let Ok(first) = usize::try_from(integers.first().copied().unwrap_or(0)) else { return false };
         let wanted = match by {
             Dup => (0, 0, 1),
             Contiguous => (1, 0, 1),
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn what_is_none_is_refused() {
         let too_deep = [[1, 0, 0, 1]; 40].concat();
-        let all: [&[u64]; 9] = [
+        let all: [&[u64]; 10] = [
             &[],
             &[0],
             &[0, 8, 8],
@@ -146,6 +146,7 @@ mod tests {
             &[3, 2, 0, 1, 4, 2, 0, 8],
             &[3, 3, 0, u64::MAX, 4, 2, 8, 0, 8],
             &[10, 1, 0, 1, 2, 0, 8],
+            &[5, 1, 0, 1, -2_i64 as u64, 0, 8],
             &too_deep,
         ];
         for list in all {

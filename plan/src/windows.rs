@@ -8,6 +8,8 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(crate) struct Windows {
     comms: HashMap<u32, CommId>,
+    /// One that is made on two communicators: who is meant by a rank's number would depend on when.
+    ambiguous: Option<u32>,
     /// By window and rank in `MPI_COMM_WORLD`: the bytes, and those of a unit.
     memory: HashMap<(u32, u32), (u64, u64)>,
 }
@@ -27,7 +29,9 @@ impl Windows {
         let mut windows = Windows::default();
         for (rank, call) in calls(plan) {
             if let Mpi::WinMake { comm, window, bytes, unit, .. } = call {
-                windows.comms.insert(window, comm);
+                if windows.comms.insert(window, comm).is_some_and(|other| other != comm) {
+                    windows.ambiguous = Some(window);
+                }
                 // Made again, it has what both have.
                 let memory = windows.memory.entry((window, rank)).or_insert((bytes, unit.into()));
                 *memory = (memory.0.min(bytes), memory.1.max(unit.into()));
@@ -38,6 +42,9 @@ impl Windows {
 
     /// Says what goes beyond the memory of its target.
     pub(crate) fn check(&self, plan: &Plan) -> Result<(), String> {
+        if let Some(window) = self.ambiguous {
+            return Err(format!("window {window} is made on two communicators"));
+        }
         for (rank, call) in calls(plan) {
             let (Mpi::Rma { window, peer, at, bytes, .. } | Mpi::RmaRequest { window, peer, at, bytes, .. }) =
                 call

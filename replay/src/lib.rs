@@ -162,7 +162,7 @@ fn replayed(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<Replayed> {
     let against = if launcher.is_root() { Application::of(&args.against, plan.whole()?) } else { Ok(None) };
     let against = agreed(launcher, against)?;
     let comm = comm(args, launcher, &plan)?;
-    let mpi_io = agreed(launcher, MpiIo::of(args.mpi_io, comm, args.mode).map_err(Into::into))?;
+    let mpi_io = mpi_io(args, launcher, &plan, comm)?;
     let paths = plan.paths(|facts| launcher.share(facts));
     launcher.prepare_edges(&plan);
     // Processes that share no memory cannot tell each other what they change.
@@ -257,6 +257,15 @@ fn comm(args: &Args, launcher: &dyn Launcher, plan: &Loaded) -> anyhow::Result<C
     let told = launcher.share(found.map(|comm| vec![comm as u8]));
     let of_root = [Comm::Full, Comm::Order, Comm::None].into_iter().find(|&comm| told == [comm as u8]);
     of_root.context("the root has not said what is done with communication")
+}
+
+/// What is done with files that were used through MPI; the root has the whole plan to look at.
+fn mpi_io(args: &Args, launcher: &dyn Launcher, plan: &Loaded, comm: Comm) -> anyhow::Result<MpiIo> {
+    let found =
+        launcher.is_root().then(|| anyhow::Ok(communicate::stays_below(plan.whole()?, &args.storage)));
+    let found = agreed(launcher, found.transpose())?;
+    let stays_below = launcher.share(found.map(|found| vec![found.into()])) == [1];
+    agreed(launcher, MpiIo::of(args.mpi_io, comm, args.mode, stays_below).map_err(Into::into))
 }
 
 /// A stage's value, when the stage went well everywhere.

@@ -169,6 +169,10 @@ impl TraceFile {
         self.limit = units * UNIT_BYTES;
         // SAFETY: the chunk is longer than its head, and nobody else's.
         unsafe { ChunkHead::publish(self.window.as_mut_ptr(), self.first, self.number, units as u32) };
-        self.file.give_back(self.unit + units as u64, self.unit + (self.window.len() / UNIT_BYTES) as u64);
+        // Once only: a thread that had stopped has given it back, and others may have it.
+        if !self.stopped {
+            self.file
+                .give_back(self.unit + units as u64, self.unit + (self.window.len() / UNIT_BYTES) as u64);
+        }
     }
 }

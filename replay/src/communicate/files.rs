@@ -1,7 +1,7 @@
 //! Calls on files.
 //!
 //! MPI opens files by name, so that they are looked up by it and not beneath an open folder: names are those of the plan, which
-//! do not climb, below the fresh folder of this replay, in which nobody but the plan makes links, and these lead nowhere else.
+//! do not climb, below the fresh folder of this replay. Plans that make symbolic links do not come here (`stays_below`).
 
 #![allow(unsafe_code)]
 

@@ -24,7 +24,8 @@ use crate::WrongUsage;
 use crate::args::Mode;
 use clap::ValueEnum;
 use serde::Serialize;
-use syn_plan::{Edge, Plan};
+use std::path::Path;
+use syn_plan::{Edge, FileId, Io, Mpi, Op, Plan};
 
 /// What becomes of the application's communication through MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -92,19 +93,71 @@ pub enum MpiIo {
     Posix,
 }
 
+/// True when files that MPI opens by name are below the storage root whatever a plan does: no symbolic link is made, which
+/// could be moved and then lead elsewhere, and no name, nor that of the `storage`, looks as if a file system's were in front.
+pub(crate) fn stays_below(plan: &Plan, storage: &Path) -> bool {
+    let ops = || plan.programs.iter().flat_map(|program| program.steps.iter()).map(|step| step.op);
+    let opened = |op: Op| match op {
+        Op::Mpi { call: Mpi::FileOpen { file, .. } | Mpi::FileDelete { file }, .. } => Some(file),
+        _ => None,
+    };
+    let is_odd = |file: FileId| plan.files[file as usize].path.contains(':');
+    let makes_links = || ops().any(|op| matches!(op, Op::Io { call: Io::Symlink { .. }, .. }));
+    let mut opens = ops().filter_map(opened).peekable();
+    let storage_is_odd = storage.as_os_str().as_encoded_bytes().contains(&b':');
+    opens.peek().is_none() || !(storage_is_odd || opens.any(is_odd) || makes_links())
+}
+
 impl MpiIo {
     /// What is done with such files: as `asked`, or what goes with the way to communicate.
     ///
     /// # Errors
-    /// When the calls are to be made, and no others of MPI are.
-    pub(crate) fn of(asked: Option<MpiIo>, comm: Comm, mode: Mode) -> Result<MpiIo, WrongUsage> {
+    /// When the calls are to be made, and no others of MPI are, or `stays_below` is not so ([`stays_below`]).
+    pub(crate) fn of(
+        asked: Option<MpiIo>,
+        comm: Comm,
+        mode: Mode,
+        stays_below: bool,
+    ) -> Result<MpiIo, WrongUsage> {
         let calls = comm == Comm::Full && mode == Mode::Closed;
         match asked {
+            Some(MpiIo::Mpi) if calls && !stays_below => Err(WrongUsage(
+                "MPI opens files by name, and would leave the storage folder: the plan makes symbolic links, or a name \
+                 has a colon, which some MPIs take for a prefix; replay with `--mpi-io posix`"
+                    .into(),
+            )),
+            None if !stays_below => Ok(MpiIo::Posix),
             Some(MpiIo::Mpi) if !calls => Err(WrongUsage(
                 "`--mpi-io mpi` makes calls of MPI: that takes `--comm full`, in the mode `closed`".into(),
             )),
             None if calls => Ok(MpiIo::Mpi),
             asked => Ok(asked.unwrap_or(MpiIo::Posix)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use syn_plan::{Balance, File, Initial, Program, Step, Thread};
+
+    fn plan(path: &str, ops: &[Op]) -> Plan {
+        let thread = Thread { process: 0, rank: Some(0), pid: 0, tid: 0, ends_with_process: false };
+        let steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
+        let programs = vec![Program { thread, balance: Balance::default(), steps }];
+        let file = |path: &str| File { path: path.into(), initial: Initial::Absent };
+        Plan { programs, files: vec![file(path), file("/l")], ..Plan::default() }
+    }
+
+    #[test]
+    fn what_may_lead_elsewhere_is_not_opened_by_name() {
+        let delete = Op::Mpi { call: Mpi::FileDelete { file: 0 }, cpu_ns: 0, idle_ns: 0 };
+        let link = Op::Io { call: Io::Symlink { target: 0, link: 1 }, result: 0 };
+        let storage = Path::new("/disk");
+        assert!(stays_below(&plan("/a", &[delete]), storage));
+        assert!(stays_below(&plan("/a:b", &[link]), storage), "nothing is opened by name");
+        assert!(!stays_below(&plan("/a", &[delete, link]), storage));
+        assert!(!stays_below(&plan("/a:b", &[delete]), storage));
+        assert!(!stays_below(&plan("/a", &[delete]), Path::new("/disk:1")));
     }
 }

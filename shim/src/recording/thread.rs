@@ -68,6 +68,9 @@ fn map_state(is_first: bool) -> Option<*mut State> {
     let memory = sys::map_anonymous(size_of::<State>())?;
     // SAFETY: the mapping was just made. On kernels before 4.14 the advice fails and only hooked forks are noticed.
     unsafe { sys::madvise(memory as usize, WIPED_BYTES, libc::MADV_WIPEONFORK) };
+    // Most of it is never touched, and a huge page would be there as a whole.
+    // SAFETY: as above.
+    unsafe { sys::madvise(memory as usize, size_of::<State>(), libc::MADV_NOHUGEPAGE) };
     if is_first {
         let used = core::mem::offset_of!(State, side).next_multiple_of(PAGE);
         // SAFETY: as above. One call in place of a page fault, or two, for each page (Linux 5.14; elsewhere these).

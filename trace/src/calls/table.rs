@@ -314,11 +314,11 @@ calls! {
     222 MpiCommDupWithInfo "MPI_Comm_dup_with_info" Mpi (comm: Comm, newcomm: Comm, members: Members) [Mpi(MakeCommunicator(Within))];
     223 MpiCommFree "MPI_Comm_free" Mpi (comm: Comm) [Mpi(FreeCommunicator)];
     224 MpiCommDisconnect "MPI_Comm_disconnect" Mpi (comm: Comm) [Mpi(FreeCommunicator)];
-    /// Not a call: of the `MPI_Alltoallv` or `w` of the record before, the bytes that go to each rank, then those that come from each. The list may go on in further records.
-    226 MpiCounts "counts" Mpi (comm: Comm, bytes: List) [Other, Note];
     /// Not a call: before the call with this number, which follows, the thread was held so long, to see who waits for it; `reason`
     /// is 1 when all others had exited or were blocked, 2 when the longest time was over, 3 when there was no watchdog.
     225 Held "thread-held" Process (call: Int, reason: Int) [Other, Note];
+    /// Not a call: of the `MPI_Alltoallv` or `w` of the record before, the bytes that go to each rank, then those that come from each. The list may go on in further records.
+    226 MpiCounts "counts" Mpi (comm: Comm, bytes: List) [Other, Note];
 
     256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: SpliceFlags) [Tee, Waits, MovesResult];
     257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: SpliceFlags) [Other, Waits, MovesResult];

@@ -60,11 +60,13 @@ impl State {
         let before = place.get();
         place.set(Interruption { at: 0, ..before });
         compiler_fence(Ordering::SeqCst);
-        self.interruptions.count.set(level);
         self.frame.set(before.frame);
         self.suppressed_by.set(before.suppressed_by);
         self.mpi_frame.set(before.mpi_frame);
         self.mpi_span.set(before.mpi_span);
+        compiler_fence(Ordering::SeqCst);
+        // Last: a signal that arrives before must not find the scratch memory of this level free.
+        self.interruptions.count.set(level);
         before
     }
 
