@@ -311,7 +311,10 @@ impl State {
             (true, true) => Fork::AmidRecord,
         };
         let child_node = child_node as usize;
-        self.inheritance().set(Inheritance { child_node, fork, ..self.inheritance().get() });
+        let at = self.inheritance().as_ptr();
+        // Not as a whole: a handler that comes in between may move the window.
+        // SAFETY: this thread's own, which nobody borrows.
+        unsafe { ((*at).child_node, (*at).fork) = (child_node, fork) };
     }
 }
 
