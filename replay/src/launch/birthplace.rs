@@ -27,7 +27,9 @@ impl Birthplace {
 
     /// The new thread goes elsewhere, if it is where its creator was.
     pub fn leave(self) {
-        let Some(here) = self.0.filter(|&processor| processor == sched_getcpu()) else { return };
+        // A set has room for so many processors; on a larger machine the thread stays where it is.
+        let is_here = |&processor: &usize| processor == sched_getcpu() && processor < CpuSet::MAX_CPU;
+        let Some(here) = self.0.filter(is_here) else { return };
         let Ok(allowed) = sched_getaffinity(None) else { return };
         let mut elsewhere: CpuSet = allowed;
         elsewhere.unset(here);
