@@ -1,110 +1,91 @@
-//! The file of counters: 64-bit numbers, added to by every thread of every process.
-//!
-//! | at | what |
-//! |---|---|
-//! | 0 | the word "SYNALLOC", version 1, number of slots, most bytes that one process held at once |
-//! | 4096 + 1024 n | slot n: calls and bytes asked for by size (48 pairs; pair b: sizes from 2^(b-1) to 2^b - 1), then bytes taken, calls that gave back, bytes given back |
-//!
-//! Bytes taken and given back are those that the allocator uses, which are a few more than it was asked for. The reader is
-//! `profile/src/watch/allocations.rs`.
+//! Counts into the profiler's file (`syn_trace::allocations`).
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
-use std::cell::Cell;
 use std::ffi::CStr;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering::Relaxed};
-
-const MAGIC: u64 = u64::from_le_bytes(*b"SYNALLOC");
-const VERSION: u64 = 1;
-const SLOTS: usize = 32;
-const BINS: usize = 48;
-const HEAD: usize = 4096;
-const SLOT: usize = 1024;
-const LENGTH: usize = HEAD + SLOTS * SLOT;
-
-const PEAK: usize = 3;
-const TAKEN: usize = 2 * BINS;
-const RETURNS: usize = TAKEN + 1;
-const GIVEN_BACK: usize = TAKEN + 2;
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering::Relaxed};
+use syn_trace::allocations::{BYTES, Counters, SLOTS, Slot, bin_of};
 
 /// The mapped file; null when nothing is counted.
-static FILE: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
+static FILE: AtomicPtr<Counters> = AtomicPtr::new(null_mut());
 /// What this process holds. A forked child begins with what it has inherited.
 static HELD: AtomicI64 = AtomicI64::new(0);
 
 /// A thread tells the process what it holds when it has changed by so many bytes.
-const TOLD: i64 = 32 << 10;
+const TOLD: isize = 32 << 10;
 
-thread_local! {
-    /// What the thread has taken and given back since it told.
-    static UNTOLD: Cell<i64> = const { Cell::new(0) };
+/// What the thread has taken and given back since it told.
+mod untold {
+    syn_trace::thread_word!("syn_alloc_untold");
 }
 
 /// Maps the profiler's file, if it is one.
 pub fn map(path: &CStr) {
     let Ok(file) = openat(CWD, path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) else { return };
-    if fstat(&file).map_or(0, |stat| stat.st_size) < LENGTH as i64 {
+    if fstat(&file).map_or(0, |stat| stat.st_size) < BYTES as i64 {
         return;
     }
     let protection = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice; the file is as long.
-    let Ok(start) = (unsafe { mmap(null_mut(), LENGTH, protection, MapFlags::SHARED, &file, 0) }) else {
+    let Ok(start) = (unsafe { mmap(null_mut(), BYTES, protection, MapFlags::SHARED, &file, 0) }) else {
         return;
     };
-    let words = start.cast::<AtomicU64>();
-    // SAFETY: the first two words of the mapping.
-    let head = unsafe { [(*words).load(Relaxed), (*words.add(1)).load(Relaxed)] };
-    if head == [MAGIC, VERSION] {
-        FILE.store(words, Relaxed);
+    let counters = start.cast::<Counters>();
+    // SAFETY: the mapping is as long as the counters and begins on a page; what changes in them is atomic.
+    if unsafe { &*counters }.is_valid() {
+        FILE.store(counters, Relaxed);
     }
 }
 
 /// A block was taken: asked for so many bytes, got so many.
 pub fn taken(asked: usize, got: usize) {
-    let Some(file) = Counters::get() else { return };
-    let bin = (usize::BITS - asked.leading_zeros()).min(BINS as u32 - 1) as usize;
-    file.add(2 * bin, 1);
-    file.add(2 * bin + 1, asked as u64);
-    file.add(TAKEN, got as u64);
-    file.holds(got as i64);
+    let Some(counters) = counters() else { return };
+    let slot = slot_of(counters);
+    let [calls, bytes] = &slot.asked[bin_of(asked)];
+    calls.fetch_add(1, Relaxed);
+    bytes.fetch_add(asked as u64, Relaxed);
+    slot.taken.fetch_add(got as u64, Relaxed);
+    holds(counters, got as isize);
 }
 
 /// A block was given back.
 pub fn given_back(got: usize) {
-    let Some(file) = Counters::get() else { return };
-    file.add(RETURNS, 1);
-    file.add(GIVEN_BACK, got as u64);
-    file.holds(-(got as i64));
+    let Some(counters) = counters() else { return };
+    let slot = slot_of(counters);
+    slot.returns.fetch_add(1, Relaxed);
+    slot.given_back.fetch_add(got as u64, Relaxed);
+    holds(counters, -(got as isize));
 }
 
-struct Counters(*const AtomicU64);
+fn counters() -> Option<&'static Counters> {
+    // SAFETY: null, or the mapping of `map`, which stays.
+    unsafe { FILE.load(Relaxed).as_ref() }
+}
 
-impl Counters {
-    fn get() -> Option<Counters> {
-        let file = FILE.load(Relaxed);
-        (!file.is_null()).then_some(Counters(file))
-    }
+/// Threads have their variables in pages of their own, and so mostly slots of their own.
+fn slot_of(counters: &Counters) -> &Slot {
+    let page = thread_pointer() >> 12;
+    &counters.slots[page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - SLOTS.ilog2())]
+}
 
-    fn add(&self, place: usize, amount: u64) {
-        // Threads have their variables in pages of their own, and so mostly slots of their own.
-        let mine = UNTOLD.with(|cell| std::ptr::from_ref(cell).addr()) >> 12;
-        let slot = mine.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 59;
-        // SAFETY: a slot below `SLOTS` (5 bits), a place within it.
-        unsafe { (*self.0.add((HEAD + slot * SLOT) / 8 + place)).fetch_add(amount, Relaxed) };
+/// Where the thread's control block lies.
+fn thread_pointer() -> usize {
+    let pointer: usize;
+    // SAFETY: the first word of the control block is its own address (System V ABI, x86-64 TLS).
+    unsafe {
+        std::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer, options(nostack, preserves_flags, readonly));
     }
+    pointer
+}
 
-    fn holds(&self, change: i64) {
-        UNTOLD.with(|cell| {
-            let untold = cell.get() + change;
-            if untold.abs() < TOLD {
-                cell.set(untold);
-                return;
-            }
-            cell.set(0);
-            let held = HELD.fetch_add(untold, Relaxed) + untold;
-            // SAFETY: a word of the head.
-            unsafe { (*self.0.add(PEAK)).fetch_max(held.max(0) as u64, Relaxed) };
-        });
+fn holds(counters: &Counters, change: isize) {
+    let untold = untold::get() as isize + change;
+    if untold.abs() < TOLD {
+        untold::set(untold as usize);
+        return;
     }
+    untold::set(0);
+    let held = HELD.fetch_add(untold as i64, Relaxed) + untold as i64;
+    counters.head.peak.fetch_max(held.max(0) as u64, Relaxed);
 }

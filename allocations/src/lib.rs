@@ -15,6 +15,7 @@ mod hooks;
 mod real;
 
 use std::ffi::{CStr, c_char, c_int};
+use syn_trace::allocations::VARIABLE;
 
 /// glibc's loader hands constructors what `main` gets. Libc's own `environ` may not be set yet.
 extern "C" fn begin(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
@@ -24,7 +25,8 @@ extern "C" fn begin(_: c_int, _: *const *const c_char, environment: *const *cons
     while let Some(entry) = unsafe { at.as_ref() }.filter(|entry| !entry.is_null()) {
         // SAFETY: an entry of the environment.
         let text = unsafe { CStr::from_ptr(*entry) };
-        if let Some(path) = text.to_bytes_with_nul().strip_prefix(b"SYN_ALLOCATIONS=") {
+        let value = text.to_bytes_with_nul().strip_prefix(VARIABLE.as_bytes());
+        if let Some(path) = value.and_then(|value| value.strip_prefix(b"=")) {
             if let Ok(path) = CStr::from_bytes_with_nul(path) {
                 counters::map(path);
             }

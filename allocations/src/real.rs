@@ -1,7 +1,7 @@
 //! The allocator that the program has without this library.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 /// A function of the next library, found when it is first called.
 pub struct Real {
@@ -53,19 +53,23 @@ real! {
     USABLE c"malloc_usable_size" (block: *mut c_void) -> usize;
 }
 
-/// The loader is being asked: what it allocates meanwhile comes from [`spare`]. It does so in one thread, before `main`.
-static ASKING: AtomicBool = AtomicBool::new(false);
+/// Not 0 while this thread asks the loader: what that allocates meanwhile comes from [`spare`]. Other threads ask for themselves,
+/// and find the same.
+mod asking {
+    syn_trace::thread_word!("syn_alloc_asking");
+}
 
 impl Real {
     fn get(&self) -> *mut c_void {
         let known = self.address.load(Relaxed);
-        if !known.is_null() || ASKING.swap(true, Relaxed) {
+        if !known.is_null() || asking::get() != 0 {
             return known;
         }
+        asking::set(1);
         // SAFETY: a string that ends with a zero.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        asking::set(0);
         self.address.store(found, Relaxed);
-        ASKING.store(false, Relaxed);
         found
     }
 }
@@ -96,4 +100,26 @@ pub fn spare(size: usize) -> *mut c_void {
 pub fn is_spare(block: *mut c_void) -> bool {
     let from = SPARE_BYTES.0.get().addr();
     (from..from + SPARE).contains(&block.addr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn threads_that_ask_at_the_same_time_all_find_it() {
+        for _ in 0..200 {
+            let real = Real { name: c"malloc", address: AtomicPtr::new(std::ptr::null_mut()) };
+            let begin = Barrier::new(4);
+            let ask = || {
+                begin.wait();
+                !real.get().is_null()
+            };
+            std::thread::scope(|scope| {
+                let all: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+                assert!(all.into_iter().all(|one| one.join().expect("no panic")), "libc has malloc");
+            });
+        }
+    }
 }

@@ -133,7 +133,7 @@ fn one(
     }
     options.allocations = libraries.counter.as_ref().map(|_| folder.path().join("allocations"));
     if let Some(path) = &options.allocations {
-        command.env("SYN_ALLOCATIONS", path);
+        command.env(syn_trace::allocations::VARIABLE, path);
     }
     let done = match profile(&args.command, &mut command, options, store, &Relayed(relay))? {
         Ok(done) => done,

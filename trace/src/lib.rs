@@ -12,10 +12,11 @@
 //!
 //! Tests of readers make their traces with [`builder::TraceBuilder`] (feature `builder`), which writes with the shim's encoder.
 //!
-//! Without the `std` feature only what the shim needs is built: the table of calls, the header and the encoder.
+//! Without the `std` feature only what preloaded libraries need is built: the table of calls, the header, the encoder, shared counters.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
+pub mod allocations;
 #[cfg(target_os = "linux")]
 pub mod birth;
 pub mod board;
@@ -27,6 +28,8 @@ pub mod policy;
 pub mod status;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 pub mod system_calls;
+#[cfg(target_arch = "x86_64")]
+pub mod thread_word;
 
 #[cfg(feature = "std")]
 pub mod descriptors;

@@ -1,30 +1,20 @@
 //! What allocators were asked for: counters that the preloaded library `libsynalloc.so` adds to, in all processes of the
-//! command (`allocations/src/counters.rs` describes the file).
+//! command (`syn_trace::allocations` is the file).
 
 use super::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::profile::Tail;
 use crate::sample::{Block, BlockKind, Field};
 use crate::tree::Tree;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-
-const MAGIC: u64 = u64::from_le_bytes(*b"SYNALLOC");
-const VERSION: u64 = 1;
-const SLOTS: usize = 32;
-const BINS: usize = 48;
-const HEAD: usize = 4096;
-const SLOT: usize = 1024;
-const LENGTH: usize = HEAD + SLOTS * SLOT;
-const PEAK: usize = 3;
+use std::sync::atomic::Ordering;
+use syn_trace::allocations::{BINS, Counters, CountersFile};
 
 /// See the module.
 pub struct Allocations {
     path: Option<PathBuf>,
-    file: Option<File>,
+    file: Option<CountersFile>,
     refused: Option<String>,
-    bytes: Vec<u8>,
     counted: Counted,
 }
 
@@ -33,8 +23,8 @@ pub struct Allocations {
 struct Counted {
     /// Calls and bytes asked for, by size.
     bins: [[u64; 2]; BINS],
-    /// Bytes taken, calls that gave back, bytes given back.
-    others: [u64; 3],
+    /// Bytes taken, bytes given back.
+    bytes: [u64; 2],
     /// Most bytes that one process held.
     peak: u64,
 }
@@ -42,31 +32,23 @@ struct Counted {
 impl Allocations {
     /// With the file in which the library counts, if it is there.
     pub fn new(path: Option<PathBuf>) -> Allocations {
-        let counted = Counted { bins: [[0; 2]; BINS], others: [0; 3], peak: 0 };
-        Allocations { path, file: None, refused: None, bytes: Vec::new(), counted }
+        let counted = Counted { bins: [[0; 2]; BINS], bytes: [0; 2], peak: 0 };
+        Allocations { path, file: None, refused: None, counted }
     }
 
     fn look(&mut self, totals: &mut Totals) {
         let Some(file) = &self.file else { return };
-        self.bytes.resize(LENGTH, 0);
-        if file.read_exact_at(&mut self.bytes, 0).is_err() {
-            return;
-        }
-        self.counted = Counted::of(&self.bytes);
+        self.counted = Counted::of(file);
         totals.set(Field::Allocations, self.counted.bins.iter().map(|bin| bin[0]).sum());
-        totals.set(Field::AllocatedBytes, self.counted.others[0]);
-        totals.set(Field::FreedBytes, self.counted.others[2]);
+        totals.set(Field::AllocatedBytes, self.counted.bytes[0]);
+        totals.set(Field::FreedBytes, self.counted.bytes[1]);
     }
 }
 
 impl Watcher for Allocations {
     fn pre(&mut self) {
         let Some(path) = &self.path else { return };
-        let mut bytes = vec![0; LENGTH];
-        for (place, word) in [MAGIC, VERSION, SLOTS as u64].into_iter().enumerate() {
-            bytes[8 * place..][..8].copy_from_slice(&word.to_le_bytes());
-        }
-        match std::fs::write(path, bytes).and_then(|()| File::open(path)) {
+        match CountersFile::create(path) {
             Ok(file) => self.file = Some(file),
             Err(error) => self.refused = Some(format!("cannot make {}: {error}", path.display())),
         }
@@ -95,8 +77,8 @@ impl Watcher for Allocations {
         }
         let how = "malloc and the like, of the programs into which libsynalloc.so was loaded";
         let asked: u64 = self.counted.bins.iter().map(|bin| bin[1]).sum();
-        metrics.measured("memory.allocated", "B", self.counted.others[0] as f64, how);
-        metrics.measured("memory.freed", "B", self.counted.others[2] as f64, how);
+        metrics.measured("memory.allocated", "B", self.counted.bytes[0] as f64, how);
+        metrics.measured("memory.freed", "B", self.counted.bytes[1] as f64, how);
         metrics.measured("memory.allocations", "", calls as f64, how);
         metrics.measured("memory.block", "B", asked as f64 / calls as f64, "bytes asked for / calls");
         let peak = self.counted.peak as f64;
@@ -117,15 +99,11 @@ impl Watcher for Allocations {
 }
 
 impl Counted {
-    fn of(bytes: &[u8]) -> Counted {
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let sum = |place: usize| {
-            (0..SLOTS).map(|slot| word(HEAD + slot * SLOT + 8 * place)).fold(0, u64::wrapping_add)
-        };
+    fn of(file: &Counters) -> Counted {
         Counted {
-            bins: std::array::from_fn(|bin| [sum(2 * bin), sum(2 * bin + 1)]),
-            others: std::array::from_fn(|place| sum(2 * BINS + place)),
-            peak: word(8 * PEAK),
+            bins: std::array::from_fn(|bin| [0, 1].map(|place| file.sum(|slot| &slot.asked[bin][place]))),
+            bytes: [file.sum(|slot| &slot.taken), file.sum(|slot| &slot.given_back)],
+            peak: file.head.peak.load(Ordering::Relaxed),
         }
     }
 }
