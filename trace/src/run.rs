@@ -40,6 +40,12 @@ impl Clock {
     pub fn ns(&self, units: u64) -> u64 {
         (self.start_ns + units as f64 * self.ns_per_unit) as u64
     }
+
+    /// When the call of an event returned, nanoseconds since the start of the run, `cost_ns` of recording taken off.
+    #[inline]
+    pub fn end_ns(&self, event: &Event<'_>, cost_ns: u64) -> u64 {
+        self.ns(event.end).saturating_sub(cost_ns).max(self.ns(event.start))
+    }
 }
 
 /// One thread of a run.
@@ -103,8 +109,7 @@ impl Thread {
     /// When the call returned, nanoseconds since the start of the run, the cost of recording taken off.
     #[inline]
     pub fn end_ns(&self, event: &Event<'_>) -> u64 {
-        let start = self.clock.ns(event.start);
-        self.clock.ns(event.end).saturating_sub(self.costs.call_ns).max(start)
+        self.clock.end_ns(event, self.costs.call_ns)
     }
 
     /// When the recorder saw the call return, nanoseconds since the start of the run: no call that needed this one's

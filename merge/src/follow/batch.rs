@@ -1,5 +1,4 @@
-//! Some events of a thread, packed. A pass over thousands of threads goes from one to the next with every event, and waits
-//! for memory.
+//! Some events of a thread, packed.
 
 use syn_trace::reader::{Ending, Event};
 use syn_trace::run::{EventQueue, Fifo, Measured, Segment};
@@ -24,24 +23,17 @@ pub enum Measuring {
     Yes,
 }
 
-/// Events of a thread, one after the other.
+/// Events one after the other.
 #[derive(Debug, Default)]
 pub struct Batch<'a> {
     events: EventQueue<'a>,
     /// What each took; empty where that was not asked for.
     measured: Fifo<Measured>,
-    /// How far the events reach in the file.
-    pub bytes: u64,
-    /// There are no more.
-    pub is_last: bool,
-    /// How the records ended, of the last batch.
-    pub ending: Option<Ending>,
-    /// What is behind the last event, where events are measured.
-    pub end: Option<End>,
 }
 
 impl<'a> Batch<'a> {
     /// How many events there are.
+    #[inline]
     pub fn len(&self) -> usize {
         self.events.len()
     }
@@ -61,10 +53,19 @@ impl<'a> Batch<'a> {
         self.events.next_end()
     }
 
-    /// Takes out the next event, in place of another one, and what it took: nothing where that was not asked for.
+    /// Takes out the next event, in place of another one, and what it took, where that was asked for.
     #[inline]
-    pub fn pop_into(&mut self, event: &mut Event<'a>) -> Measured {
+    pub fn pop_into(&mut self, event: &mut Event<'a>) -> Option<Measured> {
         self.events.pop_into(event);
-        self.measured.pop().unwrap_or(Measured::NOTHING)
+        self.measured.pop()
     }
+}
+
+/// How a thread's events end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behind {
+    /// How its records ended.
+    pub ending: Option<Ending>,
+    /// What is behind the last event, where events are measured and there is one.
+    pub end: Option<End>,
 }

@@ -1,19 +1,17 @@
 //! One pass over all events of a run, in the order in which their calls returned.
 
 use crate::clocks::Clocks;
-use crate::follow::ahead::Ahead;
-use crate::follow::batch::Batch;
+use crate::follow::ahead::{Ahead, Block, Next, Place};
+use crate::follow::batch::Behind;
 pub use crate::follow::batch::{End, Measuring};
 use crate::follow::shared::SharedPositions;
 use crate::graph::dependency::{Moment, Point, Stage};
 use crate::progress::Progress;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use syn_trace::calls::{Effect, Fact};
+use syn_trace::Run;
+use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::{Ending, Event};
 use syn_trace::run::Measured;
-use syn_trace::{Call, Run, record};
 
 /// An event in its place.
 #[derive(Debug)]
@@ -62,37 +60,6 @@ pub trait Visitor {
     fn end(&mut self, _thread: u32, _end: &End) {}
 }
 
-/// A thread on its way through the pass. Memory: the events that were read ahead, whatever the thread's length, and 16
-/// bytes for each record of libc or MPI since the application's last own call.
-#[derive(Default)]
-struct Source<'a> {
-    batch: Batch<'a>,
-    record: u32,
-    inside: Vec<(u64, u32)>,
-    /// The record before is of a call inside another.
-    was_inner: bool,
-}
-
-impl Source<'_> {
-    /// The first record inside the present one. A call is recorded after those that were made inside it.
-    fn first_inside(&mut self, event: &Event<'_>) -> u32 {
-        // A `repeats` record does not say that it is inside a call: it is where the record before it is.
-        let again_inside = event.call == Call::Repeats && self.was_inner;
-        self.was_inner = again_inside || event.has(record::INNER);
-        if self.was_inner {
-            self.inside.push((event.start, self.record));
-            return self.record;
-        }
-        if self.inside.is_empty() || event.call.has(Fact::Note) {
-            return self.record;
-        }
-        let outside = self.inside.partition_point(|&(start, _)| start < event.start);
-        let first = self.inside.get(outside).map_or(self.record, |&(_, record)| record);
-        self.inside.clear();
-        first
-    }
-}
-
 /// Shows every event of `run` to every one of `visitors`, threads merged by the time of return. Returns by thread how its
 /// records ended.
 pub fn pass(
@@ -103,14 +70,13 @@ pub fn pass(
     visitors: &mut [&mut dyn Visitor],
 ) -> Vec<Option<Ending>> {
     std::thread::scope(|scope| {
-        let ahead = Ahead::start(scope, run, measuring);
-        in_order(run, clocks, ahead, progress, visitors)
+        let ahead = Ahead::start(scope, run, clocks, measuring);
+        in_order(run, ahead, progress, visitors)
     })
 }
 
 fn in_order<'a>(
     run: &'a Run,
-    clocks: &Clocks,
     mut ahead: Ahead<'a>,
     progress: &Progress,
     visitors: &mut [&mut dyn Visitor],
@@ -118,61 +84,37 @@ fn in_order<'a>(
     let mut descriptors: Vec<Descriptors> =
         run.processes.iter().map(|process| Descriptors::new(&process.cwd, process.threads.len())).collect();
     let mut shared = SharedPositions::new(run);
-    let mut sources: Vec<Source<'a>> = run.threads.iter().map(|_| Source::default()).collect();
     let mut endings = vec![None; run.threads.len()];
-    let mut turns = BinaryHeap::with_capacity(run.threads.len());
-    let returns = |thread: usize, units: u64| clocks.ns(thread, run.threads[thread].clock.ns(units));
-    for (thread, source) in sources.iter_mut().enumerate() {
-        ahead.next(thread, &mut source.batch);
-        match source.batch.next_end() {
-            Some(end) => turns.push(Reverse((returns(thread, end), thread))),
-            None => endings[thread] = source.batch.ending,
-        }
-    }
-    let mut event = Event::NOTHING;
-    while let Some(mut turn) = turns.peek_mut() {
-        let Reverse((time, thread)) = &mut *turn;
-        let thread = *thread;
-        let source = &mut sources[thread];
-        let trace = &run.threads[thread];
-        let measured = source.batch.pop_into(&mut event);
-        let (start_ns, end_ns) =
-            (clocks.ns(thread, trace.start_ns(&event)), clocks.ns(thread, trace.end_ns(&event)));
-        let event = &event;
-        let first_inside = source.first_inside(event);
-        let (process, record) = (trace.process as u32, source.record);
-        let seen =
-            Seen { thread: thread as u32, process, record, first_inside, event, measured, start_ns, end_ns };
-        let files = &mut descriptors[trace.process];
-        shared.arrive(trace.process, files);
-        let touched = files.apply(event, seen.start_ns, *time);
-        shared.leave(trace.process, files);
-        if let (Effect::Inherit, Some(open)) = (event.call.effect(), touched.opened) {
-            shared.inherit(trace.process, event.numbers[0] as i32, open, &mut descriptors);
-        }
-        let files = &descriptors[trace.process];
-        for visitor in &mut *visitors {
-            visitor.see(&seen, &touched, files);
-        }
-        source.record += 1;
-        let mut next = source.batch.next_end();
-        if next.is_none() && !source.batch.is_last {
-            progress.read(source.batch.bytes);
-            ahead.next(thread, &mut source.batch);
-            next = source.batch.next_end();
-        }
-        match next {
-            Some(end) => *time = returns(thread, end),
-            None => {
-                progress.read(source.batch.bytes);
-                endings[thread] = source.batch.ending;
-                if let Some(end) = source.batch.end.take() {
-                    visitors.iter_mut().for_each(|visitor| visitor.end(thread as u32, &end));
+    let (mut block, mut event) = (Block::default(), Event::NOTHING);
+    while ahead.next(&mut block) {
+        while let Some(next) = block.next_into(&mut event) {
+            let (place, measured) = match next {
+                Next::Event(place, measured) => (place, measured),
+                Next::End(thread, Behind { ending, end }) => {
+                    endings[thread as usize] = ending;
+                    if let Some(end) = end {
+                        visitors.iter_mut().for_each(|visitor| visitor.end(thread, &end));
+                    }
+                    continue;
                 }
-                *source = Source::default();
-                std::collections::binary_heap::PeekMut::pop(turn);
+            };
+            let Place { thread, process, record, first_inside, start_ns, end_ns, returned_ns } = place;
+            let event = &event;
+            let seen = Seen { thread, process, record, first_inside, event, measured, start_ns, end_ns };
+            let process = process as usize;
+            let files = &mut descriptors[process];
+            shared.arrive(process, files);
+            let touched = files.apply(event, start_ns, returned_ns);
+            shared.leave(process, files);
+            if let (Effect::Inherit, Some(open)) = (event.call.effect(), touched.opened) {
+                shared.inherit(process, event.numbers[0] as i32, open, &mut descriptors);
+            }
+            let files = &descriptors[process];
+            for visitor in &mut *visitors {
+                visitor.see(&seen, &touched, files);
             }
         }
+        progress.read(std::mem::take(&mut block.bytes));
     }
     endings
 }
