@@ -86,7 +86,9 @@ pub fn connect(
     dependencies.append(waits.finish(notes));
     let scope = Scope { all_files, changed: changed.into() };
     let in_plan = choose(run, &standings, notes);
-    dependencies.retain_threads(|thread| in_plan[thread as usize]);
+    if in_plan.contains(&false) {
+        dependencies.retain_threads(|thread| in_plan[thread as usize]);
+    }
     Connected { clocks, dependencies, log, matching, creators, in_plan, scope, roles }
 }
 

@@ -7,6 +7,7 @@
 use crate::graph::dependency::Stage;
 use crate::graph::schedule::Schedule;
 use crate::mpi::{CallLog, Class, TimedCall};
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// Which of the sorted observed costs of a class is taken as usual: the median, among calls that kept their processor.
@@ -27,23 +28,40 @@ impl Costs {
     /// From all calls of a run, which are gone through twice: once to count them by rough costs, once for the exact costs of those
     /// that are about the usual. So a run takes no more memory for many calls than for few.
     pub fn of(log: &CallLog, schedule: &Schedule) -> Costs {
-        let mut rough: BTreeMap<Kind, Vec<u32>> = BTreeMap::new();
-        each(log, schedule, |kind, ns| {
-            let counts = rough.entry(kind).or_default();
-            counts.resize(counts.len().max(bucket(ns) + 1), 0);
-            counts[bucket(ns)] += 1;
-        });
+        let rough = gather(
+            log,
+            schedule,
+            |rough: &mut BTreeMap<Kind, Vec<u32>>, kind, ns| {
+                count(rough.entry(kind).or_default(), bucket(ns), 1);
+            },
+            |rough, others| {
+                for (kind, others) in others {
+                    let counts = rough.entry(kind).or_default();
+                    (0..).zip(others).for_each(|(bucket, times)| count(counts, bucket, times));
+                }
+            },
+        );
         let mut near: BTreeMap<Class, Near> = BTreeMap::new();
         for (&(class, kept), counts) in rough.iter().rev() {
             near.entry(class).or_insert_with(|| Near::of(kept, counts));
         }
-        each(log, schedule, |(class, kept), ns| {
-            if let Some(near) =
-                near.get_mut(&class).filter(|near| (near.kept, near.bucket) == (kept, bucket(ns)))
-            {
-                *near.exact.entry(ns).or_default() += 1;
+        let exact = gather(
+            log,
+            schedule,
+            |exact: &mut BTreeMap<(Class, u64), u64>, (class, kept), ns| {
+                if near.get(&class).is_some_and(|near| (near.kept, near.bucket) == (kept, bucket(ns))) {
+                    *exact.entry((class, ns)).or_default() += 1;
+                }
+            },
+            |exact, others| {
+                others.into_iter().for_each(|(which, times)| *exact.entry(which).or_default() += times);
+            },
+        );
+        for ((class, ns), times) in exact {
+            if let Some(near) = near.get_mut(&class) {
+                near.exact.insert(ns, times);
             }
-        });
+        }
         Costs { usual: near.into_iter().map(|(class, near)| (class, near.usual())).collect() }
     }
 
@@ -61,11 +79,16 @@ fn own(call: &TimedCall, awaited_ns: Option<u64>) -> u64 {
     call.end_ns.saturating_sub(call.start_ns.max(awaited_ns.unwrap_or(0)))
 }
 
-/// Shows what every call of a run cost its thread.
-fn each(log: &CallLog, schedule: &Schedule, mut see: impl FnMut(Kind, u64)) {
-    for (thread, calls) in log.threads.iter().enumerate() {
+/// Sums up what every call of a run cost its thread, threads side by side: `see` adds a call, `add` the sum of other threads.
+fn gather<T: Default + Send>(
+    log: &CallLog,
+    schedule: &Schedule,
+    see: impl Fn(&mut T, Kind, u64) + Sync,
+    add: impl Fn(&mut T, T) + Sync,
+) -> T {
+    let of_thread = |mut sum: T, thread: usize| {
         let mut points = schedule.points(thread);
-        for call in calls.iter() {
+        for call in log.threads[thread].iter() {
             let mut awaited = None;
             while let Some(point) = points.peek_if(|point| point.record <= call.record) {
                 if point.record == call.record && point.stage == Stage::Leave {
@@ -73,9 +96,20 @@ fn each(log: &CallLog, schedule: &Schedule, mut see: impl FnMut(Kind, u64)) {
                 }
                 points.pass();
             }
-            see((call.class, call.kept), own(&call, awaited));
+            see(&mut sum, (call.class, call.kept), own(&call, awaited));
         }
-    }
+        sum
+    };
+    let join = |mut one: T, other: T| {
+        add(&mut one, other);
+        one
+    };
+    (0..log.threads.len()).into_par_iter().fold(T::default, of_thread).reduce(T::default, join)
+}
+
+fn count(counts: &mut Vec<u32>, bucket: usize, times: u32) {
+    counts.resize(counts.len().max(bucket + 1), 0);
+    counts[bucket] += times;
 }
 
 /// The bits behind the leading one that costs of a bucket have in common.

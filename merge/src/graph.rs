@@ -6,12 +6,12 @@
 pub mod bits;
 mod cycles;
 pub mod dependency;
+mod points;
 pub mod reduce;
 pub mod schedule;
 
 use crate::graph::bits::Bits;
 use crate::graph::dependency::{Dependencies, Point};
-use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -118,66 +118,6 @@ impl Graph {
         !self.dropped.is_empty() && self.dropped.binary_search(&dependency).is_ok()
     }
 
-    /// Sorts the moments by their points: into threads first, which keeps those of a thread nearly in order.
-    fn of_moments(dependencies: &Dependencies) -> Graph {
-        let all = dependencies.moments();
-        let mut first_moments = Bits::new(all.len() + 1);
-        let mut starts: Vec<usize> = Vec::new();
-        for dependency in 0..dependencies.len() {
-            first_moments.insert(dependencies.moment_range(dependency).start);
-            for moment in dependencies.moment_range(dependency) {
-                let thread = all[moment].point().thread as usize;
-                if starts.len() < thread + 2 {
-                    starts.resize(thread + 2, 0);
-                }
-                starts[thread + 1] += 1;
-            }
-        }
-        for thread in 1..starts.len() {
-            starts[thread] += starts[thread - 1];
-        }
-        let mut moments = vec![0u32; starts.last().copied().unwrap_or(0)];
-        let mut free = starts.clone();
-        for dependency in 0..dependencies.len() {
-            for moment in dependencies.moment_range(dependency) {
-                let place = &mut free[all[moment].point().thread as usize];
-                moments[*place] = moment as u32;
-                *place += 1;
-            }
-        }
-        let mut of_threads = Vec::with_capacity(starts.len());
-        let mut rest = &mut moments[..];
-        for pair in starts.windows(2) {
-            let (thread, others) = rest.split_at_mut(pair[1] - pair[0]);
-            of_threads.push(thread);
-            rest = others;
-        }
-        // Stable: moments of one point stay in the order of their dependencies.
-        of_threads
-            .par_iter_mut()
-            .for_each(|thread| thread.sort_by_key(|&moment| all[moment as usize].point()));
-        let (mut points, mut point_of) = (Bits::new(moments.len()), vec![0u32; all.len()]);
-        let (mut before, mut first) = (None, 0);
-        for (place, &moment) in (0u32..).zip(&moments) {
-            let point = all[moment as usize].point();
-            if before.replace(point) != Some(point) {
-                points.insert(place as usize);
-                first = place;
-            }
-            point_of[moment as usize] = first;
-        }
-        first_moments.count();
-        Graph {
-            moments,
-            threads: starts,
-            points,
-            first_moments,
-            point_of,
-            order: Vec::new(),
-            dropped: Vec::new(),
-        }
-    }
-
     /// Finds the order, breaking cycles on the way. A cycle can only come from clocks that could not be aligned or
     /// from rules that take the recorded times for an order.
     fn settle(&mut self, dependencies: &Dependencies) {
@@ -208,19 +148,25 @@ impl Graph {
         let limit = self.limit();
         let all = dependencies.moments();
         let mut before = vec![0u32; limit];
+        for dependency in (0..dependencies.len()).filter(|&dependency| !self.is_dropped(dependency as u32)) {
+            dependencies.target_range(dependency).for_each(|moment| before[self.point_of(moment)] += 1);
+        }
         let mut sources_left: Vec<u32> = (0..dependencies.len())
             .map(|dependency| dependencies.source_range(dependency).len() as u32)
             .collect();
-        for point in self.points() {
-            before[point] += self.parts(dependencies, point, true).count() as u32;
-            if let Some(next) = self.next(dependencies, point) {
-                before[next] += 1;
-            }
-        }
         let ns = |point: usize| self.moments_at(point).iter().map(|&moment| all[moment as usize].ns).max();
         let entry = |point: usize| Reverse((ns(point).unwrap_or(0), point));
-        let mut ready: BinaryHeap<Reverse<(u64, usize)>> =
-            self.points().filter(|&point| before[point] == 0).map(entry).collect();
+        let mut ready = BinaryHeap::new();
+        for thread in self.threads.windows(2).filter(|thread| thread[0] < thread[1]) {
+            // Whatever else a point waits for: behind another of its thread it waits for that.
+            let first = thread[0];
+            if before[first] == 0 {
+                ready.push(entry(first));
+            }
+            self.points.iter_from(first).skip(1).take_while(|&point| point < thread[1]).for_each(|point| {
+                before[point] += 1;
+            });
+        }
         let mut order = Vec::with_capacity(limit);
         while let Some(Reverse((_, next))) = ready.pop() {
             let mut reach = |point: usize, ready: &mut BinaryHeap<_>| {

@@ -9,7 +9,7 @@
 //! A run is read twice, each time in one pass over all its threads in time order ([`follow::pass`]): once to count,
 //! check, and find what depends on what, once to write the steps. Of several runs each is read once before; then one after the
 //! other is aligned with the base and its dependencies are compared with the base's ([`across`]), and all are read side by side
-//! for how long computation takes. Another thread decodes ahead of a pass. No pass holds events, nor the memory of traces that it
+//! for how long computation takes. Another thread decodes ahead of a pass and puts the events in order. No pass holds events, nor the memory of traces that it
 //! has read; what is held between them is the dependencies (16 bytes each and 16 for every moment that takes part: 48 for a
 //! message), some 9 bytes for each MPI call, and in the end the plan itself, about ten bytes a step. The graph and the reduction
 //! take some 16 bytes a moment while they are made, the schedule about ten, and 20 for each edge.

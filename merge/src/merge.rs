@@ -79,7 +79,7 @@ pub fn merge(options: &Options) -> Result<Merged> {
         alone.judge(&looks, &mut notes)?;
     }
     notes.append(found);
-    connected.dependencies.retain(|rule, _, _| !options.without.contains(&rule));
+    leave_out(&options.without, &mut connected.dependencies);
     let mut across = Across::default();
     if let Some(outline) = outline {
         across = compare(&runs, &mut connected, &outline, options, &progress, &mut notes);
@@ -104,6 +104,13 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let (plan, processes) = assemble(&runs, &connected, schedule, lowered, &notes);
     let balance = plan.balance();
     Ok(Merged { plan, processes, counts, weak, balance, alignment, notes })
+}
+
+/// Takes out what these rules found.
+fn leave_out(rules: &[Rule], dependencies: &mut Dependencies) {
+    if !rules.is_empty() {
+        dependencies.retain(|rule, _, _| !rules.contains(&rule));
+    }
 }
 
 fn has_io(steps: &Steps) -> bool {
@@ -166,7 +173,7 @@ fn compare(
         let mut unheard = Notes::default();
         let mut found =
             connect(other, options.all_files, &mut looks, Some(&mut of_other), progress, &mut unheard);
-        found.dependencies.retain(|rule, _, _| !options.without.contains(&rule));
+        leave_out(&options.without, &mut found.dependencies);
         let map = Map::new(&connected.roles.pair(&found.roles), outline, &of_other);
         alignment.extend(agree(base, connected, other, &found, (outline, &of_other), &map, notes));
         comparison.add(&other.run, found.clocks, &of_other, map, &found.dependencies);
