@@ -21,6 +21,8 @@ pub struct Machine {
     pub compute_step_ns: f64,
     /// The same of any other step.
     pub step_ns: f64,
+    /// What a step costs that is left out, nanoseconds.
+    pub left_out_ns: f64,
     /// What a reading of the CPU clock takes, nanoseconds.
     pub reading_ns: f64,
     /// Nanoseconds in a tick of the processor's counter; 0 where it does not tell the time.

@@ -19,7 +19,7 @@ use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
-use syn_plan::{Balance, Edge, Io, Op, Plan, Program, Rule, Step, Steps, Thread};
+use syn_plan::{Balance, Edge, Io, Mpi, Op, Plan, Program, Rule, Step, Steps, Thread};
 
 /// Steps of the program that measures what a step costs.
 const PROBE_STEPS: u64 = 2000;
@@ -48,17 +48,20 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
 }
 
 /// What steps cost by themselves: those of I/O by a program of various calls with computations between them, as programs have
-/// them, against the bare calls; computations by a program of computations of nothing, others by one of waits for nobody.
+/// them, against the bare calls; computations by a program of computations of nothing, others by one of waits for nobody, those
+/// that are left out by one of calls that are not made.
 /// (Calls of one kind would find all that they need in the caches, and every branch foreseen.)
 fn step_costs(tick_ns: f64) -> anyhow::Result<Machine> {
     let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
     let bare_ns = fastest(|| bare_calls(&file))?;
-    let of_program = |ops: &[Op]| fastest(|| steps_take(&file, ops, tick_ns));
+    let of_program = |ops: &[Op]| fastest(|| steps_take(&file, ops, tick_ns, Comm::Order));
     let nothing = Op::Compute { cpu_ns: 0, idle_ns: 0 };
     let between = probe_calls().into_iter().flat_map(|call| [nothing, call]);
     let calls_ns = of_program(&between.collect::<Vec<_>>())?;
     let nothing_ns = of_program(&[nothing])?;
     let waits_ns = of_program(&[Op::Wait { edge: 0, count: 0, stride: 0 }])?;
+    let call = Op::Mpi { call: Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 }, cpu_ns: 0, idle_ns: 0 };
+    let left_out_ns = fastest(|| steps_take(&file, &[call], tick_ns, Comm::None))?;
     let of_one = |ns: u64| ns as f64 / PROBE_STEPS as f64;
     let compute_step_ns = of_one(nothing_ns);
     // Every other step is a call.
@@ -67,6 +70,7 @@ fn step_costs(tick_ns: f64) -> anyhow::Result<Machine> {
         io_step_ns: io_step_ns.max(0.0),
         compute_step_ns,
         step_ns: of_one(waits_ns),
+        left_out_ns: of_one(left_out_ns),
         ..Machine::default()
     })
 }
@@ -102,14 +106,14 @@ fn bare_calls(file: &OwnedFd) -> anyhow::Result<u64> {
 }
 
 /// Processor time of a program of [`PROBE_STEPS`] steps on `file` that do `ops` again and again, nanoseconds.
-fn steps_take(file: &OwnedFd, ops: &[Op], tick_ns: f64) -> anyhow::Result<u64> {
+fn steps_take(file: &OwnedFd, ops: &[Op], tick_ns: f64, comm: Comm) -> anyhow::Result<u64> {
     let step = |(number, &op)| Step { start_ns: number * 1000, took_ns: 200, op };
     let steps: Steps = (0..PROBE_STEPS).zip(ops.iter().cycle()).map(step).collect();
-    Ok(run_alone(file, steps, Machine { tick_ns, ..Machine::default() })?.cpu_ns)
+    Ok(run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, comm)?.cpu_ns)
 }
 
 /// Replays one program whose only open file is `file`.
-fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine) -> anyhow::Result<Outcome> {
+fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine, comm: Comm) -> anyhow::Result<Outcome> {
     // No path is looked up by this program, so a file serves as the root.
     let root = Root::new(file.try_clone()?);
     let handles = Handles::with_room(2);
@@ -135,7 +139,7 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine) -> anyhow::Result<O
         base: None,
         peer: None,
         delays: None,
-        comm: Comm::Order,
+        comm,
         mpi_io: MpiIo::Posix,
         folder: Path::new("."),
     };
@@ -183,7 +187,7 @@ mod tests {
             let op = Op::Compute { cpu_ns: ALL_NS / share, idle_ns: 0 };
             let steps: Steps = (0..share).map(|_| Step { start_ns: 0, took_ns: 0, op }).collect();
             let machine = Machine { iterations_per_ns: speed * wrong_by, ..Machine::default() };
-            let outcome = run_alone(&file, steps, machine).expect("a replay");
+            let outcome = run_alone(&file, steps, machine, Comm::Order).expect("a replay");
             let error = outcome.cpu_ns.abs_diff(ALL_NS);
             assert!(error < ALL_NS / 50, "speed × {wrong_by}, {share} steps: {} ns", outcome.cpu_ns);
             assert!(outcome.balance.work_ns.abs_diff(outcome.cpu_ns) < ALL_NS / 50, "{:?}", outcome.balance);
@@ -198,7 +202,7 @@ mod tests {
             [Step { start_ns: 0, took_ns: 0, op: Op::Compute { cpu_ns: 50_000_000, idle_ns: 0 } }]
                 .into_iter()
                 .collect();
-        let outcome = run_alone(&file, steps, Machine::default()).expect("a replay");
+        let outcome = run_alone(&file, steps, Machine::default(), Comm::Order).expect("a replay");
         assert!(outcome.cpu_ns < 10_000_000, "{} ns", outcome.cpu_ns);
     }
 }

@@ -74,6 +74,8 @@ pub struct Runner<'a> {
     in_file_call: Option<Vec<EdgeId>>,
     /// It has computed since the last call of MPI.
     has_worked: bool,
+    /// The rule by which the latest calls of MPI wait, while nothing else has come: they are one stretch of time.
+    communicating: Option<Rule>,
 }
 
 impl<'a> Runner<'a> {
@@ -110,6 +112,7 @@ impl<'a> Runner<'a> {
             performed: Vec::new(),
             in_file_call: None,
             has_worked: true,
+            communicating: None,
         }
     }
 
@@ -154,11 +157,21 @@ impl<'a> Runner<'a> {
             }
             if self.is_left_out(&step.op) {
                 self.step += 1;
+                self.debt_ns += self.job.machine.left_out_ns;
                 continue;
             }
             if self.job.mpi_io == MpiIo::Mpi && self.is_inside_file_call(&step.op) {
                 self.step += 1;
                 continue;
+            }
+            let waits_by = match step.op {
+                Op::Mpi { call, .. } if self.job.comm == Comm::Full && !call.is_on_file() => {
+                    Some(rule_of(&call))
+                }
+                _ => None,
+            };
+            if self.communicating != waits_by {
+                self.communicated();
             }
             self.next_step(&step);
             if let Some(delays) = self.job.delays.filter(|_| !matches!(step.op, Op::Wait { .. })) {
@@ -211,13 +224,12 @@ impl<'a> Runner<'a> {
                 Op::Mpi { call, .. } if call.is_on_file() && self.job.mpi_io == MpiIo::Mpi => {
                     self.on_file(&call)
                 }
-                Op::Mpi { call, .. } if self.job.comm == Comm::Full && !call.is_on_file() => {
-                    // Between two calls there is nothing to tell from them.
+                Op::Mpi { call, .. } if waits_by.is_some() => {
                     if std::mem::take(&mut self.has_worked) {
                         self.work_ends();
                     }
-                    self.transport.call(&call);
-                    self.meter.lap(Part::Wait(rule_of(&call)));
+                    self.transport.call(self.number, &call);
+                    self.communicating = waits_by;
                 }
                 Op::Mpi { .. } if over => {}
                 Op::Mpi { cpu_ns, idle_ns, .. } => {
@@ -236,7 +248,15 @@ impl<'a> Runner<'a> {
             }
             begun = true;
         }
+        self.communicated();
         self.meter.lap(Part::Work);
+    }
+
+    /// The calls of MPI that came one after the other are over.
+    fn communicated(&mut self) {
+        if let Some(rule) = self.communicating.take() {
+            self.meter.lap(Part::Wait(rule));
+        }
     }
 
     /// Whether a step is what the library did inside a call on a file, which is made again: it is left out, but for what
@@ -261,7 +281,7 @@ impl<'a> Runner<'a> {
     /// A call on a file.
     fn on_file(&mut self, call: &Mpi) {
         self.work_ends();
-        self.transport.call(call);
+        self.transport.call(self.number, call);
         let took_ns = self.meter.lap(Part::Io);
         if *call != Mpi::FileLeave {
             let (sent, received) = call.bytes();

@@ -84,6 +84,11 @@ impl Lowering<'_> {
         self.next_point(seen.thread, seen.record, Stage::Leave).is_some()
     }
 
+    /// The same where it is entered.
+    pub(super) fn has_entry_point(&self, seen: &Seen<'_>) -> bool {
+        self.next_point(seen.thread, seen.record, Stage::Enter).is_some()
+    }
+
     /// Appends the waits and signals of the thread's points up to this one. The waits began at `since_ns` and were
     /// over at `until_ns`.
     pub(super) fn synchronize(

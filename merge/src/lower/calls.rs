@@ -89,6 +89,18 @@ fn nothing_at(ns: u64) -> Stretch {
     Stretch { start_ns: ns, end_ns: ns, cpu_ns: 0, idle_ns: 0, in_call: true }
 }
 
+/// Whether a call returns when a message has come, or has gone: tests that found nothing before it asked for the like.
+fn awaits_messages(call: Mpi) -> bool {
+    matches!(
+        call,
+        Mpi::Complete { .. }
+            | Mpi::Probe { .. }
+            | Mpi::Mprobe { .. }
+            | Mpi::Recv { .. }
+            | Mpi::WinSync { .. }
+    )
+}
+
 /// Whether a call has waited until its time was over, or would have had to wait: the program will ask again.
 fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     let event = seen.event;
@@ -276,12 +288,17 @@ impl Lowering<'_> {
         let awaited = self.awaited(seen.thread, seen.record);
         let awaited_ns = awaited.map(|(awaited_ns, _)| awaited_ns);
         let mut since_ns = visit.begin_ns;
-        let mut polled = (0, 0);
+        let (mut polled, mut asked) = ((0, 0), (0, 0));
         match self.polling_since(visit) {
             Some(polled_ns) if awaited_ns.is_some_and(|awaited_ns| awaited_ns > polled_ns) => {
                 polled = self.polled(visit);
                 since_ns = polled_ns;
                 self.synchronize(seen.thread, seen.record, Stage::Enter, since_ns, since_ns);
+            }
+            // Nobody kept it waiting: the message took its time. Who makes the call again waits for that in the call.
+            Some(polled_ns) if again.is_some_and(awaits_messages) && !self.has_entry_point(seen) => {
+                asked = self.polled(visit);
+                since_ns = polled_ns;
             }
             _ => {
                 self.interrupt_polling(seen.thread);
@@ -303,6 +320,9 @@ impl Lowering<'_> {
             }
             None => behind.idle_ns = visit.own.waited_ns,
         }
+        let (waited_ns, cpu_ns) = asked;
+        behind.cpu_ns += cpu_ns;
+        behind.idle_ns += waited_ns - cpu_ns;
         match again {
             // They are work besides, whoever makes them.
             Some(call @ (Mpi::Init | Mpi::Finalize)) => {

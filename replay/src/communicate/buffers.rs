@@ -5,7 +5,7 @@
 use anyhow::ensure;
 use std::cell::UnsafeCell;
 use std::os::raw::c_void;
-use syn_plan::{Collective, Mpi, Op, Plan, SendMode};
+use syn_plan::{Collective, Mpi, Op, Plan, Referent, SendMode};
 
 /// What an MPI adds to a message in the buffer of `MPI_Bsend`, bytes: `MPI_BSEND_OVERHEAD` is 96 to 128.
 const OVERHEAD: u64 = 512;
@@ -46,6 +46,8 @@ pub struct Buffers {
     pub requests: Vec<Buffer>,
     /// For `MPI_Bsend`.
     attached: Vec<u8>,
+    /// All requests and matched messages have lower numbers.
+    pub slots: usize,
 }
 
 /// How much is needed.
@@ -57,6 +59,7 @@ struct Needed {
     attached: u64,
     /// All windows together.
     windows: u64,
+    slots: u64,
 }
 
 impl Buffers {
@@ -81,6 +84,7 @@ impl Buffers {
             receive: Buffer::new(needed.receive),
             requests: needed.requests.into_iter().map(Buffer::new).collect(),
             attached: Vec::with_capacity(needed.attached.min(MOST_ATTACHED) as usize),
+            slots: needed.slots as usize,
         })
     }
 
@@ -129,6 +133,16 @@ impl Needed {
             _ => {}
         }
         self.send = self.send.max(sent);
+        let mut slots = self.slots;
+        call.refer(|what, number| match what {
+            Referent::Request => slots = slots.max(u64::from(number) + 1),
+            Referent::List if matches!(call, Mpi::Start { .. } | Mpi::Complete { .. }) => {
+                let last = plan.lists[number as usize].iter().max();
+                slots = slots.max(last.map_or(0, |&last| last + 1));
+            }
+            _ => {}
+        });
+        self.slots = slots;
         match *call {
             Mpi::Irecv { request, .. }
             | Mpi::RecvInit { request, .. }

@@ -7,7 +7,7 @@
 
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
 use std::os::raw::{c_int, c_void};
-use syn_plan::{Collective, CommId, ListId, Plan};
+use syn_plan::{Collective, CommId, FIRST_COMMUNICATOR, Group, ListId, Mpi, Op, Plan};
 
 /// An operation, as the plan has it.
 #[derive(Clone, Copy, Debug)]
@@ -21,19 +21,94 @@ pub struct Gathering {
     pub from: ListId,
 }
 
-/// What MPI reads until an operation is complete: counts and displacements for what is sent and received, and types.
-#[derive(Debug, Default)]
-pub struct Kept {
-    _numbers: [Vec<c_int>; 4],
-    _types: Vec<MPI_Datatype>,
+/// What MPI reads until an operation is complete, as it takes it: made before the first.
+#[derive(Debug)]
+pub struct Numbers {
+    /// By communicator: how many members it has, and which one the rank is.
+    members: Vec<(usize, c_int)>,
+    /// By list of the plan, of those that operations have: bytes per member.
+    bytes: Vec<Option<Box<Each>>>,
+    /// The same in numbers of eight bytes.
+    doubles: Vec<Option<Box<Each>>>,
+    /// As many types of a byte as the largest communicator has members.
+    types: Vec<MPI_Datatype>,
 }
 
-/// Bytes per member, as MPI takes them.
-fn counts(plan: &Plan, list: ListId, unit: u64) -> (Vec<c_int>, Vec<c_int>) {
-    let counts: Vec<c_int> = plan.lists[list as usize].iter().map(|&bytes| (bytes / unit) as c_int).collect();
-    let places = counts.iter().scan(0, |behind, &count| Some(std::mem::replace(behind, *behind + count)));
-    let places = places.collect();
-    (counts, places)
+/// Counts and displacements.
+#[derive(Debug, Default)]
+struct Each {
+    counts: Vec<c_int>,
+    places: Vec<c_int>,
+}
+
+impl Each {
+    fn of(list: &[u64], unit: u64) -> Each {
+        let counts: Vec<c_int> = list.iter().map(|&bytes| (bytes / unit) as c_int).collect();
+        let places = counts.iter().scan(0, |behind, &count| Some(std::mem::replace(behind, *behind + count)));
+        let places = places.collect();
+        Each { counts, places }
+    }
+}
+
+impl Numbers {
+    /// For the operations in which `rank` takes part.
+    pub fn of(plan: &Plan, rank: u32) -> Numbers {
+        let comms = 0..FIRST_COMMUNICATOR + plan.communicators.len() as u32;
+        let groups = comms.map(|comm| plan.group(comm).unwrap_or(Group::Alone));
+        let members: Vec<_> =
+            groups.map(|group| (group.len() as usize, group.position(rank).unwrap_or(0) as c_int)).collect();
+        let most = members.iter().map(|&(members, _)| members).max().unwrap_or(0);
+        let mut numbers = Numbers { members, bytes: Vec::new(), doubles: Vec::new(), types: Vec::new() };
+        for step in plan.programs.iter().flat_map(|program| program.steps.iter()) {
+            let Op::Mpi {
+                call:
+                    Mpi::Collective { kind, counts, from, .. }
+                    | Mpi::Icollective { kind, counts, from, .. }
+                    | Mpi::CollectiveInit { kind, counts, from, .. },
+                ..
+            } = step.op
+            else {
+                continue;
+            };
+            match kind {
+                Collective::ReduceScatter if in_doubles(plan, counts) => {
+                    keep(&mut numbers.doubles, plan, counts, 8);
+                }
+                _ => [counts, from].into_iter().for_each(|list| keep(&mut numbers.bytes, plan, list, 1)),
+            }
+            if kind == Collective::Alltoallw && numbers.types.is_empty() {
+                // SAFETY: a constant of the MPI that is linked.
+                numbers.types = vec![unsafe { ffi::RSMPI_UINT8_T }; most];
+            }
+        }
+        numbers
+    }
+
+    /// Counts and displacements in bytes.
+    fn bytes(&self, list: ListId) -> [*const c_int; 2] {
+        pointers(&self.bytes, list)
+    }
+}
+
+fn in_doubles(plan: &Plan, list: ListId) -> bool {
+    plan.lists[list as usize].iter().all(|bytes| bytes.is_multiple_of(8))
+}
+
+/// Enters a list, if it is none yet.
+fn keep(lists: &mut Vec<Option<Box<Each>>>, plan: &Plan, list: ListId, unit: u64) {
+    let (numbers, list) = (&plan.lists[list as usize], list as usize);
+    if numbers.is_empty() {
+        return;
+    }
+    if lists.len() <= list {
+        lists.resize_with(list + 1, || None);
+    }
+    lists[list].get_or_insert_with(|| Box::new(Each::of(numbers, unit)));
+}
+
+fn pointers(lists: &[Option<Box<Each>>], list: ListId) -> [*const c_int; 2] {
+    let each = lists.get(list as usize).and_then(Option::as_ref);
+    each.map_or([std::ptr::null(); 2], |each| [each.counts.as_ptr(), each.places.as_ptr()])
 }
 
 /// How many bytes an item has that is reduced, its type, and how.
@@ -58,28 +133,28 @@ macro_rules! either {
 }
 
 impl Gathering {
-    /// Makes the call on `comm`, as the second of `members`, from and to these places.
+    /// Makes the call on `comm`, from and to these places.
     ///
     /// # Safety
-    /// The places have room for all that the operation moves, and stay until it is complete, as what is returned does.
+    /// The places have room for all that the operation moves, and stay until it is complete, as `numbers` does, which has been made
+    /// for the operation.
     #[expect(clippy::too_many_lines, reason = "one arm for each of MPI's operations")]
     pub unsafe fn make(
         &self,
-        plan: &Plan,
+        numbers: &Numbers,
         comm: MPI_Comm,
-        (members, mine): (usize, c_int),
         (from, to): (*mut c_void, *mut c_void),
         request: Option<&mut MPI_Request>,
-    ) -> Kept {
+    ) {
         let Gathering { kind, root, sent, received, .. } = *self;
+        let (members, mine) = numbers.members[self.comm as usize];
         let from = from.cast_const();
-        let mut kept = Kept::default();
         // SAFETY: as the caller vouches.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
             let (unit, item, sum) = reduced(match kind {
                 Collective::ReduceScatter => {
-                    plan.lists[self.counts as usize].iter().all(|bytes| bytes.is_multiple_of(8))
+                    numbers.doubles.get(self.counts as usize).is_some_and(Option::is_some)
                 }
                 Collective::ReduceScatterBlock => received.is_multiple_of(8),
                 _ => sent.is_multiple_of(8),
@@ -130,15 +205,12 @@ impl Gathering {
                     )
                 }
                 Collective::ReduceScatter => {
-                    let (each, _) = counts(plan, self.counts, unit);
-                    let at = each.as_ptr();
-                    kept._numbers[0] = each;
+                    let lists = if unit == 8 { &numbers.doubles } else { &numbers.bytes };
+                    let [at, _] = pointers(lists, self.counts);
                     either!(request, MPI_Reduce_scatter, MPI_Ireduce_scatter, from, to, at, item, sum, comm)
                 }
                 Collective::Gatherv | Collective::Scatterv | Collective::Allgatherv => {
-                    let (each, places) = counts(plan, self.counts, 1);
-                    let (count, place) = (each.as_ptr(), places.as_ptr());
-                    (kept._numbers[0], kept._numbers[1]) = (each, places);
+                    let [count, place] = numbers.bytes(self.counts);
                     match kind {
                         Collective::Gatherv => either!(
                             request,
@@ -184,10 +256,7 @@ impl Gathering {
                     }
                 }
                 Collective::Alltoallv | Collective::Alltoallw => {
-                    let ((out, out_at), (back, back_at)) =
-                        (counts(plan, self.counts, 1), counts(plan, self.from, 1));
-                    let [a, b, c, d] = [&out, &out_at, &back, &back_at].map(|numbers| numbers.as_ptr());
-                    kept._numbers = [out, out_at, back, back_at];
+                    let ([a, b], [c, d]) = (numbers.bytes(self.counts), numbers.bytes(self.from));
                     if kind == Collective::Alltoallv {
                         either!(
                             request,
@@ -204,8 +273,7 @@ impl Gathering {
                             comm
                         )
                     } else {
-                        kept._types = vec![byte; members];
-                        let types = kept._types.as_ptr();
+                        let types = numbers.types.as_ptr();
                         either!(
                             request,
                             MPI_Alltoallw,
@@ -224,6 +292,5 @@ impl Gathering {
                 }
             };
         }
-        kept
     }
 }

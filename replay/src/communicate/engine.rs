@@ -6,7 +6,8 @@
 #![allow(unsafe_code)]
 
 use super::buffers::{Buffer, Buffers};
-use super::collectives::{Gathering, Kept};
+use super::collectives::{Gathering, Numbers};
+use super::tables::Table;
 use crate::job::Job;
 use crate::storage::Paths;
 use crate::transport::messages::{Shared, pause};
@@ -19,7 +20,10 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use syn_plan::{ANY, CommId, Completion, Creation, Group, Mpi, NOBODY, NONE, Plan, SendMode, WORLD};
+use syn_plan::{
+    ANY, CommId, Completion, Creation, FIRST_COMMUNICATOR, Group, Mpi, NOBODY, NONE, Op, Plan, SELF,
+    SendMode, WORLD,
+};
 
 thread_local! {
     /// This thread is the one that makes calls.
@@ -35,15 +39,21 @@ pub struct Engine<'a> {
     /// The storage's folder, and the names of files in it.
     pub(super) places: (&'a Path, &'a Paths),
     pub(super) buffers: Buffers,
+    /// By number in the plan.
+    comms: Table<MPI_Comm>,
+    requests: Table<MPI_Request>,
+    messages: Table<MPI_Message>,
+    /// Counts and displacements of collective operations.
+    numbers: Numbers,
+    /// There are persistent collective operations.
+    prepares: bool,
     state: Mutex<State>,
     /// Threads may call MPI at once.
     lets_all_in: bool,
     /// A thread makes calls now and then.
     busy: AtomicBool,
-    /// Calls that have begun and ended, and the number of the last in its table.
-    pub(super) begun: AtomicU64,
-    pub(super) ended: AtomicU64,
-    pub(super) last: AtomicU64,
+    /// By program of the plan: what its thread does.
+    pub(super) seats: Box<[Seat]>,
 }
 
 // SAFETY: handles of MPI mean the same in every thread, and MPI is initialised with MPI_THREAD_MULTIPLE where a rank has
@@ -52,42 +62,40 @@ unsafe impl Send for Engine<'_> {}
 // SAFETY: as for `Send`: every field is either behind the lock, atomic, or not changed.
 unsafe impl Sync for Engine<'_> {}
 
+/// How many calls a thread has begun, whether it is in one, and its number in its table. Written by that thread alone, and in a
+/// cache line of its own.
+#[repr(align(64))]
+#[derive(Debug, Default)]
+pub(super) struct Seat(AtomicU64);
+
+impl Seat {
+    const INSIDE: u64 = 1 << 8;
+    const ONE: u64 = 1 << 9;
+
+    fn enter(&self, call: &Mpi) -> u64 {
+        let calls = (self.0.load(Ordering::Relaxed) & !(Seat::ONE - 1)) + Seat::ONE;
+        self.0.store(calls | Seat::INSIDE | u64::from(call.number()), Ordering::Relaxed);
+        calls
+    }
+
+    fn leave(&self, calls: u64) {
+        self.0.store(calls, Ordering::Relaxed);
+    }
+
+    /// The call that it is in: which of all the thread's, and its number in its table.
+    pub(super) fn inside(&self) -> Option<(u64, u8)> {
+        let word = self.0.load(Ordering::Relaxed);
+        (word & Seat::INSIDE != 0).then_some((word / Seat::ONE, word as u8))
+    }
+}
+
 pub(super) struct State {
-    /// By number in the plan.
-    comms: Vec<MPI_Comm>,
-    requests: Vec<Slot>,
     /// By number in the plan, null where none is open.
     pub(super) files: Vec<MPI_File>,
     /// By number in the plan, with the memory that is ours.
     pub(super) windows: HashMap<u32, (MPI_Win, Option<Buffer>)>,
-}
-
-/// A request, or a matched message.
-struct Slot {
-    request: MPI_Request,
-    message: MPI_Message,
-    /// What is done each time it is started, where MPI has no such request: persistent collectives are new in MPI 4.
-    persistent: Option<Gathering>,
-    /// What MPI reads while it is active.
-    _kept: Option<Kept>,
-}
-
-impl Slot {
-    fn empty() -> Slot {
-        // SAFETY: constants of the MPI that is linked.
-        let (request, message) = unsafe { (ffi::RSMPI_REQUEST_NULL, ffi::RSMPI_MESSAGE_NULL) };
-        Slot { request, message, persistent: None, _kept: None }
-    }
-}
-
-impl State {
-    fn slot(&mut self, request: u32) -> &mut Slot {
-        let request = request as usize;
-        if self.requests.len() <= request {
-            self.requests.resize_with(request + 1, Slot::empty);
-        }
-        &mut self.requests[request]
-    }
+    /// What is done each time a request is started, where MPI has no such request: persistent collectives are new in MPI 4.
+    persistent: HashMap<u32, Gathering>,
 }
 
 /// Where a message goes or comes from: communicator, rank, tag.
@@ -107,31 +115,54 @@ impl<'a> Engine<'a> {
             unsafe { ffi::MPI_Buffer_attach(at, length) };
         }
         // SAFETY: constants of the MPI that is linked.
-        let (world, alone, null) =
-            unsafe { (ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF, ffi::RSMPI_COMM_NULL) };
-        let mut comms = vec![world, alone];
-        comms.resize(2 + plan.communicators.len(), null);
-        let state =
-            Mutex::new(State { comms, requests: Vec::new(), files: Vec::new(), windows: HashMap::new() });
-        let [begun, ended, last] = [const { AtomicU64::new(0) }; 3];
-        let places = (job.folder, job.paths);
-        let busy = AtomicBool::new(false);
-        Ok(Engine { plan, rank, own, places, buffers, state, lets_all_in, busy, begun, ended, last })
+        let (world, alone, null, nothing, no_message) = unsafe {
+            (
+                ffi::RSMPI_COMM_WORLD,
+                ffi::RSMPI_COMM_SELF,
+                ffi::RSMPI_COMM_NULL,
+                ffi::RSMPI_REQUEST_NULL,
+                ffi::RSMPI_MESSAGE_NULL,
+            )
+        };
+        let comms = Table::new(null, FIRST_COMMUNICATOR as usize + plan.communicators.len());
+        comms.set(WORLD, world);
+        comms.set(SELF, alone);
+        let (requests, messages) =
+            (Table::new(nothing, buffers.slots), Table::new(no_message, buffers.slots));
+        let calls = || plan.programs.iter().flat_map(|program| program.steps.iter()).map(|step| step.op);
+        let prepares = calls().any(|op| matches!(op, Op::Mpi { call: Mpi::CollectiveInit { .. }, .. }));
+        let (files, windows, persistent) = (Vec::new(), HashMap::new(), HashMap::new());
+        Ok(Engine {
+            plan,
+            rank,
+            own,
+            places: (job.folder, job.paths),
+            buffers,
+            comms,
+            requests,
+            messages,
+            numbers: Numbers::of(plan, rank),
+            prepares,
+            state: Mutex::new(State { files, windows, persistent }),
+            lets_all_in,
+            busy: AtomicBool::new(false),
+            seats: plan.programs.iter().map(|_| Seat::default()).collect(),
+        })
     }
 
-    /// Makes a call.
-    pub fn call(&self, call: &Mpi) {
+    /// Makes a call of this program.
+    pub fn call(&self, program: usize, call: &Mpi) {
         match call {
             Mpi::Init | Mpi::Finalize => self.rest(),
             _ if !self.busy.load(Ordering::Relaxed) => self.begin(),
             _ => {}
         }
-        self.last.store(call.number().into(), Ordering::Relaxed);
-        self.begun.fetch_add(1, Ordering::Relaxed);
+        let seat = &self.seats[program];
+        let calls = seat.enter(call);
         // SAFETY: the plan's check has found that what the call refers to is there; sizes are those for which the
         // buffers were made.
         unsafe { self.make(call) };
-        self.ended.fetch_add(1, Ordering::Relaxed);
+        seat.leave(calls);
     }
 
     /// From here on this thread makes calls.
@@ -159,11 +190,7 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn comm(&self, comm: CommId) -> MPI_Comm {
-        match comm {
-            // SAFETY: a constant of the MPI that is linked.
-            WORLD => unsafe { ffi::RSMPI_COMM_WORLD },
-            _ => self.state().comms[comm as usize],
-        }
+        self.comms.get(comm)
     }
 
     fn envelope(&self, comm: CommId, peer: i32, tag: i32) -> Envelope {
@@ -185,7 +212,7 @@ impl<'a> Engine<'a> {
 
     /// Puts a new request into its place.
     pub(super) fn keep(&self, number: u32, request: MPI_Request) {
-        *self.state().slot(number) = Slot { request, ..Slot::empty() };
+        self.requests.set(number, request);
     }
 
     unsafe fn make(&self, call: &Mpi) {
@@ -297,27 +324,31 @@ impl<'a> Engine<'a> {
                     } else {
                         ffi::MPI_Mprobe(peer, tag, comm, &mut message, ignored);
                     }
-                    *self.state().slot(request) = Slot { message, ..Slot::empty() };
+                    self.messages.set(request, message);
                 }
                 Mpi::Mrecv { request, bytes } => {
-                    let mut message = self.state().slot(request).message;
+                    let mut message = self.messages.get(request);
                     ffi::MPI_Mrecv(receive, bytes as c_int, byte, &mut message, ignored);
                 }
                 Mpi::Imrecv { request, bytes, new: number } => {
-                    let mut message = self.state().slot(request).message;
+                    let mut message = self.messages.get(request);
                     let to = buffers.of_request(number);
                     ffi::MPI_Imrecv(to, bytes as c_int, byte, &mut message, &mut new);
                     self.keep(number, new);
                 }
                 Mpi::Start { list, all } => self.start(list, all),
                 Mpi::RequestFree { request } => {
-                    let mut freed = std::mem::replace(self.state().slot(request), Slot::empty()).request;
+                    let mut freed = self.requests.get(request);
+                    self.keep(request, new);
+                    if self.prepares {
+                        self.state().persistent.remove(&request);
+                    }
                     if freed != ffi::RSMPI_REQUEST_NULL {
                         ffi::MPI_Request_free(&mut freed);
                     }
                 }
                 Mpi::Cancel { request } => {
-                    let mut request = self.state().slot(request).request;
+                    let mut request = self.requests.get(request);
                     if request != ffi::RSMPI_REQUEST_NULL {
                         ffi::MPI_Cancel(&mut request);
                     }
@@ -329,12 +360,12 @@ impl<'a> Engine<'a> {
                 }
                 Mpi::Icollective { kind, comm, root, sent, received, counts, from, request } => {
                     let what = Gathering { kind, comm, root, sent, received, counts, from };
-                    let kept = self.gather(&what, buffers.of_request(request), Some(&mut new));
-                    *self.state().slot(request) = Slot { request: new, _kept: Some(kept), ..Slot::empty() };
+                    self.gather(&what, buffers.of_request(request), Some(&mut new));
+                    self.keep(request, new);
                 }
                 Mpi::CollectiveInit { kind, comm, root, sent, received, counts, from, request } => {
                     let what = Gathering { kind, comm, root, sent, received, counts, from };
-                    *self.state().slot(request) = Slot { persistent: Some(what), ..Slot::empty() };
+                    self.state().persistent.insert(request, what);
                 }
                 Mpi::MakeComm { how, comm, new } => self.make_communicator(how, comm, new),
                 Mpi::FreeComm { comm } => {
@@ -342,7 +373,7 @@ impl<'a> Engine<'a> {
                     if freed != ffi::RSMPI_COMM_NULL {
                         ffi::MPI_Comm_free(&mut freed);
                     }
-                    self.state().comms[comm as usize] = ffi::RSMPI_COMM_NULL;
+                    self.comms.set(comm, ffi::RSMPI_COMM_NULL);
                 }
                 Mpi::Init | Mpi::Finalize => self.meet(),
                 Mpi::FileOpen { .. }
@@ -365,33 +396,34 @@ impl<'a> Engine<'a> {
         }
     }
 
-    unsafe fn gather(&self, what: &Gathering, to: *mut c_void, request: Option<&mut MPI_Request>) -> Kept {
-        let group = self.plan.group(what.comm).unwrap_or(Group::Alone);
-        let place = (group.len() as usize, group.position(self.rank).unwrap_or(0) as c_int);
+    unsafe fn gather(&self, what: &Gathering, to: *mut c_void, request: Option<&mut MPI_Request>) {
         let from = self.buffers.send.at();
-        // SAFETY: as the caller vouches.
-        unsafe { what.make(self.plan, self.comm(what.comm), place, (from, to), request) }
+        // SAFETY: as the caller vouches; the numbers stay as long as the engine.
+        unsafe { what.make(&self.numbers, self.comm(what.comm), (from, to), request) }
     }
 
     unsafe fn start(&self, list: u32, all: bool) {
         let numbers = &self.plan.lists[list as usize];
-        let mut started = Vec::with_capacity(numbers.len());
+        let mut started = Few::new(numbers.len());
+        let mut count = 0;
         for number in numbers.iter().map(|&number| number as u32) {
-            let persistent = self.state().slot(number).persistent;
+            let persistent = if self.prepares { self.state().persistent.get(&number).copied() } else { None };
             // SAFETY: as the caller vouches.
             unsafe {
                 match persistent {
-                    None => started.push(self.state().slot(number).request),
+                    None => {
+                        started.all()[count] = self.requests.get(number);
+                        count += 1;
+                    }
                     Some(what) => {
                         let mut new = ffi::RSMPI_REQUEST_NULL;
-                        let kept = self.gather(&what, self.buffers.of_request(number), Some(&mut new));
-                        let mut state = self.state();
-                        let slot = state.slot(number);
-                        (slot.request, slot._kept) = (new, Some(kept));
+                        self.gather(&what, self.buffers.of_request(number), Some(&mut new));
+                        self.keep(number, new);
                     }
                 }
             }
         }
+        let started = &mut started.all()[..count];
         // SAFETY: these are persistent requests, whose handles starting leaves as they are.
         unsafe {
             if all && !started.is_empty() {
@@ -407,21 +439,10 @@ impl<'a> Engine<'a> {
     unsafe fn complete(&self, how: Completion, given: u32, list: u32) {
         let numbers = &self.plan.lists[list as usize];
         let count = numbers.len().max((given as usize).min(numbers.len() + MOST_NULL));
-        // SAFETY: a constant of the MPI that is linked.
-        let null = unsafe { ffi::RSMPI_REQUEST_NULL };
-        let (mut few, mut many) = ([null; FEW], Vec::new());
-        let requests = match few.get_mut(..count) {
-            Some(few) => few,
-            None => {
-                many.resize(count, null);
-                &mut many[..]
-            }
-        };
-        {
-            let mut state = self.state();
-            for (request, &number) in requests.iter_mut().zip(numbers) {
-                *request = state.slot(number as u32).request;
-            }
+        let mut few = Few::new(count);
+        let requests = few.all();
+        for (request, &number) in requests.iter_mut().zip(numbers) {
+            *request = self.requests.get(number as u32);
         }
         let (all, at) = (count as c_int, requests.as_mut_ptr());
         let mut index: c_int = 0;
@@ -444,7 +465,14 @@ impl<'a> Engine<'a> {
                 Completion::Waitsome | Completion::Testsome => {
                     let some =
                         if how == Completion::Waitsome { ffi::MPI_Waitsome } else { ffi::MPI_Testsome };
-                    let mut indices = vec![0; count];
+                    let (mut few, mut many) = ([0; FEW], Vec::new());
+                    let indices = match few.get_mut(..count) {
+                        Some(few) => few,
+                        None => {
+                            many.resize(count, 0);
+                            &mut many[..]
+                        }
+                    };
                     let mut left = numbers.len() as c_int;
                     loop {
                         let mut completed: c_int = 0;
@@ -457,9 +485,8 @@ impl<'a> Engine<'a> {
                 }
             }
         }
-        let mut state = self.state();
         for (&mut request, &number) in requests.iter_mut().zip(numbers) {
-            state.slot(number as u32).request = request;
+            self.requests.set(number as u32, request);
         }
     }
 
@@ -503,7 +530,7 @@ impl<'a> Engine<'a> {
             made
         };
         if new != NONE {
-            self.state().comms[new as usize] = made;
+            self.comms.set(new, made);
         }
     }
 
@@ -559,6 +586,26 @@ impl Drop for Engine<'_> {
 
 /// So many requests are completed without memory of their own.
 const FEW: usize = 16;
+
+/// Requests for one call, null at first.
+struct Few {
+    few: [MPI_Request; FEW],
+    many: Vec<MPI_Request>,
+    count: usize,
+}
+
+impl Few {
+    fn new(count: usize) -> Few {
+        // SAFETY: a constant of the MPI that is linked.
+        let null = unsafe { ffi::RSMPI_REQUEST_NULL };
+        let many = if count > FEW { vec![null; count] } else { Vec::new() };
+        Few { few: [null; FEW], many, count }
+    }
+
+    fn all(&mut self) -> &mut [MPI_Request] {
+        if self.count > FEW { &mut self.many } else { &mut self.few[..self.count] }
+    }
+}
 
 /// So many null requests are passed at most, whatever a plan says.
 const MOST_NULL: usize = 1 << 20;

@@ -11,6 +11,8 @@ mod engine;
 #[cfg(feature = "mpi")]
 mod files;
 #[cfg(feature = "mpi")]
+mod tables;
+#[cfg(feature = "mpi")]
 mod watchdog;
 #[cfg(feature = "mpi")]
 mod windows;

@@ -31,18 +31,19 @@ impl<'a> Watchdog<'a> {
     {
         let most = LEAST.max(Duration::from_nanos(recorded_ns).saturating_mul(TIMES));
         scope.spawn(move || {
-            let (mut ended, mut since) = (u64::MAX, Instant::now());
+            let mut latest: Vec<_> = engine.seats.iter().map(|_| (None, Instant::now())).collect();
             while !over.load(Ordering::Acquire) {
                 sleep(PAUSE);
-                let (now, begun) = (engine.ended.load(Ordering::Relaxed), engine.begun.load(Ordering::Relaxed));
-                if now != ended || begun == now {
-                    (ended, since) = (now, Instant::now());
-                } else if since.elapsed() > most {
-                    let number = engine.last.load(Ordering::Relaxed);
-                    let row = MPI_ROWS.iter().find(|row| u64::from(row.number) == number);
+                for (seat, (before, since)) in engine.seats.iter().zip(&mut latest) {
+                    let inside = seat.inside();
+                    if inside != *before {
+                        (*before, *since) = (inside, Instant::now());
+                    }
+                    let Some((call, number)) = inside.filter(|_| since.elapsed() > most) else { continue };
+                    let row = MPI_ROWS.iter().find(|row| row.number == number);
                     let name = row.map_or("?", |row| row.variant);
                     died(&format!(
-                        "call {begun} of MPI, {name}, has not returned for {} s: the plan, or this MPI's buffers, do not let it",
+                        "call {call} of MPI, {name}, has not returned for {} s: the plan, or this MPI's buffers, do not let it",
                         most.as_secs()
                     ));
                 }

@@ -206,8 +206,8 @@ impl Transport for Creator<'_, '_, '_, '_> {
         birthplace.give_way();
     }
 
-    fn call(&self, call: &Mpi) {
-        self.threads.transport.call(call);
+    fn call(&self, program: usize, call: &Mpi) {
+        self.threads.transport.call(program, call);
     }
 
     fn comes_from_outside(&self, edge: EdgeId) -> bool {

@@ -304,9 +304,9 @@ impl Transport for Messages<'_> {
         self.outside.binary_search(&self.numbers[edge as usize]).is_ok()
     }
 
-    fn call(&self, call: &Mpi) {
+    fn call(&self, program: usize, call: &Mpi) {
         if let Some(engine) = self.engine {
-            engine.call(call);
+            engine.call(program, call);
         }
     }
 }

@@ -19,8 +19,8 @@ pub trait Transport: Sync {
     /// Returns when an edge has had `count` signals. One that did not sleep for them in the recording does not go to sleep at
     /// once: it would be woken for every single message where the application took several at a time.
     fn wait(&self, edge: EdgeId, count: u32, slept: bool);
-    /// Makes a call of MPI; only the ranks of an MPI job are asked to.
-    fn call(&self, call: &Mpi);
+    /// Makes a call of MPI of this program; only the ranks of an MPI job are asked to.
+    fn call(&self, program: usize, call: &Mpi);
     /// The program of the calling thread has ended.
     fn ended(&self) {}
     /// Whether somebody signals an edge who is not inside a call of MPI on a file.
@@ -36,7 +36,7 @@ pub struct Nobody;
 impl Transport for Nobody {
     fn signal(&self, _edge: EdgeId) {}
     fn wait(&self, _edge: EdgeId, _count: u32, _slept: bool) {}
-    fn call(&self, _call: &Mpi) {}
+    fn call(&self, _program: usize, _call: &Mpi) {}
 }
 
 /// Whether messages are waited for by polling: it takes processor time from other ranks, and so is a part of how

@@ -35,7 +35,7 @@ impl Counters {
 }
 
 impl Transport for Counters {
-    fn call(&self, call: &Mpi) {
+    fn call(&self, _program: usize, call: &Mpi) {
         unreachable!("local processes follow the order, and do not {call}")
     }
 
