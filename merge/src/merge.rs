@@ -91,7 +91,7 @@ pub fn merge(options: &Options) -> Result<Merged> {
     }
     let dependencies = std::mem::take(&mut connected.dependencies);
     let schedule = schedule(dependencies, &evidence, runs[0].run.threads.len(), &mut notes);
-    let mut lowered = lower(&runs[0], &connected, &schedule, &durations, &progress);
+    let mut lowered = lower(&runs[0], &connected, &schedule, &durations, &options.without, &progress);
     lowered.facts.drain(..).for_each(|fact| notes.tell(fact));
     lowered.remarks.drain(..).for_each(|remark| notes.remark(remark));
     progress.finish();
@@ -268,6 +268,7 @@ fn lower(
     connected: &Connected,
     schedule: &Schedule,
     durations: &Durations,
+    without: &[Rule],
     progress: &Progress,
 ) -> Lowered {
     let run = &base.run;
@@ -289,6 +290,7 @@ fn lower(
         origin_ns,
         cpu_before: &cpu_before,
         durations,
+        explains_ends: !without.contains(&Rule::ProcessEnd),
     });
     progress.stage("lowering");
     pass(run, &connected.clocks, Measuring::Yes, progress, &mut [&mut lowering]);

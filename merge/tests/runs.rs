@@ -363,3 +363,28 @@ fn the_base_can_be_chosen() {
     let error = merge(&options).unwrap_err().to_string();
     assert!(error.contains("none of the runs"), "{error}");
 }
+
+#[test]
+fn who_waits_until_its_process_ends_waits_for_that() {
+    let place = Place::new();
+    let text = |cpu: u64| {
+        format!(
+            "thread pid=10
+            100 +10 pthread_create thread=77
+            200 +10 pthread_create thread=78
+            100000 +0 exit
+            thread pid=10 tid=11 starts=150 ended=100000/{cpu}
+            200 +0 thread-start thread=77 ; cpu=20/-"
+        )
+    };
+    let run = place.run("waits", &text(50));
+    let balance = |merged: Merged| merged.plan.programs[1].balance.clone();
+    let waits = balance(merged(&[&run]).unwrap());
+    assert_eq!((waits.explained_by(Rule::ProcessEnd), waits.unexplained_ns), (99_770, 0), "{waits:?}");
+    assert_eq!(waits.open_ns(), 0);
+    let without = Options { runs: vec![run], without: vec![Rule::ProcessEnd], ..Options::default() };
+    assert_eq!(balance(merge(&without).unwrap()).unexplained_ns, 99_770);
+    // One that was at work may have had no processor.
+    let worked = balance(merged(&[&place.run("worked", &text(50_000))]).unwrap());
+    assert_eq!((worked.explained_by(Rule::ProcessEnd), worked.unexplained_ns), (0, 49_820), "{worked:?}");
+}

@@ -53,6 +53,10 @@ pub enum Rule {
     Throttled,
     /// An epoch of a window is opened or closed after the others have come to it.
     Epoch,
+    /// A sender that waited for room goes on after the receive at the other end that made some.
+    Room,
+    /// A thread waited until its process ended, and the end ended it: no dependency, but a part of the time balance.
+    ProcessEnd,
 }
 
 impl Rule {
@@ -62,7 +66,7 @@ impl Rule {
     }
 
     /// Every rule.
-    pub const ALL: [Rule; 23] = [
+    pub const ALL: [Rule; 25] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -86,6 +90,8 @@ impl Rule {
         Rule::Ipc,
         Rule::Throttled,
         Rule::Epoch,
+        Rule::Room,
+        Rule::ProcessEnd,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -113,6 +119,8 @@ impl Rule {
             Rule::Ipc => "ipc",
             Rule::Throttled => "throttled",
             Rule::Epoch => "epoch",
+            Rule::Room => "room",
+            Rule::ProcessEnd => "process-end",
         }
     }
 
@@ -129,7 +137,8 @@ impl Rule {
             | Rule::Collective
             | Rule::Barrier
             | Rule::Pipe
-            | Rule::Socket => Guarantee::Certain,
+            | Rule::Socket
+            | Rule::ProcessEnd => Guarantee::Certain,
             Rule::Rendezvous
             | Rule::FileCreate
             | Rule::FileData
@@ -143,7 +152,8 @@ impl Rule {
             | Rule::FileLock
             | Rule::Ipc
             | Rule::Throttled
-            | Rule::Epoch => Guarantee::Observed,
+            | Rule::Epoch
+            | Rule::Room => Guarantee::Observed,
         }
     }
 }

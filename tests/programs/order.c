@@ -24,15 +24,16 @@
 #include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
-enum { ROUNDS = 4, PIPE_BYTES = 65536, TRIES = 1000000 };
+enum { ROUNDS = 4, PIPE_BYTES = 65536, BLOCK_BYTES = 4096, TRIES = 1000000 };
 
 static struct area {
-    _Atomic int tids[2], turns, asking;
+    _Atomic int tids[2], turns, asking, drained;
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     pthread_rwlock_t rwlock;
@@ -262,6 +263,61 @@ static void make_socketpair(void)
 {
     CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, in));
     memcpy(out, in, sizeof in);
+}
+
+/* So many blocks fill a socket. The first side waits until there is room again, the other one takes all out. Linux wakes a
+ * writer when most of it is out: who fills it again before the end would not be woken. */
+static int blocks;
+
+static void fill_socket(void)
+{
+    int ends[2];
+    make_pipes();
+    CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    CHECK_OK(dup2(ends[0], out[0]) - out[0]);
+    CHECK_OK(dup2(ends[1], in[1]) - in[1]);
+    CHECK_OK(close(ends[0]) + close(ends[1]));
+    CHECK_OK(fcntl(out[0], F_SETFL, O_NONBLOCK));
+    for (blocks = 0; write(out[0], block, BLOCK_BYTES) == BLOCK_BYTES; blocks++)
+        ;
+    CHECK_EQ(errno, EAGAIN);
+    CHECK_OK(fcntl(out[0], F_SETFL, 0));
+}
+
+static void await_space_or_byte(int side)
+{
+    if (side == 1) {
+        await_byte(0);
+        return;
+    }
+    for (int i = 0; i < blocks; i++) {
+        CHECK_EQ(write(out[0], block, BLOCK_BYTES), BLOCK_BYTES);
+        while (!area->drained)
+            __builtin_ia32_pause();
+    }
+    area->drained = 0;
+}
+
+static void await_polled_space_or_byte(int side)
+{
+    struct pollfd ready = {.fd = out[0], .events = POLLOUT};
+    if (side == 0)
+        CHECK_EQ(poll(&ready, 1, -1), 1);
+    await_space_or_byte(side);
+}
+
+static void make_space_or_byte(int side)
+{
+    if (side == 0) {
+        CHECK_EQ(write(out[1], "", 1), 1);
+        return;
+    }
+    for (int got = 0; got < blocks * BLOCK_BYTES;) {
+        int bytes = read(in[1], block, BLOCK_BYTES);
+        CHECK(bytes > 0);
+        got += bytes;
+    }
+    area->drained = 1;
 }
 
 static union {
@@ -668,7 +724,52 @@ static void await_handler(int side)
     CHECK_FAILS(sigsuspend(&none), EINTR);
 }
 
+static void open_signals(int side)
+{
+    sigset_t set;
+    CHECK_OK(sigemptyset(&set));
+    CHECK_OK(sigaddset(&set, SIGUSR1));
+    CHECK((in[side] = signalfd(-1, &set, 0)) >= 0);
+}
+
+static void await_signal_read(int side)
+{
+    struct signalfd_siginfo info;
+    CHECK_EQ(read(in[side], &info, sizeof info), sizeof info);
+}
+
+static void await_polled_signal(int side)
+{
+    poll_byte(side);
+    await_signal_read(side);
+}
+
 static void pass_signal(int side) { CHECK_OK(kill(area->tids[!side], SIGUSR1)); }
+
+/* One turn each: the first side is a child, whose end the other one waits for. */
+static pid_t child;
+static int first_is_child;
+
+static void await_child(void)
+{
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void make_first_child(void)
+{
+    rounds = 1;
+    first_is_child = 1;
+}
+
+static void await_exit(int side)
+{
+    CHECK_EQ(side, 1);
+    await_child();
+}
+
+static void pass_by_exit(int side) { (void)side; }
 
 static void clean_up(void)
 {
@@ -703,6 +804,8 @@ static const struct mechanism {
     {"pipe-poll", make_pipes, NULL, await_polled, pass_byte},
     {"pipe-epoll", make_pipes, NULL, await_epolled, pass_byte},
     {"pipe-full", fill_pipe, NULL, await_room_or_byte, make_room_or_byte},
+    {"socket-full", fill_socket, NULL, await_space_or_byte, make_space_or_byte},
+    {"socket-full-poll", fill_socket, NULL, await_polled_space_or_byte, make_space_or_byte},
     {"pipe-end", make_one_pipe, NULL, await_end, close_end},
     {"socketpair", make_socketpair, NULL, await_byte, pass_byte},
     {"unix", listen_unix, meet_at_address, await_message, pass_message},
@@ -726,6 +829,9 @@ static const struct mechanism {
     {"data", open_data, NULL, await_data, pass_data},
     {"signal", block_signal, NULL, await_signal, pass_signal},
     {"signal-handler", block_signal, NULL, await_handler, pass_signal},
+    {"signal-descriptor", block_signal, open_signals, await_signal_read, pass_signal},
+    {"signal-descriptor-poll", block_signal, open_signals, await_polled_signal, pass_signal},
+    {"exit", make_first_child, NULL, await_exit, pass_by_exit},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static const struct mechanism *by;
@@ -798,26 +904,19 @@ static void run_threads(const char *first, const char *second)
     clean_up();
 }
 
-static void await_child(pid_t child)
-{
-    int status;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
 static void run_processes(void)
 {
     set_up_locks();
     if (by->set_up)
         by->set_up();
-    pid_t child = fork();
+    child = fork();
     CHECK(child >= 0);
-    if (child == 0) {
-        take_turns(1, "b");
+    int is_child = child == 0, side = is_child != first_is_child;
+    take_turns(side, side ? "b" : "a");
+    if (is_child)
         exit(0);
-    }
-    take_turns(0, "a");
-    await_child(child);
+    if (!first_is_child)
+        await_child();
     CHECK_EQ(area->turns, 2 * rounds);
     clean_up();
 }
@@ -834,8 +933,10 @@ static void run_apart(void)
             exit(0);
         }
     }
-    for (int i = 0; i < 2; i++)
-        await_child(children[i]);
+    for (int i = 0; i < 2; i++) {
+        child = children[i];
+        await_child();
+    }
 }
 
 int main(int argc, char **argv)

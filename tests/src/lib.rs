@@ -16,6 +16,7 @@ mod order;
 mod programs;
 mod recording;
 pub mod strace;
+mod turns;
 pub mod workloads;
 
 #[cfg(test)]
@@ -28,3 +29,4 @@ pub use programs::{
     has_go, library, profile_folder, program, program_fortified, program_sanitized, program_static,
 };
 pub use recording::{Comparison, Recorded, differences, record, record_but, run_recorded, shim};
+pub use turns::{replayed_out_of_order, replays};

@@ -1,17 +1,15 @@
 //! Programs whose threads or processes are ordered by one mechanism and nothing else: the plan holds every true dependency, none
 //! of it without the mechanism's rule, and none between processes that only look alike.
 
-use serde_json::Value;
 use std::collections::BTreeMap;
-use std::time::Duration;
 use syn_merge::{Options, merge};
-use syn_plan::{Io, Op, Plan, Rule};
-use tests::{Job, Recorded, Write, program, record, syn, writes};
+use syn_plan::{Plan, Rule};
+use tests::{Job, Recorded, Write, mpirun, program, record, replayed_out_of_order, replays, writes};
 
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 34] = [
+const MECHANISMS: [Mechanism; 39] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -25,6 +23,8 @@ const MECHANISMS: [Mechanism; 34] = [
     Mechanism("pipe-full", &[Rule::Pipe]),
     Mechanism("pipe-end", &[Rule::Pipe]),
     Mechanism("socketpair", &[Rule::Socket]),
+    Mechanism("socket-full", &[Rule::Room, Rule::Pipe]),
+    Mechanism("socket-full-poll", &[Rule::Room, Rule::Pipe]),
     Mechanism("unix", &[Rule::Socket]),
     Mechanism("tcp", &[Rule::Socket]),
     Mechanism("tcp-poll", &[Rule::Socket]),
@@ -46,19 +46,34 @@ const MECHANISMS: [Mechanism; 34] = [
     Mechanism("data", &[Rule::FileData]),
     Mechanism("signal", &[Rule::Signal]),
     Mechanism("signal-handler", &[Rule::Signal]),
+    Mechanism("signal-descriptor", &[Rule::Signal]),
+    Mechanism("signal-descriptor-poll", &[Rule::Signal]),
+    Mechanism("exit", &[Rule::ProcessJoin]),
 ];
+/// The same, between ranks.
+const OF_MPI: [Mechanism; 2] =
+    [Mechanism("message", &[Rule::Message, Rule::Rendezvous]), Mechanism("barrier", &[Rule::Collective])];
 
 impl Mechanism {
-    /// Signals are between processes there.
+    /// Signals are between processes there, and processes end.
     fn is_between(&self, threads: bool) -> bool {
-        !(threads && self.0.starts_with("signal"))
+        !(threads && (self.0.starts_with("signal") || self.0 == "exit"))
+    }
+
+    /// Both sides of a barrier write before they meet.
+    fn at_a_time(&self) -> usize {
+        if self.0 == "barrier" { 2 } else { 1 }
     }
 }
 
 type Turns = BTreeMap<String, Vec<Write>>;
 
 fn recorded(who: &str, mechanism: &Mechanism) -> Recorded {
-    let recorded = record(&Job::new(program("order")).args([who, mechanism.0]));
+    let job = match who {
+        "ranks" => mpirun(2).arg(program("comm/turns")).arg(mechanism.0),
+        _ => Job::new(program("order")).args([who, mechanism.0]),
+    };
+    let recorded = record(&job);
     assert!(recorded.plain.status.success(), "{who} {}: {}", mechanism.0, recorded.plain.stderr);
     recorded
 }
@@ -107,6 +122,20 @@ fn takes_turns(who: &str) {
 }
 
 #[test]
+fn ranks_that_take_turns() {
+    for mechanism in &OF_MPI {
+        let recorded = recorded("ranks", mechanism);
+        assert_eq!(unordered(&writes(&plan(&recorded, &[])), "a", "b"), [] as [usize; 0], "{}", mechanism.0);
+        let without = writes(&plan(&recorded, mechanism.1));
+        assert!(
+            !unordered(&without, "a", "b").is_empty(),
+            "{}: something else orders the turns",
+            mechanism.0
+        );
+    }
+}
+
+#[test]
 fn threads_that_take_turns() {
     takes_turns("threads");
 }
@@ -116,78 +145,28 @@ fn processes_that_take_turns() {
     takes_turns("processes");
 }
 
-/// Replays a plan so many times with delays, each with others, and returns how often a turn was not over when the next began.
-fn replayed_out_of_order(plan: &Plan, replays: usize) -> usize {
-    let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let at = |name: &str| folder.path().join(name);
-    plan.save(&at("app.syn")).expect("saved");
-    let replay = syn()
-        .arg("replay")
-        .arg(at("app.syn"))
-        .arg("--storage")
-        .arg(folder.path())
-        .arg("--report")
-        .arg(at("report"));
-    let replay = replay.args(["--inject-delays", "1", "--repeat", &replays.to_string()]);
-    let limit = Duration::from_secs(120 + 10 * replays as u64);
-    let _ = replay.limit(limit).run_in(folder.path()).succeeded();
-    let report: Value =
-        serde_json::from_slice(&std::fs::read(at("report")).expect("a report")).expect("JSON");
-    assert_eq!(report["divergences"]["total"], 0);
-    let turns = turns(plan);
-    let performed = report["performed"].as_array().expect("replays");
-    assert_eq!(performed.len(), replays);
-    let is_out_of_order = |replay: &&Value| {
-        let when = |&(program, step): &(usize, usize)| {
-            let operations = replay[program].as_array().expect("operations");
-            let found = operations.iter().find(|operation| operation["step"] == step).expect("done");
-            ["start_ns", "end_ns"].map(|name| found[name].as_u64().expect("a time"))
-        };
-        let times: Vec<[u64; 2]> = turns.iter().map(when).collect();
-        times.windows(2).any(|pair| pair[0][1] > pair[1][0])
-    };
-    performed.iter().filter(is_out_of_order).count()
-}
-
-/// The writes of one byte to the files of both sides, in the recorded order: program, step.
-fn turns(plan: &Plan) -> Vec<(usize, usize)> {
-    let mut turns = Vec::new();
-    for (number, program) in plan.programs.iter().enumerate() {
-        for (step, timed) in program.steps.unrolled().enumerate() {
-            if matches!(timed.op, Op::Io { call: Io::Write { bytes: 1, .. }, .. }) {
-                turns.push((timed.start_ns, (number, step)));
-            }
-        }
-    }
-    turns.sort_unstable();
-    assert!(turns.len() > 1, "{turns:?}");
-    turns.into_iter().map(|(_, turn)| turn).collect()
-}
-
 /// `SYN_REPLAYS` says how many times; `scripts/bench-order` takes 100.
 #[test]
 fn turns_stay_in_order_however_long_each_takes() {
-    let replays = std::env::var("SYN_REPLAYS").map_or(3, |text| text.parse().expect("a number"));
-    for who in ["threads", "processes"] {
-        // Both sides of a barrier write before they meet.
-        let takes_turns =
-            |mechanism: &&Mechanism| mechanism.is_between(who == "threads") && mechanism.0 != "barrier";
-        for mechanism in MECHANISMS.iter().filter(takes_turns) {
-            let plan = plan(&recorded(who, mechanism), &[]);
-            let wrong = replayed_out_of_order(&plan, replays);
-            println!("{who} {}: {} of {replays} replays in order", mechanism.0, replays - wrong);
-            assert_eq!(wrong, 0, "{who} {}: replays out of order", mechanism.0);
-        }
+    let replays = replays();
+    let between = |threads: bool| MECHANISMS.iter().filter(move |mechanism| mechanism.is_between(threads));
+    let threads = between(true).map(|mechanism| ("threads", mechanism, mechanism.at_a_time()));
+    let processes = between(false).map(|mechanism| ("processes", mechanism, mechanism.at_a_time()));
+    let ranks = OF_MPI.iter().map(|mechanism| ("ranks", mechanism, 1));
+    for (who, mechanism, at_a_time) in threads.chain(processes).chain(ranks) {
+        let plan = plan(&recorded(who, mechanism), &[]);
+        let wrong = replayed_out_of_order(&plan, 1, at_a_time, replays);
+        println!("{who} {}: {} of {replays} replays in order", mechanism.0, replays - wrong);
+        assert_eq!(wrong, 0, "{who} {}: replays out of order", mechanism.0);
     }
 }
 
 /// The same test finds what is not in order: without the edges, delays change it.
 #[test]
 fn without_edges_delays_change_the_order() {
-    let mechanism = &MECHANISMS[7];
-    assert_eq!(mechanism.0, "pipe");
+    let mechanism = MECHANISMS.iter().find(|mechanism| mechanism.0 == "pipe").expect("it is there");
     let plan = plan(&recorded("processes", mechanism), mechanism.1);
-    assert!(replayed_out_of_order(&plan, 10) > 0);
+    assert!(replayed_out_of_order(&plan, 1, 1, 10) > 0);
 }
 
 #[test]

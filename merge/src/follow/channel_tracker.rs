@@ -21,6 +21,7 @@ const MSG_ERRQUEUE: i64 = 0x2000;
 /// `EPOLL_CTL_ADD`, `EPOLL_CTL_MOD`.
 const ADDS: [i64; 2] = [1, 3];
 const EPOLLIN: i64 = 1;
+const EPOLLOUT: i64 = 4;
 const EPOLLHUP: i64 = 0x10;
 const EPOLLRDHUP: i64 = 0x2000;
 
@@ -46,6 +47,8 @@ struct Traffic {
     writes: Vec<Moved>,
     reads: Vec<Moved>,
     looks: Vec<Span>,
+    /// Calls that waited until there was room to write.
+    room: Vec<Span>,
     /// By process.
     holders: BTreeMap<u32, Held>,
     shut_down: Option<Moment>,
@@ -105,14 +108,16 @@ impl ChannelTracker {
             };
             let Some(from) = from.filter(|from| self.traffic.contains_key(from)) else { continue };
             let closings = self.closings(from);
-            let writes = self.traffic.get_mut(&from).map(|sent| std::mem::take(&mut sent.writes));
+            let Some(sent) = self.traffic.get_mut(&from) else { continue };
+            let (writes, room) = (std::mem::take(&mut sent.writes), std::mem::take(&mut sent.room));
             let Some(here) = self.traffic.get_mut(&key) else { continue };
             let stream = Stream {
-                writes: writes.unwrap_or_default(),
+                writes,
                 reads: std::mem::take(&mut here.reads),
                 looks: std::mem::take(&mut here.looks),
                 closings,
                 capacity: here.capacity,
+                room,
             };
             let whole = match key.0 == Kind::Pipe {
                 true => pipe::connect(stream, &mut self.found),
@@ -215,7 +220,13 @@ impl ChannelTracker {
         }
         match (writes, units) {
             (true, 0) => {}
-            (true, units) => traffic.writes.push(Moved { span, units }),
+            (true, units) => {
+                traffic.writes.push(Moved { span, units });
+                // Of a pipe it is known how much it holds.
+                if kind == Kind::Socket && seen.event.has(record::WAITED_AFTER) {
+                    traffic.room.push(span);
+                }
+            }
             (false, 0) => traffic.looks.push(span),
             (false, units) => traffic.reads.push(Moved { span, units }),
         }
@@ -240,17 +251,40 @@ impl ChannelTracker {
         }
     }
 
-    /// A call has found descriptors ready: of a set of epoll, whose number is what the program chose, or by their own.
-    fn look(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+    /// The open files that a call has found ready, and for what: of a set of epoll, whose number is what the program chose, or by
+    /// their own.
+    pub fn ready(
+        &self,
+        seen: &Seen<'_>,
+        touched: &Touched,
+        descriptors: &Descriptors,
+        mut found: impl FnMut(OpenId, i64),
+    ) {
         let mut ready = seen.event.list.iter();
         while let (Some(what), Some(how)) = (ready.next(), ready.next()) {
             let open = match touched.file {
                 Some(set) => self.watched.get(&(seen.process, set, what)).copied(),
                 None => i32::try_from(what).ok().and_then(|fd| descriptors.descriptor(fd)),
             };
-            let open = open.filter(|_| how & (EPOLLIN | EPOLLHUP | EPOLLRDHUP) != 0);
-            if let Some(traffic) = open.and_then(|open| self.at(seen.process, open, descriptors)) {
-                traffic.looks.push(Span { enter: seen.enter(), leave: seen.leave() });
+            if let Some(open) = open {
+                found(open, how);
+            }
+        }
+    }
+
+    /// A call has found descriptors ready.
+    fn look(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        let mut ready = Vec::new();
+        self.ready(seen, touched, descriptors, |open, how| ready.push((open, how)));
+        let (span, waited) =
+            (Span { enter: seen.enter(), leave: seen.leave() }, seen.event.has(record::WAITED_AFTER));
+        for (open, how) in ready {
+            let Some(traffic) = self.at(seen.process, open, descriptors) else { continue };
+            if how & (EPOLLIN | EPOLLHUP | EPOLLRDHUP) != 0 {
+                traffic.looks.push(span);
+            }
+            if how & EPOLLOUT != 0 && waited {
+                traffic.room.push(span);
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Follows signals between processes and threads of a run: who sent which to whom, and where they arrived.
+//! Follows signals between processes and threads of a run: who sent which to whom, and where they arrived: at a handler, at who
+//! waits for them, or at a descriptor of `signalfd`, of which is known for which signals it is.
 
 use crate::clocks::Clocks;
 use crate::follow::pass::{Seen, Visitor};
@@ -7,7 +8,7 @@ use crate::rules::open_file::Span;
 use crate::rules::signal::{self, Signals};
 use std::collections::{BTreeMap, HashMap};
 use syn_trace::calls::{Call, Effect};
-use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Run, record};
 
 /// Whom a signal is for: a process by host and id, or a thread by its index.
@@ -25,6 +26,8 @@ pub struct SignalTracker {
     /// By process and `pthread_t`: the thread that has it.
     threads: HashMap<(u32, i64), u32>,
     signals: BTreeMap<(Whom, i64), Signals>,
+    /// By the process that made it and its open file: for which signals a descriptor is, a bit each, 1 for the first.
+    descriptors: HashMap<(u32, OpenId), i64>,
 }
 
 impl SignalTracker {
@@ -35,6 +38,7 @@ impl SignalTracker {
             processes: run.processes.iter().map(|process| (host(process), process.pid)).collect(),
             threads: HashMap::new(),
             signals: BTreeMap::new(),
+            descriptors: HashMap::new(),
         }
     }
 
@@ -57,11 +61,24 @@ impl SignalTracker {
             self.signals.entry((whom, signal)).or_default().arrived.push(moment);
         }
     }
+
+    /// A call has found this file ready to read, or has read from it: if signals arrive there, some have.
+    pub fn read(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
+        let Some(&mask) = self.descriptors.get(&origin(seen, open, descriptors)) else { return };
+        for bit in (0..i64::BITS).filter(|bit| mask >> bit & 1 != 0) {
+            self.arrive(seen, i64::from(bit) + 1, seen.leave());
+        }
+    }
+}
+
+/// The process that made an open file, and its number there.
+fn origin(seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) -> (u32, OpenId) {
+    descriptors.open_file(open).twin.unwrap_or((seen.process, open))
 }
 
 impl Visitor for SignalTracker {
     #[inline]
-    fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let event = seen.event;
         match event.call.effect() {
             _ if event.has(record::FAILED) => {}
@@ -80,6 +97,14 @@ impl Visitor for SignalTracker {
                 if let Some(&thread) = self.threads.get(&(seen.process, event.numbers[0])) {
                     self.send(Whom::Thread(thread), event.numbers[1], seen);
                 }
+            }
+            Effect::OpenSignals => {
+                if let Some(open) = touched.opened.or(touched.file) {
+                    self.descriptors.insert(origin(seen, open, descriptors), event.numbers[1]);
+                }
+            }
+            Effect::Read(_) if !self.descriptors.is_empty() => {
+                touched.file.into_iter().for_each(|open| self.read(seen, open, descriptors));
             }
             Effect::AwaitSignal => self.arrive(seen, event.result, seen.leave()),
             _ => {}

@@ -9,6 +9,7 @@ use crate::follow::signal_tracker::SignalTracker;
 use crate::graph::dependency::Dependencies;
 use crate::notes::Notes;
 use syn_trace::Run;
+use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, Touched};
 
 /// Its parts, seen as one visitor.
@@ -53,5 +54,9 @@ impl Visitor for WaitTracker {
         self.channels.see(seen, touched, descriptors);
         self.ipc.see(seen, touched, descriptors);
         self.signals.see(seen, touched, descriptors);
+        if seen.event.call.effect() == Effect::AwaitReadiness {
+            let signals = &mut self.signals;
+            self.channels.ready(seen, touched, descriptors, |open, _| signals.read(seen, open, descriptors));
+        }
     }
 }

@@ -114,6 +114,18 @@ fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     }
 }
 
+/// Whether what a call has waited was the time that it was given for that, if it found nothing.
+fn is_until_its_time_limit(seen: &Seen<'_>) -> bool {
+    let timeout = i64::from(libc::ETIMEDOUT);
+    match seen.event.call.effect() {
+        Effect::Sync(_) => {
+            seen.event.result == timeout
+                || seen.event.has(record::FAILED) && i64::from(seen.event.errno) == timeout
+        }
+        effect => effect == Effect::AwaitReadiness,
+    }
+}
+
 /// Whether an operation failed because a name is not there, or is, or found no byte to read: the answer may change.
 fn is_no_answer(call: &Io, result: i64) -> bool {
     match *call {
@@ -143,7 +155,7 @@ impl Lowering<'_> {
         let seen = visit.seen;
         if self.operations.is_empty() {
             if has_ended_in_vain(seen) && !self.has_point(seen) {
-                return self.failed_poll(visit);
+                return self.failed_poll(visit, is_until_its_time_limit(seen));
             }
             if self.polled_meanwhile(visit) || self.pass_after_polls(visit) {
                 return;
@@ -283,7 +295,7 @@ impl Lowering<'_> {
             unreachable!("every MPI call is in the log")
         };
         if call.class.is_failed_poll() && !self.has_point(seen) {
-            return self.failed_poll(visit);
+            return self.failed_poll(visit, false);
         }
         let awaited = self.awaited(seen.thread, seen.record);
         let awaited_ns = awaited.map(|(awaited_ns, _)| awaited_ns);

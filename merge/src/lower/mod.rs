@@ -47,6 +47,10 @@ use syn_trace::run::{Measured, Segment};
 use syn_trace::{Call, Layer, Run};
 use unreplayed::Unreplayed;
 
+/// A thread that its process ended was waiting for that if it used less than this part of the time behind its last record. Of one
+/// that was at work it is not known whether it waited, or had no processor.
+const LEAST_WAITING: u64 = 10;
+
 /// What lowering goes by.
 #[derive(Clone, Copy, Debug)]
 pub struct Sources<'a> {
@@ -74,6 +78,8 @@ pub struct Sources<'a> {
     pub cpu_before: &'a [(u64, u64)],
     /// How long computation takes in the other runs.
     pub durations: &'a Durations,
+    /// Waiting for the end of one's process is told as such.
+    pub explains_ends: bool,
 }
 
 /// What lowering made of a run.
@@ -221,8 +227,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The thread's time behind its last record. One that was ended with its process did not wait for that: it would have
-    /// gone on.
+    /// The thread's time behind its last record. What one that was ended with its process waited there is not part of its program: it
+    /// ends when the process does.
     fn end_thread(&mut self, index: usize, end: &End) {
         self.interrupt_polling(index as u32);
         let trace = &self.from.run.threads[index];
@@ -234,7 +240,8 @@ impl<'a> Lowering<'a> {
             let end_ns = start_ns.saturating_add(rest.wall_ns);
             let in_call = rest.inside.is_some();
             thread.program.compute(Stretch { start_ns, end_ns, cpu_ns, idle_ns, in_call });
-            thread.program.leave_out_waiting(rest.waited_ns - idle_ns);
+            let explained = self.from.explains_ends && rest.cpu_ns < rest.waited_ns / LEAST_WAITING;
+            thread.program.leave_out_waiting(rest.waited_ns - idle_ns, explained);
         }
         let started_ns = trace.clock.start_ns.max(0.0) as u64;
         let thread = &mut self.threads[index];

@@ -52,6 +52,19 @@ impl Polling {
         }
     }
 
+    /// A call that found nothing.
+    fn failed(&mut self, visit: &Visit<'_>, with_limit: bool) {
+        let own = visit.own_stretch();
+        if !with_limit || own.idle_ns == 0 {
+            return self.compute(own);
+        }
+        let Stretch { start_ns, end_ns, idle_ns, .. } = own;
+        let slept_ns = start_ns.saturating_add(idle_ns).min(end_ns);
+        let (cpu_ns, waited_ns) = (0, idle_ns);
+        self.held.push(Held::Sleep { start_ns, end_ns: slept_ns, ns: idle_ns, cpu_ns, waited_ns });
+        self.compute(Stretch { start_ns: slept_ns, idle_ns: 0, ..own });
+    }
+
     /// The application sleeps before it asks again.
     pub fn sleep(&mut self, visit: &Visit<'_>, ns: u64) {
         let (start_ns, end_ns) = (visit.begin_ns, visit.end_ns);
@@ -138,16 +151,16 @@ impl Lowering<'_> {
         (waited_ns + visit.gap.cpu_ns + visit.gap.waited_ns, cpu_ns + visit.gap.cpu_ns)
     }
 
-    /// A test or probe that found nothing.
-    pub(super) fn failed_poll(&mut self, visit: &Visit<'_>) {
-        let own = visit.own_stretch();
+    /// A test or probe that found nothing. If nobody ends the run, those `with_limit` have slept: what they waited was the time that
+    /// they were given.
+    pub(super) fn failed_poll(&mut self, visit: &Visit<'_>, with_limit: bool) {
         if let Some(polling) = self.polling_goes_on(visit) {
-            return polling.compute(own);
+            return polling.failed(visit, with_limit);
         }
         self.interrupt_polling(visit.seen.thread);
         self.enter(visit);
         let mut polling = Polling::new(visit.begin_ns);
-        polling.compute(own);
+        polling.failed(visit, with_limit);
         self.threads[visit.seen.thread as usize].polling = Some(polling);
     }
 

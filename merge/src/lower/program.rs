@@ -92,9 +92,12 @@ impl Program {
         self.step(start_ns, end_ns, Op::Mpi { call, cpu_ns, idle_ns });
     }
 
-    /// Accounts for waiting that is not part of the program.
-    pub fn leave_out_waiting(&mut self, ns: u64) {
-        self.balance.unexplained_ns += ns;
+    /// Accounts for waiting until the process ended, which is not part of the program. `explained` if it was for that.
+    pub fn leave_out_waiting(&mut self, ns: u64, explained: bool) {
+        match explained && ns > 0 {
+            true => self.balance.explain(Rule::ProcessEnd, ns),
+            false => self.balance.unexplained_ns += ns,
+        }
     }
 
     /// Accounts for waiting that a rule explains. On the processor for `cpu_ns` of it: a library that polls.

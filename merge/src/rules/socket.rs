@@ -1,7 +1,7 @@
 //! What is received from a connected socket was sent at the other end; a connection is accepted after it was asked for; and its
 //! end is seen when the other end was closed or shut down.
 //!
-//! How much the kernel keeps between the ends changes all the time: that a sender waited for its receiver is not found.
+//! How much the kernel keeps between the ends changes all the time: for which receive a sender waited is what was observed.
 
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::stream::{self, Stream};

@@ -1,6 +1,7 @@
 //! Bytes, or messages, that go one way: what comes out at one end was put in at the other, in the same order.
 //!
-//! Of several writers at once the order is taken to be that in which their calls began.
+//! Of several writers at once the order is taken to be that in which their calls began. Where nobody knows how much fits between the
+//! ends, who waited for room went on after the last receive that had begun by then.
 
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
@@ -28,6 +29,8 @@ pub struct Stream {
     pub closings: Vec<Moment>,
     /// The most that fits in, where that is known.
     pub capacity: Option<u64>,
+    /// Calls that waited for room, where it is not known.
+    pub room: Vec<Span>,
 }
 
 /// How much was moved by the end of each call.
@@ -42,7 +45,7 @@ fn sums(calls: &[Moved]) -> Vec<u64> {
 /// Connects the ends of one direction. Where more came out than went in, writers are not on record: then nothing is connected
 /// from there on, and the answer is false.
 pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
-    let Stream { mut writes, mut reads, looks, closings, capacity } = stream;
+    let Stream { mut writes, mut reads, looks, closings, capacity, room } = stream;
     writes.sort_unstable_by_key(|write| (write.span.enter.ns, write.span.enter.point()));
     reads.sort_unstable_by_key(|read| (read.span.leave.ns, read.span.leave.point()));
     let (written, read) = (sums(&writes), sums(&reads));
@@ -74,6 +77,15 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
             let room = written[index].saturating_sub(capacity);
             let reader = reads.get(read.partition_point(|&sum| sum < room)).filter(|_| room > 0);
             reader.into_iter().for_each(|reader| add(rule, reader.span.enter, write.span.leave, found));
+        }
+    }
+    for wait in room {
+        let over = reads.partition_point(|call| call.span.leave.ns <= wait.leave.ns);
+        // One may be under way.
+        let last = reads[over.saturating_sub(1)..].iter().take(2).map(|call| call.span);
+        let during = |read: &Span| read.leave.ns >= wait.enter.ns && read.enter.ns <= wait.leave.ns;
+        if let Some(read) = last.filter(during).max_by_key(|read| read.enter.ns) {
+            add(Rule::Room, read.enter, wait.leave, found);
         }
     }
     whole == reads.len()
@@ -141,8 +153,20 @@ mod tests {
             looks: vec![span(2, 10, 70, 90)],
             closings: vec![span(0, 3, 65, 66).enter, span(1, 4, 80, 81).enter],
             capacity: Some(10),
+            ..Stream::default()
         };
         let expected = vec![(1, 7), (1, 8), (2, 9), (3, 10), (4, 10), (8, 2)];
         assert_eq!(connected(stream), (expected, true));
+    }
+
+    #[test]
+    fn who_waited_for_room_goes_on_after_a_receive_meanwhile() {
+        let stream = Stream {
+            writes: vec![moved(0, 1, 1, 2, 8)],
+            reads: vec![moved(2, 7, 10, 12, 2), moved(2, 8, 20, 25, 2), moved(2, 9, 40, 41, 4)],
+            room: vec![span(0, 2, 5, 24), span(0, 3, 13, 19), span(0, 4, 26, 60), span(0, 5, 50, 70)],
+            ..Stream::default()
+        };
+        assert_eq!(connected(stream), (vec![(1, 7), (1, 8), (1, 9), (8, 2), (9, 4)], true));
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! thread rank=0/2 pid=10                    (also: tid, ppid, host, starts, image, command,
-//!                                            dropped, launcher, opaque)
+//!                                            dropped, launcher, opaque; ended=NS/CPU: with its process)
 //!   100 +50 MPI_Send bytes=8 dest=1 tag=5 comm=1
 //!   200 +30 open flags=0o102 pathname=/w/a !2          (failed with errno 2)
 //!   300 +10 read fd=3 count=100 = 40                   (result 40; if not said: 0, or what was asked for)
@@ -71,6 +71,11 @@ fn thread(words: &str) -> TraceBuilder {
         }
         if field("opaque").is_some() {
             header.capabilities.fetch_and(!SEES_LIBC_INTERNAL, std::sync::atomic::Ordering::Relaxed);
+        }
+        if let Some((at, cpu)) = field("ended").and_then(|ended| ended.split_once('/')) {
+            let since = number(at) as u64 - number_of("starts").unwrap_or(0);
+            header.end_ticks.store(header.start.ticks + since, std::sync::atomic::Ordering::Relaxed);
+            header.end_cpu_ns.store(number(cpu) as u64, std::sync::atomic::Ordering::Relaxed);
         }
         if let Some(dropped) = number_of("dropped") {
             header.dropped.store(dropped, std::sync::atomic::Ordering::Relaxed);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use syn_merge::{Options, merge};
 use syn_plan::{Plan, Rule};
-use tests::{Job, Outcome, Write, program, shim, syn, writes};
+use tests::{Job, Outcome, Write, program, replayed_out_of_order, replays, shim, syn, writes};
 
 /// Runs the command under the execution manager, its run folders in `folder/runs`.
 fn throttled(folder: &Path, options: &[&str], command: &Job) -> Outcome {
@@ -66,6 +66,10 @@ fn spinning_is_found_without_being_told_where() {
         }
         // It is by throttling alone.
         assert_eq!(unordered(&plan(folder.path(), &[Rule::Throttled]), &names).len(), 11);
+        let replays = replays();
+        let wrong = replayed_out_of_order(&plan(folder.path(), &[]), 5, 1, replays);
+        println!("spin: {} of {replays} replays in order", replays - wrong);
+        assert_eq!(wrong, 0);
         // Everything is done: nothing is run again.
         let before = runs(folder.path());
         let _ = throttle();

@@ -186,6 +186,8 @@ pub enum Effect {
     WatchDescriptor,
     /// Makes a descriptor of something that has no name. One that is given a descriptor changes that.
     OpenAnonymous,
+    /// The same of something that tells of signals.
+    OpenSignals,
     /// Waits until descriptors are ready, or a time is over; the result is how many.
     AwaitReadiness,
 
@@ -437,7 +439,10 @@ impl Effect {
     /// True when the call is about no descriptor yet, and its result is one.
     pub const fn makes_descriptor(self) -> bool {
         use Effect::*;
-        matches!(self, Open | Create | OpenMemory | OpenQueue | OpenSocket | OpenAnonymous | OpenRing)
+        matches!(
+            self,
+            Open | Create | OpenMemory | OpenQueue | OpenSocket | OpenAnonymous | OpenSignals | OpenRing
+        )
     }
 
     /// True when the call changes what a path leads to, if it names one.
