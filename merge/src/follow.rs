@@ -10,6 +10,7 @@ pub mod ipc_tracker;
 pub mod lock_tracker;
 pub mod pass;
 pub mod process_tree;
+pub mod ring_tracker;
 pub mod scope;
 pub mod shared;
 pub mod shared_memory;

@@ -372,7 +372,7 @@ fn who_waits_until_its_process_ends_waits_for_that() {
             "thread pid=10
             100 +10 pthread_create thread=77
             200 +10 pthread_create thread=78
-            100000 +0 exit
+            100000 +0 _exit
             thread pid=10 tid=11 starts=150 ended=100000/{cpu}
             200 +0 thread-start thread=77 ; cpu=20/-"
         )
@@ -387,4 +387,22 @@ fn who_waits_until_its_process_ends_waits_for_that() {
     // One that was at work may have had no processor.
     let worked = balance(merged(&[&place.run("worked", &text(50_000))]).unwrap());
     assert_eq!((worked.explained_by(Rule::ProcessEnd), worked.unexplained_ns), (0, 49_820), "{worked:?}");
+}
+
+#[test]
+fn temporary_files_have_other_names_in_every_run() {
+    let place = Place::new();
+    let run = |name: &str, temporary: &str| {
+        let text = format!(
+            "thread pid=10
+            10 +5 open flags=0o302 mode=0o600 st_mode=0o100600 pathname=/w/{temporary}.s = 3
+            20 +5 write fd=3 count=100
+            30 +5 close fd=3
+            40 +5 stat pathname=/w/{temporary}.s
+            50 +5 unlink pathname=/w/{temporary}.s"
+        );
+        place.run(name, &text)
+    };
+    let both = merged(&[&run("one", "ccAbCdEf"), &run("other", "cc012345")]).unwrap();
+    assert!(both.alignment.is_empty(), "{:?}", both.alignment);
 }

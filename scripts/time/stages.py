@@ -150,12 +150,15 @@ def refuse_recorder(parser):
         parser.error(f"{', '.join(set_already)} is set; unset it, it would fall on the unrecorded runs too")
 
 
+PROGRAMS = ["syn", "syn-merge", "syn-replay", "libsynshim.so"]
+
+
 def build(bin_folder, project):
     """Copies of the programs under test: a build that starts meanwhile must not change what is measured."""
     packages = ["syn-cli", "syn-merge", "syn-replay", "synshim"]
     subprocess.run(["cargo", "build", "--quiet", "--release", *(f"-p{name}" for name in packages)], cwd=project, check=True)
     release = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", project / "target")) / "release"
-    for name in ["syn", "syn-merge", "syn-replay", "libsynshim.so"]:
+    for name in PROGRAMS:
         shutil.copy(release / name, bin_folder)
 
 

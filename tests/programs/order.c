@@ -9,6 +9,7 @@
 #include "common.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <linux/futex.h>
 #include <mqueue.h>
 #include <poll.h>
@@ -183,6 +184,41 @@ static void await_byte(int side)
 }
 
 static void pass_byte(int side) { CHECK_EQ(write(out[side], "", 1), 1); }
+
+static struct io_uring rings[2];
+
+static void open_ring(int side) { CHECK_EQ(io_uring_queue_init(2, &rings[side], 0), 0); }
+
+/* Hands over the entry of this side's ring, and waits for its completion. */
+static int through_ring(int side)
+{
+    struct io_uring_cqe *completion;
+    CHECK_EQ(io_uring_submit(&rings[side]), 1);
+    CHECK_EQ(io_uring_wait_cqe(&rings[side], &completion), 0);
+    int result = completion->res;
+    io_uring_cqe_seen(&rings[side], completion);
+    return result;
+}
+
+static void await_byte_in_ring(int side)
+{
+    char byte;
+    io_uring_prep_read(io_uring_get_sqe(&rings[side]), in[side], &byte, 1, -1);
+    CHECK_EQ(through_ring(side), 1);
+}
+
+static void poll_byte_in_ring(int side)
+{
+    io_uring_prep_poll_add(io_uring_get_sqe(&rings[side]), in[side], POLLIN);
+    CHECK(through_ring(side) > 0);
+    await_byte(side);
+}
+
+static void pass_byte_in_ring(int side)
+{
+    io_uring_prep_write(io_uring_get_sqe(&rings[side]), out[side], "", 1, -1);
+    CHECK_EQ(through_ring(side), 1);
+}
 
 static void poll_byte(int side)
 {
@@ -803,6 +839,8 @@ static const struct mechanism {
     {"pipe", make_pipes, NULL, await_byte, pass_byte},
     {"pipe-poll", make_pipes, NULL, await_polled, pass_byte},
     {"pipe-epoll", make_pipes, NULL, await_epolled, pass_byte},
+    {"ring", make_pipes, open_ring, await_byte_in_ring, pass_byte_in_ring},
+    {"ring-poll", make_pipes, open_ring, poll_byte_in_ring, pass_byte_in_ring},
     {"pipe-full", fill_pipe, NULL, await_room_or_byte, make_room_or_byte},
     {"socket-full", fill_socket, NULL, await_space_or_byte, make_space_or_byte},
     {"socket-full-poll", fill_socket, NULL, await_polled_space_or_byte, make_space_or_byte},

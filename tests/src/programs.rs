@@ -41,6 +41,7 @@ const WITHOUT_MPI: &[&str] = &[
 /// What a program or library is linked with besides libc.
 const LIBRARIES: &[(&str, &[&str])] = &[
     ("aio_surface", &["-laio", "-luring"]),
+    ("order", &["-luring"]),
     ("constructing_first", &["-Wl,-z,initfirst"]),
     ("time/openmp", &["-fopenmp"]),
 ];

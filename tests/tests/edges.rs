@@ -9,7 +9,7 @@ use tests::{Job, Recorded, Write, mpirun, program, record, replayed_out_of_order
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 39] = [
+const MECHANISMS: [Mechanism; 41] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -20,11 +20,13 @@ const MECHANISMS: [Mechanism; 39] = [
     Mechanism("pipe", &[Rule::Pipe]),
     Mechanism("pipe-poll", &[Rule::Pipe]),
     Mechanism("pipe-epoll", &[Rule::Pipe]),
+    Mechanism("ring", &[Rule::Pipe]),
+    Mechanism("ring-poll", &[Rule::Pipe]),
     Mechanism("pipe-full", &[Rule::Pipe]),
     Mechanism("pipe-end", &[Rule::Pipe]),
     Mechanism("socketpair", &[Rule::Socket]),
-    Mechanism("socket-full", &[Rule::Room, Rule::Pipe]),
-    Mechanism("socket-full-poll", &[Rule::Room, Rule::Pipe]),
+    Mechanism("socket-full", &[Rule::Room, Rule::Socket, Rule::Pipe]),
+    Mechanism("socket-full-poll", &[Rule::Room, Rule::Socket, Rule::Pipe]),
     Mechanism("unix", &[Rule::Socket]),
     Mechanism("tcp", &[Rule::Socket]),
     Mechanism("tcp-poll", &[Rule::Socket]),

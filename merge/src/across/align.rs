@@ -216,8 +216,9 @@ mod tests {
             ..Events::default()
         };
         // The base has a record that is not compared (2), the other run one event more (8).
-        let base = Outline { threads: vec![events(&[5, 6, 7], &[0, 1, 3])] };
-        let other = Outline { threads: vec![Events::default(), events(&[5, 8, 6, 7], &[0, 1, 2, 3])] };
+        let base = Outline { threads: vec![events(&[5, 6, 7], &[0, 1, 3])], ..Outline::default() };
+        let threads = vec![Events::default(), events(&[5, 8, 6, 7], &[0, 1, 2, 3])];
+        let other = Outline { threads, ..Outline::default() };
         let map = Map::new(&[Some(1)], &base, &other);
         let point = |thread, record| Point { thread, record, stage: Stage::Leave };
         let there: Vec<_> = (0..4).map(|record| map.to_other(point(0, record)).map(|at| at.record)).collect();

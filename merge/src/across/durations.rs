@@ -2,7 +2,8 @@
 //!
 //! A stretch of a thread is what it computes between calls until that is [`STRETCH_NS`]: one gap where it is long, many where
 //! they are short. Taking the median gap by gap would be too little: what is slow now and then, as a page fault is, is slow
-//! in every run, each time elsewhere. What disturbs a run for a while disturbs whole stretches of it, and of one run only.
+//! in every run, each time elsewhere. So are interrupts in short stretches. What disturbs a run for a while disturbs whole stretches of
+//! it, and of one run only.
 
 use crate::across::align::{Block, Map};
 use rayon::prelude::*;
@@ -11,7 +12,7 @@ use syn_trace::reader::Event;
 use syn_trace::run::{MeasuredEvents, Segment};
 
 /// So much CPU time of the base makes a stretch, nanoseconds.
-const STRETCH_NS: u64 = 1_000_000;
+const STRETCH_NS: u64 = 10_000_000;
 /// A run counts in threads of which it has so much, in percent.
 const LEAST_ALIKE: usize = 50;
 /// No stretch becomes longer or shorter than by this factor.

@@ -2,11 +2,13 @@
 
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Point, Stage};
+use foldhash::HashMap;
 use foldhash::fast::FixedState;
 use std::hash::{BuildHasher, Hash, Hasher};
 use syn_trace::calls::effect::{Effect, Mpi};
 use syn_trace::calls::{Fact, Field};
 use syn_trace::descriptors::{Descriptors, Touched};
+use syn_trace::reader::Event;
 use syn_trace::{Call, Layer, record};
 
 /// A thread's events. Memory: 8 bytes for each, and 8 for each call with others inside.
@@ -48,18 +50,47 @@ impl Events {
 pub struct Outline {
     /// By thread.
     pub threads: Vec<Events>,
+    /// By what stands for the name of a temporary file: what stands for its kind. Each run has other names.
+    temporary: HashMap<u64, u64>,
 }
 
 impl Outline {
     /// Of so many threads, nothing seen yet.
     pub fn new(threads: usize) -> Outline {
-        Outline { threads: vec![Events::default(); threads] }
+        Outline { threads: vec![Events::default(); threads], temporary: HashMap::default() }
     }
+
+    /// What stands for the file that an event is about.
+    fn file(&mut self, seen: &Seen<'_>, path: Option<&str>) -> u64 {
+        let hash = |name: &Option<&str>| FixedState::default().hash_one(name);
+        let name = hash(&path);
+        if let Some(kind) = path.filter(|_| makes_temporary_file(seen.event)).map(kind_of) {
+            self.temporary.insert(name, FixedState::default().hash_one(kind));
+        }
+        self.temporary.get(&name).copied().unwrap_or(name)
+    }
+}
+
+/// As mkstemp(3) does.
+fn makes_temporary_file(event: &Event<'_>) -> bool {
+    const MODE: i64 = 0o600;
+    const EXCLUSIVE: i64 = (libc::O_CREAT | libc::O_EXCL) as i64;
+    event.call.effect() == Effect::Open
+        && !event.has(record::FAILED)
+        && event.field(Field::Flags).is_some_and(|flags| flags & EXCLUSIVE == EXCLUSIVE)
+        && event.field(Field::Mode) == Some(MODE)
+}
+
+/// What a temporary file's name has in common with that of the next run: the folder, and what stands behind the last point.
+fn kind_of(path: &str) -> (&str, &str) {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    (folder, name.rsplit_once('.').map_or("", |(_, extension)| extension))
 }
 
 impl Visitor for Outline {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, _: &Descriptors) {
         let event = seen.event;
+        let file = self.file(seen, touched.path.as_deref());
         let events = &mut self.threads[seen.thread as usize];
         if seen.first_inside < seen.record {
             events.around.push((seen.first_inside, seen.record));
@@ -74,7 +105,7 @@ impl Visitor for Outline {
         }
         let mut hasher = FixedState::default().build_hasher();
         (event.call as u16).hash(&mut hasher);
-        touched.path.hash(&mut hasher);
+        file.hash(&mut hasher);
         failed.then_some(event.errno).hash(&mut hasher);
         match event.call.effect() {
             _ if event.call.has(Fact::MovesAtMost) => event.result.hash(&mut hasher),

@@ -5,6 +5,7 @@ use crate::clocks::Clocks;
 use crate::follow::connections::{Connections, End};
 use crate::follow::datagrams::Datagrams;
 use crate::follow::pass::{Seen, Visitor};
+use crate::follow::ring_tracker::{Moving, RingTracker};
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
 use crate::rules::stream::{Moved, Stream};
@@ -67,6 +68,7 @@ pub struct ChannelTracker {
     last: Vec<Option<Moment>>,
     /// By process, set of epoll and what it tells: the open file.
     watched: HashMap<(u32, OpenId, i64), OpenId>,
+    rings: RingTracker,
     found: Dependencies,
 }
 
@@ -84,6 +86,7 @@ impl ChannelTracker {
             traffic: BTreeMap::new(),
             last: vec![None; run.processes.len()],
             watched: HashMap::new(),
+            rings: RingTracker::default(),
             found: Dependencies::default(),
         }
     }
@@ -196,10 +199,22 @@ impl ChannelTracker {
         seen: &Seen<'_>,
         open: OpenId,
         bytes: u64,
-        writes: bool,
+        moving: Moving,
         descriptors: &Descriptors,
     ) {
         let span = Span { enter: seen.enter(), leave: seen.leave() };
+        self.transfer_during(seen, span, open, bytes, moving, descriptors);
+    }
+
+    fn transfer_during(
+        &mut self,
+        seen: &Seen<'_>,
+        span: Span,
+        open: OpenId,
+        bytes: u64,
+        moving: Moving,
+        descriptors: &Descriptors,
+    ) {
         let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
         let units = match kind == Kind::Socket && self.connections.has_messages(end) {
             true if bytes > 0 => messages(seen.event),
@@ -211,24 +226,24 @@ impl ChannelTracker {
                 matches!(seen.event.call.effect(), Effect::SendMessage | Effect::ReceiveMessage);
             let address = seen.event.texts[0].bytes();
             let address = if names_address { &address[..] } else { b"" };
-            self.datagrams.transfer(end, span, messages(seen.event), writes, address);
+            self.datagrams.transfer(end, span, messages(seen.event), moving == Moving::In, address);
             return;
         }
         let traffic = self.traffic.entry((kind, end)).or_default();
         if kind == Kind::Pipe && traffic.capacity.is_none() {
             traffic.capacity = Some(pipe::CAPACITY_BYTES);
         }
-        match (writes, units) {
-            (true, 0) => {}
-            (true, units) => {
+        match (moving, units) {
+            (Moving::In, 0) => {}
+            (Moving::In, units) => {
                 traffic.writes.push(Moved { span, units });
                 // Of a pipe it is known how much it holds.
                 if kind == Kind::Socket && seen.event.has(record::WAITED_AFTER) {
                     traffic.room.push(span);
                 }
             }
-            (false, 0) => traffic.looks.push(span),
-            (false, units) => traffic.reads.push(Moved { span, units }),
+            (Moving::Out, 0) | (Moving::Nothing, _) => traffic.looks.push(span),
+            (Moving::Out, units) => traffic.reads.push(Moved { span, units }),
         }
     }
 
@@ -246,7 +261,8 @@ impl ChannelTracker {
             }
             _ => {
                 let sends = event.call.effect() == Effect::SendMessage;
-                self.transfer(seen, open, bytes, sends, descriptors);
+                let moving = if sends { Moving::In } else { Moving::Out };
+                self.transfer(seen, open, bytes, moving, descriptors);
             }
         }
     }
@@ -374,21 +390,26 @@ impl Visitor for ChannelTracker {
         }
         let moved = event.result.max(0) as u64;
         match (effect, touched.file) {
-            (Effect::Read(_), Some(open)) => self.transfer(seen, open, moved, false, descriptors),
-            (Effect::Write(_), Some(open)) => self.transfer(seen, open, moved, true, descriptors),
+            (Effect::Read(_), Some(open)) => self.transfer(seen, open, moved, Moving::Out, descriptors),
+            (Effect::Write(_), Some(open)) => self.transfer(seen, open, moved, Moving::In, descriptors),
             (Effect::SendMessage | Effect::ReceiveMessage, Some(open)) => {
                 self.transfer_messages(seen, open, descriptors);
             }
             (Effect::Transfer | Effect::Tee, _) => {
                 let bytes = Transfer::of(event).map_or(moved, |transfer| transfer.bytes);
                 if let Some(open) = touched.file.filter(|_| effect == Effect::Transfer) {
-                    self.transfer(seen, open, bytes, false, descriptors);
+                    self.transfer(seen, open, bytes, Moving::Out, descriptors);
                 }
                 if let Some(open) = touched.second_file {
-                    self.transfer(seen, open, bytes, true, descriptors);
+                    self.transfer(seen, open, bytes, Moving::In, descriptors);
                 }
             }
             (Effect::AwaitReadiness, _) => self.look(seen, touched, descriptors),
+            (Effect::RingEntry | Effect::RingCompletion | Effect::AwaitRing, _) => {
+                if let Some(done) = self.rings.see(seen, touched, descriptors) {
+                    self.transfer_during(seen, done.span, done.open, done.bytes, done.moving, descriptors);
+                }
+            }
             (
                 Effect::OpenSocket
                 | Effect::OpenSocketPair

@@ -157,6 +157,10 @@ pub enum Effect {
     BlockEntry,
     /// No call: an entry of the submission queue of an io_uring, with an operation of its own, on the second descriptor.
     RingEntry,
+    /// No call: an entry of its completion queue.
+    RingCompletion,
+    /// Hands entries over to an io_uring, waits for completions, or both.
+    AwaitRing,
     /// `io_uring_setup`.
     OpenRing,
     /// `io_uring_register`.

@@ -383,7 +383,7 @@ calls! {
     324 IoGetevents "io_getevents" Aio (ctx: Handle, min_nr: Int, nr: Int, timeout: Nanos, completed: List) also "io_pgetevents";
     325 IoCancel "io_cancel" Aio (ctx: Handle, iocb: Handle);
     330 IoUringSetup "io_uring_setup" Aio (entries: Int, flags: Int) [OpenRing] also "io_uring_queue_init" "io_uring_queue_init_mem" "io_uring_queue_init_params";
-    331 IoUringEnter "io_uring_enter" Aio (fd: Fd, to_submit: Int, min_complete: Int, flags: Int) also "io_uring_enter2" "io_uring_get_cqe" "io_uring_get_events" "io_uring_peek_batch_cqe" "io_uring_peek_cqe" "io_uring_sqring_wait" "io_uring_submit" "io_uring_submit_and_get_events" "io_uring_submit_and_wait" "io_uring_submit_and_wait_min_timeout" "io_uring_submit_and_wait_reg" "io_uring_submit_and_wait_timeout" "io_uring_wait_cqe" "io_uring_wait_cqe_nr" "io_uring_wait_cqe_timeout" "io_uring_wait_cqes" "io_uring_wait_cqes_min_timeout";
+    331 IoUringEnter "io_uring_enter" Aio (fd: Fd, to_submit: Int, min_complete: Int, flags: Int) [AwaitRing] also "io_uring_enter2" "io_uring_get_cqe" "io_uring_get_events" "io_uring_peek_batch_cqe" "io_uring_peek_cqe" "io_uring_sqring_wait" "io_uring_submit" "io_uring_submit_and_get_events" "io_uring_submit_and_wait" "io_uring_submit_and_wait_min_timeout" "io_uring_submit_and_wait_reg" "io_uring_submit_and_wait_timeout" "io_uring_wait_cqe" "io_uring_wait_cqe_nr" "io_uring_wait_cqe_timeout" "io_uring_wait_cqes" "io_uring_wait_cqes_min_timeout";
     /// Of the operations that register files, the list holds the place of the first one, then their descriptors.
     332 IoUringRegister "io_uring_register" Aio (fd: Fd, opcode: Int, nr_args: Int, files: List) [RegisterWithRing] also "io_uring_enable_rings" "io_uring_resize_rings";
     /// Not a call: an entry of a submission queue, which the `io_uring_enter` behind it hands over. `fd` is the file's, or
@@ -391,7 +391,7 @@ calls! {
     333 Sqe "sqe" Aio (ring_fd: Fd, opcode: Int, flags: Int, fd: Fd, count: Bytes, offset: Offset, user_data: Handle) [RingEntry, Note];
     /// Not a call: an entry of a completion queue, first seen at the return of the call before. The result is the entry's; a
     /// descriptor that comes out of it has an `inherited-fd` record behind this one.
-    334 Cqe "cqe" Aio (ring_fd: Fd, res: Int, flags: Int, user_data: Handle) [Other, Note];
+    334 Cqe "cqe" Aio (ring_fd: Fd, res: Int, flags: Int, user_data: Handle) [RingCompletion, Note];
 
     /// `count` is what was sent: the bytes of as many messages as the result tells.
     340 Sendmmsg "sendmmsg" Socket (fd: Fd, count: Bytes, vlen: Int, flags: MessageFlags) [SendMessage, Waits, MovesAll];
