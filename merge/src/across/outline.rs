@@ -51,7 +51,7 @@ pub struct Outline {
     /// By thread.
     pub threads: Vec<Events>,
     /// By what stands for the name of a temporary file: what stands for its kind. Each run has other names.
-    temporary: HashMap<u64, u64>,
+    pub(super) temporary: HashMap<u64, u64>,
 }
 
 impl Outline {
