@@ -158,6 +158,10 @@ struct Replayed {
 
 fn replayed(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<Replayed> {
     let plan = agreed(launcher, launcher.load(&args.plan))?;
+    replayed_plan(plan, args, launcher)
+}
+
+fn replayed_plan(plan: Loaded, args: &Args, launcher: &dyn Launcher) -> anyhow::Result<Replayed> {
     launcher.agree(plan.is_the_roots(|fingerprint| launcher.share(fingerprint)))?;
     let against = if launcher.is_root() { Application::of(&args.against, plan.whole()?) } else { Ok(None) };
     let against = agreed(launcher, against)?;
@@ -225,26 +229,33 @@ impl Consumed {
     }
 }
 
-/// Replays each of these, one after the other, and says what each replay has used, in the root of the job. Nothing is printed.
+/// Replays each of these plans, one after the other, and says what each replay has used, in the root of the job. Nothing is printed.
+/// Ranks that replay together read their parts of a plan from the file that its [`Args`] name, which is made.
 ///
 /// # Errors
 /// As [`run`].
-pub fn consume(all: &[Args]) -> anyhow::Result<Vec<Consumed>> {
-    let one_by_one = |launcher: &dyn Launcher| {
+pub fn consume(all: Vec<(Args, Plan)>) -> anyhow::Result<Vec<Consumed>> {
+    #[cfg(feature = "mpi")]
+    if let (Some(_), Some((first, _))) = (started_by_mpi(), all.first()) {
+        all.iter().try_for_each(|(args, plan)| plan.save(&args.plan))?;
+        let ranks = launch::Ranks::new(first)?;
         let mut consumed = Vec::new();
-        for args in all {
-            let replays = replayed(args, launcher)?.replays;
-            if launcher.is_root() {
+        for (args, _) in &all {
+            let replays = replayed(args, &ranks)?.replays;
+            if ranks.is_root() {
                 consumed.extend(replays.iter().map(|outcomes| Consumed::of(outcomes)));
             }
         }
-        Ok(consumed)
-    };
-    #[cfg(feature = "mpi")]
-    if started_by_mpi().is_some() {
-        return one_by_one(&launch::Ranks::new(&all[0])?);
+        return Ok(consumed);
     }
-    one_by_one(&Local::new()?)
+    let launcher = Local::new()?;
+    let mut consumed = Vec::new();
+    for (args, plan) in all {
+        plan.check().context("the plan cannot be replayed")?;
+        let replays = replayed_plan(Loaded::All(plan), &args, &launcher)?.replays;
+        consumed.extend(replays.iter().map(|outcomes| Consumed::of(outcomes)));
+    }
+    Ok(consumed)
 }
 
 /// True when ranks of an MPI job replay together; without the feature each is by itself.

@@ -38,7 +38,7 @@ const SLEEP_NS: u64 = 50_000;
 pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
     // What demands compute is measured while they do it.
     if demands::are_in(plan) {
-        return Ok(Machine { wake_ns: wake(), ..Machine::default() });
+        return Ok(Machine::default());
     }
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let (tick_ns, iterations_per_ns) = tick_ns(|| burn::calibrate(plan.programs.len().clamp(1, cores)));

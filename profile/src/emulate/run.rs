@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let (store, profiles) = args.chosen.find()?;
     let mut draw = Draw(args.seed.max(1));
     let folder = tempfile::tempdir().context("cannot make a folder for plans")?;
-    let mut emulated = Vec::new();
+    let (mut emulated, mut plans) = (Vec::new(), Vec::new());
     for number in 0..args.n {
         let (profile, scale) = choose(&profiles, args, &mut draw)?;
         let tuning = tuning(profile, args, scale, &mut draw)?;
@@ -46,15 +46,13 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             println!("plan       {} ({} steps) of profile {}", path.display(), steps.len(), profile.id);
             return Ok(0);
         }
-        let path = folder.path().join(format!("{number}.syn"));
-        made.save(&path)?;
-        emulated.push((profile, steps.len(), replay(args, path)));
+        emulated.push((profile, steps.len()));
+        plans.push((replay(args, folder.path().join(format!("{number}.syn"))), made));
     }
     let _background = load::Background::start(&args.load, &args.dir)?;
-    let replays: Vec<syn_replay::Args> = emulated.iter().map(|(.., replay)| replay.clone()).collect();
-    let consumed = syn_replay::consume(&replays)?;
+    let consumed = syn_replay::consume(plans)?;
     match (consumed.last(), emulated.last()) {
-        (Some(&last), Some(&(profile, steps, _))) => {
+        (Some(&last), Some(&(profile, steps))) => {
             let walls: Vec<f64> = consumed.iter().map(|one| one.wall_ns as f64 / 1e9).collect();
             tell(args, &profiles, profile, &walls, last, steps)
         }
@@ -84,7 +82,7 @@ fn replay(args: &Args, plan: PathBuf) -> syn_replay::Args {
 
 fn shape(profile: &Profile, steps: &[Step], args: &Args) -> anyhow::Result<plan::Shape> {
     let ranks = ranks_together(args);
-    let (processes, executors) = plan::population(profile, steps, args.processes, args.threads, share(args));
+    let (processes, executors) = plan::population(steps, args.processes, args.threads, share(args));
     let free = statvfs(&args.dir).with_context(|| format!("cannot write in {}", args.dir.display()))?;
     Ok(plan::Shape {
         ranks,

@@ -6,7 +6,7 @@ mod moved;
 use crate::metrics::Metrics;
 use crate::profile::{Head, Outcome, Source, Tail};
 use crate::profiler::Options;
-use crate::sample::{COLUMNS, FIELDS, Field, WIDTH};
+use crate::sample::{Block, COLUMNS, FIELDS, Field, WIDTH, add_block};
 use crate::store::{Amendment, Live, Store};
 use anyhow::{Context, ensure};
 use moved::Moved;
@@ -103,10 +103,14 @@ pub fn amend(folder: &Path, id: i64, store: &mut Store) -> anyhow::Result<()> {
     more.files = moved.files.into_values().collect();
     let ends: Vec<u64> = store.all_samples(id)?.iter().map(|sample| sample.end_ns).collect();
     if let Some(last) = ends.len().checked_sub(1) {
-        let mut values = BTreeMap::new();
+        let (mut values, mut blocks) = (BTreeMap::new(), BTreeMap::<u64, Vec<Block>>::new());
         for (place, sample) in moved.samples {
             // The first record comes a moment after the command's start; what this moves is less than a sample from a run.
             let number = ends.partition_point(|&end_ns| end_ns <= place * SPAN_NS).min(last);
+            sample
+                .blocks
+                .iter()
+                .for_each(|&block| add_block(blocks.entry(number as u64).or_default(), block));
             for field in CALLS {
                 *values.entry((number as u64, field as usize)).or_insert(0) += sample.get(field);
             }
@@ -118,6 +122,7 @@ pub fn amend(folder: &Path, id: i64, store: &mut Store) -> anyhow::Result<()> {
             (field, of_field.map(|(_, value)| value).sum())
         };
         more.totals = CALLS.map(total).to_vec();
+        more.sample_blocks = blocks.into_iter().collect();
     }
     Ok(store.amend(id, &more)?)
 }

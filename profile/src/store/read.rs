@@ -29,6 +29,8 @@ pub struct Amendment {
     pub files: Vec<FileRow>,
     /// Values of its samples, by number.
     pub samples: Vec<(u64, Field, u64)>,
+    /// Sizes of the calls in its samples, by number.
+    pub sample_blocks: Vec<(u64, Vec<Block>)>,
     /// Totals of the same columns.
     pub totals: Vec<(Field, u64)>,
 }
@@ -132,6 +134,7 @@ impl Store {
             }
             rows::insert_files(&change, id, &more.files)?;
             rows::amend_samples(&change, id, &more.samples)?;
+            rows::amend_blocks(&change, id, &more.sample_blocks)?;
             rows::insert_totals(&change, id, &more.totals)?;
             change.commit()
         };

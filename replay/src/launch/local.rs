@@ -205,7 +205,8 @@ impl Stage {
             exit_now(1)
         };
         let processes = [programs.to_vec()];
-        let outcomes = run_programs(job, &processes, &self.edges, &place, &|| self.wait_for_start(), &died);
+        let outcomes =
+            run_programs(job, &processes, &self.edges, &place, &|| self.wait_for_start(job), &died);
         self.wait_for_others(programs.len(), job.plan.programs.len());
         let mut out = BufWriter::new(&mut results);
         let written = serde_json::to_writer(&mut out, &outcomes).map_err(anyhow::Error::from);
@@ -218,7 +219,10 @@ impl Stage {
         }
     }
 
-    fn wait_for_start(&self) -> u64 {
+    fn wait_for_start(&self, job: &Job<'_>) -> u64 {
+        if job.base.is_some() {
+            give_back_memory();
+        }
         self.control[READY].fetch_add(1, Ordering::AcqRel);
         let gate = &self.control[GATE];
         while gate.load(Ordering::Acquire) == 0 {

@@ -8,7 +8,6 @@ mod lowering;
 
 use super::steps::Step;
 use crate::profile::Profile;
-use crate::sample::Field;
 use line::Line;
 use lowering::Lowering;
 use syn_plan::{About, Edge, File, HandleId, Initial, Io, Op, Plan, Rule};
@@ -128,7 +127,6 @@ fn io(call: Io, result: u64) -> Op {
 /// Processes and threads that stand for those of a profile: `processes` and `executors` of a [`Shape`]. `share`: the part of all
 /// that one rank is.
 pub fn population(
-    profile: &Profile,
     steps: &[Step],
     processes: Option<usize>,
     threads: Option<usize>,
@@ -138,13 +136,27 @@ pub fn population(
     const MOST_PROCESSES: usize = 64;
     let width = steps.iter().map(|step| step.cpu_ns.len()).max().unwrap_or(1);
     // Those of all ranks are in the profile.
-    let of_rank = |field| (profile.total(field) as f64 * share).ceil() as usize;
-    let recorded = (of_rank(Field::Processes), of_rank(Field::Threads));
+    let recorded = [0, 1].map(|what| (stayed(steps, what) as f64 * share).ceil() as usize);
     // The emulator is one of them, and does nothing.
-    let processes = processes.unwrap_or(recorded.0.saturating_sub(1)).clamp(1, MOST_PROCESSES);
-    let threads = threads.map_or(recorded.1.saturating_sub(1), |threads| processes * threads);
+    let processes = processes.unwrap_or(recorded[0].saturating_sub(1)).clamp(1, MOST_PROCESSES);
+    let threads = threads.map_or(recorded[1].saturating_sub(1), |threads| processes * threads);
     let widest = super::steps::WIDEST.max(width).max(processes);
     (processes, threads.clamp(width.max(processes), widest))
+}
+
+/// The highest number of processes (0) or threads (1) for a twentieth of the time: who is there all the time takes memory all the time.
+fn stayed(steps: &[Step], what: usize) -> u64 {
+    let mut levels: Vec<(u64, u64)> =
+        steps.iter().map(|step| (step.population[what], step.span_ns)).collect();
+    levels.sort_unstable_by(|a, b| b.cmp(a));
+    let mut left_ns = levels.iter().map(|level| level.1).sum::<u64>() / 20;
+    for (level, span_ns) in levels {
+        match left_ns.checked_sub(span_ns) {
+            Some(left) => left_ns = left,
+            None => return level,
+        }
+    }
+    0
 }
 
 #[cfg(test)]

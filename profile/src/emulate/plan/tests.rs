@@ -49,6 +49,7 @@ fn steps() -> Vec<Step> {
         opens: 7,
         stats: 11,
         names: 12,
+        population: [3, 7],
     };
     let second = Step { span_ns: 10_000_000, cpu_ns: vec![1, 2], resident: 1 << 20, ..Step::default() };
     vec![first, second]
@@ -116,6 +117,19 @@ fn only_those_are_set_off_that_have_something_to_do() {
     let idle: Vec<Op> = plan.programs[4].steps.iter().map(|step| step.op).collect();
     assert_eq!(idle, [Op::Wait { edge: 1, count: 1, stride: 0 }]);
     assert_eq!(plan.programs[3].thread.process, 1);
+}
+
+/// Those that were there for a moment are not there all the time.
+#[test]
+fn processes_and_threads_are_those_that_stayed() {
+    let of = |spans: &[(u64, [u64; 2])]| {
+        let step = |&(span_ns, population)| Step { span_ns, population, cpu_ns: vec![1], ..Step::default() };
+        population(&spans.iter().map(step).collect::<Vec<_>>(), None, None, 1.0)
+    };
+    assert_eq!(of(&[(1, [7, 9]), (99, [3, 5])]), (2, 4), "the emulator is one of them");
+    assert_eq!(of(&[(6, [7, 9]), (94, [3, 5])]), (6, 8));
+    assert_eq!(population(&steps(), Some(3), None, 1.0), (3, 6));
+    assert_eq!(population(&steps(), Some(3), Some(4), 1.0), (3, 12));
 }
 
 /// Idle time passes beside computation, and messages that were written count as written.

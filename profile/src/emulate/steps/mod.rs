@@ -60,6 +60,8 @@ pub struct Step {
     pub stats: u64,
     /// Changes of names.
     pub names: u64,
+    /// Living processes and threads.
+    pub population: [u64; 2],
 }
 
 impl Step {
@@ -124,7 +126,7 @@ pub const WIDEST: usize = 256;
 /// The steps of a profile.
 pub fn steps(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Vec<Step> {
     let tuning = &Tuning { processors: processors(profile), ..tuning.clone() };
-    let mut sizes = Sizes::of(profile, tuning);
+    let mut sizes = Sizes::of(profile, samples, tuning);
     let mut steps = Vec::new();
     let mut open: Option<Sample> = None;
     let mut highest = 0;
@@ -153,14 +155,13 @@ pub fn steps(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Vec<Step
 
 fn step(sample: &Sample, resident: u64, sizes: &mut Sizes, tuning: &Tuning) -> Step {
     let scaled = |resource: &str, amount: u64| (amount as f64 * tuning.factor(resource)).round() as u64;
-    let network = [Field::SentBytes, Field::ReceivedBytes, Field::InnerBytes];
     Step {
         span_ns: sample.span_ns,
         cpu_ns: shares(sample, tuning),
         calls: sizes.calls(sample, tuning),
         resident: scaled("memory", resident),
         touched: scaled("memory", sample.get(Field::Faults) * crate::proc::page_bytes()),
-        network: network.map(|field| scaled("network", sample.get(field))),
+        network: sizes.network(sample).map(|bytes| scaled("network", bytes)),
         message: sizes.message,
         as_files: sizes.as_files,
         allocations: sizes.allocations(sample, tuning),
@@ -170,6 +171,7 @@ fn step(sample: &Sample, resident: u64, sizes: &mut Sizes, tuning: &Tuning) -> S
         opens: scaled("storage", sample.get(Field::Opens)),
         stats: scaled("storage", sample.get(Field::Stats)),
         names: scaled("storage", sample.get(Field::Names)),
+        population: [Field::Processes, Field::Threads].map(|field| sample.get(field)),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::{Allocations, Calls, Tuning};
 use crate::profile::Profile;
-use crate::sample::{Block, BlockKind, Field, Sample, bin_of};
+use crate::sample::{Block, BlockKind, Field, Sample};
 
-/// Sizes of calls, as far as they are known: in the sample, in the whole profile, or the mean.
+/// Sizes of calls, as far as they are known: in the sample, or the mean.
 pub struct Sizes {
     whole: Vec<Block>,
     block: Option<u64>,
@@ -14,6 +14,12 @@ pub struct Sizes {
     pub as_files: [bool; 2],
     /// Bytes of messages that are still in the calls on files, received and sent: samples of both are not of the same instant.
     messages: [u64; 2],
+    /// Whether samples know the sizes of their reads, of their writes.
+    known: [bool; 2],
+    /// Which part of the bytes, and of the calls, is in none of those sizes: reads, writes.
+    unknown: [[f64; 2]; 2],
+    /// Which part of the recorded messages goes within the tree: of those sent, of those received. None where none were recorded.
+    inner: Option<[f64; 2]>,
     /// Blocks of each size that are due, of all samples so far.
     due: Vec<f64>,
     allocated: u64,
@@ -22,29 +28,100 @@ pub struct Sizes {
 /// Messages that calls on files have moved are in their sums to this part at least.
 const NEARLY_ALL: f64 = 0.98;
 
+/// What of a profile makes reads, or writes: bytes and calls, sampled messages that may be among them, recorded ones.
+struct Direction {
+    bytes: Field,
+    calls: Field,
+    sampled: [Field; 2],
+    files: BlockKind,
+    messages: BlockKind,
+}
+
+const DIRECTIONS: [Direction; 2] = [
+    Direction {
+        bytes: Field::ReadBytes,
+        calls: Field::Reads,
+        sampled: [Field::ReceivedBytes, Field::InnerBytes],
+        files: BlockKind::Read,
+        messages: BlockKind::Receive,
+    },
+    Direction {
+        bytes: Field::WriteBytes,
+        calls: Field::Writes,
+        sampled: [Field::SentBytes, Field::InnerBytes],
+        files: BlockKind::Write,
+        messages: BlockKind::Send,
+    },
+];
+
+/// Bytes and calls of a kind.
+fn sum(blocks: &[Block], kind: BlockKind) -> [u64; 2] {
+    let of_kind = blocks.iter().filter(|block| block.kind == kind);
+    of_kind.fold([0; 2], |sum, block| [sum[0] + block.bytes, sum[1] + block.count])
+}
+
 impl Sizes {
     /// Of this profile.
-    pub fn of(profile: &Profile, tuning: &Tuning) -> Sizes {
+    pub fn of(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Sizes {
         let whole = profile.tail.blocks.clone();
-        let messages =
-            whole.iter().filter(|block| matches!(block.kind, BlockKind::Send | BlockKind::Receive));
-        let (bytes, count) = messages.fold((0, 0), |sum, block| (sum.0 + block.bytes, sum.1 + block.count));
-        let kind = |kind| whole.iter().filter(move |block| block.kind == kind);
-        // By whom bytes of messages were moved nobody says. Where calls on files have moved as many more than files are known to
-        // have got, they are taken to be those.
-        let counted_in = |calls: Field, messages: [Field; 2], files: BlockKind| {
-            let messages = messages.map(|field| profile.total(field)).iter().sum::<u64>() as f64;
-            let files: u64 = kind(files).map(|block| block.bytes).sum();
-            messages > 0.0 && profile.total(calls) as f64 >= files as f64 + NEARLY_ALL * messages
+        let [sent, received] = [BlockKind::Send, BlockKind::Receive].map(|kind| sum(&whole, kind));
+        let message = (sent[0] + received[0]) / (sent[1] + received[1]).max(1);
+        let mut sizes = Sizes {
+            block: tuning.block,
+            message,
+            as_files: [false; 2],
+            messages: [0; 2],
+            known: [false; 2],
+            unknown: [[0.0; 2]; 2],
+            inner: None,
+            due: vec![0.0; whole.len()],
+            allocated: sum(&whole, BlockKind::Allocate)[1],
+            whole,
         };
-        let as_files = [
-            counted_in(Field::WriteBytes, [Field::SentBytes, Field::InnerBytes], BlockKind::Write),
-            counted_in(Field::ReadBytes, [Field::ReceivedBytes, Field::InnerBytes], BlockKind::Read),
-        ];
-        let allocated = kind(BlockKind::Allocate).map(|block| block.count).sum();
-        let due = vec![0.0; whole.len()];
-        let message = bytes / count.max(1);
-        Sizes { block: tuning.block, message, as_files, messages: [0; 2], due, allocated, whole }
+        for (place, direction) in DIRECTIONS.iter().enumerate() {
+            let total = [direction.bytes, direction.calls].map(|field| profile.total(field));
+            let in_samples = |kind| {
+                let of_all = samples.iter().map(|sample| sum(&sample.blocks, kind));
+                of_all.fold([0; 2], |sum, more| [sum[0] + more[0], sum[1] + more[1]])
+            };
+            let (files, recorded) = (in_samples(direction.files), in_samples(direction.messages));
+            let sampled: u64 = direction.sampled.iter().map(|&field| profile.total(field)).sum();
+            let messages = [sampled.max(recorded[0]), recorded[1]];
+            // By whom bytes of messages were moved nobody says. Where calls on files have moved as many more than files are known
+            // to have got, they are taken to be those.
+            let as_files =
+                messages[0] > 0 && total[0] as f64 >= files[0] as f64 + NEARLY_ALL * messages[0] as f64;
+            sizes.as_files[1 - place] = as_files;
+            sizes.known[place] = files[1] > 0;
+            // What processes did that could not be recorded, and what came before the recorder.
+            sizes.unknown[place] = std::array::from_fn(|what| {
+                let moved = if as_files { messages[what] } else { 0 };
+                total[what].saturating_sub(files[what] + moved) as f64 / total[what].max(1) as f64
+            });
+        }
+        if sent[0] + received[0] > 0 {
+            let inner = profile.total(Field::InnerBytes) as f64;
+            let part = |outer: u64| match inner + outer as f64 {
+                // Sampling sees TCP alone: the others are between processes of this machine.
+                0.0 => 1.0,
+                all => inner / all,
+            };
+            sizes.inner =
+                Some([Field::SentBytes, Field::ReceivedBytes].map(|field| part(profile.total(field))));
+        }
+        sizes
+    }
+
+    /// Bytes sent to others, received from others, and sent to ourselves in a sample.
+    pub fn network(&self, sample: &Sample) -> [u64; 3] {
+        let Some([sent_within, received_within]) = self.inner else {
+            return [Field::SentBytes, Field::ReceivedBytes, Field::InnerBytes]
+                .map(|field| sample.get(field));
+        };
+        let [sent, received] =
+            [BlockKind::Send, BlockKind::Receive].map(|kind| sum(&sample.blocks, kind)[0] as f64);
+        let inner = sent * sent_within;
+        [sent - inner, received * (1.0 - received_within), inner].map(|bytes| bytes.round() as u64)
     }
 
     /// Blocks that the allocator gave in a sample: of the sizes of the whole run, each by its part of the calls.
@@ -65,17 +142,13 @@ impl Sizes {
     }
 
     /// What calls on files have moved in a sample without what they have sent or received: bytes and calls.
-    fn without_messages(&mut self, sample: &Sample, write: bool) -> (u64, u64) {
-        let (bytes, calls, messages, place) = if write {
-            (Field::WriteBytes, Field::Writes, [Field::SentBytes, Field::InnerBytes], 1)
-        } else {
-            (Field::ReadBytes, Field::Reads, [Field::ReceivedBytes, Field::InnerBytes], 0)
-        };
-        let (bytes, calls) = (sample.get(bytes), sample.get(calls));
+    fn without_messages(&mut self, sample: &Sample, place: usize) -> (u64, u64) {
+        let direction = &DIRECTIONS[place];
+        let (bytes, calls) = (sample.get(direction.bytes), sample.get(direction.calls));
         if !self.as_files[1 - place] {
             return (bytes, calls);
         }
-        self.messages[place] += messages.map(|field| sample.get(field)).iter().sum::<u64>();
+        self.messages[place] += direction.sampled.map(|field| sample.get(field)).iter().sum::<u64>();
         let moved = bytes.min(self.messages[place]);
         self.messages[place] -= moved;
         let left = bytes - moved;
@@ -85,31 +158,28 @@ impl Sizes {
     /// Calls on files in a sample.
     pub fn calls(&mut self, sample: &Sample, tuning: &Tuning) -> Vec<Calls> {
         let factor = tuning.factor("storage");
-        let rows = [(false, BlockKind::Read), (true, BlockKind::Write)];
+        let scaled = |amount: u64| (amount as f64 * factor).round() as u64;
         let mut all = Vec::new();
-        for (write, kind) in rows {
-            let (total, count) = self.without_messages(sample, write);
-            let total = (total as f64 * factor).round() as u64;
-            let count = (count as f64 * factor).round() as u64;
-            let known = |blocks: &[Block]| {
-                blocks.iter().filter(|block| block.kind == kind).copied().collect::<Vec<_>>()
-            };
-            let (own, whole) = (known(&sample.blocks), known(&self.whole));
-            match self.block {
-                Some(block) => all.extend(even(write, total, total.div_ceil(block.max(1)))),
-                None if !own.is_empty() => {
-                    let scaled = |block: &Block| {
-                        even(
-                            write,
-                            (block.bytes as f64 * factor) as u64,
-                            (block.count as f64 * factor).round() as u64,
-                        )
-                    };
-                    all.extend(own.iter().flat_map(scaled));
-                }
-                None if whole.iter().any(|block| block.bytes > 0) => all.extend(spread(write, total, &whole)),
-                None => all.extend(even(write, total, count)),
+        for (place, direction) in DIRECTIONS.iter().enumerate() {
+            let write = place == 1;
+            let mut rows = Vec::new();
+            if self.known[place] {
+                let own = sample.blocks.iter().filter(|block| block.kind == direction.files);
+                rows.extend(own.map(|block| (block.bytes, block.count)));
+                let unknown = |field: Field, what: usize| {
+                    (sample.get(field) as f64 * self.unknown[place][what]).round() as u64
+                };
+                rows.push((unknown(direction.bytes, 0), unknown(direction.calls, 1)));
+            } else {
+                rows.push(self.without_messages(sample, place));
             }
+            if let Some(block) = self.block {
+                let total = scaled(rows.iter().map(|row| row.0).sum());
+                rows = vec![(total, total.div_ceil(block.max(1)))];
+            } else {
+                rows.iter_mut().for_each(|row| *row = (scaled(row.0), scaled(row.1)));
+            }
+            all.extend(rows.into_iter().flat_map(|(bytes, count)| even(write, bytes, count)));
         }
         all
     }
@@ -129,27 +199,6 @@ fn even(write: bool, total: u64, count: u64) -> Vec<Calls> {
         .collect()
 }
 
-/// `total` bytes with the sizes of the whole profile, each by its part of the bytes.
-fn spread(write: bool, total: u64, whole: &[Block]) -> Vec<Calls> {
-    let sum: u64 = whole.iter().map(|block| block.bytes).sum();
-    let mut left = total;
-    let mut calls = Vec::new();
-    for block in whole {
-        let bytes = ((total as f64 * block.bytes as f64 / sum as f64).round() as u64).min(left);
-        left -= bytes;
-        let each = block.bytes / block.count.max(1);
-        if bytes > 0 {
-            let count = (bytes as f64 / each.max(1) as f64).round().max(1.0) as u64;
-            calls.extend(even(write, bytes, count));
-        }
-    }
-    if left > 0 {
-        calls.extend(even(write, left, 1));
-    }
-    debug_assert!(calls.iter().all(|calls| bin_of(calls.bytes) <= 64));
-    calls
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,21 +211,9 @@ mod tests {
         assert_eq!(total(&even(true, 1001, 10)), (1001, 10));
         assert_eq!(total(&even(true, 5, 0)), (5, 1));
         assert!(even(true, 0, 0).is_empty());
-        let whole = [(13, 100, 409_600), (3, 100, 400)].map(|(bin, count, bytes)| Block {
-            kind: BlockKind::Write,
-            bin,
-            count,
-            bytes,
-        });
-        let calls = spread(true, 41_000, &whole);
-        assert_eq!(total(&calls).0, 41_000);
-        assert!(
-            calls.iter().any(|calls| calls.bytes == 4) && calls.iter().any(|calls| bin_of(calls.bytes) == 13)
-        );
     }
 
-    #[test]
-    fn messages_that_were_written_are_not_written_to_files() {
+    fn profile(totals: &[(Field, u64)]) -> Profile {
         let mut tail = crate::profile::Tail {
             wall_ns: 100,
             outcome: crate::profile::Outcome::Exited(0),
@@ -186,9 +223,7 @@ mod tests {
             blocks: Vec::new(),
             files: Vec::new(),
         };
-        tail.totals[Field::WriteBytes as usize] = Some(3000);
-        tail.totals[Field::ReadBytes as usize] = Some(10);
-        tail.totals[Field::InnerBytes as usize] = Some(1000);
+        totals.iter().for_each(|&(field, value)| tail.totals[field as usize] = Some(value));
         let head = crate::profile::Head {
             command: Vec::new(),
             tags: Default::default(),
@@ -197,7 +232,39 @@ mod tests {
             source: crate::profile::Source::Sampled,
             machine: String::new(),
         };
-        let mut sizes = Sizes::of(&Profile { id: 1, head, tail }, &Tuning::default());
+        Profile { id: 1, head, tail }
+    }
+
+    #[test]
+    fn sizes_of_a_sample_are_kept_and_what_was_not_recorded_has_a_mean() {
+        let mut sample = Sample::default();
+        for (field, value) in [(Field::WriteBytes, 10_000), (Field::Writes, 110), (Field::InnerBytes, 900)] {
+            sample.set(field, value);
+        }
+        let block = |kind, bin, count, bytes| Block { kind, bin, count, bytes };
+        sample.blocks = vec![
+            block(BlockKind::Write, 13, 2, 8192),
+            block(BlockKind::Write, 3, 2, 8),
+            block(BlockKind::Send, 10, 2, 1000),
+        ];
+        let mut profile =
+            profile(&[(Field::WriteBytes, 10_000), (Field::Writes, 110), (Field::InnerBytes, 900)]);
+        profile.tail.blocks.clone_from(&sample.blocks);
+        let mut sizes = Sizes::of(&profile, &[sample.clone()], &Tuning::default());
+        assert_eq!((sizes.as_files, sizes.message), ([true, false], 500));
+        assert_eq!(sizes.network(&sample), [0, 0, 1000], "sampling has missed some of it");
+        let calls = sizes.calls(&sample, &Tuning::default());
+        let of = |bytes| calls.iter().find(|calls| calls.bytes == bytes).map(|calls| calls.count);
+        assert_eq!((of(4096), of(4)), (Some(2), Some(2)));
+        // 800 bytes by 104 calls.
+        assert_eq!((of(8), of(7)), (Some(72), Some(32)), "{calls:?}");
+    }
+
+    #[test]
+    fn messages_that_were_written_are_not_written_to_files() {
+        let profile =
+            profile(&[(Field::WriteBytes, 3000), (Field::ReadBytes, 10), (Field::InnerBytes, 1000)]);
+        let mut sizes = Sizes::of(&profile, &[], &Tuning::default());
         assert_eq!(sizes.as_files, [true, false], "what was read is less than what was received");
         // The message is seen a sample before the call that wrote it.
         let mut first = Sample::default();

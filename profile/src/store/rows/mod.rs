@@ -5,8 +5,8 @@ mod write;
 
 pub use read::{profile, sample};
 pub use write::{
-    add_metrics, amend_samples, blocks_to_bytes, command_text, insert_blocks, insert_files, insert_head,
-    insert_samples, insert_tail, insert_totals, remove_files,
+    add_metrics, amend_blocks, amend_samples, blocks_to_bytes, command_text, insert_blocks, insert_files,
+    insert_head, insert_samples, insert_tail, insert_totals, remove_files,
 };
 
 use crate::sample::{Block, BlockKind};

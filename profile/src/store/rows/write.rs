@@ -135,6 +135,15 @@ pub fn amend_samples(base: &Connection, id: i64, values: &[(u64, Field, u64)]) -
     Ok(())
 }
 
+/// Sizes of the calls in samples that are there, by number.
+pub fn amend_blocks(base: &Connection, id: i64, samples: &[(u64, Vec<Block>)]) -> Result<()> {
+    let mut update = base.prepare("UPDATE sample SET blocks = ? WHERE profile = ? AND number = ?")?;
+    for (number, blocks) in samples {
+        update.execute(params![blocks_to_bytes(blocks), id, *number as i64])?;
+    }
+    Ok(())
+}
+
 /// Totals of columns that had none.
 pub fn insert_totals(base: &Connection, id: i64, totals: &[(Field, u64)]) -> Result<()> {
     for &(field, value) in totals {
