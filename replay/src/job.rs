@@ -3,6 +3,7 @@
 use crate::args::{Args, Mode};
 use crate::communicate::{Comm, MpiIo};
 use crate::delays::Delays;
+use crate::demands::own::OwnMemory;
 use crate::io::{Handles, Target};
 use crate::storage::{Folder, Parents, Paths, Root};
 use crate::transport::polls;
@@ -50,8 +51,8 @@ pub struct Job<'a> {
     pub cpu_scale: f64,
     /// Whether messages are waited for by polling.
     pub polls: bool,
-    /// Resident memory of the replay's processes when it begins, bytes; `None` where no demand asks for it.
-    pub base: Option<&'a AtomicU64>,
+    /// Memory of the replay's processes themselves; `None` where no demand asks for it.
+    pub own: Option<OwnMemory<'a>>,
     /// The partner of demands on the network; without it a thread of the replay.
     pub peer: Option<&'a str>,
     /// Delays that a test asked for.
@@ -66,13 +67,13 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// As the command line says; `generation` and `base` are in memory that processes share.
+    /// As the command line says; `generation` and `own` are in memory that processes share.
     pub fn new(
         args: &'a Args,
         plan: &'a Plan,
         paths: &'a Paths,
         folder: &'a Folder,
-        [generation, base]: [Option<&'a AtomicU64>; 2],
+        (generation, own): (Option<&'a AtomicU64>, Option<OwnMemory<'a>>),
         machine: Machine,
         (comm, mpi_io): (Comm, MpiIo),
     ) -> Job<'a> {
@@ -86,7 +87,7 @@ impl<'a> Job<'a> {
             machine,
             cpu_scale: args.cpu_scale,
             polls,
-            base,
+            own,
             peer: args.peer.as_deref(),
             delays: None,
             comm,

@@ -44,6 +44,7 @@ pub use communicate::{Comm, MpiIo};
 use against::Application;
 use anyhow::Context;
 use delays::Delays;
+use demands::own::OwnMemory;
 use job::{Job, Machine};
 use launch::{Launcher, Local};
 use loaded::Loaded;
@@ -171,9 +172,10 @@ fn replayed_plan(plan: Loaded, args: &Args, launcher: &dyn Launcher) -> anyhow::
     launcher.prepare_edges(&plan);
     // Processes that share no memory cannot tell each other what they change.
     let told = launcher.shares_memory() || !paths.change();
-    let shared = agreed(launcher, SharedSlice::<AtomicU64>::new(2))?;
+    let processes = launch::by_process(plan.mine()).len();
+    let shared = agreed(launcher, SharedSlice::<AtomicU64>::new(1 + OwnMemory::words(processes)))?;
     let generation = told.then_some(&shared[0]);
-    let base = demands::are_in(plan.mine()).then_some(&shared[1]);
+    let own = demands::are_in(plan.mine()).then(|| OwnMemory::new(&shared[1..]));
     let needed = if launcher.is_root() { storage::needed_bytes(plan.whole()?) } else { 0 };
     let machine = agreed(launcher, probe::measure(plan.mine()))?;
     let progress = Progress::new(args.repeat.get(), launcher.is_root());
@@ -183,7 +185,7 @@ fn replayed_plan(plan: Loaded, args: &Args, launcher: &dyn Launcher) -> anyhow::
         let folder = folder(args, launcher, &plan, needed, keep, &progress)?;
         progress.replaying(number);
         let mut job =
-            Job::new(args, plan.mine(), &paths, &folder, [generation, base], machine, (comm, mpi_io));
+            Job::new(args, plan.mine(), &paths, &folder, (generation, own), machine, (comm, mpi_io));
         job.delays = args.inject_delays.map(|seed| Delays(seed.wrapping_add(number.into())));
         let outcomes = launcher.replay(&job).and_then(|outcomes| {
             let failure = outcomes.iter().find_map(|outcome| outcome.failure.as_ref());

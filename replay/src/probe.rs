@@ -136,7 +136,7 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine, comm: Comm) -> anyh
         machine,
         cpu_scale: 1.0,
         polls: false,
-        base: None,
+        own: None,
         peer: None,
         delays: None,
         comm,

@@ -453,7 +453,7 @@ impl<'a> Runner<'a> {
             | Demand::Touch { .. }
             | Demand::Allocate { .. } => Part::Work,
         };
-        self.prepared.demands.perform(demand, self.job.base);
+        self.prepared.demands.perform(demand, self.job.own);
         self.meter.lap(part);
     }
 

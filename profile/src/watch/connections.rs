@@ -1,7 +1,7 @@
 //! The kernel's table of TCP connections (sock_diag(7)).
 
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, netlink, recv, send, socket_with,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -67,22 +67,62 @@ fn ask(socket: &OwnedFd, family: u8, seen: &mut Vec<Seen>) -> rustix::io::Result
     let mut buffer = vec![0; 1 << 15];
     loop {
         let (len, _) = recv(socket, &mut buffer[..], RecvFlags::empty())?;
-        let mut rest = &buffer[..len];
-        if rest.is_empty() {
+        if len == 0 || take(&buffer[..len], seen)? {
             return Ok(());
         }
-        while rest.len() >= HEADER {
-            let size = (u32_at(rest, 0) as usize).clamp(HEADER, rest.len());
-            match u16_at(rest, 4) {
-                DONE => return Ok(()),
-                ERROR => {
-                    let code = -(u32_at(&rest[..size], HEADER) as i32);
-                    return if code == 0 { Ok(()) } else { Err(rustix::io::Errno::from_raw_os_error(code)) };
-                }
-                _ => seen.extend(connection(&rest[HEADER..size])),
+    }
+}
+
+/// The connections in what the kernel has sent; true at the end of a list.
+fn take(mut messages: &[u8], seen: &mut Vec<Seen>) -> rustix::io::Result<bool> {
+    while messages.len() >= HEADER {
+        let size = (u32_at(messages, 0) as usize).clamp(HEADER, messages.len());
+        match u16_at(messages, 4) {
+            DONE => return Ok(true),
+            ERROR => {
+                let code = -(u32_at(&messages[..size], HEADER) as i32);
+                return if code == 0 { Ok(true) } else { Err(rustix::io::Errno::from_raw_os_error(code)) };
             }
-            rest = &rest[size.next_multiple_of(4).min(rest.len())..];
+            _ => seen.extend(connection(&messages[HEADER..size])),
         }
+        messages = &messages[size.next_multiple_of(4).min(messages.len())..];
+    }
+    Ok(false)
+}
+
+/// Tells of connections of this network namespace that are gone, with what they have moved.
+#[derive(Debug)]
+pub struct Endings(OwnedFd);
+
+impl Endings {
+    /// From now on.
+    pub fn begin() -> rustix::io::Result<Endings> {
+        /// SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY (linux/sock_diag.h).
+        const GROUPS: u32 = 1 | 1 << 2;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))?;
+        bind(&socket, &netlink::SocketAddrNetlink::new(0, GROUPS))?;
+        Ok(Endings(socket))
+    }
+
+    /// Those that came to an end since this was asked before. Where there were more than the kernel keeps, some are missing.
+    pub fn take(&self) -> Vec<Seen> {
+        let (mut seen, mut buffer) = (Vec::new(), vec![0; 1 << 13]);
+        loop {
+            match recv(&self.0, &mut buffer[..], RecvFlags::empty()) {
+                // A message of another kind is none of a connection.
+                Ok((len, _)) => {
+                    let _ = take(&buffer[..len], &mut seen);
+                }
+                Err(rustix::io::Errno::INTR | rustix::io::Errno::NOBUFS) => {}
+                Err(_) => break,
+            }
+        }
+        // The closing of each direction counts as a byte.
+        for one in &mut seen {
+            (one.sent, one.received) = (one.sent.saturating_sub(1), one.received.saturating_sub(1));
+        }
+        seen
     }
 }
 
@@ -146,5 +186,14 @@ mod tests {
         let seen = connections().expect("sock_diag is there");
         let received = seen.iter().find(|one| one.ends.local == ends.remote && one.ends.remote == ends.local);
         assert_eq!(received.expect("the server's end is listed").received, 5000);
+        let endings = Endings::begin().expect("whoever asks is told");
+        drop((client, server));
+        // The kernel tells when it has removed them, which is a moment later.
+        let begun = std::time::Instant::now();
+        let mut gone = Vec::new();
+        while !gone.iter().any(|one: &Seen| one.received == 5000 && one.ends.remote == ends.local) {
+            gone.extend(endings.take());
+            assert!(begun.elapsed().as_secs() < 20, "{gone:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Sockets: bytes of each TCP connection of the tree, as the kernel counts them (sock_diag(7), `tcp_info`).
 
-use super::connections::{Ends, Seen, connections};
+use super::connections::{Endings, Ends, Seen, connections};
 use super::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::proc::{Kept, Reader};
@@ -29,6 +29,7 @@ pub struct Network {
     reader: Reader,
     snmp: Kept,
     refused: Option<String>,
+    endings: Option<Endings>,
     ours: HashMap<Ends, [u64; 2]>,
     not_ours: HashSet<u32>,
     interfaces: [u64; 2],
@@ -37,6 +38,8 @@ pub struct Network {
 impl Watcher for Network {
     fn pre(&mut self) {
         self.interfaces = interfaces();
+        // Without it, what a connection moved after the last look at it is missing.
+        self.endings = Endings::begin().ok();
     }
 
     fn sample(&mut self, tree: &mut Tree, now_ns: u64, totals: &mut Totals) {
@@ -52,6 +55,14 @@ impl Watcher for Network {
             }
             self.made = made;
         }
+        self.bury();
+        if self.refused.is_none() {
+            self.put(totals);
+        }
+    }
+
+    fn post(&mut self, _tree: &Tree, totals: &mut Totals) {
+        self.bury();
         if self.refused.is_none() {
             self.put(totals);
         }
@@ -59,7 +70,14 @@ impl Watcher for Network {
 
     fn finalize(&mut self, whole: &Whole<'_>, metrics: &mut Metrics) {
         let why = format!("sock_diag: {}", self.refused.as_deref().unwrap_or(""));
-        let how = "TCP connections as last seen: what a connection moved after the last look at it is missing; use --shim for all";
+        let how = match self.endings {
+            Some(_) => {
+                "TCP connections, to their ends; those that lived between two looks are missing: use --shim for all"
+            }
+            None => {
+                "TCP connections as last seen: what a connection moved after the last look at it is missing; use --shim for all"
+            }
+        };
         let get = |field| whole.totals.get(field).map(|bytes| bytes as f64);
         metrics.either("network.bytes_sent", "B", get(Field::SentBytes), how, &why);
         metrics.either("network.bytes_received", "B", get(Field::ReceivedBytes), how, &why);
@@ -110,12 +128,20 @@ impl Network {
                 }
             }
         }
-        self.open = 0;
-        for one in seen {
-            if let Some(moved) = self.ours.get_mut(&one.ends) {
-                self.open += 1;
-                *moved = [moved[0].max(one.sent), moved[1].max(one.received)];
-            }
+        self.open = seen.iter().filter(|one| self.moved(one)).count();
+    }
+
+    /// Takes in what a connection has moved; true when it is one of ours.
+    fn moved(&mut self, one: &Seen) -> bool {
+        let ours = self.ours.get_mut(&one.ends);
+        ours.map(|moved| *moved = [moved[0].max(one.sent), moved[1].max(one.received)]).is_some()
+    }
+
+    /// Takes in what connections have moved that are gone.
+    fn bury(&mut self) {
+        let gone = self.endings.as_ref().map_or_else(Vec::new, Endings::take);
+        for one in &gone {
+            self.moved(one);
         }
     }
 

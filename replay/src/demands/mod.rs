@@ -4,12 +4,13 @@
 pub mod kernels;
 pub mod memory;
 pub mod network;
+pub mod own;
 
-use crate::clock::thread_cpu_ns;
+use crate::clock::{now_ns, thread_cpu_ns};
 use kernels::{Kernel, Loop};
 use memory::Memory;
 use network::{Calls, Network};
-use std::sync::atomic::{AtomicU64, Ordering};
+use own::OwnMemory;
 use syn_plan::{Demand, Op, Plan, Program};
 
 /// What one program needs for its demands. What cannot be had is known when it is asked for.
@@ -21,8 +22,28 @@ pub struct Demands {
     failure: Option<String>,
     begun_ns: u64,
     due_ns: u64,
+    own: Own,
     /// When the last step ended that time had to pass for.
     pub last_ns: u64,
+}
+
+/// The replay's own memory as last looked at: that costs some calls, and it changes most at the beginning.
+#[derive(Debug, Default)]
+struct Own {
+    bytes: u64,
+    begun_ns: u64,
+    next_ns: u64,
+}
+
+impl Own {
+    fn now(&mut self, memory: OwnMemory<'_>, held: u64) -> u64 {
+        let now_ns = now_ns();
+        if now_ns >= self.next_ns {
+            self.bytes = memory.bytes(held);
+            self.next_ns = now_ns + (now_ns - self.begun_ns) / 8;
+        }
+        self.bytes
+    }
 }
 
 /// True when some program consumes without a recorded call. A plan that was made of recorded events does not.
@@ -74,12 +95,12 @@ impl Demands {
 
     /// The program begins now.
     pub fn begin(&mut self, now_ns: u64) {
-        (self.begun_ns, self.last_ns) = (thread_cpu_ns(), now_ns);
+        (self.begun_ns, self.last_ns, self.own.begun_ns) = (thread_cpu_ns(), now_ns, now_ns);
     }
 
-    /// Does what is asked for, but let time pass. After a failure nothing is done any more. `base`: bytes that the processes of
-    /// the replay had themselves when it began.
-    pub fn perform(&mut self, demand: Demand, base: Option<&AtomicU64>) {
+    /// Does what is asked for, but let time pass. After a failure nothing is done any more. `own`: memory of the processes of
+    /// the replay themselves.
+    pub fn perform(&mut self, demand: Demand, own: Option<OwnMemory<'_>>) {
         if self.failure.is_some() {
             return;
         }
@@ -93,8 +114,10 @@ impl Demands {
                 Ok(())
             }
             Demand::Resident { bytes } => {
-                let base = base.map_or(0, |base| base.load(Ordering::Relaxed));
-                self.memory.iter_mut().for_each(|memory| memory.hold(bytes.saturating_sub(base)));
+                if let Some(memory) = &mut self.memory {
+                    let own = own.map_or(0, |own| self.own.now(own, memory.held()));
+                    memory.hold(bytes.saturating_sub(own));
+                }
                 Ok(())
             }
             Demand::Touch { bytes } => {

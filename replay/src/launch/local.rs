@@ -83,7 +83,7 @@ impl Launcher for Local {
 
     fn replay(&self, job: &Job<'_>) -> anyhow::Result<Vec<Outcome>> {
         let stage = Stage::new(job)?;
-        if job.base.is_some() {
+        if job.own.is_some() {
             // Children have as little as we have.
             give_back_memory();
         }
@@ -100,12 +100,14 @@ impl Launcher for Local {
             self.signals.wait(READY_LOOK);
             self.look_after(&mut children, &stage, job, &mut outcomes)?;
         }
-        if let Some(base) = job.base {
+        if let Some(own) = job.own {
             give_back_memory();
-            let children = children.running.keys().copied();
-            let all = resident_bytes(children.chain([std::process::id() as i32]));
-            // Each rank demands for itself.
-            base.store(all / u64::from(job.plan.about.ranks.max(1)), Ordering::Relaxed);
+            let all = || children.running.keys().copied().chain([std::process::id() as i32]);
+            match job.plan.about.ranks {
+                0 | 1 => own.is_of(all()),
+                // Each rank demands for itself, and does not know what the others hold.
+                ranks => own.begins_with(resident_bytes(all()) / u64::from(ranks)),
+            }
         }
         stage.start();
         while !children.running.is_empty() {
@@ -220,7 +222,7 @@ impl Stage {
     }
 
     fn wait_for_start(&self, job: &Job<'_>) -> u64 {
-        if job.base.is_some() {
+        if job.own.is_some() {
             give_back_memory();
         }
         self.control[READY].fetch_add(1, Ordering::AcqRel);

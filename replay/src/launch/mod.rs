@@ -51,7 +51,7 @@ pub trait Launcher {
 }
 
 /// Programs by the process of the plan that they belong to.
-fn by_process(plan: &Plan) -> BTreeMap<u32, Vec<usize>> {
+pub(crate) fn by_process(plan: &Plan) -> BTreeMap<u32, Vec<usize>> {
     let mut processes: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (index, program) in plan.programs.iter().enumerate() {
         processes.entry(program.thread.process).or_default().push(index);

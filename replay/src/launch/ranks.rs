@@ -19,7 +19,7 @@ use mpi::environment::Universe;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::path::Path;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use syn_plan::{Op, Plan, PlanError, PlanFile, Program, Rule};
 
 /// The rank that prepares and reports.
@@ -250,12 +250,12 @@ impl Launcher for Ranks {
             true => Some(Engine::new(job, self.rank, &self.world, self.threading == Threading::Multiple)?),
             false => None,
         };
-        let demands = job.base.is_some();
+        let demands = job.own.is_some();
         let edges = Messages::new(plan, of_rank, job.polls, demands, &self.world, self.rank, engine.as_ref());
         let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();
         let start = || {
-            if let Some(base) = job.base {
-                base.store(resident_bytes([std::process::id() as i32]), Ordering::Relaxed);
+            if let Some(own) = job.own {
+                own.begins_with(resident_bytes([std::process::id() as i32]));
             }
             self.world.lock().barrier();
             now_ns()

@@ -270,7 +270,7 @@ mod tests {
                 machine,
                 cpu_scale: 1.0,
                 polls: false,
-                base: None,
+                own: None,
                 peer: None,
                 delays: None,
                 comm: crate::communicate::Comm::Order,

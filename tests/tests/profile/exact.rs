@@ -117,6 +117,30 @@ fn a_cleared_environment_and_many_threads_change_nothing() {
     );
 }
 
+/// A connection that is closed behind its last byte, between two looks at it.
+const CLOSED_AT_ONCE: &str = r#"
+import os, socket, time
+server = socket.create_server(("127.0.0.1", 0))
+client = socket.create_connection(server.getsockname())
+other, _ = server.accept()
+time.sleep(0.2) # the profiler gets to know them
+if os.fork() == 0:
+    client.close()
+    left = 80000000
+    while left: left -= len(other.recv(1 << 20))
+    os._exit(0)
+other.close()
+client.sendall(b"x" * 80000000); client.close(); os.wait()
+"#;
+
+#[test]
+fn what_connections_moved_before_their_ends_is_counted() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "5"], &["python3", "-c", CLOSED_AT_ONCE]).success());
+    let profile = house.shown(1);
+    assert_eq!(metric(&profile, "network.bytes_inner"), Some(80_000_000.0));
+}
+
 #[test]
 fn the_shim_tells_sizes_and_files() {
     let house = House::new();

@@ -54,7 +54,8 @@ impl Lowering<'_> {
         let next = (self.held as i128 + (goal as i128 - self.held as i128) / i128::from(slices_left)) as u64;
         let touched = touched.saturating_sub(next.saturating_sub(self.held));
         let line = &mut self.programs[executor];
-        if next != self.held {
+        // Once a step at least: what the emulator has itself changes.
+        if next != self.held || slices_left == 1 && next > 0 {
             line.push(self.now_ns, 0, Op::Demand(Demand::Resident { bytes: next }));
         }
         if touched > 0 {
