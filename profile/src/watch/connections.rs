@@ -118,7 +118,7 @@ impl Endings {
                 Err(_) => break,
             }
         }
-        // The closing of each direction counts as a byte.
+        // The closing of each direction counts as a byte, where it came.
         for one in &mut seen {
             (one.sent, one.received) = (one.sent.saturating_sub(1), one.received.saturating_sub(1));
         }

@@ -138,7 +138,9 @@ fn what_connections_moved_before_their_ends_is_counted() {
     let house = House::new();
     assert!(house.profile(&["--rate", "5"], &["python3", "-c", CLOSED_AT_ONCE]).success());
     let profile = house.shown(1);
-    assert_eq!(metric(&profile, "network.bytes_inner"), Some(80_000_000.0));
+    let inner = metric(&profile, "network.bytes_inner").expect("measured");
+    // Whether the closing came, which counts as a byte, the kernel does not say.
+    assert!((79_999_999.0..=80_000_000.0).contains(&inner), "{inner}");
 }
 
 #[test]
