@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 mod against;
+mod ahead;
 pub mod args;
 pub mod burn;
 pub mod clock;

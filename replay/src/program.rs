@@ -1,5 +1,6 @@
 //! One program, step by step.
 
+use crate::ahead::Ahead;
 use crate::args::Mode;
 use crate::burn::burn;
 use crate::clock::{NearClock, now_ns, sleep_until, thread_cpu_ns, with_usual_slack};
@@ -150,7 +151,8 @@ impl<'a> Runner<'a> {
     fn closed(&mut self, steps: &Steps) {
         let seen = self.prepared.seen;
         let mut begun = false;
-        for step in steps.unrolled() {
+        let mut ahead = Ahead::of(steps.unrolled());
+        while let Some(step) = ahead.next() {
             let over = self.cut && self.end.is_over();
             if over && self.step >= seen {
                 break;
@@ -173,7 +175,7 @@ impl<'a> Runner<'a> {
             if self.communicating != waits_by {
                 self.communicated();
             }
-            self.next_step(&step);
+            self.next_step(step);
             if let Some(delays) = self.job.delays.filter(|_| !matches!(step.op, Op::Wait { .. })) {
                 delays.delay(self.number, self.step, now_ns());
             }
@@ -306,8 +308,9 @@ impl<'a> Runner<'a> {
     }
 
     fn as_fast_as_possible(&mut self, steps: &Steps) {
-        for step in steps.unrolled() {
-            self.next_step(&step);
+        let mut ahead = Ahead::of(steps.unrolled());
+        while let Some(step) = ahead.next() {
+            self.next_step(step);
             if let Op::Io { call, result } = step.op {
                 self.io(&call, result);
             }
@@ -318,9 +321,10 @@ impl<'a> Runner<'a> {
     /// done as work, and what remains of it is slept.
     fn think_limited(&mut self, steps: &Steps) {
         let (mut recorded_end, mut recorded_now, mut work_ns) = (0, 0, 0);
-        for step in steps.unrolled() {
-            self.next_step(&step);
-            recorded_now = end_of(&step);
+        let mut ahead = Ahead::of(steps.unrolled());
+        while let Some(step) = ahead.next() {
+            self.next_step(step);
+            recorded_now = end_of(step);
             match step.op {
                 Op::Io { call, result } => {
                     self.think(step.start_ns.saturating_sub(recorded_end), work_ns);
@@ -345,9 +349,10 @@ impl<'a> Runner<'a> {
 
     fn timed(&mut self, steps: &Steps, start_ns: u64) {
         let mut recorded_end = 0;
-        for step in steps.unrolled() {
-            self.next_step(&step);
-            recorded_end = end_of(&step);
+        let mut ahead = Ahead::of(steps.unrolled());
+        while let Some(step) = ahead.next() {
+            self.next_step(step);
+            recorded_end = end_of(step);
             if let Op::Io { call, result } = step.op {
                 let due = start_ns.saturating_add(step.start_ns);
                 self.idle_until(due);
