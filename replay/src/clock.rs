@@ -21,7 +21,10 @@ fn ns(time: Timespec) -> u64 {
 }
 
 /// How long the counter stands in for the clock, nanoseconds.
-const NEAR_NS: f64 = 64_000.0;
+const NEAR_NS: u64 = 64_000;
+/// Nanoseconds in a tick are kept as a whole number of 2 to the power of minus this: a product takes a tenth of what one of
+/// floating point takes with its conversions.
+const SHIFT: u32 = 32;
 /// Of so many readings of clock and counter the closest counts.
 const READINGS: usize = 9;
 
@@ -29,8 +32,10 @@ const READINGS: usize = 9;
 /// that is read, for as long after a reading of the clock as its rate cannot be wrong by a nanosecond.
 #[derive(Clone, Copy, Debug)]
 pub struct NearClock {
-    /// Nanoseconds in a tick; 0 where the counter is not to be used.
-    tick_ns: f64,
+    /// Nanoseconds in a tick, in units of 2^-[`SHIFT`].
+    tick: u64,
+    /// So many ticks after the reading the clock is read again; 0 where the counter is not to be used.
+    near: u64,
     ticks: u64,
     ns: u64,
 }
@@ -38,15 +43,19 @@ pub struct NearClock {
 impl NearClock {
     /// With the [`tick_ns`] of this machine.
     pub fn new(tick_ns: f64) -> NearClock {
-        NearClock { tick_ns, ticks: ticks(), ns: 0 }
+        let tick = (tick_ns * (1u64 << SHIFT) as f64) as u64;
+        let near = if tick > 0 { (NEAR_NS << SHIFT) / tick } else { 0 };
+        // As if the reading were long ago.
+        NearClock { tick, near, ticks: ticks().wrapping_sub(near), ns: 0 }
     }
 
     /// What [`now_ns`] says.
     #[inline]
     pub fn now_ns(&mut self) -> u64 {
-        let since_ns = ticks().saturating_sub(self.ticks) as f64 * self.tick_ns;
-        if self.ns > 0 && self.tick_ns > 0.0 && since_ns < NEAR_NS {
-            return self.ns + since_ns as u64;
+        // Before the reading is as good as long after it.
+        let since = ticks().wrapping_sub(self.ticks);
+        if since < self.near {
+            return self.ns + (since * self.tick >> SHIFT);
         }
         // In this order: a thread that loses its processor in between finds the clock too slow for a moment, never too fast.
         self.ns = now_ns();
