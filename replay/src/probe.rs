@@ -21,8 +21,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use syn_plan::{Balance, Edge, Io, Mpi, Op, Plan, Program, Rule, Step, Steps, Thread};
 
-/// Steps of the program that measures what a step costs.
-const PROBE_STEPS: u64 = 2000;
+/// Steps of the two programs that measure what a step costs. What counts is by how much the longer one takes longer: both begin, and
+/// make room for what they count, and that is no step's.
+const PROBE_STEPS: [u64; 2] = [1000, 3000];
 /// The fastest of so many counts: what else runs on the machine only ever adds to it.
 const PROBE_ROUNDS: usize = 30;
 /// Readings of the CPU clock in a round.
@@ -53,32 +54,34 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
 /// (Calls of one kind would find all that they need in the caches, and every branch foreseen.)
 fn step_costs(tick_ns: f64) -> anyhow::Result<Machine> {
     let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
-    let bare_ns = fastest(|| bare_calls(&file))?;
-    let of_program = |ops: &[Op]| fastest(|| steps_take(&file, ops, tick_ns, Comm::Order));
+    let bare_ns = of_one(|steps| bare_calls(&file, steps))?;
+    let of_program = |ops: &[Op], comm| of_one(|steps| steps_take(&file, ops, steps, tick_ns, comm));
     let nothing = Op::Compute { cpu_ns: 0, idle_ns: 0 };
     let between = probe_calls().into_iter().flat_map(|call| [nothing, call]);
-    let calls_ns = of_program(&between.collect::<Vec<_>>())?;
-    let nothing_ns = of_program(&[nothing])?;
-    let waits_ns = of_program(&[Op::Wait { edge: 0, count: 0, stride: 0 }])?;
+    let calls_ns = of_program(&between.collect::<Vec<_>>(), Comm::Order)?;
+    let compute_step_ns = of_program(&[nothing], Comm::Order)?;
     let call = Op::Mpi { call: Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 }, cpu_ns: 0, idle_ns: 0 };
-    let left_out_ns = fastest(|| steps_take(&file, &[call], tick_ns, Comm::None))?;
-    let of_one = |ns: u64| ns as f64 / PROBE_STEPS as f64;
-    let compute_step_ns = of_one(nothing_ns);
     // Every other step is a call.
-    let io_step_ns = of_one(calls_ns.saturating_sub(bare_ns)) * 2.0 - compute_step_ns;
+    let io_step_ns = (calls_ns - bare_ns) * 2.0 - compute_step_ns;
     Ok(Machine {
         io_step_ns: io_step_ns.max(0.0),
         compute_step_ns,
-        step_ns: of_one(waits_ns),
-        left_out_ns: of_one(left_out_ns),
+        step_ns: of_program(&[Op::Wait { edge: 0, count: 0, stride: 0 }], Comm::Order)?,
+        left_out_ns: of_program(&[call], Comm::None)?,
         ..Machine::default()
     })
 }
 
-/// The processor time of the fastest round, nanoseconds.
-fn fastest(round: impl Fn() -> anyhow::Result<u64>) -> anyhow::Result<u64> {
-    let rounds = (0..PROBE_ROUNDS).map(|_| round()).collect::<Result<Vec<_>, _>>()?;
-    Ok(rounds.into_iter().min().unwrap_or(0))
+/// The processor time of one step, nanoseconds: from the fastest rounds of few and of many.
+fn of_one(take: impl Fn(u64) -> anyhow::Result<u64>) -> anyhow::Result<f64> {
+    let mut fastest = [u64::MAX; 2];
+    for _ in 0..PROBE_ROUNDS {
+        for (fastest, steps) in fastest.iter_mut().zip(PROBE_STEPS) {
+            *fastest = take(steps)?.min(*fastest);
+        }
+    }
+    let [few, many] = fastest;
+    Ok(many.saturating_sub(few) as f64 / (PROBE_STEPS[1] - PROBE_STEPS[0]) as f64)
 }
 
 /// The calls of the probe; they leave the file open, and as it was.
@@ -93,10 +96,10 @@ fn probe_calls() -> [Op; 5] {
     ]
 }
 
-/// Processor time of so many such calls without a program.
-fn bare_calls(file: &OwnedFd) -> anyhow::Result<u64> {
+/// Processor time of as many such calls as are in so many steps, without a program.
+fn bare_calls(file: &OwnedFd, steps: u64) -> anyhow::Result<u64> {
     let before = thread_cpu_ns();
-    for _ in 0..PROBE_STEPS / 2 / probe_calls().len() as u64 {
+    for _ in 0..steps / 2 / probe_calls().len() as u64 {
         seek(file, SeekFrom::Start(0))?;
         rustix::io::write(file, &[1; 8])?;
         fstat(file)?;
@@ -105,10 +108,10 @@ fn bare_calls(file: &OwnedFd) -> anyhow::Result<u64> {
     Ok(thread_cpu_ns() - before)
 }
 
-/// Processor time of a program of [`PROBE_STEPS`] steps on `file` that do `ops` again and again, nanoseconds.
-fn steps_take(file: &OwnedFd, ops: &[Op], tick_ns: f64, comm: Comm) -> anyhow::Result<u64> {
+/// Processor time of a program of so many steps on `file` that do `ops` again and again, nanoseconds.
+fn steps_take(file: &OwnedFd, ops: &[Op], steps: u64, tick_ns: f64, comm: Comm) -> anyhow::Result<u64> {
     let step = |(number, &op)| Step { start_ns: number * 1000, took_ns: 200, op };
-    let steps: Steps = (0..PROBE_STEPS).zip(ops.iter().cycle()).map(step).collect();
+    let steps: Steps = (0..steps).zip(ops.iter().cycle()).map(step).collect();
     Ok(run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, comm)?.cpu_ns)
 }
 
