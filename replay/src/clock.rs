@@ -44,7 +44,7 @@ impl NearClock {
     /// With the [`tick_ns`] of this machine.
     pub fn new(tick_ns: f64) -> NearClock {
         let tick = (tick_ns * (1u64 << SHIFT) as f64) as u64;
-        let near = if tick > 0 { (NEAR_NS << SHIFT) / tick } else { 0 };
+        let near = (NEAR_NS << SHIFT).checked_div(tick).unwrap_or(0);
         // As if the reading were long ago.
         NearClock { tick, near, ticks: ticks().wrapping_sub(near), ns: 0 }
     }
@@ -55,7 +55,7 @@ impl NearClock {
         // Before the reading is as good as long after it.
         let since = ticks().wrapping_sub(self.ticks);
         if since < self.near {
-            return self.ns + (since * self.tick >> SHIFT);
+            return self.ns + ((since * self.tick) >> SHIFT);
         }
         // In this order: a thread that loses its processor in between finds the clock too slow for a moment, never too fast.
         self.ns = now_ns();
