@@ -1,7 +1,6 @@
 //! What the processes of a run do, event by event in the order of time: who made whom, and who did what to which file.
 
 pub mod ahead;
-mod batch;
 pub mod channel_tracker;
 pub mod connections;
 pub mod datagrams;
@@ -15,4 +14,5 @@ pub mod scope;
 pub mod shared;
 pub mod shared_memory;
 pub mod signal_tracker;
+pub mod source;
 pub mod wait_tracker;

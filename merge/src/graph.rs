@@ -14,12 +14,16 @@ use crate::graph::bits::Bits;
 use crate::graph::dependency::{Dependencies, Point};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// After so many rounds of breaking one cycle each, all dependencies that are still in cycles go at once.
 const MOST_ROUNDS: usize = 64;
+/// Points of the order that are handed on at once, and how often that may be ahead of who follows.
+const CHUNK: usize = 1 << 12;
+const CHUNKS_AHEAD: usize = 64;
 
 /// The graph of a run. A point is named by the place of its first moment, so that points are in the order of their threads and
-/// in program order. Memory: some bits for every moment and 4 bytes; until the order is forgotten, 8 more.
+/// in program order. Memory: some bits for every moment and 4 bytes; until it is reduced, 4 more.
 #[derive(Debug)]
 pub struct Graph {
     /// The positions of the moments in [`Dependencies::moments`], by their points.
@@ -32,17 +36,18 @@ pub struct Graph {
     first_moments: Bits,
     /// By moment.
     point_of: Vec<u32>,
-    order: Vec<u32>,
     /// Dependencies that were taken out because they closed a cycle, rising.
     pub dropped: Vec<u32>,
 }
 
 impl Graph {
-    /// Builds the graph, and takes out dependencies until there is no cycle.
-    pub fn build(dependencies: &Dependencies) -> Graph {
+    /// Builds the graph, taking out dependencies until there is no cycle. Also the moments of targets that still wait after the
+    /// reduction ([`mod@reduce`]), which goes on while the order is found.
+    pub fn reduced(dependencies: &Dependencies) -> (Graph, Bits) {
         let mut graph = Graph::of_moments(dependencies);
-        graph.settle(dependencies);
-        graph
+        let needed = graph.settle(dependencies, reduce::reduce);
+        graph.point_of = Vec::new();
+        (graph, needed)
     }
 
     /// All points, in the order of their threads and in program order.
@@ -87,11 +92,6 @@ impl Graph {
         self.first_moments.rank(moment + 1) - 1
     }
 
-    /// Every point before those that come after it, by time where the dependencies leave a choice.
-    pub fn order(&self) -> impl Iterator<Item = usize> + '_ {
-        self.order.iter().map(|&point| point as usize)
-    }
-
     /// The moments in which a point is a target or, with `as_target` false, a source: each with its dependency.
     pub fn parts<'a>(
         &'a self,
@@ -107,31 +107,43 @@ impl Graph {
         })
     }
 
-    /// Forgets the order and the points of moments.
-    pub fn forget_order(&mut self) {
-        (self.order, self.point_of) = (Vec::new(), Vec::new());
-    }
-
     /// Whether the dependency was taken out.
     #[inline]
     pub fn is_dropped(&self, dependency: u32) -> bool {
         !self.dropped.is_empty() && self.dropped.binary_search(&dependency).is_ok()
     }
 
-    /// Finds the order, breaking cycles on the way. A cycle can only come from clocks that could not be aligned or
-    /// from rules that take the recorded times for an order.
-    fn settle(&mut self, dependencies: &Dependencies) {
+    /// Finds the order, every point before those that come after it, by time where the dependencies leave a choice, and gives it
+    /// to `follow`, which runs meanwhile. Where there are cycles, that is for nothing: they are broken, and it begins again. A
+    /// cycle can only come from clocks that could not be aligned or from rules that take the recorded times for an order.
+    fn settle<T: Send>(
+        &mut self,
+        dependencies: &Dependencies,
+        follow: impl Fn(&Graph, &Dependencies, &mut dyn Iterator<Item = usize>) -> T + Sync,
+    ) -> T {
         let points = self.points().count();
-        for round in 0.. {
-            self.order = self.by_time(dependencies);
-            if self.order.len() == points {
-                return;
+        let mut round = 0;
+        loop {
+            let (graph, follow) = (&*self, &follow);
+            let (ordered, found) = std::thread::scope(|scope| {
+                let (out, order) = sync_channel::<Vec<u32>>(CHUNKS_AHEAD);
+                let found = scope.spawn(move || {
+                    let mut order = order.into_iter().flatten().map(|point| point as usize);
+                    follow(graph, dependencies, &mut order)
+                });
+                (graph.by_time(dependencies, out), found.join())
+            });
+            match found {
+                Ok(found) if ordered == points => return found,
+                Ok(_) => {}
+                Err(panic) => std::panic::resume_unwind(panic),
             }
             let worst = cycles::worst(self, dependencies, round >= MOST_ROUNDS);
             assert!(!worst.is_empty(), "program order alone has no cycle");
             self.dropped.extend(worst);
             self.dropped.sort_unstable();
             self.dropped.dedup();
+            round += 1;
         }
     }
 
@@ -143,8 +155,9 @@ impl Graph {
     }
 
     /// Kahn's algorithm; among what is ready the earliest is next. A dependency of several sources and targets takes its
-    /// turn like a point, when the last of its sources was reached. Points in and behind cycles are left out.
-    fn by_time(&self, dependencies: &Dependencies) -> Vec<u32> {
+    /// turn like a point, when the last of its sources was reached. Points in and behind cycles are left out; how many there are
+    /// besides.
+    fn by_time(&self, dependencies: &Dependencies, out: SyncSender<Vec<u32>>) -> usize {
         let limit = self.limit();
         let all = dependencies.moments();
         let mut before = vec![0u32; limit];
@@ -167,7 +180,7 @@ impl Graph {
                 before[point] += 1;
             });
         }
-        let mut order = Vec::with_capacity(limit);
+        let (mut ordered, mut chunk) = (0, Vec::with_capacity(CHUNK));
         while let Some(Reverse((_, next))) = ready.pop() {
             let mut reach = |point: usize, ready: &mut BinaryHeap<_>| {
                 before[point] -= 1;
@@ -181,7 +194,12 @@ impl Graph {
                     .for_each(|moment| reach(self.point_of(moment), &mut ready));
                 continue;
             }
-            order.push(next as u32);
+            ordered += 1;
+            chunk.push(next as u32);
+            if chunk.len() == CHUNK {
+                // Fails when who follows has failed, which `settle` tells.
+                let _ = out.send(std::mem::replace(&mut chunk, Vec::with_capacity(CHUNK)));
+            }
             for (_, dependency) in self.parts(dependencies, next, false) {
                 let dependency = dependency as usize;
                 sources_left[dependency] -= 1;
@@ -201,7 +219,8 @@ impl Graph {
                 reach(next, &mut ready);
             }
         }
-        order
+        let _ = out.send(chunk);
+        ordered
     }
 }
 
@@ -215,15 +234,21 @@ mod tests {
         Moment::new(Point { thread, record, stage: Stage::Enter }, ns)
     }
 
+    fn ordered(all: &Dependencies) -> (Graph, Vec<usize>) {
+        let mut graph = Graph::of_moments(all);
+        let order = graph.settle(all, |_, _, order| order.collect());
+        (graph, order)
+    }
+
     #[test]
     fn a_cycle_loses_its_least_trusted_dependency() {
         let mut all = Dependencies::default();
         all.add_one(Rule::Message, moment(0, 2, 20), moment(1, 1, 15));
         all.add_one(Rule::FileData, moment(1, 2, 16), moment(0, 1, 19));
         all.add_one(Rule::Message, moment(0, 3, 30), moment(2, 1, 40));
-        let graph = Graph::build(&all);
+        let (graph, order) = ordered(&all);
         assert_eq!(graph.dropped, [1]);
-        assert_eq!(graph.order().count(), graph.points().count());
+        assert_eq!(order.len(), graph.points().count());
     }
 
     #[test]
@@ -235,8 +260,8 @@ mod tests {
             &[moment(0, 2, 60), moment(1, 2, 61)],
         );
         all.add_one(Rule::Message, moment(2, 1, 20), moment(3, 1, 30));
-        let graph = Graph::build(&all);
-        let threads: Vec<u32> = graph.order().map(|point| graph.point(&all, point).thread).collect();
+        let (graph, order) = ordered(&all);
+        let threads: Vec<u32> = order.iter().map(|&point| graph.point(&all, point).thread).collect();
         assert_eq!(threads, [0, 2, 3, 1, 0, 1]);
     }
 }

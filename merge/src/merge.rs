@@ -10,7 +10,6 @@ use crate::costs::Costs;
 use crate::follow::pass::{Measuring, pass};
 use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
-use crate::graph::reduce::reduce;
 use crate::graph::schedule::{Count, Schedule};
 use crate::load::{Looks, Recorded, is_throttled, load};
 use crate::lower::{Lowered, Lowering, Sources};
@@ -132,15 +131,13 @@ fn schedule(
     threads: usize,
     notes: &mut Notes,
 ) -> Schedule {
-    let mut graph = Graph::build(&dependencies);
+    let (graph, needed) = Graph::reduced(&dependencies);
     if !graph.dropped.is_empty() {
         notes.warn(format!(
             "{} dependencies contradicted the others and were left out: clocks that do not fit, or files that were changed from outside",
             graph.dropped.len()
         ));
     }
-    let needed = reduce(&graph, &dependencies);
-    graph.forget_order();
     let mut schedule = Schedule::new(&dependencies, &graph, &needed, threads);
     evidence.note(&dependencies, &needed, &mut schedule.edges);
     schedule

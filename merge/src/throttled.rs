@@ -9,7 +9,6 @@ use crate::connect::Connected;
 use crate::graph::Graph;
 use crate::graph::bits::Bits;
 use crate::graph::dependency::{Dependencies, Point};
-use crate::graph::reduce::reduce;
 use crate::load::{Recorded, is_throttled};
 use crate::notes::Notes;
 use crate::progress::Progress;
@@ -138,8 +137,7 @@ fn unexplained(others: &Dependencies, all: Vec<(Seen, Count)>) -> Vec<(Seen, Cou
             places.push((place, seen, count));
         }
     }
-    let graph = Graph::build(&together);
-    let needed = reduce(&graph, &together);
+    let (graph, needed) = Graph::reduced(&together);
     places.retain(|&(place, ..)| {
         !graph.is_dropped(place as u32) && together.target_range(place).any(|moment| needed.contains(moment))
     });

@@ -1,129 +1,25 @@
 //! Reads the events of all threads ahead of a pass, and puts them in the order in which their calls returned, on another
 //! processor.
 //!
-//! Whoever goes from thread to thread with every event waits for memory, so that is done where few events of each are
-//! decoded at a time and stay in the processor's cache. The pass gets one row of events.
+//! Whoever goes from thread to thread with every event waits for memory, so that is done where one event of each is decoded
+//! at a time. The pass gets one row of events.
 
 use crate::clocks::Clocks;
-use crate::follow::batch::{Batch, Behind, End, Measuring};
+use crate::follow::source::{Behind, Measuring, Nesting, Source};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
-use syn_trace::calls::Fact;
-use syn_trace::reader::{Event, Events};
-use syn_trace::run::{Clock, Fifo, Measured, MeasuredEvents};
-use syn_trace::{Call, Run, record};
+use syn_trace::Run;
+use syn_trace::reader::Event;
+use syn_trace::run::{EventQueue, Fifo, Measured};
 
-/// Events of all threads together that are decoded at a time, as far as each has its least; and of a thread.
-const MOST_TOGETHER: usize = 1 << 12;
-const LEAST: usize = 16;
-const MOST: usize = 256;
+/// After so many events of a thread the memory of what was read is let go.
+const LET_GO_EVERY: u32 = 1 << 8;
 /// Events in a block, and how many blocks there are: some are filled while one is gone through.
 const IN_BLOCK: usize = 512;
 const BLOCKS: usize = 4;
-
-/// A thread's events, with what they took or without.
-#[derive(Debug)]
-enum Timed<'a> {
-    Plain(Events<'a>),
-    Measured(Box<MeasuredEvents<'a>>),
-}
-
-/// A thread on its way. Memory: the events that were decoded ahead, whatever the thread's length, and 16 bytes for each
-/// record of libc or MPI since the application's last own call.
-#[derive(Debug)]
-struct Source<'a> {
-    events: Timed<'a>,
-    batch: Batch<'a>,
-    is_over: bool,
-    clock: Clock,
-    call_cost_ns: u64,
-    process: u32,
-    record: u32,
-    inside: Vec<(u64, u32)>,
-    /// The record before is of a call inside another.
-    was_inner: bool,
-}
-
-impl<'a> Source<'a> {
-    fn new(run: &'a Run, thread: usize, measuring: Measuring) -> Source<'a> {
-        let trace = &run.threads[thread];
-        let events = match measuring {
-            Measuring::No => Timed::Plain(trace.events()),
-            Measuring::Yes => Timed::Measured(Box::new(trace.measured_among(run.threads.len()))),
-        };
-        Source {
-            events,
-            batch: Batch::default(),
-            is_over: false,
-            clock: trace.clock,
-            call_cost_ns: trace.costs.call_ns,
-            process: trace.process as u32,
-            record: 0,
-            inside: Vec::new(),
-            was_inner: false,
-        }
-    }
-
-    /// Decodes the next events, up to so many; how many bytes they take in the file.
-    fn fill(&mut self, most: usize) -> u64 {
-        let mut event = Event::NOTHING;
-        let (before, behind) = match &mut self.events {
-            Timed::Plain(events) => {
-                let before = events.bytes_read();
-                while self.batch.len() < most && events.next_into(&mut event) {
-                    self.batch.push(&event, None);
-                }
-                events.let_go();
-                (before, events.bytes_read())
-            }
-            Timed::Measured(events) => {
-                let before = events.events().bytes_read();
-                while self.batch.len() < most
-                    && let Some(measured) = events.next_into(&mut event)
-                {
-                    self.batch.push(&event, Some(measured));
-                }
-                events.let_go();
-                (before, events.events().bytes_read())
-            }
-        };
-        self.is_over = self.batch.len() < most;
-        behind - before
-    }
-
-    fn behind(&self) -> Behind {
-        match &self.events {
-            Timed::Plain(events) => Behind { ending: events.ending(), end: None },
-            Timed::Measured(events) => {
-                let (rest, behind_ns) = (events.rest(), events.behind_ns());
-                let end = End { rest, behind_ns, residual_ns: events.residual_ns() };
-                Behind { ending: events.events().ending(), end: Some(end) }
-            }
-        }
-    }
-
-    /// The first record inside the present one. A call is recorded after those that were made inside it.
-    #[inline]
-    fn first_inside(&mut self, event: &Event<'_>) -> u32 {
-        // A `repeats` record does not say that it is inside a call: it is where the record before it is.
-        let again_inside = event.call == Call::Repeats && self.was_inner;
-        self.was_inner = again_inside || event.has(record::INNER);
-        if self.was_inner {
-            self.inside.push((event.start, self.record));
-            return self.record;
-        }
-        if self.inside.is_empty() || event.call.has(Fact::Note) {
-            return self.record;
-        }
-        let outside = self.inside.partition_point(|&(start, _)| start < event.start);
-        let first = self.inside.get(outside).map_or(self.record, |&(_, record)| record);
-        self.inside.clear();
-        first
-    }
-}
 
 /// Where an event belongs, and when it was, nanoseconds on the time axis of the merge.
 #[derive(Clone, Copy, Debug)]
@@ -164,7 +60,9 @@ struct Ended {
 /// Some events in order.
 #[derive(Debug, Default)]
 pub struct Block<'a> {
-    events: Batch<'a>,
+    events: EventQueue<'a>,
+    /// What each took; empty where that was not asked for.
+    measured: Fifo<Measured>,
     places: Fifo<Place>,
     ended: Fifo<Ended>,
     /// How many events have been taken out.
@@ -185,7 +83,17 @@ impl<'a> Block<'a> {
         }
         let place = self.places.pop()?;
         self.taken += 1;
-        Some(Next::Event(place, self.events.pop_into(event).unwrap_or(Measured::NOTHING)))
+        self.events.pop_into(event);
+        Some(Next::Event(place, self.measured.pop().unwrap_or(Measured::NOTHING)))
+    }
+
+    #[inline]
+    fn push(&mut self, place: Place, event: &Event<'a>, measured: Option<Measured>) {
+        self.events.push(event);
+        self.places.extend(&[place]);
+        if let Some(measured) = measured {
+            self.measured.extend(&[measured]);
+        }
     }
 
     fn end(&mut self, thread: usize, behind: Behind) {
@@ -198,21 +106,20 @@ struct Row<'a> {
     sources: Vec<Source<'a>>,
     /// The next event of each thread: when it returns, the thread.
     turns: BinaryHeap<Reverse<(u64, usize)>>,
-    most: usize,
 }
 
 impl<'a> Row<'a> {
     /// From the beginning of all threads; those without events end in `block`.
     fn new(run: &'a Run, clocks: &Clocks, measuring: Measuring, block: &mut Block<'a>) -> Row<'a> {
         let threads = run.threads.len();
-        let most = (MOST_TOGETHER / threads.max(1)).clamp(LEAST, MOST);
-        let mut row = Row { sources: Vec::new(), turns: BinaryHeap::with_capacity(threads), most };
+        let mut row = Row { sources: Vec::new(), turns: BinaryHeap::with_capacity(threads) };
         for thread in 0..threads {
             let mut source = Source::new(run, thread, measuring);
-            block.bytes += source.fill(most);
-            match source.batch.next_end() {
-                Some(end) => row.turns.push(Reverse((clocks.ns(thread, source.clock.ns(end)), thread))),
-                None => block.end(thread, Behind { end: None, ..source.behind() }),
+            if source.advance() {
+                let returned_ns = clocks.ns(thread, source.clock.ns(source.event.end));
+                row.turns.push(Reverse((returned_ns, thread)));
+            } else {
+                block.end(thread, Behind { end: None, ..source.behind() });
             }
             row.sources.push(source);
         }
@@ -222,36 +129,34 @@ impl<'a> Row<'a> {
     /// Puts the next events into a block. False when there are none left.
     fn fill(&mut self, clocks: &Clocks, block: &mut Block<'a>) -> bool {
         block.taken = 0;
-        let mut event = Event::NOTHING;
         while block.places.len() < IN_BLOCK {
             let Some(mut turn) = self.turns.peek_mut() else { return false };
             let Reverse((time, thread)) = &mut *turn;
             let source = &mut self.sources[*thread];
-            let measured = source.batch.pop_into(&mut event);
+            let event = &source.event;
             let (start_ns, end_ns) =
-                (source.clock.ns(event.start), source.clock.end_ns(&event, source.call_cost_ns));
+                (source.clock.ns(event.start), source.clock.end_ns(event, source.call_cost_ns));
             let place = Place {
                 thread: *thread as u32,
                 process: source.process,
                 record: source.record,
-                first_inside: source.first_inside(&event),
+                first_inside: source.nesting.first_inside(event, source.record),
                 start_ns: clocks.ns(*thread, start_ns),
                 end_ns: clocks.ns(*thread, end_ns),
                 returned_ns: *time,
             };
-            block.events.push(&event, measured);
-            block.places.extend(&[place]);
+            block.push(place, event, source.measured);
             source.record += 1;
-            if source.batch.len() == 0 && !source.is_over {
-                block.bytes += source.fill(self.most);
+            if source.record.is_multiple_of(LET_GO_EVERY) {
+                block.bytes += source.let_go();
             }
-            match source.batch.next_end() {
-                Some(end) => *time = clocks.ns(*thread, source.clock.ns(end)),
-                None => {
-                    block.end(*thread, source.behind());
-                    source.inside = Vec::new();
-                    PeekMut::pop(turn);
-                }
+            if source.advance() {
+                *time = clocks.ns(*thread, source.clock.ns(source.event.end));
+            } else {
+                block.bytes += source.let_go();
+                block.end(*thread, source.behind());
+                source.nesting = Nesting::default();
+                PeekMut::pop(turn);
             }
         }
         true

@@ -2,9 +2,9 @@
 
 use crate::clocks::Clocks;
 use crate::follow::ahead::{Ahead, Block, Next, Place};
-use crate::follow::batch::Behind;
-pub use crate::follow::batch::{End, Measuring};
 use crate::follow::shared::SharedPositions;
+use crate::follow::source::Behind;
+pub use crate::follow::source::{End, Measuring};
 use crate::graph::dependency::{Moment, Point, Stage};
 use crate::progress::Progress;
 use syn_trace::Run;

@@ -86,7 +86,6 @@ impl Graph {
             points,
             first_moments,
             point_of: point_of.into_iter().map(AtomicU32::into_inner).collect(),
-            order: Vec::new(),
             dropped: Vec::new(),
         }
     }

@@ -35,14 +35,18 @@ struct AllUnderWay {
     free: Vec<u32>,
 }
 
-/// The moments of the dependencies that are targets which still wait.
-pub fn reduce(graph: &Graph, dependencies: &Dependencies) -> Bits {
+/// The moments of the dependencies that are targets which still wait. `order` has every point before those that come after it.
+pub(super) fn reduce(
+    graph: &Graph,
+    dependencies: &Dependencies,
+    order: &mut dyn Iterator<Item = usize>,
+) -> Bits {
     let threads = Threads::of(graph, dependencies);
     let mut known = vec![VectorClock::new(threads.first_points.len()); threads.first_points.len()];
     let mut under_way = AllUnderWay::new(dependencies.len());
     let mut needed = Bits::new(dependencies.moments().len());
     let mut waits: Vec<(Reverse<usize>, u32, u32)> = Vec::new();
-    for (position, point) in graph.order().enumerate() {
+    for (position, point) in order.enumerate() {
         let (thread, ordinal) = threads.place(graph.point(dependencies, point).thread, point);
         let mine = &mut known[thread as usize];
         waits.clear();
@@ -156,7 +160,7 @@ mod tests {
 
     fn kept(all: &Dependencies) -> Vec<u32> {
         let mut kept = vec![0; all.len()];
-        let waits = reduce(&Graph::build(all), all);
+        let (_, waits) = Graph::reduced(all);
         for (dependency, kept) in kept.iter_mut().enumerate() {
             *kept = all.target_range(dependency).filter(|&moment| waits.contains(moment)).count() as u32;
         }

@@ -37,6 +37,15 @@ pub struct Communication<'a> {
     pub(super) files: Vec<OpenFiles>,
     /// By the matcher's number of a window: the plan's.
     pub(super) windows: HashMap<CommId, u32>,
+    named: HashMap<Call, Named>,
+}
+
+/// What the name of a call says, looked up once.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    mode: SendMode,
+    kind: Option<Collective>,
+    completion: Option<Completion>,
 }
 
 impl<'a> Communication<'a> {
@@ -53,6 +62,7 @@ impl<'a> Communication<'a> {
             persistent: HashMap::default(),
             files: run.processes.iter().map(|_| OpenFiles::default()).collect(),
             windows: HashMap::default(),
+            named: HashMap::default(),
         }
     }
 
@@ -75,6 +85,7 @@ impl<'a> Communication<'a> {
     fn again(&mut self, seen: &Seen<'_>, form: effect::Mpi) -> Option<Mpi> {
         use effect::Mpi as Form;
         let (call, n) = (seen.event.call, &seen.event.numbers);
+        let named = self.named(call);
         let requests = &mut self.processes[seen.process as usize];
         match form {
             Form::Init | Form::Finalize => {
@@ -83,13 +94,13 @@ impl<'a> Communication<'a> {
             }
             Form::Send(_) => {
                 let (comm, peer) = self.to(seen, n[3], n[1])?;
-                Some(Mpi::Send { mode: mode(call), comm, peer, tag: n[2] as i32, bytes: bytes(n[0]) })
+                Some(Mpi::Send { mode: named.mode, comm, peer, tag: n[2] as i32, bytes: bytes(n[0]) })
             }
             Form::SendRequest(_) => {
                 let request = requests.begin(n[4], false);
                 let (comm, peer) = self.to(seen, n[3], n[1])?;
                 Some(Mpi::Isend {
-                    mode: mode(call),
+                    mode: named.mode,
                     comm,
                     peer,
                     tag: n[2] as i32,
@@ -102,7 +113,7 @@ impl<'a> Communication<'a> {
                 let comm = self.comm(seen.process, n[3])?;
                 let peer = if comm == SELF { NOBODY } else { n[1] as i32 };
                 Some(Mpi::SendInit {
-                    mode: mode(call),
+                    mode: named.mode,
                     comm,
                     peer,
                     tag: n[2] as i32,
@@ -182,7 +193,7 @@ impl<'a> Communication<'a> {
                     numbers.nth(2);
                 }
                 let list = self.lists.number(completed);
-                Some(Mpi::Complete { how: Completion::named(call.name())?, given: n[0].max(0) as u32, list })
+                Some(Mpi::Complete { how: named.completion?, given: n[0].max(0) as u32, list })
             }
             Form::MakeCommunicator(part) => self.create(seen, part),
             Form::FreeCommunicator => {
@@ -213,7 +224,7 @@ impl<'a> Communication<'a> {
             // What the others give is known of each time it is started, not of the request.
             Form::CollectiveInit(_) => {
                 self.persistent.insert((seen.process, n[4]), n[3]);
-                let (comm, kind) = (self.comm(seen.process, n[3])?, kind(call).filter(|_| !varies(call))?);
+                let (comm, kind) = (self.comm(seen.process, n[3])?, named.kind.filter(|_| !varies(call))?);
                 let request = self.processes[seen.process as usize].begin(n[4], true);
                 let [sent, received] = [n[0], n[1]].map(bytes);
                 let (root, counts, from) = (n[2] as i32, 0, 0);
@@ -253,6 +264,15 @@ impl<'a> Communication<'a> {
             | Form::Rma
             | Form::RmaRequest => self.on_window(seen, form),
         }
+    }
+
+    /// What the name of a call says.
+    fn named(&mut self, call: Call) -> Named {
+        *self.named.entry(call).or_insert_with(|| Named {
+            mode: mode(call),
+            kind: kind(call),
+            completion: Completion::named(call.name()),
+        })
     }
 
     /// The plan's number of a communicator.
@@ -305,7 +325,7 @@ impl Communication<'_> {
         let call = seen.event.call;
         let comm = self.comm(process, handle);
         let instance = self.communicators.take_part(process, handle);
-        let (kind, comm) = (kind(call)?, comm?);
+        let (kind, comm) = (self.named(call).kind?, comm?);
         if instance.is_some_and(|instance| self.matching.broken.contains(&instance.id)) {
             return None;
         }

@@ -66,13 +66,13 @@ impl Contents {
         let Range { start, end } = bytes;
         if end > self.size {
             (self.size, self.grown) = (end, Some(written));
+        } else if let Some(piece) = self.pieces.get_mut(&start).filter(|piece| piece.end == end) {
+            // Blocks are written again more often than not, and to find one by its beginning is quicker.
+            return piece.written = written;
         }
         // Of the pieces, which do not overlap, the last that begins before the end.
-        let last = self.pieces.range_mut(..end).next_back().map(|(&at, piece)| (at, piece));
-        match last {
-            Some((at, piece)) if at == start && piece.end == end => return piece.written = written,
-            Some((_, piece)) if piece.end > start => self.clear(start, end),
-            _ => {}
+        if self.pieces.range(..end).next_back().is_some_and(|(_, piece)| piece.end > start) {
+            self.clear(start, end);
         }
         if !self.shared {
             let before = self.pieces.range_mut(..start).next_back();
@@ -115,6 +115,11 @@ impl Contents {
         found: &mut Dependencies,
     ) {
         let reader = enter.point().thread;
+        // Most reads are of what one call wrote.
+        let whole = self.pieces.get(&bytes.start).filter(|piece| piece.end >= bytes.end);
+        if whole.is_some_and(|piece| piece.written.point().thread == reader) {
+            return;
+        }
         let mut latest: Vec<Moment> = Vec::new();
         let mut add = |written: Moment| {
             if written.point().thread == reader || written.ns > enter.ns {

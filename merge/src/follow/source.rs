@@ -1,0 +1,155 @@
+//! The events of a thread, one after the other.
+
+use syn_trace::calls::Fact;
+use syn_trace::reader::{Ending, Event, Events};
+use syn_trace::run::{Clock, Measured, MeasuredEvents, Segment};
+use syn_trace::{Call, Run, record};
+
+/// The end of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// What lies behind its last event.
+    pub rest: Option<Segment>,
+    /// When it was, nanoseconds since the start of the run.
+    pub behind_ns: u64,
+    /// CPU time of its segments, less what its clock said, nanoseconds.
+    pub residual_ns: i64,
+}
+
+/// Whether a pass tells what events took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measuring {
+    /// It does not.
+    No,
+    /// It does, of each event and of what lies behind a thread's last one.
+    Yes,
+}
+
+/// How a thread's events end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Behind {
+    /// How its records ended.
+    pub ending: Option<Ending>,
+    /// What is behind the last event, where events are measured and there is one.
+    pub end: Option<End>,
+}
+
+/// A thread's events, with what they took or without.
+#[derive(Debug)]
+enum Timed<'a> {
+    Plain(Events<'a>),
+    Measured(Box<MeasuredEvents<'a>>),
+}
+
+/// A thread on its way. Memory: its next event, whatever its length, and 16 bytes for each record of libc or MPI since the
+/// application's last own call.
+#[derive(Debug)]
+pub struct Source<'a> {
+    events: Timed<'a>,
+    /// The next one.
+    pub event: Event<'a>,
+    /// What it took, where that was asked for.
+    pub measured: Option<Measured>,
+    /// The thread's time axis.
+    pub clock: Clock,
+    /// What recording adds to a call, nanoseconds.
+    pub call_cost_ns: u64,
+    /// Index into the run's processes.
+    pub process: u32,
+    /// How many records precede the next event.
+    pub record: u32,
+    /// What it is inside of.
+    pub nesting: Nesting,
+    /// Bytes that are counted as read.
+    counted: u64,
+}
+
+/// The records since a thread's last call that was inside no other.
+#[derive(Debug, Default)]
+pub struct Nesting {
+    inside: Vec<(u64, u32)>,
+    /// The record before is of a call inside another.
+    was_inner: bool,
+}
+
+impl<'a> Source<'a> {
+    /// The thread with this index, in front of its first event.
+    pub fn new(run: &'a Run, thread: usize, measuring: Measuring) -> Source<'a> {
+        let trace = &run.threads[thread];
+        let events = match measuring {
+            Measuring::No => Timed::Plain(trace.events()),
+            Measuring::Yes => Timed::Measured(Box::new(trace.measured_among(run.threads.len()))),
+        };
+        Source {
+            events,
+            event: Event::NOTHING,
+            measured: None,
+            clock: trace.clock,
+            call_cost_ns: trace.costs.call_ns,
+            process: trace.process as u32,
+            record: 0,
+            nesting: Nesting::default(),
+            counted: 0,
+        }
+    }
+
+    /// Goes on to the next event. False when there is none.
+    #[inline]
+    pub fn advance(&mut self) -> bool {
+        match &mut self.events {
+            Timed::Plain(events) => events.next_into(&mut self.event),
+            Timed::Measured(events) => {
+                self.measured = events.next_into(&mut self.event);
+                self.measured.is_some()
+            }
+        }
+    }
+
+    /// Lets go of what was read; how many bytes that was since the last time.
+    pub fn let_go(&mut self) -> u64 {
+        let read = match &mut self.events {
+            Timed::Plain(events) => {
+                events.let_go();
+                events.bytes_read()
+            }
+            Timed::Measured(events) => {
+                events.let_go();
+                events.events().bytes_read()
+            }
+        };
+        read - std::mem::replace(&mut self.counted, read)
+    }
+
+    /// How it ended. For when there are no more events.
+    pub fn behind(&self) -> Behind {
+        match &self.events {
+            Timed::Plain(events) => Behind { ending: events.ending(), end: None },
+            Timed::Measured(events) => {
+                let (rest, behind_ns) = (events.rest(), events.behind_ns());
+                let end = End { rest, behind_ns, residual_ns: events.residual_ns() };
+                Behind { ending: events.events().ending(), end: Some(end) }
+            }
+        }
+    }
+}
+
+impl Nesting {
+    /// The first record inside the present one. A call is recorded after those that were made inside it.
+    #[inline]
+    pub fn first_inside(&mut self, event: &Event<'_>, record: u32) -> u32 {
+        // A `repeats` record does not say that it is inside a call: it is where the record before it is.
+        let again_inside = event.call == Call::Repeats && self.was_inner;
+        self.was_inner = again_inside || event.has(record::INNER);
+        if self.was_inner {
+            self.inside.push((event.start, record));
+            return record;
+        }
+        if self.inside.is_empty() || event.call.has(Fact::Note) {
+            return record;
+        }
+        let outside = self.inside.partition_point(|&(start, _)| start < event.start);
+        let first = self.inside.get(outside).map_or(record, |&(_, record)| record);
+        self.inside.clear();
+        first
+    }
+}
