@@ -2,7 +2,7 @@
 //!
 //! Hosts that share a boot id share their clocks. For the others the recording gives real-time clocks, which may be
 //! off by milliseconds; what cannot be is a message that arrives before it was sent. Every dependency that MPI
-//! guarantees bounds the offset between two hosts from one side (Duda et al., "Estimating global time in distributed
+//! guarantees, and where that is not enough every byte of a connection, bounds the offset between two hosts from one side (Duda et al., "Estimating global time in distributed
 //! systems", ICDCS'87); messages both ways leave an interval, whose middle is taken. Where no constant offset fits all of
 //! them, a drift is found as well ([`offset`]).
 
@@ -70,8 +70,14 @@ impl Clocks {
             .saturating_add_signed(self.hosts[self.host_of_thread[thread]].shift.at(recorded_ns as i64))
     }
 
+    /// Whether `dependencies` tell of every host how its clock stands.
+    pub fn can_align(&self, dependencies: &Dependencies) -> bool {
+        let offsets = Bounds::of(self, &[dependencies]).spread(self.hosts.len());
+        offsets.iter().all(|offset| !matches!(offset.known, Known::OneSided | Known::Unknown))
+    }
+
     /// Moves the hosts' clocks so that no message of `dependencies` arrives before it was sent.
-    pub fn align(&mut self, dependencies: &Dependencies, notes: &mut Notes) {
+    pub fn align(&mut self, dependencies: &[&Dependencies], notes: &mut Notes) {
         if self.shared() {
             return;
         }
@@ -144,11 +150,16 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(clocks: &Clocks, dependencies: &Dependencies) -> Bounds {
+    fn of(clocks: &Clocks, dependencies: &[&Dependencies]) -> Bounds {
         let mut bounds = Bounds { lower: HashMap::new(), last_ns: 0 };
+        dependencies.iter().for_each(|dependencies| bounds.add(clocks, dependencies));
+        bounds
+    }
+
+    fn add(&mut self, clocks: &Clocks, dependencies: &Dependencies) {
         let host = |moment: &Moment| clocks.host_of_thread[moment.point().thread as usize];
         let (mut latest, mut earliest) = (BTreeMap::new(), BTreeMap::new());
-        let certain = |rule| matches!(rule, Rule::Message | Rule::Collective);
+        let certain = |rule| matches!(rule, Rule::Message | Rule::Collective | Rule::Socket);
         for index in (0..dependencies.len()).filter(|&index| certain(dependencies.rule(index))) {
             latest.clear();
             earliest.clear();
@@ -163,12 +174,11 @@ impl Bounds {
             for (&from, &source) in &latest {
                 for (&to, &target) in earliest.iter().filter(|&(&to, _)| to != from) {
                     let least = (source as i64).wrapping_sub(target as i64);
-                    bounds.lower.entry((from, to)).or_default().add(source as i64, least);
-                    bounds.last_ns = bounds.last_ns.max(source as i64);
+                    self.lower.entry((from, to)).or_default().add(source as i64, least);
+                    self.last_ns = self.last_ns.max(source as i64);
                 }
             }
         }
-        bounds
     }
 
     /// From the first host outwards, always over the pair whose interval is narrowest (Prim's algorithm).

@@ -3,6 +3,7 @@
 use crate::across::outline::Outline;
 use crate::across::roles::Roles;
 use crate::clocks::Clocks;
+use crate::follow::channel_tracker::ChannelTracker;
 use crate::follow::file_tracker::FileTracker;
 use crate::follow::pass::{Measuring, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
@@ -74,7 +75,14 @@ pub fn connect(
     let roles = Roles::of(run, &recorded.worlds, &process_tree, &creators, &thread_creators);
     thread_join::connect(&process_tree, &mut dependencies);
     if !clocks.shared() {
-        clocks.align(&dependencies, notes);
+        let mut of_connections = Dependencies::default();
+        if !clocks.can_align(&dependencies) {
+            progress.stage("clocks");
+            let mut channels = ChannelTracker::new(run, &clocks);
+            pass(run, &clocks, Measuring::No, progress, &mut [&mut channels]);
+            of_connections = channels.between_hosts();
+        }
+        clocks.align(&[&dependencies, &of_connections], notes);
         dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));
         log.retime(|thread, ns| clocks.ns(thread, ns));
         progress.stage("files");

@@ -406,3 +406,36 @@ fn temporary_files_have_other_names_in_every_run() {
     let both = merged(&[&run("one", "ccAbCdEf"), &run("other", "cc012345")]).unwrap();
     assert!(both.alignment.is_empty(), "{:?}", both.alignment);
 }
+
+/// Two hosts, the clock of the other ahead by so much, that ask and answer over TCP.
+fn over_tcp(ahead: u64) -> String {
+    let mut text = "thread pid=10 host=h0
+        200 +0 socket domain=2 type=1 st_ino=30 = 3
+        230 +20 connect fd=3 local=inet:10.0.0.1:999 addr=inet:10.0.0.2:80\n"
+        .to_owned();
+    for at in [1000, 5000, 9000] {
+        text += &format!("{at} +10 write fd=3 count=8\n{} +900 read fd=3 count=8 = 8 ; waited\n", at + 20);
+    }
+    text += "thread pid=11 host=h1\n";
+    text += &format!(
+        "{} +10 accept fd=9 st_ino=21 local=inet:10.0.0.2:80 peer=inet:10.0.0.1:999 = 4\n",
+        250 + ahead
+    );
+    for at in [1000, 5000, 9000] {
+        let at = at + ahead;
+        text += &format!("{} +600 read fd=4 count=8 = 8 ; waited\n", at - 100);
+        text += &format!("{} +10 write fd=4 count=8\n", at + 600);
+    }
+    text
+}
+
+#[test]
+fn clocks_of_hosts_without_mpi_are_aligned_by_what_goes_over_tcp() {
+    let place = Place::new();
+    let edges = |merged: &Merged| merged.counts.get(&Rule::Socket).map(|count| (count.found, count.kept));
+    let exact = merged(&[&place.run("exact", &over_tcp(0))]).unwrap();
+    let ahead = merged(&[&place.run("ahead", &over_tcp(50_000_000))]).unwrap();
+    assert_eq!((edges(&exact), edges(&ahead)), (Some((6, 6)), Some((6, 6))), "{:?}", ahead.notes);
+    let told = ahead.notes.facts.iter().any(|fact| fact.contains("h1 moved by -50000 us"));
+    assert!(told, "{:?}", ahead.notes);
+}

@@ -28,6 +28,7 @@ const WITHOUT_MPI: &[&str] = &[
     "descriptors",
     "metadata",
     "order",
+    "unordered",
     "spin",
     "time/calls",
     "time/signals",

@@ -148,19 +148,31 @@ fn processes_that_take_turns() {
 }
 
 /// `SYN_REPLAYS` says how many times; `scripts/bench-order` takes 100.
-#[test]
-fn turns_stay_in_order_however_long_each_takes() {
+fn stay_in_order<'a>(who: &str, mechanisms: impl Iterator<Item = &'a Mechanism>) {
     let replays = replays();
-    let between = |threads: bool| MECHANISMS.iter().filter(move |mechanism| mechanism.is_between(threads));
-    let threads = between(true).map(|mechanism| ("threads", mechanism, mechanism.at_a_time()));
-    let processes = between(false).map(|mechanism| ("processes", mechanism, mechanism.at_a_time()));
-    let ranks = OF_MPI.iter().map(|mechanism| ("ranks", mechanism, 1));
-    for (who, mechanism, at_a_time) in threads.chain(processes).chain(ranks) {
+    for mechanism in mechanisms {
         let plan = plan(&recorded(who, mechanism), &[]);
+        // Ranks meet after each turn.
+        let at_a_time = if who == "ranks" { 1 } else { mechanism.at_a_time() };
         let wrong = replayed_out_of_order(&plan, 1, at_a_time, replays);
         println!("{who} {}: {} of {replays} replays in order", mechanism.0, replays - wrong);
         assert_eq!(wrong, 0, "{who} {}: replays out of order", mechanism.0);
     }
+}
+
+#[test]
+fn turns_of_threads_stay_in_order_however_long_each_takes() {
+    stay_in_order("threads", MECHANISMS.iter().filter(|mechanism| mechanism.is_between(true)));
+}
+
+#[test]
+fn turns_of_processes_stay_in_order_however_long_each_takes() {
+    stay_in_order("processes", MECHANISMS.iter());
+}
+
+#[test]
+fn turns_of_ranks_stay_in_order_however_long_each_takes() {
+    stay_in_order("ranks", OF_MPI.iter());
 }
 
 /// The same test finds what is not in order: without the edges, delays change it.
@@ -181,5 +193,15 @@ fn processes_that_look_alike() {
         for (first, second) in [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")] {
             assert!(!related(&turns, first, second), "{}: {first} and {second}", mechanism.0);
         }
+    }
+}
+
+/// The same mutexes, semaphores, counters and files, at the same times; but nobody waits.
+#[test]
+fn who_never_waits_is_in_no_order() {
+    for who in ["threads", "processes"] {
+        let recorded = record(&Job::new(program("unordered")).arg(who));
+        let turns = writes(&plan(&recorded, &[]));
+        assert!(!related(&turns, "a", "b"), "{who}: {turns:?}");
     }
 }

@@ -121,6 +121,7 @@ impl ChannelTracker {
                 closings,
                 capacity: here.capacity,
                 room,
+                is_unaligned: false,
             };
             let whole = match key.0 == Kind::Pipe {
                 true => pipe::connect(stream, &mut self.found),
@@ -129,6 +130,28 @@ impl ChannelTracker {
             incomplete += u64::from(!whole);
         }
         (self.found, incomplete)
+    }
+
+    /// Between which moments bytes went from one host to another, whatever the clocks say.
+    pub fn between_hosts(mut self) -> Dependencies {
+        let mut found = Dependencies::default();
+        let keys: Vec<(Kind, End)> = self.traffic.keys().copied().collect();
+        for key in
+            keys.into_iter().filter(|key| key.0 == Kind::Socket && !self.connections.has_messages(key.1))
+        {
+            let other = self.connections.other(key.1).filter(|other| other.host != key.1.host);
+            let Some(from) = other.map(|other| (Kind::Socket, other)) else { continue };
+            let Some(sent) = self.traffic.get_mut(&from) else { continue };
+            let writes = std::mem::take(&mut sent.writes);
+            let Some(here) = self.traffic.get_mut(&key) else { continue };
+            let reads = std::mem::take(&mut here.reads);
+            // Writers that are not on record leave less to know, and nothing that is wrong.
+            let _ = socket::connect(
+                Stream { writes, reads, is_unaligned: true, ..Stream::default() },
+                &mut found,
+            );
+        }
+        found
     }
 
     /// Connects what waited for a counter.

@@ -31,6 +31,8 @@ pub struct Stream {
     pub capacity: Option<u64>,
     /// Calls that waited for room, where it is not known.
     pub room: Vec<Span>,
+    /// The clocks at both ends are not known to agree: what the bytes tell is all that counts.
+    pub is_unaligned: bool,
 }
 
 /// How much was moved by the end of each call.
@@ -45,7 +47,7 @@ fn sums(calls: &[Moved]) -> Vec<u64> {
 /// Connects the ends of one direction. Where more came out than went in, writers are not on record: then nothing is connected
 /// from there on, and the answer is false.
 pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
-    let Stream { mut writes, mut reads, looks, closings, capacity, room } = stream;
+    let Stream { mut writes, mut reads, looks, closings, capacity, room, is_unaligned } = stream;
     writes.sort_unstable_by_key(|write| (write.span.enter.ns, write.span.enter.point()));
     reads.sort_unstable_by_key(|read| (read.span.leave.ns, read.span.leave.point()));
     let (written, read) = (sums(&writes), sums(&reads));
@@ -54,11 +56,19 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
         let before = index.checked_sub(1).map_or(0, |before| read[before]);
         let first = written.partition_point(|&sum| sum <= before);
         let last = written.partition_point(|&sum| sum < read[index]);
-        if writes.get(last).is_none_or(|write| write.span.enter.ns > call.span.leave.ns) {
+        let is_later = |write: &Moved| write.span.enter.ns > call.span.leave.ns && !is_unaligned;
+        if writes.get(last).is_none_or(is_later) {
             whole = index;
             break;
         }
-        last_of_each_thread(&writes[first..=last], call.span.leave, rule, found);
+        if is_unaligned {
+            found.add_one(rule, writes[last].span.enter, call.span.leave);
+        } else {
+            last_of_each_thread(&writes[first..=last], call.span.leave, rule, found);
+        }
+    }
+    if is_unaligned {
+        return whole == reads.len();
     }
     let known_ns = reads.get(whole).map_or(u64::MAX, |unknown| unknown.span.enter.ns);
     for look in looks.into_iter().filter(|look| look.leave.ns < known_ns) {

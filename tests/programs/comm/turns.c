@@ -1,6 +1,6 @@
 /* Turns: two ranks take turns by MPI and nothing else; in each turn a byte is written to a file of the rank's own.
  *
- *   turns message|barrier
+ *   turns message|barrier [TURNS OF EACH]
  *
  * Rank 0 writes to "a", rank 1 to "b". Verifies nothing of its own: that turns are in order is MPI's matter.
  */
@@ -22,13 +22,14 @@ int main(int argc, char **argv)
 {
     int rank, ranks;
     start_mpi(&argc, &argv, &rank, &ranks);
-    CHECK_EQ(argc, 2);
+    CHECK(argc == 2 || argc == 3);
     CHECK_EQ(ranks, 2);
+    int rounds = argc == 3 ? atoi(argv[2]) : ROUNDS;
     int by_barrier = strcmp(argv[1], "barrier") == 0;
     CHECK(by_barrier || strcmp(argv[1], "message") == 0);
     int fd = open(rank ? "b" : "a", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     CHECK(fd >= 0);
-    for (int turn = 0; turn < 2 * ROUNDS; turn++) {
+    for (int turn = 0; turn < 2 * rounds; turn++) {
         if (turn % 2 == rank)
             CHECK_EQ(write(fd, "x", 1), 1);
         if (by_barrier)
