@@ -1,8 +1,7 @@
 //! Reads the events of all threads ahead of a pass, and puts them in the order in which their calls returned, on another
 //! processor.
 //!
-//! Whoever goes from thread to thread with every event waits for memory, so that is done where one event of each is decoded
-//! at a time. The pass gets one row of events.
+//! The pass gets one row of events, and need not go from thread to thread itself.
 
 use crate::clocks::Clocks;
 use crate::follow::source::{Behind, Measuring, Nesting, Source};

@@ -307,8 +307,13 @@ impl Lowering<'_> {
                 since_ns = polled_ns;
                 self.synchronize(seen.thread, seen.record, Stage::Enter, since_ns, since_ns);
             }
-            // Nobody kept it waiting: the message took its time. Who makes the call again waits for that in the call.
-            Some(polled_ns) if again.is_some_and(awaits_messages) && !self.has_entry_point(seen) => {
+            // Nobody kept it waiting: the message took its time. Who makes the call again waits for that in the call. (Sleeps
+            // stay what they are.)
+            Some(polled_ns)
+                if again.is_some_and(awaits_messages)
+                    && !self.has_entry_point(seen)
+                    && !self.sleeps_between_polls(seen.thread) =>
+            {
                 asked = self.polled(visit);
                 since_ns = polled_ns;
             }

@@ -132,6 +132,12 @@ impl Lowering<'_> {
         (asks.is_some() || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
     }
 
+    /// True when the thread has slept in its run of polls.
+    pub(super) fn sleeps_between_polls(&self, thread: u32) -> bool {
+        let polling = self.threads[thread as usize].polling.as_ref();
+        polling.is_some_and(|polling| polling.held.iter().any(|held| matches!(held, Held::Sleep { .. })))
+    }
+
     /// The run of polls under way, whatever it asks, if it goes on with this sleep.
     pub(super) fn polling_sleeps(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
         let asks = self.threads[visit.seen.thread as usize].polling.as_ref()?.asks;
