@@ -1,10 +1,9 @@
-//! Edges as messages between MPI ranks: a signal is the edge's number, sent to every other rank that waits on it.
-//!
-//! A barrier of m ranks is m (m - 1) messages. Passing them on through one rank would take fewer, but that rank
-//! would have to stop what it replays to do so, or keep a thread polling.
+//! Edges as messages between MPI ranks: a signal is the edge's number, sent to every other rank that waits on it, or to the
+//! edge's hub; from the hub it says that all signals have come.
 
 #![allow(unsafe_code)]
 
+use super::listeners::{Audience, audiences};
 use super::{POLLS, Transport};
 use crate::clock;
 use crate::communicate::{Comm, Engine};
@@ -12,10 +11,10 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use syn_plan::{Counted, Edge, EdgeId, Mpi, Op, Plan, Program};
+use syn_plan::{Counted, EdgeId, Mpi, Op, Plan};
 
 /// The tag of messages that carry an edge.
 const EDGE: mpi::Tag = 1;
@@ -61,58 +60,17 @@ pub struct RankEdges {
     pub programs: Vec<usize>,
     /// The edges on which a rank waits inside a call of MPI on a file, and that somebody else signals; they rise.
     pub outside: Vec<EdgeId>,
-    /// For each edge that it signals: the edge, how many ranks wait on it, and which; see [`listeners`].
+    /// Whom it tells of which signals; see [`super::listeners`].
     pub listeners: Vec<u32>,
 }
 
-/// For each rank the edges that its programs signal, each followed by the number of ranks that wait on it, and those.
-/// `rank_of` gives the rank that runs a program.
-pub fn listeners(plan: &Plan, ranks: u32, rank_of: &dyn Fn(&Program) -> u32) -> Vec<Vec<u32>> {
-    let (mut waits, mut signals) = (Vec::<(EdgeId, u32)>::new(), Vec::<(EdgeId, u32)>::new());
-    for program in &plan.programs {
-        for step in program.steps.iter() {
-            match step.op {
-                Op::Wait { edge, .. } => waits.push((edge, rank_of(program))),
-                Op::Signal { edge } => signals.push((edge, rank_of(program))),
-                _ => {}
-            }
-        }
-    }
-    for pairs in [&mut waits, &mut signals] {
-        pairs.sort_unstable();
-        pairs.dedup();
-    }
-    let mut of_ranks = vec![Vec::new(); ranks as usize];
-    let mut rest = &waits[..];
-    for of_edge in signals.chunk_by(|one, next| one.0 == next.0) {
-        let edge = of_edge[0].0;
-        rest = &rest[rest.partition_point(|&(other, _)| other < edge)..];
-        let waiting = &rest[..rest.partition_point(|&(other, _)| other == edge)];
-        for &(_, rank) in of_edge {
-            let Some(list) = of_ranks.get_mut(rank as usize) else { continue };
-            list.extend([edge, waiting.len() as u32]);
-            list.extend(waiting.iter().map(|&(_, rank)| rank));
-        }
-    }
-    of_ranks
-}
-
-/// The edges that are waited for inside calls of MPI on files, and signalled outside of such.
-pub fn outside(plan: &Plan) -> Vec<EdgeId> {
-    let (mut waits, mut signals) = (BTreeSet::new(), BTreeSet::new());
-    for program in &plan.programs {
-        let mut inside = false;
-        for step in program.steps.iter() {
-            match step.op {
-                Op::Mpi { call: Mpi::FileEnter, .. } => inside = true,
-                Op::Mpi { call, .. } if call.is_on_file() => inside = false,
-                Op::Wait { edge, .. } if inside => drop(waits.insert(edge)),
-                Op::Signal { edge } if !inside => drop(signals.insert(edge)),
-                _ => {}
-            }
-        }
-    }
-    waits.intersection(&signals).copied().collect()
+/// Who tells everybody that all signals of an edge have come; see [`super::listeners`].
+struct Hub {
+    rank: u32,
+    /// How many all are.
+    signals: u32,
+    /// It has told them.
+    told: AtomicBool,
 }
 
 /// One counter for each edge of a rank, and the ranks that want to know of its signals.
@@ -127,8 +85,10 @@ pub struct Messages<'a> {
     polled: Vec<bool>,
     /// By edge: nobody but this rank signals it or waits on it.
     own: Vec<bool>,
-    /// By edge: the ranks that wait on it, if this one signals it.
+    /// By edge: the ranks that this one has something to tell, if it signals it.
     listeners: Vec<&'a [u32]>,
+    /// By edge that has one: its hub, and how many signals all are.
+    hubs: HashMap<usize, Hub>,
     received: AtomicU64,
     /// Looks before the first pause, and what pauses grow up to, nanoseconds.
     looks: u32,
@@ -150,14 +110,14 @@ impl<'a> Messages<'a> {
     ) -> Messages<'a> {
         let numbers = &edges.numbers[..];
         let signals = own_signals(plan);
-        let mut listeners = vec![&[][..]; plan.edges.len()];
-        let mut rest = &edges.listeners[..];
-        while let Some((&[edge, count], behind)) = rest.split_first_chunk() {
-            let ranks = behind.split_at(count as usize);
-            if let Ok(mine) = numbers.binary_search(&edge) {
-                listeners[mine] = ranks.0;
+        let (mut listeners, mut hubs) = (vec![&[][..]; plan.edges.len()], HashMap::new());
+        for Audience { edge, hub, ranks } in audiences(&edges.listeners) {
+            let Ok(mine) = numbers.binary_search(&edge) else { continue };
+            listeners[mine] = ranks;
+            if let Some(hub) = hub {
+                let (signals, told) = (plan.edges[mine].signals, AtomicBool::new(false));
+                hubs.insert(mine, Hub { rank: hub, signals, told });
             }
-            rest = ranks.1;
         }
         Messages {
             communicator,
@@ -173,6 +133,7 @@ impl<'a> Messages<'a> {
                 .collect(),
             polled: plan.edges.iter().map(|edge| polls && edge.rule.is_message()).collect(),
             listeners,
+            hubs,
             received: AtomicU64::new(0),
             looks: if demands { FEW_LOOKS } else { LOOKS },
             longest_pause_ns: if demands { LONGEST_PAUSE_NS } else { PAUSE_NS },
@@ -190,9 +151,25 @@ impl<'a> Messages<'a> {
             let (edge, _) = message.matched_receive::<u32>();
             // Nobody sends what this rank does not wait for.
             if let Ok(mine) = self.numbers.binary_search(&edge) {
-                self.counts[mine].fetch_add(1, Ordering::Release);
+                match self.other_hub(mine) {
+                    Some(hub) => self.counts[mine].store(hub.signals, Ordering::Release),
+                    None => drop(self.counts[mine].fetch_add(1, Ordering::Release)),
+                }
             }
             self.received.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The hub of an edge, if that is another rank.
+    fn other_hub(&self, edge: usize) -> Option<&Hub> {
+        self.hubs.get(&edge).filter(|hub| hub.rank != self.rank)
+    }
+
+    /// All signals of an edge have come: its hub tells the others, once.
+    fn pass_on(&self, edge: usize) {
+        let hub = self.hubs.get(&edge).filter(|hub| hub.rank == self.rank);
+        if hub.is_some_and(|hub| !hub.told.swap(true, Ordering::Relaxed)) {
+            self.listeners[edge].iter().for_each(|&rank| self.send(rank, self.numbers[edge]));
         }
     }
 
@@ -222,11 +199,12 @@ impl<'a> Messages<'a> {
                 waits[edge as usize] = true;
             }
         }
-        let of_edge = |((edge, waits), own): ((&Edge, bool), u64)| match waits && comm.follows(edge) {
-            true => u64::from(edge.signals).saturating_sub(own),
+        let of_edge = |edge: usize| match waits[edge] && comm.follows(&plan.edges[edge]) {
+            true if self.other_hub(edge).is_some() => 1,
+            true => u64::from(plan.edges[edge].signals).saturating_sub(own[edge]),
             false => 0,
         };
-        let expected: u64 = plan.edges.iter().zip(waits).zip(own).map(of_edge).sum();
+        let expected: u64 = (0..plan.edges.len()).map(of_edge).sum();
         while self.received.load(Ordering::Relaxed) < expected {
             self.receive();
             pause();
@@ -257,6 +235,10 @@ impl Transport for Messages<'_> {
             count.fetch_add(1, Ordering::SeqCst);
             // Waking fails for addresses only that are not mapped.
             let _ = futex::wake(count, Flags::PRIVATE, i32::MAX as u32);
+            return;
+        }
+        if self.hubs.get(&(edge as usize)).is_some_and(|hub| hub.rank == self.rank) {
+            self.counts[edge as usize].fetch_add(1, Ordering::Release);
             return;
         }
         let number = self.numbers[edge as usize];
@@ -292,6 +274,7 @@ impl Transport for Messages<'_> {
                 pause_ns = (pause_ns + pause_ns / 8).min(self.longest_pause_ns);
             }
         }
+        self.pass_on(edge as usize);
     }
 
     fn ended(&self) {

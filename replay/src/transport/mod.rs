@@ -1,5 +1,7 @@
 //! `SIGNAL` and `WAIT` between programs, wherever they run.
 
+#[cfg(any(feature = "mpi", test))]
+pub mod listeners;
 #[cfg(feature = "mpi")]
 pub mod messages;
 pub mod shared;
