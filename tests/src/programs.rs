@@ -58,6 +58,7 @@ enum Variant {
     Sanitized,
     Static,
     Library,
+    Mpich,
 }
 
 /// The program `tests/programs/<name>.c`, `.cpp`, `.f90`, `.f` or `.go`, or made of all C files in the folder `<name>`; the
@@ -91,6 +92,28 @@ pub fn program_sanitized(name: &str) -> PathBuf {
 /// As [`program`].
 pub fn program_static(name: &str) -> PathBuf {
     built(name, Variant::Static)
+}
+
+/// The same for MPICH, whatever the default MPI is.
+///
+/// # Panics
+/// As [`program`].
+pub fn program_for_mpich(name: &str) -> PathBuf {
+    built(name, Variant::Mpich)
+}
+
+/// `syn-replay` for ranks of MPICH: a build of its own, since a program is linked with one MPI.
+///
+/// # Panics
+/// When it cannot be built.
+pub fn replay_for_mpich() -> PathBuf {
+    let target = profile_folder().join("mpich");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", "syn-replay", "--features", "mpi", "--target-dir"]).arg(&target);
+    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).env("MPICC", "mpicc.mpich").output();
+    let output = output.expect("cargo can be started");
+    assert!(output.status.success(), "{cargo:?}: {}", String::from_utf8_lossy(&output.stderr));
+    target.join("debug/syn-replay")
 }
 
 /// True when this machine has a compiler for Go.
@@ -129,6 +152,7 @@ fn built(name: &str, variant: Variant) -> PathBuf {
         Variant::Library => {
             (Sources::of(&programs.join("libraries"), name), folder.join(format!("lib{name}.so")))
         }
+        Variant::Mpich => (Sources::of(&programs, name), folder.join(format!("{name}.mpich"))),
     };
     if modified(&binary).is_none_or(|built| built <= sources.newest) {
         let folder = binary.parent().expect("a program lies in a folder");
@@ -181,6 +205,7 @@ fn compile(name: &str, sources: &[PathBuf], variant: Variant, binary: &Path) {
     };
     let compiler = match language {
         "c" if without_mpi => "cc",
+        "c" if variant == Variant::Mpich => "mpicc.mpich",
         "c" => "mpicc",
         "cpp" if name.starts_with("mpi_") => "mpicxx",
         "cpp" => "c++",
@@ -205,6 +230,8 @@ fn compile(name: &str, sources: &[PathBuf], variant: Variant, binary: &Path) {
         Variant::Sanitized => drop(command.arg("-fsanitize=address")),
         Variant::Static => drop(command.arg("-static")),
         Variant::Library => drop(command.args(["-shared", "-fPIC"])),
+        // Its prototypes and its MPI_STATUSES_IGNORE do not agree.
+        Variant::Mpich => drop(command.arg("-Wno-stringop-overflow")),
     }
     let linked = LIBRARIES.iter().filter(|(program, _)| *program == name);
     command.args(linked.flat_map(|(_, libraries)| *libraries));
@@ -228,7 +255,7 @@ fn make(name: &str, compiler: &str, mut command: Command, unfinished: &Path, bin
         panic!(
             "cannot run {compiler} to build the test program {name}: {error}. It comes with a compiler for C (cc) or C++ \
              (c++), an MPI library's development package (mpicc) and a Fortran compiler (mpif90); on Debian: gcc, g++, \
-             gfortran, libopenmpi-dev, openmpi-bin."
+             gfortran, libopenmpi-dev, openmpi-bin, libmpich-dev."
         )
     });
     let messages = String::from_utf8_lossy(&output.stderr);

@@ -85,6 +85,7 @@ static void shared_pointer(void) {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_get_position_shared(file, &at);
     check(at == (MPI_Offset)4 * BLOCK * size, "the shared pointer");
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_write_ordered(file, out, BLOCK, MPI_BYTE, MPI_STATUS_IGNORE);
     MPI_File_seek_shared(file, (MPI_Offset)4 * BLOCK * size, MPI_SEEK_SET);
     MPI_File_read_ordered(file, in, BLOCK, MPI_BYTE, MPI_STATUS_IGNORE);

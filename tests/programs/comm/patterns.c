@@ -187,6 +187,34 @@ static void collectives(void) {
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* As transposing a matrix does; a little to each, and much. */
+static void alltoall(void) {
+    static double out[8 * 4096], in[8 * 4096];
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int other = 0; other < size; other++) out[other * 8] = rank * 100 + round;
+        MPI_Alltoall(out, 8, MPI_DOUBLE, in, 8, MPI_DOUBLE, MPI_COMM_WORLD);
+        for (int other = 0; other < size; other++) check(in[other * 8] == other * 100 + round, "what another one sent");
+        if (round % 4 == 0) MPI_Alltoall(out, 4096, MPI_DOUBLE, in, 4096, MPI_DOUBLE, MPI_COMM_WORLD);
+    }
+}
+
+/* Neighbours put into each other's window between fences. */
+static void put(void) {
+    double *memory, own[512] = {0};
+    MPI_Win window;
+    int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    MPI_Win_allocate(sizeof own, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    MPI_Win_fence(0, window);
+    for (int round = 0; round < ROUNDS; round++) {
+        own[0] = rank * 100 + round;
+        MPI_Put(own, round % 2 ? 512 : 8, MPI_DOUBLE, next, 0, round % 2 ? 512 : 8, MPI_DOUBLE, window);
+        MPI_Win_fence(0, window);
+        check(memory[0] == before * 100 + round, "what another one put");
+        MPI_Win_fence(0, window);
+    }
+    MPI_Win_free(&window);
+}
+
 /* Rank 0 takes what comes, by each way of asking for anything. */
 static void wildcards(void) {
     long note = rank, got;
@@ -226,6 +254,7 @@ int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } ways[] = {
         {"ping-pong", ping_pong}, {"halo", halo}, {"requests", requests}, {"persistent", persistent},
         {"communicators", communicators}, {"collectives", collectives}, {"wildcards", wildcards},
+        {"alltoall", alltoall}, {"put", put},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
