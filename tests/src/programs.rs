@@ -102,20 +102,6 @@ pub fn program_for_mpich(name: &str) -> PathBuf {
     built(name, Variant::Mpich)
 }
 
-/// `syn-replay` for ranks of MPICH: a build of its own, since a program is linked with one MPI.
-///
-/// # Panics
-/// When it cannot be built.
-pub fn replay_for_mpich() -> PathBuf {
-    let target = profile_folder().join("mpich");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "syn-replay", "--features", "mpi", "--target-dir"]).arg(&target);
-    let output = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).env("MPICC", "mpicc.mpich").output();
-    let output = output.expect("cargo can be started");
-    assert!(output.status.success(), "{cargo:?}: {}", String::from_utf8_lossy(&output.stderr));
-    target.join("debug/syn-replay")
-}
-
 /// True when this machine has a compiler for Go.
 pub fn has_go() -> bool {
     Command::new("go").arg("version").output().is_ok_and(|output| output.status.success())
