@@ -17,9 +17,12 @@ const RAMP: u64 = 256 << 10;
 const REGULAR: u32 = 0o100_600;
 
 impl Lowering<'_> {
-    /// What an executor does in a step: the first one of a rank has the other atoms as well, in turns with computation.
+    /// What an executor does in a step: its part of the messages, by its part of the CPU time, which they take. The first one of a rank
+    /// has the other atoms as well. Atoms take turns with computation.
     pub fn atoms(&mut self, rank: u32, place: usize, executor: usize, cpu_ns: u64, step: &Step) {
-        let alone = place > 0 || step.computes_alone() && step.resident.abs_diff(self.held) < RAMP;
+        let network = messages_of(place, step);
+        let alone = network == [0; 3]
+            && (place > 0 || step.computes_alone() && step.resident.abs_diff(self.held) < RAMP);
         let slices = if alone { 1 } else { (cpu_ns / SLICE_NS).clamp(1, SLICES) };
         for slice in 0..slices {
             let part = |all: u64| {
@@ -29,9 +32,9 @@ impl Lowering<'_> {
             if place == 0 {
                 self.memory(executor, step, slices - slice, part(step.touched));
                 self.storage(rank, executor, step, &part);
-                self.network(executor, step, &part);
                 self.allocations(executor, step, &part);
             }
+            self.network(executor, step, network.map(part));
             self.busy(executor, part(cpu_ns));
         }
     }
@@ -122,21 +125,26 @@ impl Lowering<'_> {
         }
     }
 
-    fn network(&mut self, executor: usize, step: &Step, part: &dyn Fn(u64) -> u64) {
-        let [sent, received, bytes] = step.network.map(part);
-        let block = step.message;
+    fn network(&mut self, executor: usize, step: &Step, [sent, received, bytes]: [u64; 3]) {
+        let (block, [by_write, by_read]) = (step.message, step.as_files);
+        let (both, either) = (by_write.min(by_read), by_write.max(by_read));
         let line = &mut self.programs[executor];
-        let calls = u32::from(step.as_files[0]) | u32::from(step.as_files[1]) << 1;
-        if calls != 0 && [sent, received, bytes] != [0; 3] {
-            let stream = Demand::Stream { sent, received, within: bytes, block, calls };
-            line.push(self.now_ns, 0, Op::Demand(stream));
-            return;
-        }
-        if sent > 0 || received > 0 {
-            line.push(self.now_ns, 0, Op::Demand(Demand::Exchange { sent, received, block }));
-        }
-        if bytes > 0 {
-            line.push(self.now_ns, 0, Op::Demand(Demand::Within { bytes, block }));
+        for (from, to, calls) in
+            [(0.0, both, 3), (both, either, if by_write > by_read { 1 } else { 2 }), (either, 1.0, 0)]
+        {
+            let part = |all: u64| (all as f64 * to).round() as u64 - (all as f64 * from).round() as u64;
+            let (sent, received, bytes) = (part(sent), part(received), part(bytes));
+            if calls != 0 && [sent, received, bytes] != [0; 3] {
+                let stream = Demand::Stream { sent, received, within: bytes, block, calls };
+                line.push(self.now_ns, 0, Op::Demand(stream));
+                continue;
+            }
+            if sent > 0 || received > 0 {
+                line.push(self.now_ns, 0, Op::Demand(Demand::Exchange { sent, received, block }));
+            }
+            if bytes > 0 {
+                line.push(self.now_ns, 0, Op::Demand(Demand::Within { bytes, block }));
+            }
         }
     }
 
@@ -149,4 +157,17 @@ impl Lowering<'_> {
             }
         }
     }
+}
+
+/// Bytes of messages that are an executor's.
+fn messages_of(place: usize, step: &Step) -> [u64; 3] {
+    let until = |end: usize| u128::from(step.cpu_ns[..end].iter().sum::<u64>());
+    let all = until(step.cpu_ns.len());
+    step.network.map(|bytes| match all {
+        0 => bytes * u64::from(place == 0),
+        all => {
+            let before = |end: usize| u128::from(bytes) * until(end) / all;
+            (before(place + 1) - before(place)) as u64
+        }
+    })
 }

@@ -44,8 +44,8 @@ pub struct Step {
     pub network: [u64; 3],
     /// Bytes of one call on the network; 0 where that is not known.
     pub message: u64,
-    /// Whether messages were sent by calls that write, and received by calls that read: such bytes are in no call on a file.
-    pub as_files: [bool; 2],
+    /// The parts of messages that were sent by calls that write, and received by calls that read: such bytes are in no call on a file.
+    pub as_files: [f64; 2],
     /// Blocks taken from the allocator and given back.
     pub allocations: Vec<Allocations>,
     /// Time in which nothing was computed, nanoseconds.

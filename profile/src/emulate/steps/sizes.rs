@@ -11,7 +11,7 @@ pub struct Sizes {
     /// Mean of messages, bytes; 0 where it is not known.
     pub message: u64,
     /// See [`super::Step::as_files`].
-    pub as_files: [bool; 2],
+    pub as_files: [f64; 2],
     /// Bytes of messages that are still in the calls on files, received and sent: samples of both are not of the same instant.
     messages: [u64; 2],
     /// Whether samples know the sizes of their reads, of their writes.
@@ -69,7 +69,7 @@ impl Sizes {
         let mut sizes = Sizes {
             block: tuning.block,
             message,
-            as_files: [false; 2],
+            as_files: [0.0; 2],
             messages: [0; 2],
             known: [false; 2],
             unknown: [[0.0; 2]; 2],
@@ -89,14 +89,19 @@ impl Sizes {
             let messages = [sampled.max(recorded[0]), recorded[1]];
             // By whom bytes of messages were moved nobody says. Where calls on files have moved as many more than files are known
             // to have got, they are taken to be those.
-            let as_files =
-                messages[0] > 0 && total[0] as f64 >= files[0] as f64 + NEARLY_ALL * messages[0] as f64;
+            // Where messages were recorded, so were files.
+            let more = total[0].saturating_sub(files[0]) as f64 / messages[0].max(1) as f64;
+            let as_files = if recorded[1] > 0 {
+                more.min(1.0)
+            } else {
+                f64::from(u8::from(messages[0] > 0 && more >= NEARLY_ALL))
+            };
             sizes.as_files[1 - place] = as_files;
             sizes.known[place] = files[1] > 0;
             // What processes did that could not be recorded, and what came before the recorder.
             sizes.unknown[place] = std::array::from_fn(|what| {
-                let moved = if as_files { messages[what] } else { 0 };
-                total[what].saturating_sub(files[what] + moved) as f64 / total[what].max(1) as f64
+                let known = files[what] as f64 + messages[what] as f64 * as_files;
+                (total[what] as f64 - known).max(0.0) / total[what].max(1) as f64
             });
         }
         if sent[0] + received[0] > 0 {
@@ -145,7 +150,7 @@ impl Sizes {
     fn without_messages(&mut self, sample: &Sample, place: usize) -> (u64, u64) {
         let direction = &DIRECTIONS[place];
         let (bytes, calls) = (sample.get(direction.bytes), sample.get(direction.calls));
-        if !self.as_files[1 - place] {
+        if self.as_files[1 - place] == 0.0 {
             return (bytes, calls);
         }
         self.messages[place] += direction.sampled.map(|field| sample.get(field)).iter().sum::<u64>();
@@ -251,7 +256,7 @@ mod tests {
             profile(&[(Field::WriteBytes, 10_000), (Field::Writes, 110), (Field::InnerBytes, 900)]);
         profile.tail.blocks.clone_from(&sample.blocks);
         let mut sizes = Sizes::of(&profile, &[sample.clone()], &Tuning::default());
-        assert_eq!((sizes.as_files, sizes.message), ([true, false], 500));
+        assert_eq!((sizes.as_files, sizes.message), ([1.0, 0.0], 500));
         assert_eq!(sizes.network(&sample), [0, 0, 1000], "sampling has missed some of it");
         let calls = sizes.calls(&sample, &Tuning::default());
         let of = |bytes| calls.iter().find(|calls| calls.bytes == bytes).map(|calls| calls.count);
@@ -265,7 +270,7 @@ mod tests {
         let profile =
             profile(&[(Field::WriteBytes, 3000), (Field::ReadBytes, 10), (Field::InnerBytes, 1000)]);
         let mut sizes = Sizes::of(&profile, &[], &Tuning::default());
-        assert_eq!(sizes.as_files, [true, false], "what was read is less than what was received");
+        assert_eq!(sizes.as_files, [1.0, 0.0], "what was read is less than what was received");
         // The message is seen a sample before the call that wrote it.
         let mut first = Sample::default();
         first.set(Field::InnerBytes, 1000);
