@@ -19,15 +19,33 @@ pub fn on_stdout(print: impl FnOnce(&mut BufWriter<File>) -> anyhow::Result<u8>)
 /// What was being done when standard output failed.
 pub const WRITING: &str = "cannot write to standard output";
 
-/// True when the error is that the reader of the output has gone away.
+/// True when the error is that the reader of the output has gone away. (Other pipes and sockets break as well, a replay's for
+/// instance, and that is no way to be done.)
 pub fn reader_is_gone(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
+    let is_broken = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-    })
+    };
+    error.chain().skip_while(|cause| cause.to_string() != WRITING).any(is_broken)
 }
 
 /// One line on standard error, with our name in front.
 pub fn complain(message: &str) {
     // Where standard error is closed there is nobody to tell.
     let _ = writeln!(io::stderr(), "syn: {message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_pipe_behind_standard_output_may_break() {
+        let broken = || anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert!(reader_is_gone(&broken().context(WRITING)));
+        assert!(reader_is_gone(&broken().context(WRITING).context("report")));
+        assert!(!reader_is_gone(&broken()));
+        assert!(!reader_is_gone(&broken().context("cannot reach host a")));
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert!(!reader_is_gone(&anyhow::Error::from(full).context(WRITING)));
+    }
 }

@@ -324,7 +324,7 @@ fn tell(
     against: Option<Application>,
 ) -> anyhow::Result<u8> {
     let report = Report::new(args, (launcher.name(), comm), plan, machine, replays, against);
-    std::io::stdout().write_all(report.text().as_bytes()).context("cannot write the report to stdout")?;
+    std::io::stdout().write_all(report.text().as_bytes()).context("cannot write to standard output")?;
     if let Some(path) = &args.report {
         let text = serde_json::to_string_pretty(&report)?;
         std::fs::write(path, text + "\n")
