@@ -17,19 +17,19 @@ static USE_TSC: AtomicBool = AtomicBool::new(false);
 static CHOSE_TSC: AtomicBool = AtomicBool::new(false);
 /// The counter when it was read for the last time, 0 while it may be.
 static FROZEN: AtomicU64 = AtomicU64::new(0);
-static LONG_TICKS: AtomicU64 = AtomicU64::new(LONG_NS);
-static RARELY_TICKS: AtomicU64 = AtomicU64::new(RARELY_NS);
+// Zero until the clock is chosen: what begins with a value of its own lies elsewhere, in one more page for every process.
+static LONG_TICKS: AtomicU64 = AtomicU64::new(0);
+static RARELY_TICKS: AtomicU64 = AtomicU64::new(0);
 
 /// Decides which clock to use, once per process.
 pub fn choose() {
     let invariant = tsc_is_invariant();
     CHOSE_TSC.store(invariant, Ordering::Relaxed);
     USE_TSC.store(invariant, Ordering::Relaxed);
-    if invariant {
-        // The rate is measured by the readers from clock pairs; here 2 ticks per ns are near enough for a threshold.
-        LONG_TICKS.store(2 * LONG_NS, Ordering::Relaxed);
-        RARELY_TICKS.store(2 * RARELY_NS, Ordering::Relaxed);
-    }
+    // The rate is measured by the readers from clock pairs; here 2 ticks per ns are near enough for a threshold.
+    let ticks_per_ns = if invariant { 2 } else { 1 };
+    LONG_TICKS.store(ticks_per_ns * LONG_NS, Ordering::Relaxed);
+    RARELY_TICKS.store(ticks_per_ns * RARELY_NS, Ordering::Relaxed);
 }
 
 /// CPUID 8000_0007h, EDX bit 8 (AMD64 manual, volume 3, appendix E.4.6): the counter's rate never changes. Asked of libc,

@@ -71,29 +71,41 @@ pub fn text(address: usize, room: &mut [u8]) -> &[u8] {
     room
 }
 
-/// Reads page by page into a window: what is looked at one after the other lies close together.
+/// Reads page by page into windows, the oldest first: what is looked at one after the other lies in a few pages.
 pub struct Reader<'a> {
-    window: &'a mut [u8; PAGE],
-    page: usize,
+    windows: &'a mut [[u8; PAGE]],
+    /// The pages that they show.
+    pages: [usize; MOST_WINDOWS],
+    oldest: usize,
 }
 
+/// The most windows of one reader.
+pub const MOST_WINDOWS: usize = 3;
+
 impl<'a> Reader<'a> {
-    /// Knows nothing yet.
-    pub fn new(window: &'a mut [u8; PAGE]) -> Reader<'a> {
-        Reader { window, page: usize::MAX }
+    /// Knows nothing yet. There are one to [`MOST_WINDOWS`] windows.
+    pub fn new(windows: &'a mut [[u8; PAGE]]) -> Reader<'a> {
+        Reader { windows, pages: [usize::MAX; MOST_WINDOWS], oldest: 0 }
     }
 
     /// What lies from `address` to the end of its page.
     fn rest_of_page(&mut self, address: usize) -> Option<&[u8]> {
         let page = address & !(PAGE - 1);
-        if page != self.page {
-            self.page = usize::MAX;
-            if !copy_bytes(page, self.window) {
-                return None;
+        let shown = self.pages.iter().position(|&shown| shown == page);
+        let index = match shown {
+            Some(index) => index,
+            None => {
+                let index = self.oldest;
+                self.oldest = (index + 1) % self.windows.len().min(MOST_WINDOWS);
+                self.pages[index] = usize::MAX;
+                if !copy_bytes(page, self.windows.get_mut(index)?) {
+                    return None;
+                }
+                self.pages[index] = page;
+                index
             }
-            self.page = page;
-        }
-        Some(&self.window[address % PAGE..])
+        };
+        self.windows.get(index)?.get(address % PAGE..)
     }
 
     /// A copy of what lies at `address`, if it can be read.
@@ -173,12 +185,46 @@ mod tests {
 
     #[test]
     fn a_reader_goes_on_from_page_to_page() {
-        let (page, mut window) = (one_readable_page(), [0; PAGE]);
-        let mut reader = Reader::new(&mut window);
+        let (page, mut windows) = (one_readable_page(), [[0; PAGE]; 1]);
+        let mut reader = Reader::new(&mut windows);
         let vector = [iovec { iov_base: core::ptr::null_mut(), iov_len: 7 }; 3];
         assert_eq!(reader.total(vector.as_ptr() as usize, 3), 21);
         assert_eq!(reader.total(page + PAGE - 16, 2), 0);
         assert_eq!(reader.starts_with(c"SYN_JOB=x".as_ptr() as usize, b"SYN_JOB="), Some(true));
         assert_eq!(reader.starts_with(page + PAGE, b"S"), None);
+    }
+
+    /// Each page is read once, as long as there are windows.
+    #[test]
+    fn a_reader_remembers_as_many_pages_as_it_has_windows() {
+        let pages = sys::map_anonymous(3 * PAGE).expect("memory");
+        let mut windows = [[0; PAGE]; 2];
+        let mut reader = Reader::new(&mut windows);
+        let byte = |number: usize| pages.wrapping_add(number * PAGE);
+        // SAFETY: numbers in the mapping.
+        let mut see = |number: usize| unsafe { reader.copy::<u8>(byte(number) as usize) };
+        let set = |number: usize, value: u8| {
+            // SAFETY: just mapped.
+            unsafe { byte(number).write(value) }
+        };
+        (0..3).for_each(|number| set(number, 1));
+        assert_eq!([see(0), see(1), see(0)], [Some(1); 3]);
+        (0..3).for_each(|number| set(number, 2));
+        assert_eq!([see(0), see(1)], [Some(1); 2], "both are remembered");
+        assert_eq!(
+            [see(2), see(1), see(0)],
+            [Some(2), Some(1), Some(2)],
+            "the third took the first one's place"
+        );
+    }
+
+    /// Where process_vm_readv(2) is refused, the kernel is asked about words before anything is read.
+    #[test]
+    fn a_word_is_there_or_not() {
+        let page = one_readable_page();
+        assert_eq!(sys::word_at((page + PAGE - 4) as *const u32), Some(0));
+        for bad in [page + PAGE, page + 1, 0, usize::MAX - 3] {
+            assert_eq!(sys::word_at(bad as *const u32), None, "{bad:x}");
+        }
     }
 }

@@ -66,7 +66,7 @@ macro_rules! syscalls {
 
 /// The system calls that this library may make besides those of the program.
 pub fn own_calls() -> impl Iterator<Item = c_long> {
-    const OTHERS: [c_long; 12] = [
+    const OTHERS: [c_long; 13] = [
         libc::SYS_clone,
         libc::SYS_close_range,
         libc::SYS_exit,
@@ -77,6 +77,7 @@ pub fn own_calls() -> impl Iterator<Item = c_long> {
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_sched_getaffinity,
+        libc::SYS_select,
         libc::SYS_sigaltstack,
         libc::SYS_unshare,
     ];

@@ -13,6 +13,7 @@ use crate::recording::library_calls::{Failure, Library, function, inside, is_ins
 use crate::recording::list::List;
 use crate::recording::span::{self, Span, note};
 use core::ffi::{c_int, c_long, c_uint, c_void};
+use core::slice::from_mut;
 use libc::timespec;
 use syn_trace::calls::Call;
 use syn_trace::record::MAX_LIST;
@@ -185,8 +186,9 @@ impl Kept {
         // SAFETY: words are numbers; a submission uses these fields only here.
         let mut kept = Kept { room: unsafe { scratch.words.lend().align_to_mut().1 }, count: 0 };
         // SAFETY: as above.
-        let [pointers, blocks_read] = unsafe { scratch.windows.lend() };
-        let (mut pointers, mut reader) = (Reader::new(pointers), Reader::new(blocks_read));
+        let [pointers, blocks_read, ..] = unsafe { scratch.windows.lend() };
+        let (mut pointers, mut reader) =
+            (Reader::new(from_mut(pointers)), Reader::new(from_mut(blocks_read)));
         for index in 0..(count.max(0) as usize).min(kept.room.len()) {
             // SAFETY: addresses and the fields of a control block may have any value.
             let read = unsafe {

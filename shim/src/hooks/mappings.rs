@@ -150,14 +150,15 @@ macro_rules! about_files {
     };
     (@record $call:ident $real:ident ($address:ident, $bytes:ident $(, $arg:ident)*) [$($number:expr),*], $($before:expr)?) => {{
             let (start, end) = ($address & !(PAGE - 1), end_of($address, $bytes));
-            let concerns_file = table::overlaps(start, end) && !is_inside(Library::Memory);
+            let library = Library::Memory(Call::$call, $address as i64);
+            let concerns_file = table::overlaps(start, end) && !is_inside(library);
             let span = if concerns_file { span::enter(Call::$call, 0) } else { None };
             // SAFETY: the caller's own arguments.
             let Some(mut span) = span else { return unsafe { $real($address, $bytes $(, $arg)*) } };
             inherited::introduce(&mut span, start, end);
             $( $before(&mut span, start, end); )?
             // SAFETY: as above.
-            let result = inside(Library::Memory, || unsafe { $real($address, $bytes $(, $arg)*) });
+            let result = inside(library, || unsafe { $real($address, $bytes $(, $arg)*) });
             span.returned();
             let failed = result.failed();
             let outcome = if failed { span::errno() } else { result.number() };

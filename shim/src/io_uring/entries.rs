@@ -112,7 +112,7 @@ pub(super) fn record_submissions(span: &mut Span, ring: &Ring, view: &View, tail
     ring.missed[0].fetch_add(lost, Ordering::Relaxed);
     // SAFETY: only this function reads the program's memory meanwhile.
     let windows = unsafe { span.scratch().windows.lend() };
-    let mut reader = Reader::new(&mut windows[0]);
+    let mut reader = Reader::new(&mut windows[..1]);
     let mut index = first.wrapping_add(lost);
     while index != tail {
         // SAFETY: the masks keep the places inside the queues; the memory is the program's own.

@@ -9,7 +9,7 @@ use core::mem::MaybeUninit;
 use syn_trace::header;
 
 /// The most functions that can be detoured.
-const MAX_PATCHES: usize = 128;
+const MAX_PATCHES: usize = 64;
 
 /// What a trace says when there are no detours; each reason goes on from here.
 macro_rules! unseen {

@@ -9,6 +9,7 @@ use crate::core::{elf, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::span::note;
 use crate::recording::thread::current;
+use crate::recording::thread::scratch::WINDOWS;
 use crate::recording::thread::state::State;
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
@@ -146,7 +147,8 @@ struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    fn new(array: Strings, [pointers, strings]: &'a mut [[u8; PAGE]; 2]) -> Given<'a> {
+    fn new(array: Strings, windows: &'a mut [[u8; PAGE]; WINDOWS]) -> Given<'a> {
+        let (pointers, strings) = windows.split_at_mut(1);
         Given { array: array as usize, pointers: Reader::new(pointers), strings: Reader::new(strings) }
     }
 

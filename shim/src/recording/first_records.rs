@@ -1,7 +1,10 @@
 //! What every thread's trace begins with.
 
-use crate::core::file_status;
-use crate::core::procfs::{decimal, directory_entries, parse_number, read_file};
+mod descriptors;
+
+pub use descriptors::inherited_descriptor;
+
+use crate::core::procfs::read_file;
 use crate::core::sys;
 use crate::recording::process::{self, settings};
 use crate::recording::span::note;
@@ -9,15 +12,9 @@ use crate::recording::thread::private_table;
 use crate::recording::thread::state::State;
 use syn_trace::calls::Call;
 use syn_trace::policy;
-use syn_trace::status;
 
 /// The longest path that the kernel tells, and as much of the arguments.
 const PATH_BYTES: usize = 4096;
-/// What fstatfs(2) says of pipes that have no name, and of sockets.
-const PIPEFS_MAGIC: i64 = 0x5049_5045;
-const SOCKFS_MAGIC: i64 = 0x534f_434b;
-/// The most open descriptors that are noted when a process starts.
-const MAX_INHERITED: u32 = 4096;
 
 /// Writes what every thread's trace begins with: the process's start and its open descriptors on the first thread,
 /// who made it on every other.
@@ -25,7 +22,7 @@ pub fn write(state: &State, tid: u32, creator: u32, frame: usize) {
     state.frame.set(frame);
     if tid == process::pid() {
         process_start(state);
-        inherited_descriptors(state);
+        descriptors::write(state);
         if process::is_left_out() {
             note::write(state, Call::Unobserved, 0, &[], &[policy::LEFT_OUT]);
         }
@@ -73,136 +70,4 @@ fn command_line(buffer: &mut [u8]) -> &[u8] {
         }
     }
     &buffer[..length]
-}
-
-/// One record for every descriptor that is open. Most processes have a few, the lowest: where the kernel says how many there
-/// are, these are tried before it is asked to list them, which takes it several times as long.
-fn inherited_descriptors(state: &State) {
-    const LOWEST: i32 = 16;
-    let scratch = state.scratch();
-    // SAFETY: as above; numbers are bytes.
-    let (path, entries) =
-        unsafe { (&mut scratch.texts.lend()[..PATH_BYTES], scratch.words.lend().align_to_mut().1) };
-    let (all, mut noted, mut tried) = (count_descriptors(), 0, 0);
-    while noted < all && tried < LOWEST {
-        noted += u32::from(inherited_descriptor(state, tried, path));
-        tried += 1;
-    }
-    let mut position = (all == 0 || noted < all).then_some(0);
-    while let Some(from) = position {
-        let Ok((filled, behind)) = private_table::run(|| list_descriptors(entries, from)) else {
-            return note::write(
-                state,
-                Call::Unobserved,
-                0,
-                &[],
-                &[b"open descriptors at start: /proc is not readable"],
-            );
-        };
-        if noted > MAX_INHERITED {
-            break;
-        }
-        position = behind;
-        let listed = directory_entries(&entries[..filled]).filter_map(parse_number);
-        for fd in listed.filter(|&fd| fd >= tried) {
-            noted += 1;
-            inherited_descriptor(state, fd, path);
-        }
-    }
-    if noted > MAX_INHERITED {
-        note::write(
-            state,
-            Call::Unobserved,
-            0,
-            &[],
-            &[b"open descriptors at start: more than 4096, the rest not listed"],
-        );
-    }
-}
-
-/// How many descriptors are open: the size of the folder that lists them, since Linux 6.2; before, 0.
-fn count_descriptors() -> u32 {
-    // SAFETY: the path ends with a zero byte, a zeroed status is valid and is filled in.
-    unsafe {
-        let mut status: libc::stat = core::mem::zeroed();
-        sys::stat(c"/proc/self/fd".as_ptr().cast(), &mut status);
-        status.st_size as u32
-    }
-}
-
-/// Part of the list, from a position on: bytes of `entries` that were filled in, and where it goes on, if it does.
-fn list_descriptors(entries: &mut [u8], position: i64) -> Result<(usize, Option<i64>), isize> {
-    /// The kernel fills in as many entries as fit; one has a name of ten digits at most.
-    const ENTRY_BYTES: usize = 64;
-    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
-    // SAFETY: the path ends with a zero byte, the buffer is as long as said, the descriptor is ours.
-    unsafe {
-        let folder = sys::openat(libc::AT_FDCWD, c"/proc/self/fd".as_ptr().cast(), flags, 0);
-        if folder < 0 {
-            return Err(folder);
-        }
-        let folder = folder as i32;
-        if position != 0 {
-            sys::lseek(folder, position, libc::SEEK_SET);
-        }
-        let mut filled = 0;
-        let behind = loop {
-            let rest = &mut entries[filled..];
-            if rest.len() < ENTRY_BYTES {
-                break Some(sys::lseek(folder, 0, libc::SEEK_CUR) as i64);
-            }
-            match sys::getdents64(folder, rest.as_mut_ptr(), rest.len()) {
-                bytes @ 1.. => filled += bytes as usize,
-                _ => break None,
-            }
-        };
-        sys::close(folder);
-        Ok((filled, behind))
-    }
-}
-
-/// Notes what a descriptor is that came from somewhere else, if it is open: true; `buffer` is room for its path.
-pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
-    let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
-    let mut digits = [0; 20];
-    let number = decimal(fd as u64, &mut digits);
-    link[14..14 + number.len()].copy_from_slice(number);
-    let Some(status) = file_status::of(fd) else { return false };
-    let [mode, size, inode] = status::numbers(&status);
-    // SAFETY: the buffer is as long as said.
-    let (length, flags, offset) = unsafe {
-        let length = if let Some(known) = known_path(fd, &status) {
-            buffer[..known.len()].copy_from_slice(known);
-            known.len() as isize
-        } else {
-            sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(PATH_BYTES))
-        };
-        let regular = mode as u32 & libc::S_IFMT == libc::S_IFREG;
-        let offset = if regular { sys::lseek(fd, 0, libc::SEEK_CUR).max(0) } else { 0 };
-        (length, sys::fcntl(fd, libc::F_GETFL, 0).max(0), offset)
-    };
-    // What is of no file system is listed by its kind, "anon_inode:[eventfd]": not a path.
-    let path = &buffer[..length.max(0) as usize];
-    let path = if path.starts_with(b"/") { path } else { b"" };
-    let numbers = [fd as i64, flags as i64, offset as i64, mode, size, inode];
-    note::write(state, Call::InheritedFd, 0, &numbers, &[path]);
-    true
-}
-
-/// The path where it need not be asked for, which takes several times as long as all else: the usual one of the null device
-/// (of Linux's list of devices), and of sockets and pipes that are of no file system none.
-fn known_path(fd: i32, status: &libc::statx) -> Option<&'static [u8]> {
-    match u32::from(status.stx_mode) & libc::S_IFMT {
-        libc::S_IFCHR if (status.stx_rdev_major, status.stx_rdev_minor) == (1, 3) => Some(b"/dev/null"),
-        libc::S_IFSOCK | libc::S_IFIFO => {
-            // SAFETY: a zeroed status is valid, and the call fills it in.
-            let kind = unsafe {
-                let mut system: libc::statfs = core::mem::zeroed();
-                sys::fstatfs(fd, &mut system);
-                system.f_type
-            };
-            (kind == PIPEFS_MAGIC || kind == SOCKFS_MAGIC).then_some(b"")
-        }
-        _ => None,
-    }
 }

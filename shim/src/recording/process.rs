@@ -4,10 +4,12 @@
 
 pub mod job;
 pub mod machine;
+mod program_path;
 pub mod run_folder;
 pub mod settings;
 
 use crate::core::{clock, preemption, sys};
+use crate::recording::process::program_path::PATH_BYTES;
 use crate::recording::process::run_folder::FOLDER_BYTES;
 use crate::recording::thread::current;
 use crate::recording::thread::state::State;
@@ -17,9 +19,6 @@ use syn_trace::board;
 use syn_trace::calls::{Call, Layer};
 use syn_trace::header::{self, ClockPair, HEADER_BYTES, Header};
 use syn_trace::policy::Policy;
-
-/// The longest path that the kernel tells, and as much of the arguments.
-const PATH_BYTES: usize = 4096;
 
 const UNKNOWN: u8 = 0;
 const STARTING: u8 = 1;
@@ -34,7 +33,8 @@ static LEFT_OUT: AtomicBool = AtomicBool::new(false);
 static CAPABILITIES: AtomicU64 = AtomicU64::new(0);
 static PID: AtomicU32 = AtomicU32::new(0);
 static START_NS: AtomicU64 = AtomicU64::new(0);
-static RANK: AtomicI32 = AtomicI32::new(-1);
+/// The rank's complement: of a process that has none (-1), zero, and so in no page of its own.
+static NOT_RANK: AtomicI32 = AtomicI32::new(0);
 static RANKS: AtomicI32 = AtomicI32::new(0);
 static MPI: AtomicU32 = AtomicU32::new(0);
 static COSTS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
@@ -60,9 +60,10 @@ impl<const N: usize> Once<N> {
         unsafe { &mut *self.0.get() }
     }
 }
-static PROGRAM: Once<PATH_BYTES> = Once(core::cell::UnsafeCell::new([0; PATH_BYTES]));
+/// The path of the program's file, and right behind it that of the run folder: in one page as a rule.
+static PATHS: Once<{ PATH_BYTES + FOLDER_BYTES }> =
+    Once(core::cell::UnsafeCell::new([0; PATH_BYTES + FOLDER_BYTES]));
 static PROGRAM_LENGTH: AtomicUsize = AtomicUsize::new(0);
-static FOLDER: Once<FOLDER_BYTES> = Once(core::cell::UnsafeCell::new([0; FOLDER_BYTES]));
 static BOOT_ID: Once<16> = Once(core::cell::UnsafeCell::new([0; 16]));
 static HOST: Once<64> = Once(core::cell::UnsafeCell::new([0; 64]));
 
@@ -102,10 +103,8 @@ fn start() {
     if MODE.compare_exchange(UNKNOWN, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
     }
-    // SAFETY: MODE is STARTING.
-    let folder = unsafe { FOLDER.get_mut() };
     // The decision comes first: a process that is not to be recorded may be under a filter that lets nothing else pass.
-    let decision = settings::decide(note_program, folder);
+    let decision = settings::decide(note_program);
     if !decision.record {
         MODE.store(OFF, Ordering::Release);
         return;
@@ -134,20 +133,24 @@ fn start() {
     MODE.store(mode, Ordering::Release);
 }
 
-/// Finds out the path of the program's file: a forked child has the same.
-fn note_program() -> &'static [u8] {
-    // SAFETY: MODE is STARTING; the buffer is as long as said.
-    let length = unsafe {
-        let path = PROGRAM.get_mut();
-        sys::readlink(c"/proc/self/exe".as_ptr().cast(), path.as_mut_ptr(), path.len())
-    };
-    PROGRAM_LENGTH.store(length.max(0) as usize, Ordering::Relaxed);
-    program()
+/// Finds out the path of the program's file (a forked child has the same); and room for that of the run folder.
+fn note_program() -> (&'static [u8], &'static mut [u8]) {
+    // SAFETY: MODE is STARTING.
+    let paths = unsafe { PATHS.get_mut() };
+    let length = paths.first_chunk_mut().map_or(0, |room| program_path::find(settings::arguments(), room));
+    PROGRAM_LENGTH.store(length, Ordering::Relaxed);
+    let (program, behind) = paths.split_at_mut(length);
+    (program, &mut behind[..FOLDER_BYTES])
 }
 
 /// The path of the program's file.
 pub fn program() -> &'static [u8] {
-    &PROGRAM.get()[..PROGRAM_LENGTH.load(Ordering::Relaxed)]
+    &PATHS.get()[..PROGRAM_LENGTH.load(Ordering::Relaxed)]
+}
+
+/// That of the run folder.
+fn folder() -> &'static [u8] {
+    &PATHS.get()[PROGRAM_LENGTH.load(Ordering::Relaxed)..][..FOLDER_LENGTH.load(Ordering::Relaxed)]
 }
 
 fn note_identity() {
@@ -185,12 +188,12 @@ pub fn is_forked() -> bool {
 
 /// Calls `then` with the path of the run folder.
 pub fn with_folder<T>(then: impl FnOnce(&[u8]) -> T) -> T {
-    then(&FOLDER.get()[..FOLDER_LENGTH.load(Ordering::Relaxed)])
+    then(folder())
 }
 
 /// Calls `then` with the path of the file `name` in the run folder, ending with a zero byte.
 pub fn with_path<T>(buffer: &mut [u8], name: &[u8], then: impl FnOnce(*const u8) -> Option<T>) -> Option<T> {
-    let folder = &FOLDER.get()[..FOLDER_LENGTH.load(Ordering::Relaxed)];
+    let folder = folder();
     let name = &name[..name.iter().position(|&byte| byte == 0).unwrap_or(name.len())];
     if folder.len() + name.len() + 2 > buffer.len() {
         return None;
@@ -212,7 +215,7 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
     // SAFETY: no arguments.
     to.ppid = unsafe { sys::getppid() } as u32;
     (to.clock, to.tick_shift) = (clock, tick_shift);
-    to.rank.store(RANK.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.rank.store(!NOT_RANK.load(Ordering::Relaxed), Ordering::Relaxed);
     to.ranks.store(RANKS.load(Ordering::Relaxed), Ordering::Relaxed);
     to.mpi.store(MPI.load(Ordering::Relaxed), Ordering::Relaxed);
     [to.gap_cost_ticks, to.call_cost_ticks, to.reading_cost_ticks] =
@@ -246,7 +249,7 @@ pub fn add_capability(bit: u64) {
 
 /// `MPI_Init` has told who we are.
 pub fn set_world(state: &State, rank: i32, ranks: i32, mpi: u32) {
-    RANK.store(rank, Ordering::Relaxed);
+    NOT_RANK.store(!rank, Ordering::Relaxed);
     RANKS.store(ranks, Ordering::Relaxed);
     MPI.store(mpi, Ordering::Relaxed);
     let header = state.header();

@@ -64,18 +64,13 @@ pub fn begin(frame: usize, stack_bytes: usize, creator: u32) {
     });
 }
 
-fn map_state(is_first: bool) -> Option<*mut State> {
+fn map_state() -> Option<*mut State> {
     let memory = sys::map_anonymous(size_of::<State>())?;
     // SAFETY: the mapping was just made. On kernels before 4.14 the advice fails and only hooked forks are noticed.
     unsafe { sys::madvise(memory as usize, WIPED_BYTES, libc::MADV_WIPEONFORK) };
     // Most of it is never touched, and a huge page would be there as a whole.
     // SAFETY: as above.
     unsafe { sys::madvise(memory as usize, size_of::<State>(), libc::MADV_NOHUGEPAGE) };
-    if is_first {
-        let used = core::mem::offset_of!(State, side).next_multiple_of(PAGE);
-        // SAFETY: as above. One call in place of a page fault, or two, for each page (Linux 5.14; elsewhere these).
-        unsafe { sys::madvise(memory as usize, used, libc::MADV_POPULATE_WRITE) };
-    }
     Some(memory.cast())
 }
 
@@ -119,8 +114,7 @@ pub fn begin_in_forked_child(frame: usize) {
 
 /// For a thread that has no state: `None` if it gets none.
 fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
-    // What other threads do not touch is not to be there.
-    let state = spare::take().or_else(|| map_state(creator == 0))?;
+    let state = spare::take().or_else(map_state)?;
     let started = start(state, frame, stack, creator);
     if started.is_none() {
         // SAFETY: nobody knows the mapping.

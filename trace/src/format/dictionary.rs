@@ -173,6 +173,9 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// So many bytes at its front are in use as long as nothing is remembered.
+    pub const FRONT_BYTES: usize = core::mem::offset_of!(Writer, bodies);
+
     /// An empty one.
     pub const NEW: Writer = Writer {
         repeats: Repeats::NONE,

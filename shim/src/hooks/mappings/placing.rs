@@ -86,7 +86,8 @@ unsafe fn map_file(
     fd: c_int,
     offset: off_t,
 ) -> isize {
-    if is_inside(Library::Memory) {
+    let library = Library::Memory(Call::Mmap, i64::from(fd));
+    if is_inside(library) {
         // SAFETY: the caller's own arguments.
         return unsafe { real(address, bytes, protection, flags, fd, offset) };
     }
@@ -102,7 +103,7 @@ unsafe fn map_file(
         table::mark(address, end);
     }
     // SAFETY: the caller's own arguments.
-    let result = inside(Library::Memory, || unsafe { real(address, bytes, protection, flags, fd, offset) });
+    let result = inside(library, || unsafe { real(address, bytes, protection, flags, fd, offset) });
     if let Some(span) = &mut span {
         span.returned();
     }
@@ -148,7 +149,8 @@ pub unsafe fn unmap(real: UnmapFunction, from: Flags, address: usize, bytes: usi
 #[cold]
 #[inline(never)]
 unsafe fn unmap_file(real: UnmapFunction, from: Flags, address: usize, bytes: usize) -> c_int {
-    if is_inside(Library::Memory) {
+    let library = Library::Memory(Call::Munmap, address as i64);
+    if is_inside(library) {
         // SAFETY: the caller's own arguments.
         return unsafe { real(address, bytes) };
     }
@@ -163,7 +165,7 @@ unsafe fn unmap_file(real: UnmapFunction, from: Flags, address: usize, bytes: us
         table::mark(address, end);
     }
     // SAFETY: the caller's own arguments.
-    let result = inside(Library::Memory, || unsafe { real(address, bytes) });
+    let result = inside(library, || unsafe { real(address, bytes) });
     if let Some(span) = &mut span {
         span.returned();
     }
@@ -212,7 +214,8 @@ unsafe fn remap_file(
     flags: c_int,
     new_address: usize,
 ) -> isize {
-    if is_inside(Library::Memory) {
+    let library = Library::Memory(Call::Mremap, address as i64);
+    if is_inside(library) {
         // SAFETY: the caller's own arguments.
         return unsafe { real(address, old_bytes, new_bytes, flags, new_address) };
     }
@@ -237,8 +240,7 @@ unsafe fn remap_file(
         table::mark(new_address, new_end);
     }
     // SAFETY: the caller's own arguments.
-    let result =
-        inside(Library::Memory, || unsafe { real(address, old_bytes, new_bytes, flags, new_address) });
+    let result = inside(library, || unsafe { real(address, old_bytes, new_bytes, flags, new_address) });
     if let Some(span) = &mut span {
         span.returned();
     }

@@ -27,7 +27,8 @@ const MOST_ALIKE: u64 = 1000;
 
 /// A path that is being put together.
 struct Folder<'a> {
-    bytes: &'a mut [u8; FOLDER_BYTES],
+    /// [`FOLDER_BYTES`] of room.
+    bytes: &'a mut [u8],
     length: usize,
 }
 
@@ -230,11 +231,7 @@ fn pause() {
 
 /// Makes the run folder of this process and those that it starts, and leaves its absolute path in `folder`: its length, and
 /// the negated errno of what could not be made. `variable` looks into the environment.
-pub fn make(
-    variable: Variable,
-    is_launcher: bool,
-    folder: &mut [u8; FOLDER_BYTES],
-) -> (usize, Result<(), isize>) {
+pub fn make(variable: Variable, is_launcher: bool, folder: &mut [u8]) -> (usize, Result<(), isize>) {
     let mut path = Folder { bytes: folder, length: 0 };
     let made = make_at(variable, is_launcher, &mut path);
     (path.length, made)

@@ -74,15 +74,16 @@ pub fn wants_detours() -> bool {
     variable(b"SYN_DETOURS") != Some(b"0")
 }
 
-/// Decides, and leaves the absolute path of the run folder in `folder`. `program` finds out the path of the program's file, if
-/// that is asked for.
-pub fn decide(program: impl FnOnce() -> &'static [u8], folder: &mut [u8; FOLDER_BYTES]) -> Decision {
+/// Decides. `program` is asked, unless all is off, for the path of the program's file, and for [`FOLDER_BYTES`] of room, in which
+/// the absolute path of the run folder is left.
+pub fn decide(program: impl FnOnce() -> (&'static [u8], &'static mut [u8])) -> Decision {
     let mut decision = Decision { record: false, policy: Policy::Everything, folder_length: 0 };
     let choice = Choice::of(variable);
     if choice.is_off() {
         return decision;
     }
-    decision.policy = choice.policy(program());
+    let (program, folder) = program();
+    decision.policy = choice.policy(program);
     if let Some(job) =
         variable(b"SYN_JOB").filter(|job| job.starts_with(b"/") && job.len() < FOLDER_BYTES - 80)
     {

@@ -49,9 +49,9 @@ pub fn write<const N: usize>(
     compiler_fence(Ordering::SeqCst);
     let room = record::room(texts, list);
     // Read once: where a handler forks, the child finds nothing here when it comes back.
-    let mut at = cursor_of(state);
+    let mut at = state.cursor_now();
     if at as usize + room > state.limit.get() as usize {
-        at = if state.make_room(room) { cursor_of(state) } else { core::ptr::null_mut() };
+        at = if state.make_room(room) { state.cursor_now() } else { core::ptr::null_mut() };
     }
     if at.is_null() {
         state.drop_one();
@@ -65,7 +65,7 @@ pub fn write<const N: usize>(
         // SAFETY: there is room, the area behind the cursor is zero, and the macros that call this give as many
         // numbers, texts and lists as the table says (checked by the tests on every call).
         let bytes = unsafe {
-            record::encode(Some(state.memory()), at, call, flags, times, outcome, numbers, texts, list)
+            record::encode(state.dictionary(), at, call, flags, times, outcome, numbers, texts, list)
         };
         state.cursor.set(at.wrapping_add(bytes));
         state.last_end.set(state.last_end.get().max(end));
@@ -95,13 +95,6 @@ fn since_reading(mut told: u64, flags: Flags, times: &mut Times) -> u64 {
         }
     }
     told
-}
-
-/// Where the next record goes, as it is now.
-#[inline(always)]
-fn cursor_of(state: &State) -> *mut u8 {
-    // SAFETY: a field of ours.
-    unsafe { state.cursor.as_ptr().read_volatile() }
 }
 
 /// True in a handler that has interrupted the writing of a record, unless it turns out that the handler is gone.

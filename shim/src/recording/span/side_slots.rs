@@ -75,7 +75,12 @@ fn append_all(state: &State) {
 fn append_one(state: &State, slot: &SideSlot) {
     let SideSlot { end, took, bytes, .. } = *slot;
     let room = bytes + 32;
-    if state.cursor.get() as usize + room > state.limit.get() as usize && !state.make_room(room) {
+    // Read once: where a further handler forks, the child finds nothing here when it comes back.
+    let mut at = state.cursor_now();
+    if at as usize + room > state.limit.get() as usize {
+        at = if state.make_room(room) { state.cursor_now() } else { core::ptr::null_mut() };
+    }
+    if at.is_null() {
         return state.drop_one();
     }
     let times = Times {
@@ -84,7 +89,7 @@ fn append_one(state: &State, slot: &SideSlot) {
         ..Times::default()
     };
     // SAFETY: there is room, and the slot holds a record that `encode` wrote.
-    let written = unsafe { record::copy_with_times(state.cursor.get(), &slot.record[..bytes], times) };
-    state.cursor.set(state.cursor.get().wrapping_add(written));
+    let written = unsafe { record::copy_with_times(at, &slot.record[..bytes], times) };
+    state.cursor.set(at.wrapping_add(written));
     state.last_end.set(state.last_end.get().max(end));
 }

@@ -14,10 +14,18 @@ const AREA_BYTES: usize = 1 << 20;
 const AREA_UNITS: u64 = (AREA_BYTES / UNIT_BYTES) as u64;
 /// Longer chunks are mapped by themselves.
 const SMALL_BYTES: usize = 64 << 10;
-/// So many areas, from the front of the file on.
+/// So many areas behind the one at the front of the file, which is most processes' only one.
 const AREAS: usize = 1024;
 #[unsafe(link_section = ".bss.tables")]
 static AREA: [AtomicPtr<u8>; AREAS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; AREAS];
+static FIRST_AREA: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
+
+fn area(number: u64) -> Option<&'static AtomicPtr<u8>> {
+    match number.checked_sub(1) {
+        None => Some(&FIRST_AREA),
+        Some(further) => AREA.get(further as usize),
+    }
+}
 
 /// A part of the file that is the calling thread's, mapped, its blocks reserved. It is zero.
 pub struct Chunk {
@@ -50,7 +58,7 @@ pub fn take(room: &mut [u8], bytes: usize) -> Result<Chunk, isize> {
     if HEAD.load(Ordering::Acquire).is_null() {
         match make_once(room, AREA_BYTES) {
             Ok(at) => {
-                AREA[0].store(at, Ordering::Release);
+                FIRST_AREA.store(at, Ordering::Release);
                 let at = at.wrapping_add(UNIT_BYTES);
                 return Ok(Chunk { at, bytes: FIRST_UNITS * UNIT_BYTES, unit: 1, in_area: true });
             }
@@ -85,7 +93,7 @@ pub fn take(room: &mut [u8], bytes: usize) -> Result<Chunk, isize> {
 
 /// Where units are mapped, if they lie in one area.
 fn in_area(head: &FileHead, unit: u64, units: u64) -> Option<*mut u8> {
-    let area = AREA.get((unit / AREA_UNITS) as usize)?;
+    let area = area(unit / AREA_UNITS)?;
     if unit % AREA_UNITS + units > AREA_UNITS {
         return None;
     }

@@ -5,12 +5,31 @@
 
 use crate::core::clock;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use syn_trace::header::Header;
 
 /// Threads beyond this many at a time have no end on record unless they end by themselves.
 const MOST: usize = 1024;
-static PLACES: [AtomicPtr<Header>; MOST] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST];
+#[unsafe(link_section = ".bss.tables")]
+static PLACES: [AtomicPtr<Header>; MOST - NEAR] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST - NEAR];
+/// The first places stand beside what else every process needs, and the others in pages that few processes touch.
+const NEAR: usize = 16;
+static NEAR_PLACES: [AtomicPtr<Header>; NEAR] = [const { AtomicPtr::new(ptr::null_mut()) }; NEAR];
+/// The places up to this one have been used.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+fn places() -> impl Iterator<Item = &'static AtomicPtr<Header>> {
+    NEAR_PLACES.iter().chain(&PLACES)
+}
+
+/// Those that are used, or have been.
+fn used() -> impl Iterator<Item = &'static AtomicPtr<Header>> {
+    places().take(USED.load(Ordering::Acquire))
+}
+
+fn place(number: usize) -> Option<&'static AtomicPtr<Header>> {
+    if number < NEAR { NEAR_PLACES.get(number) } else { PLACES.get(number - NEAR) }
+}
 
 /// In a place whose header is being written to.
 const MARKED: *mut Header = ptr::without_provenance_mut(1);
@@ -21,18 +40,20 @@ pub fn join(header: *mut Header) -> usize {
         place.load(Ordering::Relaxed).is_null()
             && place.compare_exchange(ptr::null_mut(), header, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
-    PLACES.iter().position(free).unwrap_or(MOST)
+    let place = places().position(free).unwrap_or(MOST);
+    USED.fetch_max(place + 1, Ordering::AcqRel);
+    place
 }
 
 /// A thread ends. False: its header is in use, and has to stay mapped.
-pub fn leave(place: usize, header: *mut Header) -> bool {
-    let Some(place) = PLACES.get(place) else { return true };
+pub fn leave(number: usize, header: *mut Header) -> bool {
+    let Some(place) = place(number) else { return true };
     place.compare_exchange(header, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
 /// In a forked child, of whose threads one is left.
 pub fn begin_anew() {
-    for place in &PLACES {
+    for place in used() {
         if !place.load(Ordering::Relaxed).is_null() {
             place.store(ptr::null_mut(), Ordering::Relaxed);
         }
@@ -58,7 +79,7 @@ pub fn go_on() {
 
 /// A place that is marked is skipped: a handler may have interrupted this loop.
 fn for_each(action: impl Fn(&Header)) {
-    for place in &PLACES {
+    for place in used() {
         let header = place.load(Ordering::Acquire);
         if header.is_null()
             || header == MARKED

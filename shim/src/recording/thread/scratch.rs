@@ -12,8 +12,8 @@ use syn_trace::system_calls::Room;
 pub struct Scratch {
     /// Texts of a record, one behind the other.
     pub texts: Field<[u8; TEXTS * MAX_TEXT_BYTES]>,
-    /// The stack addresses of library functions under way; see [`crate::recording::library_calls`].
-    pub under_way: [Cell<usize>; 2],
+    /// Library functions under way; see [`crate::recording::library_calls`].
+    pub under_way: [Cell<UnderWay>; 2],
     /// What the child of a `vfork` leaves to its parent; see [`crate::recording::vfork_child`].
     pub child_path: Field<ChildPath>,
     /// The list of a record.
@@ -21,11 +21,20 @@ pub struct Scratch {
     /// What a system call is decoded in.
     pub room: Field<Room>,
     /// Pages of the program's that are looked at.
-    pub windows: Field<[[u8; PAGE]; 2]>,
+    pub windows: Field<[[u8; PAGE]; WINDOWS]>,
     /// An environment for another program.
     pub environment: Field<[*const c_char; ENVIRONMENT_WORDS]>,
     /// Whatever one call of a kind needs: control blocks of a submission, handles of MPI, page tables.
     pub words: Field<[u64; WORDS]>,
+}
+
+/// A function of a library whose calls are not recorded a second time, under way on a thread.
+#[derive(Clone, Copy, Default)]
+pub struct UnderWay {
+    /// Its stack address; 0 when there is none.
+    pub frame: usize,
+    /// The call that it makes, and about what.
+    pub about: (u16, i64),
 }
 
 /// Texts of a record that may have to be copied.
@@ -53,6 +62,8 @@ impl<T> Field<T> {
     }
 }
 
+/// Pages of [`Scratch::windows`].
+pub const WINDOWS: usize = 1 + readable::MOST_WINDOWS;
 /// Words of [`Scratch::environment`].
 pub const ENVIRONMENT_WORDS: usize = 32 << 10;
 /// Words of [`Scratch::words`].

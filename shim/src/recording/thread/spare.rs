@@ -23,10 +23,10 @@ pub fn take() -> Option<*mut State> {
 /// # Safety
 /// Nothing uses it any more.
 pub unsafe fn give(state: *mut State) {
-    // What nearly every thread uses is cleared, and of the rest the pages are given back.
-    let often = core::mem::offset_of!(State, side).next_multiple_of(super::state::PAGE);
     // SAFETY: as the caller vouches; the mapping is as long as said.
     unsafe {
+        // What nearly every thread uses is cleared, and of the rest the pages are given back.
+        let often = (*state).used_bytes();
         let rest = state.cast::<u8>().add(often);
         if sys::madvise(rest as usize, size_of::<State>() - often, libc::MADV_DONTNEED) == 0 {
             core::ptr::write_bytes(state.cast::<u8>(), 0, often);

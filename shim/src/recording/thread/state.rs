@@ -51,6 +51,9 @@ pub struct SideSlot {
     pub record: [u8; SIDE_RECORD_BYTES],
 }
 
+/// So many records a thread writes before it uses its dictionary.
+const PLAIN_RECORDS: u32 = 32;
+
 /// What a thread keeps: its private mapping. A handler may come in between any two instructions, and use it as well: nobody has it
 /// for himself, and so its fields are cells and atomics.
 #[repr(C, align(4096))]
@@ -75,6 +78,8 @@ pub struct State {
     pub interruptions: Interruptions,
     /// True while a record is being written.
     pub encoding: AtomicBool,
+    /// Records that were written without looking at what the trace says already; see [`State::dictionary`].
+    pub plain_records: Cell<u32>,
     /// Side slots in use.
     pub side_used: AtomicUsize,
     /// The innermost call under way, while nothing inside it is on record.
@@ -137,9 +142,9 @@ pub const WIPED_BYTES: usize = core::mem::offset_of!(State, kept);
 /// What is not.
 #[repr(C, align(4096))]
 struct Kept {
+    inheritance: Cell<Inheritance>,
     /// Room for the path of the file, apart from the scratch memory, which may hold what is being recorded.
     path: UnsafeCell<[u8; PATH_BYTES]>,
-    inheritance: Cell<Inheritance>,
 }
 
 /// What a forked child needs to know of the parent; it is not wiped there.
@@ -232,6 +237,13 @@ impl Interruptions {
 }
 
 impl State {
+    /// Where the next record goes, as it is now.
+    #[inline(always)]
+    pub fn cursor_now(&self) -> *mut u8 {
+        // SAFETY: a field of ours.
+        unsafe { self.cursor.as_ptr().read_volatile() }
+    }
+
     /// The thread's scratch memory, at this level of interruptions.
     pub fn scratch(&self) -> &Scratch {
         &self.scratch[self.interruptions.count.get().min(LEVELS - 1)]
@@ -246,6 +258,33 @@ impl State {
     pub unsafe fn memory(&self) -> &mut Writer {
         // SAFETY: as the caller vouches.
         unsafe { &mut *self.memory.get() }
+    }
+
+    /// What the trace says already, or `None` for a thread's first records, which each stand for itself: what many processes
+    /// and threads never write more of does not need the ten pages that this takes.
+    ///
+    /// # Safety
+    /// As for [`State::memory`].
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn dictionary(&self) -> Option<&mut Writer> {
+        let plain = self.plain_records.get();
+        if plain < PLAIN_RECORDS {
+            self.plain_records.set(plain + 1);
+            return None;
+        }
+        // SAFETY: as the caller vouches.
+        Some(unsafe { self.memory() })
+    }
+
+    /// What is not zero in it, or may be, of what is wiped in a forked child: bytes from its front.
+    pub fn used_bytes(&self) -> usize {
+        let used = if self.plain_records.get() < PLAIN_RECORDS {
+            core::mem::offset_of!(State, memory) + Writer::FRONT_BYTES
+        } else {
+            core::mem::offset_of!(State, side)
+        };
+        used.next_multiple_of(PAGE)
     }
 
     /// Room for a path.
