@@ -16,17 +16,13 @@
 //! check fails nothing is patched, and the trace says that libc's own calls were not seen.
 
 mod area;
+mod patch;
 mod patching;
 
 use area::{Area, ENTRY_AT, SLOT_BYTES, STUB_BYTES};
-use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering};
-
-/// The operation code of a near jump, which its distance follows.
-const NEAR_JUMP: u8 = 0xe9;
-/// Bytes of a near jump.
-const JUMP_BYTES: usize = 5;
-const PAGE: usize = 4096;
+pub use patch::Patch;
+use patch::{JUMP_BYTES, NEAR_JUMP};
 
 /// Where the detours' code lies, and its length; 0 while there is none.
 static AREA_START: AtomicUsize = AtomicUsize::new(0);
@@ -69,33 +65,6 @@ pub fn present(address: usize) -> usize {
     // SAFETY: every slot that is in use has the address there.
     let entry = unsafe { ((slot + ENTRY_AT) as *const usize).read() };
     if jump_at(entry) == Some(slot) { address } else { entry }
-}
-
-/// One function to be detoured.
-#[derive(Clone, Copy)]
-pub struct Patch {
-    /// Its entry.
-    pub address: usize,
-    /// What that is to jump to.
-    pub hook: usize,
-    /// Where the function goes on; 0 where its entry cannot be moved.
-    trampoline: usize,
-    /// The system call that is all it does.
-    number: Option<c_int>,
-    /// What its entry is to be overwritten with.
-    jump: [u8; JUMP_BYTES],
-}
-
-impl Patch {
-    /// The entry at `address` is to jump to `hook`. `number`: the function does nothing but this system call.
-    pub const fn new(address: usize, hook: usize, number: Option<c_int>) -> Patch {
-        Patch { address, hook, trampoline: 0, number, jump: [NEAR_JUMP, 0, 0, 0, 0] }
-    }
-
-    /// Where the function goes on; `None` where its entry cannot be moved.
-    pub fn trampoline(&self) -> Option<usize> {
-        (self.trampoline != 0).then_some(self.trampoline)
-    }
 }
 
 /// Why there are no detours.

@@ -1,6 +1,6 @@
 //! The code that detours go through: stubs and trampolines, in memory near libc.
 
-use super::{JUMP_BYTES, NEAR_JUMP, PAGE, Patch};
+use super::patch::{JUMP_BYTES, NEAR_JUMP, PAGE, Patch};
 use crate::core::{prologue, sys};
 use core::ffi::c_int;
 use iced_x86::{Code as Code64, Decoder, DecoderOptions, FlowControl};

@@ -1,6 +1,6 @@
 //! Overwriting entries of libc, which are in its text.
 
-use super::{JUMP_BYTES, Patch};
+use super::patch::{JUMP_BYTES, Patch};
 use crate::core::{elf, sys};
 
 /// Overwrites the entries by their jumps. False where that cannot be done; then all is as it was.
