@@ -76,7 +76,16 @@ impl Clocks {
         offsets.iter().all(|offset| !matches!(offset.known, Known::OneSided | Known::Unknown))
     }
 
-    /// Moves the hosts' clocks so that no message of `dependencies` arrives before it was sent.
+    /// Whether there are clocks by which everything in `dependencies` arrived after it was sent.
+    pub fn might_fit(&self, dependencies: &Dependencies) -> bool {
+        let bounds = Bounds::of(self, &[dependencies]);
+        let fits = |&(from, to): &(usize, usize)| {
+            !matches!(bounds.step(from, to), Some((.., Known::Contradicted(_))))
+        };
+        bounds.lower.keys().all(fits)
+    }
+
+    /// Moves the hosts' clocks so that nothing of `dependencies` arrives before it was sent.
     pub fn align(&mut self, dependencies: &[&Dependencies], notes: &mut Notes) {
         if self.shared() {
             return;
@@ -103,15 +112,15 @@ impl Clocks {
 enum Known {
     /// The host of rank 0, which the others are compared with.
     Reference,
-    /// From messages both ways; half the interval, nanoseconds.
+    /// From messages, or bytes of connections, both ways; half the interval, nanoseconds.
     Within(u64),
     /// It grows by so many parts per million; half the width between the bounds, nanoseconds.
     Drifts(f64, u64),
     /// The bounds contradict each other by so many nanoseconds, with any drift.
     Contradicted(u64),
-    /// Messages went one way only.
+    /// They went one way only.
     OneSided,
-    /// No message went there.
+    /// Nothing that tells went there.
     Unknown,
 }
 
@@ -119,19 +128,19 @@ impl std::fmt::Display for Known {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Known::Reference => write!(out, "(the reference)"),
-            Known::Within(ns) => write!(out, "(+- {:.3} us, from messages both ways)", *ns as f64 / 1e3),
+            Known::Within(ns) => write!(out, "(+- {:.3} us, from traffic both ways)", *ns as f64 / 1e3),
             Known::Drifts(ppm, ns) => write!(
                 out,
-                "at first, and {ppm:+.2} ppm (+- {:.3} us, from messages both ways; the clocks drifted)",
+                "at first, and {ppm:+.2} ppm (+- {:.3} us, from traffic both ways; the clocks drifted)",
                 *ns as f64 / 1e3
             ),
             Known::Contradicted(ns) => write!(
                 out,
-                "(the clocks drifted: no offset with a constant drift fits all messages, the closest constant one misses by {:.3} us)",
+                "(the clocks drifted: no offset with a constant drift fits all traffic, the closest constant one misses by {:.3} us)",
                 *ns as f64 / 1e3
             ),
-            Known::OneSided => write!(out, "(messages went one way only: a bound, not an interval)"),
-            Known::Unknown => write!(out, "(no messages: real-time clocks as recorded)"),
+            Known::OneSided => write!(out, "(traffic went one way only: a bound, not an interval)"),
+            Known::Unknown => write!(out, "(no traffic that tells: real-time clocks as recorded)"),
         }
     }
 }

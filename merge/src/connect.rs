@@ -80,7 +80,7 @@ pub fn connect(
             progress.stage("clocks");
             let mut channels = ChannelTracker::new(run, &clocks);
             pass(run, &clocks, Measuring::No, progress, &mut [&mut channels]);
-            of_connections = channels.between_hosts();
+            of_connections = channels.between_hosts(&clocks);
         }
         clocks.align(&[&dependencies, &of_connections], notes);
         dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));

@@ -169,12 +169,7 @@ thread rank=1/2 pid=11 host=b
 ";
     let merged = merged(&[&place.run("run", one_way)]).unwrap();
     assert!(
-        merged
-            .plan
-            .about
-            .remarks
-            .iter()
-            .any(|remark| remark.contains("moved by 3 us (messages went one way"))
+        merged.plan.about.remarks.iter().any(|remark| remark.contains("moved by 3 us (traffic went one way"))
     );
 }
 
@@ -438,4 +433,22 @@ fn clocks_of_hosts_without_mpi_are_aligned_by_what_goes_over_tcp() {
     assert_eq!((edges(&exact), edges(&ahead)), (Some((6, 6)), Some((6, 6))), "{:?}", ahead.notes);
     let told = ahead.notes.facts.iter().any(|fact| fact.contains("h1 moved by -50000 us"));
     assert!(told, "{:?}", ahead.notes);
+}
+
+/// A direction with more received than sent tells nothing, and neither does a connection whose directions contradict each other.
+#[test]
+fn connections_with_bytes_that_are_not_on_record_do_not_move_clocks() {
+    let place = Place::new();
+    let without = |text: &str, line: &str| {
+        assert_eq!(text.matches(line).count(), 1);
+        text.replacen(line, "", 1)
+    };
+    let a_write = without(&over_tcp(50_000_000), "1000 +10 write fd=3 count=8\n");
+    let a_read = without(&a_write, "50008900 +600 read fd=4 count=8 = 8 ; waited\n");
+    for (name, text, told) in [("write", a_write, "traffic went one way"), ("both", a_read, "no traffic")] {
+        let merged = merged(&[&place.run(name, &text)]).unwrap();
+        let remarks = &merged.plan.about.remarks;
+        let is_told = |remark: &String| remark.contains("clock of host h1") && remark.contains(told);
+        assert!(remarks.iter().any(is_told), "{name}: {remarks:?}");
+    }
 }

@@ -4,7 +4,7 @@
  *
  * Each side writes bytes to a file of its own ("a", "b"). In between it takes locks that are free or can be shared, semaphores and
  * counters that have enough for all, reads what was written before, and writes to a part of a file that is its own; each by itself,
- * at whatever time it comes to it. Verifies that nothing had to wait.
+ * at whatever time it comes to it. Verifies what the calls return.
  */
 #include "common.h"
 #include <fcntl.h>

@@ -21,10 +21,9 @@ const MSG_PEEK: i64 = 2;
 const MSG_ERRQUEUE: i64 = 0x2000;
 /// `EPOLL_CTL_ADD`, `EPOLL_CTL_MOD`.
 const ADDS: [i64; 2] = [1, 3];
-const EPOLLIN: i64 = 1;
+/// `EPOLLIN`, `EPOLLHUP`, `EPOLLRDHUP`; those of `poll` are the same.
+const READABLE: i64 = 0x2011;
 const EPOLLOUT: i64 = 4;
-const EPOLLHUP: i64 = 0x10;
-const EPOLLRDHUP: i64 = 0x2000;
 
 /// What an open file is an end of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +52,8 @@ struct Traffic {
     /// By process.
     holders: BTreeMap<u32, Held>,
     shut_down: Option<Moment>,
+    /// Something put in or took out nobody knows how much.
+    is_unknown: bool,
     capacity: Option<u64>,
 }
 
@@ -97,7 +98,8 @@ impl ChannelTracker {
         let traffic = &self.traffic;
         let looks = |end| traffic.get(&(Kind::Socket, end)).map_or(Vec::new(), |here| here.looks.clone());
         self.connections.finish(looks, &mut self.found);
-        std::mem::take(&mut self.datagrams).finish(looks, &mut self.found);
+        let is_known = |end| traffic.get(&(Kind::Socket, end)).is_none_or(|here| !here.is_unknown);
+        std::mem::take(&mut self.datagrams).finish(looks, is_known, &mut self.found);
         let keys: Vec<(Kind, End)> = self.traffic.keys().copied().collect();
         for key in keys {
             // What is received at one end of a connection was sent at the other.
@@ -110,6 +112,10 @@ impl ChannelTracker {
                 Kind::Socket => self.connections.other(key.1).map(|other| (Kind::Socket, other)),
             };
             let Some(from) = from.filter(|from| self.traffic.contains_key(from)) else { continue };
+            if [key, from].iter().any(|end| self.traffic[end].is_unknown) {
+                incomplete += 1;
+                continue;
+            }
             let closings = self.closings(from);
             let Some(sent) = self.traffic.get_mut(&from) else { continue };
             let (writes, room) = (std::mem::take(&mut sent.writes), std::mem::take(&mut sent.room));
@@ -132,31 +138,40 @@ impl ChannelTracker {
         (self.found, incomplete)
     }
 
-    /// Between which moments bytes went from one host to another, whatever the clocks say.
-    pub fn between_hosts(mut self) -> Dependencies {
+    /// Between which moments bytes went from one host to another, whatever the clocks say. Not by directions of which senders are
+    /// known to be missing, nor by connections that no clocks fit: there reads met bytes of other writes.
+    pub fn between_hosts(mut self, clocks: &Clocks) -> Dependencies {
         let mut found = Dependencies::default();
-        let keys: Vec<(Kind, End)> = self.traffic.keys().copied().collect();
-        for key in
-            keys.into_iter().filter(|key| key.0 == Kind::Socket && !self.connections.has_messages(key.1))
-        {
-            let other = self.connections.other(key.1).filter(|other| other.host != key.1.host);
-            let Some(from) = other.map(|other| (Kind::Socket, other)) else { continue };
-            let Some(sent) = self.traffic.get_mut(&from) else { continue };
-            let writes = std::mem::take(&mut sent.writes);
-            let Some(here) = self.traffic.get_mut(&key) else { continue };
-            let reads = std::mem::take(&mut here.reads);
-            // Writers that are not on record leave less to know, and nothing that is wrong.
-            let _ = socket::connect(
-                Stream { writes, reads, is_unaligned: true, ..Stream::default() },
-                &mut found,
-            );
+        let ends: Vec<End> =
+            self.traffic.keys().filter(|key| key.0 == Kind::Socket).map(|&(_, end)| end).collect();
+        for end in ends {
+            let other = self.connections.other(end).filter(|_| !self.connections.has_messages(end));
+            let Some(other) = other.filter(|other| other.host != end.host && end < *other) else { continue };
+            let mut of_both = Dependencies::default();
+            for (from, to) in [(end, other), (other, end)] {
+                of_both.append(self.one_way(from, to).unwrap_or_default());
+            }
+            if clocks.might_fit(&of_both) {
+                found.append(of_both);
+            }
         }
         found
     }
 
+    /// What went from an end to the other one, on a host with other clocks.
+    fn one_way(&mut self, from: End, to: End) -> Option<Dependencies> {
+        let sent = self.traffic.get_mut(&(Kind::Socket, from)).filter(|sent| !sent.is_unknown)?;
+        let writes = std::mem::take(&mut sent.writes);
+        let here = self.traffic.get_mut(&(Kind::Socket, to)).filter(|here| !here.is_unknown)?;
+        let reads = std::mem::take(&mut here.reads);
+        let mut found = Dependencies::default();
+        let stream = Stream { writes, reads, is_unaligned: true, ..Stream::default() };
+        socket::connect(stream, &mut found).then_some(found)
+    }
+
     /// Connects what waited for a counter.
     fn count(&mut self, key: (Kind, End)) {
-        let Some(here) = self.traffic.get_mut(&key) else { return };
+        let Some(here) = self.traffic.get_mut(&key).filter(|here| !here.is_unknown) else { return };
         let spans = |calls: &mut Vec<Moved>| calls.drain(..).map(|call| call.span).collect::<Vec<_>>();
         let (additions, mut waits) = (spans(&mut here.writes), spans(&mut here.reads));
         waits.append(&mut here.looks);
@@ -239,6 +254,15 @@ impl ChannelTracker {
         descriptors: &Descriptors,
     ) {
         let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
+        if let Moving::Nothing | Moving::Unknown = moving {
+            let traffic = self.traffic.entry((kind, end)).or_default();
+            if moving == Moving::Unknown {
+                traffic.is_unknown = true;
+            } else if bytes as i64 & READABLE != 0 {
+                traffic.looks.push(span);
+            }
+            return;
+        }
         let units = match kind == Kind::Socket && self.connections.has_messages(end) {
             true if bytes > 0 => messages(seen.event),
             _ => bytes,
@@ -265,8 +289,8 @@ impl ChannelTracker {
                     traffic.room.push(span);
                 }
             }
-            (Moving::Out, 0) | (Moving::Nothing, _) => traffic.looks.push(span),
-            (Moving::Out, units) => traffic.reads.push(Moved { span, units }),
+            (_, 0) => traffic.looks.push(span),
+            (_, units) => traffic.reads.push(Moved { span, units }),
         }
     }
 
@@ -319,7 +343,7 @@ impl ChannelTracker {
             (Span { enter: seen.enter(), leave: seen.leave() }, seen.event.has(record::WAITED_AFTER));
         for (open, how) in ready {
             let Some(traffic) = self.at(seen.process, open, descriptors) else { continue };
-            if how & (EPOLLIN | EPOLLHUP | EPOLLRDHUP) != 0 {
+            if how & READABLE != 0 {
                 traffic.looks.push(span);
             }
             if how & EPOLLOUT != 0 && waited {
@@ -399,6 +423,12 @@ impl Visitor for ChannelTracker {
         self.last[seen.process as usize] = Some(seen.leave());
         let event = seen.event;
         let effect = event.call.effect();
+        // Of an entry that failed it is over, and a call that failed may show completions.
+        if let Effect::RingEntry | Effect::RingCompletion | Effect::AwaitRing = effect
+            && let Some(done) = self.rings.see(seen, touched, descriptors)
+        {
+            self.transfer_during(seen, done.span, done.open, done.bytes, done.moving, descriptors);
+        }
         if event.has(record::FAILED) && effect != Effect::Connect {
             return;
         }
@@ -428,11 +458,6 @@ impl Visitor for ChannelTracker {
                 }
             }
             (Effect::AwaitReadiness, _) => self.look(seen, touched, descriptors),
-            (Effect::RingEntry | Effect::RingCompletion | Effect::AwaitRing, _) => {
-                if let Some(done) = self.rings.see(seen, touched, descriptors) {
-                    self.transfer_during(seen, done.span, done.open, done.bytes, done.moving, descriptors);
-                }
-            }
             (
                 Effect::OpenSocket
                 | Effect::OpenSocketPair

@@ -158,8 +158,14 @@ impl Datagrams {
         }
     }
 
-    /// What was received was sent; `looks` are calls that saw that there is something.
-    pub fn finish(mut self, looks: impl Fn(End) -> Vec<Span>, found: &mut Dependencies) {
+    /// What was received was sent; `looks` are calls that saw that there is something. Not of sockets of which not
+    /// all is known.
+    pub fn finish(
+        mut self,
+        looks: impl Fn(End) -> Vec<Span>,
+        is_known: impl Fn(End) -> bool,
+        found: &mut Dependencies,
+    ) {
         self.learn();
         // By receiver: who has sent to it.
         let mut sent: BTreeMap<usize, BTreeMap<usize, Vec<Datagram>>> = BTreeMap::new();
@@ -167,7 +173,8 @@ impl Datagrams {
             for message in &socket.sent {
                 let at_ns = message.datagram.span.enter.ns;
                 let to = message.address.and_then(|to| self.owner(to, socket.end.host, at_ns));
-                if let Some(to) = to.filter(|&to| to != index) {
+                let is_whole = |to: usize| is_known(socket.end) && is_known(self.sockets[to].end);
+                if let Some(to) = to.filter(|&to| to != index && is_whole(to)) {
                     sent.entry(to).or_default().entry(index).or_default().push(message.datagram);
                 }
             }

@@ -1,5 +1,6 @@
 //! Follows what goes through pipes and connections by way of io_uring: an entry that was submitted, and its completion, are one call that
-//! began when the entry was handed over and returned when the thread that saw the completion came back from the ring.
+//! began when the entry was handed over and returned when the thread that saw the completion came back from the ring. What moves bytes in
+//! a way that is not followed, or without a completion, is told as [`Moving::Unknown`].
 
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Moment;
@@ -13,6 +14,10 @@ use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 const TAKING_OUT: [i64; 7] = [1, 4, 10, 22, 27, 49, 60];
 const PUTTING_IN: [i64; 8] = [2, 5, 9, 23, 26, 47, 48, 61];
 const POLL_ADD: i64 = 6;
+/// `IORING_OP_SPLICE`, `IORING_OP_TEE`, `IORING_OP_RECV_ZC`.
+const NOT_FOLLOWED: [i64; 3] = [30, 33, 58];
+/// `IOSQE_CQE_SKIP_SUCCESS`: there is a completion only if it fails.
+const SQE_SKIP_SUCCESS: i64 = 64;
 /// More completions of the same entry follow; this one only tells that a buffer is free again.
 const CQE_MORE: i64 = 2;
 const CQE_NOTIFICATION: i64 = 8;
@@ -26,6 +31,8 @@ pub enum Moving {
     Out,
     /// It only looks whether there are some.
     Nothing,
+    /// Nobody knows how many.
+    Unknown,
 }
 
 /// An entry under way.
@@ -41,11 +48,11 @@ struct Submitted {
 pub struct RingTracker {
     /// By process, ring, and the number that the program chose.
     under_way: HashMap<(u32, OpenId, i64), VecDeque<Submitted>>,
-    /// By thread: when it last came back from a ring.
-    returned: HashMap<u32, Moment>,
+    /// By thread: when it last came back from a ring, and the record that shows a completion if that came with it.
+    returned: HashMap<u32, (Moment, u32)>,
 }
 
-/// What a completion says that was done.
+/// What a completion, or an entry that gets none, says that was done.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     /// What.
@@ -54,17 +61,17 @@ pub struct Done {
     pub open: OpenId,
     /// From the submission until the completion was seen.
     pub span: Span,
-    /// So many bytes.
+    /// So many bytes; of a look, the events of `poll`.
     pub bytes: u64,
 }
 
 impl RingTracker {
-    /// Sees one event; returns what is done if it is a completion.
+    /// Sees one event, which may have failed; returns what it says that was done.
     pub fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) -> Option<Done> {
         let numbers = &seen.event.numbers;
         match seen.event.call.effect() {
             Effect::AwaitRing => {
-                self.returned.insert(seen.thread, seen.leave());
+                self.returned.insert(seen.thread, (seen.leave(), seen.record + 1));
                 None
             }
             Effect::RingEntry => {
@@ -72,8 +79,19 @@ impl RingTracker {
                     operation if TAKING_OUT.contains(&operation) => Moving::Out,
                     operation if PUTTING_IN.contains(&operation) => Moving::In,
                     POLL_ADD => Moving::Nothing,
+                    operation if NOT_FOLLOWED.contains(&operation) => Moving::Unknown,
                     _ => return None,
                 };
+                if moving == Moving::Unknown || numbers[2] & SQE_SKIP_SUCCESS != 0 {
+                    let span = Span { enter: seen.enter(), leave: seen.leave() };
+                    let is_look = moving == Moving::Nothing;
+                    return touched.file.filter(|_| !is_look).map(|open| Done {
+                        moving: Moving::Unknown,
+                        open,
+                        span,
+                        bytes: 0,
+                    });
+                }
                 let key = (seen.process, ring(seen, descriptors)?, numbers[6]);
                 let submitted = Submitted { moving, open: touched.file?, at: seen.enter() };
                 self.under_way.entry(key).or_default().push_back(submitted);
@@ -84,8 +102,20 @@ impl RingTracker {
         }
     }
 
+    /// When the thread saw this completion: as it came back from the ring, if nothing lies in between.
+    fn shown(&mut self, seen: &Seen<'_>) -> Moment {
+        match self.returned.get_mut(&seen.thread) {
+            Some((moment, next)) if *next == seen.record => {
+                *next += 1;
+                *moment
+            }
+            _ => seen.leave(),
+        }
+    }
+
     fn complete(&mut self, seen: &Seen<'_>, descriptors: &Descriptors) -> Option<Done> {
         let [_, result, flags, user_data, ..] = seen.event.numbers;
+        let leave = self.shown(seen);
         let key = (seen.process, ring(seen, descriptors)?, user_data);
         let queue = self.under_way.get_mut(&key)?;
         let Submitted { moving, open, at } = *queue.front()?;
@@ -95,7 +125,6 @@ impl RingTracker {
                 self.under_way.remove(&key);
             }
         }
-        let leave = *self.returned.get(&seen.thread)?;
         let bytes = u64::try_from(result).ok().filter(|_| flags & CQE_NOTIFICATION == 0)?;
         Some(Done { moving, open, span: Span { enter: at, leave }, bytes })
     }
