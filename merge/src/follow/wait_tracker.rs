@@ -40,7 +40,7 @@ impl WaitTracker {
         found.append(self.signals.finish());
         if incomplete > 0 {
             notes.remark(format!(
-                "of {incomplete} pipes and connections more was read than is known to have been written: who waited for whom is not known from there on"
+                "of {incomplete} pipes and connections more was read than is known to have been written, or nobody knows how much: who waited for whom is not known from there on"
             ));
         }
         found
