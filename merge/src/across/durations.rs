@@ -2,7 +2,8 @@
 //!
 //! A stretch of a thread is what it computes between calls until that is [`STRETCH_NS`]: one gap where it is long, many where
 //! they are short. Taking the median gap by gap would be too little: what is slow now and then, as a page fault is, is slow
-//! in every run, each time elsewhere. So are interrupts in short stretches. What disturbs a run for a while disturbs whole stretches of
+//! in every run, each time elsewhere. Interrupts come every few milliseconds in every run, so a stretch is 10 ms: long enough that
+//! each run has its usual share of them in it. What disturbs a run for a while disturbs whole stretches of
 //! it, and of one run only.
 
 use crate::across::align::{Block, Map};

@@ -215,6 +215,13 @@ impl<'a> Engine<'a> {
         self.requests.set(number, request);
     }
 
+    /// What is started by this number is no collective operation any more.
+    fn forget_collective(&self, number: u32) {
+        if self.prepares {
+            self.state().persistent.remove(&number);
+        }
+    }
+
     unsafe fn make(&self, call: &Mpi) {
         let buffers = &self.buffers;
         let (send, receive) = (buffers.send.at().cast_const(), buffers.receive.at());
@@ -255,6 +262,7 @@ impl<'a> Engine<'a> {
                     let (comm, peer, tag) = self.envelope(comm, peer, tag);
                     prepare(send, bytes as c_int, byte, peer, tag, comm, &mut new);
                     self.keep(request, new);
+                    self.forget_collective(request);
                 }
                 Mpi::Recv { comm, peer, tag, bytes } => {
                     let (comm, peer, tag) = self.envelope(comm, peer, tag);
@@ -271,6 +279,7 @@ impl<'a> Engine<'a> {
                     let to = buffers.of_request(request);
                     ffi::MPI_Recv_init(to, bytes as c_int, byte, peer, tag, comm, &mut new);
                     self.keep(request, new);
+                    self.forget_collective(request);
                 }
                 Mpi::Sendrecv { comm, peer, tag, bytes, source, received_tag, room, replace } => {
                     let (comm, peer, tag, source, received_tag) = {
@@ -340,9 +349,7 @@ impl<'a> Engine<'a> {
                 Mpi::RequestFree { request } => {
                     let mut freed = self.requests.get(request);
                     self.keep(request, new);
-                    if self.prepares {
-                        self.state().persistent.remove(&request);
-                    }
+                    self.forget_collective(request);
                     if freed != ffi::RSMPI_REQUEST_NULL {
                         ffi::MPI_Request_free(&mut freed);
                     }

@@ -41,6 +41,14 @@ pub fn fork(body: impl FnOnce() -> i32) -> anyhow::Result<Pid> {
     }
 }
 
+/// Whether something holds in a child that has one thread.
+#[cfg(test)]
+pub fn holds_alone(what: impl FnOnce() -> bool) -> bool {
+    let child = fork(|| i32::from(!what())).expect("a process");
+    let ended = rustix::process::waitpid(Some(child), rustix::process::WaitOptions::empty());
+    ended.expect("a child of ours").is_some_and(|(_, status)| status.exit_status() == Some(0))
+}
+
 /// Ends the calling process at once: destructors and exit handlers are the parent's.
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: takes no pointers and does not return.

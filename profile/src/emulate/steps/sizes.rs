@@ -18,8 +18,9 @@ pub struct Sizes {
     known: [bool; 2],
     /// Which part of the bytes, and of the calls, is in none of those sizes: reads, writes.
     unknown: [[f64; 2]; 2],
-    /// Which part of the recorded messages goes within the tree: of those sent, of those received. None where none were recorded.
-    inner: Option<[f64; 2]>,
+    /// Which part of the recorded messages goes within the tree: of those received, of those sent. None where sampling saw more
+    /// of them.
+    inner: [Option<f64>; 2],
     /// Blocks of each size that are due, of all samples so far.
     due: Vec<f64>,
     allocated: u64,
@@ -73,7 +74,7 @@ impl Sizes {
             messages: [0; 2],
             known: [false; 2],
             unknown: [[0.0; 2]; 2],
-            inner: None,
+            inner: [None; 2],
             due: vec![0.0; whole.len()],
             allocated: sum(&whole, BlockKind::Allocate)[1],
             whole,
@@ -85,12 +86,20 @@ impl Sizes {
                 of_all.fold([0; 2], |sum, more| [sum[0] + more[0], sum[1] + more[1]])
             };
             let (files, recorded) = (in_samples(direction.files), in_samples(direction.messages));
-            let sampled: u64 = direction.sampled.iter().map(|&field| profile.total(field)).sum();
-            let messages = [sampled.max(recorded[0]), recorded[1]];
+            let [outer, inner] = direction.sampled.map(|field| profile.total(field));
+            let messages = [(outer + inner).max(recorded[0]), recorded[1]];
+            // Processes that cannot be recorded send and receive as well.
+            if recorded[0] > 0 && recorded[0] >= outer + inner {
+                // Sampling sees TCP alone: the others are between processes of this machine.
+                let all = (outer + inner) as f64;
+                sizes.inner[place] = Some(if all > 0.0 { inner as f64 / all } else { 1.0 });
+            }
+            // Of older profiles samples do not know sizes.
+            let all_files = if files[1] > 0 { files[0] } else { sum(&sizes.whole, direction.files)[0] };
             // By whom bytes of messages were moved nobody says. Where calls on files have moved as many more than files are known
             // to have got, they are taken to be those.
             // Where messages were recorded, so were files.
-            let more = total[0].saturating_sub(files[0]) as f64 / messages[0].max(1) as f64;
+            let more = total[0].saturating_sub(all_files) as f64 / messages[0].max(1) as f64;
             let as_files = if recorded[1] > 0 {
                 more.min(1.0)
             } else {
@@ -104,29 +113,25 @@ impl Sizes {
                 (total[what] as f64 - known).max(0.0) / total[what].max(1) as f64
             });
         }
-        if sent[0] + received[0] > 0 {
-            let inner = profile.total(Field::InnerBytes) as f64;
-            let part = |outer: u64| match inner + outer as f64 {
-                // Sampling sees TCP alone: the others are between processes of this machine.
-                0.0 => 1.0,
-                all => inner / all,
-            };
-            sizes.inner =
-                Some([Field::SentBytes, Field::ReceivedBytes].map(|field| part(profile.total(field))));
-        }
         sizes
     }
 
     /// Bytes sent to others, received from others, and sent to ourselves in a sample.
     pub fn network(&self, sample: &Sample) -> [u64; 3] {
-        let Some([sent_within, received_within]) = self.inner else {
-            return [Field::SentBytes, Field::ReceivedBytes, Field::InnerBytes]
-                .map(|field| sample.get(field));
+        let recorded = |kind| sum(&sample.blocks, kind)[0] as f64;
+        let [received, sent] = self.inner;
+        let (sent, inner) = match sent {
+            Some(within) => {
+                let all = recorded(BlockKind::Send);
+                ((all * (1.0 - within)).round() as u64, (all * within).round() as u64)
+            }
+            None => (sample.get(Field::SentBytes), sample.get(Field::InnerBytes)),
         };
-        let [sent, received] =
-            [BlockKind::Send, BlockKind::Receive].map(|kind| sum(&sample.blocks, kind)[0] as f64);
-        let inner = sent * sent_within;
-        [sent - inner, received * (1.0 - received_within), inner].map(|bytes| bytes.round() as u64)
+        let received = match received {
+            Some(within) => (recorded(BlockKind::Receive) * (1.0 - within)).round() as u64,
+            None => sample.get(Field::ReceivedBytes),
+        };
+        [sent, received, inner]
     }
 
     /// Blocks that the allocator gave in a sample: of the sizes of the whole run, each by its part of the calls.
@@ -282,5 +287,26 @@ mod tests {
         second.set(Field::Writes, 26);
         let calls = sizes.calls(&second, &Tuning::default());
         assert_eq!(calls, [Calls { write: true, bytes: 100, count: 20 }]);
+    }
+
+    #[test]
+    fn what_could_not_be_recorded_is_sent_all_the_same() {
+        let mut sample = Sample::default();
+        let totals = [(Field::WriteBytes, 1_000_010), (Field::Writes, 20), (Field::SentBytes, 1_000_000)];
+        totals.iter().for_each(|&(field, value)| sample.set(field, value));
+        let message = Block { kind: BlockKind::Send, bin: 4, count: 1, bytes: 10 };
+        sample.blocks = vec![message];
+        let mut profile = profile(&totals);
+        profile.tail.blocks = vec![message];
+        let sizes = Sizes::of(&profile, &[sample.clone()], &Tuning::default());
+        assert_eq!(sizes.network(&sample), [1_000_000, 0, 0], "10 bytes were recorded");
+        // Sizes of the whole run alone.
+        sample.blocks.clear();
+        profile.tail.blocks[0].bytes = 2_000_000;
+        let sizes = Sizes::of(&profile, &[sample.clone()], &Tuning::default());
+        assert_eq!((sizes.network(&sample), sizes.as_files[0]), ([1_000_000, 0, 0], 1.0));
+        profile.tail.blocks.push(Block { kind: BlockKind::Write, bin: 20, count: 1, bytes: 900_000 });
+        let sizes = Sizes::of(&profile, &[sample], &Tuning::default());
+        assert_eq!(sizes.as_files[0], 0.0, "files have got most of what was written");
     }
 }
