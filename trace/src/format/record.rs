@@ -31,6 +31,7 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "std")]
 pub(crate) use decode::{Arguments, decode_into, read_flags};
 pub use decode::{Fault, List, Record, Text, decode};
 pub(crate) use encode::{commit, gap, text_field};
