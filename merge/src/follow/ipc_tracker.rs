@@ -16,8 +16,10 @@ use syn_trace::{Run, record};
 /// `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`, and which of them wait.
 const SET_LOCK: [i64; 4] = [6, 7, 37, 38];
 const WAIT_FOR_LOCK: [i64; 2] = [7, 38];
+const F_RDLCK: i64 = 0;
 const F_UNLCK: i64 = 2;
 /// Of `flock`.
+const LOCK_SH: i64 = 1;
 const LOCK_NB: i64 = 4;
 const LOCK_UN: i64 = 8;
 /// Of `lockf`.
@@ -42,8 +44,21 @@ enum Object {
 /// The locks of a file: its host and inode, and whether they are of `flock`.
 type Locked = (usize, u64, bool);
 
-/// Locks, and of which bytes.
-type Held = Vec<(Locked, Range<u64>)>;
+/// A lock of some bytes, and whether it is shared.
+type Lock = (Locked, Range<u64>, bool);
+
+/// What a call does with a lock.
+#[derive(Clone, Copy)]
+enum Change {
+    Take { waits: bool, shared: bool },
+    GiveBack,
+}
+
+impl Change {
+    fn new(gives_back: bool, waits: bool, shared: bool) -> Change {
+        if gives_back { Change::GiveBack } else { Change::Take { waits, shared } }
+    }
+}
 
 /// Memory: 64 bytes for each call.
 #[derive(Debug)]
@@ -55,7 +70,7 @@ pub struct IpcTracker {
     objects: BTreeMap<Object, Waking>,
     files: BTreeMap<Locked, FileLocks>,
     /// What processes have locked and not given back, by their open files.
-    held: BTreeMap<(u32, OpenId), Held>,
+    held: BTreeMap<(u32, OpenId), Vec<Lock>>,
 }
 
 impl IpcTracker {
@@ -75,9 +90,9 @@ impl IpcTracker {
         let mut found = Dependencies::default();
         for ((process, _), locks) in std::mem::take(&mut self.held) {
             let Some(last) = self.last[process as usize] else { continue };
-            for (locked, bytes) in locks {
+            for (locked, bytes, shared) in locks {
                 let span = Span { enter: last, leave: last };
-                self.files.entry(locked).or_default().releases.push(Locking { span, bytes });
+                self.files.entry(locked).or_default().releases.push(Locking { span, bytes, shared });
             }
         }
         self.objects.into_values().for_each(|waking| ipc::connect(waking, &mut found));
@@ -119,28 +134,28 @@ impl IpcTracker {
         }
     }
 
-    /// A call locks bytes of an open file, and waits for them or not, or gives them back.
-    fn lock(
-        &mut self,
-        seen: &Seen<'_>,
-        open: OpenId,
-        locked: Locked,
-        bytes: Range<u64>,
-        waits: Option<bool>,
-    ) {
-        let locking = Locking { span: span_of(seen), bytes: bytes.clone() };
+    /// A call locks bytes of an open file, or gives them back.
+    fn lock(&mut self, seen: &Seen<'_>, open: OpenId, locked: Locked, bytes: Range<u64>, change: Change) {
+        let span = span_of(seen);
         let (file, held) =
             (self.files.entry(locked).or_default(), self.held.entry((seen.process, open)).or_default());
-        match waits {
-            Some(waits) => {
-                held.push((locked, bytes));
+        match change {
+            Change::Take { waits, shared } => {
+                held.push((locked, bytes.clone(), shared));
                 if waits {
-                    file.waits.push(locking);
+                    file.waits.push(Locking { span, bytes, shared });
                 }
             }
-            None => {
-                held.retain(|(_, held)| held.start < bytes.start || bytes.end < held.end);
-                file.releases.push(locking);
+            Change::GiveBack => {
+                let is_of_it =
+                    |(of, held, _): &Lock| *of == locked && held.start < bytes.end && bytes.start < held.end;
+                // What was taken where nobody saw it may have kept out all others.
+                let shared =
+                    held.iter().any(is_of_it) && held.iter().filter(|lock| is_of_it(lock)).all(|lock| lock.2);
+                held.retain(|(of, held, _)| {
+                    *of != locked || held.start < bytes.start || bytes.end < held.end
+                });
+                file.releases.push(Locking { span, bytes, shared });
             }
         }
     }
@@ -152,20 +167,22 @@ impl IpcTracker {
         match event.call.effect() {
             _ if inode == 0 => {}
             Effect::LockFile => {
-                let waits = (operation & LOCK_UN == 0).then_some(operation & LOCK_NB == 0);
-                self.lock(seen, open, (host, inode, true), WHOLE, waits);
+                let (waits, shared) = (operation & LOCK_NB == 0, operation & LOCK_SH != 0);
+                let change = Change::new(operation & LOCK_UN != 0, waits, shared);
+                self.lock(seen, open, (host, inode, true), WHOLE, change);
             }
             // From the position on, which is not followed here.
             Effect::LockFileAtPosition => {
-                let waits = (operation != F_ULOCK).then_some(operation == F_LOCK);
-                self.lock(seen, open, (host, inode, false), WHOLE, waits);
+                let change = Change::new(operation == F_ULOCK, operation == F_LOCK, false);
+                self.lock(seen, open, (host, inode, false), WHOLE, change);
             }
             Effect::Control if SET_LOCK.contains(&operation) => {
                 let lock: Vec<i64> = event.list.iter().collect();
                 let &[kind, whence, start, length] = &lock[..] else { return };
-                let waits = (kind != F_UNLCK).then_some(WAIT_FOR_LOCK.contains(&operation));
+                let waits = WAIT_FOR_LOCK.contains(&operation);
+                let change = Change::new(kind == F_UNLCK, waits, kind == F_RDLCK);
                 let bytes = if whence == 0 { range(start, length) } else { WHOLE };
-                self.lock(seen, open, (host, inode, false), bytes, waits);
+                self.lock(seen, open, (host, inode, false), bytes, change);
             }
             _ => {}
         }
@@ -191,8 +208,8 @@ impl Visitor for IpcTracker {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         self.last[seen.process as usize] = Some(seen.leave());
         for &released in &touched.released {
-            for (locked, bytes) in self.held.remove(&(seen.process, released)).into_iter().flatten() {
-                let locking = Locking { span: span_of(seen), bytes };
+            for (locked, bytes, shared) in self.held.remove(&(seen.process, released)).into_iter().flatten() {
+                let locking = Locking { span: span_of(seen), bytes, shared };
                 self.files.entry(locked).or_default().releases.push(locking);
             }
         }

@@ -13,11 +13,14 @@ pub struct Locking {
     pub span: Span,
     /// The bytes; all of them for locks of whole files.
     pub bytes: Range<u64>,
+    /// Others may have the lock as well that share it.
+    pub shared: bool,
 }
 
 impl Locking {
-    fn overlaps(&self, other: &Locking) -> bool {
-        self.bytes.start < other.bytes.end && other.bytes.start < self.bytes.end
+    fn keeps_out(&self, other: &Locking) -> bool {
+        let overlaps = self.bytes.start < other.bytes.end && other.bytes.start < self.bytes.end;
+        overlaps && !(self.shared && other.shared)
     }
 }
 
@@ -30,7 +33,8 @@ pub struct FileLocks {
     pub releases: Vec<Locking>,
 }
 
-/// Connects every wait with the last release of some of its bytes before its end.
+/// Connects every wait with the last release of some of its bytes before its end. Who shares a lock does not wait for who
+/// shared it.
 pub fn connect(locks: FileLocks, found: &mut Dependencies) {
     let FileLocks { waits, mut releases } = locks;
     releases.sort_by_key(|release| (release.span.enter.ns, release.span.enter.point()));
@@ -38,7 +42,7 @@ pub fn connect(locks: FileLocks, found: &mut Dependencies) {
         let before = releases.partition_point(|release| release.span.enter.ns <= wait.span.leave.ns);
         let is_other =
             |release: &&Locking| release.span.enter.point().thread != wait.span.leave.point().thread;
-        let last = releases[..before].iter().rev().filter(is_other).find(|release| release.overlaps(&wait));
+        let last = releases[..before].iter().rev().filter(is_other).find(|release| release.keeps_out(&wait));
         if let Some(release) = last.filter(|release| release.span.leave.ns >= wait.span.enter.ns) {
             found.add_one(Rule::FileLock, release.span.enter, wait.span.leave);
         }
@@ -52,7 +56,7 @@ mod tests {
 
     #[test]
     fn the_last_release_of_the_same_bytes_counts() {
-        let locking = |span, bytes| Locking { span, bytes };
+        let locking = |span, bytes| Locking { span, bytes, shared: false };
         let locks = FileLocks {
             waits: vec![locking(span(1, 7, 10, 70), 0..10), locking(span(2, 8, 65, 90), 0..10)],
             releases: vec![
@@ -64,5 +68,17 @@ mod tests {
         let mut found = Dependencies::default();
         connect(locks, &mut found);
         assert_eq!(records(&found), [(1, 7), (3, 8)]);
+    }
+
+    #[test]
+    fn who_shares_a_lock_waits_for_those_that_do_not() {
+        let locking = |span, shared| Locking { span, bytes: 0..10, shared };
+        let locks = FileLocks {
+            waits: vec![locking(span(1, 7, 10, 70), true), locking(span(2, 8, 10, 70), false)],
+            releases: vec![locking(span(0, 1, 50, 52), false), locking(span(3, 2, 60, 62), true)],
+        };
+        let mut found = Dependencies::default();
+        connect(locks, &mut found);
+        assert_eq!(records(&found), [(1, 7), (2, 8)]);
     }
 }

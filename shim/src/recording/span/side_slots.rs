@@ -56,9 +56,11 @@ fn append_all(state: &State) {
     compiler_fence(Ordering::SeqCst);
     let mut index = 0;
     // A handler may set another one aside until the count is back to none.
-    while state.side_used.compare_exchange(index, 0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+    while let Err(used) = state.side_used.compare_exchange(index, 0, Ordering::Relaxed, Ordering::Relaxed) {
+        // Where a handler forks, its child comes back here to a state that was wiped.
+        let Some(slot) = state.side.get(index).filter(|_| index < used) else { break };
         // SAFETY: handlers take further ones only.
-        let slot = unsafe { &mut *state.side[index].get() };
+        let slot = unsafe { &mut *slot.get() };
         if slot.bytes != 0 {
             // The latest record is the handler's from now on: a row of polls begins anew behind it.
             // SAFETY: a record is being written, and by nobody else.

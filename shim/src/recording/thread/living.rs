@@ -36,13 +36,14 @@ const MARKED: *mut Header = ptr::without_provenance_mut(1);
 
 /// A thread begins; its place, or [`MOST`] if there is none left.
 pub fn join(header: *mut Header) -> usize {
-    let free = |place: &AtomicPtr<Header>| {
-        place.load(Ordering::Relaxed).is_null()
-            && place.compare_exchange(ptr::null_mut(), header, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    let takes = |(number, place): (usize, &AtomicPtr<Header>)| {
+        place.load(Ordering::Relaxed).is_null() && {
+            // First: a child that another thread forks meanwhile goes through all that were used.
+            USED.fetch_max(number + 1, Ordering::AcqRel);
+            place.compare_exchange(ptr::null_mut(), header, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        }
     };
-    let place = places().position(free).unwrap_or(MOST);
-    USED.fetch_max(place + 1, Ordering::AcqRel);
-    place
+    places().enumerate().position(takes).unwrap_or(MOST)
 }
 
 /// A thread ends. False: its header is in use, and has to stay mapped.
