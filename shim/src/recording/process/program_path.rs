@@ -2,7 +2,7 @@
 //!
 //! The kernel tells it by a link in `/proc`, and makes the entries there anew for each process: 18 µs, a tenth of what recording adds
 //! to a short one. Where a program was started by its absolute path, as most are, that path leads to the same, links
-//! followed.
+//! followed. (Of a program that is an argument of the loader the link names the loader, and the path the program.)
 
 use crate::core::sys;
 use core::ffi::{CStr, c_char};
