@@ -4,8 +4,7 @@
 //! to it alone, and it tells them when all have come. That takes 2 (m - 1) messages and not m (m - 1). A rank can be the
 //! hub if it waits as soon as it has signalled: then it is not busy with anything else when it is to pass on the news.
 
-use std::collections::BTreeSet;
-use syn_plan::{Counted, EdgeId, Mpi, Op, Plan, Program, Rule};
+use syn_plan::{Counted, EdgeId, Op, Plan, Program, Rule};
 
 /// In place of a hub.
 const NONE: u32 = u32::MAX;
@@ -123,24 +122,6 @@ pub fn listeners(plan: &Plan, ranks: u32, rank_of: &dyn Fn(&Program) -> u32) -> 
         }
     }
     of_ranks
-}
-
-/// The edges that are waited for inside calls of MPI on files, and signalled outside of such.
-pub fn outside(plan: &Plan) -> Vec<EdgeId> {
-    let (mut waits, mut signals) = (BTreeSet::new(), BTreeSet::new());
-    for program in &plan.programs {
-        let mut inside = false;
-        for step in program.steps.iter() {
-            match step.op {
-                Op::Mpi { call: Mpi::FileEnter, .. } => inside = true,
-                Op::Mpi { call, .. } if call.is_on_file() => inside = false,
-                Op::Wait { edge, .. } if inside => drop(waits.insert(edge)),
-                Op::Signal { edge } if !inside => drop(signals.insert(edge)),
-                _ => {}
-            }
-        }
-    }
-    waits.intersection(&signals).copied().collect()
 }
 
 #[cfg(test)]

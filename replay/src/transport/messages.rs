@@ -11,7 +11,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use syn_plan::{Counted, EdgeId, Mpi, Op, Plan};
@@ -49,6 +49,24 @@ impl Shared {
     pub fn lock(&self) -> MutexGuard<'_, SimpleCommunicator> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The edges that are waited for inside calls of MPI on files, and signalled outside of such.
+pub fn outside(plan: &Plan) -> Vec<EdgeId> {
+    let (mut waits, mut signals) = (BTreeSet::new(), BTreeSet::new());
+    for program in &plan.programs {
+        let mut inside = false;
+        for step in program.steps.iter() {
+            match step.op {
+                Op::Mpi { call: Mpi::FileEnter, .. } => inside = true,
+                Op::Mpi { call, .. } if call.is_on_file() => inside = false,
+                Op::Wait { edge, .. } if inside => drop(waits.insert(edge)),
+                Op::Signal { edge } if !inside => drop(signals.insert(edge)),
+                _ => {}
+            }
+        }
+    }
+    waits.intersection(&signals).copied().collect()
 }
 
 /// What a rank must know of the whole plan, in whose numbers everything here is.
