@@ -15,6 +15,9 @@ pub struct Metric {
     pub how: String,
 }
 
+/// The row of the start.
+const START: &str = "system.start";
+
 /// All rows of a profile, and what its reader has to know.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
@@ -38,6 +41,17 @@ impl Metrics {
     /// Measured where there is a value.
     pub fn either(&mut self, name: &str, unit: &str, value: Option<f64>, how: &str, why: &str) {
         self.put(name, unit, value, if value.is_some() { how } else { why });
+    }
+
+    /// When the command started, nanoseconds of the monotonic clock.
+    pub fn started(&mut self, start_ns: u64) {
+        let how = "monotonic clock of the machine at the start of the command";
+        self.measured(START, "s", start_ns as f64 / 1e9, how);
+    }
+
+    /// The same, where it is known.
+    pub fn start_ns(&self) -> Option<u64> {
+        self.get(START).map(|seconds| (seconds * 1e9) as u64)
     }
 
     fn put(&mut self, name: &str, unit: &str, value: Option<f64>, how: &str) {

@@ -203,6 +203,8 @@ fn replayed_plan(plan: Loaded, args: &Args, launcher: &dyn Launcher) -> anyhow::
 /// What a replay has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Consumed {
+    /// The common start, nanoseconds of the monotonic clock of the root's machine.
+    pub start_ns: u64,
     /// From the common start to the last end, nanoseconds.
     pub wall_ns: u64,
     /// CPU time of its threads meanwhile, nanoseconds.
@@ -215,7 +217,9 @@ pub struct Consumed {
 
 impl Consumed {
     fn of(outcomes: &[Outcome]) -> Consumed {
-        let mut all = Consumed::default();
+        let first = outcomes.iter().find(|outcome| outcome.program == 0);
+        let start_ns = first.map_or(0, |outcome| outcome.start_ns);
+        let mut all = Consumed { start_ns, ..Consumed::default() };
         for outcome in outcomes {
             all.wall_ns = all.wall_ns.max(outcome.end_ns);
             all.cpu_ns += outcome.cpu_ns;

@@ -157,6 +157,8 @@ impl Classes {
 pub struct Outcome {
     /// Index of the program.
     pub program: usize,
+    /// The common start, nanoseconds of this machine's monotonic clock.
+    pub start_ns: u64,
     /// When it ended, nanoseconds since the common start.
     pub end_ns: u64,
     /// Where its time went.

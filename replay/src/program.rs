@@ -134,6 +134,7 @@ impl<'a> Runner<'a> {
         let (network, failure) = self.prepared.demands.finish();
         Outcome {
             program: self.number,
+            start_ns,
             end_ns: self.meter.now_ns.saturating_sub(start_ns),
             balance: self.meter.finish(),
             cpu_ns,

@@ -1,6 +1,7 @@
 //! `syn profiles compare`: two profiles side by side, for instance of a program and of its emulation.
 
 use super::amounts;
+use super::part::{emulated, restrict, within};
 use crate::profile::Profile;
 use crate::sample::{BlockKind, COLUMNS, Resource, Sample};
 use crate::stats::correlation;
@@ -18,6 +19,9 @@ pub struct Args {
     first: i64,
     /// The other one.
     second: i64,
+    /// The other one is of `syn emulate`, which has written this report: its own start and end are left out.
+    #[arg(long, value_name = "REPORT")]
+    emulation: Option<PathBuf>,
 }
 
 /// Points of time at which two profiles are compared.
@@ -30,7 +34,12 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         let found = store.find(&Selector { id: Some(id), ..Selector::default() })?.into_iter().next();
         Ok((found.with_context(|| format!("there is no profile {id}"))?, store.all_samples(id)?))
     };
-    let ((first, first_samples), (second, second_samples)) = (get(args.first)?, get(args.second)?);
+    let ((first, first_samples), (mut second, mut second_samples)) = (get(args.first)?, get(args.second)?);
+    if let Some(report) = &args.emulation {
+        let part = emulated(report, &second)?;
+        second_samples = within(&second_samples, &part);
+        restrict(&mut second, &second_samples, part.end - part.start);
+    }
     println!("{:<22} {:>18} {:>18} {:>10} {:>12}", "", args.first, args.second, "change %", "correlation");
     let line = |name: &str, a: f64, b: f64, over_time: Option<f64>| {
         let change = if a == 0.0 { "-".into() } else { format!("{:+.2}", (b - a) / a * 100.0) };

@@ -1,6 +1,7 @@
 //! `syn profiles …` and `syn predict`: looking at what the store holds.
 
 mod compare;
+mod part;
 mod show;
 
 use crate::profile::{Outcome, Profile};

@@ -74,6 +74,9 @@ pub fn profile(folder: &Path, options: &Options, store: &mut Store) -> anyhow::R
     if run.dropped() > 0 {
         metrics.notes.push(format!("{} calls were not recorded", run.dropped()));
     }
+    if let Some(start_ns) = run.processes.iter().map(|process| process.start_monotonic_ns).min() {
+        metrics.started(start_ns);
+    }
     moved.metrics(&mut metrics);
     let tail = Tail {
         wall_ns,

@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, WaitOptions, pidfd
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::time::Instant;
-use syn_replay::clock::thread_cpu_ns;
+use syn_replay::clock::{now_ns, thread_cpu_ns};
 
 /// Between two lines about how things stand, nanoseconds.
 const LIVE_NS: u64 = 1_000_000_000;
@@ -26,6 +26,7 @@ pub struct Looker {
     tree: Tree,
     pace: Pace,
     start: Instant,
+    start_ns: u64,
     cost_before_ns: u64,
     before: Totals,
     before_ns: u64,
@@ -44,6 +45,7 @@ impl Looker {
             tree: Tree::new(),
             pace: Pace::new(options.rate),
             start: Instant::now(),
+            start_ns: 0,
             cost_before_ns: thread_cpu_ns(),
             before: Totals::default(),
             before_ns: 0,
@@ -58,7 +60,7 @@ impl Looker {
     /// The command starts now.
     pub fn begin(&mut self) {
         self.watchers.iter_mut().for_each(|watcher| watcher.pre());
-        self.start = Instant::now();
+        (self.start, self.start_ns) = (Instant::now(), now_ns());
     }
 
     fn now_ns(&self) -> u64 {
@@ -190,6 +192,7 @@ impl Looker {
         for watcher in &mut self.watchers {
             watcher.finalize(&whole, &mut metrics);
         }
+        metrics.started(self.start_ns);
         let cost = (thread_cpu_ns() - self.cost_before_ns) as f64 / 1e9;
         metrics.measured("profiler.cpu", "s", cost, "CPU time of looking and storing");
         metrics.measured(

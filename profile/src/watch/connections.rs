@@ -1,10 +1,12 @@
 //! The kernel's table of TCP connections (sock_diag(7)).
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, netlink, recv, send, socket_with,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 /// One connection, seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,7 +94,11 @@ fn take(mut messages: &[u8], seen: &mut Vec<Seen>) -> rustix::io::Result<bool> {
 
 /// Tells of connections of this network namespace that are gone, with what they have moved.
 #[derive(Debug)]
-pub struct Endings(OwnedFd);
+pub struct Endings {
+    socket: OwnedFd,
+    /// There were more than the kernel keeps.
+    pub lost: bool,
+}
 
 impl Endings {
     /// From now on.
@@ -102,19 +108,27 @@ impl Endings {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))?;
         bind(&socket, &netlink::SocketAddrNetlink::new(0, GROUPS))?;
-        Ok(Endings(socket))
+        Ok(Endings { socket, lost: false })
     }
 
-    /// Those that came to an end since this was asked before. Where there were more than the kernel keeps, some are missing.
-    pub fn take(&self) -> Vec<Seen> {
+    /// Waits until there is one, for a time that ends.
+    pub fn wait(&self, longest: Duration) {
+        let limit = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
+        // A signal only makes it shorter.
+        let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&limit));
+    }
+
+    /// Those that came to an end since this was asked before.
+    pub fn take(&mut self) -> Vec<Seen> {
         let (mut seen, mut buffer) = (Vec::new(), vec![0; 1 << 13]);
         loop {
-            match recv(&self.0, &mut buffer[..], RecvFlags::empty()) {
+            match recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
                 // A message of another kind is none of a connection.
                 Ok((len, _)) => {
                     let _ = take(&buffer[..len], &mut seen);
                 }
-                Err(rustix::io::Errno::INTR | rustix::io::Errno::NOBUFS) => {}
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::NOBUFS) => self.lost = true,
                 Err(_) => break,
             }
         }
@@ -169,6 +183,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::sockopt::set_socket_recv_buffer_size;
     use std::io::{Read, Write};
 
     #[test]
@@ -186,14 +201,33 @@ mod tests {
         let seen = connections().expect("sock_diag is there");
         let received = seen.iter().find(|one| one.ends.local == ends.remote && one.ends.remote == ends.local);
         assert_eq!(received.expect("the server's end is listed").received, 5000);
-        let endings = Endings::begin().expect("whoever asks is told");
+        let mut endings = Endings::begin().expect("whoever asks is told");
         drop((client, server));
         // The kernel tells when it has removed them, which is a moment later.
         let begun = std::time::Instant::now();
         let mut gone = Vec::new();
         while !gone.iter().any(|one: &Seen| one.received == 5000 && one.ends.remote == ends.local) {
+            endings.wait(Duration::from_secs(1));
             gone.extend(endings.take());
             assert!(begun.elapsed().as_secs() < 20, "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn more_ends_than_the_kernel_keeps_are_noticed() {
+        let mut endings = Endings::begin().expect("whoever asks is told");
+        set_socket_recv_buffer_size(&endings.socket, 1).expect("the least that there is");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        for _ in 0..50 {
+            let client = std::net::TcpStream::connect(address).expect("loopback");
+            drop((client, listener.accept().expect("a connection")));
+        }
+        let begun = std::time::Instant::now();
+        while !endings.lost {
+            endings.wait(Duration::from_secs(1));
+            endings.take();
+            assert!(begun.elapsed().as_secs() < 20, "100 ends do not fit");
         }
     }
 }

@@ -8,11 +8,15 @@ use crate::profile::{FileRow, Tail};
 use crate::sample::Field;
 use crate::tree::Tree;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::{Duration, Instant};
 
 /// Between two looks, nanoseconds: the kernel goes through its whole table of connections.
 const EVERY_NS: u64 = 20_000_000;
 /// The same where no connection was made since, and none of the tree's is open: such as were handed to it would be missed.
 const IDLE_EVERY_NS: u64 = 2_000_000_000;
+
+/// At the end, ends of connections are waited for so long.
+const LAST_ENDS: Duration = Duration::from_millis(20);
 
 /// So many connections are listed one by one.
 const MOST_LISTED: usize = 10_000;
@@ -24,8 +28,8 @@ pub struct Network {
     next_idle_ns: u64,
     /// Connections made so far, by whomever.
     made: Option<u64>,
-    /// So many of ours were open at the last look.
-    open: usize,
+    /// Those of ours that were open at the last look, and have not ended since.
+    open: HashSet<Ends>,
     reader: Reader,
     snmp: Kept,
     refused: Option<String>,
@@ -46,7 +50,7 @@ impl Watcher for Network {
         if now_ns >= self.next_ns && self.refused.is_none() {
             self.next_ns = now_ns + EVERY_NS;
             let made = self.made_so_far();
-            if self.open > 0 || made.is_none() || made != self.made || now_ns >= self.next_idle_ns {
+            if !self.open.is_empty() || made.is_none() || made != self.made || now_ns >= self.next_idle_ns {
                 self.next_idle_ns = now_ns + IDLE_EVERY_NS;
                 match connections() {
                     Ok(seen) => self.take(&seen, tree),
@@ -61,8 +65,8 @@ impl Watcher for Network {
         }
     }
 
-    fn post(&mut self, _tree: &Tree, totals: &mut Totals) {
-        self.bury();
+    fn post(&mut self, tree: &Tree, totals: &mut Totals) {
+        self.wait_for_ends(tree);
         if self.refused.is_none() {
             self.put(totals);
         }
@@ -70,7 +74,10 @@ impl Watcher for Network {
 
     fn finalize(&mut self, whole: &Whole<'_>, metrics: &mut Metrics) {
         let why = format!("sock_diag: {}", self.refused.as_deref().unwrap_or(""));
-        let how = match self.endings {
+        let how = match &self.endings {
+            Some(endings) if endings.lost => {
+                "TCP connections; of some, what they moved after the last look is missing: more ended at once than the kernel tells; use --shim for all"
+            }
             Some(_) => {
                 "TCP connections, to their ends; those that lived between two looks are missing: use --shim for all"
             }
@@ -128,7 +135,7 @@ impl Network {
                 }
             }
         }
-        self.open = seen.iter().filter(|one| self.moved(one)).count();
+        self.open = seen.iter().filter(|one| self.moved(one)).map(|one| one.ends).collect();
     }
 
     /// Takes in what a connection has moved; true when it is one of ours.
@@ -139,9 +146,32 @@ impl Network {
 
     /// Takes in what connections have moved that are gone.
     fn bury(&mut self) {
-        let gone = self.endings.as_ref().map_or_else(Vec::new, Endings::take);
+        let gone = self.endings.as_mut().map_or_else(Vec::new, Endings::take);
         for one in &gone {
             self.moved(one);
+            self.open.remove(&one.ends);
+        }
+    }
+
+    /// The kernel tells of an end a moment after the process's. What lives on keeps its connections.
+    fn wait_for_ends(&mut self, tree: &Tree) {
+        let begun = Instant::now();
+        self.bury();
+        if !self.open.is_empty() && self.refused.is_none() {
+            let kept = sockets_of(tree);
+            for one in connections().unwrap_or_default() {
+                if self.moved(&one) && kept.contains(&one.inode) {
+                    self.open.remove(&one.ends);
+                }
+            }
+        }
+        while let (Some(endings), false) = (&self.endings, self.open.is_empty()) {
+            let left = LAST_ENDS.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                break;
+            }
+            endings.wait(left);
+            self.bury();
         }
     }
 

@@ -7,24 +7,40 @@ pub mod shared;
 pub mod signals;
 
 use rustix::mm::{Advice, madvise};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 /// Gives back what this process has read of its program and allocated to get here: it is not to count as what is replayed. What is
 /// needed again comes back from the page cache.
 pub fn give_back_memory() {
+    /// Looked for once: children are of the same program, and what looking reads counts as read by the replay.
+    static PROGRAM: OnceLock<Vec<Range<usize>>> = OnceLock::new();
     // SAFETY: glibc's own, and it changes nothing that is in use.
     unsafe { libc::malloc_trim(0) };
-    // SAFETY: the callback takes what it is called with for no longer than it lasts.
-    unsafe { libc::dl_iterate_phdr(Some(give_back_program), std::ptr::null_mut()) };
+    for pages in PROGRAM.get_or_init(fixed_pages) {
+        let from = std::ptr::with_exposed_provenance_mut(pages.start);
+        // SAFETY: whole pages of a file, which nobody here may write and nobody has changed: they are read again.
+        let _ = unsafe { madvise(from, pages.len(), Advice::LinuxDontNeed) };
+    }
 }
 
-/// Gives back the pages of the program that nobody may write; libraries, which come behind it, are left alone: some change code of
-/// others.
-unsafe extern "C" fn give_back_program(
+/// The pages of the program that nobody may write or has changed.
+fn fixed_pages() -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    // SAFETY: the callback takes both of what it is called with for no longer than it lasts.
+    unsafe { libc::dl_iterate_phdr(Some(find_program), (&raw mut found).cast()) };
+    found
+}
+
+/// The program alone: libraries, which come behind it, are left alone, since some change code of others.
+unsafe extern "C" fn find_program(
     info: *mut libc::dl_phdr_info,
     _size: usize,
-    _data: *mut std::ffi::c_void,
+    found: *mut std::ffi::c_void,
 ) -> i32 {
+    // SAFETY: the list that `fixed_pages` has given.
+    let found = unsafe { &mut *found.cast::<Vec<Range<usize>>>() };
     let page = rustix::param::page_size();
     // SAFETY: the loader's description of the program, and its list of segments.
     let (start, segments) = unsafe {
@@ -37,9 +53,7 @@ unsafe extern "C" fn give_back_program(
         let from = (start + segment.p_vaddr as usize).next_multiple_of(page);
         let to = (start + segment.p_vaddr as usize + segment.p_filesz as usize) & !(page - 1);
         if from < to && is_as_in_file(from, to) {
-            let from = std::ptr::with_exposed_provenance_mut(from);
-            // SAFETY: whole pages of a file, which nobody here may write and nobody has changed: they are read again.
-            let _ = unsafe { madvise(from, to - from.addr(), Advice::LinuxDontNeed) };
+            found.push(from..to);
         }
     }
     // That was the program.
@@ -101,7 +115,7 @@ mod tests {
         // Other tests take memory of this process meanwhile.
         let given_back = child::holds_alone(|| {
             let bytes = || resident_bytes([std::process::id() as i32]);
-            // SAFETY: as in `give_back_memory`.
+            // SAFETY: the callback reads what it is called with while it lasts.
             unsafe { libc::dl_iterate_phdr(Some(read_program), std::ptr::null_mut()) };
             let before = bytes();
             give_back_memory();

@@ -37,6 +37,32 @@ fn cpu_bytes_and_memory_are_those_of_the_program() {
     near("memory", get(&program, "memory.peak"), get(&emulation, "memory.peak"), 0.1);
     let compare = house.done(&["profiles", "compare", "1", "2"]);
     assert!(compare.contains("write_bytes") && compare.contains("cpu_ns"), "{compare}");
+    // Without what the emulator does before and afterwards: its own reads are less than those of Python at its start.
+    let compared = |report: &str| house.syn(&["profiles", "compare", "--emulation", report, "1", "2"]);
+    let emulation_alone = String::from_utf8(compared("report.json").stdout).expect("text");
+    let second = |table: &str, row: &str| -> f64 {
+        let line = table.lines().find(|line| line.starts_with(row)).expect(row);
+        line.split_ascii_whitespace().nth(2).expect("a column for each").parse().expect("a number")
+    };
+    near(
+        "run time",
+        report["emulated_s"][0].as_f64().expect("a number"),
+        second(&emulation_alone, "run_time_s"),
+        1e-6,
+    );
+    assert!(
+        second(&emulation_alone, "read_bytes") < second(&compare, "read_bytes"),
+        "{compare}{emulation_alone}"
+    );
+    near("bytes read", get(&program, "storage.bytes_read"), second(&emulation_alone, "read_bytes"), 0.05);
+    house.done(&["emulate", "--report", "other.json", "1"]);
+    for (name, why) in
+        [("other.json", "is not of the emulation"), ("out", "is no report"), ("none", "cannot read")]
+    {
+        let refused = compared(name);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(1) && error.contains(why), "{name}: {error}");
+    }
 }
 
 #[test]

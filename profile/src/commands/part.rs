@@ -1,0 +1,95 @@
+//! A part of a profile: of one of `syn emulate`, what was consumed between the common start and the last end.
+
+use crate::profile::Profile;
+use crate::sample::{Block, COLUMNS, Field, Sample, WIDTH, add_block};
+use anyhow::{Context, ensure};
+use std::ops::Range;
+use std::path::Path;
+
+/// When the emulation of `report` ran, nanoseconds since the start of the profile of it.
+pub fn emulated(report: &Path, profile: &Profile) -> anyhow::Result<Range<u64>> {
+    let text =
+        std::fs::read_to_string(report).with_context(|| format!("cannot read {}", report.display()))?;
+    let report_is = || format!("{} is no report of `syn emulate`", report.display());
+    let json: serde_json::Value = serde_json::from_str(&text).with_context(report_is)?;
+    let number = |name: &str| json["consumed"][name].as_u64().with_context(report_is);
+    let (start_ns, wall_ns) = (number("start_ns")?, number("wall_ns")?);
+    let began_ns = profile.tail.metrics.start_ns();
+    let began_ns = began_ns.with_context(|| format!("profile {} does not know its start", profile.id))?;
+    let start_ns = start_ns.checked_sub(began_ns).filter(|start| start + wall_ns <= profile.tail.wall_ns);
+    let start_ns = start_ns.with_context(|| {
+        format!("profile {} is not of the emulation of which {} tells", profile.id, report.display())
+    })?;
+    ensure!(wall_ns > 0, "the emulation of which {} tells took no time", report.display());
+    Ok(start_ns..start_ns + wall_ns)
+}
+
+/// The samples of a part, from its start on. Of a sample that lies in it with a part that part counts.
+pub fn within(samples: &[Sample], part: &Range<u64>) -> Vec<Sample> {
+    let mut all = Vec::new();
+    for sample in samples {
+        let begin = sample.end_ns.saturating_sub(sample.span_ns);
+        let (from, to) = (begin.max(part.start), sample.end_ns.min(part.end));
+        if from >= to {
+            continue;
+        }
+        let share = (to - from) as f64 / sample.span_ns as f64;
+        let scaled = |amount: u64| (amount as f64 * share).round() as u64;
+        let mut cut = Sample { end_ns: to - part.start, span_ns: to - from, ..Sample::default() };
+        cut.values = std::array::from_fn(|place| {
+            let value = sample.values[place];
+            if COLUMNS[place].level { value } else { value.map(scaled) }
+        });
+        let blocks = sample.blocks.iter();
+        cut.blocks = blocks
+            .map(|block| Block { count: scaled(block.count), bytes: scaled(block.bytes), ..*block })
+            .collect();
+        all.push(cut);
+    }
+    all
+}
+
+/// Makes the totals of a profile those of these samples, which last `wall_ns`.
+pub fn restrict(profile: &mut Profile, samples: &[Sample], wall_ns: u64) {
+    let tail = &mut profile.tail;
+    tail.wall_ns = wall_ns;
+    let mut totals: [Option<u64>; WIDTH] = [None; WIDTH];
+    for (place, total) in totals.iter_mut().enumerate() {
+        let values = samples.iter().filter_map(|sample| sample.values[place]);
+        *total = if COLUMNS[place].level { values.max() } else { values.reduce(|sum, more| sum + more) };
+    }
+    tail.totals = totals;
+    if let Some(peak) = totals[Field::Resident as usize] {
+        tail.metrics.measured("memory.peak", "B", peak as f64, "highest of the samples compared");
+    }
+    // Sizes of the whole run alone stay as they are.
+    if samples.iter().any(|sample| !sample.blocks.is_empty()) {
+        tail.blocks.clear();
+        let blocks = samples.iter().flat_map(|sample| &sample.blocks);
+        blocks.for_each(|&block| add_block(&mut tail.blocks, block));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_before_and_behind_is_left_out() {
+        let sample = |end_ns, cpu, resident| {
+            let mut sample = Sample { end_ns, span_ns: 100, ..Sample::default() };
+            sample.set(Field::Cpu, cpu);
+            sample.set(Field::Resident, resident);
+            sample
+        };
+        let all = [sample(100, 7, 90), sample(200, 40, 10), sample(300, 50, 20), sample(400, 8, 30)];
+        let cut = within(&all, &(150..320));
+        let seen: Vec<_> = cut
+            .iter()
+            .map(|sample| {
+                (sample.end_ns, sample.span_ns, sample.get(Field::Cpu), sample.get(Field::Resident))
+            })
+            .collect();
+        assert_eq!(seen, [(50, 50, 20, 10), (150, 100, 50, 20), (170, 20, 2, 30)]);
+    }
+}
