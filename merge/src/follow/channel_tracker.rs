@@ -241,13 +241,13 @@ impl ChannelTracker {
         descriptors: &Descriptors,
     ) {
         let span = Span { enter: seen.enter(), leave: seen.leave() };
-        self.transfer_during(seen, span, open, bytes, moving, descriptors);
+        self.transfer_during(seen, (span, seen.may_have_slept()), open, bytes, moving, descriptors);
     }
 
     fn transfer_during(
         &mut self,
         seen: &Seen<'_>,
-        span: Span,
+        (span, waited): (Span, bool),
         open: OpenId,
         bytes: u64,
         moving: Moving,
@@ -289,6 +289,8 @@ impl ChannelTracker {
                     traffic.room.push(span);
                 }
             }
+            // What was there was not waited for.
+            (Moving::Out, _) if kind == Kind::Counter && !waited => {}
             (_, 0) => traffic.looks.push(span),
             (_, units) => traffic.reads.push(Moved { span, units }),
         }
@@ -342,8 +344,9 @@ impl ChannelTracker {
         let (span, waited) =
             (Span { enter: seen.enter(), leave: seen.leave() }, seen.event.has(record::WAITED_AFTER));
         for (open, how) in ready {
-            let Some(traffic) = self.at(seen.process, open, descriptors) else { continue };
-            if how & READABLE != 0 {
+            let Some(end) = self.end_of(seen.process, open, descriptors) else { continue };
+            let traffic = self.traffic.entry(end).or_default();
+            if how & READABLE != 0 && (end.0 != Kind::Counter || seen.may_have_slept()) {
                 traffic.looks.push(span);
             }
             if how & EPOLLOUT != 0 && waited {
@@ -427,7 +430,7 @@ impl Visitor for ChannelTracker {
         if let Effect::RingEntry | Effect::RingCompletion | Effect::AwaitRing = effect
             && let Some(done) = self.rings.see(seen, touched, descriptors)
         {
-            self.transfer_during(seen, done.span, done.open, done.bytes, done.moving, descriptors);
+            self.transfer_during(seen, (done.span, true), done.open, done.bytes, done.moving, descriptors);
         }
         if event.has(record::FAILED) && effect != Effect::Connect {
             return;

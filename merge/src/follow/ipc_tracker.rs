@@ -100,8 +100,10 @@ impl IpcTracker {
         found
     }
 
-    fn wait(&mut self, object: Object, span: Span) {
-        self.objects.entry(object).or_default().waits.push(span);
+    fn wait(&mut self, object: Object, seen: &Seen<'_>) {
+        let object = self.objects.entry(object).or_default();
+        let calls = if seen.may_have_slept() { &mut object.waits } else { &mut object.taken };
+        calls.push(span_of(seen));
     }
 
     fn wake(&mut self, object: Object, span: Span, times: u32) {
@@ -117,19 +119,19 @@ impl IpcTracker {
                 let mut list = event.list.iter();
                 while let (Some(number), Some(change), Some(_)) = (list.next(), list.next(), list.next()) {
                     match change {
-                        0 => self.wait(Object::Zero(host, id, number), span),
+                        0 => self.wait(Object::Zero(host, id, number), seen),
                         1.. => self.wake(Object::Semaphore(host, id, number), span, change as u32),
                         _ => {
-                            self.wait(Object::Semaphore(host, id, number), span);
+                            self.wait(Object::Semaphore(host, id, number), seen);
                             self.wake(Object::Zero(host, id, number), span, u32::MAX);
                         }
                     }
                 }
             }
             Sync::SendToQueue => self.wake(Object::Queue(host, id), span, 1),
-            Sync::ReceiveFromQueue => self.wait(Object::Queue(host, id), span),
+            Sync::ReceiveFromQueue => self.wait(Object::Queue(host, id), seen),
             Sync::SendToOpenQueue => self.wake(Object::OpenQueue(host, inode()), span, 1),
-            Sync::ReceiveFromOpenQueue => self.wait(Object::OpenQueue(host, inode()), span),
+            Sync::ReceiveFromOpenQueue => self.wait(Object::OpenQueue(host, inode()), seen),
             _ => {}
         }
     }

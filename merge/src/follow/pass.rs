@@ -11,6 +11,7 @@ use syn_trace::Run;
 use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::{Ending, Event};
+use syn_trace::record;
 use syn_trace::run::Measured;
 
 /// An event in its place.
@@ -28,6 +29,8 @@ pub struct Seen<'a> {
     pub event: &'a Event<'a>,
     /// What it took; empty where that was not asked for.
     pub measured: Measured,
+    /// The recorder has seen of every call whether the thread kept its processor.
+    pub sees_preemption: bool,
     /// When the call was entered, nanoseconds on the time axis of the merge.
     pub start_ns: u64,
     /// When the call returned.
@@ -48,6 +51,14 @@ impl Seen<'_> {
     pub fn leave(&self) -> Moment {
         let point = Point { thread: self.thread, record: self.record, stage: Stage::Leave };
         Moment::new(point, self.end_ns)
+    }
+
+    /// False where the thread has certainly not slept in the call: it kept its processor, or lost it and did not give it up. What
+    /// such a call takes was there.
+    pub fn may_have_slept(&self) -> bool {
+        let event = self.event;
+        let is_whole = self.first_inside >= self.record;
+        !(self.sees_preemption && is_whole) || event.has(record::WAITED_AFTER | record::LOST_AFTER)
     }
 }
 
@@ -85,6 +96,7 @@ fn in_order<'a>(
         run.processes.iter().map(|process| Descriptors::new(&process.cwd, process.threads.len())).collect();
     let mut shared = SharedPositions::new(run);
     let mut endings = vec![None; run.threads.len()];
+    let sees_preemption: Vec<bool> = run.threads.iter().map(|thread| thread.sees_preemption()).collect();
     let (mut block, mut event) = (Block::default(), Event::NOTHING);
     while ahead.next(&mut block) {
         while let Some(next) = block.next_into(&mut event) {
@@ -99,8 +111,18 @@ fn in_order<'a>(
                 }
             };
             let Place { thread, process, record, first_inside, start_ns, end_ns, returned_ns } = place;
-            let event = &event;
-            let seen = Seen { thread, process, record, first_inside, event, measured, start_ns, end_ns };
+            let (event, sees_preemption) = (&event, sees_preemption[thread as usize]);
+            let seen = Seen {
+                thread,
+                process,
+                record,
+                first_inside,
+                event,
+                measured,
+                sees_preemption,
+                start_ns,
+                end_ns,
+            };
             let process = process as usize;
             let files = &mut descriptors[process];
             shared.arrive(process, files);

@@ -16,6 +16,9 @@ const PUTTING_IN: [i64; 8] = [2, 5, 9, 23, 26, 47, 48, 61];
 const POLL_ADD: i64 = 6;
 /// `IORING_OP_SPLICE`, `IORING_OP_TEE`, `IORING_OP_RECV_ZC`.
 const NOT_FOLLOWED: [i64; 3] = [30, 33, 58];
+/// `IORING_OP_NOP`, timeouts, and what takes back others: their result is never positive.
+const WITHOUT_RESULT: [i64; 6] = [0, 7, 11, 12, 14, 15];
+const ETIME: i64 = 62;
 /// `IOSQE_CQE_SKIP_SUCCESS`: there is a completion only if it fails.
 const SQE_SKIP_SUCCESS: i64 = 64;
 /// More completions of the same entry follow; this one only tells that a buffer is free again.
@@ -35,18 +38,28 @@ pub enum Moving {
     Unknown,
 }
 
-/// An entry under way.
+/// An entry under way. Others than those that are followed have a completion under their number, too.
 #[derive(Clone, Copy, Debug)]
 struct Submitted {
-    moving: Moving,
-    open: OpenId,
+    followed: Option<(Moving, OpenId)>,
+    has_result: bool,
     at: Moment,
+}
+
+impl Submitted {
+    /// Whether it may have completed with this result.
+    fn may_give(&self, result: i64) -> bool {
+        match result {
+            1.. => self.has_result,
+            _ => result != -ETIME || !self.has_result,
+        }
+    }
 }
 
 /// The rings of a run. Memory: 48 bytes for each entry under way.
 #[derive(Debug, Default)]
 pub struct RingTracker {
-    /// By process, ring, and the number that the program chose.
+    /// By process, ring, and the number that the program chose, which several may have.
     under_way: HashMap<(u32, OpenId, i64), VecDeque<Submitted>>,
     /// By thread: when it last came back from a ring, and the record that shows a completion if that came with it.
     returned: HashMap<u32, (Moment, u32)>,
@@ -80,22 +93,27 @@ impl RingTracker {
                     operation if PUTTING_IN.contains(&operation) => Moving::In,
                     POLL_ADD => Moving::Nothing,
                     operation if NOT_FOLLOWED.contains(&operation) => Moving::Unknown,
-                    _ => return None,
+                    // No bytes of a pipe or socket.
+                    _ => Moving::Nothing,
                 };
-                if moving == Moving::Unknown || numbers[2] & SQE_SKIP_SUCCESS != 0 {
-                    let span = Span { enter: seen.enter(), leave: seen.leave() };
-                    let is_look = moving == Moving::Nothing;
-                    return touched.file.filter(|_| !is_look).map(|open| Done {
-                        moving: Moving::Unknown,
-                        open,
-                        span,
-                        bytes: 0,
-                    });
+                let is_followed = moving != Moving::Nothing || numbers[1] == POLL_ADD;
+                let has_completion = numbers[2] & SQE_SKIP_SUCCESS == 0;
+                if has_completion {
+                    let key = (seen.process, ring(seen, descriptors)?, numbers[6]);
+                    let followed = touched.file.map(|open| (moving, open));
+                    let followed = followed.filter(|_| is_followed && moving != Moving::Unknown);
+                    let has_result = !WITHOUT_RESULT.contains(&numbers[1]);
+                    let submitted = Submitted { followed, has_result, at: seen.enter() };
+                    self.under_way.entry(key).or_default().push_back(submitted);
                 }
-                let key = (seen.process, ring(seen, descriptors)?, numbers[6]);
-                let submitted = Submitted { moving, open: touched.file?, at: seen.enter() };
-                self.under_way.entry(key).or_default().push_back(submitted);
-                None
+                let is_unknown = moving == Moving::Unknown || moving != Moving::Nothing && !has_completion;
+                let span = Span { enter: seen.enter(), leave: seen.leave() };
+                touched.file.filter(|_| is_unknown).map(|open| Done {
+                    moving: Moving::Unknown,
+                    open,
+                    span,
+                    bytes: 0,
+                })
             }
             Effect::RingCompletion => self.complete(seen, descriptors),
             _ => None,
@@ -118,13 +136,15 @@ impl RingTracker {
         let leave = self.shown(seen);
         let key = (seen.process, ring(seen, descriptors)?, user_data);
         let queue = self.under_way.get_mut(&key)?;
-        let Submitted { moving, open, at } = *queue.front()?;
+        let place = queue.iter().position(|entry| entry.may_give(result)).unwrap_or(0);
+        let Submitted { followed, at, .. } = *queue.get(place)?;
         if flags & CQE_MORE == 0 {
-            queue.pop_front();
+            queue.remove(place);
             if queue.is_empty() {
                 self.under_way.remove(&key);
             }
         }
+        let (moving, open) = followed?;
         let bytes = u64::try_from(result).ok().filter(|_| flags & CQE_NOTIFICATION == 0)?;
         Some(Done { moving, open, span: Span { enter: at, leave }, bytes })
     }

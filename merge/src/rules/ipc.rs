@@ -9,5 +9,5 @@ use syn_plan::Rule;
 
 /// Connects all waits for one semaphore or queue.
 pub fn connect(waking: Waking, found: &mut Dependencies) {
-    waking::connect(Rule::Ipc, waking, false, found);
+    waking::connect(Rule::Ipc, waking, true, found);
 }

@@ -1,7 +1,8 @@
 //! Bytes, or messages, that go one way: what comes out at one end was put in at the other, in the same order.
 //!
 //! Of several writers at once the order is taken to be that in which their calls began. Where nobody knows how much fits between the
-//! ends, who waited for room went on after the last receive that had begun by then.
+//! ends, who waited for room went on after the last receive that had begun by then, unless hardly anything lay in between: then it
+//! slept for another reason.
 
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
@@ -34,6 +35,10 @@ pub struct Stream {
     /// The clocks at both ends are not known to agree: what the bytes tell is all that counts.
     pub is_unaligned: bool,
 }
+
+/// What the smallest buffers of sockets take (socket(7): 4608 bytes, of which a call takes 512 or more besides its own) can be full of.
+const LEAST_FULL_BYTES: u64 = 2048;
+const BESIDES_BYTES: u64 = 512;
 
 /// How much was moved by the end of each call.
 fn sums(calls: &[Moved]) -> Vec<u64> {
@@ -89,7 +94,16 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
             reader.into_iter().for_each(|reader| add(rule, reader.span.enter, write.span.leave, found));
         }
     }
+    let weight = |calls: usize, sums: &[u64]| {
+        let sum = calls.checked_sub(1).map_or(0, |last| sums[last]);
+        sum.saturating_add(BESIDES_BYTES * calls as u64)
+    };
     for wait in room {
+        let begun = writes.partition_point(|call| call.span.enter.ns < wait.leave.ns);
+        let read_before = reads.partition_point(|call| call.span.leave.ns < wait.enter.ns);
+        if weight(begun, &written).saturating_sub(weight(read_before, &read)) < LEAST_FULL_BYTES {
+            continue;
+        }
         let over = reads.partition_point(|call| call.span.leave.ns <= wait.leave.ns);
         // One may be under way.
         let last = reads[over.saturating_sub(1)..].iter().take(2).map(|call| call.span);
@@ -145,6 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn who_sleeps_in_a_send_has_waited_for_room_if_there_is_much_in_between() {
+        let room = |bytes: u64| {
+            let stream = Stream {
+                writes: vec![moved(0, 1, 10, 11, bytes), moved(0, 2, 20, 60, bytes)],
+                reads: vec![moved(1, 7, 40, 41, bytes), moved(1, 8, 70, 71, bytes)],
+                room: vec![span(0, 2, 20, 60)],
+                ..Stream::default()
+            };
+            connected(stream).0.contains(&(7, 2))
+        };
+        assert_eq!([room(1), room(400), room(600), room(65536)], [false, false, true, true]);
+        // The smallest buffers are full of a few bytes, if each came by itself.
+        let small = Stream {
+            writes: (1..=4).map(|at| moved(0, at, 10 * u64::from(at), 10 * u64::from(at) + 1, 1)).collect(),
+            reads: vec![moved(1, 7, 43, 44, 1)],
+            room: vec![span(0, 4, 40, 60)],
+            ..Stream::default()
+        };
+        assert!(connected(small).0.contains(&(7, 4)));
+    }
+
+    #[test]
     fn what_nobody_wrote_is_not_connected() {
         let stream = Stream {
             writes: vec![moved(0, 1, 10, 11, 4), moved(0, 2, 40, 41, 4)],
@@ -172,8 +208,12 @@ mod tests {
     #[test]
     fn who_waited_for_room_goes_on_after_a_receive_meanwhile() {
         let stream = Stream {
-            writes: vec![moved(0, 1, 1, 2, 8)],
-            reads: vec![moved(2, 7, 10, 12, 2), moved(2, 8, 20, 25, 2), moved(2, 9, 40, 41, 4)],
+            writes: vec![moved(0, 1, 1, 2, 80_000)],
+            reads: vec![
+                moved(2, 7, 10, 12, 20_000),
+                moved(2, 8, 20, 25, 20_000),
+                moved(2, 9, 40, 41, 40_000),
+            ],
             room: vec![span(0, 2, 5, 24), span(0, 3, 13, 19), span(0, 4, 26, 60), span(0, 5, 50, 70)],
             ..Stream::default()
         };

@@ -21,6 +21,8 @@ pub struct Wake {
 pub struct Waking {
     /// Waits that a wake has ended.
     pub waits: Vec<Span>,
+    /// Calls that certainly did not wait: they took what a wake had left.
+    pub taken: Vec<Span>,
     /// Calls that end waits.
     pub wakes: Vec<Wake>,
 }
@@ -28,12 +30,14 @@ pub struct Waking {
 /// Gives every wait, in the order in which they ended, the earliest wake that overlaps it and is left. Where wakes are kept
 /// for those who come later, a call that found one did not wait: it takes the latest.
 pub fn connect(rule: Rule, waking: Waking, are_kept: bool, found: &mut Dependencies) {
-    let Waking { mut waits, mut wakes } = waking;
-    waits.sort_unstable_by_key(|wait| (wait.leave.ns, wait.leave.point()));
+    let Waking { waits, taken, mut wakes } = waking;
+    let mut waits: Vec<(Span, bool)> = waits.into_iter().map(|wait| (wait, true)).collect();
+    waits.extend(taken.into_iter().map(|taking| (taking, false)));
+    waits.sort_unstable_by_key(|(wait, _)| (wait.leave.ns, wait.leave.point()));
     wakes.sort_unstable_by_key(|wake| (wake.span.enter.ns, wake.span.enter.point()));
     // By wake: it or a later one is the next that is left.
     let mut next: Vec<usize> = (0..=wakes.len()).collect();
-    for wait in waits {
+    for (wait, waited) in waits {
         let begun = wakes.partition_point(|wake| wake.span.enter.ns < wait.enter.ns);
         let under_way = wakes[begun.saturating_sub(MOST_UNDER_WAY)..begun]
             .iter()
@@ -58,7 +62,7 @@ pub fn connect(rule: Rule, waking: Waking, are_kept: bool, found: &mut Dependenc
         if wake.times == 0 {
             next[index] = index + 1;
         }
-        if overlaps && wake.span.enter.point().thread != wait.leave.point().thread {
+        if waited && overlaps && wake.span.enter.point().thread != wait.leave.point().thread {
             found.add_one(rule, wake.span.enter, wait.leave);
         }
     }
@@ -97,8 +101,24 @@ pub mod tests {
     fn connected(waits: &[Span], wakes: &[(Span, u32)]) -> Vec<(u32, u32)> {
         let wakes = wakes.iter().map(|&(span, times)| Wake { span, times }).collect();
         let mut found = Dependencies::default();
-        connect(Rule::Semaphore, Waking { waits: waits.to_vec(), wakes }, true, &mut found);
+        connect(
+            Rule::Semaphore,
+            Waking { waits: waits.to_vec(), wakes, ..Waking::default() },
+            true,
+            &mut found,
+        );
         records(&found)
+    }
+
+    #[test]
+    fn who_took_what_was_there_did_not_wait_and_leaves_less() {
+        let wakes =
+            [50, 60].map(|from| Wake { span: span(0, from, from.into(), u64::from(from) + 2), times: 1 });
+        let waiting = || vec![span(1, 7, 10, 64)];
+        let mut found = Dependencies::default();
+        let waking = Waking { waits: waiting(), taken: vec![span(2, 8, 51, 53)], wakes: wakes.to_vec() };
+        connect(Rule::Ipc, waking, true, &mut found);
+        assert_eq!(records(&found), [(60, 7)]);
     }
 
     #[test]

@@ -132,6 +132,16 @@ struct Seen {
 }
 
 impl Thread {
+    /// Of [`header`]'s bits of `capabilities`.
+    fn has_capability(&self, bit: u64) -> bool {
+        self.trace.header().capabilities.load(Ordering::Relaxed) & bit != 0
+    }
+
+    /// It is known of every stretch whether the thread kept its processor.
+    pub fn sees_preemption(&self) -> bool {
+        self.has_capability(header::SEES_PREEMPTION)
+    }
+
     /// The events in the order in which their calls returned, with what each took.
     pub fn measured(&self) -> MeasuredEvents<'_> {
         self.measured_among(1)
@@ -139,7 +149,6 @@ impl Thread {
 
     /// The same, for one of so many threads whose events are gone through together: it holds back fewer of them.
     pub fn measured_among(&self, threads: usize) -> MeasuredEvents<'_> {
-        let capabilities = self.trace.header().capabilities.load(Ordering::Relaxed);
         let started_ns = self.clock.start_ns.max(0.0) as u64;
         MeasuredEvents {
             thread: self,
@@ -160,8 +169,8 @@ impl Thread {
             gap_cost_ns: 0,
             ready_ns: started_ns.saturating_add(self.costs.setup_ns),
             is_first: true,
-            sees_preemption: capabilities & header::SEES_PREEMPTION != 0,
-            by_ptrace: capabilities & header::BY_PTRACE != 0,
+            sees_preemption: self.has_capability(header::SEES_PREEMPTION),
+            by_ptrace: self.has_capability(header::BY_PTRACE),
             rest: None,
             is_over: false,
         }
