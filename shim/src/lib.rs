@@ -9,8 +9,9 @@
 //! 5. User pointers are read only after the real call has read them.
 //! 6. What cannot be recorded is counted, in the trace.
 //!
-//! Tables that most processes never touch lie together (section `.bss.tables` of the object file): what is touched at start
-//! then shares a few pages, each of which costs every process a page fault.
+//! Tables that most processes never touch lie together (section `.bss.tables`, behind the other statics), and
+//! so do the functions that run at the start and the end of every process (section `.text.startup`): what is touched then
+//! shares a few pages, each of which costs every process a page fault.
 //!
 //! The life of one call:
 //!
@@ -49,6 +50,7 @@ use recording::{detours, thread};
 
 /// The constructor. It is linked to run before those of all other libraries (`-z initfirst`), libc's own among them,
 /// so that what they do is seen; libc sets `environ` only after it. glibc's loader hands constructors what `main` gets.
+#[unsafe(link_section = ".text.startup")]
 extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
     elf::note_started_with();
     settings::note_arguments(count, arguments);
@@ -71,6 +73,7 @@ extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
 }
 
 /// The destructor, for the orderly end of a process whose `_exit` could not be detoured.
+#[unsafe(link_section = ".text.startup")]
 extern "C" fn finish() {
     hooks::processes::exit::end_at_unload();
 }

@@ -45,6 +45,7 @@ impl<'a> Choice<'a> {
     }
 
     /// How much is recorded of the program with this path.
+    #[unsafe(link_section = ".text.startup")]
     pub fn policy(&self, program: &[u8]) -> Policy {
         let named_in = |list: Option<&[u8]>| list.map(|list| is_listed(list, program));
         if named_in(self.only) == Some(false) || named_in(self.except) == Some(true) {

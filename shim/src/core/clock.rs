@@ -117,6 +117,7 @@ pub fn ticks_of(units: u64) -> u64 {
 
 /// Both clocks at one instant: the counter is read on both sides and the middle taken. Of a few readings the closest, since
 /// the thread may lose its processor in between.
+#[unsafe(link_section = ".text.startup")]
 pub fn pair() -> ClockPair {
     const READINGS: usize = 3;
     let mut closest = (u64::MAX, ClockPair { ticks: 0, monotonic_ns: 0 });
@@ -132,6 +133,7 @@ pub fn pair() -> ClockPair {
 }
 
 /// CPU time of this thread, nanoseconds.
+#[unsafe(link_section = ".text.startup")]
 pub fn thread_cpu_ns() -> u64 {
     sys::clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }

@@ -138,6 +138,7 @@ pub fn is_started_with(part: &[u8]) -> bool {
 
 /// True when the program was made by Go's linker, which leaves a note with the owner `Go` (elf(5), "Notes"): it makes its system
 /// calls itself, libc or not.
+#[unsafe(link_section = ".text.startup")]
 pub fn is_go_program() -> bool {
     const OWNER: &[u8] = b"Go\0\0";
     const NOTE_BYTES: usize = 3 * size_of::<u32>();
@@ -324,6 +325,7 @@ impl Objects {
     }
 
     /// What [`function_started_with`] says, and the base of the object.
+    #[unsafe(link_section = ".text.startup")]
     pub fn function(&self, name: &CStr) -> Option<(usize, usize)> {
         // Programs with more are searched on, which takes longer.
         let rest = self.kept[KEPT - 1].and(Some(objects_started_with().skip(KEPT)));

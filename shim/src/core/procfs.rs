@@ -43,6 +43,7 @@ pub fn parse_number(name: &[u8]) -> Option<i32> {
 }
 
 /// `number` in decimal.
+#[unsafe(link_section = ".text.startup")]
 pub fn decimal(number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let (mut rest, mut at) = (number, digits.len());
     loop {

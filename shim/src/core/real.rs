@@ -42,6 +42,7 @@ impl Place {
     }
 
     #[cold]
+    #[unsafe(link_section = ".text.startup")]
     fn find(&self, known: usize, name: &CStr) -> Option<usize> {
         if known == MISSING {
             return None;
@@ -134,7 +135,8 @@ impl Inner {
 
     /// Its name.
     pub fn name(&'static self) -> &'static CStr {
-        CStr::from_bytes_until_nul(&self.name).unwrap_or_default()
+        // SAFETY: `new` has copied it with its final zero.
+        unsafe { CStr::from_ptr(self.name.as_ptr().cast()) }
     }
 
     /// Where the function goes on behind its detour.
@@ -166,6 +168,7 @@ unsafe extern "C" {
 }
 
 /// Detours have been placed: functions that were looked up before go on behind their own. Usually there are none.
+#[unsafe(link_section = ".text.startup")]
 pub fn redirect_all() {
     if ANY_FOUND.load(Ordering::Relaxed) {
         all().iter().for_each(Place::redirect);

@@ -202,6 +202,7 @@ pub fn word_at(address: *const u32) -> Option<u32> {
 
 /// Does something in which no handler of the program's may run: it could jump out of the middle, with a descriptor open or
 /// half of a change made. (A fault in it would end the process; it touches our own memory only.)
+#[unsafe(link_section = ".text.startup")]
 pub fn without_signals<T>(action: impl FnOnce() -> T) -> T {
     const BYTES: usize = size_of::<u64>();
     let (all, mut before) = (u64::MAX, 0u64);

@@ -138,6 +138,7 @@ impl Birth {
 static KEY: AtomicU32 = AtomicU32::new(0);
 
 /// Makes the key. It must be among the first 32 of the process: libc keeps those without allocating.
+#[unsafe(link_section = ".text.startup")]
 pub fn prepare() {
     let mut key: pthread_key_t = 0;
     // SAFETY: `key` is valid for writing, the destructor is a function of this library, which is never unloaded.

@@ -100,6 +100,7 @@ pub fn tell_all(span: &mut Span) {
 
 /// Looks at what is mapped between the addresses, and tells what has been touched of it.
 #[cold]
+#[unsafe(link_section = ".text.startup")]
 fn look(span: &mut Span, start: usize, end: usize) {
     if data_between(start, end).next().is_none() {
         return;

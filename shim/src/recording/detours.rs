@@ -22,6 +22,7 @@ macro_rules! unseen {
 ///
 /// # Errors
 /// What the trace is to say of it.
+#[unsafe(link_section = ".text.startup")]
 pub fn install() -> Result<(), &'static [u8]> {
     if elf::is_started_with(b"vgpreload_") {
         private_table::stay_on_thread();
@@ -80,6 +81,7 @@ impl Found {
 
     /// Another library may stand in front of libc, and its functions are not ours to patch: libc is what has
     /// `gnu_get_libc_version`.
+    #[unsafe(link_section = ".text.startup")]
     fn look(&mut self) {
         let objects = elf::Objects::started_with();
         let libc = objects.function(c"gnu_get_libc_version").map(|(base, _)| base);

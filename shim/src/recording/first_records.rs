@@ -18,6 +18,7 @@ const PATH_BYTES: usize = 4096;
 
 /// Writes what every thread's trace begins with: the process's start and its open descriptors on the first thread,
 /// who made it on every other.
+#[unsafe(link_section = ".text.startup")]
 pub fn write(state: &State, tid: u32, creator: u32, frame: usize) {
     state.frame.set(frame);
     if tid == process::pid() {
@@ -52,22 +53,18 @@ fn process_start(state: &State) {
     note::write(state, Call::ProcessStart, 0, &[ppid], &texts);
 }
 
-/// The arguments, with spaces between them: of a process that begins, as the loader passes them; of a forked child, which may
-/// have overwritten them to be seen by another name, as the kernel lists them.
+/// The arguments, with spaces between them, as the kernel lists them: a process may have overwritten them, to be seen by another
+/// name, before it forks. The kernel is not asked where it need not be: that makes a folder of `/proc` for the process.
 fn command_line(buffer: &mut [u8]) -> &[u8] {
-    let is_forked = process::is_forked();
-    let mut length = 0;
-    if let Some(arguments) = settings::arguments().filter(|_| !is_forked) {
-        let bytes = arguments.flat_map(|argument| argument.iter().chain(b" "));
-        for (to, from) in buffer.iter_mut().zip(bytes) {
-            *to = *from;
-            length += 1;
-        }
+    let length = if let Some(memory) = settings::argument_memory() {
+        let length = memory.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&memory[..length]);
+        length
     } else {
-        length = read_file(c"/proc/self/cmdline", buffer).map_or(0, <[u8]>::len);
-        for byte in buffer[..length].iter_mut().filter(|byte| **byte == 0) {
-            *byte = b' ';
-        }
+        read_file(c"/proc/self/cmdline", buffer).map_or(0, <[u8]>::len)
+    };
+    for byte in buffer[..length].iter_mut().filter(|byte| **byte == 0) {
+        *byte = b' ';
     }
     &buffer[..length]
 }

@@ -61,6 +61,7 @@ impl<const N: usize> Once<N> {
     }
 }
 /// The path of the program's file, and right behind it that of the run folder: in one page as a rule.
+#[unsafe(link_section = ".bss.paths")]
 static PATHS: Once<{ PATH_BYTES + FOLDER_BYTES }> =
     Once(core::cell::UnsafeCell::new([0; PATH_BYTES + FOLDER_BYTES]));
 static PROGRAM_LENGTH: AtomicUsize = AtomicUsize::new(0);
@@ -69,6 +70,7 @@ static HOST: Once<64> = Once(core::cell::UnsafeCell::new([0; 64]));
 
 /// True when calls of this process are recorded; starts recording at the first call.
 #[cold]
+#[unsafe(link_section = ".text.startup")]
 pub fn is_recording() -> bool {
     if MODE.load(Ordering::Acquire) == UNKNOWN {
         start();
@@ -99,6 +101,7 @@ pub fn start_ns() -> u64 {
 }
 
 /// Finds out whether and where to record. Runs once, in the constructor or at the first hooked call before it.
+#[unsafe(link_section = ".text.startup")]
 fn start() {
     if MODE.compare_exchange(UNKNOWN, STARTING, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return;
@@ -179,11 +182,6 @@ pub fn start_in_forked_child() {
 /// True in a program whose calls the user leaves out.
 pub fn is_left_out() -> bool {
     LEFT_OUT.load(Ordering::Relaxed)
-}
-
-/// True in a process that a fork has made, and no exec since.
-pub fn is_forked() -> bool {
-    SETUP_FROM_CPU_NS.load(Ordering::Relaxed) == 0
 }
 
 /// Calls `then` with the path of the run folder.

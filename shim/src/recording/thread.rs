@@ -27,6 +27,7 @@ use syn_trace::record::{self, Flags};
 /// call that asks.
 #[cold]
 #[inline(never)]
+#[unsafe(link_section = ".text.startup")]
 pub fn obtain(frame: usize, flags: Flags) -> Option<&'static State> {
     if let Some(state) = current::state() {
         return if state.mark.get() == MARK { Some(state) } else { after_fork(state, frame) };
@@ -113,6 +114,7 @@ pub fn begin_in_forked_child(frame: usize) {
 }
 
 /// For a thread that has no state: `None` if it gets none.
+#[unsafe(link_section = ".text.startup")]
 fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
     let state = spare::take().or_else(map_state)?;
     let started = start(state, frame, stack, creator);
@@ -123,6 +125,7 @@ fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut S
     started
 }
 
+#[unsafe(link_section = ".text.startup")]
 fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
     // SAFETY: the mapping is ours, zeroed or wiped, and every field is valid as zero.
     let this = unsafe { &*state };

@@ -1,43 +1,90 @@
 //! Overwriting entries of libc, which are in its text.
 
-use super::patch::{JUMP_BYTES, Patch};
+use super::patch::{JUMP_BYTES, PAGE, Patch};
 use crate::core::{elf, sys};
+use core::ops::Range;
+
+/// Pages without an entry between two pages with entries that are made writable together with them: each further piece costs
+/// two calls and a mapping of its own, each further page half a tenth of a microsecond.
+const GAP_BYTES: usize = 64 * PAGE;
 
 /// Overwrites the entries by their jumps. False where that cannot be done; then all is as it was.
 pub fn write_jumps(patches: &[Patch]) -> bool {
-    let mut moved = patches.iter().filter(|patch| patch.trampoline != 0);
-    let Some(text) = moved.clone().next().and_then(|patch| elf::segment_of(patch.address)) else {
+    let Some(text) = moved(patches).next().and_then(|patch| elf::segment_of(patch.address)) else {
         return false;
     };
     let is_within =
         |patch: &Patch| (text.start..text.start + text.bytes - JUMP_BYTES).contains(&patch.address);
-    // SAFETY: the entries lie in libc's text, and the process has one thread.
-    moved.all(is_within) && unsafe { with_text_writable(&text, patches) }
+    if !moved(patches).all(is_within) {
+        return false;
+    }
+    let mut done = text.start;
+    while let Some(piece) = next_piece(patches, done) {
+        // SAFETY: the entries lie in libc's text, and the process has one thread.
+        match unsafe { with_text_writable(&piece, patches) } {
+            Outcome::Placed => done = piece.end,
+            Outcome::Refused if done == text.start => return false,
+            _ => {
+                // SAFETY: as above.
+                unsafe { map_again(&text) };
+                return false;
+            }
+        }
+    }
+    true
 }
 
-/// All of libc's text is writable meanwhile and not executable: in between nothing of
-/// libc may be called, not even its `memcpy`, and so system calls are made directly and bytes are stored one by one. (Where
-/// the protection of a part changes, the kernel keeps the parts apart from then on: every fork and end of a process pays.)
+/// What came of a piece of text.
+enum Outcome {
+    Placed,
+    /// It cannot be written to, and is as it was.
+    Refused,
+    /// It cannot be made executable again.
+    Stuck,
+}
+
+/// The patches whose functions can be moved.
+fn moved(patches: &[Patch]) -> impl Iterator<Item = &Patch> + Clone {
+    patches.iter().filter(|patch| patch.trampoline != 0)
+}
+
+/// The next pages behind `from` that are to be writable in one piece.
+fn next_piece(patches: &[Patch], from: usize) -> Option<Range<usize>> {
+    let start =
+        moved(patches).map(|patch| patch.address & !(PAGE - 1)).filter(|&start| start >= from).min()?;
+    let mut end = start;
+    // The patches are in no order.
+    while let Some(next) = moved(patches)
+        .map(|patch| (patch.address + JUMP_BYTES).next_multiple_of(PAGE))
+        .filter(|next| (end + 1..=end + GAP_BYTES).contains(next))
+        .max()
+    {
+        end = next;
+    }
+    Some(start..end)
+}
+
+/// These pages of libc's text are writable meanwhile and not executable: in between nothing of
+/// libc may be called, not even its `memcpy`, and so system calls are made directly and bytes are stored one by one.
 ///
 /// # Safety
 /// The pages hold libc's text, and the process has one thread, which executes this function meanwhile.
-unsafe fn with_text_writable(text: &elf::Segment, patches: &[Patch]) -> bool {
+unsafe fn with_text_writable(piece: &Range<usize>, patches: &[Patch]) -> Outcome {
     // SAFETY: as the caller vouches.
     unsafe {
-        if sys::mprotect(text.start, text.bytes, libc::PROT_READ | libc::PROT_WRITE) != 0 {
-            return false;
+        if sys::mprotect(piece.start, piece.len(), libc::PROT_READ | libc::PROT_WRITE) != 0 {
+            return Outcome::Refused;
         }
-        for patch in patches.iter().filter(|patch| patch.trampoline != 0) {
+        for patch in moved(patches).filter(|patch| piece.contains(&patch.address)) {
             for (index, byte) in patch.jump.iter().enumerate() {
                 core::ptr::write_volatile((patch.address + index) as *mut u8, *byte);
             }
         }
-        if sys::mprotect(text.start, text.bytes, libc::PROT_READ | libc::PROT_EXEC) == 0 {
-            return true;
+        match sys::mprotect(piece.start, piece.len(), libc::PROT_READ | libc::PROT_EXEC) {
+            0 => Outcome::Placed,
+            _ => Outcome::Stuck,
         }
-        map_again(text);
     }
-    false
 }
 
 /// A system that forbids changed text to become executable: maps the pages from libc's file once more, as they were. Where not

@@ -184,6 +184,7 @@ impl<'a> Search<'a> {
     ///
     /// # Safety
     /// The object must be loaded.
+    #[unsafe(link_section = ".text.startup")]
     pub unsafe fn is_over_with(&mut self, object: &Object) -> bool {
         // SAFETY: as the caller vouches.
         match unsafe { object.symbol(self.name, self.hash, self.kind) } {
@@ -201,6 +202,7 @@ impl<'a> Search<'a> {
 }
 
 /// Looks in objects that stay loaded.
+#[unsafe(link_section = ".text.startup")]
 pub fn search(mut objects: impl Iterator<Item = Object>, name: &CStr, kind: u8) -> Option<(usize, usize)> {
     let mut search = Search::of(name, kind);
     // SAFETY: as the caller vouches.

@@ -10,6 +10,7 @@ use syn_trace::calls::Call;
 use syn_trace::header;
 
 /// The end of the process: its record stands before it, and the header says that the end was orderly.
+#[unsafe(link_section = ".text.startup")]
 pub fn end(code: c_int) {
     io_uring::finish();
     let Some(mut span) = span::enter(Call::Exit, 0) else { return };
@@ -41,6 +42,7 @@ macro_rules! ends_process {
 ends_process!(_exit, _Exit);
 
 /// The entry of libc's own `_exit`, which `exit` ends in.
+#[unsafe(link_section = ".text.startup")]
 unsafe extern "C-unwind" fn inner_exit(code: c_int) {
     end(code);
     if let Some(address) = INNER_EXIT.address() {
@@ -70,6 +72,7 @@ pub fn end_at_unload() {
 /// and the children's entry can be put into it.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(missing_docs, clippy::missing_safety_doc)]
+#[unsafe(link_section = ".text.startup")]
 pub unsafe extern "C-unwind" fn __libc_start_main(
     main: *const c_void,
     argc: c_int,

@@ -21,8 +21,11 @@ const SMALL_TABLE: i32 = u64::BITS as i32;
 
 /// One record for every descriptor that is open. Most processes have a few, the lowest: these are tried before the kernel is asked
 /// how many there are, and before it is asked to list them, which takes it several times as long.
+#[unsafe(link_section = ".text.startup")]
 pub fn write(state: &State) {
     const LOWEST: i32 = 16;
+    /// Where bash keeps its script, and its children for a moment.
+    const OF_BASH: i32 = 255;
     let scratch = state.scratch();
     // SAFETY: signals are blocked while a thread begins, and nothing else is under way; numbers are bytes.
     let (path, entries) =
@@ -38,7 +41,13 @@ pub fn write(state: &State) {
         noted += u32::from(inherited_descriptor(state, tried, path));
         tried += 1;
     }
-    let mut position = (all == 0 || noted < all).then_some(0);
+    let is_tried = |fd: i32| fd < tried || fd == OF_BASH;
+    // None were counted: Linux before 6.2.
+    let are_more = |noted: u32| all == 0 || noted < all;
+    if are_more(noted) {
+        noted += u32::from(inherited_descriptor(state, OF_BASH, path));
+    }
+    let mut position = are_more(noted).then_some(0);
     while let Some(from) = position {
         let Ok((filled, behind)) = private_table::run(|| list_descriptors(entries, from)) else {
             return note::write(
@@ -54,7 +63,7 @@ pub fn write(state: &State) {
         }
         position = behind;
         let listed = directory_entries(&entries[..filled]).filter_map(parse_number);
-        for fd in listed.filter(|&fd| fd >= tried) {
+        for fd in listed.filter(|&fd| !is_tried(fd)) {
             noted += 1;
             inherited_descriptor(state, fd, path);
         }
@@ -129,6 +138,7 @@ fn list_descriptors(entries: &mut [u8], position: i64) -> Result<(usize, Option<
 }
 
 /// Notes what a descriptor is that came from somewhere else, if it is open: true; `buffer` is room for its path.
+#[unsafe(link_section = ".text.startup")]
 pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
     let mut link = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0\0";
     let mut digits = [0; 20];

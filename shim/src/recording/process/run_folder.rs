@@ -58,6 +58,7 @@ impl Folder<'_> {
     }
 
     /// Makes the folder and those above it.
+    #[unsafe(link_section = ".text.startup")]
     fn make_all(&mut self) -> Result<Made, isize> {
         for index in 1..self.length {
             if self.bytes[index] == b'/' {
@@ -75,6 +76,7 @@ impl Folder<'_> {
     }
 
     /// True when nothing is in the folder but what processes that are about to record put there.
+    #[unsafe(link_section = ".text.startup")]
     fn is_empty(&mut self) -> bool {
         self.bytes[self.length] = 0;
         let mut entries = [0u8; 1024];

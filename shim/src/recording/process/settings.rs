@@ -51,11 +51,21 @@ fn of_kernel() -> *const *const c_char {
 /// The program's arguments, and how many there are; none until the constructor has been called with them.
 static ARGUMENTS: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
 static ARGUMENT_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Where the first one begins, and the last one has ended.
+static FIRST_ARGUMENT: AtomicUsize = AtomicUsize::new(0);
+static ARGUMENTS_END: AtomicUsize = AtomicUsize::new(0);
 
 /// Called by the constructor with what the loader passes.
 pub fn note_arguments(count: c_int, arguments: *const *const c_char) {
     ARGUMENT_COUNT.store(count.max(0) as usize, Ordering::Relaxed);
     ARGUMENTS.store(arguments.cast_mut(), Ordering::Relaxed);
+    if let Some(mut all) = self::arguments()
+        && let Some(first) = all.next()
+    {
+        let last = all.last().unwrap_or(first);
+        FIRST_ARGUMENT.store(first.as_ptr() as usize, Ordering::Relaxed);
+        ARGUMENTS_END.store(last.as_ptr_range().end as usize + 1, Ordering::Relaxed);
+    }
 }
 
 /// The program's arguments, as far as they are known. To be called before `main`, which may change them.
@@ -67,6 +77,19 @@ pub fn arguments() -> Option<impl Iterator<Item = &'static [u8]>> {
     Some(
         all.iter().take_while(|text| !text.is_null()).map(|&text| unsafe { CStr::from_ptr(text) }.to_bytes()),
     )
+}
+
+/// The memory in which the kernel has put the arguments, one behind the other, each with its final zero, as it is now. `None`: not
+/// known, or longer than it was, by what a program has written to be seen by another name (`proc_pid_cmdline(5)`).
+pub fn argument_memory() -> Option<&'static [u8]> {
+    let first = ARGUMENTS.load(Ordering::Relaxed).cast_const();
+    let (start, end) = (FIRST_ARGUMENT.load(Ordering::Relaxed), ARGUMENTS_END.load(Ordering::Relaxed));
+    if first.is_null() || start == 0 {
+        return None;
+    }
+    // SAFETY: it lies at the bottom of the first thread's stack, which stays for as long as the process.
+    let memory = unsafe { core::slice::from_raw_parts(start as *const u8, end.checked_sub(start)?) };
+    (memory.last() == Some(&0)).then_some(memory)
 }
 
 /// False when the user does not want libc's code to be touched.

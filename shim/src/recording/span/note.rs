@@ -11,6 +11,7 @@ use syn_trace::calls::Call;
 use syn_trace::record::{self, Flags, Times};
 
 /// Writes a record that belongs to no real call, or that stands before a call which may not return.
+#[unsafe(link_section = ".text.startup")]
 pub fn write<const N: usize>(
     state: &State,
     call: Call,
@@ -49,6 +50,7 @@ pub fn tell_entered(state: &State) {
 
 #[cold]
 #[inline(never)]
+#[unsafe(link_section = ".text.startup")]
 fn write_entered(state: &State) {
     const OF_ENTRY: Flags = record::INNER | record::CPU_BEFORE | record::WAITED_BEFORE | record::LOST_BEFORE;
     let Entered { start, cpu, call, flags } = state.entered.take();

@@ -38,6 +38,7 @@ impl Looked {
 /// not tell, the clock is read after everything that took long.
 #[cold]
 #[inline(never)]
+#[unsafe(link_section = ".text.startup")]
 pub fn look(state: &State, now: u64) -> Looked {
     let is_known = preemption::is_known();
     if state.is_apart.get() {

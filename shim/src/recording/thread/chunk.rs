@@ -54,6 +54,7 @@ pub unsafe fn let_go(at: usize, bytes: usize, in_area: bool) {
 
 /// Takes a chunk of `bytes`, whole units; `room` is for a path. The first one of the file has a length of its own. `Err` is a
 /// negated errno.
+#[unsafe(link_section = ".text.startup")]
 pub fn take(room: &mut [u8], bytes: usize) -> Result<Chunk, isize> {
     if HEAD.load(Ordering::Acquire).is_null() {
         match make_once(room, AREA_BYTES) {

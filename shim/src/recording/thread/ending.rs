@@ -28,6 +28,7 @@ pub fn lose_one() {
 impl State {
     /// Notes a later clock pair; the wait for the next one doubles up to about 16 ms.
     #[cold]
+    #[unsafe(link_section = ".text.startup")]
     pub fn take_pair(&self) {
         if sys::is_confined() || !self.is_whole() {
             return;
@@ -65,6 +66,7 @@ impl State {
     }
 
     /// Notes when the thread ended, and with the process all others as well, and what CPU time they have used.
+    #[unsafe(link_section = ".text.startup")]
     fn note_end(&self, state: u32) {
         if sys::is_confined() {
             return;

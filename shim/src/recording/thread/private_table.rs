@@ -42,22 +42,27 @@ pub fn descriptors_are_own() {
 
 /// Does something with descriptors of its own, which it closes again, while no handler of the program's runs. `Err` is
 /// a negated errno.
+#[unsafe(link_section = ".text.startup")]
 pub fn run<T>(mut action: impl FnMut() -> Result<T, isize>) -> Result<T, isize> {
     let state = current::state();
     let is_apart = state.is_some_and(|state| state.is_apart.get());
-    sys::without_signals(|| {
-        if is_apart {
-            return action();
+    sys::without_signals(|| if is_apart { action() } else { here_or_apart(state, &mut action) })
+}
+
+/// On this thread where its descriptors are its own, else on one that has a table of its own.
+#[unsafe(link_section = ".text.startup")]
+fn here_or_apart<T, A: FnMut() -> Result<T, isize>>(
+    state: Option<&State>,
+    action: &mut A,
+) -> Result<T, isize> {
+    if !SHARED.load(Ordering::Relaxed) || NEVER.load(Ordering::Relaxed) {
+        let done = action();
+        let is_used_up = |error: &isize| [libc::EMFILE, libc::ENFILE].contains(&(-error as c_int));
+        if !done.as_ref().is_err_and(is_used_up) || NEVER.load(Ordering::Relaxed) {
+            return done;
         }
-        if !SHARED.load(Ordering::Relaxed) || NEVER.load(Ordering::Relaxed) {
-            let done = action();
-            let is_used_up = |error: &isize| [libc::EMFILE, libc::ENFILE].contains(&(-error as c_int));
-            if !done.as_ref().is_err_and(is_used_up) || NEVER.load(Ordering::Relaxed) {
-                return done;
-            }
-        }
-        on_thread(state, &mut action).unwrap_or_else(action)
-    })
+    }
+    on_thread(state, action).unwrap_or_else(action)
 }
 
 /// What the thread is to do, and what came of it.

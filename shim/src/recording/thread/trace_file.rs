@@ -49,23 +49,28 @@ pub fn lengthen_ahead(room: &mut [u8]) {
 
 /// Makes the file, unless another thread is about to: where its head is mapped, and behind it the first chunk; `mapped` bytes in
 /// all.
+#[unsafe(link_section = ".text.startup")]
 pub fn make_once(room: &mut [u8], mapped: usize) -> Result<*mut u8, isize> {
     if BEING_MADE.swap(true, Ordering::Acquire) {
         return Err(-(libc::EAGAIN as isize));
     }
     // SAFETY: `HEAD` is null, and this thread alone makes the file.
     write_name(unsafe { &mut *NAME.0.get() }, process::pid(), process::start_ns());
-    let made = private_table::run(|| {
-        let fd = open(room, libc::O_CREAT | libc::O_EXCL)?;
-        // SAFETY: the descriptor is ours.
-        let made = unsafe { make(fd, mapped) };
-        if made.is_err() {
-            // SAFETY: the path ends with a zero byte; the file is ours and empty.
-            process::with_path(room, name(), |path| Some(unsafe { sys::unlink(path) }));
-        }
-        made
-    });
+    let made = private_table::run(|| create(room, mapped));
     BEING_MADE.store(false, Ordering::Release);
+    made
+}
+
+/// Creates the file, within [`private_table::run`].
+#[unsafe(link_section = ".text.startup")]
+fn create(room: &mut [u8], mapped: usize) -> Result<*mut u8, isize> {
+    let fd = open(room, libc::O_CREAT | libc::O_EXCL)?;
+    // SAFETY: the descriptor is ours.
+    let made = unsafe { make(fd, mapped) };
+    if made.is_err() {
+        // SAFETY: the path ends with a zero byte; the file is ours and empty.
+        process::with_path(room, name(), |path| Some(unsafe { sys::unlink(path) }));
+    }
     made
 }
 
@@ -73,6 +78,7 @@ pub fn make_once(room: &mut [u8], mapped: usize) -> Result<*mut u8, isize> {
 ///
 /// # Safety
 /// The descriptor must be ours.
+#[unsafe(link_section = ".text.startup")]
 unsafe fn make(fd: c_int, mapped: usize) -> Result<*mut u8, isize> {
     const RESERVED: usize = (1 + FIRST_UNITS) * UNIT_BYTES;
     let length = GROW_BYTES.0.min(sys::file_limit() / UNIT_BYTES as u64 * UNIT_BYTES as u64);
@@ -149,6 +155,7 @@ fn is_unknown(error: isize) -> bool {
 }
 
 /// Opens the file, within [`private_table::run`].
+#[unsafe(link_section = ".text.startup")]
 pub fn open(room: &mut [u8], flags: c_int) -> Result<c_int, isize> {
     let flags = flags | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     let opened = process::with_path(room, name(), |path| {

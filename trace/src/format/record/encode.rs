@@ -135,6 +135,7 @@ unsafe fn write_times(to: *mut u8, flags: Flags, times: Times) -> *mut u8 {
 /// As for [`encode`].
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
+#[unsafe(link_section = ".text.startup")]
 unsafe fn encode_whole<const N: usize>(
     mut dictionary: Option<&mut Writer>,
     at: *mut u8,
