@@ -188,3 +188,41 @@ fn the_next_number() {
         assert_eq!(Dump::of(&at(number)).written("file"), (5000, 5000));
     }
 }
+
+/// What a forked child has from the process that made it: descriptors with gaps between them, and the name that the process
+/// has given itself, as the child itself sees them in `/proc`.
+#[test]
+fn what_a_forked_child_has() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let script = "exec 20</dev/null 255</dev/null 300</dev/null; (exec ls /proc/self/fd); (:)";
+    let job = Job::new("bash").args(["-c", script]);
+    let dump = recorded_in(folder.path(), "shell", &job).1;
+    let child = dump.calls("process-start").last().expect("the subshell").pid;
+    let open: Vec<i64> = dump
+        .calls("inherited-fd")
+        .filter(|call| call.pid == child)
+        .map(|call| call.args["fd"].as_i64().expect("a number"))
+        .filter(|&fd| fd > 2)
+        .collect();
+    for fd in [20, 255, 300] {
+        assert_eq!(open.iter().filter(|&&open| open == fd).count(), 1, "{fd}: {open:?}");
+    }
+
+    for name in
+        ["renamed", "a name that is longer than all that the program was started with, by far, and by more"]
+    {
+        let script =
+            format!("$0 = '{name}'; if (!fork) {{ open F, '/proc/self/cmdline'; print <F>; exit }} wait");
+        let (said, dump) = recorded_in(folder.path(), &name[..7], &Job::new("perl").args(["-e", &script]));
+        let told = said.stdout.trim_end_matches('\0').replace('\0', " ");
+        let child = dump.calls("process-start").last().expect("the child");
+        assert_eq!(child.args["command"].as_str(), Some(told.trim_end()), "{name}");
+    }
+}
+
+#[track_caller]
+fn recorded_in(folder: &Path, run: &str, job: &Job) -> (Outcome, Dump) {
+    let run = folder.join(run);
+    let outcome = tests::run_recorded(job, folder, &run).0.succeeded();
+    (outcome, Dump::of(&run))
+}
