@@ -223,6 +223,6 @@ fn what_a_forked_child_has() {
 #[track_caller]
 fn recorded_in(folder: &Path, run: &str, job: &Job) -> (Outcome, Dump) {
     let run = folder.join(run);
-    let outcome = tests::run_recorded(job, folder, &run).0.succeeded();
+    let outcome = run_recorded(job, folder, &run).0.succeeded();
     (outcome, Dump::of(&run))
 }
