@@ -52,8 +52,9 @@ use recording::{detours, thread};
 /// so that what they do is seen; libc sets `environ` only after it. glibc's loader hands constructors what `main` gets.
 #[unsafe(link_section = ".text.startup")]
 extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
-    elf::note_started_with();
+    // First what writes: a page that is read before it is written to costs two faults.
     settings::note_arguments(count, arguments);
+    elf::note_started_with();
     if !process::is_recording() {
         return;
     }

@@ -67,11 +67,12 @@ pub fn begin(frame: usize, stack_bytes: usize, creator: u32) {
 
 fn map_state() -> Option<*mut State> {
     let memory = sys::map_anonymous(size_of::<State>())?;
-    // SAFETY: the mapping was just made. On kernels before 4.14 the advice fails and only hooked forks are noticed.
-    unsafe { sys::madvise(memory as usize, WIPED_BYTES, libc::MADV_WIPEONFORK) };
-    // Most of it is never touched, and a huge page would be there as a whole.
-    // SAFETY: as above.
-    unsafe { sys::madvise(memory as usize, size_of::<State>(), libc::MADV_NOHUGEPAGE) };
+    // SAFETY: the mapping was just made. Most of it is never touched, and a huge page would be there as a whole. On kernels before
+    // 4.14 the second advice, which parts the mapping, fails, and only hooked forks are noticed.
+    unsafe {
+        sys::madvise(memory as usize, size_of::<State>(), libc::MADV_NOHUGEPAGE);
+        sys::madvise(memory as usize, WIPED_BYTES, libc::MADV_WIPEONFORK);
+    }
     Some(memory.cast())
 }
 

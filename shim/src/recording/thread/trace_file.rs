@@ -12,8 +12,8 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use syn_trace::chunks::{FileHead, UNIT_BYTES};
 use syn_trace::header::{MAGIC, VERSION};
 
-/// Units of the file's first chunk: most processes need no more. The blocks are reserved through the descriptor that is open.
-pub const FIRST_UNITS: usize = 3;
+/// Units of the file's first chunk: the shortest processes need no more. The blocks are reserved through the descriptor that is open.
+pub const FIRST_UNITS: usize = 1;
 /// Bytes of a new file: a hole, which needs no blocks. It grows by what it has, within these bounds.
 const GROW_BYTES: (u64, u64) = (1 << 20, 64 << 20);
 /// The longest name of a file, its final zero included.
