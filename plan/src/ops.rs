@@ -115,7 +115,7 @@ operations! {
     Io, ROWS;
     16 Open "open" { file: File, handle: Handle, flags: Octal, mode: OctalMode } "open(2); `handle` is what it becomes when it succeeds; flags as on Linux x86-64";
     17 Close "close" { handle: Handle } "close(2)";
-    18 Dup "dup" { handle: Handle, new: Handle } "dup(2): `new` is the same open file";
+    18 Dup "dup" { handle: Handle, new: Handle } "dup(2), or dup2(2) where `new` is open: it is closed then. `new` is the same open file as `handle`";
     19 Read "read" { handle: Handle, bytes: Number } "read(2), readv(2)";
     20 Write "write" { handle: Handle, bytes: Number } "write(2), writev(2)";
     21 ReadAt "pread" { handle: Handle, bytes: Number, offset: Number } "pread(2), preadv(2)";

@@ -480,6 +480,10 @@ impl<'a> Runner<'a> {
             class.record(took_ns, found, moves);
             class.divergent += u64::from(!agrees);
         }
+        // Nor did it take time: a child has its descriptors from the fork.
+        if !call.is_call() && took_ns < GRAIN_NS {
+            self.debt_ns += took_ns as f64;
+        }
         if !agrees {
             self.diverged(call, expected, found);
         }

@@ -180,6 +180,8 @@ impl Translation<'_> {
     fn on_handle(&mut self) -> Option<Io> {
         if self.touched.duplicated {
             let (handle, new) = self.tables.handles.duplicate(self.touched.file, self.thread)?;
+            // What dup2(2) closes to put another file in its place is closed by the same operation.
+            self.out.pop_if(|(io, _)| *io == Io::Close { handle: new });
             return Some(Io::Dup { handle, new });
         }
         let handle = self.tables.handles.get(self.touched.file, self.thread)?;

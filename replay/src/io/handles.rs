@@ -1,7 +1,7 @@
 //! The open files of one process of the plan.
 
 use crate::divergence::Cause;
-use rustix::io::{Errno, Result};
+use rustix::io::{DupFlags, Errno, Result, dup3, fcntl_dupfd_cloexec};
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use syn_plan::{FileId, HandleId, Op, Program};
@@ -71,6 +71,22 @@ impl Handles {
         Ok(())
     }
 
+    /// `new` becomes the same open file as `handle`. What is open there is closed by the same call, as by dup2(2).
+    pub fn duplicate(&self, handle: HandleId, new: HandleId) -> Result<()> {
+        let (from, file) = (self.get(handle)?, self.file(handle).unwrap_or(0));
+        let slot = self.slot(new)?;
+        let replaced =
+            if handle == new { None } else { owned(slot.descriptor.swap(CLOSED, Ordering::AcqRel)) };
+        let descriptor = match replaced {
+            Some(mut replaced) => {
+                dup3(from, &mut replaced, DupFlags::CLOEXEC)?;
+                replaced
+            }
+            None => fcntl_dupfd_cloexec(from, 0)?,
+        };
+        self.put(new, descriptor, file)
+    }
+
     /// Notes that `file` should have been opened here, but was not because of `cause`; what was there is closed, so
     /// that nothing is done to another file.
     pub fn lost(&self, handle: HandleId, file: FileId, cause: Cause) {
@@ -102,4 +118,37 @@ impl Drop for Handles {
 fn owned(descriptor: RawFd) -> Option<OwnedFd> {
     // SAFETY: a slot owns its descriptor, and it was swapped out of the slot.
     (descriptor != CLOSED).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{MemfdFlags, SeekFrom, fstat, memfd_create, seek};
+    use std::os::fd::AsRawFd;
+
+    fn file(name: &str) -> OwnedFd {
+        memfd_create(name, MemfdFlags::CLOEXEC).expect("memory")
+    }
+
+    #[test]
+    fn what_is_duplicated_takes_the_place_of_what_is_open() {
+        let handles = Handles::with_room(3);
+        handles.put(0, file("one"), 7).expect("a handle");
+        handles.put(1, file("other"), 8).expect("a handle");
+        let inode = |handle| fstat(handles.get(handle).expect("open")).expect("its status").st_ino;
+        let place = handles.get(1).expect("open").as_raw_fd();
+        assert_ne!(inode(0), inode(1));
+        handles.duplicate(0, 1).expect("a further descriptor");
+        handles.duplicate(0, 2).expect("a further descriptor");
+        for new in [1, 2] {
+            assert_eq!((inode(new), handles.file(new)), (inode(0), Some(7)));
+        }
+        assert_eq!(handles.get(1).expect("open").as_raw_fd(), place, "by one call");
+        seek(handles.get(0).expect("open"), SeekFrom::Start(5)).expect("a position");
+        assert_eq!(rustix::fs::tell(handles.get(1).expect("open")), Ok(5), "the same open file");
+        handles.duplicate(0, 0).expect("a further descriptor");
+        assert_eq!(rustix::fs::tell(handles.get(0).expect("open")), Ok(5));
+        drop(handles.take(0));
+        assert_eq!(handles.duplicate(0, 1), Err(Errno::BADF));
+    }
 }

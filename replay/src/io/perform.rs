@@ -5,7 +5,7 @@ use super::outcome::status;
 use super::{Buffers, Target, metadata, transfer};
 use crate::storage::relative;
 use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, RenameFlags};
-use rustix::io::{Errno, Result, fcntl_dupfd_cloexec};
+use rustix::io::{Errno, Result};
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
@@ -45,10 +45,7 @@ impl Target<'_> {
             }
             Io::Open { file, handle, flags, mode } => self.open(file, handle, flags, mode, expected)?,
             Io::Close { handle } => close(self.handles.take(handle)?)?,
-            Io::Dup { handle, new } => {
-                let file = self.handles.file(handle).unwrap_or(0);
-                self.handles.put(new, fcntl_dupfd_cloexec(open(handle)?, 0)?, file)?;
-            }
+            Io::Dup { handle, new } => self.handles.duplicate(handle, new)?,
             Io::Seek { handle, offset } => {
                 fs::seek(open(handle)?, fs::SeekFrom::Start(offset))?;
             }
