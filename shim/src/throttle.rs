@@ -72,7 +72,10 @@ pub fn node_of_child() -> u32 {
 
 /// In a forked child, with what was allotted to it; [`NOBODY`] where no hook has seen the fork.
 pub fn begin_in_forked_child(node: u32) {
-    NODE.store(node, Ordering::Relaxed);
+    // A page less to copy where nobody is throttled.
+    if board().is_some() {
+        NODE.store(node, Ordering::Relaxed);
+    }
 }
 
 fn new_node(board: &Board) -> u32 {

@@ -18,6 +18,16 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// An array of strings that ends with a null pointer.
 pub type Strings = *const *const c_char;
 
+unsafe extern "C" {
+    static environ: Strings;
+}
+
+/// The process's own environment.
+pub fn own() -> Strings {
+    // SAFETY: libc's variable; whoever changes it while another thread calls exec has a race without us too.
+    unsafe { environ }
+}
+
 const PRELOAD: &[u8] = b"LD_PRELOAD=";
 /// More entries than this are left as they are.
 const MAX_ENTRIES: usize = 8192;
@@ -26,6 +36,7 @@ const MAX_ENTRY_BYTES: usize = 128 << 10;
 
 /// The environment for a new process image: `given`, or a copy with what is missing, or with what keeps the program from
 /// being recorded, in memory that is this thread's until its next call.
+#[unsafe(link_section = ".text.startup")]
 pub fn for_child(given: Strings) -> Strings {
     if !process::is_recording() {
         return given;
@@ -121,6 +132,7 @@ struct Found<'a> {
 
 /// `None` when nothing is missing, or when it cannot be read, which the kernel is to find out. `room` takes the value of
 /// `LD_PRELOAD`.
+#[unsafe(link_section = ".text.startup")]
 fn look<'a>(given: &mut Given<'_>, ours: &[u8], room: &'a mut [u8]) -> Option<Found<'a>> {
     let (mut entries, mut job, mut preload) = (0, false, None);
     while let Some(entry) = given.entry(entries)? {
@@ -148,6 +160,12 @@ struct Given<'a> {
 
 impl<'a> Given<'a> {
     fn new(array: Strings, windows: &'a mut [[u8; PAGE]; WINDOWS]) -> Given<'a> {
+        // libc reads it as well, in getenv(3): nobody need be asked whether it can be read.
+        if array == own() {
+            // SAFETY: as libc takes it to be.
+            let [pointers, strings] = [(); 2].map(|()| unsafe { Reader::trusting() });
+            return Given { array: array as usize, pointers, strings };
+        }
         let (pointers, strings) = windows.split_at_mut(1);
         Given { array: array as usize, pointers: Reader::new(pointers), strings: Reader::new(strings) }
     }

@@ -174,6 +174,7 @@ fn find_board() {
 }
 
 /// In a forked child: another process, of the same run.
+#[unsafe(link_section = ".text.startup")]
 pub fn start_in_forked_child() {
     note_identity();
     SETUP_FROM_CPU_NS.store(0, Ordering::Relaxed);

@@ -78,6 +78,7 @@ fn map_state() -> Option<*mut State> {
 
 /// The child of a fork: its state is wiped, and so is what the process knew of itself. Where the fork may have interrupted
 /// the writing of a record, the state is left to that, and so is memory in the place of the parent's records.
+#[unsafe(link_section = ".text.startup")]
 fn after_fork(state: &'static State, frame: usize) -> Option<&'static State> {
     sys::without_signals(|| {
         current::set(current::MAKING);
@@ -100,6 +101,7 @@ fn after_fork(state: &'static State, frame: usize) -> Option<&'static State> {
 }
 
 /// In the child of a fork that passed a hook. Not only at its first call: a child that does nothing is to be known as well.
+#[unsafe(link_section = ".text.startup")]
 pub fn begin_in_forked_child(frame: usize) {
     let Some(state) = current::state() else { return };
     // A fork handler may have made calls, and then the child's trace has begun already.

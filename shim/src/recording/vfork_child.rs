@@ -17,6 +17,7 @@ pub fn note_path(path: *const c_char) {
 }
 
 /// In the parent: records which program the child has become, if it was made (`child` is its id) and has become one.
+#[unsafe(link_section = ".text.startup")]
 pub fn record_exec(span: &mut Span, child: c_int) {
     // SAFETY: as above.
     let path = unsafe { span.scratch().child_path.lend() }.get();

@@ -1,7 +1,7 @@
 //! Processes that become another program.
 
 use crate::hooks::{real_function, unread_text};
-use crate::recording::environment::{Strings, for_child};
+use crate::recording::environment::{Strings, for_child, own};
 use crate::recording::span::{self, note};
 use crate::recording::vfork_child;
 use crate::{io_uring, page_scans};
@@ -13,6 +13,7 @@ use syn_trace::header;
 /// follows if it comes back.
 ///
 /// The path is read before the call: a bad pointer must fail in the kernel, not here.
+#[unsafe(link_section = ".text.startup")]
 fn replace(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
     io_uring::finish();
     let Some(mut span) = span::enter(Call::Execve, 0) else {
@@ -47,13 +48,12 @@ pub unsafe fn replace_by_number(
 macro_rules! replaces_image {
     ($($name:ident ($($before:ident : $before_ty:ty)?) path, $environment:expr, $function:ident ($($given:ident),*) $(, $after:ident : $after_ty:ty)?;)*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(link_section = ".text.startup")]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name(
             $($before: $before_ty,)? path: *const c_char, argv: Strings $(, $given: Strings)* $(, $after: $after_ty)?
         ) -> c_int {
-            type Function = unsafe extern "C-unwind" fn(
-                $($before_ty,)? *const c_char, Strings, Strings $(, $after_ty)?) -> c_int;
-            let Some(real) = real_function!($function as Function) else { return crate::hooks::missing() };
+            let Some(real) = behind::$function() else { return crate::hooks::missing() };
             // SAFETY: the caller's own arguments, with what recording needs in the environment.
             replace(path, || unsafe {
                 real($($before,)? path, argv, for_child($environment($($given),*)) $(, $after)?)
@@ -62,14 +62,27 @@ macro_rules! replaces_image {
     )* };
 }
 
-unsafe extern "C" {
-    static environ: Strings;
+/// The functions behind ours, each looked up in one place.
+mod behind {
+    use super::{Strings, c_char, c_int, real_function};
+
+    macro_rules! behind {
+        ($($name:ident: $function:ty;)*) => { $(
+            pub fn $name() -> Option<$function> {
+                real_function!($name as $function)
+            }
+        )* };
+    }
+    behind! {
+        execve: unsafe extern "C-unwind" fn(*const c_char, Strings, Strings) -> c_int;
+        execvpe: unsafe extern "C-unwind" fn(*const c_char, Strings, Strings) -> c_int;
+        execveat: unsafe extern "C-unwind" fn(c_int, *const c_char, Strings, Strings, c_int) -> c_int;
+    }
 }
 
-/// The process's own environment, for functions that are given none.
-fn own() -> Strings {
-    // SAFETY: libc's variable; whoever changes it while another thread calls exec has a race without us too.
-    unsafe { environ }
+/// Before a fork: most children call exec, and each of them would look it up.
+pub fn look_up() {
+    let _ = behind::execve();
 }
 
 fn given(environment: Strings) -> Strings {

@@ -3,6 +3,7 @@
 //! Not recorded: `clone(2)` (but where the child borrows its parent's memory), whose children are noticed at their first
 //! call ([`crate::recording::thread`]).
 
+use crate::hooks::processes::exec;
 use crate::hooks::real_function;
 use crate::recording::span::{self, note};
 use crate::recording::thread::stack::frame_address;
@@ -18,6 +19,7 @@ use syn_trace::system_calls::is_vfork;
 macro_rules! forks {
     ($($name:ident),*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(link_section = ".text.startup")]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name() -> pid_t {
             let Some(real) = real_function!($name as unsafe extern "C-unwind" fn() -> pid_t) else {
@@ -28,6 +30,7 @@ macro_rules! forks {
                 return unsafe { real() };
             };
             span.state().fork_follows(true);
+            exec::look_up();
             // SAFETY: no arguments.
             let child = unsafe { real() };
             if child == 0 {
@@ -78,6 +81,7 @@ pub unsafe extern "C" fn __vfork() -> pid_t {
     core::arch::naked_asm!("jmp {vfork}", vfork = sym vfork)
 }
 
+#[unsafe(link_section = ".text.startup")]
 unsafe extern "C" fn before_vfork() {
     if let Some(span) = span::enter(Call::Vfork, 0) {
         // The record is written when the parent goes on.
@@ -162,6 +166,7 @@ fn lend_memory(flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
 }
 
 /// In the parent only: records the call, and turns an error into errno.
+#[unsafe(link_section = ".text.startup")]
 unsafe extern "C" fn after_vfork(result: c_int) -> c_int {
     if let Some(state) = current::state().filter(|state| state.suppressed_by.get() == VFORK_CHILD) {
         state.suppressed_by.set(state.resting.get());

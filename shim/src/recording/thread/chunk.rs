@@ -93,6 +93,7 @@ pub fn take(room: &mut [u8], bytes: usize) -> Result<Chunk, isize> {
 }
 
 /// Where units are mapped, if they lie in one area.
+#[unsafe(link_section = ".text.startup")]
 fn in_area(head: &FileHead, unit: u64, units: u64) -> Option<*mut u8> {
     let area = area(unit / AREA_UNITS)?;
     if unit % AREA_UNITS + units > AREA_UNITS {
@@ -128,6 +129,7 @@ fn map(head: &FileHead, unit: u64, bytes: usize) -> Option<*mut u8> {
 
 /// Maps a part of the file once more: mremap(2) does so where the old size is 0, from the page that is given on. `None`: it
 /// cannot be had so (an address space that is limited).
+#[unsafe(link_section = ".text.startup")]
 fn map_once_more(head: &FileHead, unit: u64, bytes: usize) -> Option<*mut u8> {
     let (head, distance) = ((&raw const *head) as usize, unit as usize * UNIT_BYTES);
     // SAFETY: new mappings disturb nothing; what is unmapped is part of the new one.
@@ -149,6 +151,7 @@ fn map_once_more(head: &FileHead, unit: u64, bytes: usize) -> Option<*mut u8> {
 ///
 /// # Safety
 /// The pages are ours, shared with the file, and zero.
+#[unsafe(link_section = ".text.startup")]
 unsafe fn reserve(at: usize, bytes: usize) -> bool {
     // SAFETY: as the caller vouches.
     match unsafe { sys::madvise(at, bytes, libc::MADV_POPULATE_WRITE) } {

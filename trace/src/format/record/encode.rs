@@ -180,6 +180,7 @@ unsafe fn encode_whole<const N: usize>(
 /// # Safety
 /// `text.len() + 4` bytes at `to` must be writable.
 #[inline]
+#[unsafe(link_section = ".text.startup")]
 unsafe fn write_text(dictionary: Option<&mut Writer>, to: *mut u8, text: &[u8]) -> *mut u8 {
     let (head, tail) = dictionary::split(text);
     let named = dictionary.and_then(|dictionary| {
