@@ -4,15 +4,26 @@
 
 use std::path::PathBuf;
 
-fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,initfirst");
-    // One linker on every machine: the layout decides what each process pays at its start. Code and constants lie in one
-    // mapping, of which each further one costs some microseconds.
+/// The layout decides what each process pays at its start, and so the linker is the same on every machine that has it.
+fn lay_out() {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join("ld.bfd").is_file()) {
+        println!(
+            "cargo:warning=no ld.bfd here (Debian's binutils): recorded processes start somewhat slower"
+        );
+        return;
+    }
     println!("cargo:rustc-cdylib-link-arg=-fuse-ld=bfd");
+    // Code and constants in one mapping: each further one costs some microseconds.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,noseparate-code");
     // What belongs together by its name lies together, and `.bss.tables` behind the other statics.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--sort-section=name");
+}
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,initfirst");
+    lay_out();
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     // The standard library asks for the shared one by name; what the linker finds first is this script.
     std::fs::write(folder.join("libgcc_s.so"), "INPUT(-lgcc_eh)\n").expect("OUT_DIR is writable");

@@ -6,7 +6,7 @@
 //! 2. Between entry and return of a hook there is no lock, no allocation, and no system call on the usual path.
 //! 3. No libc function that we hook is called from here: system calls are made directly (`core::sys`).
 //! 4. No panic, no thread-local with a destructor, nothing on a hook's frame that needs dropping.
-//! 5. User pointers are read only after the real call has read them.
+//! 5. User pointers are read only after the real call has read them (but for libc's `environ` in a process with one thread).
 //! 6. What cannot be recorded is counted, in the trace.
 //!
 //! Tables that most processes never touch lie together (section `.bss.tables`, behind the other statics), and

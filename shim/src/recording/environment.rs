@@ -8,9 +8,9 @@ use crate::core::readable::{self, PAGE, Reader};
 use crate::core::{elf, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::span::note;
-use crate::recording::thread::current;
 use crate::recording::thread::scratch::WINDOWS;
 use crate::recording::thread::state::State;
+use crate::recording::thread::{current, private_table};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -160,8 +160,8 @@ struct Given<'a> {
 
 impl<'a> Given<'a> {
     fn new(array: Strings, windows: &'a mut [[u8; PAGE]; WINDOWS]) -> Given<'a> {
-        // libc reads it as well, in getenv(3): nobody need be asked whether it can be read.
-        if array == own() {
+        // libc reads it as well, in getenv(3): where no other thread may change it, nobody need be asked whether it can be read.
+        if array == own() && !private_table::are_descriptors_shared() {
             // SAFETY: as libc takes it to be.
             let [pointers, strings] = [(); 2].map(|()| unsafe { Reader::trusting() });
             return Given { array: array as usize, pointers, strings };

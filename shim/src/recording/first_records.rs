@@ -53,16 +53,23 @@ fn process_start(state: &State) {
     note::write(state, Call::ProcessStart, 0, &[ppid], &texts);
 }
 
-/// The arguments, with spaces between them, as the kernel lists them: a process may have overwritten them, to be seen by another
-/// name, before it forks. The kernel is not asked where it need not be: that makes a folder of `/proc` for the process.
+/// The arguments, with spaces between them: of a process that begins, as the loader passes them; of a forked child, which may
+/// have overwritten them to be seen by another name, as they are now. The kernel is asked where nothing else knows: that makes a
+/// folder of `/proc` for the process.
 fn command_line(buffer: &mut [u8]) -> &[u8] {
-    let length = if let Some(memory) = settings::argument_memory() {
-        let length = memory.len().min(buffer.len());
+    let mut length = 0;
+    if let Some(arguments) = settings::arguments().filter(|_| !process::is_forked()) {
+        let bytes = arguments.flat_map(|argument| argument.iter().chain(b" "));
+        for (to, from) in buffer.iter_mut().zip(bytes) {
+            *to = *from;
+            length += 1;
+        }
+    } else if let Some(memory) = settings::argument_memory() {
+        length = memory.len().min(buffer.len());
         buffer[..length].copy_from_slice(&memory[..length]);
-        length
     } else {
-        read_file(c"/proc/self/cmdline", buffer).map_or(0, <[u8]>::len)
-    };
+        length = read_file(c"/proc/self/cmdline", buffer).map_or(0, <[u8]>::len);
+    }
     for byte in buffer[..length].iter_mut().filter(|byte| **byte == 0) {
         *byte = b' ';
     }

@@ -185,6 +185,11 @@ pub fn is_left_out() -> bool {
     LEFT_OUT.load(Ordering::Relaxed)
 }
 
+/// True in a process that a fork has made, and no exec since.
+pub fn is_forked() -> bool {
+    SETUP_FROM_CPU_NS.load(Ordering::Relaxed) == 0
+}
+
 /// Calls `then` with the path of the run folder.
 pub fn with_folder<T>(then: impl FnOnce(&[u8]) -> T) -> T {
     then(folder())

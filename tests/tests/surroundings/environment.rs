@@ -218,6 +218,13 @@ fn what_a_forked_child_has() {
         let child = dump.calls("process-start").last().expect("the child");
         assert_eq!(child.args["command"].as_str(), Some(told.trim_end()), "{name}");
     }
+
+    // A loader that is told another name puts it apart from the other arguments (glibc 2.33).
+    let loader = Job::new("/lib64/ld-linux-x86-64.so.2");
+    let job = loader.args(["--argv0", "other", "/bin/sh", "-c", "(:); :", "x"]);
+    let dump = recorded_in(folder.path(), "loader", &job).1;
+    let commands: Vec<_> = dump.calls("process-start").map(|call| call.args["command"].as_str()).collect();
+    assert_eq!(commands[0], Some("other -c (:); : x"), "{commands:?}");
 }
 
 #[track_caller]

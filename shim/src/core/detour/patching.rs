@@ -4,8 +4,8 @@ use super::patch::{JUMP_BYTES, PAGE, Patch};
 use crate::core::{elf, sys};
 use core::ops::Range;
 
-/// Pages without an entry between two pages with entries that are made writable together with them: each further piece costs
-/// two calls and a mapping of its own, each further page half a tenth of a microsecond.
+/// From the end of a page with an entry to that of the next one, if both are to be writable in one piece: each further piece costs
+/// two calls and a mapping of its own, each further page 50 ns a call.
 const GAP_BYTES: usize = 64 * PAGE;
 
 /// Overwrites the entries by their jumps. False where that cannot be done; then all is as it was.

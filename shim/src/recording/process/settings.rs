@@ -51,7 +51,8 @@ fn of_kernel() -> *const *const c_char {
 /// The program's arguments, and how many there are; none until the constructor has been called with them.
 static ARGUMENTS: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
 static ARGUMENT_COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Where the first one begins, and the last one has ended.
+/// Where the first one begins, and the last one has ended, if they lie one behind the other in so many bytes.
+const MOST_ARGUMENT_BYTES: usize = 4096;
 static FIRST_ARGUMENT: AtomicUsize = AtomicUsize::new(0);
 static ARGUMENTS_END: AtomicUsize = AtomicUsize::new(0);
 
@@ -59,13 +60,21 @@ static ARGUMENTS_END: AtomicUsize = AtomicUsize::new(0);
 pub fn note_arguments(count: c_int, arguments: *const *const c_char) {
     ARGUMENT_COUNT.store(count.max(0) as usize, Ordering::Relaxed);
     ARGUMENTS.store(arguments.cast_mut(), Ordering::Relaxed);
-    if let Some(mut all) = self::arguments()
-        && let Some(first) = all.next()
-    {
-        let last = all.last().unwrap_or(first);
-        FIRST_ARGUMENT.store(first.as_ptr() as usize, Ordering::Relaxed);
-        ARGUMENTS_END.store(last.as_ptr_range().end as usize + 1, Ordering::Relaxed);
+    let Some(all) = self::arguments() else { return };
+    let (mut start, mut end) = (0, 0);
+    for argument in all {
+        let at = argument.as_ptr() as usize;
+        if start == 0 {
+            (start, end) = (at, at);
+        }
+        // A loader that was told another name (`ld.so --argv0`) has put that one elsewhere.
+        if at != end || end - start > MOST_ARGUMENT_BYTES {
+            return;
+        }
+        end = at + argument.len() + 1;
     }
+    FIRST_ARGUMENT.store(start, Ordering::Relaxed);
+    ARGUMENTS_END.store(end, Ordering::Relaxed);
 }
 
 /// The program's arguments, as far as they are known. To be called before `main`, which may change them.
@@ -79,12 +88,11 @@ pub fn arguments() -> Option<impl Iterator<Item = &'static [u8]>> {
     )
 }
 
-/// The memory in which the kernel has put the arguments, one behind the other, each with its final zero, as it is now. `None`: not
-/// known, or longer than it was, by what a program has written to be seen by another name (`proc_pid_cmdline(5)`).
+/// The memory in which the arguments have been since the start, one behind the other, each with its final zero, as it is now.
+/// `None`: not known, or longer than it was, by what a program has written to be seen by another name (`proc_pid_cmdline(5)`).
 pub fn argument_memory() -> Option<&'static [u8]> {
-    let first = ARGUMENTS.load(Ordering::Relaxed).cast_const();
     let (start, end) = (FIRST_ARGUMENT.load(Ordering::Relaxed), ARGUMENTS_END.load(Ordering::Relaxed));
-    if first.is_null() || start == 0 {
+    if start == 0 {
         return None;
     }
     // SAFETY: it lies at the bottom of the first thread's stack, which stays for as long as the process.

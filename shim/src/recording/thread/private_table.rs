@@ -35,6 +35,11 @@ pub fn descriptors_become_shared() {
     SHARED.store(true, Ordering::Relaxed);
 }
 
+/// True where another thread may have begun since the process did, or was forked.
+pub fn are_descriptors_shared() -> bool {
+    SHARED.load(Ordering::Relaxed)
+}
+
 /// In a forked child, which has one thread.
 pub fn descriptors_are_own() {
     SHARED.store(false, Ordering::Relaxed);
