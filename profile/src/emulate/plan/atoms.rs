@@ -17,8 +17,8 @@ const RAMP: u64 = 256 << 10;
 const REGULAR: u32 = 0o100_600;
 
 impl Lowering<'_> {
-    /// What an executor does in a step: its part of the messages, by its part of the CPU time, which they take. The first one of a rank
-    /// has the other atoms as well. Atoms take turns with computation.
+    /// What an executor does in a step: its part of the messages, and of the CPU time, which they take. The first one of a rank has the
+    /// other atoms as well. Atoms take turns with computation.
     pub fn atoms(&mut self, rank: u32, place: usize, executor: usize, cpu_ns: u64, step: &Step) {
         let network = messages_of(place, step);
         let alone = network == [0; 3]
@@ -159,15 +159,28 @@ impl Lowering<'_> {
     }
 }
 
-/// Bytes of messages that are an executor's.
+/// Bytes of messages that are an executor's: by its part of the CPU time. The first one moves what goes through files as well, and so
+/// much fewer messages: programs have others for those, and all are done at once.
 fn messages_of(place: usize, step: &Step) -> [u64; 3] {
-    let until = |end: usize| u128::from(step.cpu_ns[..end].iter().sum::<u64>());
-    let all = until(step.cpu_ns.len());
-    step.network.map(|bytes| match all {
-        0 => bytes * u64::from(place == 0),
-        all => {
-            let before = |end: usize| u128::from(bytes) * until(end) / all;
-            (before(place + 1) - before(place)) as u64
+    let cpu_ns = |places: &[u64]| places.iter().sum::<u64>() as f64;
+    let files = step.calls.iter().map(|calls| calls.bytes.saturating_mul(calls.count)).sum::<u64>() as f64;
+    let [sent, received, inner] = step.network.map(|bytes| bytes as f64);
+    // What goes from us to us is sent and received here.
+    let messages = sent + received + 2.0 * inner;
+    let first_of = |part: f64| ((part * (files + messages) - files) / messages.max(1.0)).clamp(0.0, 1.0);
+    let (first, others) = match step.cpu_ns.split_first() {
+        Some((&first, others)) if cpu_ns(others) > 0.0 => {
+            (first_of(first as f64 / cpu_ns(&step.cpu_ns)), others)
         }
+        _ => (1.0, [].as_slice()),
+    };
+    let until = |end: usize| match end {
+        0 => 0.0,
+        1 => first,
+        end => first + (1.0 - first) * cpu_ns(&others[..others.len().min(end - 1)]) / cpu_ns(others).max(1.0),
+    };
+    step.network.map(|bytes| {
+        let before = |end: usize| (bytes as f64 * until(end)).round() as u64;
+        before(place + 1) - before(place)
     })
 }
