@@ -37,8 +37,9 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     let ((first, first_samples), (mut second, mut second_samples)) = (get(args.first)?, get(args.second)?);
     if let Some(report) = &args.emulation {
         let part = emulated(report, &second)?;
-        second_samples = within(&second_samples, &part);
-        restrict(&mut second, &second_samples, part.end - part.start);
+        let samples = within(&second_samples, &part);
+        restrict(&mut second, &second_samples, &samples, &part);
+        second_samples = samples;
     }
     println!("{:<22} {:>18} {:>18} {:>10} {:>12}", "", args.first, args.second, "change %", "correlation");
     let line = |name: &str, a: f64, b: f64, over_time: Option<f64>| {

@@ -24,7 +24,8 @@ pub fn emulated(report: &Path, profile: &Profile) -> anyhow::Result<Range<u64>> 
     Ok(start_ns..start_ns + wall_ns)
 }
 
-/// The samples of a part, from its start on. Of a sample that lies in it with a part that part counts.
+/// The samples of a part, from its start on. Of a sample that lies in its beginning a part counts; one in which the end lies counts
+/// whole, since the emulator does next to nothing after it.
 pub fn within(samples: &[Sample], part: &Range<u64>) -> Vec<Sample> {
     let mut all = Vec::new();
     for sample in samples {
@@ -33,7 +34,7 @@ pub fn within(samples: &[Sample], part: &Range<u64>) -> Vec<Sample> {
         if from >= to {
             continue;
         }
-        let share = (to - from) as f64 / sample.span_ns as f64;
+        let share = (sample.end_ns - from) as f64 / sample.span_ns as f64;
         let scaled = |amount: u64| (amount as f64 * share).round() as u64;
         let mut cut = Sample { end_ns: to - part.start, span_ns: to - from, ..Sample::default() };
         cut.values = std::array::from_fn(|place| {
@@ -49,18 +50,21 @@ pub fn within(samples: &[Sample], part: &Range<u64>) -> Vec<Sample> {
     all
 }
 
-/// Makes the totals of a profile those of these samples, which last `wall_ns`.
-pub fn restrict(profile: &mut Profile, samples: &[Sample], wall_ns: u64) {
+/// Makes a profile one of a part of it: `samples`, of `all` that it has.
+pub fn restrict(profile: &mut Profile, all: &[Sample], samples: &[Sample], part: &Range<u64>) {
     let tail = &mut profile.tail;
-    tail.wall_ns = wall_ns;
+    tail.wall_ns = part.end - part.start;
     let mut totals: [Option<u64>; WIDTH] = [None; WIDTH];
     for (place, total) in totals.iter_mut().enumerate() {
         let values = samples.iter().filter_map(|sample| sample.values[place]);
         *total = if COLUMNS[place].level { values.max() } else { values.reduce(|sum, more| sum + more) };
     }
     tail.totals = totals;
-    if let Some(peak) = totals[Field::Resident as usize] {
-        tail.metrics.measured("memory.peak", "B", peak as f64, "highest of the samples compared");
+    // A peak that no sample saw is of the part, unless as much was seen outside.
+    let outside = all.iter().filter(|sample| sample.end_ns <= part.start || sample.end_ns > part.end);
+    let seen = totals[Field::Resident as usize].unwrap_or(0);
+    if outside.map(|sample| sample.get(Field::Resident)).max() >= Some(seen) {
+        tail.metrics.measured("memory.peak", "B", seen as f64, "highest of the samples compared");
     }
     // Sizes of the whole run alone stay as they are.
     if samples.iter().any(|sample| !sample.blocks.is_empty()) {
@@ -90,6 +94,6 @@ mod tests {
                 (sample.end_ns, sample.span_ns, sample.get(Field::Cpu), sample.get(Field::Resident))
             })
             .collect();
-        assert_eq!(seen, [(50, 50, 20, 10), (150, 100, 50, 20), (170, 20, 2, 30)]);
+        assert_eq!(seen, [(50, 50, 20, 10), (150, 100, 50, 20), (170, 20, 8, 30)]);
     }
 }

@@ -89,7 +89,12 @@ impl Looker {
         }
         // Whatever it has left in its own process is still to be seen.
         let wall_ns = self.now_ns();
+        let levels = self.before.clone();
         let mut last = self.look_at(wall_ns);
+        // A process that has ended has no memory. It had until then.
+        for (place, _) in COLUMNS.iter().enumerate().filter(|(_, column)| column.level) {
+            last.values[place] = last.values[place].max(levels.0[place]);
+        }
         launch.ended();
         let status = child.wait().context("cannot wait for the command")?;
         while let Ok(Some(_)) = waitpid(None, WaitOptions::NOHANG) {}

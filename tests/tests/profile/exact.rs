@@ -64,6 +64,13 @@ fn the_peak_of_a_small_program_is_not_the_profilers() {
     // A process begins as a copy of the one that made it, and the kernel keeps that peak.
     assert!(get("memory.peak") < f64::from(4 << 20), "{} bytes", get("memory.peak"));
     assert!(get("memory.peak_of_one") <= get("memory.peak") && get("profiler.peak") > f64::from(4 << 20));
+    // The last look is at a process that has ended: what it had until then is on record.
+    house.done(&["profiles", "export", "-o", "samples.csv", "1"]);
+    let text = std::fs::read_to_string(house.path().join("samples.csv")).expect("written");
+    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let place = lines.next().expect("names").split(',').position(|name| name == "resident_bytes");
+    let last = lines.next_back().expect("samples").split(',').nth(place.expect("a column")).expect("as many");
+    assert!(last.parse::<u64>().expect("a number") > 0, "{text}");
 }
 
 #[test]

@@ -101,7 +101,11 @@ fn a_plan_consumes_what_its_steps_do() {
             line.steps.iter().any(|step| matches!(step.op, Op::Demand(Demand::Within { .. })))
         };
         let talking: Vec<bool> = plan.programs.iter().map(talks).collect();
-        assert_eq!(talking[..5], [false, true, true, false, false], "those do that compute and have no files");
+        assert_eq!(
+            talking[..5],
+            [false, true, true, false, false],
+            "those do that compute and have no files"
+        );
         let ranks = u64::from(ranks);
         assert_eq!(allocated, 1003 * ranks);
         assert_eq!(busy, 16_000_004 * ranks);
