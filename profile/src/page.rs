@@ -131,7 +131,9 @@ fn over_time(
 ) -> anyhow::Result<String> {
     let all: Vec<Vec<(f64, f64)>> = lines.iter().map(|(_, samples)| points(samples, factor, field)).collect();
     let highest = |part: fn(&(f64, f64)) -> f64| all.iter().flatten().map(part).fold(1e-9, f64::max);
-    let (end, top) = (highest(|point| point.0), highest(|point| point.1) * 1.05);
+    // Names stand above the lines.
+    let room = if lines.len() > 1 { 1.4 } else { 1.05 };
+    let (end, top) = (highest(|point| point.0), highest(|point| point.1) * room);
     drawn(|area| {
         let mut chart = ChartBuilder::on(area)
             .margin(8)
@@ -150,6 +152,7 @@ fn over_time(
         if lines.len() > 1 {
             let labels = chart
                 .configure_series_labels()
+                .position(SeriesLabelPosition::UpperRight)
                 .background_style(WHITE.mix(0.8))
                 .border_style(BLACK.mix(0.2))
                 .draw();
@@ -215,9 +218,10 @@ fn sizes(profile: &Profile, kind: BlockKind) -> anyhow::Result<String> {
             .margin(8)
             .x_label_area_size(32)
             .y_label_area_size(70)
-            .build_cartesian_2d(0..bins, 0.0..most * 1.05)
+            .build_cartesian_2d(-1..bins, 0.0..most * 1.05)
             .map_err(told)?;
-        let label = |bin: &i32| format!("< 2^{bin}");
+        // A bar stands between its bounds.
+        let label = |&bin: &i32| if bin < 0 { "0".into() } else { format!("2^{bin}") };
         chart
             .configure_mesh()
             .light_line_style(WHITE)
@@ -229,7 +233,7 @@ fn sizes(profile: &Profile, kind: BlockKind) -> anyhow::Result<String> {
         for block in &blocks {
             let bin = i32::from(block.bin);
             let bar = Rectangle::new(
-                [(bin, 0.0), (bin + 1, block.bytes as f64 / 1048576.0)],
+                [(bin - 1, 0.0), (bin, block.bytes as f64 / 1048576.0)],
                 COLORS[0].mix(0.6).filled(),
             );
             chart.draw_series([bar]).map_err(told)?;

@@ -19,7 +19,7 @@ pub struct Args {
     first: i64,
     /// The other one.
     second: i64,
-    /// The other one is of `syn emulate`, which has written this report: its own start and end are left out.
+    /// The other one is of `syn emulate`, which has written this report: its own start is left out.
     #[arg(long, value_name = "REPORT")]
     emulation: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! A part of a profile: of one of `syn emulate`, what was consumed between the common start and the last end.
+//! A part of a profile: of one of `syn emulate`, what was consumed from the common start on.
 
 use crate::profile::Profile;
 use crate::sample::{Block, COLUMNS, Field, Sample, WIDTH, add_block};
@@ -24,18 +24,25 @@ pub fn emulated(report: &Path, profile: &Profile) -> anyhow::Result<Range<u64>> 
     Ok(start_ns..start_ns + wall_ns)
 }
 
-/// The samples of a part, from its start on. Of a sample that lies in its beginning a part counts; one in which the end lies counts
-/// whole, since the emulator does next to nothing after it.
+/// The samples of a part, from its start on. Of one in which it starts a part counts. What comes behind its end counts with the last
+/// one: the sums of processes that have ended are known when somebody has waited for them, and the emulator does next to nothing then.
 pub fn within(samples: &[Sample], part: &Range<u64>) -> Vec<Sample> {
-    let mut all = Vec::new();
-    for sample in samples {
+    let mut all: Vec<Sample> = Vec::new();
+    for sample in samples.iter().filter(|sample| sample.end_ns > part.start) {
         let begin = sample.end_ns.saturating_sub(sample.span_ns);
-        let (from, to) = (begin.max(part.start), sample.end_ns.min(part.end));
-        if from >= to {
+        if let Some(last) = all.last_mut().filter(|_| begin >= part.end) {
+            let before = last.clone();
+            last.append(sample);
+            (last.end_ns, last.span_ns) = (before.end_ns, before.span_ns);
+            for (place, _) in COLUMNS.iter().enumerate().filter(|(_, column)| column.level) {
+                last.values[place] = before.values[place];
+            }
             continue;
         }
-        let share = (sample.end_ns - from) as f64 / sample.span_ns as f64;
+        let from = begin.max(part.start);
+        let share = (sample.end_ns - from) as f64 / sample.span_ns.max(1) as f64;
         let scaled = |amount: u64| (amount as f64 * share).round() as u64;
+        let to = sample.end_ns.min(part.end);
         let mut cut = Sample { end_ns: to - part.start, span_ns: to - from, ..Sample::default() };
         cut.values = std::array::from_fn(|place| {
             let value = sample.values[place];
@@ -79,14 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_before_and_behind_is_left_out() {
+    fn what_lies_before_is_left_out_and_what_comes_late_counts() {
         let sample = |end_ns, cpu, resident| {
             let mut sample = Sample { end_ns, span_ns: 100, ..Sample::default() };
             sample.set(Field::Cpu, cpu);
             sample.set(Field::Resident, resident);
             sample
         };
-        let all = [sample(100, 7, 90), sample(200, 40, 10), sample(300, 50, 20), sample(400, 8, 30)];
+        let spans = [(100, 7, 90), (200, 40, 10), (300, 50, 20), (400, 8, 30), (500, 1, 0)];
+        let all = spans.map(|(end_ns, cpu, resident)| sample(end_ns, cpu, resident));
         let cut = within(&all, &(150..320));
         let seen: Vec<_> = cut
             .iter()
@@ -94,6 +102,6 @@ mod tests {
                 (sample.end_ns, sample.span_ns, sample.get(Field::Cpu), sample.get(Field::Resident))
             })
             .collect();
-        assert_eq!(seen, [(50, 50, 20, 10), (150, 100, 50, 20), (170, 20, 8, 30)]);
+        assert_eq!(seen, [(50, 50, 20, 10), (150, 100, 50, 20), (170, 20, 9, 30)]);
     }
 }
