@@ -274,7 +274,7 @@ impl Run {
             };
             let gap_ns = header.behind.each_ref().map(gap_cost);
             let call_ns = cost(header.call_cost_ticks);
-            let reading_ns = cost(header.reading_cost_ticks);
+            let reading_ns = cost(header.readings.mean().unwrap_or(header.reading_cost_ticks));
             self.processes[process].threads.push(self.threads.len());
             self.complete(process, &trace);
             let setup_ns = (header.setup_ticks.load(Ordering::Relaxed) as f64 * ns_per_tick) as u64;

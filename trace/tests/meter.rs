@@ -223,6 +223,19 @@ fn costs_seen_behind_calls_are_taken_off() {
     assert_eq!(costs, [0, 75, 605]);
 }
 
+/// So do the readings of the clock that were seen.
+#[test]
+fn costs_of_readings_that_were_seen_are_taken_off() {
+    let builder = TraceBuilder::new(1, 1).header(|header| {
+        header.reading_cost_ticks = 500;
+        header.readings.add(1_000);
+        header.readings.add(2_000);
+    });
+    let builder = read(builder, 1_000, 100);
+    let (found, ..) = measure(read(builder.cpu(Some(4_000), Some(100)), 4_000, 100));
+    assert_eq!((found[1].before.wall_ns, found[1].before.recording_ns), (1_400, 1_500));
+}
+
 /// By ptrace, a thread without a processor stands still for the recorder, unless it waits.
 #[test]
 fn what_ptrace_stops_is_recording() {

@@ -357,6 +357,7 @@ impl<'a> Tree<'a> {
             setup_cpu_ns: 0,
             setup_ticks: 0.into(),
             behind: Default::default(),
+            readings: Default::default(),
         }
     }
 

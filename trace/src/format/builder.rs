@@ -83,6 +83,7 @@ impl TraceBuilder {
             setup_cpu_ns: 0,
             setup_ticks: 0.into(),
             behind: Default::default(),
+            readings: Default::default(),
         };
         let builder = TraceBuilder {
             header,

@@ -128,7 +128,7 @@ pub struct Header {
     /// CPU time of the recorder's own threads that did something in this one's stead, while it stood still, nanoseconds.
     /// All CPU times of the thread but `start_cpu_ns` include it.
     pub helpers_cpu_ns: AtomicU64,
-    /// Ticks that a CPU reading takes.
+    /// Ticks that a CPU reading takes, on warm caches: where `readings` has none.
     pub reading_cost_ticks: u32,
     /// Processors of the machine, or container: those that its first process may use.
     pub processors: u32,
@@ -139,9 +139,11 @@ pub struct Header {
     pub setup_ticks: AtomicU64,
     /// What the recorder did behind the returns of calls that name no path, and of those that do, in a sample of them.
     pub behind: [Behind; 2],
+    /// What readings of the CPU clock took during which the thread kept its processor.
+    pub readings: Behind,
 }
 
-/// The recorder's work behind the returns of some calls.
+/// The recorder's work behind the returns of some calls, or in some readings of the CPU clock.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Behind {

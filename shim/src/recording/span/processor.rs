@@ -52,12 +52,18 @@ pub fn look(state: &State, now: u64) -> Looked {
     if now.saturating_sub(since) > least && may_read_clocks(state) {
         // Whatever happens from here on, while the clocks are read as well, the next look finds.
         Mark::Told.put();
+        let began = clock::ticks();
         let helpers_cpu_ns = state.header().helpers_cpu_ns.load(Ordering::Relaxed);
         looked.cpu = clock::thread_cpu_ns().saturating_add(helpers_cpu_ns);
         let switches = clock::voluntary_switches();
         (looked.read, looked.waited) = (true, switches != state.switches.get());
         state.switches.set(switches);
-        state.cpu_ticks.set(clock::ticks());
+        let read_at = clock::ticks();
+        state.cpu_ticks.set(read_at);
+        // Of one that lost the processor nobody knows how long it took.
+        if Mark::Told.stands() {
+            state.header().readings.add(read_at.saturating_sub(began));
+        }
     } else {
         looked.lost = is_known && !Mark::Unread.stands();
         Mark::Unread.put();
