@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use std::io::Write;
-use syn_trace::Run;
+use syn_trace::{Event, Run};
 use syn_trace::builder::TraceBuilder;
 use syn_trace::descriptors::Descriptors;
 use syn_trace::chunks::{IN_FRONT, UNIT_BYTES};
@@ -29,5 +29,10 @@ fuzz_target!(|data: &[u8]| {
         assert!(times.0 <= times.1 && event.list.iter().count() <= event.list.len());
         let bytes: usize = event.texts.iter().map(|text| text.bytes().len()).sum();
         assert!(bytes <= 4 * data.len());
+    }
+    for thread in &run.threads {
+        let event = |event: Event<'_>| format!("{event:?}");
+        let measured = thread.measured().map(|(one, _)| event(one));
+        assert!(thread.events().map(event).eq(measured), "what is measured is what is on record");
     }
 });

@@ -94,7 +94,7 @@ fn gather<T: Default + Send>(
                 if point.record == call.record && point.stage == Stage::Leave {
                     awaited = point.awaited_ns();
                 }
-                points.pass();
+                points.pass(|_| ());
             }
             see(&mut sum, (call.class, call.kept), own(&call, awaited));
         }

@@ -55,11 +55,16 @@ impl Graph {
         self.points.iter_from(0)
     }
 
-    /// The points of a thread, in program order.
-    pub fn points_of(&self, thread: usize) -> impl Iterator<Item = usize> + '_ {
+    /// The moments of a thread's points, in program order, whole points of at least so many moments together.
+    pub fn runs_of(&self, thread: usize, length: usize) -> impl Iterator<Item = &[u32]> {
         let place = |thread| self.threads.get(thread).copied().unwrap_or(self.limit());
-        let end = place(thread + 1);
-        self.points.iter_from(place(thread)).take_while(move |&point| point < end)
+        let (mut start, end) = (place(thread), place(thread + 1));
+        std::iter::from_fn(move || {
+            let first = start;
+            let behind = self.points.next_above(first.saturating_add(length - 1));
+            start = behind.unwrap_or(end).min(end);
+            (first < start).then(|| &self.moments[first..start])
+        })
     }
 
     /// More than the name of any point.

@@ -2,6 +2,7 @@
 
 use crate::communication::{Groups, refer_to_what_is};
 use crate::fault::{Fault, MAX_HANDLES, MAX_NAME, MAX_PATH, MAX_PROCESSES};
+use crate::fields::Referent;
 use crate::progress::{self, Look};
 use crate::{Counted, Demand, Initial, Io, KERNELS, MAX_DEPTH, Op, Plan};
 
@@ -159,13 +160,18 @@ impl Look for References<'_> {
                 seen.around.push(length);
             }
             Op::Io { ref call, .. } => {
-                let (files, handles) = call.operands();
-                for file in files.into_iter().flatten() {
-                    below("file", file, plan.files.len())?;
-                }
-                for handle in handles.into_iter().flatten() {
-                    below("handle", handle, MAX_HANDLES as usize)?;
-                }
+                let mut found = Ok(());
+                call.refer(|referent, number| {
+                    let (what, limit) = match referent {
+                        Referent::File => ("file", plan.files.len()),
+                        Referent::Handle => ("handle", MAX_HANDLES as usize),
+                        _ => return,
+                    };
+                    if number as usize >= limit && found.is_ok() {
+                        found = below(what, number, limit);
+                    }
+                });
+                found?;
                 if let Some((name, changes)) = call.attribute() {
                     below("attribute name", name, plan.names.len())?;
                     if changes {

@@ -4,7 +4,7 @@ mod points;
 
 use crate::graph::Graph;
 use crate::graph::bits::Bits;
-use crate::graph::dependency::Dependencies;
+use crate::graph::dependency::{Dependencies, Moment, Point};
 pub use points::Points;
 use points::{SyncOp, SyncPoint, Writer};
 use rayon::prelude::*;
@@ -81,52 +81,64 @@ impl Schedule {
     }
 }
 
+/// So many moments are looked up at once: they lie all over memory, and the processor waits for many of them together.
+const AT_ONCE: usize = 256;
+
+/// A moment, and what it means at its point.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    point: Point,
+    ns: u64,
+    /// Of a target: when the last source was reached, and the rule.
+    awaited: Option<(u64, Rule)>,
+    is_source: bool,
+    op: Option<SyncOp>,
+}
+
 impl Source<'_> {
     /// The points of a thread.
     fn points(&self, thread: usize) -> Vec<u8> {
         let (mut writer, mut ops) = (Writer::default(), Vec::new());
-        for place in self.graph.points_of(thread) {
-            ops.clear();
-            let point = self.point(place, &mut ops);
-            if !ops.is_empty() || point.rule().is_some() {
-                writer.push(&point, &ops);
+        let (mut found, mut parts) = (Vec::new(), Vec::new());
+        for moments in self.graph.runs_of(thread, AT_ONCE) {
+            self.look_up(moments, &mut found, &mut parts);
+            for parts in parts.chunk_by(|one, other| one.point == other.point) {
+                ops.clear();
+                let point = point(parts, &mut ops);
+                if !ops.is_empty() || point.rule().is_some() {
+                    writer.push(&point, &ops);
+                }
             }
         }
         writer.finish()
     }
 
-    /// A point, and what is done there: its waits, then its signals, both by edge. Its time is that of the last dependency it
-    /// takes part in, and of its signals no less.
-    fn point(&self, place: usize, ops: &mut Vec<SyncOp>) -> SyncPoint {
+    /// What these moments mean, given room for them and what they belong to.
+    fn look_up(&self, moments: &[u32], found: &mut Vec<(Moment, usize)>, parts: &mut Vec<Part>) {
         let Source { dependencies, graph, needed, kept, .. } = self;
-        let point = graph.point(dependencies, place);
-        let mut found = SyncPoint::new(point.record, point.stage);
-        let moments = graph.moments_at(place).iter().map(|&moment| moment as usize);
-        for moment in moments.clone() {
-            let (dependency, ns) = (graph.dependency_of(moment), dependencies.moments()[moment].ns);
-            if moment < dependencies.target_range(dependency).start {
-                if kept.contains(dependency) {
-                    found.ns = ns.max(found.ns);
-                }
-                continue;
-            }
-            found.ns = ns;
-            if let Some(last_ns) = self.last_ns(dependency) {
-                found.await_ns(last_ns, dependencies.rule(dependency));
-            }
-            if needed.contains(moment) {
-                let count = dependencies.source_range(dependency).len() as u32;
-                ops.push(SyncOp { edge: kept.rank(dependency) as EdgeId, count });
-            }
-        }
-        for moment in moments {
-            let dependency = graph.dependency_of(moment);
-            let is_source = moment < dependencies.target_range(dependency).start;
-            if is_source && kept.contains(dependency) {
-                ops.push(SyncOp { edge: kept.rank(dependency) as EdgeId, count: 0 });
-            }
-        }
-        found
+        let all = dependencies.moments();
+        found.clear();
+        found.extend(moments.iter().map(|&moment| {
+            let moment = moment as usize;
+            (all[moment], graph.dependency_of(moment))
+        }));
+        let part = |(&moment, &(at, dependency)): (&u32, &(Moment, usize))| {
+            let (moment, range) = (moment as usize, dependencies.target_range(dependency));
+            let is_source = moment < range.start;
+            let edge = || kept.rank(dependency) as EdgeId;
+            let op = match is_source {
+                true => kept.contains(dependency).then(|| SyncOp { edge: edge(), count: 0 }),
+                false => needed.contains(moment).then(|| SyncOp {
+                    edge: edge(),
+                    count: dependencies.source_range(dependency).len() as u32,
+                }),
+            };
+            let last_ns = if is_source { None } else { self.last_ns(dependency) };
+            let awaited = last_ns.map(|last_ns| (last_ns, dependencies.rule(dependency)));
+            Part { point: at.point(), ns: at.ns, awaited, is_source, op }
+        };
+        parts.clear();
+        parts.extend(moments.iter().zip(&*found).map(part));
     }
 
     fn last_ns(&self, dependency: usize) -> Option<u64> {
@@ -135,6 +147,28 @@ impl Source<'_> {
             _ => self.last_of_many.get(&dependency).copied(),
         }
     }
+}
+
+/// A point, and what is done there: its waits, then its signals, both by edge. Its time is that of the last dependency it
+/// takes part in, and of its signals no less.
+fn point(parts: &[Part], ops: &mut Vec<SyncOp>) -> SyncPoint {
+    let Point { record, stage, .. } = parts[0].point;
+    let mut found = SyncPoint::new(record, stage);
+    for part in parts {
+        if part.is_source {
+            if part.op.is_some() {
+                found.ns = part.ns.max(found.ns);
+            }
+            continue;
+        }
+        found.ns = part.ns;
+        if let Some((last_ns, rule)) = part.awaited {
+            found.await_ns(last_ns, rule);
+        }
+        ops.extend(part.op);
+    }
+    ops.extend(parts.iter().filter(|part| part.is_source).filter_map(|part| part.op));
+    found
 }
 
 fn last_of_many(dependencies: &Dependencies) -> HashMap<usize, u64> {

@@ -1,7 +1,7 @@
 //! What happens before and after a call: the gap, the signals, the waits.
 
 use super::program::Stretch;
-use super::{Lowering, Visit};
+use super::{Lowering, Thread, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use syn_plan::{Op, Rule};
@@ -100,12 +100,12 @@ impl Lowering<'_> {
         until_ns: u64,
     ) {
         while self.next_point(thread, record, stage).is_some() {
-            let state = &mut self.threads[thread as usize];
-            for op in state.points.pass() {
+            let Thread { points, program, .. } = &mut self.threads[thread as usize];
+            points.pass(|op| {
                 let start_ns = if matches!(op, Op::Wait { .. }) { since_ns } else { until_ns };
-                state.program.step(start_ns, until_ns, op);
+                program.step(start_ns, until_ns, op);
                 since_ns = until_ns;
-            }
+            });
         }
     }
 

@@ -51,6 +51,9 @@ impl Lowering<'_> {
         let last = self.threads[seen.thread as usize].next_file_call.checked_sub(1);
         let is_inside = last.is_some_and(|last| calls[last].call > seen.record);
         let inside = &mut self.opened_inside[seen.process as usize];
+        if !is_inside && inside.is_empty() {
+            return false;
+        }
         let mut is_library = false;
         for (call, _) in &self.operations {
             let handles = call.operands().1;
@@ -161,8 +164,9 @@ impl Lowering<'_> {
                 return;
             }
         }
-        let question = self.question();
         let failed = matches!(self.operations[..], [(call, result)] if is_no_answer(&call, result));
+        let may_be_polling = failed || self.threads[seen.thread as usize].polling.is_some();
+        let question = may_be_polling.then(|| self.question()).flatten();
         let entered = match question {
             Some(question) if failed => match self.failed_question(visit, question) {
                 true => return,

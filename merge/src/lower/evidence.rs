@@ -41,8 +41,8 @@ impl<'a> CallsOfEdges<'a> {
     pub fn see(&mut self, seen: &Seen<'_>) {
         let points = &mut self.points[seen.thread as usize];
         while let Some(&point) = points.peek_if(|point| point.record <= seen.record) {
-            let ops = points.pass();
             if point.record != seen.record || point.stage == Stage::Around {
+                points.pass(|_| ());
                 continue;
             }
             let call = seen.event.call;
@@ -51,17 +51,18 @@ impl<'a> CallsOfEdges<'a> {
                 names.push(call.name().to_owned());
                 (names.len() - 1) as CallId
             });
-            for op in ops {
+            let edges = &mut self.found.edges;
+            points.pass(|op| {
                 let (edge, side) = match op {
                     Op::Signal { edge } => (edge, 0),
                     Op::Wait { edge, .. } => (edge, 1),
-                    _ => continue,
+                    _ => return,
                 };
-                let place = &mut self.found.edges[edge as usize][side];
+                let place = &mut edges[edge as usize][side];
                 if *place == NONE {
                     *place = number;
                 }
-            }
+            });
         }
     }
 

@@ -516,6 +516,18 @@ impl<'a> Events<'a> {
     /// The next event, in place of another one: an event is large to be moved. False when there are no more.
     #[inline]
     pub fn next_into(&mut self, event: &mut Event<'a>) -> bool {
+        self.read_into::<true>(event)
+    }
+
+    /// The same for who only wants to know which call it was, when, and inside of what: outcome and arguments of other calls than
+    /// [`Call::Repeats`] and [`Call::Entered`] may be those of an earlier event.
+    #[inline]
+    pub(crate) fn next_times_into(&mut self, event: &mut Event<'a>) -> bool {
+        self.read_into::<false>(event)
+    }
+
+    #[inline(always)]
+    fn read_into<const WHOLE: bool>(&mut self, event: &mut Event<'a>) -> bool {
         if self.ending.is_some() {
             return false;
         }
@@ -523,7 +535,7 @@ impl<'a> Events<'a> {
         let offset = self.offset() as u64;
         let Event { numbers, texts, list, .. } = event;
         let arguments = record::Arguments { numbers, texts, list };
-        match record::decode_into(&mut self.dictionary, &mut self.rest, arguments) {
+        match record::decode_into::<WHOLE>(&mut self.dictionary, &mut self.rest, arguments) {
             Ok(Some(record)) => {
                 self.end = self.end.saturating_add(record.times.end);
                 match record.call.effect() {

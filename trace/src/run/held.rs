@@ -14,8 +14,7 @@ struct Short {
     wall_ns: u32,
     cpu_ns: u32,
     recording_ns: u32,
-    /// The number of the call, plus one; 0 for none.
-    inside: u16,
+    inside: Option<Call>,
     rest: Rest,
 }
 
@@ -31,6 +30,11 @@ enum Rest {
 }
 
 impl Short {
+    /// In place of one that is among the long ones.
+    const LONG: Short =
+        Short { start_ns: 0, wall_ns: 0, cpu_ns: 0, recording_ns: 0, inside: None, rest: Rest::Long };
+
+    #[inline]
     fn of(segment: &Segment) -> Option<Short> {
         let Segment { start_ns, wall_ns, cpu_ns, waited_ns, unmeasured_ns, recording_ns, inside } = *segment;
         let rest_ns = wall_ns.checked_sub(cpu_ns)?;
@@ -45,11 +49,12 @@ impl Short {
             wall_ns: wall_ns.try_into().ok()?,
             cpu_ns: cpu_ns as u32,
             recording_ns: recording_ns.try_into().ok()?,
-            inside: inside.map_or(0, |call| call as u16 + 1),
+            inside,
             rest,
         })
     }
 
+    #[inline]
     fn segment(self) -> Segment {
         let rest_ns = u64::from(self.wall_ns - self.cpu_ns);
         let rest = |wanted| if self.rest == wanted { rest_ns } else { 0 };
@@ -60,7 +65,7 @@ impl Short {
             waited_ns: rest(Rest::Waited),
             unmeasured_ns: rest(Rest::Unmeasured),
             recording_ns: self.recording_ns.into(),
-            inside: self.inside.checked_sub(1).and_then(|id| Call::from_id(id.into())),
+            inside: self.inside,
         }
     }
 }
@@ -96,15 +101,17 @@ impl Held {
         self.first += 1;
     }
 
-    /// Holds another one.
-    pub(super) fn push(&mut self, measured: &Measured) {
-        self.list.push_back([Short::default(); 2]);
-        let number = self.end() - 1;
-        self.set((number, true), &measured.before);
-        self.set((number, false), &measured.call);
+    /// Holds another one, of which the second segment is still to be set.
+    pub(super) fn push(&mut self, before: &Segment) {
+        let part = Short::of(before).unwrap_or_else(|| {
+            self.long.insert((self.end(), true), *before);
+            Short::LONG
+        });
+        self.list.push_back([part, Short::default()]);
     }
 
     /// Takes the first one out.
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<Measured> {
         let parts = self.list.pop_front()?;
         let number = self.first;
@@ -126,6 +133,7 @@ impl Held {
     }
 
     /// Sets the segment at this place, if it is still there.
+    #[inline]
     pub(super) fn set(&mut self, place: Place, segment: &Segment) {
         let index = place.0.checked_sub(self.first).and_then(|index| self.list.get_mut(index));
         let Some(parts) = index else { return };
@@ -137,7 +145,7 @@ impl Held {
                 None => self.long.insert(place, *segment),
             };
         }
-        *part = short.unwrap_or(Short { rest: Rest::Long, ..Short::default() });
+        *part = short.unwrap_or(Short::LONG);
     }
 }
 
@@ -172,7 +180,8 @@ mod tests {
         held.pass();
         for (nth, &before) in all.iter().enumerate() {
             let call = all[(nth + 3) % all.len()];
-            held.push(&Measured { before, call });
+            held.push(&before);
+            held.set((nth + 1, false), &call);
             assert_eq!((held.get((nth + 1, true)), held.get((nth + 1, false))), (Some(before), Some(call)));
         }
         // From long to short and back.

@@ -209,7 +209,7 @@ impl<'a> MeasuredEvents<'a> {
         &mut self,
         event: &Event<'a>,
         number: usize,
-        hold: impl FnOnce(&mut Self, Measured),
+        hold: impl FnOnce(&mut Held, &Segment),
     ) -> Measured {
         let thread = self.thread;
         let (start_ns, end_ns) = (thread.clock.ns(event.start), thread.clock.ns(event.end));
@@ -232,7 +232,7 @@ impl<'a> MeasuredEvents<'a> {
         };
         let inside = self.open.last().map(|&(_, call, _)| call);
         let before = self.segment(end_of_gap(start_ns, end_ns), cost_ns, seen, inside, (number, true));
-        hold(self, Measured { before, call: Segment::default() });
+        hold(&mut self.held, &before);
         if event.call == Call::Entered {
             self.enter(event, start_ns);
         }
@@ -430,7 +430,7 @@ impl<'a> MeasuredEvents<'a> {
     #[inline]
     fn next_known(&mut self, event: &mut Event<'a>) -> Option<Measured> {
         if self.held.is_empty() && !self.is_over {
-            if !self.events.next_into(event) {
+            if !self.events.next_times_into(event) {
                 self.finish();
             } else if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats {
                 let measured = self.measure(event, self.held.end(), |_, _| ());
@@ -439,14 +439,15 @@ impl<'a> MeasuredEvents<'a> {
                     self.handed.next_into(event);
                     return Some(measured);
                 }
-                self.held.push(&measured);
+                self.held.push(&measured.before);
+                self.held.set((self.held.end() - 1, false), &measured.call);
             } else {
                 self.hold(event);
             }
         }
         // Readings come soon behind what they tell of.
         while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held() {
-            match self.events.next_into(event) {
+            match self.events.next_times_into(event) {
                 false => self.finish(),
                 true => self.hold(event),
             }
@@ -469,7 +470,7 @@ impl<'a> MeasuredEvents<'a> {
     /// Measures an event, and keeps it until all is known of it. A reading at its return tells of what lay before it, too.
     fn hold(&mut self, event: &Event<'a>) {
         let number = self.held.end();
-        let measured = self.measure(event, number, |this, before| this.held.push(&before));
+        let measured = self.measure(event, number, Held::push);
         self.held.set((number, false), &measured.call);
     }
 }

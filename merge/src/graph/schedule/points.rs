@@ -149,7 +149,7 @@ impl<'a> Points<'a> {
         }
         let mut ahead = self.clone();
         while ahead.next.is_some() {
-            ahead.pass();
+            ahead.pass(|_| ());
             if let Some(&next) = ahead.peek_if(is_there) {
                 return Some(next);
             }
@@ -157,20 +157,23 @@ impl<'a> Points<'a> {
         None
     }
 
-    /// Goes on to the point behind the next one. What is to be done at the one that is left: waits, then signals.
-    pub fn pass(&mut self) -> Ops<'a> {
-        let mut passed = Ops { bytes: &[], count: 0, edge: self.before.edge };
+    /// Goes on to the point behind the next one. `see` gets what is to be done at the one that is left: waits, then signals.
+    #[inline]
+    pub fn pass(&mut self, mut see: impl FnMut(Op)) {
         if self.next.is_some() {
-            passed.count = varint::read(&mut self.bytes).unwrap_or(0);
-            passed.bytes = self.bytes;
-            let mut ops = passed.clone();
-            ops.by_ref().for_each(drop);
-            (self.bytes, self.before.edge) = (ops.bytes, ops.edge);
+            let ops = varint::read(&mut self.bytes).unwrap_or(0);
+            for _ in 0..ops {
+                let edge =
+                    undo(varint::read(&mut self.bytes).unwrap_or(0), self.before.edge.into()) as EdgeId;
+                let count = varint::read(&mut self.bytes).unwrap_or(0) as u32;
+                self.before.edge = edge;
+                see(SyncOp { edge, count }.op());
+            }
         }
         self.next = self.read();
-        passed
     }
 
+    #[inline]
     fn read(&mut self) -> Option<SyncPoint> {
         let mut take = || varint::read(&mut self.bytes);
         let front = take()?;
@@ -188,29 +191,15 @@ impl<'a> Points<'a> {
     }
 }
 
-/// What is to be done at a point.
-#[derive(Clone, Debug)]
-pub struct Ops<'a> {
-    bytes: &'a [u8],
-    count: u64,
-    edge: EdgeId,
-}
-
-impl Iterator for Ops<'_> {
-    type Item = Op;
-
-    #[inline]
-    fn next(&mut self) -> Option<Op> {
-        self.count = self.count.checked_sub(1)?;
-        self.edge = undo(varint::read(&mut self.bytes)?, self.edge.into()) as EdgeId;
-        let count = varint::read(&mut self.bytes)? as u32;
-        Some(SyncOp { edge: self.edge, count }.op())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn passed(points: &mut Points<'_>) -> Vec<Op> {
+        let mut ops = Vec::new();
+        points.pass(|op| ops.push(op));
+        ops
+    }
 
     fn point(record: u32, stage: Stage, ns: u64, awaited: Option<(u64, Rule)>) -> SyncPoint {
         SyncPoint { record, stage, ns, awaited }
@@ -238,10 +227,10 @@ mod tests {
         for (point, ops) in &all {
             assert_eq!(points.peek(), Some(point));
             let wanted: Vec<Op> = ops.iter().map(|op| op.op()).collect();
-            assert_eq!(points.pass().collect::<Vec<_>>(), wanted);
+            assert_eq!(passed(&mut points), wanted);
         }
         assert_eq!(points.peek(), None);
-        assert_eq!(points.pass().next(), None);
+        assert_eq!(passed(&mut points), []);
         assert_eq!(Points::new(&[]).peek(), None);
     }
 }

@@ -163,14 +163,15 @@ pub fn decode<'a>(
     let (mut numbers, mut texts, mut list) =
         ([0; MAX_NUMBERS], [Text::default(); MAX_TEXTS], List::default());
     let arguments = Arguments { numbers: &mut numbers, texts: &mut texts, list: &mut list };
-    let Some(front) = decode_into(dictionary, bytes, arguments)? else { return Ok(None) };
+    let Some(front) = decode_into::<true>(dictionary, bytes, arguments)? else { return Ok(None) };
     let Front { call, flags, times, result, errno } = front;
     Ok(Some(Record { call, flags, times, result, errno, numbers, texts, list }))
 }
 
-/// The same, with the arguments put where they are wanted.
+/// The same, with the arguments put where they are wanted. Without `WHOLE` it may leave out outcome and arguments, if they are
+/// well-formed and say nothing of when the call was or what it was inside of.
 #[inline]
-pub(crate) fn decode_into<'a>(
+pub(crate) fn decode_into<'a, const WHOLE: bool>(
     dictionary: &mut dictionary::Reader<'a>,
     bytes: &mut &'a [u8],
     arguments: Arguments<'_, 'a>,
@@ -186,7 +187,7 @@ pub(crate) fn decode_into<'a>(
     let Some((mut body, behind)) = rest.split_at_checked(length as usize) else {
         return Err(Fault::CutOff);
     };
-    let front = decode_body(dictionary, &mut body, arguments)?;
+    let front = decode_body::<WHOLE>(dictionary, &mut body, arguments)?;
     if !body.is_empty() {
         return Err(Fault::WrongLength);
     }
@@ -195,7 +196,7 @@ pub(crate) fn decode_into<'a>(
 }
 
 #[inline(always)]
-fn decode_body<'a>(
+fn decode_body<'a, const WHOLE: bool>(
     dictionary: &mut dictionary::Reader<'a>,
     body: &mut &'a [u8],
     mut arguments: Arguments<'_, 'a>,
@@ -203,11 +204,15 @@ fn decode_body<'a>(
     let short = Fault::WrongLength;
     let key = varint::read(body).ok_or(short)?;
     if key & 1 == 1 {
-        return decode_known(dictionary, key, body, arguments);
+        return decode_known::<WHOLE>(dictionary, key, body, arguments);
     }
     let call = Call::from_id(key >> 1).ok_or(Fault::UnknownCall(key >> 1))?;
     let flags = read_flags(body)?;
     let times = read_times(body, flags)?;
+    if !WHOLE && may_be_left_out(call, flags, body) {
+        *body = &[];
+        return Ok(Front { call, flags, times, result: 0, errno: 0 });
+    }
     let rest = *body;
     let front = decode_rest(dictionary, call, flags, times, body, &mut arguments)?;
     remember(dictionary, &front, arguments.numbers, arguments.list, rest);
@@ -216,7 +221,7 @@ fn decode_body<'a>(
 
 /// A record that names the body it has.
 #[inline]
-fn decode_known<'a>(
+fn decode_known<'a, const WHOLE: bool>(
     dictionary: &mut dictionary::Reader<'a>,
     key: u64,
     body: &mut &'a [u8],
@@ -228,7 +233,33 @@ fn decode_known<'a>(
     let own = if key & 2 == 0 { 0 } else { read_flags(body)? };
     let flags = known.flags & BODY_FLAGS | own & !BODY_FLAGS;
     let times = read_times(body, flags)?;
+    if !WHOLE && !tells_of_time(known.call) {
+        return Ok(Front { call: known.call, flags, times, result: 0, errno: 0 });
+    }
     decode_rest(dictionary, known.call, flags, times, &mut { known.rest }, &mut arguments)
+}
+
+/// Calls whose arguments say how many calls a record stands for, or what the next ones are inside of.
+fn tells_of_time(call: Call) -> bool {
+    matches!(call, Call::Repeats | Call::Entered)
+}
+
+/// Whether the rest of a record is as many well-formed integers as it should be, which nobody is to remember.
+#[inline(always)]
+fn may_be_left_out(call: Call, flags: Flags, rest: &[u8]) -> bool {
+    let (numbers, texts, lists) = call.shape();
+    let (failed, complete) = (flags & FAILED != 0, flags & COMPLETE != 0);
+    if call.recurs() || tells_of_time(call) || texts + lists > 0 {
+        return false;
+    }
+    if complete && !failed && call.requested().is_none() {
+        return false;
+    }
+    let integers = numbers + usize::from(failed || !complete);
+    // So few bytes that none of them can be too large.
+    rest.len() < integers + varint::MAX_BYTES - 1
+        && rest.last().is_none_or(|&byte| byte < 0x80)
+        && rest.iter().filter(|&&byte| byte < 0x80).count() == integers
 }
 
 #[inline(always)]

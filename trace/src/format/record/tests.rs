@@ -288,3 +288,49 @@ fn places_that_hold_nothing_are_told() {
         Fault::UnknownPlace(5)
     );
 }
+
+/// Call, flags, times, and what a `call-entered` names.
+#[cfg(feature = "std")]
+type Told = (Call, Flags, Times, i64);
+
+/// Reads all records: which call each is of and when, and why there are no more.
+#[cfg(feature = "std")]
+fn fronts<const WHOLE: bool>(bytes: &[u8]) -> (Vec<Told>, Option<Fault>) {
+    let (mut dictionary, mut rest, mut found) = (dictionary::Reader::default(), bytes, Vec::new());
+    let (mut numbers, mut texts, mut list) = ([0; MAX_NUMBERS], [Text::EMPTY; MAX_TEXTS], List::EMPTY);
+    loop {
+        let arguments = Arguments { numbers: &mut numbers, texts: &mut texts, list: &mut list };
+        match decode_into::<WHOLE>(&mut dictionary, &mut rest, arguments) {
+            Ok(Some(Front { call, flags, times, .. })) => {
+                let told = if call == Call::Entered { numbers[0] } else { 0 };
+                found.push((call, flags, times, told));
+            }
+            end => return (found, end.err()),
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+#[test]
+fn arguments_that_are_left_out_are_no_less_well_formed() {
+    let mut thread = Thread::new();
+    for offset in [7, 1 << 20, i64::MIN] {
+        thread.write(Call::Pwrite, 0, 4096, &[3, 4096, offset], &[], &[]);
+        thread.write(Call::Pread, COMPLETE, 512, &[3, 512, offset], &[], &[]);
+        thread.write(Call::Pread, FAILED | CPU_AFTER, 5, &[3, 512, offset], &[], &[]);
+        thread.write(Call::Fsync, 0, 0, &[3], &[], &[]);
+        thread.write(Call::Entered, 0, 0, &[Call::MpiWait as i64], &[], &[]);
+        thread.write(Call::MpiWait, 0, 0, &[1, 1], &[], &[1, 2, 3]);
+        thread.write(Call::Unlink, 0, 0, &[], &[b"/some/folder/name"], &[]);
+    }
+    let whole = &thread.bytes[..thread.length];
+    assert_eq!((fronts::<false>(whole).0.len(), fronts::<false>(whole)), (21, fronts::<true>(whole)));
+    // Whatever any byte becomes, both see the same.
+    for at in 0..whole.len() {
+        for change in [1, 2, 0x40, 0x7f, 0x80, 0xff] {
+            let mut damaged = whole.to_vec();
+            damaged[at] ^= change;
+            assert_eq!(fronts::<false>(&damaged), fronts::<true>(&damaged), "byte {at} changed by {change}");
+        }
+    }
+}
