@@ -3,8 +3,9 @@
 use crate::communication::{Groups, refer_to_what_is};
 use crate::fault::{Fault, MAX_HANDLES, MAX_NAME, MAX_PATH, MAX_PROCESSES};
 use crate::fields::Referent;
+use crate::orders::Order;
 use crate::progress::{self, Look};
-use crate::{Counted, Demand, Initial, Io, KERNELS, MAX_DEPTH, Op, Plan};
+use crate::{Counted, Demand, Initial, Io, KERNELS, MAX_DEPTH, Op, Plan, Program};
 
 /// What the names of extended attributes begin with that anybody may change.
 const USER_ATTRIBUTE: &str = "user.";
@@ -30,15 +31,25 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Fault> {
     progress::check(plan, &mut ()).map(|_| ())
 }
 
-/// Whether the programs and what they refer to are without fault. Every step is decoded once; what is wrong is for the
-/// checks one by one to say, and which fault is the first.
+/// Whether the programs and what they refer to are without fault, on two processors; what is wrong is for the checks one by one
+/// to say, and which fault is the first.
 fn is_in_order(plan: &Plan) -> bool {
     let Ok(groups) = Groups::of(plan) else { return false };
     let processes = plan.programs.iter().all(|program| program.thread.process < MAX_PROCESSES);
     if !processes || order(plan).is_err() || evidence(plan).is_err() {
         return false;
     }
-    let counters = progress::check(plan, &mut References::new(plan, &groups));
+    let refer = |(program, steps): (usize, &Program)| {
+        let mut steps = (0..).zip(steps.steps.iter());
+        steps.all(|(step, found)| refers(plan, &groups, (program, step), &found.op).is_ok())
+    };
+    let (counters, refer) = std::thread::scope(|scope| {
+        let refer = scope.spawn(|| plan.programs.iter().enumerate().all(refer));
+        (progress::check(plan, &mut Synchronization::of(plan)), refer.join())
+    });
+    if !refer.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+        return false;
+    }
     let signals = plan.edges.iter().map(|edge| u64::from(edge.signals));
     counters.is_ok_and(|counters| counters.into_iter().eq(signals))
 }
@@ -51,12 +62,15 @@ pub(crate) fn check_excerpt(plan: &Plan) -> Result<(), Fault> {
 
 fn programs(plan: &Plan) -> Result<(), Fault> {
     let groups = Groups::of(plan)?;
-    let mut references = References::new(plan, &groups);
+    let mut synchronization = Synchronization::of(plan);
     for (program, steps) in plan.programs.iter().enumerate() {
         if steps.thread.process >= MAX_PROCESSES {
             return Err(Fault::Process { program, process: steps.thread.process });
         }
-        steps.steps.iter().try_for_each(|step| references.see(program, &step.op))?;
+        (0..).zip(steps.steps.iter()).try_for_each(|(step, found)| {
+            synchronization.see(program, Order::from(&found.op))?;
+            refers(plan, &groups, (program, step), &found.op)
+        })?;
     }
     Ok(())
 }
@@ -106,10 +120,9 @@ fn changeable(name: &str) -> Result<(), Fault> {
     }
 }
 
-/// Looks at every step of every program once, in the order of the program: whether what it refers to is there.
-struct References<'a> {
+/// Looks at every step of every program once, in the order of the program: whether edges are there, and repeats end.
+struct Synchronization<'a> {
     plan: &'a Plan,
-    groups: &'a Groups<'a>,
     programs: Vec<Seen>,
 }
 
@@ -121,15 +134,15 @@ struct Seen {
     around: Vec<u32>,
 }
 
-impl<'a> References<'a> {
-    fn new(plan: &'a Plan, groups: &'a Groups<'a>) -> References<'a> {
-        References { plan, groups, programs: vec![Seen::default(); plan.programs.len()] }
+impl<'a> Synchronization<'a> {
+    fn of(plan: &'a Plan) -> Synchronization<'a> {
+        Synchronization { plan, programs: vec![Seen::default(); plan.programs.len()] }
     }
 }
 
-impl Look for References<'_> {
+impl Look for Synchronization<'_> {
     #[inline]
-    fn see(&mut self, program: usize, op: &Op) -> Result<(), Fault> {
+    fn see(&mut self, program: usize, order: Order) -> Result<(), Fault> {
         let plan = self.plan;
         let seen = &mut self.programs[program];
         let step = seen.steps;
@@ -138,15 +151,11 @@ impl Look for References<'_> {
             while seen.around.pop_if(|left| *left == 0).is_some() {}
             seen.around.iter_mut().for_each(|left| *left -= 1);
         }
-        let below = |what, number: u32, limit: usize| {
-            if (number as usize) < limit {
-                return Ok(());
+        match order {
+            Order::Signal { edge } | Order::Wait { edge, .. } => {
+                below((program, step), "edge", edge, plan.edges.len())?;
             }
-            Err(Fault::NoSuch { program, step, what, number: number.into(), limit: limit as u64 })
-        };
-        match *op {
-            Op::Signal { edge } | Op::Wait { edge, .. } => below("edge", edge, plan.edges.len())?,
-            Op::Repeat { steps: length, .. } => {
+            Order::Repeat { steps: length, .. } => {
                 let bad_repeat = |why| Err(Fault::BadRepeat { program, step, steps: length, why });
                 if u64::from(length) >= plan.programs[program].steps.len() - step {
                     return bad_repeat("reaches behind the end of the program");
@@ -159,46 +168,64 @@ impl Look for References<'_> {
                 }
                 seen.around.push(length);
             }
-            Op::Io { ref call, .. } => {
-                let mut found = Ok(());
-                call.refer(|referent, number| {
-                    let (what, limit) = match referent {
-                        Referent::File => ("file", plan.files.len()),
-                        Referent::Handle => ("handle", MAX_HANDLES as usize),
-                        _ => return,
-                    };
-                    if number as usize >= limit && found.is_ok() {
-                        found = below(what, number, limit);
-                    }
-                });
-                found?;
-                if let Some((name, changes)) = call.attribute() {
-                    below("attribute name", name, plan.names.len())?;
-                    if changes {
-                        changeable(&plan.names[name as usize])?;
-                    }
-                }
-                if let Io::Mknod { mode, .. } = *call
-                    && !NODES.contains(&(mode & NODE_TYPE))
-                {
-                    return Err(Fault::BadNode { program, step, mode });
-                }
-                if let Io::RenameWith { flags, .. } = *call
-                    && flags & !RENAME_FLAGS != 0
-                {
-                    return Err(Fault::BadRename { program, step, flags });
-                }
-            }
-            Op::Demand(Demand::Busy { kernel, .. }) => below("kernel", kernel, KERNELS.len())?,
-            Op::Compute { .. } | Op::Sleep { .. } | Op::Demand(_) => {}
-            Op::Mpi { ref call, .. } => {
-                let bad = |why| Fault::BadMpi { program, step, call: call.name(), why };
-                let rank = plan.programs[program].thread.rank;
-                refer_to_what_is(self.groups, rank, call).map_err(bad)?;
-            }
+            Order::Other => {}
         }
         Ok(())
     }
+}
+
+/// A number at this step of this program refers to something: to less than `limit`.
+fn below((program, step): (usize, u64), what: &'static str, number: u32, limit: usize) -> Result<(), Fault> {
+    if (number as usize) < limit {
+        return Ok(());
+    }
+    Err(Fault::NoSuch { program, step, what, number: number.into(), limit: limit as u64 })
+}
+
+/// Whether what a step does, at this place, refers to what is there.
+fn refers(plan: &Plan, groups: &Groups<'_>, at: (usize, u64), op: &Op) -> Result<(), Fault> {
+    let (program, step) = at;
+    match *op {
+        Op::Io { ref call, .. } => {
+            let mut found = Ok(());
+            call.refer(|referent, number| {
+                let (what, limit) = match referent {
+                    Referent::File => ("file", plan.files.len()),
+                    Referent::Handle => ("handle", MAX_HANDLES as usize),
+                    _ => return,
+                };
+                if found.is_ok() {
+                    found = below(at, what, number, limit);
+                }
+            });
+            found?;
+            if let Some((name, changes)) = call.attribute() {
+                below(at, "attribute name", name, plan.names.len())?;
+                if changes {
+                    changeable(&plan.names[name as usize])?;
+                }
+            }
+            if let Io::Mknod { mode, .. } = *call
+                && !NODES.contains(&(mode & NODE_TYPE))
+            {
+                return Err(Fault::BadNode { program, step, mode });
+            }
+            if let Io::RenameWith { flags, .. } = *call
+                && flags & !RENAME_FLAGS != 0
+            {
+                return Err(Fault::BadRename { program, step, flags });
+            }
+        }
+        Op::Demand(Demand::Busy { kernel, .. }) => below(at, "kernel", kernel, KERNELS.len())?,
+        Op::Mpi { ref call, .. } => {
+            let bad = |why| Fault::BadMpi { program, step, call: call.name(), why };
+            let rank = plan.programs[program].thread.rank;
+            refer_to_what_is(groups, rank, call).map_err(bad)?;
+        }
+        Op::Signal { .. } | Op::Wait { .. } | Op::Repeat { .. } => {}
+        Op::Compute { .. } | Op::Sleep { .. } | Op::Demand(_) => {}
+    }
+    Ok(())
 }
 
 /// Every edge gets the signals that it is said to get, and no wait asks for more.
@@ -231,7 +258,7 @@ fn evidence(plan: &Plan) -> Result<(), Fault> {
 
 /// Programs of one rank stand together, so that a rank finds its own.
 fn order(plan: &Plan) -> Result<(), Fault> {
-    let key = |program: &crate::Program| (program.thread.rank.is_none(), program.thread.rank);
+    let key = |program: &Program| (program.thread.rank.is_none(), program.thread.rank);
     let unordered = plan.programs.windows(2).position(|pair| key(&pair[0]) > key(&pair[1]));
     unordered.map_or(Ok(()), |before| Err(Fault::Order { program: before + 1 }))
 }

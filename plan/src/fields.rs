@@ -87,6 +87,34 @@ pub fn take<N: Varint>(bytes: &mut Bytes<'_>) -> Option<N> {
     None
 }
 
+/// Goes past so many varints; `None` when there are fewer.
+#[inline]
+pub fn skip(mut count: usize, bytes: &mut Bytes<'_>) -> Option<()> {
+    /// The top bits of eight bytes; the last byte of a varint has none.
+    const TOP: u64 = 0x8080_8080_8080_8080;
+    while let Some((chunk, behind)) = bytes.split_first_chunk::<8>() {
+        let mut ends = !u64::from_le_bytes(*chunk) & TOP;
+        let found = ends.count_ones() as usize;
+        if found >= count {
+            for _ in 1..count {
+                ends &= ends - 1;
+            }
+            if count > 0 {
+                *bytes = &bytes[ends.trailing_zeros() as usize / 8 + 1..];
+            }
+            return Some(());
+        }
+        count -= found;
+        *bytes = behind;
+    }
+    while count > 0 {
+        let (&byte, behind) = bytes.split_first()?;
+        count -= usize::from(byte < 0x80);
+        *bytes = behind;
+    }
+    Some(())
+}
+
 /// A kind of field.
 pub trait Field {
     /// What it holds.
@@ -221,6 +249,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn numbers_are_skipped() {
+        let numbers: Vec<u64> = (0..64).map(|shift| u64::MAX >> (shift * 29 % 64)).collect();
+        let mut bytes = Vec::new();
+        numbers.iter().for_each(|&number| put(number, &mut bytes));
+        for count in 0..numbers.len() {
+            let mut rest = &bytes[..];
+            assert_eq!(skip(count, &mut rest), Some(()));
+            assert_eq!(take(&mut rest), Some(numbers[count]));
+            let mut rest = &bytes[..bytes.len() - 1];
+            assert_eq!(skip(numbers.len(), &mut rest), None);
+        }
+        assert_eq!(skip(1, &mut &[0x80; 20][..]), None);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod folders;
 mod layout;
 mod mpi;
 mod ops;
+mod orders;
 mod progress;
 mod seconds;
 mod steps;

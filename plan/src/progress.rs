@@ -11,8 +11,8 @@
 mod repeats;
 
 use crate::Fault;
-use crate::steps::Decoder;
-use crate::{EdgeId, Op, Plan};
+use crate::orders::{Order, Orders};
+use crate::{EdgeId, Plan};
 use repeats::{Next, Repeats, Wait};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -28,18 +28,18 @@ const COMPARED: u32 = 64;
 /// Sees every step once, those of a program in its order, before anything is done with it.
 pub(crate) trait Look {
     /// Refuses a step: nothing goes on then.
-    fn see(&mut self, program: usize, op: &Op) -> Result<(), Fault>;
+    fn see(&mut self, program: usize, order: Order) -> Result<(), Fault>;
 }
 
-/// For steps whose numbers all refer to something.
+/// For steps whose edges are all there, and whose repeats end.
 impl Look for () {
-    fn see(&mut self, _: usize, _: &Op) -> Result<(), Fault> {
+    fn see(&mut self, _: usize, _: Order) -> Result<(), Fault> {
         Ok(())
     }
 }
 
-/// Checks that all programs of a plan come to an end, whose numbers all refer to something, or `look` says that they do not.
-/// Returns by edge how many signals it got.
+/// Checks that all programs of a plan come to an end, whose edges are all there and whose repeats end, or `look` says that they
+/// do not. Returns by edge how many signals it got.
 pub(crate) fn check(plan: &Plan, look: &mut impl Look) -> Result<Vec<u64>, Fault> {
     let mut search = Search::new(plan);
     while let Some(program) = search.ready.pop() {
@@ -66,7 +66,7 @@ struct Search<'a> {
 
 /// Where a program is.
 struct State<'a> {
-    steps: Decoder<'a>,
+    orders: Orders<'a>,
     /// The number of its next step.
     at: u64,
     place: Place,
@@ -101,7 +101,7 @@ struct Position {
 impl<'a> Search<'a> {
     fn new(plan: &'a Plan) -> Search<'a> {
         let state = |program: &'a crate::Program| State {
-            steps: program.steps.decoder(),
+            orders: program.steps.orders(),
             at: 0,
             place: Place::Between,
         };
@@ -156,26 +156,26 @@ impl<'a> Search<'a> {
     fn go_on(&mut self, program: usize, look: &mut impl Look) -> Result<(), Fault> {
         loop {
             let state = &mut self.states[program];
-            let Some(step) = state.steps.next() else {
+            let Some(order) = state.orders.next() else {
                 state.place = Place::Ended;
                 return Ok(());
             };
-            look.see(program, &step.op)?;
-            match step.op {
-                Op::Wait { edge, count, .. } => {
+            look.see(program, order)?;
+            match order {
+                Order::Wait { edge, count, .. } => {
                     state.place = Place::At(Wait { edge, count: count.into() });
                     return Ok(());
                 }
-                Op::Signal { edge } => {
+                Order::Signal { edge } => {
                     state.at += 1;
                     self.signal(edge, 1);
                 }
-                Op::Repeat { count, steps } => {
-                    let see = |op: &Op| look.see(program, op);
-                    state.place = Place::In(Repeats::read(&mut state.steps, count, steps, see)?);
+                Order::Repeat { count, steps } => {
+                    let see = |order| look.see(program, order);
+                    state.place = Place::In(Repeats::read(&mut state.orders, count, steps, see)?);
                     return Ok(());
                 }
-                _ => state.at += 1,
+                Order::Other => state.at += 1,
             }
         }
     }

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 const COMPUTE: u8 = 0;
 const SLEEP: u8 = 1;
-const SIGNAL: u8 = 2;
-const WAIT: u8 = 3;
-const REPEAT: u8 = 4;
+pub(crate) const SIGNAL: u8 = 2;
+pub(crate) const WAIT: u8 = 3;
+pub(crate) const REPEAT: u8 = 4;
 
 /// An encoded list of steps.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +112,7 @@ impl Steps {
         })
     }
 
-    pub(crate) fn decoder(&self) -> Decoder<'_> {
+    fn decoder(&self) -> Decoder<'_> {
         Decoder { bytes: self.as_bytes(), end_ns: 0 }
     }
 
@@ -272,7 +272,7 @@ impl Iterator for Unrolled<'_> {
 
 /// Reads steps; at the first byte that is none it ends, and stands there.
 #[derive(Clone, Debug)]
-pub(crate) struct Decoder<'a> {
+struct Decoder<'a> {
     bytes: &'a [u8],
     end_ns: u64,
 }
@@ -339,7 +339,7 @@ impl Op {
     }
 
     #[inline]
-    fn take(number: u8, bytes: &mut &[u8]) -> Option<Op> {
+    pub(crate) fn take(number: u8, bytes: &mut &[u8]) -> Option<Op> {
         Some(match number {
             COMPUTE => Op::Compute { cpu_ns: take(bytes)?, idle_ns: take(bytes)? },
             SLEEP => Op::Sleep { ns: take(bytes)? },

@@ -45,6 +45,16 @@ pub struct Comparison<'a> {
     others: Vec<OtherRun<'a>>,
 }
 
+/// A dependency of another run, as it would be in the base; their times are not known.
+#[derive(Debug, Default)]
+struct MomentsInBase {
+    sources: Vec<Moment>,
+    targets: Vec<Moment>,
+}
+
+/// Dependencies of another run that are looked up together.
+const AT_ONCE: usize = 1 << 12;
+
 /// What came out.
 #[derive(Debug)]
 pub struct Compared<'a> {
@@ -78,27 +88,26 @@ impl<'a> Comparison<'a> {
     /// Takes note of what another run shows.
     pub fn add(&mut self, run: &'a Run, clocks: Clocks, outline: &Outline, map: Map, found: &Dependencies) {
         let mut seen = vec![false; self.dependencies.len()];
-        let (mut sources, mut targets) = (Vec::new(), Vec::new());
-        for index in 0..found.len() {
+        let mut moments = MomentsInBase::default();
+        let chunks = (0..found.len()).into_par_iter().step_by(AT_ONCE);
+        let looked_up: Vec<(Vec<u32>, Vec<usize>)> =
+            chunks.map(|first| self.look_up(outline, &map, found, first)).collect();
+        let (known, new): (Vec<_>, Vec<_>) = looked_up.into_iter().unzip();
+        known.into_iter().flatten().for_each(|index| seen[index as usize] = true);
+        for index in new.into_iter().flatten() {
             let rule = found.rule(index);
-            let in_base = |moments: &[Moment], into: &mut Vec<Moment>| {
-                into.clear();
-                into.extend(
-                    moments.iter().map_while(|moment| self.point_in_base(outline, &map, moment.point())),
-                );
-                into.len() == moments.len()
-            };
-            if !in_base(found.sources(index), &mut sources) || !in_base(found.targets(index), &mut targets) {
+            if !self.moments_in_base(outline, &map, found, index, &mut moments) {
                 continue;
             }
-            match self.known.entry(key(rule, &sources, &targets)) {
+            let MomentsInBase { sources, targets } = &moments;
+            match self.known.entry(key(rule, sources, targets)) {
                 Entry::Occupied(known) => seen[*known.get() as usize] = true,
                 Entry::Vacant(new) => {
                     let is_needed = rule.guarantee() == Guarantee::Observed
                         && !targets.iter().any(|target| self.awaited.contains(&(rule, target.point())));
                     let before = self.dependencies.len();
                     if is_needed {
-                        self.dependencies.add(rule, &sources, &targets);
+                        self.dependencies.add(rule, sources, targets);
                     }
                     if self.dependencies.len() > before {
                         new.insert(before as u32);
@@ -108,6 +117,45 @@ impl<'a> Comparison<'a> {
             }
         }
         self.others.push(OtherRun { run, clocks, map, seen });
+    }
+
+    /// Of some dependencies of another run, from this one on: which of those known so far they are; and those that are new,
+    /// or come more than once and were new the first time.
+    fn look_up(
+        &self,
+        outline: &Outline,
+        map: &Map,
+        found: &Dependencies,
+        first: usize,
+    ) -> (Vec<u32>, Vec<usize>) {
+        let (mut known, mut new, mut moments) = (Vec::new(), Vec::new(), MomentsInBase::default());
+        for index in first..found.len().min(first + AT_ONCE) {
+            if self.moments_in_base(outline, map, found, index, &mut moments) {
+                match self.known.get(&key(found.rule(index), &moments.sources, &moments.targets)) {
+                    Some(&dependency) => known.push(dependency),
+                    None => new.push(index),
+                }
+            }
+        }
+        (known, new)
+    }
+
+    /// Where a dependency of another run would be in the base. False if not all of it is there.
+    fn moments_in_base(
+        &self,
+        outline: &Outline,
+        map: &Map,
+        found: &Dependencies,
+        index: usize,
+        moments: &mut MomentsInBase,
+    ) -> bool {
+        let in_base = |moments: &[Moment], into: &mut Vec<Moment>| {
+            into.clear();
+            into.extend(moments.iter().map_while(|moment| self.point_in_base(outline, map, moment.point())));
+            into.len() == moments.len()
+        };
+        in_base(found.sources(index), &mut moments.sources)
+            && in_base(found.targets(index), &mut moments.targets)
     }
 
     /// Its time is not known yet.
@@ -208,11 +256,16 @@ fn takes_turns(rule: Rule) -> bool {
 fn key(rule: Rule, sources: &[Moment], targets: &[Moment]) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
     rule.hash(&mut hasher);
+    let add = |Point { thread, record, stage }: Point, hasher: &mut _| {
+        (thread, record, stage as u8).hash(hasher);
+    };
     for moments in [sources, targets] {
-        let mut points: Vec<Point> = moments.iter().map(|moment| moment.point()).collect();
-        points.sort_unstable();
-        for Point { thread, record, stage } in points {
-            (thread, record, stage as u8).hash(&mut hasher);
+        if let [moment] = moments {
+            add(moment.point(), &mut hasher);
+        } else {
+            let mut points: Vec<Point> = moments.iter().map(|moment| moment.point()).collect();
+            points.sort_unstable();
+            points.into_iter().for_each(|point| add(point, &mut hasher));
         }
         u8::MAX.hash(&mut hasher);
     }

@@ -1,7 +1,7 @@
 //! Repeats, as far as they signal and wait.
 
-use crate::steps::Decoder;
-use crate::{EdgeId, Fault, Op};
+use crate::orders::{Order, Orders};
+use crate::{EdgeId, Fault};
 
 /// For an edge to have had so many signals.
 #[derive(Clone, Copy)]
@@ -58,25 +58,25 @@ pub enum Next {
 impl Repeats {
     /// Reads the `steps` steps of a repeat, and shows each to `see`.
     pub fn read(
-        decoder: &mut Decoder<'_>,
+        orders: &mut Orders<'_>,
         count: u32,
         steps: u32,
-        mut see: impl FnMut(&Op) -> Result<(), Fault>,
+        mut see: impl FnMut(Order) -> Result<(), Fault>,
     ) -> Result<Repeats, Fault> {
         let mut nodes = vec![Node::Repeat { count, end: 0 }];
         // Repeats that are not at their end: their node, and how many of their steps are left.
         let mut open = vec![(0, steps)];
         for step in 1..=u64::from(steps) {
-            let op = decoder.next().map(|step| step.op);
-            op.iter().try_for_each(&mut see)?;
+            let order = orders.next();
+            order.map_or(Ok(()), &mut see)?;
             open.iter_mut().for_each(|(_, left)| *left = left.saturating_sub(1));
-            match op {
-                Some(Op::Signal { edge }) => nodes.push(Node::Signal { edge }),
-                Some(Op::Wait { edge, count, stride }) => {
+            match order {
+                Some(Order::Signal { edge }) => nodes.push(Node::Signal { edge }),
+                Some(Order::Wait { edge, count, stride }) => {
                     let wait = Wait { edge, count: count.into() };
                     nodes.push(Node::Wait { wait, stride: stride.into(), step });
                 }
-                Some(Op::Repeat { count, steps }) => {
+                Some(Order::Repeat { count, steps }) => {
                     open.push((nodes.len(), steps));
                     nodes.push(Node::Repeat { count, end: 0 });
                 }
