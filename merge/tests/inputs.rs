@@ -274,3 +274,21 @@ fn a_plan_that_cannot_be_written_says_where() {
     assert_eq!(output.status.code(), Some(1));
     assert_says(&String::from_utf8(output.stderr).unwrap(), &["cannot write the plan nowhere/merged.syn"]);
 }
+
+#[test]
+fn ranks_that_are_not_there_do_not_come_into_the_plan() {
+    let place = Place::new();
+    let calls = [
+        "MPI_Send bytes=8 dest=77 tag=5 comm=1",
+        "MPI_Irecv bytes=8 source=-9 tag=5 comm=1 request=7",
+        "MPI_Ibcast send_bytes=8 recv_bytes=8 root=-86 comm=1 request=8",
+        "MPI_Send_init bytes=8 dest=2 tag=5 comm=1 request=9",
+    ];
+    for (nth, call) in calls.into_iter().enumerate() {
+        let added = TWO_RANKS.replace("thread rank=1", &format!("  3000 +100 {call}\nthread rank=1"));
+        let (code, _, error) = place.merge(&[&place.run(&format!("run{nth}"), &added)]);
+        assert_eq!((code, &*error), (0, ""), "{call}");
+        let plan = syn_plan::Plan::load(&place.plan()).unwrap();
+        plan.check().unwrap();
+    }
+}

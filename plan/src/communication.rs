@@ -178,30 +178,16 @@ pub(crate) fn refer_to_what_is(
     if sent.max(received) > MAX_BYTES {
         return Err("moves more bytes than MPI counts");
     }
-    let in_group = |comm: CommId, peer: i32, or: &[i32]| {
-        let size = plan.group(comm).map_or(0, |group| group.len());
-        or.contains(&peer) || u64::try_from(peer).is_ok_and(|peer| peer < size)
-    };
-    let ranks_exist = match *call {
-        Mpi::Send { comm, peer, .. } | Mpi::Isend { comm, peer, .. } | Mpi::SendInit { comm, peer, .. } => {
-            in_group(comm, peer, &[NOBODY])
-        }
-        Mpi::Recv { comm, peer, .. }
-        | Mpi::Irecv { comm, peer, .. }
-        | Mpi::RecvInit { comm, peer, .. }
-        | Mpi::Probe { comm, peer, .. }
-        | Mpi::Mprobe { comm, peer, .. } => in_group(comm, peer, &[NOBODY, ANY]),
-        Mpi::Sendrecv { comm, peer, source, .. } => {
-            in_group(comm, peer, &[NOBODY]) && in_group(comm, source, &[NOBODY, ANY])
-        }
+    let names_members = call.names_members(|comm| plan.group(comm).map_or(0, |group| group.len()));
+    let is_possible = match *call {
         Mpi::MakeComm { comm, new, .. } => comm != NONE && new != WORLD && new != SELF,
         Mpi::FreeComm { comm } => (FIRST_COMMUNICATOR..NONE).contains(&comm),
         Mpi::Start { list, .. } | Mpi::Complete { list, .. } => {
             plan.lists[list as usize].iter().all(|&request| request < MAX_REQUESTS.into())
         }
-        Mpi::Collective { kind, comm, root, counts, from, .. }
-        | Mpi::Icollective { kind, comm, root, counts, from, .. }
-        | Mpi::CollectiveInit { kind, comm, root, counts, from, .. } => {
+        Mpi::Collective { kind, comm, counts, from, .. }
+        | Mpi::Icollective { kind, comm, counts, from, .. }
+        | Mpi::CollectiveInit { kind, comm, counts, from, .. } => {
             let (needs_counts, needs_from) = lists_of(kind);
             let fits = |needed: bool, list: u32| {
                 let list = &plan.lists[list as usize];
@@ -209,8 +195,7 @@ pub(crate) fn refer_to_what_is(
                 let bytes = list.iter().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));
                 bytes <= MAX_BYTES && (!needed || plan.group(comm).is_some_and(|group| fills(group.len())))
             };
-            let root_is_there = if has_root(kind) { in_group(comm, root, &[]) } else { true };
-            comm != NONE && root_is_there && fits(needs_counts, counts) && fits(needs_from, from)
+            comm != NONE && fits(needs_counts, counts) && fits(needs_from, from)
         }
         Mpi::WinMake { comm, window, bytes, unit, .. } => {
             comm != NONE && window < MAX_REQUESTS && bytes <= MAX_WINDOW && (1..=1 << 30).contains(&unit)
@@ -237,7 +222,9 @@ pub(crate) fn refer_to_what_is(
         }
         _ => true,
     };
-    ranks_exist.then_some(()).ok_or("names a rank, a request or a list of bytes that cannot be")
+    (names_members && is_possible)
+        .then_some(())
+        .ok_or("names a rank, a request or a list of bytes that cannot be")
 }
 
 /// Whether a collective operation needs bytes per member to send, and to receive.
@@ -248,11 +235,6 @@ const fn lists_of(kind: Collective) -> (bool, bool) {
         Alltoallv | Alltoallw => (true, true),
         _ => (false, false),
     }
-}
-
-const fn has_root(kind: Collective) -> bool {
-    use Collective::*;
-    matches!(kind, Bcast | Reduce | Gather | Gatherv | Scatter | Scatterv)
 }
 
 /// What goes where: communicator, ranks of sender and receiver in it, tag.

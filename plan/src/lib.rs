@@ -28,6 +28,7 @@ mod mpi;
 mod ops;
 mod orders;
 mod progress;
+mod ranks;
 mod seconds;
 mod steps;
 mod text;

@@ -79,7 +79,20 @@ impl<'a> Communication<'a> {
             return None;
         }
         self.lists.begin();
-        self.again(seen, form)
+        // A damaged trace may name any rank.
+        self.again(seen, form).filter(|call| call.names_members(|comm| self.size(comm)))
+    }
+
+    /// How many members a communicator of the plan has.
+    fn size(&self, comm: u32) -> u64 {
+        match comm {
+            WORLD => self.worlds.ranks() as u64,
+            SELF => 1,
+            _ => {
+                let members = self.members.get((comm - FIRST_COMMUNICATOR) as usize);
+                members.into_iter().flatten().map(|&(.., count)| u64::from(count)).sum()
+            }
+        }
     }
 
     fn again(&mut self, seen: &Seen<'_>, form: effect::Mpi) -> Option<Mpi> {
