@@ -167,17 +167,17 @@ macro_rules! mpi_entry_points {
         all MPI_Comm_split_type(comm: Handle, split_type: Int, key: Int, info: Handle, newcomm: Ptr)
             = create[] MpiCommSplitType(comm, newcomm);
         all MPI_Cart_create(comm: Handle, ndims: Int, dims: Ptr, periods: Ptr, reorder: Int, newcomm: Ptr)
-            = create[] MpiCartCreate(comm, newcomm);
-        all MPI_Cart_sub(comm: Handle, remain_dims: Ptr, newcomm: Ptr) = create[] MpiCartSub(comm, newcomm);
+            = create_topology[] MpiCartCreate(comm, newcomm);
+        all MPI_Cart_sub(comm: Handle, remain_dims: Ptr, newcomm: Ptr) = create_topology[] MpiCartSub(comm, newcomm);
         all MPI_Graph_create(comm: Handle, nnodes: Int, index: Ptr, edges: Ptr, reorder: Int, newcomm: Ptr)
-            = create[] MpiGraphCreate(comm, newcomm);
+            = create_topology[] MpiGraphCreate(comm, newcomm);
         all MPI_Dist_graph_create(comm: Handle, n: Int, sources: Ptr, degrees: Ptr, destinations: Ptr, weights: Ptr,
                 info: Handle, reorder: Int, newcomm: Ptr)
-            = create[] MpiDistGraphCreate(comm, newcomm);
+            = create_topology[] MpiDistGraphCreate(comm, newcomm);
         all MPI_Dist_graph_create_adjacent(comm: Handle, indegree: Int, sources: Ptr, sourceweights: Ptr,
                 outdegree: Int,
                 destinations: Ptr, destweights: Ptr, info: Handle, reorder: Int, newcomm: Ptr)
-            = create[] MpiDistGraphCreateAdjacent(comm, newcomm);
+            = create_topology[] MpiDistGraphCreateAdjacent(comm, newcomm);
         all MPI_Intercomm_create(comm: Handle, local_leader: Int, peer_comm: Handle, remote_leader: Int, tag: Int,
                 newcomm: Ptr)
             = create[] MpiIntercommCreate(comm, newcomm);

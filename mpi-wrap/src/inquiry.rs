@@ -46,6 +46,11 @@ inquiries! {
     fn graph_neighbours_count = c"PMPI_Graph_neighbors_count" (comm: usize, rank: c_int, count: *mut c_int);
     fn dist_graph_neighbours_count = c"PMPI_Dist_graph_neighbors_count"
         (comm: usize, sources: *mut c_int, destinations: *mut c_int, weighted: *mut c_int);
+    fn cart_shift = c"PMPI_Cart_shift"
+        (comm: usize, direction: c_int, distance: c_int, source: *mut c_int, destination: *mut c_int);
+    fn graph_neighbours = c"PMPI_Graph_neighbors" (comm: usize, rank: c_int, most: c_int, neighbours: *mut c_int);
+    fn dist_graph_neighbours = c"PMPI_Dist_graph_neighbors"
+        (comm: usize, sources: c_int, source: *mut c_int, source_weight: *mut c_int, destinations: c_int, destination: *mut c_int, destination_weight: *mut c_int);
     fn type_get_envelope = c"PMPI_Type_get_envelope"
         (datatype: usize, integers: *mut c_int, addresses: *mut c_int, datatypes: *mut c_int, combiner: *mut c_int);
     fn type_get_contents = c"PMPI_Type_get_contents"
@@ -183,6 +188,45 @@ impl Mpi {
                 (sources, destinations)
             }
         }
+    }
+
+    /// The neighbours of this process in a communicator with a topology, in the order in which collective calls take them: the ranks
+    /// from which it receives, and those to which it sends; how many the former are, and whether it is a grid. None where there is not enough room.
+    pub fn neighbours(self, comm: usize, room: &mut [c_int]) -> Option<(bool, usize, &[c_int])> {
+        let (sources, destinations) = self.neighbours_in(comm);
+        let (from, all) = (sources.max(0) as usize, (sources.max(0) + destinations.max(0)) as usize);
+        // Behind the ranks are their weights.
+        if 2 * all > room.len() {
+            return None;
+        }
+        let (ranks, weights) = room.split_at_mut(all);
+        let [cart, graph] = self.abi.topologies;
+        let kind = number(|status| topo_test(comm, status))?;
+        let known = match kind {
+            status if status == cart => {
+                let mut known = true;
+                for (direction, pair) in (0..).zip(ranks[..from].chunks_exact_mut(2)) {
+                    let [before, behind] = pair else { continue };
+                    known &= cart_shift(comm, direction, 1, before, behind) == SUCCESS;
+                }
+                ranks.copy_within(..from, from);
+                known
+            }
+            status if status == graph => {
+                let mine = self.rank_in(comm)?;
+                let known = graph_neighbours(comm, mine, sources, ranks.as_mut_ptr()) == SUCCESS;
+                ranks.copy_within(..from, from);
+                known
+            }
+            _ => {
+                let ((source, destination), (one, other)) =
+                    (ranks.split_at_mut(from), weights.split_at_mut(from));
+                let [source, one, destination, other] =
+                    [source, one, destination, other].map(|part| part.as_mut_ptr());
+                dist_graph_neighbours(comm, sources, source, one, destinations, destination, other) == SUCCESS
+            }
+        };
+        known.then_some((kind == cart, from, ranks))
     }
 
     /// The ranks in `MPI_COMM_WORLD` of the members, in rank order, a piece of

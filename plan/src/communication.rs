@@ -8,6 +8,7 @@
 use crate::datatype::Datatype;
 use crate::fault::Fault;
 use crate::mpi::{ANY, Collective, Creation, Epoch, FIRST_COMMUNICATOR, Mpi, NOBODY, NONE, SELF, WORLD};
+use crate::topologies::Topologies;
 use crate::windows::Windows;
 use crate::{CommId, Counted, Op, Plan, Referent};
 use std::collections::{BTreeMap, HashMap};
@@ -22,6 +23,8 @@ const MAX_WINDOW: u64 = 1 << 46;
 /// The most bytes of a call: what MPI's counts hold.
 pub const MAX_BYTES: u64 = i32::MAX as u64;
 
+/// In place of bytes, where neighbours are added up.
+const EDGE: u64 = u64::MAX;
 /// Tells calls on files from others where they are added up.
 const FILE_CALL: u32 = 0x66;
 
@@ -106,7 +109,9 @@ impl Plan {
     /// [`Fault::Unmatched`].
     pub fn check_communication(&self) -> Result<(), Fault> {
         Windows::of(self).check(self).map_err(|what| Fault::Unmatched { what })?;
-        let mut traffic = Traffic::new(self);
+        let topologies = Topologies::of(self);
+        topologies.check().map_err(|what| Fault::Unmatched { what })?;
+        let mut traffic = Traffic::new(self, topologies);
         for program in &self.programs {
             let Some(rank) = program.thread.rank else { continue };
             for Counted { step, times, .. } in program.steps.counted() {
@@ -181,6 +186,14 @@ pub(crate) fn refer_to_what_is(
     let names_members = call.names_members(|comm| plan.group(comm).map_or(0, |group| group.len()));
     let is_possible = match *call {
         Mpi::MakeComm { comm, new, .. } => comm != NONE && new != WORLD && new != SELF,
+        Mpi::MakeTopology { comm, new, sources, destinations } => {
+            let size = plan.group(new).map_or(0, |group| group.len());
+            let are_members = |list: u32| plan.lists[list as usize].iter().all(|&member| member < size);
+            comm != NONE
+                && (FIRST_COMMUNICATOR..NONE).contains(&new)
+                && are_members(sources)
+                && are_members(destinations)
+        }
         Mpi::FreeComm { comm } => (FIRST_COMMUNICATOR..NONE).contains(&comm),
         Mpi::Start { list, .. } | Mpi::Complete { list, .. } => {
             plan.lists[list as usize].iter().all(|&request| request < MAX_REQUESTS.into())
@@ -213,7 +226,7 @@ pub(crate) fn refer_to_what_is(
             opened < MAX_REQUESTS
                 && etype >= 1
                 && etype.max(bytes) <= MAX_BYTES
-                && (made.is_empty() || Datatype::of(made).is_some())
+                && (made.is_empty() || Datatype::of(made).is_some_and(|datatype| datatype.is_bounded()))
         }
         Mpi::FileTransfer { how, opened, .. } => opened < MAX_REQUESTS && !how.makes_request(),
         Mpi::FileItransfer { how, opened, .. } => opened < MAX_REQUESTS && how.makes_request(),
@@ -257,10 +270,13 @@ struct Traffic<'a> {
     files: HashMap<(u32, u32), CommId>,
     /// The communicators of windows.
     windows: HashMap<u32, CommId>,
+    topologies: Topologies,
+    /// What cannot be made.
+    wrong: Option<String>,
 }
 
 impl<'a> Traffic<'a> {
-    fn new(plan: &'a Plan) -> Traffic<'a> {
+    fn new(plan: &'a Plan, topologies: Topologies) -> Traffic<'a> {
         Traffic {
             plan,
             hash: BuildHasherDefault::default(),
@@ -271,6 +287,8 @@ impl<'a> Traffic<'a> {
             persistent: HashMap::new(),
             files: HashMap::new(),
             windows: HashMap::new(),
+            topologies,
+            wrong: None,
         }
     }
 
@@ -308,6 +326,14 @@ impl<'a> Traffic<'a> {
             Mpi::MakeComm { how, comm, new } => {
                 let together = if how == Creation::CreateGroup { new } else { comm };
                 self.take_part(together, rank, self.hash.hash_one(how), times);
+            }
+            Mpi::MakeTopology { comm, new, sources, destinations } => {
+                self.take_part(comm, rank, self.hash.hash_one(Creation::Split), times);
+                let plan = self.plan;
+                let [sources, destinations] =
+                    [sources, destinations].map(|list| &plan.lists[list as usize][..]);
+                self.exchange(new, rank, destinations.iter().map(|&other| (other, EDGE)), false, times);
+                self.exchange(new, rank, sources.iter().map(|&other| (other, EDGE)), true, times);
             }
             Mpi::Init | Mpi::Finalize => {
                 self.take_part(WORLD, rank, self.hash.hash_one(call.number()), times)
@@ -381,21 +407,73 @@ impl<'a> Traffic<'a> {
                 self.hash.hash_one(&self.plan.lists[counts as usize])
             }
             Reduce | Allreduce | Gather | Allgather | Alltoall | Scan | Exscan => sent,
+            NeighborAllgather | NeighborAllgatherv | NeighborAlltoall | NeighborAlltoallv
+            | NeighborAlltoallw => 0,
         };
         self.take_part(comm, rank, self.hash.hash_one((kind, root, bytes)), times);
-        if !matches!(kind, Alltoallv | Alltoallw) {
+        let plan = self.plan;
+        let [counts, from] = [counts, from].map(|list| &plan.lists[list as usize][..]);
+        if kind.is_among_neighbours() {
+            return self.gather_neighbours(comm, rank, (kind, times), [sent, received], [counts, from]);
+        }
+        if matches!(kind, Alltoallv | Alltoallw) {
+            self.exchange(comm, rank, (0..).zip(counts.iter().copied()), false, times);
+            self.exchange(comm, rank, (0..).zip(from.iter().copied()), true, times);
+        }
+    }
+
+    /// An operation among neighbours: each gets what the others give it.
+    fn gather_neighbours(
+        &mut self,
+        comm: CommId,
+        rank: u32,
+        (kind, times): (Collective, u64),
+        [sent, received]: [u64; 2],
+        [counts, from]: [&[u64]; 2],
+    ) {
+        use Collective::*;
+        let known = self.topologies.neighbours(self.plan, rank, comm);
+        let Some((sources, destinations)) = known else {
+            self.wrong = Some(format!("rank {rank} has no neighbours in communicator {comm}"));
+            return;
+        };
+        let part = |bytes: u64, of: &[u64]| bytes / (of.len() as u64).max(1);
+        let of_each = |list: &[u64], at: usize, each: u64| if list.is_empty() { each } else { list[at] };
+        let (to_each, from_each) = match kind {
+            NeighborAlltoall => (part(sent, destinations), part(received, sources)),
+            _ => (sent, part(received, sources)),
+        };
+        let (needs_counts, needs_from) = (
+            matches!(kind, NeighborAlltoallv | NeighborAlltoallw),
+            !matches!(kind, NeighborAllgather | NeighborAlltoall),
+        );
+        let fits = |list: &[u64], needed: bool, of: &[u64]| list.len() == if needed { of.len() } else { 0 };
+        if !(fits(counts, needs_counts, destinations) && fits(from, needs_from, sources)) {
+            self.wrong =
+                Some(format!("on communicator {comm}, rank {rank} has not as many lengths as neighbours"));
             return;
         }
+        let given = (0..).zip(destinations).map(|(at, &other)| (other, of_each(counts, at, to_each)));
+        let got = (0..).zip(sources).map(|(at, &other)| (other, of_each(from, at, from_each)));
+        self.exchange(comm, rank, given, false, times);
+        self.exchange(comm, rank, got, true, times);
+    }
+
+    /// Bytes to or from others on a communicator.
+    fn exchange(
+        &mut self,
+        comm: CommId,
+        rank: u32,
+        others: impl Iterator<Item = (u64, u64)>,
+        is_from: bool,
+        times: u64,
+    ) {
         let mine = self.member(comm, rank) as u64;
-        let lists =
-            [(counts, false), (from, true)].map(|(list, is_from)| (&self.plan.lists[list as usize], is_from));
-        for (list, is_from) in lists {
-            for (other, &bytes) in (0u64..).zip(list) {
-                let pair = if is_from { (other, mine) } else { (mine, other) };
-                let moved = self.hash.hash_one((pair, bytes)).wrapping_mul(times);
-                let sum = self.exchanged.entry(comm).or_default();
-                *sum = if is_from { sum.wrapping_sub(moved) } else { sum.wrapping_add(moved) };
-            }
+        for (other, bytes) in others {
+            let pair = if is_from { (other, mine) } else { (mine, other) };
+            let moved = self.hash.hash_one((pair, bytes)).wrapping_mul(times);
+            let sum = self.exchanged.entry(comm).or_default();
+            *sum = if is_from { sum.wrapping_sub(moved) } else { sum.wrapping_add(moved) };
         }
     }
 
@@ -418,6 +496,9 @@ impl<'a> Traffic<'a> {
 
     /// Says what is open.
     fn settle(self) -> Result<(), String> {
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
         let open = |&(_, &(count, _)): &(&(CommId, i32), &(i64, bool))| count != 0;
         if let Some((&(comm, rank), &(count, _))) = self.receivers.iter().find(open) {
             let (count, what) =

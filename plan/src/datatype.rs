@@ -38,6 +38,9 @@ const CONSTRUCTORS: [Constructor; 11] = {
 /// Datatypes are in each other so deep at most.
 const MAX_DEPTH: u32 = 32;
 
+/// More pieces than a file type of a view has: libraries list them, which takes memory.
+const MAX_PIECES: u64 = 1 << 24;
+
 /// A datatype.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Datatype {
@@ -77,6 +80,42 @@ impl Datatype {
         let of = (0..counts[2]).map(|_| Datatype::take(rest, depth)).collect::<Option<_>>()?;
         let made = Datatype::Made { by, integers, addresses, of };
         made.fits().then_some(made)
+    }
+
+    /// Whether a view can have it: a list of a few numbers may stand for billions of pieces.
+    pub fn is_bounded(&self) -> bool {
+        self.pieces() <= MAX_PIECES
+    }
+
+    /// So many contiguous pieces at most. Elements of a basic type that follow each other are one.
+    fn pieces(&self) -> u64 {
+        use Constructor::*;
+        let Datatype::Made { by, integers, of, .. } = self else { return 1 };
+        let count = |at: usize| integers.get(at).map_or(0, |&count| count.max(0) as u64);
+        let in_row = |length: u64, of: &Datatype| match of {
+            Datatype::Basic(_) => length.min(1),
+            made => length.saturating_mul(made.pieces()),
+        };
+        let blocks = || integers[1..].iter().take(count(0) as usize).map(|&length| length.max(0) as u64);
+        let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0, u64::saturating_add);
+        match by {
+            Dup | Resized => of[0].pieces(),
+            Contiguous => in_row(count(0), &of[0]),
+            Vector | Hvector | IndexedBlock | HindexedBlock => {
+                count(0).saturating_mul(in_row(count(1), &of[0]))
+            }
+            Indexed | Hindexed => sum(&mut blocks().map(|length| in_row(length, &of[0]))),
+            Struct => sum(&mut blocks().zip(of).map(|(length, of)| in_row(length, of))),
+            // Rows of the part that is in it, whichever of its sides they run along.
+            Subarray => {
+                let dimensions = count(0) as usize;
+                let sides = || (0..dimensions).map(|at| count(1 + dimensions + at));
+                let all = sides().fold(1, u64::saturating_mul);
+                let longest = if integers.last() == Some(&1) { sides().next() } else { sides().last() };
+                let longest = longest.unwrap_or(1).max(1);
+                (all / longest).saturating_mul(in_row(longest, &of[0]))
+            }
+        }
     }
 
     /// Whether the constructor has as many numbers as it takes.
@@ -132,6 +171,21 @@ mod tests {
             panic!("no datatype")
         };
         assert_eq!((by, addresses, of), (Constructor::Resized, vec![0, 4096], vec![vector]));
+    }
+
+    /// A part of an array of 64³, by rows; and few numbers that stand for many.
+    #[test]
+    fn pieces_are_bounded() {
+        let of = |list: &[u64]| Datatype::of(list).expect("a datatype");
+        let part = of(&[10, 11, 0, 1, 3, 64, 64, 64, 32, 16, 8, 0, 0, 0, 0, 0, 8]);
+        assert_eq!(part.pieces(), 32 * 16);
+        assert_eq!(of(&[3, 3, 0, 1, 5, 7, 9, 0, 8]).pieces(), 5);
+        assert_eq!(of(&[5, 5, 0, 1, 2, 3, 0, 0, 9, 0, 8]).pieces(), 1, "a block of nothing is none");
+        let many = 1 << 30;
+        let vector = [3, 3, 0, 1, many, 1, 2, 0, 1];
+        assert!(!of(&vector).is_bounded());
+        assert!(!of(&[&[3, 3, 0, 1, many, many, many][..], &vector].concat()).is_bounded());
+        assert!(part.is_bounded());
     }
 
     #[test]

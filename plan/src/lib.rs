@@ -32,6 +32,7 @@ mod ranks;
 mod seconds;
 mod steps;
 mod text;
+mod topologies;
 mod windows;
 mod writer;
 
@@ -54,6 +55,7 @@ pub use mpi::{
 pub use ops::{Io, ROWS, Row};
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::{Counted, Steps};
+pub use topologies::Topologies;
 pub use writer::PlanWriter;
 
 use serde::{Deserialize, Serialize};

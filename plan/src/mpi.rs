@@ -83,8 +83,11 @@ kinds! {
         Allgather "MPI_Allgather", Allgatherv "MPI_Allgatherv", Alltoall "MPI_Alltoall",
         Alltoallv "MPI_Alltoallv", Alltoallw "MPI_Alltoallw", ReduceScatter "MPI_Reduce_scatter",
         ReduceScatterBlock "MPI_Reduce_scatter_block", Scan "MPI_Scan", Exscan "MPI_Exscan",
+        NeighborAllgather "MPI_Neighbor_allgather", NeighborAllgatherv "MPI_Neighbor_allgatherv",
+        NeighborAlltoall "MPI_Neighbor_alltoall", NeighborAlltoallv "MPI_Neighbor_alltoallv",
+        NeighborAlltoallw "MPI_Neighbor_alltoallw",
     }
-    /// How a communicator is made. A split stands for those, too, that need more than members: topologies, split by type.
+    /// How a communicator is made. A split stands for one by type, too, and for those who do not belong to one with a topology.
     Creation {
         Dup "MPI_Comm_dup", DupWithInfo "MPI_Comm_dup_with_info", Split "MPI_Comm_split",
         Create "MPI_Comm_create", CreateGroup "MPI_Comm_create_group",
@@ -175,6 +178,7 @@ operations! {
     163 WinLock "mpi_win_lock" { how: Lock, window: WindowNumber, peer: Signed, exclusive: Truth } "the same at one member; whether a lock is exclusive";
     164 Rma "mpi_rma" { how: Access, window: WindowNumber, peer: Signed, at: Number, bytes: Number } "reads or changes the memory of a member";
     165 RmaRequest "mpi_rma_request" { how: Access, window: WindowNumber, peer: Signed, at: Number, bytes: Number, request: Request } "begins to";
+    166 MakeTopology "mpi_dist_graph_create_adjacent" { comm: Comm, new: Comm, sources: List, destinations: List } "splits a communicator, and makes of the part one with a topology: the neighbours, as ranks in it, from which this rank receives, and to which it sends";
 }
 
 impl Mpi {
@@ -206,6 +210,17 @@ impl Mpi {
     /// True for calls on files, which stand behind what the library did inside them.
     pub const fn is_on_file(&self) -> bool {
         matches!(self.number(), 150..=158)
+    }
+}
+
+impl Collective {
+    /// True for those among neighbours: lists have an entry for each of these.
+    pub const fn is_among_neighbours(self) -> bool {
+        use Collective::*;
+        matches!(
+            self,
+            NeighborAllgather | NeighborAllgatherv | NeighborAlltoall | NeighborAlltoallv | NeighborAlltoallw
+        )
     }
 }
 

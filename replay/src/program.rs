@@ -508,7 +508,11 @@ impl<'a> Runner<'a> {
 fn rule_of(call: &Mpi) -> Rule {
     match call {
         Mpi::WinSync { .. } | Mpi::WinLock { .. } | Mpi::Rma { .. } | Mpi::RmaRequest { .. } => Rule::Epoch,
-        Mpi::Collective { .. } | Mpi::MakeComm { .. } | Mpi::Init | Mpi::Finalize => Rule::Collective,
+        Mpi::Collective { .. }
+        | Mpi::MakeComm { .. }
+        | Mpi::MakeTopology { .. }
+        | Mpi::Init
+        | Mpi::Finalize => Rule::Collective,
         _ => Rule::Message,
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use tests::{Dump, Job, launched, mpirun, program, program_for_mpich, shim, syn};
 
 /// Ways to communicate of `programs/comm/patterns.c`.
-const WAYS: [&str; 9] = [
+const WAYS: [&str; 10] = [
     "ping-pong",
     "halo",
     "requests",
@@ -15,7 +15,11 @@ const WAYS: [&str; 9] = [
     "wildcards",
     "alltoall",
     "put",
+    "neighbours",
 ];
+/// What makes communicators with a topology: a replay makes them by their edges.
+const TOPOLOGIES: [&str; 4] =
+    ["MPI_Cart_create", "MPI_Cart_sub", "MPI_Graph_create", "MPI_Dist_graph_create_adjacent"];
 /// Ways to use files of `programs/comm/files.c`.
 const FILES: [&str; 5] = ["explicit", "views", "shared", "requests", "split"];
 const RANKS: u32 = 3;
@@ -58,6 +62,11 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
         // Ranks begin and end together in another way; what is attached stays so; a poll may fail any number of times.
         let other = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Buffer_detach"];
         if other.contains(&&*seen.call) || number("flag") == Some(0) {
+            continue;
+        }
+        if !is_replay && TOPOLOGIES.contains(&&*seen.call) {
+            let made = ["MPI_Comm_split", "MPI_Dist_graph_create_adjacent", "MPI_Comm_free"];
+            traffic.calls.entry(rank).or_default().extend(made.map(str::to_owned));
             continue;
         }
         // Of a receive counts what it got, whatever it asked for.

@@ -3,6 +3,7 @@
 
 use super::file_calls::OpenFiles;
 use super::lists::Lists;
+use super::neighbours::Neighbours;
 use super::requests::Requests;
 use crate::follow::pass::Seen;
 use crate::mpi::{CommId, Communicators, Creation as Made, Matching, Meaning, Worlds, place};
@@ -37,6 +38,8 @@ pub struct Communication<'a> {
     pub(super) files: Vec<OpenFiles>,
     /// By the matcher's number of a window: the plan's.
     pub(super) windows: HashMap<CommId, u32>,
+    /// By process and the plan's number of a communicator: its neighbours there.
+    pub(super) neighbours: HashMap<(u32, u32), Neighbours>,
     named: HashMap<Call, Named>,
 }
 
@@ -62,6 +65,7 @@ impl<'a> Communication<'a> {
             persistent: HashMap::default(),
             files: run.processes.iter().map(|_| OpenFiles::default()).collect(),
             windows: HashMap::default(),
+            neighbours: HashMap::default(),
             named: HashMap::default(),
         }
     }
@@ -215,14 +219,12 @@ impl<'a> Communication<'a> {
                 (comm >= FIRST_COMMUNICATOR).then_some(Mpi::FreeComm { comm })
             }
             Form::Collective(_) => {
-                let Gathered { kind, comm, counts, from } = self.gather(seen, n[3])?;
-                let [sent, received] = [n[0], n[1]].map(bytes);
+                let Gathered { kind, comm, sent, received, counts, from } = self.gather(seen, n[3])?;
                 Some(Mpi::Collective { kind, comm, root: n[2] as i32, sent, received, counts, from })
             }
             Form::CollectiveRequest(_) => {
                 let request = requests.begin(n[4], false);
-                let Gathered { kind, comm, counts, from } = self.gather(seen, n[3])?;
-                let [sent, received] = [n[0], n[1]].map(bytes);
+                let Gathered { kind, comm, sent, received, counts, from } = self.gather(seen, n[3])?;
                 Some(Mpi::Icollective {
                     kind,
                     comm,
@@ -237,10 +239,16 @@ impl<'a> Communication<'a> {
             // What the others give is known of each time it is started, not of the request.
             Form::CollectiveInit(_) => {
                 self.persistent.insert((seen.process, n[4]), n[3]);
-                let (comm, kind) = (self.comm(seen.process, n[3])?, named.kind.filter(|_| !varies(call))?);
+                let (comm, kind) = (self.comm(seen.process, n[3])?, named.kind?);
+                let Gathered { sent, received, counts, from, .. } = match kind {
+                    kind if kind.is_among_neighbours() => self.gather_neighbours(seen, kind, comm)?,
+                    _ if varies(call) => return None,
+                    kind => {
+                        Gathered { kind, comm, sent: bytes(n[0]), received: bytes(n[1]), counts: 0, from: 0 }
+                    }
+                };
                 let request = self.processes[seen.process as usize].begin(n[4], true);
-                let [sent, received] = [n[0], n[1]].map(bytes);
-                let (root, counts, from) = (n[2] as i32, 0, 0);
+                let root = n[2] as i32;
                 Some(Mpi::CollectiveInit { kind, comm, root, sent, received, counts, from, request })
             }
             // See `file_calls`.
@@ -324,42 +332,51 @@ impl<'a> Communication<'a> {
 }
 
 /// What a collective operation is in the plan.
-struct Gathered {
-    kind: Collective,
-    comm: u32,
-    counts: u32,
-    from: u32,
+pub(super) struct Gathered {
+    pub(super) kind: Collective,
+    pub(super) comm: u32,
+    pub(super) sent: u64,
+    pub(super) received: u64,
+    pub(super) counts: u32,
+    pub(super) from: u32,
 }
 
 impl Communication<'_> {
     /// Takes part in the next operation on a communicator. None for one that not all members reached.
     fn gather(&mut self, seen: &Seen<'_>, handle: i64) -> Option<Gathered> {
         let Seen { process, thread, record, .. } = *seen;
-        let call = seen.event.call;
+        let (call, n) = (seen.event.call, &seen.event.numbers);
+        let [sent, received] = [n[0], n[1]].map(bytes);
         let comm = self.comm(process, handle);
         let instance = self.communicators.take_part(process, handle);
         let (kind, comm) = (self.named(call).kind?, comm?);
         if instance.is_some_and(|instance| self.matching.broken.contains(&instance.id)) {
             return None;
         }
+        if kind.is_among_neighbours() {
+            return self.gather_neighbours(seen, kind, comm);
+        }
         // Of all members, or of none.
         if let Some(told) = self.matching.told.get(&((thread, record), Call::MpiCounts)) {
             let each: Vec<u64> = told.iter().map(|&number| bytes(number)).collect();
             let (counts, from) = each.split_at(each.len() / 2);
             let [counts, from] = [counts, from].map(|list| self.lists.number(list.to_vec()));
-            return Some(Gathered { kind, comm, counts, from });
+            return Some(Gathered { kind, comm, sent, received, counts, from });
         }
         let traffic =
             instance.and_then(|instance| Some((self.matching.traffic.get(&instance.id)?, instance.rank)));
-        let Some((traffic, rank)) = traffic else { return Some(Gathered { kind, comm, counts: 0, from: 0 }) };
-        let sent = || traffic.iter().map(|&(sent, _)| bytes(sent)).collect::<Vec<_>>();
-        let received = || traffic.iter().map(|&(_, received)| bytes(received)).collect::<Vec<_>>();
-        let (counts, from) = match kind {
-            Collective::Gatherv | Collective::Allgatherv => (sent(), Vec::new()),
-            Collective::Scatterv | Collective::ReduceScatter => (received(), Vec::new()),
-            _ => share(&sent(), &received(), rank as usize),
+        let Some((traffic, rank)) = traffic else {
+            return Some(Gathered { kind, comm, sent, received, counts: 0, from: 0 });
         };
-        Some(Gathered { kind, comm, counts: self.lists.number(counts), from: self.lists.number(from) })
+        let given = || traffic.iter().map(|&(sent, _)| bytes(sent)).collect::<Vec<_>>();
+        let got = || traffic.iter().map(|&(_, received)| bytes(received)).collect::<Vec<_>>();
+        let (counts, from) = match kind {
+            Collective::Gatherv | Collective::Allgatherv => (given(), Vec::new()),
+            Collective::Scatterv | Collective::ReduceScatter => (got(), Vec::new()),
+            _ => share(&given(), &got(), rank as usize),
+        };
+        let [counts, from] = [counts, from].map(|list| self.lists.number(list));
+        Some(Gathered { kind, comm, sent, received, counts, from })
     }
 
     fn create(&mut self, seen: &Seen<'_>, part: Part) -> Option<Mpi> {
@@ -379,11 +396,8 @@ impl Communication<'_> {
             COMM_NULL => NONE,
             _ => self.number(process, handle, &runs)?,
         };
-        Some(Mpi::MakeComm {
-            how: Creation::named(seen.event.call.name()).unwrap_or(Creation::Split),
-            comm,
-            new,
-        })
+        let how = Creation::named(seen.event.call.name()).unwrap_or(Creation::Split);
+        Some(self.make_topology(seen, (how, comm, new)).unwrap_or(Mpi::MakeComm { how, comm, new }))
     }
 
     /// The number of a communicator that has just been made.

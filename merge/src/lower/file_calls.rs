@@ -67,8 +67,8 @@ impl Communication<'_> {
             Form::ViewFile => {
                 let opened = opened.number(n[3]);
                 let made = self.told(seen, Call::MpiFileType);
-                let made =
-                    self.lists.number(made.filter(|made| Datatype::of(made).is_some()).unwrap_or_default());
+                let is_one = |made: &Vec<u64>| Datatype::of(made).is_some_and(|made| made.is_bounded());
+                let made = self.lists.number(made.filter(is_one).unwrap_or_default());
                 let [from, etype, bytes] = [n[0].max(0) as u64, bytes(n[1]), bytes(n[2])];
                 Mpi::FileView { opened, from, etype, bytes, made, hints: self.hints(seen) }
             }

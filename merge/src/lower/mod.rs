@@ -16,6 +16,7 @@ mod io;
 mod lists;
 mod metadata;
 mod moves;
+mod neighbours;
 mod paths;
 mod polling;
 mod program;

@@ -10,6 +10,7 @@ use super::windows::Epochs;
 use super::world::Worlds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
+use crate::rules::collective;
 use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
 use syn_trace::calls::effect::{Effect, Members, Mpi};
@@ -333,6 +334,9 @@ impl Matcher<'_> {
             Mpi::MakeCommunicator(members) => self.create(seen, members),
             Mpi::FreeCommunicator => self.communicators.free(seen.process, n[0]),
             Mpi::Collective(_) => {
+                if collective::is_among_neighbours(call) {
+                    self.count_unmatched(seen);
+                }
                 bytes = n[0].max(0).saturating_add(n[1].max(0));
                 self.arrive(seen, n[3], n[2], (n[0], n[1]));
             }

@@ -14,6 +14,11 @@ fn kind(call: Call) -> Collective {
     }
 }
 
+/// Whether it is among neighbours.
+pub fn is_among_neighbours(call: Call) -> bool {
+    kind(call) == Collective::Neighbours
+}
+
 /// Whether members may give and get different amounts: the v- and w-forms, and a scattered reduction.
 pub fn varies(call: Call) -> bool {
     let name = call.name();
@@ -56,6 +61,8 @@ pub fn connect(arrivals: &mut [Arrival], found: &mut Dependencies) -> bool {
             }
         }
         Collective::LaterForEarlier => chain(arrivals, found),
+        // Who waits for whom is not followed.
+        Collective::Neighbours => {}
     }
     agree
 }

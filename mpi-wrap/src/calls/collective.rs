@@ -69,14 +69,8 @@ pub(super) unsafe fn total<L: Language>(mpi: Mpi, counts: Ptr, entries: c_int, d
     }
 }
 
-/// The same where each entry has a datatype of its own.
-pub(super) unsafe fn total_typed<L: Language>(mpi: Mpi, counts: Ptr, entries: c_int, types: Ptr) -> i64 {
-    // SAFETY: as above.
-    (0..entries.max(0) as usize).map(|index| unsafe { size_at::<L>(mpi, counts, index, types) }).sum()
-}
-
 /// Bytes of one entry of such an array. A type without elements need not be a valid one.
-unsafe fn size_at<L: Language>(mpi: Mpi, counts: Ptr, index: usize, types: Ptr) -> i64 {
+pub(super) unsafe fn size_at<L: Language>(mpi: Mpi, counts: Ptr, index: usize, types: Ptr) -> i64 {
     // SAFETY: as above.
     unsafe {
         let count = L::count_at(counts, index);
@@ -212,13 +206,27 @@ pub unsafe fn all_to_all<R: Recorder, L: Language>(
     unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
 }
 
-/// Makes an exchange of which each peer may have another part. `of` is asked after it has succeeded, and tells the bytes to and
-/// from the peer with this number.
-unsafe fn exchange<R: Recorder, L: Language, E: Fn(usize) -> Traffic>(
+/// To whom bytes go, or from whom they come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    To,
+    From,
+}
+
+/// As many as there are on the other side: to, and from.
+pub(super) fn peers(mpi: Mpi, comm: usize) -> (usize, usize) {
+    let peers = mpi.peers_in(comm).max(0) as usize;
+    (peers, peers)
+}
+
+/// Makes an exchange of which each peer may have another part. `peers` and `of` are asked after it has succeeded, and tell how many
+/// there are, and the bytes to or from the one with this number.
+pub(super) unsafe fn exchange<R: Recorder, L: Language, E: Fn(Way, usize) -> i64>(
     call: Call,
     real: impl FnOnce() -> c_int,
     comm: L::Handle,
     request: Ptr,
+    peers: impl FnOnce(Mpi, usize) -> (usize, usize),
     of: impl FnOnce(Mpi) -> E,
 ) -> c_int {
     let Some((span, mpi)) = open::<R>(call) else { return real() };
@@ -226,8 +234,10 @@ unsafe fn exchange<R: Recorder, L: Language, E: Fn(usize) -> Traffic>(
     R::returned(span);
     // SAFETY: an input of the call.
     let comm = unsafe { L::handle(mpi, Handle::Comm, comm) };
-    let (peers, of) = (if result == SUCCESS { mpi.peers_in(comm).max(0) as usize } else { 0 }, of(mpi));
-    let (sent, received) = (0..peers).map(&of).fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
+    let ((to, from), of) = (if result == SUCCESS { peers(mpi, comm) } else { (0, 0) }, of(mpi));
+    let (sent_to, received_from) =
+        (|| (0..to).map(|peer| of(Way::To, peer)), || (0..from).map(|peer| of(Way::From, peer)));
+    let (sent, received): (i64, i64) = (sent_to().sum(), received_from().sum());
     let on = mpi.comm(comm);
     if request.is_null() {
         R::part(span, call, result.into(), &[sent, received, NOBODY, on], &[], &[]);
@@ -238,7 +248,7 @@ unsafe fn exchange<R: Recorder, L: Language, E: Fn(usize) -> Traffic>(
     }
     let list: &mut [i64] = Scratch::of::<R>(span, MIN_SCRATCH_BYTES).take_up_to(MAX_LIST);
     let mut used = 0;
-    for bytes in (0..peers).map(|peer| of(peer).0).chain((0..peers).map(|peer| of(peer).1)) {
+    for bytes in sent_to().chain(received_from()) {
         if used == list.len() {
             R::part(span, Call::MpiCounts, 0, &[on], &[], list);
             used = 0;
@@ -268,13 +278,13 @@ pub unsafe fn all_to_all_varying<R: Recorder, L: Language>(
         let size = |datatype| mpi.bytes(1, L::handle(mpi, Handle::Datatype, datatype));
         let received = size(receive_type);
         let sent = if in_place { received } else { size(send_type) };
-        move |peer| {
-            let from = L::count_at(receive_counts, peer) * received;
-            (if in_place { from } else { L::count_at(send_counts, peer) * sent }, from)
+        move |way, peer| match way {
+            Way::To if !in_place => L::count_at(send_counts, peer) * sent,
+            _ => L::count_at(receive_counts, peer) * received,
         }
     };
     // SAFETY: as the caller vouches.
-    unsafe { exchange::<R, L, _>(call, real, comm, request, of) }
+    unsafe { exchange::<R, L, _>(call, real, comm, request, peers, of) }
 }
 
 /// `MPI_Alltoallw`
@@ -292,13 +302,13 @@ pub unsafe fn all_to_all_typed<R: Recorder, L: Language>(
     // SAFETY: as the caller vouches; each array has an entry per peer.
     let of = |mpi: Mpi| unsafe {
         let in_place = L::is_in_place(mpi, send);
-        move |peer| {
-            let from = size_at::<L>(mpi, receive_counts, peer, receive_types);
-            (if in_place { from } else { size_at::<L>(mpi, send_counts, peer, send_types) }, from)
+        move |way, peer| match way {
+            Way::To if !in_place => size_at::<L>(mpi, send_counts, peer, send_types),
+            _ => size_at::<L>(mpi, receive_counts, peer, receive_types),
         }
     };
     // SAFETY: as the caller vouches.
-    unsafe { exchange::<R, L, _>(call, real, comm, request, of) }
+    unsafe { exchange::<R, L, _>(call, real, comm, request, peers, of) }
 }
 
 /// `MPI_Reduce_scatter`

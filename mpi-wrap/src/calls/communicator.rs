@@ -29,6 +29,28 @@ pub unsafe fn create<R: Recorder, L: Language>(
     from: L::Handle,
     place: Ptr,
 ) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe { make::<R, L>(call, real, from, place, false) }
+}
+
+/// The same with a topology: a note behind the record tells the neighbours.
+pub unsafe fn create_topology<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    from: L::Handle,
+    place: Ptr,
+) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe { make::<R, L>(call, real, from, place, true) }
+}
+
+unsafe fn make<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    from: L::Handle,
+    place: Ptr,
+    has_neighbours: bool,
+) -> c_int {
     let Some((open, mpi)) = session::open::<R>(call) else { return real() };
     let result = real();
     R::returned(open);
@@ -48,7 +70,30 @@ pub unsafe fn create<R: Recorder, L: Language>(
     let last = list_members(mpi, new, &mut scratch, |full| {
         R::part(open, call, result.into(), &numbers, &[], full);
     });
-    R::leave(open, call, result.into(), &numbers, &[], last);
+    if !has_neighbours {
+        R::leave(open, call, result.into(), &numbers, &[], last);
+        return result;
+    }
+    R::part(open, call, result.into(), &numbers, &[], last);
+    let mut scratch = Scratch::of::<R>(open, SCRATCH);
+    let ranks = scratch.take_up_to(2 * PIECE);
+    match mpi.neighbours(new, ranks) {
+        Some((is_grid, sources, ranks)) => {
+            let list: &mut [i64] = scratch.take_up_to(MAX_MEMBERS);
+            let mut used = 0;
+            let head = [i64::from(is_grid), sources as i64];
+            for number in head.into_iter().chain(ranks.iter().map(|&rank| mpi.rank(rank))) {
+                if used == list.len() {
+                    R::part(open, Call::MpiNeighbours, 0, &[numbers[1]], &[], list);
+                    used = 0;
+                }
+                list[used] = number;
+                used += 1;
+            }
+            R::leave(open, Call::MpiNeighbours, 0, &[numbers[1]], &[], &list[..used]);
+        }
+        None => R::abandon(open),
+    }
     result
 }
 

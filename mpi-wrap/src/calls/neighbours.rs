@@ -4,10 +4,22 @@ use core::ffi::c_int;
 use syn_trace::Call;
 
 use super::Ptr;
-use super::collective::{collective, size, total, total_typed};
+use super::collective::{Way, collective, exchange, size, size_at};
 use crate::abi::Mpi;
-use crate::language::Language;
+use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
+
+/// To how many neighbours data go, and from how many they come.
+fn neighbours(mpi: Mpi, comm: usize) -> (usize, usize) {
+    let (sources, destinations) = mpi.neighbours_in(comm);
+    (destinations.max(0) as usize, sources.max(0) as usize)
+}
+
+/// Bytes of one element.
+unsafe fn element<L: Language>(mpi: Mpi, datatype: L::Handle) -> i64 {
+    // SAFETY: a significant input of a call that succeeded.
+    mpi.bytes(1, unsafe { L::handle(mpi, Handle::Datatype, datatype) })
+}
 
 /// `MPI_Neighbor_allgather`: the same to every neighbour.
 pub unsafe fn neighbour_gather<R: Recorder, L: Language>(
@@ -41,14 +53,16 @@ pub unsafe fn neighbour_gather_varying<R: Recorder, L: Language>(
     comm: L::Handle,
     request: Ptr,
 ) -> c_int {
-    // SAFETY: as the caller vouches; the array has an entry per source.
-    let traffic = |mpi: Mpi, comm| unsafe {
-        let (sources, _) = mpi.neighbours_in(comm);
-        let received = total::<L>(mpi, receive_counts, sources, receive_type);
-        (size::<L>(mpi, send_count, send_type), received)
+    // SAFETY: as the caller vouches; the array has an entry per source. What is sent is the same to all.
+    let of = |mpi: Mpi| unsafe {
+        let (all, each) = (size::<L>(mpi, send_count, send_type), element::<L>(mpi, receive_type));
+        move |way, source| match way {
+            Way::To => all,
+            Way::From => L::count_at(receive_counts, source) * each,
+        }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
+    unsafe { exchange::<R, L, _>(call, real, comm, request, |mpi, comm| (1, neighbours(mpi, comm).1), of) }
 }
 
 /// `MPI_Neighbor_alltoall`
@@ -84,13 +98,15 @@ pub unsafe fn neighbour_all_to_all_varying<R: Recorder, L: Language>(
     request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; the arrays have an entry per destination and per source.
-    let traffic = |mpi: Mpi, comm| unsafe {
-        let (sources, destinations) = mpi.neighbours_in(comm);
-        let sent = total::<L>(mpi, send_counts, destinations, send_type);
-        (sent, total::<L>(mpi, receive_counts, sources, receive_type))
+    let of = |mpi: Mpi| unsafe {
+        let (sent, received) = (element::<L>(mpi, send_type), element::<L>(mpi, receive_type));
+        move |way, neighbour| match way {
+            Way::To => L::count_at(send_counts, neighbour) * sent,
+            Way::From => L::count_at(receive_counts, neighbour) * received,
+        }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
+    unsafe { exchange::<R, L, _>(call, real, comm, request, neighbours, of) }
 }
 
 /// `MPI_Neighbor_alltoallw`
@@ -105,11 +121,12 @@ pub unsafe fn neighbour_all_to_all_typed<R: Recorder, L: Language>(
     request: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; the arrays have an entry per destination and per source.
-    let traffic = |mpi: Mpi, comm| unsafe {
-        let (sources, destinations) = mpi.neighbours_in(comm);
-        let sent = total_typed::<L>(mpi, send_counts, destinations, send_types);
-        (sent, total_typed::<L>(mpi, receive_counts, sources, receive_types))
+    let of = |mpi: Mpi| unsafe {
+        move |way, neighbour| match way {
+            Way::To => size_at::<L>(mpi, send_counts, neighbour, send_types),
+            Way::From => size_at::<L>(mpi, receive_counts, neighbour, receive_types),
+        }
     };
     // SAFETY: as the caller vouches.
-    unsafe { collective::<R, L>(call, real, None, comm, request, traffic) }
+    unsafe { exchange::<R, L, _>(call, real, comm, request, neighbours, of) }
 }

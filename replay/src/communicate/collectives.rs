@@ -5,9 +5,9 @@
 
 #![allow(unsafe_code)]
 
-use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
+use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
 use std::os::raw::{c_int, c_void};
-use syn_plan::{Collective, CommId, FIRST_COMMUNICATOR, Group, ListId, Mpi, Op, Plan};
+use syn_plan::{Collective, CommId, FIRST_COMMUNICATOR, Group, ListId, Mpi, Op, Plan, Topologies};
 
 /// An operation, as the plan has it.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,10 @@ pub struct Numbers {
     bytes: Vec<Option<Box<Each>>>,
     /// The same in numbers of eight bytes.
     doubles: Vec<Option<Box<Each>>>,
-    /// As many types of a byte as the largest communicator has members.
+    /// As many types of a byte as the longest of them has entries.
     types: Vec<MPI_Datatype>,
+    /// By communicator: from how many neighbours the rank receives, and to how many it sends.
+    neighbours: Vec<(c_int, c_int)>,
 }
 
 /// Counts and displacements.
@@ -39,26 +41,33 @@ pub struct Numbers {
 struct Each {
     counts: Vec<c_int>,
     places: Vec<c_int>,
+    /// The places once more, for calls that take them as addresses.
+    addresses: Vec<MPI_Aint>,
 }
 
 impl Each {
     fn of(list: &[u64], unit: u64) -> Each {
         let counts: Vec<c_int> = list.iter().map(|&bytes| (bytes / unit) as c_int).collect();
         let places = counts.iter().scan(0, |behind, &count| Some(std::mem::replace(behind, *behind + count)));
-        let places = places.collect();
-        Each { counts, places }
+        let places: Vec<c_int> = places.collect();
+        let addresses = places.iter().map(|&place| place as MPI_Aint).collect();
+        Each { counts, places, addresses }
     }
 }
 
 impl Numbers {
     /// For the operations in which `rank` takes part.
     pub fn of(plan: &Plan, rank: u32) -> Numbers {
-        let comms = 0..FIRST_COMMUNICATOR + plan.communicators.len() as u32;
-        let groups = comms.map(|comm| plan.group(comm).unwrap_or(Group::Alone));
+        let comms = || 0..FIRST_COMMUNICATOR + plan.communicators.len() as u32;
+        let groups = comms().map(|comm| plan.group(comm).unwrap_or(Group::Alone));
         let members: Vec<_> =
             groups.map(|group| (group.len() as usize, group.position(rank).unwrap_or(0) as c_int)).collect();
-        let most = members.iter().map(|&(members, _)| members).max().unwrap_or(0);
-        let mut numbers = Numbers { members, bytes: Vec::new(), doubles: Vec::new(), types: Vec::new() };
+        let topologies = Topologies::of(plan);
+        let neighbours = comms()
+            .map(|comm| topologies.neighbours(plan, rank, comm).unwrap_or_default())
+            .map(|(sources, destinations)| (sources.len() as c_int, destinations.len() as c_int));
+        let (bytes, doubles, types) = (Vec::new(), Vec::new(), Vec::new());
+        let mut numbers = Numbers { members, bytes, doubles, types, neighbours: neighbours.collect() };
         for step in plan.programs.iter().flat_map(|program| program.steps.iter()) {
             let Op::Mpi {
                 call:
@@ -76,12 +85,20 @@ impl Numbers {
                 }
                 _ => [counts, from].into_iter().for_each(|list| keep(&mut numbers.bytes, plan, list, 1)),
             }
-            if kind == Collective::Alltoallw && numbers.types.is_empty() {
+            if matches!(kind, Collective::Alltoallw | Collective::NeighborAlltoallw) {
+                let entries = [counts, from].map(|list| plan.lists[list as usize].len());
+                let entries = entries.into_iter().fold(numbers.types.len(), usize::max);
                 // SAFETY: a constant of the MPI that is linked.
-                numbers.types = vec![unsafe { ffi::RSMPI_UINT8_T }; most];
+                numbers.types.resize(entries, unsafe { ffi::RSMPI_UINT8_T });
             }
         }
         numbers
+    }
+
+    /// Displacements in bytes, as addresses.
+    fn addresses(&self, list: ListId) -> *const MPI_Aint {
+        let each = self.bytes.get(list as usize).and_then(Option::as_ref);
+        each.map_or(std::ptr::null(), |each| each.addresses.as_ptr())
     }
 
     /// Counts and displacements in bytes.
@@ -254,6 +271,90 @@ impl Gathering {
                             comm
                         ),
                     }
+                }
+                Collective::NeighborAllgather => {
+                    let each = (received / numbers.neighbours[self.comm as usize].0.max(1) as u64) as c_int;
+                    either!(
+                        request,
+                        MPI_Neighbor_allgather,
+                        MPI_Ineighbor_allgather,
+                        from,
+                        gives,
+                        byte,
+                        to,
+                        each,
+                        byte,
+                        comm
+                    )
+                }
+                Collective::NeighborAllgatherv => {
+                    let [count, place] = numbers.bytes(self.from);
+                    either!(
+                        request,
+                        MPI_Neighbor_allgatherv,
+                        MPI_Ineighbor_allgatherv,
+                        from,
+                        gives,
+                        byte,
+                        to,
+                        count,
+                        place,
+                        byte,
+                        comm
+                    )
+                }
+                Collective::NeighborAlltoall => {
+                    let (sources, destinations) = numbers.neighbours[self.comm as usize];
+                    let to_each = (sent / destinations.max(1) as u64) as c_int;
+                    let from_each = (received / sources.max(1) as u64) as c_int;
+                    either!(
+                        request,
+                        MPI_Neighbor_alltoall,
+                        MPI_Ineighbor_alltoall,
+                        from,
+                        to_each,
+                        byte,
+                        to,
+                        from_each,
+                        byte,
+                        comm
+                    )
+                }
+                Collective::NeighborAlltoallv => {
+                    let ([a, b], [c, d]) = (numbers.bytes(self.counts), numbers.bytes(self.from));
+                    either!(
+                        request,
+                        MPI_Neighbor_alltoallv,
+                        MPI_Ineighbor_alltoallv,
+                        from,
+                        a,
+                        b,
+                        byte,
+                        to,
+                        c,
+                        d,
+                        byte,
+                        comm
+                    )
+                }
+                Collective::NeighborAlltoallw => {
+                    let ([a, _], [c, _]) = (numbers.bytes(self.counts), numbers.bytes(self.from));
+                    let (b, d) = (numbers.addresses(self.counts), numbers.addresses(self.from));
+                    let types = numbers.types.as_ptr();
+                    either!(
+                        request,
+                        MPI_Neighbor_alltoallw,
+                        MPI_Ineighbor_alltoallw,
+                        from,
+                        a,
+                        b,
+                        types,
+                        to,
+                        c,
+                        d,
+                        types,
+                        comm
+                    )
                 }
                 Collective::Alltoallv | Collective::Alltoallw => {
                     let ([a, b], [c, d]) = (numbers.bytes(self.counts), numbers.bytes(self.from));

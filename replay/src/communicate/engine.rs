@@ -11,7 +11,7 @@ use super::tables::Table;
 use crate::job::Job;
 use crate::storage::Paths;
 use crate::transport::messages::{Shared, pause};
-use mpi::ffi::{self, MPI_Comm, MPI_File, MPI_Group, MPI_Message, MPI_Request, MPI_Win};
+use mpi::ffi::{self, MPI_Comm, MPI_File, MPI_Message, MPI_Request, MPI_Win};
 use mpi::traits::{Communicator, CommunicatorCollectives};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -20,10 +20,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use syn_plan::{
-    ANY, CommId, Completion, Creation, FIRST_COMMUNICATOR, Group, Mpi, NOBODY, NONE, Op, Plan, SELF,
-    SendMode, WORLD,
-};
+use syn_plan::{ANY, CommId, FIRST_COMMUNICATOR, Mpi, NOBODY, Op, Plan, SELF, SendMode, WORLD};
 
 thread_local! {
     /// This thread is the one that makes calls.
@@ -40,13 +37,13 @@ pub struct Engine<'a> {
     pub(super) places: (&'a Path, &'a Paths),
     pub(super) buffers: Buffers,
     /// By number in the plan.
-    comms: Table<MPI_Comm>,
-    requests: Table<MPI_Request>,
+    pub(super) comms: Table<MPI_Comm>,
+    pub(super) requests: Table<MPI_Request>,
     messages: Table<MPI_Message>,
     /// Counts and displacements of collective operations.
     numbers: Numbers,
     /// There are persistent collective operations.
-    prepares: bool,
+    pub(super) prepares: bool,
     state: Mutex<State>,
     /// Threads may call MPI at once.
     lets_all_in: bool,
@@ -95,7 +92,7 @@ pub(super) struct State {
     /// By number in the plan, with the memory that is ours.
     pub(super) windows: HashMap<u32, (MPI_Win, Option<Buffer>)>,
     /// What is done each time a request is started, where MPI has no such request: persistent collectives are new in MPI 4.
-    persistent: HashMap<u32, Gathering>,
+    pub(super) persistent: HashMap<u32, Gathering>,
 }
 
 /// Where a message goes or comes from: communicator, rank, tag.
@@ -375,6 +372,9 @@ impl<'a> Engine<'a> {
                     self.state().persistent.insert(request, what);
                 }
                 Mpi::MakeComm { how, comm, new } => self.make_communicator(how, comm, new),
+                Mpi::MakeTopology { comm, new, sources, destinations } => {
+                    self.make_topology(comm, new, [sources, destinations]);
+                }
                 Mpi::FreeComm { comm } => {
                     let mut freed = self.comm(comm);
                     if freed != ffi::RSMPI_COMM_NULL {
@@ -403,161 +403,10 @@ impl<'a> Engine<'a> {
         }
     }
 
-    unsafe fn gather(&self, what: &Gathering, to: *mut c_void, request: Option<&mut MPI_Request>) {
+    pub(super) unsafe fn gather(&self, what: &Gathering, to: *mut c_void, request: Option<&mut MPI_Request>) {
         let from = self.buffers.send.at();
         // SAFETY: as the caller vouches; the numbers stay as long as the engine.
         unsafe { what.make(&self.numbers, self.comm(what.comm), (from, to), request) }
-    }
-
-    unsafe fn start(&self, list: u32, all: bool) {
-        let numbers = &self.plan.lists[list as usize];
-        let mut started = Few::new(numbers.len());
-        let mut count = 0;
-        for number in numbers.iter().map(|&number| number as u32) {
-            let persistent = if self.prepares { self.state().persistent.get(&number).copied() } else { None };
-            // SAFETY: as the caller vouches.
-            unsafe {
-                match persistent {
-                    None => {
-                        started.all()[count] = self.requests.get(number);
-                        count += 1;
-                    }
-                    Some(what) => {
-                        let mut new = ffi::RSMPI_REQUEST_NULL;
-                        self.gather(&what, self.buffers.of_request(number), Some(&mut new));
-                        self.keep(number, new);
-                    }
-                }
-            }
-        }
-        let started = &mut started.all()[..count];
-        // SAFETY: these are persistent requests, whose handles starting leaves as they are.
-        unsafe {
-            if all && !started.is_empty() {
-                ffi::MPI_Startall(started.len() as c_int, started.as_mut_ptr());
-            } else {
-                started.iter_mut().for_each(|request| {
-                    ffi::MPI_Start(request);
-                });
-            }
-        }
-    }
-
-    unsafe fn complete(&self, how: Completion, given: u32, list: u32) {
-        let numbers = &self.plan.lists[list as usize];
-        let count = numbers.len().max((given as usize).min(numbers.len() + MOST_NULL));
-        let mut few = Few::new(count);
-        let requests = few.all();
-        for (request, &number) in requests.iter_mut().zip(numbers) {
-            *request = self.requests.get(number as u32);
-        }
-        let (all, at) = (count as c_int, requests.as_mut_ptr());
-        let mut index: c_int = 0;
-        // SAFETY: `at` has as many requests, and `indices` room for as many numbers.
-        unsafe {
-            let (ignored, all_ignored) = (ffi::RSMPI_STATUS_IGNORE, ffi::RSMPI_STATUSES_IGNORE);
-            match how {
-                Completion::Wait => {
-                    ffi::MPI_Wait(at, ignored);
-                }
-                Completion::Waitall => {
-                    ffi::MPI_Waitall(all, at, all_ignored);
-                }
-                Completion::Waitany => {
-                    ffi::MPI_Waitany(all, at, &mut index, ignored);
-                }
-                Completion::Test => until(|flag| ffi::MPI_Test(at, flag, ignored)),
-                Completion::Testall => until(|flag| ffi::MPI_Testall(all, at, flag, all_ignored)),
-                Completion::Testany => until(|flag| ffi::MPI_Testany(all, at, &mut index, flag, ignored)),
-                Completion::Waitsome | Completion::Testsome => {
-                    let some =
-                        if how == Completion::Waitsome { ffi::MPI_Waitsome } else { ffi::MPI_Testsome };
-                    let (mut few, mut many) = ([0; FEW], Vec::new());
-                    let indices = match few.get_mut(..count) {
-                        Some(few) => few,
-                        None => {
-                            many.resize(count, 0);
-                            &mut many[..]
-                        }
-                    };
-                    let mut left = numbers.len() as c_int;
-                    loop {
-                        let mut completed: c_int = 0;
-                        some(all, at, &mut completed, indices.as_mut_ptr(), all_ignored);
-                        left -= completed;
-                        if left <= 0 || completed == ffi::RSMPI_UNDEFINED {
-                            break;
-                        }
-                    }
-                }
-            }
-        }
-        for (&mut request, &number) in requests.iter_mut().zip(numbers) {
-            self.requests.set(number as u32, request);
-        }
-    }
-
-    /// Makes a communicator with the members that it had.
-    unsafe fn make_communicator(&self, how: Creation, old: CommId, new: CommId) {
-        let parent = self.comm(old);
-        let group = self.plan.group(new).filter(|_| new != NONE);
-        // SAFETY: as the caller vouches; the groups are freed when they have been used.
-        let made = unsafe {
-            let mut made = ffi::RSMPI_COMM_NULL;
-            match (how, group) {
-                (Creation::Dup, _) => {
-                    ffi::MPI_Comm_dup(parent, &mut made);
-                }
-                (Creation::DupWithInfo, _) => {
-                    ffi::MPI_Comm_dup_with_info(parent, ffi::RSMPI_INFO_NULL, &mut made);
-                }
-                (Creation::Split, group) => {
-                    // Groups that are made at once have no member in common.
-                    let (color, key) = match group {
-                        Some(group) => (
-                            group.ranks().next().unwrap_or(0) as c_int,
-                            group.position(self.rank).unwrap_or(0) as c_int,
-                        ),
-                        None => (ffi::RSMPI_UNDEFINED, 0),
-                    };
-                    ffi::MPI_Comm_split(parent, color, key, &mut made);
-                }
-                (Creation::Create | Creation::CreateGroup, group) => {
-                    let mut members = self.group_of(parent, old, group);
-                    if how == Creation::Create {
-                        ffi::MPI_Comm_create(parent, members, &mut made);
-                    } else {
-                        ffi::MPI_Comm_create_group(parent, members, 0, &mut made);
-                    }
-                    if members != ffi::RSMPI_GROUP_EMPTY {
-                        ffi::MPI_Group_free(&mut members);
-                    }
-                }
-            }
-            made
-        };
-        if new != NONE {
-            self.comms.set(new, made);
-        }
-    }
-
-    unsafe fn group_of(&self, parent: MPI_Comm, old: CommId, members: Option<Group<'_>>) -> MPI_Group {
-        let among = self.plan.group(old);
-        let place = |rank| among.and_then(|among| among.position(rank)).unwrap_or(0) as c_int;
-        let ranks: Vec<c_int> =
-            members.map(|members| members.ranks().map(place).collect()).unwrap_or_default();
-        // SAFETY: as the caller vouches.
-        unsafe {
-            let mut group = ffi::RSMPI_GROUP_EMPTY;
-            if ranks.is_empty() {
-                return group;
-            }
-            let mut all = ffi::RSMPI_GROUP_EMPTY;
-            ffi::MPI_Comm_group(parent, &mut all);
-            ffi::MPI_Group_incl(all, ranks.len() as c_int, ranks.as_ptr(), &mut group);
-            ffi::MPI_Group_free(&mut all);
-            group
-        }
     }
 
     /// Ends the job: what succeeded in the recording did not.
@@ -590,32 +439,6 @@ impl Drop for Engine<'_> {
         }
     }
 }
-
-/// So many requests are completed without memory of their own.
-const FEW: usize = 16;
-
-/// Requests for one call, null at first.
-struct Few {
-    few: [MPI_Request; FEW],
-    many: Vec<MPI_Request>,
-    count: usize,
-}
-
-impl Few {
-    fn new(count: usize) -> Few {
-        // SAFETY: a constant of the MPI that is linked.
-        let null = unsafe { ffi::RSMPI_REQUEST_NULL };
-        let many = if count > FEW { vec![null; count] } else { Vec::new() };
-        Few { few: [null; FEW], many, count }
-    }
-
-    fn all(&mut self) -> &mut [MPI_Request] {
-        if self.count > FEW { &mut self.many } else { &mut self.few[..self.count] }
-    }
-}
-
-/// So many null requests are passed at most, whatever a plan says.
-const MOST_NULL: usize = 1 << 20;
 
 /// Asks until the answer is yes.
 pub(super) fn until(mut ask: impl FnMut(&mut c_int) -> c_int) {

@@ -5,11 +5,15 @@ mod buffers;
 #[cfg(feature = "mpi")]
 mod collectives;
 #[cfg(feature = "mpi")]
+mod communicators;
+#[cfg(feature = "mpi")]
 mod datatypes;
 #[cfg(feature = "mpi")]
 mod engine;
 #[cfg(feature = "mpi")]
 mod files;
+#[cfg(feature = "mpi")]
+mod requests;
 #[cfg(feature = "mpi")]
 mod tables;
 #[cfg(feature = "mpi")]

@@ -215,6 +215,59 @@ static void put(void) {
     MPI_Win_free(&window);
 }
 
+/* Exchanges among the neighbours of a grid, of a graph, and of parts and copies of them. */
+static void neighbours(void) {
+    static int out[256], in[256], counts[16], places[16], back[16], back_places[16];
+    static MPI_Aint at[16];
+    static MPI_Datatype types[16];
+    MPI_Comm grid, row, copy, ring, graph;
+    MPI_Request request;
+    int dims[2] = {0, 0}, periods[2] = {1, 1}, keep[2] = {1, 0}, mine;
+    MPI_Dims_create(size, 2, dims);
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &grid);
+    MPI_Comm_dup(grid, &copy);
+    MPI_Cart_sub(grid, keep, &row);
+    MPI_Comm_rank(grid, &mine);
+    for (int i = 0; i < 64; i++) out[i] = mine * 10 + i % 10;
+    for (int i = 0; i < 4; i++) {
+        types[i] = MPI_INT;
+        places[i] = back_places[i] = 4 * i;
+        at[i] = 4 * i * sizeof(int);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Neighbor_allgather(out, 3, MPI_INT, in, 3, MPI_INT, copy);
+        MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, grid);
+    }
+    int before, behind;
+    MPI_Cart_shift(grid, 0, 1, &before, &behind);
+    /* What goes forwards is longer than what goes back. */
+    for (int i = 0; i < 4; i++) counts[i] = 1 + i % 2, back[i] = 2 - i % 2;
+    MPI_Neighbor_alltoallv(out, counts, places, MPI_INT, in, back, back_places, MPI_INT, grid);
+    check(in[0] / 10 == before && in[4] / 10 == behind, "not from a neighbour");
+    MPI_Neighbor_alltoallw(out, counts, at, types, in, back, at, types, grid);
+    MPI_Ineighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, row, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    /* A ring, by the edges of each; and in both directions, by all edges. */
+    int next = (rank + 1) % size, last = (rank + size - 1) % size, weights[1] = {1};
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &last, weights, 1, &next, weights, MPI_INFO_NULL, 0, &ring);
+    back[0] = 1 + last;
+    MPI_Neighbor_allgatherv(out, 1 + rank, MPI_INT, in, back, places, MPI_INT, ring);
+    check(in[0] / 10 == last, "around the ring");
+    int index[8], edges[16];
+    for (int i = 0; i < size; i++) {
+        index[i] = 2 * (i + 1);
+        edges[2 * i] = (i + size - 1) % size;
+        edges[2 * i + 1] = (i + 1) % size;
+    }
+    MPI_Graph_create(MPI_COMM_WORLD, size, index, edges, 0, &graph);
+    MPI_Neighbor_allgather(out, 1, MPI_INT, in, 1, MPI_INT, graph);
+    MPI_Comm_free(&graph);
+    MPI_Comm_free(&ring);
+    MPI_Comm_free(&row);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&grid);
+}
+
 /* Rank 0 takes what comes, by each way of asking for anything. */
 static void wildcards(void) {
     long note = rank, got;
@@ -254,7 +307,7 @@ int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } ways[] = {
         {"ping-pong", ping_pong}, {"halo", halo}, {"requests", requests}, {"persistent", persistent},
         {"communicators", communicators}, {"collectives", collectives}, {"wildcards", wildcards},
-        {"alltoall", alltoall}, {"put", put},
+        {"alltoall", alltoall}, {"put", put}, {"neighbours", neighbours},
     };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

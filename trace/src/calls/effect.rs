@@ -424,6 +424,8 @@ pub enum Collective {
     RootForAll,
     /// Each waits for those of lower rank.
     LaterForEarlier,
+    /// Each waits for those that its communicator's topology names.
+    Neighbours,
 }
 
 /// Who takes part in the making of a communicator.

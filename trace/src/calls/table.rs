@@ -4,7 +4,7 @@
 //! listed behind `also`: functions that do the same with other arguments. The comment above a row goes into `FORMAT.md`.
 
 use super::argument::{Arg, Kind};
-use super::effect::Collective::{AllForAll, AllForRoot, LaterForEarlier, RootForAll};
+use super::effect::Collective::{AllForAll, AllForRoot, LaterForEarlier, Neighbours, RootForAll};
 use super::effect::Effect::{self, *};
 use super::effect::Follow::{ByFlags, Followed, Itself};
 use super::effect::Members::{Between, Group, Merged, Within};
@@ -317,8 +317,10 @@ calls! {
     /// Not a call: before the call with this number, which follows, the thread was held so long, to see who waits for it; `reason`
     /// is 1 when all others had exited or were blocked, 2 when the longest time was over, 3 when there was no watchdog.
     225 Held "thread-held" Process (call: Int, reason: Int) [Other, Note];
-    /// Not a call: of the `MPI_Alltoallv` or `w` of the record before, the bytes that go to each rank, then those that come from each. The list may go on in further records.
+    /// Not a call: of the `MPI_Alltoallv` or `w` of the record before, the bytes that go to each rank, then those that come from each; of a collective among neighbours with a `v` or `w`, likewise of the neighbours, for `MPI_Neighbor_allgatherv` the bytes that go to each of them once. The list may go on in further records.
     226 MpiCounts "counts" Mpi (comm: Comm, bytes: List) [Other, Note];
+    /// Not a call: of the communicator with a topology that the record before has made, whether that is a grid (1) or a graph (0), from how many neighbours this rank receives, these, and those to which it sends, as ranks in it; -2 is nobody. The list may go on in further records.
+    227 MpiNeighbours "neighbours" Mpi (comm: Comm, neighbours: List) [Other, Note];
 
     256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: SpliceFlags) [Tee, Waits, MovesResult];
     257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: SpliceFlags) [Other, Waits, MovesResult];
@@ -501,21 +503,21 @@ calls! {
     475 MpiScanInit "MPI_Scan_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(LaterForEarlier))] also "MPI_Scan_init_c";
     476 MpiExscanInit "MPI_Exscan_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(LaterForEarlier))] also "MPI_Exscan_init_c";
     /// Collectives among neighbours: bytes to and from all of them.
-    480 MpiNeighborAllgather "MPI_Neighbor_allgather" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) also "MPI_Neighbor_allgather_c";
-    481 MpiINeighborAllgather "MPI_Ineighbor_allgather" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Ineighbor_allgather_c";
-    482 MpiNeighborAllgatherInit "MPI_Neighbor_allgather_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Neighbor_allgather_init_c";
-    483 MpiNeighborAllgatherv "MPI_Neighbor_allgatherv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) also "MPI_Neighbor_allgatherv_c";
-    484 MpiINeighborAllgatherv "MPI_Ineighbor_allgatherv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Ineighbor_allgatherv_c";
-    485 MpiNeighborAllgathervInit "MPI_Neighbor_allgatherv_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Neighbor_allgatherv_init_c";
-    486 MpiNeighborAlltoall "MPI_Neighbor_alltoall" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) also "MPI_Neighbor_alltoall_c";
-    487 MpiINeighborAlltoall "MPI_Ineighbor_alltoall" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Ineighbor_alltoall_c";
-    488 MpiNeighborAlltoallInit "MPI_Neighbor_alltoall_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Neighbor_alltoall_init_c";
-    489 MpiNeighborAlltoallv "MPI_Neighbor_alltoallv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) also "MPI_Neighbor_alltoallv_c";
-    490 MpiINeighborAlltoallv "MPI_Ineighbor_alltoallv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Ineighbor_alltoallv_c";
-    491 MpiNeighborAlltoallvInit "MPI_Neighbor_alltoallv_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Neighbor_alltoallv_init_c";
-    492 MpiNeighborAlltoallw "MPI_Neighbor_alltoallw" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) also "MPI_Neighbor_alltoallw_c";
-    493 MpiINeighborAlltoallw "MPI_Ineighbor_alltoallw" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Ineighbor_alltoallw_c";
-    494 MpiNeighborAlltoallwInit "MPI_Neighbor_alltoallw_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) also "MPI_Neighbor_alltoallw_init_c";
+    480 MpiNeighborAllgather "MPI_Neighbor_allgather" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(Neighbours))] also "MPI_Neighbor_allgather_c";
+    481 MpiINeighborAllgather "MPI_Ineighbor_allgather" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(Neighbours))] also "MPI_Ineighbor_allgather_c";
+    482 MpiNeighborAllgatherInit "MPI_Neighbor_allgather_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(Neighbours))] also "MPI_Neighbor_allgather_init_c";
+    483 MpiNeighborAllgatherv "MPI_Neighbor_allgatherv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(Neighbours))] also "MPI_Neighbor_allgatherv_c";
+    484 MpiINeighborAllgatherv "MPI_Ineighbor_allgatherv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(Neighbours))] also "MPI_Ineighbor_allgatherv_c";
+    485 MpiNeighborAllgathervInit "MPI_Neighbor_allgatherv_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(Neighbours))] also "MPI_Neighbor_allgatherv_init_c";
+    486 MpiNeighborAlltoall "MPI_Neighbor_alltoall" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(Neighbours))] also "MPI_Neighbor_alltoall_c";
+    487 MpiINeighborAlltoall "MPI_Ineighbor_alltoall" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(Neighbours))] also "MPI_Ineighbor_alltoall_c";
+    488 MpiNeighborAlltoallInit "MPI_Neighbor_alltoall_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(Neighbours))] also "MPI_Neighbor_alltoall_init_c";
+    489 MpiNeighborAlltoallv "MPI_Neighbor_alltoallv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(Neighbours))] also "MPI_Neighbor_alltoallv_c";
+    490 MpiINeighborAlltoallv "MPI_Ineighbor_alltoallv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(Neighbours))] also "MPI_Ineighbor_alltoallv_c";
+    491 MpiNeighborAlltoallvInit "MPI_Neighbor_alltoallv_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(Neighbours))] also "MPI_Neighbor_alltoallv_init_c";
+    492 MpiNeighborAlltoallw "MPI_Neighbor_alltoallw" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(Neighbours))] also "MPI_Neighbor_alltoallw_c";
+    493 MpiINeighborAlltoallw "MPI_Ineighbor_alltoallw" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(Neighbours))] also "MPI_Ineighbor_alltoallw_c";
+    494 MpiNeighborAlltoallwInit "MPI_Neighbor_alltoallw_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(Neighbours))] also "MPI_Neighbor_alltoallw_init_c";
     500 MpiIsendrecv "MPI_Isendrecv" Mpi (send_bytes: Bytes, dest: Rank, sendtag: Tag, recv_bytes: Bytes, source: Rank, recvtag: Tag, comm: Comm, request: Handle) also "MPI_Isendrecv_c";
     501 MpiIsendrecvReplace "MPI_Isendrecv_replace" Mpi (send_bytes: Bytes, dest: Rank, sendtag: Tag, recv_bytes: Bytes, source: Rank, recvtag: Tag, comm: Comm, request: Handle) also "MPI_Isendrecv_replace_c";
     /// Partitioned messages: `bytes` is the length of one partition.
