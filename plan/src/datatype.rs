@@ -111,7 +111,7 @@ impl Datatype {
                 let dimensions = count(0) as usize;
                 let sides = || (0..dimensions).map(|at| count(1 + dimensions + at));
                 let all = sides().fold(1, u64::saturating_mul);
-                let longest = if integers.last() == Some(&1) { sides().next() } else { sides().last() };
+                let longest = if integers.last() == Some(&1) { sides().next() } else { sides().next_back() };
                 let longest = longest.unwrap_or(1).max(1);
                 (all / longest).saturating_mul(in_row(longest, &of[0]))
             }

@@ -60,7 +60,8 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
             continue;
         }
         // Ranks begin and end together in another way; what is attached stays so; a poll may fail any number of times.
-        let other = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Buffer_detach"];
+        // Of whom a topology consists, what goes to each of them tells.
+        let other = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Buffer_detach", "neighbours"];
         if other.contains(&&*seen.call) || number("flag") == Some(0) {
             continue;
         }
@@ -104,7 +105,15 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
             let told = seen.args.get(name).filter(|value| note || name != "members" && !value.is_number());
             line += &told.map_or(String::new(), |value| format!(" {name}={value}"));
         }
-        traffic.calls.entry(rank).or_default().push(line);
+        let calls = traffic.calls.entry(rank).or_default();
+        // The neighbours in a grid have another order in a graph.
+        let is_among_neighbours = calls.last().is_some_and(|call| call.to_lowercase().contains("neighbor"));
+        if let Some(bytes) = seen.args.get("bytes").filter(|bytes| bytes.is_array() && is_among_neighbours) {
+            let mut bytes: Vec<i64> = serde_json::from_value(bytes.clone()).expect("a list of numbers");
+            bytes.sort_unstable();
+            line = format!("{} bytes={bytes:?}", seen.call);
+        }
+        calls.push(line);
     }
     traffic.completed.retain(|_, &mut count| count > 0);
     traffic

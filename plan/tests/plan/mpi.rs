@@ -7,7 +7,7 @@ use syn_plan::{
 };
 
 /// One of each call, in the order of their numbers. On rank 0 of two; [`plan`] has the other one's.
-const CALLS: [Mpi; 38] = [
+const CALLS: [Mpi; 39] = [
     Mpi::Send { mode: SendMode::Buffered, comm: 2, peer: 0, tag: 7, bytes: 1 << 20 },
     Mpi::Isend { mode: SendMode::Standard, comm: 0, peer: 1, tag: 0, bytes: 8, request: 0 },
     Mpi::SendInit { mode: SendMode::Ready, comm: 0, peer: NOBODY, tag: 0, bytes: 8, request: 1 },
@@ -64,6 +64,8 @@ const CALLS: [Mpi; 38] = [
     Mpi::WinLock { how: Lock::Lock, window: 0, peer: 0, exclusive: true },
     Mpi::Rma { how: Access::Put, window: 0, peer: 0, at: 1023, bytes: 8 },
     Mpi::RmaRequest { how: Access::Rget, window: 0, peer: 1, at: 0, bytes: 9, request: 8 },
+    // Rank 0 of the world is rank 1 of communicator 2, and sends to the other one alone.
+    Mpi::MakeTopology { comm: 0, new: 2, sources: 0, destinations: 4 },
 ];
 
 const FENCE: Mpi = Mpi::WinSync { how: Epoch::Fence, window: 0, members: 0 };
@@ -90,7 +92,7 @@ fn plan(calls: [&[Mpi]; 2]) -> Plan {
     Plan {
         about: About { ranks: 2, ..About::default() },
         communicators: vec![vec![(1, -1, 2)]],
-        lists: vec![vec![], vec![3, 1], vec![10, 20], vec![3, 3, 0, 1, 2, 1, 3, 0, 4]],
+        lists: vec![vec![], vec![3, 1], vec![10, 20], vec![3, 3, 0, 1, 2, 1, 3, 0, 4], vec![0], vec![1]],
         files: vec![File { path: "/data".into(), initial: Initial::Absent }],
         programs: [0, 1].map(program).into(),
         ..Plan::default()
@@ -98,7 +100,7 @@ fn plan(calls: [&[Mpi]; 2]) -> Plan {
 }
 
 /// The other rank's part in [`CALLS`].
-const OTHER: [Mpi; 18] = [
+const OTHER: [Mpi; 19] = [
     Mpi::Init,
     Mpi::MakeComm { how: Creation::Split, comm: 0, new: 2 },
     Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 },
@@ -135,6 +137,7 @@ const OTHER: [Mpi; 18] = [
     Mpi::WinMake { how: Window::Allocate, comm: 2, window: 0, bytes: 8192, unit: 8 },
     FENCE,
     Mpi::WinFree { window: 0 },
+    Mpi::MakeTopology { comm: 0, new: 2, sources: 5, destinations: 0 },
 ];
 
 #[test]
@@ -146,9 +149,9 @@ fn every_call_comes_back() {
     let plan = plan([&CALLS, &OTHER]);
     plan.save(&path).expect("saved");
     assert_eq!(Plan::load(&path).expect("loaded"), plan);
-    // Rank 1 names neither of the first two lists but the empty one.
+    // Rank 1 names the empty list, the one of bytes and its neighbour.
     let part = PlanFile::open(&path).expect("opened").excerpt([1]).expect("an excerpt").plan;
-    assert_eq!((part.communicators, part.lists), (plan.communicators, vec![vec![], vec![10, 20]]));
+    assert_eq!((part.communicators, part.lists), (plan.communicators, vec![vec![], vec![10, 20], vec![1]]));
     let gatherv = part.programs[0].steps.iter().nth(4).expect("a step").op;
     assert!(matches!(gatherv, Op::Mpi { call: Mpi::Collective { counts: 1, from: 0, .. }, .. }), "{gatherv}");
 }
@@ -173,9 +176,11 @@ fn what_cannot_be_is_refused() {
         Mpi::Send { mode: SendMode::Standard, comm: 0, peer: ANY, tag: 0, bytes: 1 },
         Mpi::Recv { comm: 0, peer: 1, tag: 0, bytes: 1 << 31 },
         Mpi::Irecv { comm: 0, peer: 1, tag: 0, bytes: 1, request: 1 << 20 },
-        Mpi::Start { list: 4, all: false },
+        Mpi::Start { list: 6, all: false },
         Mpi::MakeComm { how: Creation::Dup, comm: 0, new: 0 },
         Mpi::FreeComm { comm: WORLD },
+        Mpi::MakeTopology { comm: 0, new: NONE, sources: 0, destinations: 0 },
+        Mpi::MakeTopology { comm: 0, new: 2, sources: 1, destinations: 0 },
         Mpi::WinMake { how: Window::Create, comm: NONE, window: 0, bytes: 8, unit: 1 },
         Mpi::WinMake { how: Window::Create, comm: 0, window: 0, bytes: 8, unit: 0 },
         Mpi::WinSync { how: Epoch::Post, window: 0, members: 2 },
@@ -184,7 +189,7 @@ fn what_cannot_be_is_refused() {
         Mpi::FileOpen { comm: NONE, file: 0, opened: 0, mode: 2, hints: 0 },
         Mpi::FileOpen { comm: 0, file: 0, opened: 1 << 20, mode: 2, hints: 0 },
         Mpi::FileOpen { comm: 0, file: 1, opened: 0, mode: 2, hints: 0 },
-        Mpi::FileOpen { comm: 0, file: 0, opened: 0, mode: 2, hints: 4 },
+        Mpi::FileOpen { comm: 0, file: 0, opened: 0, mode: 2, hints: 6 },
         Mpi::FileView { opened: 0, from: 0, etype: 1, bytes: 1, made: 1, hints: 0 },
         Mpi::FileTransfer { how: FileTransfer::Iread, opened: 0, offset: 0, bytes: 1 },
         Mpi::FileTransfer { how: FileTransfer::Read, opened: 0, offset: 0, bytes: 1 << 31 },
@@ -247,4 +252,31 @@ fn calls_match() {
         assert!(check([&[make(8), beyond], &[make(16)]]).is_err(), "{beyond}");
     }
     assert!(check([&[put(0, 0)], &[]]).is_err(), "without a window");
+}
+
+#[test]
+fn neighbours_get_what_they_are_given() {
+    let check = |calls: [&[Mpi]; 2]| plan(calls).check_communication();
+    let [mine, its] = [CALLS[38], OTHER[18]];
+    let exchange = |kind, sent, received, counts, from| Mpi::Collective {
+        kind,
+        comm: 2,
+        root: NOBODY,
+        sent,
+        received,
+        counts,
+        from,
+    };
+    let give = |bytes| exchange(Collective::NeighborAllgather, bytes, 0, 0, 0);
+    let get = |bytes| exchange(Collective::NeighborAllgather, 8, bytes, 0, 0);
+    assert_eq!(check([&[mine, give(9)], &[its, get(9)]]), Ok(()));
+    assert!(check([&[mine, give(9)], &[its, get(10)]]).is_err(), "another length");
+    assert!(check([&[give(9)], &[its, get(9)]]).is_err(), "without a topology");
+    assert!(check([&[mine], &[mine]]).is_err(), "both send, and nobody receives");
+    // Lists 4 and 5 have one number: 0 and 1.
+    let give = |counts| exchange(Collective::NeighborAlltoallv, 1, 0, counts, 0);
+    let get = |from| exchange(Collective::NeighborAlltoallv, 0, 1, 0, from);
+    assert_eq!(check([&[mine, give(5)], &[its, get(5)]]), Ok(()));
+    assert!(check([&[mine, give(5)], &[its, get(4)]]).is_err(), "other lengths");
+    assert!(check([&[mine, give(2)], &[its, get(5)]]).is_err(), "more lengths than neighbours");
 }
