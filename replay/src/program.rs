@@ -73,6 +73,8 @@ pub struct Runner<'a> {
     performed: Vec<Performed>,
     /// Inside a call of MPI on a file that is made again: what it signals.
     in_file_call: Option<Vec<EdgeId>>,
+    /// Between the entry of the call that begins MPI and that call.
+    begins_mpi: bool,
     /// It has computed since the last call of MPI.
     has_worked: bool,
     /// The rule by which the latest calls of MPI wait, while nothing else has come: they are one stretch of time.
@@ -112,6 +114,7 @@ impl<'a> Runner<'a> {
             start_ns: 0,
             performed: Vec::new(),
             in_file_call: None,
+            begins_mpi: false,
             has_worked: true,
             communicating: None,
         }
@@ -163,7 +166,9 @@ impl<'a> Runner<'a> {
                 self.debt_ns += self.job.machine.left_out_ns;
                 continue;
             }
-            if self.job.mpi_io == MpiIo::Mpi && self.is_inside_file_call(&step.op) {
+            if self.job.mpi_io == MpiIo::Mpi && self.is_inside_file_call(&step.op)
+                || self.is_own_begin(&step.op)
+            {
                 self.step += 1;
                 continue;
             }
@@ -278,6 +283,22 @@ impl<'a> Runner<'a> {
                 true
             }
             _ => true,
+        }
+    }
+
+    /// Whether a step is what the recorded MPI did to begin, in place of which this one has begun.
+    fn is_own_begin(&mut self, op: &Op) -> bool {
+        match op {
+            Op::Mpi { call: Mpi::InitEnter, .. } => {
+                self.begins_mpi = self.job.comm == Comm::Full;
+                true
+            }
+            Op::Mpi { call: Mpi::Init, .. } => {
+                self.begins_mpi = false;
+                false
+            }
+            Op::Compute { .. } | Op::Sleep { .. } => self.begins_mpi,
+            _ => false,
         }
     }
 

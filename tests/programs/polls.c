@@ -97,6 +97,26 @@ static void ask(const char *name, question question, int receives)
     CHECK_EQ(w.in[0], 7);
 }
 
+/* Two questions by turns, as of who has a message under way in each direction. */
+static void ask_by_turns(void)
+{
+    int in[2], out = 7, index, flag, rounds = 0;
+    MPI_Request requests[2], sent[2];
+    for (int i = 0; i < 2; i++)
+        MPI_Irecv(&in[i], 1, MPI_INT, 0, 502 + i, MPI_COMM_WORLD, &requests[i]);
+    for (; rounds < IN_VAIN; rounds++) {
+        MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+        CHECK(!flag);
+        MPI_Testany(1, &requests[1], &index, &flag, MPI_STATUS_IGNORE);
+        CHECK(!flag);
+    }
+    printf("MPI_Test %d\nMPI_Testany %d\n", rounds, rounds);
+    for (int i = 0; i < 2; i++)
+        MPI_Isend(&out, 1, MPI_INT, 0, 502 + i, MPI_COMM_WORLD, &sent[i]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2, sent, MPI_STATUSES_IGNORE);
+}
+
 static ssize_t meet(void *count, const char *text, size_t bytes)
 {
     (void)text;
@@ -179,6 +199,7 @@ int main(int argc, char **argv)
     ask("MPI_Testsome", test_some, REQUESTS);
     ask("MPI_Iprobe", probe, 0);
     ask("MPI_Improbe", match, 0);
+    ask_by_turns();
     CHECK_OK(setitimer(ITIMER_REAL, &never, NULL));
     printf("write %d\n", (int)written);
     meet_in_streams();

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use syn_plan::{About, Balance, Mpi, Op, Plan, Program, Step, Thread};
 use tests::{Dump, Job, launched, mpirun, program, program_for_mpich, shim, syn};
 
 /// Ways to communicate of `programs/comm/patterns.c`.
@@ -173,6 +174,42 @@ fn another_mpi_makes_the_calls_that_were_recorded() {
             return;
         }
     }
+}
+
+/// What MPI took to begin in the recording, a replay does not spend: it has begun MPI itself.
+#[test]
+fn a_replay_begins_mpi_itself() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    let program = |rank| {
+        let call = |start_ns, call| (start_ns, 0, Op::Mpi { call, cpu_ns: 0, idle_ns: 0 });
+        let steps = [
+            call(0, Mpi::InitEnter),
+            (0, HOUR_NS, Op::Compute { cpu_ns: 0, idle_ns: HOUR_NS }),
+            call(HOUR_NS, Mpi::Init),
+            call(HOUR_NS, Mpi::Finalize),
+        ];
+        let thread =
+            Thread { process: rank, rank: Some(rank), pid: rank, tid: rank, ends_with_process: false };
+        let steps = steps.map(|(start_ns, took_ns, op)| Step { start_ns, took_ns, op });
+        Program { thread, balance: Balance::default(), steps: steps.into_iter().collect() }
+    };
+    let plan = Plan {
+        about: About { ranks: 2, ..About::default() },
+        lists: vec![vec![]],
+        programs: [0, 1].map(program).into(),
+        ..Plan::default()
+    };
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let (path, storage) = (folder.path().join("app.syn"), folder.path().join("storage"));
+    std::fs::create_dir(&storage).expect("a folder in an empty one");
+    plan.save(&path).expect("saved");
+    let replay = syn().args(["replay", "--comm", "full", "--storage"]).arg(storage).arg(path);
+    let replay = mpirun(2).followed_by(&replay).run_in(folder.path());
+    if replay.stderr.contains("--features mpi") {
+        eprintln!("not tested: replay by MPI ranks; run the tests with --features syn-replay/mpi");
+        return;
+    }
+    let _ = replay.succeeded();
 }
 
 #[test]

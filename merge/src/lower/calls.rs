@@ -69,12 +69,20 @@ impl Lowering<'_> {
     /// A call that MPI made while it began or ended: not the application's I/O, but time. Work is work. Waiting, and
     /// the sleeps in which MPI looks again from time to time, are explained until what the MPI call waited for has
     /// happened; only what comes later is not.
-    pub(super) fn inside(&mut self, visit: &Visit<'_>, around: u32) {
+    pub(super) fn inside(&mut self, visit: &Visit<'_>, around: Around) {
         let seen = visit.seen;
         self.interrupt_polling(seen.thread);
+        let (first, begins, around) = (around.first, around.begins, around.call);
         let (awaited_ns, rule) = self.awaited(seen.thread, around).unwrap_or((0, None));
+        let is_entered = self.next_point(seen.thread, seen.record, Stage::Around).is_some();
         let gap = self.enter_around(visit);
+        // Where nobody is told when the call was entered, what lies before the first one inside is taken to be the application's.
+        let entered_ns = if is_entered { gap.start_ns } else { gap.end_ns };
+        let mut begins_at = (begins && first == seen.record).then_some(entered_ns);
         for mut later in [gap, visit.own_stretch()] {
+            if let Some(entered_ns) = begins_at.take_if(|entered_ns| later.start_ns >= *entered_ns) {
+                self.begin_mpi(seen, entered_ns);
+            }
             let before = later.split_at(awaited_ns);
             let program = &mut self.threads[seen.thread as usize].program;
             program.compute(Stretch { idle_ns: 0, ..before });
@@ -83,6 +91,15 @@ impl Lowering<'_> {
                 self.synchronize(seen.thread, around, Stage::Leave, before.end_ns, before.end_ns);
                 self.threads[seen.thread as usize].program.compute(later);
             }
+        }
+    }
+
+    /// From here on MPI begins.
+    fn begin_mpi(&mut self, seen: &Seen<'_>, ns: u64) {
+        if self.from.worlds.is_one(seen.process) {
+            let thread = &mut self.threads[seen.thread as usize];
+            thread.program.communicate(Mpi::InitEnter, nothing_at(ns));
+            thread.begins_mpi = true;
         }
     }
 }
@@ -345,10 +362,17 @@ impl Lowering<'_> {
         behind.cpu_ns += cpu_ns;
         behind.idle_ns += waited_ns - cpu_ns;
         match again {
-            // They are work besides, whoever makes them.
-            Some(call @ (Mpi::Init | Mpi::Finalize)) => {
-                program
-                    .communicate(call, Stretch { end_ns: behind.start_ns, cpu_ns: 0, idle_ns: 0, ..behind });
+            // They are work besides; to begin is that of the MPI which does it.
+            Some(Mpi::Init) => {
+                if !self.threads[seen.thread as usize].begins_mpi {
+                    self.begin_mpi(seen, behind.start_ns);
+                }
+                let program = &mut self.threads[seen.thread as usize].program;
+                program.compute(behind);
+                program.communicate(Mpi::Init, nothing_at(behind.end_ns));
+            }
+            Some(Mpi::Finalize) => {
+                program.communicate(Mpi::Finalize, nothing_at(behind.start_ns));
                 program.compute(behind);
             }
             Some(call) => program.communicate(call, behind),

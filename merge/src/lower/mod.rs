@@ -128,6 +128,8 @@ struct Thread<'a> {
     next_around: usize,
     /// Position among the calls on files.
     next_file_call: usize,
+    /// It has come to where it begins MPI.
+    begins_mpi: bool,
     polling: Option<Polling>,
     /// Its place among the stretches of the durations, and by how much these make it longer, nanoseconds.
     next_stretch: usize,
@@ -180,6 +182,7 @@ impl<'a> Lowering<'a> {
             calls: from.log.threads[index].iter(),
             next_around: 0,
             next_file_call: 0,
+            begins_mpi: false,
             polling: None,
             next_stretch: 0,
             longer_ns: 0,
@@ -300,7 +303,7 @@ impl<'a> Lowering<'a> {
 
 /// How many calls an event stands for.
 fn times(event: &Event<'_>) -> u64 {
-    if event.call == Call::Repeats { event.numbers[0].max(1) as u64 } else { 1 }
+    if event.call == Call::Repeats { event.numbers[0].max(0) as u64 } else { 1 }
 }
 
 impl Visitor for Lowering<'_> {
@@ -343,7 +346,7 @@ impl Visitor for Lowering<'_> {
             self.begin(&visit);
         }
         match around {
-            Some(around) if !is_io => self.inside(&visit, around.call),
+            Some(around) if !is_io => self.inside(&visit, around),
             _ if is_mpi => self.mpi(&visit, again),
             _ if on_file => self.on_file(&visit, again.unwrap_or(Mpi::FileLeave)),
             _ if sleeps => self.sleep(&visit),

@@ -56,6 +56,8 @@ pub struct Around {
     pub call: u32,
     /// What the library does inside is waiting and moving messages. To begin and to end MPI is work besides.
     pub communicates: bool,
+    /// It begins MPI.
+    pub begins: bool,
 }
 
 /// Whether all that a call does is to communicate.

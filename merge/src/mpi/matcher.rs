@@ -392,7 +392,8 @@ impl Visitor for Matcher<'_> {
             // What MPI does for its files is the application's I/O; nobody is known to wait for anybody there.
             let again = matches!(seen.event.call.effect(), Effect::Mpi(_)) && seen.event.result == 0;
             if again && seen.first_inside < seen.record && self.worlds.is_one(seen.process) {
-                let around = Around { first: seen.first_inside, call: seen.record, communicates: false };
+                let (first, call) = (seen.first_inside, seen.record);
+                let around = Around { first, call, communicates: false, begins: false };
                 self.log.around_files[seen.thread as usize].push(around);
             }
             return;
@@ -400,7 +401,8 @@ impl Visitor for Matcher<'_> {
         if seen.first_inside < seen.record {
             let (first, call) = (seen.first_inside, seen.record);
             let communicates = communicates(seen.event.call);
-            self.log.around[seen.thread as usize].push(Around { first, call, communicates });
+            let begins = seen.event.call.effect() == Effect::Mpi(Mpi::Init);
+            self.log.around[seen.thread as usize].push(Around { first, call, communicates, begins });
         }
         let behind_ns = if communicates(seen.event.call) { 0 } else { behind_ns };
         let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);

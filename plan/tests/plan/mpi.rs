@@ -7,7 +7,7 @@ use syn_plan::{
 };
 
 /// One of each call, in the order of their numbers. On rank 0 of two; [`plan`] has the other one's.
-const CALLS: [Mpi; 39] = [
+const CALLS: [Mpi; 40] = [
     Mpi::Send { mode: SendMode::Buffered, comm: 2, peer: 0, tag: 7, bytes: 1 << 20 },
     Mpi::Isend { mode: SendMode::Standard, comm: 0, peer: 1, tag: 0, bytes: 8, request: 0 },
     Mpi::SendInit { mode: SendMode::Ready, comm: 0, peer: NOBODY, tag: 0, bytes: 8, request: 1 },
@@ -66,6 +66,7 @@ const CALLS: [Mpi; 39] = [
     Mpi::RmaRequest { how: Access::Rget, window: 0, peer: 1, at: 0, bytes: 9, request: 8 },
     // Rank 0 of the world is rank 1 of communicator 2, and sends to the other one alone.
     Mpi::MakeTopology { comm: 0, new: 2, sources: 0, destinations: 4 },
+    Mpi::InitEnter,
 ];
 
 const FENCE: Mpi = Mpi::WinSync { how: Epoch::Fence, window: 0, members: 0 };

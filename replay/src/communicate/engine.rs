@@ -8,6 +8,7 @@
 use super::buffers::{Buffer, Buffers};
 use super::collectives::{Gathering, Numbers};
 use super::tables::Table;
+use crate::clock::{now_ns, sleep_until};
 use crate::job::Job;
 use crate::storage::Paths;
 use crate::transport::messages::{Shared, pause};
@@ -47,6 +48,8 @@ pub struct Engine<'a> {
     state: Mutex<State>,
     /// Threads may call MPI at once.
     lets_all_in: bool,
+    /// How long MPI took to begin here, nanoseconds.
+    begin_ns: u64,
     /// A thread makes calls now and then.
     busy: AtomicBool,
     /// By program of the plan: what its thread does.
@@ -100,11 +103,17 @@ type Envelope = (MPI_Comm, c_int, c_int);
 
 impl<'a> Engine<'a> {
     /// For the part of a plan that `rank` replays; `own` is what the replay itself talks through. `lets_all_in`: threads may call
-    /// MPI at once.
+    /// MPI at once; `begin_ns`: so long it took to begin.
     ///
     /// # Errors
     /// When there is not enough memory for the messages.
-    pub fn new(job: &Job<'a>, rank: u32, own: &'a Shared, lets_all_in: bool) -> anyhow::Result<Engine<'a>> {
+    pub fn new(
+        job: &Job<'a>,
+        rank: u32,
+        own: &'a Shared,
+        lets_all_in: bool,
+        begin_ns: u64,
+    ) -> anyhow::Result<Engine<'a>> {
         let plan = job.plan;
         let mut buffers = Buffers::of(plan, rank)?;
         if let Some((at, length)) = buffers.attached() {
@@ -142,6 +151,7 @@ impl<'a> Engine<'a> {
             prepares,
             state: Mutex::new(State { files, windows, persistent }),
             lets_all_in,
+            begin_ns,
             busy: AtomicBool::new(false),
             seats: plan.programs.iter().map(|_| Seat::default()).collect(),
         })
@@ -382,7 +392,12 @@ impl<'a> Engine<'a> {
                     }
                     self.comms.set(comm, ffi::RSMPI_COMM_NULL);
                 }
-                Mpi::Init | Mpi::Finalize => self.meet(),
+                Mpi::Init => {
+                    self.meet();
+                    sleep_until(now_ns().saturating_add(self.begin_ns));
+                }
+                Mpi::Finalize => self.meet(),
+                Mpi::InitEnter => {}
                 Mpi::FileOpen { .. }
                 | Mpi::FileClose { .. }
                 | Mpi::FileDelete { .. }

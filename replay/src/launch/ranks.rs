@@ -36,6 +36,8 @@ pub struct Ranks {
     rank: u32,
     size: u32,
     threading: Threading,
+    /// How long MPI took to begin, once all ranks had come to that, nanoseconds.
+    begin_ns: u64,
     edges: OnceLock<RankEdges>,
     _universe: Universe,
 }
@@ -46,16 +48,20 @@ impl Ranks {
     /// # Errors
     /// When MPI is already in use by this process.
     pub fn new(args: &Args) -> anyhow::Result<Ranks> {
+        let since_ns = now_ns();
         let (universe, threading) = mpi::initialize_with_threading(threading(args))
             .context("MPI was initialised before the replay")?;
+        let (took_ns, mut begin_ns) = (now_ns() - since_ns, 0);
         // What is replayed has the world to itself.
         let world = universe.world().duplicate();
+        world.all_reduce_into(&took_ns, &mut begin_ns, SystemOperation::min());
         let (rank, size) = (world.rank() as u32, world.size() as u32);
         Ok(Ranks {
             world: Shared::new(world),
             rank,
             size,
             threading,
+            begin_ns,
             edges: OnceLock::new(),
             _universe: universe,
         })
@@ -248,7 +254,10 @@ impl Launcher for Ranks {
             );
         }
         let engine = match job.comm == Comm::Full && job.mode == Mode::Closed {
-            true => Some(Engine::new(job, self.rank, &self.world, self.threading == Threading::Multiple)?),
+            true => {
+                let lets_all_in = self.threading == Threading::Multiple;
+                Some(Engine::new(job, self.rank, &self.world, lets_all_in, self.begin_ns)?)
+            }
             false => None,
         };
         let demands = job.own.is_some();

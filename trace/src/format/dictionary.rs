@@ -165,8 +165,14 @@ impl KeptText {
 #[repr(C)]
 pub struct Writer {
     pub(crate) repeats: Repeats,
+    /// The places, plus one, of the bodies of the latest records, from the latest on, as long as they found nothing. Not all zero
+    /// while `other` is open.
+    pub(crate) turns: [u16; 3],
     /// The body of the row that is being counted.
     polled: Kept,
+    /// The row of a call that comes by turns with the one of `repeats`, and its body.
+    other: Repeats,
+    other_polled: Kept,
     bodies: [Kept; BODIES],
     heads: [KeptText; HEADS],
     texts: [KeptText; TEXTS],
@@ -179,7 +185,10 @@ impl Writer {
     /// An empty one.
     pub const NEW: Writer = Writer {
         repeats: Repeats::NONE,
+        turns: [0; 3],
         polled: Kept([0; WORDS]),
+        other: Repeats::NONE,
+        other_polled: Kept([0; WORDS]),
         bodies: [Kept([0; WORDS]); BODIES],
         heads: [KeptText::NONE; HEADS],
         texts: [KeptText::NONE; TEXTS],
@@ -191,8 +200,40 @@ impl Writer {
     }
 
     /// To be called when the records written so far move or are no longer mapped.
+    #[inline(always)]
     pub fn moved(&mut self) {
         self.repeats.end_row();
+        if self.turns != [0; 3] {
+            self.turns = [0; 3];
+            self.other.end_row();
+        }
+    }
+
+    /// Whether what is now written, which has found nothing, comes by turns with another call.
+    #[inline(always)]
+    pub(crate) fn comes_by_turns(&self, place: usize) -> bool {
+        let [latest, before, earlier] = self.turns;
+        usize::from(before) == place + 1 && earlier == latest && latest != before
+    }
+
+    /// Keeps the row of the latest call open, or begins one, while the call that comes by turns with it is written; the bytes of
+    /// the record that was made for this.
+    ///
+    /// # Safety
+    /// As for [`crate::record::encode`].
+    #[cold]
+    pub(crate) unsafe fn keep_row(&mut self, at: *mut u8) -> usize {
+        let bytes = if self.repeats.is_open() {
+            (self.other, self.other_polled) = (self.repeats, self.polled);
+            0
+        } else {
+            let body = self.bodies[usize::from(self.turns[0]).wrapping_sub(1) % BODIES];
+            self.other_polled = body;
+            // SAFETY: as the caller vouches.
+            unsafe { self.other.begin(at, body.0[0] as u16) }
+        };
+        self.repeats.end_row();
+        bytes
     }
 
     /// Counts a call that did again what the latest record says, as the next one of its row; the bytes of the record that
@@ -208,12 +249,13 @@ impl Writer {
         times: Times,
         body: &Body<'_, N>,
     ) -> Option<usize> {
-        let place = self.repeats.latest.checked_sub(1)?;
-        if !self.knows(place, body) {
-            return None;
+        if !self.repeats.latest.checked_sub(1).is_some_and(|place| self.knows(place, body)) {
+            let is_other = self.turns[0] != 0 && self.other.is_open() && body.is_at(&self.other_polled);
+            // SAFETY: as the caller vouches.
+            return is_other.then(|| unsafe { self.other.add(at, call, times, &mut self.repeats) });
         }
         // SAFETY: as the caller vouches.
-        let bytes = unsafe { self.repeats.add(at, call, times) };
+        let bytes = unsafe { self.repeats.add(at, call, times, &mut self.other) };
         if bytes != 0 {
             body.keep_at(&mut self.polled);
         }
@@ -223,7 +265,8 @@ impl Writer {
     /// True when this call, if it finds nothing, may be counted without times: the clock need not be read before it.
     #[inline(always)]
     pub fn may_go_untimed(&self, call: Call) -> bool {
-        self.repeats.untimed_left != 0 && self.repeats.call == call as u16
+        let may = |row: &Repeats| row.untimed_left != 0 && row.call == call as u16;
+        may(&self.repeats) || self.turns[0] != 0 && may(&self.other)
     }
 
     /// Counts one that went untimed and succeeded, inside no other call, as a further one of its row. False: it is not of
@@ -233,18 +276,28 @@ impl Writer {
     /// As for [`crate::record::encode`].
     #[inline(always)]
     pub unsafe fn count_untimed<const N: usize>(&mut self, call: Call, numbers: &[i64; N]) -> bool {
-        let body = Body::of(call, 0, 0, numbers, &[]);
-        let counts = self.may_go_untimed(call) && body.is_some_and(|body| body.is_at(&self.polled));
-        if counts {
-            // SAFETY: a call may go untimed only while there is a record that counts its row.
-            unsafe { self.repeats.add_untimed() };
-        }
-        counts
+        let Some(body) = Body::of(call, 0, 0, numbers, &[]) else { return false };
+        let counts = |row: &Repeats, polled: &Kept| {
+            row.untimed_left != 0 && row.call == call as u16 && body.is_at(polled)
+        };
+        let row = if counts(&self.repeats, &self.polled) {
+            &mut self.repeats
+        } else if self.turns[0] != 0 && counts(&self.other, &self.other_polled) {
+            &mut self.other
+        } else {
+            return false;
+        };
+        // SAFETY: a call may go untimed only while there is a record that counts its row.
+        unsafe { row.add_untimed() };
+        true
     }
 
-    /// What a call of the row that is being counted takes on average, units.
+    /// What a call of the rows that are being counted takes on average, units.
+    #[cold]
     pub fn mean_took(&self) -> u64 {
-        self.repeats.mean_took()
+        let open = [&self.repeats, &self.other].into_iter().filter(|row| row.is_open()).map(Repeats::total);
+        let (took, count) = open.fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
+        took / count.max(1)
     }
 
     #[inline(always)]

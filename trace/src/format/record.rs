@@ -81,7 +81,7 @@ pub const MAX_RECORD_BYTES: usize = 192 + MAX_TEXTS * (MAX_TEXT_BYTES + 3) + 3 +
 /// Room to keep before the end of the mapped area for a record with these texts and this list.
 #[inline(always)]
 pub fn room(texts: &[&[u8]], list: &[i64]) -> usize {
-    let mut bytes = 192;
+    let mut bytes = 192 + crate::repeats::LENGTH;
     for text in texts {
         bytes += text.len().min(MAX_TEXT_BYTES) + 3;
     }

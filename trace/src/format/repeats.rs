@@ -4,6 +4,9 @@
 //! recording costs. So in a long row of short polls only every [`TIMED_EVERY`]-th is timed, and taken for those before
 //! it: the row as a whole has its exact time, and what part of that was spent in the calls is an estimate. The record
 //! says how many were timed.
+//!
+//! Two calls that find nothing by turns have a row each, as if all of the one had come before all of the other: what both
+//! took is exact, and what went untimed of them shares the time between.
 
 use crate::calls::Call;
 use crate::record::{Times, commit, gap};
@@ -28,6 +31,8 @@ pub(crate) struct Repeats {
     timed: u64,
     end: u64,
     took: u64,
+    /// Of `end` what the row of the call that comes by turns with this one has left to it, and its own calls have not used.
+    shared: u64,
     /// The call, while there is a record.
     pub(crate) call: u16,
     /// How many of the next may go untimed, and how many that was after the latest that did not.
@@ -44,6 +49,7 @@ impl Repeats {
         timed: 0,
         end: 0,
         took: 0,
+        shared: 0,
         call: 0,
         untimed_left: 0,
         untimed_granted: 0,
@@ -57,26 +63,64 @@ impl Repeats {
         (self.untimed_left, self.untimed_granted) = (0, 0);
     }
 
-    /// Counts a timed one, in the record of the row; returns the length of that record if it was made for this.
+    /// True while there is a record that counts it.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        !self.at.is_null()
+    }
+
+    /// Makes the record of a row that counts nothing yet; its length.
+    ///
+    /// # Safety
+    /// As for [`crate::record::encode`].
+    #[cold]
+    pub(crate) unsafe fn begin(&mut self, at: *mut u8, call: u16) -> usize {
+        *self = Repeats { at, call, ..Repeats::NONE };
+        // SAFETY: as the caller vouches.
+        unsafe {
+            varint::write_eight(at.add(4), 0);
+            varint::write_eight(at.add(12), 0);
+            varint::write_word(at.add(21), self.count);
+            varint::write_eight(at.add(29), 0);
+            commit_row(at)
+        }
+    }
+
+    /// Takes a part of the time for calls of this row that went untimed. False: there is no record any more.
+    ///
+    /// # Safety
+    /// As for [`Repeats::add_untimed`].
+    unsafe fn take_share(&mut self, units: u64) -> bool {
+        let Some(record) = self.record() else { return false };
+        (self.end, self.shared) = (self.end + units, self.shared + units);
+        // SAFETY: as the caller vouches.
+        unsafe { varint::write_eight(record.add(4), gap(self.end, self.took)) };
+        true
+    }
+
+    /// Counts a timed one, in the record of the row; returns the length of that record if it was made for this. `other` is
+    /// the row of the call that comes by turns with this one.
     ///
     /// # Safety
     /// As for [`crate::record::encode`].
     #[inline(never)]
-    pub(crate) unsafe fn add(&mut self, at: *mut u8, call: Call, times: Times) -> usize {
+    pub(crate) unsafe fn add(&mut self, at: *mut u8, call: Call, times: Times, other: &mut Repeats) -> usize {
         let is_new = self.at.is_null();
         if is_new {
             *self = Repeats { latest: self.latest, at, call: call as u16, ..Repeats::NONE };
         }
         let between = times.end.saturating_sub(times.took);
         let untimed = u64::from(self.untimed_granted.saturating_sub(self.untimed_left));
+        let half = if untimed > 0 { between / 2 } else { 0 };
+        // SAFETY: the other row's record lies where it was made, as this one's does.
+        let left = if half > 0 && unsafe { other.take_share(half) } { half } else { 0 };
+        let between = between - left + core::mem::take(&mut self.shared);
         self.timed += 1;
-        self.end += times.end;
+        self.end += times.end - left;
         self.took += times.took + (untimed * times.took).min(between);
         let may_skip = self.timed >= TIMED_FIRST && times.took <= LONGEST_UNTIMED;
         self.untimed_granted = if may_skip { TIMED_EVERY as u8 - 1 } else { 0 };
         self.untimed_left = self.untimed_granted;
-        // Length, key (two bytes), flags, gap, took, result, count, timed.
-        const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8 + 8;
         let Some(record) = self.record() else { return 0 };
         // SAFETY: the record lies there, or there is room for it.
         unsafe {
@@ -87,9 +131,7 @@ impl Repeats {
             if !is_new {
                 return 0;
             }
-            let body = at.add(1);
-            varint::write(body, 2 * Call::Repeats as u64);
-            commit(at, body, at.add(LENGTH))
+            commit_row(at)
         }
     }
 
@@ -124,10 +166,26 @@ impl Repeats {
         unsafe { varint::write_word(record.add(21), self.count) };
     }
 
-    /// What a call of the row takes on average, units.
+    /// What the calls of the row took, units, and how many they are.
     #[cold]
-    pub(crate) fn mean_took(&self) -> u64 {
-        self.took / (varint::of_eight(self.count) >> 1).max(1)
+    pub(crate) fn total(&self) -> (u64, u64) {
+        (self.took, varint::of_eight(self.count) >> 1)
+    }
+}
+
+/// Length, key (two bytes), flags, gap, took, result, count, timed.
+pub(crate) const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8 + 8;
+
+/// The record of a row whose numbers have been written.
+///
+/// # Safety
+/// As for [`crate::record::encode`].
+unsafe fn commit_row(at: *mut u8) -> usize {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let body = at.add(1);
+        varint::write(body, 2 * Call::Repeats as u64);
+        commit(at, body, at.add(LENGTH))
     }
 }
 
@@ -158,7 +216,8 @@ mod tests {
         fn poll(&mut self, call: Call, took: u64) -> bool {
             self.now += 100 + took;
             // SAFETY: nothing moves.
-            if unsafe { self.dictionary.count_untimed(call, &[1, 0]) } {
+            if self.dictionary.may_go_untimed(call) && unsafe { self.dictionary.count_untimed(call, &[1, 0]) }
+            {
                 return false;
             }
             let times = Times { end: self.now - self.last_end, took, ..Times::default() };
@@ -186,6 +245,50 @@ mod tests {
         assert_eq!(rows.len(), 1);
         assert_eq!(rows[0].numbers[..2], [16 + 16 * 60, 16 + 60]);
         assert_eq!((rows[0].times.end, rows[0].times.took), ((16 + 16 * 60) * 120, (16 + 16 * 60) * 20));
+    }
+
+    #[test]
+    fn two_calls_by_turns_have_a_row_each() {
+        let mut thread = Thread::new();
+        const TURNS: usize = 2000;
+        let mut timed = 0;
+        for _ in 0..TURNS {
+            timed += usize::from(thread.poll(MpiTest, 20));
+            timed += usize::from(thread.poll(MpiTestany, 60));
+        }
+        assert!(timed < TURNS / 5, "{timed} of {} timed", 2 * TURNS);
+        thread.poll(MpiTest, LONGEST_UNTIMED + 1);
+        let (mut dictionary, mut rest) = (Reader::default(), &thread.bytes[..thread.length]);
+        let records: Vec<Record<'_>> =
+            core::iter::from_fn(|| decode(&mut dictionary, &mut rest).unwrap()).collect();
+        let calls: Vec<Call> = records.iter().map(|record| record.call).collect();
+        use Call::{MpiTest, MpiTestany, Repeats};
+        assert_eq!(calls, [MpiTest, MpiTestany, MpiTest, Repeats, MpiTestany, Repeats]);
+        // Both rows are still open: the last poll is in the first one's.
+        let rows = thread.rows();
+        assert_eq!((rows[0].numbers[0], rows[1].numbers[0]), (TURNS as i64 - 1, TURNS as i64 - 2));
+        let sum = |of: fn(&Times) -> u64| records.iter().map(|record| of(&record.times)).sum::<u64>();
+        assert_eq!(sum(|times| times.end), thread.last_end, "the time is exact");
+        for (row, took) in rows.iter().zip([20, 60]) {
+            let (count, times) = (row.numbers[0] as u64, row.times);
+            assert!(times.took <= times.end && times.took >= count * took * 9 / 10, "{times:?} of {count}");
+        }
+        // Whatever else is recorded ends both.
+        assert!(thread.poll(Call::MpiTestall, 20) && thread.poll(MpiTest, 20));
+        assert_eq!(thread.rows().len(), 2);
+    }
+
+    #[test]
+    fn turns_that_end_at_once_count_nothing() {
+        let mut thread = Thread::new();
+        for call in [Call::MpiTest, Call::MpiTestany, Call::MpiTest, Call::MpiTestany, Call::MpiTestall] {
+            assert!(thread.poll(call, 20));
+        }
+        let rows = thread.rows();
+        assert_eq!(
+            (rows.len(), rows[0].numbers[..2].to_vec(), rows[0].times),
+            (1, vec![0, 0], Times::default())
+        );
     }
 
     #[test]

@@ -52,9 +52,16 @@ pub unsafe fn encode<const N: usize>(
     }
     let place = body.place();
     let known = dictionary.knows(place, &body);
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller vouches; the room has place for the record of a row besides.
     unsafe {
-        dictionary.moved();
+        let [latest, before, _] = dictionary.turns;
+        let row = if is_idle && known && dictionary.comes_by_turns(place) {
+            dictionary.keep_row(at)
+        } else {
+            dictionary.moved();
+            0
+        };
+        let at = at.add(row);
         let length = if known {
             encode_known(at, place, flags, times)
         } else {
@@ -64,7 +71,10 @@ pub unsafe fn encode<const N: usize>(
             length
         };
         dictionary.repeats.latest = place + 1;
-        length
+        if is_idle {
+            dictionary.turns = [place as u16 + 1, latest, before];
+        }
+        row + length
     }
 }
 
