@@ -15,4 +15,5 @@ pub mod shared;
 pub mod shared_memory;
 pub mod signal_tracker;
 pub mod source;
+pub mod terminal_tracker;
 pub mod wait_tracker;

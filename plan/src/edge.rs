@@ -57,6 +57,8 @@ pub enum Rule {
     Room,
     /// A thread waited until its process ended, and the end ended it: no dependency, but a part of the time balance.
     ProcessEnd,
+    /// Who slept at one end of a pseudoterminal goes on after a write at the other end.
+    Terminal,
 }
 
 impl Rule {
@@ -66,7 +68,7 @@ impl Rule {
     }
 
     /// Every rule.
-    pub const ALL: [Rule; 25] = [
+    pub const ALL: [Rule; 26] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -92,6 +94,7 @@ impl Rule {
         Rule::Epoch,
         Rule::Room,
         Rule::ProcessEnd,
+        Rule::Terminal,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -121,6 +124,7 @@ impl Rule {
             Rule::Epoch => "epoch",
             Rule::Room => "room",
             Rule::ProcessEnd => "process-end",
+            Rule::Terminal => "terminal",
         }
     }
 
@@ -153,7 +157,8 @@ impl Rule {
             | Rule::Ipc
             | Rule::Throttled
             | Rule::Epoch
-            | Rule::Room => Guarantee::Observed,
+            | Rule::Room
+            | Rule::Terminal => Guarantee::Observed,
         }
     }
 }

@@ -14,6 +14,7 @@
 #include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pty.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -299,6 +300,46 @@ static void make_socketpair(void)
 {
     CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, in));
     memcpy(out, in, sizeof in);
+}
+
+/* The first side has the master, the other one the slave. */
+static void open_terminal(void)
+{
+    struct termios settings;
+    CHECK_OK(openpty(&in[0], &in[1], NULL, NULL, NULL));
+    CHECK_OK(tcgetattr(in[1], &settings));
+    cfmakeraw(&settings);
+    CHECK_OK(tcsetattr(in[1], TCSANOW, &settings));
+    memcpy(out, in, sizeof in);
+}
+
+/* Without an echo. A line of the slave's comes out as two bytes. */
+static void open_terminal_of_lines(void)
+{
+    struct termios settings;
+    open_terminal();
+    CHECK_OK(tcgetattr(in[1], &settings));
+    settings.c_lflag = ICANON;
+    settings.c_oflag = OPOST | ONLCR;
+    CHECK_OK(tcsetattr(in[1], TCSANOW, &settings));
+}
+
+static void await_line(int side)
+{
+    char line[8];
+    poll_byte(side);
+    CHECK_EQ(read(in[side], line, sizeof line), side == 0 ? 3 : 2);
+}
+
+/* What is typed comes byte by byte. */
+static void pass_line(int side)
+{
+    if (side == 0) {
+        CHECK_EQ(write(out[0], "x", 1), 1);
+        CHECK_EQ(write(out[0], "\n", 1), 1);
+    } else {
+        CHECK_EQ(write(out[1], "x\n", 2), 2);
+    }
 }
 
 /* So many blocks fill a socket. The first side waits until there is room again, the other one takes all out. Linux wakes a
@@ -853,6 +894,8 @@ static const struct mechanism {
     {"udp-poll", bind_udp, NULL, await_polled_datagram, pass_datagram},
     {"udp-answer", bind_one_udp, ask_or_be_asked, await_answer, pass_datagram},
     {"unix-datagram", bind_unix_datagrams, NULL, await_datagram, pass_datagram},
+    {"terminal", open_terminal, NULL, await_byte, pass_byte},
+    {"terminal-lines", open_terminal_of_lines, NULL, await_line, pass_line},
     {"eventfd", make_counters, NULL, await_count, pass_count},
     {"eventfd-poll", make_counters, NULL, await_polled_count, pass_count},
     {"sysv-semaphore", make_set, NULL, await_set, pass_set},

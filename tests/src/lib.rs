@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod dump;
+pub mod hosts;
 mod job;
 mod order;
 mod programs;

@@ -22,7 +22,7 @@ const MSG_ERRQUEUE: i64 = 0x2000;
 /// `EPOLL_CTL_ADD`, `EPOLL_CTL_MOD`.
 const ADDS: [i64; 2] = [1, 3];
 /// `EPOLLIN`, `EPOLLHUP`, `EPOLLRDHUP`; those of `poll` are the same.
-const READABLE: i64 = 0x2011;
+pub const READABLE: i64 = 0x2011;
 const EPOLLOUT: i64 = 4;
 
 /// What an open file is an end of.

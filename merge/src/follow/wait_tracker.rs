@@ -6,6 +6,7 @@ use crate::follow::ipc_tracker::IpcTracker;
 use crate::follow::lock_tracker::LockTracker;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::signal_tracker::SignalTracker;
+use crate::follow::terminal_tracker::TerminalTracker;
 use crate::graph::dependency::Dependencies;
 use crate::notes::Notes;
 use syn_trace::Run;
@@ -19,6 +20,7 @@ pub struct WaitTracker {
     channels: ChannelTracker,
     ipc: IpcTracker,
     signals: SignalTracker,
+    terminals: TerminalTracker,
 }
 
 impl WaitTracker {
@@ -29,6 +31,7 @@ impl WaitTracker {
             channels: ChannelTracker::new(run, clocks),
             ipc: IpcTracker::new(run, clocks),
             signals: SignalTracker::new(run, clocks),
+            terminals: TerminalTracker::new(run, clocks),
         }
     }
 
@@ -38,6 +41,7 @@ impl WaitTracker {
         found.append(self.locks.finish());
         found.append(self.ipc.finish());
         found.append(self.signals.finish());
+        found.append(self.terminals.finish());
         if incomplete > 0 {
             notes.remark(format!(
                 "of {incomplete} pipes and connections more was read than is known to have been written, or nobody knows how much: who waited for whom is not known from there on"
@@ -54,9 +58,13 @@ impl Visitor for WaitTracker {
         self.channels.see(seen, touched, descriptors);
         self.ipc.see(seen, touched, descriptors);
         self.signals.see(seen, touched, descriptors);
+        self.terminals.see(seen, touched, descriptors);
         if seen.event.call.effect() == Effect::AwaitReadiness {
-            let signals = &mut self.signals;
-            self.channels.ready(seen, touched, descriptors, |open, _| signals.read(seen, open, descriptors));
+            let (signals, terminals) = (&mut self.signals, &mut self.terminals);
+            self.channels.ready(seen, touched, descriptors, |open, how| {
+                signals.read(seen, open, descriptors);
+                terminals.look(seen, open, how, descriptors);
+            });
         }
     }
 }

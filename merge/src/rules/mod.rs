@@ -26,6 +26,7 @@ pub mod semaphore;
 pub mod signal;
 pub mod socket;
 pub mod stream;
+pub mod terminal;
 pub mod thread_create;
 pub mod thread_join;
 pub mod waking;

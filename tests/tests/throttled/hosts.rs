@@ -1,32 +1,11 @@
-//! Two hosts: network namespaces with host names of their own, joined by a cable. On the other one a process stands for its remote
-//! shell's daemon: it runs what is written into a named pipe, and nothing of the job's environment reaches it.
+//! Two hosts. On the other one a process stands for its remote shell's daemon: nothing of the job's environment reaches it.
 
 use super::{plan, runs, statements, unordered};
 use serde_json::{Value, json};
 use std::path::Path;
 use syn_plan::Rule;
-use tests::{Job, Outcome, program, shim, syn, writes};
+use tests::{Job, Outcome, hosts, program, shim, syn, writes};
 
-/// Makes the other host, and runs its arguments here.
-const TWO_HOSTS: &str = r#"
-set -e
-echo one >/proc/sys/kernel/hostname
-mkfifo requests answers
-unshare --uts --net --mount sh -c '
-    echo two >/proc/sys/kernel/hostname
-    exec 3<>requests
-    while read -r line <&3; do sh -c "$line" & done' &
-export PEER=$!
-trap 'kill $PEER' EXIT
-until [ "$(nsenter --target $PEER --uts uname -n)" = two ]; do sleep 0.01; done
-ip link set lo up
-ip link add name to-two type veth peer name to-one
-ip link set to-one netns $PEER
-ip address add 10.77.0.1/24 dev to-two
-ip link set to-two up
-nsenter --target $PEER --net sh -c 'ip link set lo up; ip address add 10.77.0.2/24 dev to-one; ip link set to-one up'
-"$@"
-"#;
 /// A host, and a command line for it.
 const REMOTE_SHELL: &str = r#"exec nsenter --target $PEER --net --uts sh -c "$2""#;
 /// One process here, one there, which spin for a word in a file that both map.
@@ -37,17 +16,6 @@ $SPIN --word word --place 0 $*
 read -r code <answers
 exit $code
 "#;
-
-/// Whether there may be namespaces here.
-fn may_have_hosts() -> bool {
-    let probe =
-        ["--user", "--map-root-user", "--uts", "--net", "--mount", "ip", "link", "add", "type", "veth"];
-    let outcome = Job::new("unshare").args(probe).run_in(Path::new("/"));
-    if !outcome.status.success() {
-        eprintln!("left out: namespaces are not allowed here: {}", outcome.stderr.trim());
-    }
-    outcome.status.success()
-}
 
 /// `syn record --throttle` of the job on two hosts, with these remote shell and front of the job.
 fn job(folder: &Path, options: &[&str], remote_shell: &str, first: &str, rounds: &str) -> Job {
@@ -63,9 +31,7 @@ fn job(folder: &Path, options: &[&str], remote_shell: &str, first: &str, rounds:
     let record = record.arg(format!("sh {}", shell.display())).args(options).arg("--");
     let record = record.args(["./mpirun", "-c", "exec sh job \"$@\"", "job", "--rounds", rounds]);
     script("job", &(first.to_owned() + JOB));
-    let own = ["--user", "--map-root-user", "--uts", "--net", "--mount", "sh"];
-    let unshare = Job::new("unshare").args(own).arg(script("two-hosts", TWO_HOSTS));
-    unshare.followed_by(&record).env("LIBRARY", shim()).env("SPIN", program("spin"))
+    hosts::on_two(folder, &[]).followed_by(&record).env("LIBRARY", shim()).env("SPIN", program("spin"))
 }
 
 fn lost(outcome: &Outcome, folder: &Path) -> Value {
@@ -83,7 +49,7 @@ fn lost(outcome: &Outcome, folder: &Path) -> Value {
 /// As on one host: time tells, so there are three tries.
 #[test]
 fn spinning_is_found_across_hosts() {
-    if !may_have_hosts() {
+    if !hosts::are_allowed() {
         return;
     }
     let mut missed = Vec::new();
@@ -118,7 +84,7 @@ fn spinning_is_found_across_hosts() {
 
 #[test]
 fn the_network_may_be_cut() {
-    if !may_have_hosts() {
+    if !hosts::are_allowed() {
         return;
     }
     const CUTS: &str = r#"[ -e "$SYN_RUN/board-one" ] && ip link set to-two down"#;
@@ -132,7 +98,7 @@ fn the_network_may_be_cut() {
 
 #[test]
 fn who_does_not_know_the_secret_is_turned_away() {
-    if !may_have_hosts() {
+    if !hosts::are_allowed() {
         return;
     }
     const WRONG: &str = r#"
@@ -151,7 +117,7 @@ exec nsenter --target $PEER --net --uts unshare --mount sh -c "mount --bind wron
 
 #[test]
 fn the_watchdog_of_another_host_may_be_killed() {
-    if !may_have_hosts() {
+    if !hosts::are_allowed() {
         return;
     }
     // Whatever the throttled run waits for, its watchdogs are there by then.

@@ -78,6 +78,8 @@ pub enum Effect {
     DuplicateTo,
     /// `fcntl`.
     Control,
+    /// `ioctl`.
+    ControlDevice,
 
     /// Asks for the kind, size and times of a file.
     Stat(Follow),

@@ -153,7 +153,7 @@ calls! {
     69 Fwrite "fwrite" Stdio (fd: Fd, size: Int, nmemb: Int) [WriteStream, Waits];
     70 Popen "popen" Stdio (fd: Fd, command: Text, r#type: Text) [OpenProcessStream];
     71 Pclose "pclose" Stdio (fd: Fd) [CloseProcessStream];
-    72 Ioctl "ioctl" Posix (fd: Fd, request: IoctlRequest) also "tcgetattr" "tcsetattr";
+    72 Ioctl "ioctl" Posix (fd: Fd, request: IoctlRequest) [ControlDevice] also "tcgetattr" "tcsetattr";
     73 Flock "flock" Posix (fd: Fd, operation: FlockOperation) [LockFile, Waits];
     /// Not a call: how much of a mapping of a file has been touched since it was made, as found out before a call that
     /// writes back or unmaps. -1 stands for unknown. The list holds three numbers for every run of pages: page number

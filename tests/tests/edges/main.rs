@@ -1,6 +1,8 @@
 //! Programs whose threads or processes are ordered by one mechanism and nothing else: the plan holds every true dependency, none
 //! of it without the mechanism's rule, and none between processes that only look alike.
 
+mod hosts;
+
 use std::collections::BTreeMap;
 use syn_merge::{Options, merge};
 use syn_plan::{Plan, Rule};
@@ -9,7 +11,7 @@ use tests::{Job, Recorded, Write, mpirun, program, record, replayed_out_of_order
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 41] = [
+const MECHANISMS: [Mechanism; 43] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -34,6 +36,8 @@ const MECHANISMS: [Mechanism; 41] = [
     Mechanism("udp-poll", &[Rule::Socket]),
     Mechanism("udp-answer", &[Rule::Socket]),
     Mechanism("unix-datagram", &[Rule::Socket]),
+    Mechanism("terminal", &[Rule::Terminal]),
+    Mechanism("terminal-lines", &[Rule::Terminal]),
     Mechanism("eventfd", &[Rule::Eventfd]),
     Mechanism("eventfd-poll", &[Rule::Eventfd]),
     Mechanism("sysv-semaphore", &[Rule::Ipc]),

@@ -1,0 +1,118 @@
+//! Follows pseudoterminals whose slave was opened by way of the master (`TIOCGPTPEER`, as openpty(3) and forkpty(3) do it): who wrote at
+//! which end, and who slept until something came there. A slave is known by its name, a master in the process that made the pair.
+
+use crate::clocks::Clocks;
+use crate::follow::channel_tracker::READABLE;
+use crate::follow::pass::{Seen, Visitor};
+use crate::graph::dependency::Dependencies;
+use crate::rules::open_file::Span;
+use crate::rules::terminal::{self, End};
+use crate::rules::waking::{Wake, Waking};
+use foldhash::HashMap;
+use std::collections::BTreeMap;
+use syn_trace::calls::Effect;
+use syn_trace::descriptors::{Descriptors, OpenId, Touched};
+use syn_trace::{Run, record};
+
+/// The request that opens the slave, and the folder of the slaves.
+const TIOCGPTPEER: i64 = 0x5441;
+const SLAVES: &str = "/dev/pts/";
+
+/// A pair, by its host and the inode of its slave.
+type Pair = (usize, u64);
+
+/// The pseudoterminals of a run. Memory: 48 bytes for each write to one, and each call that slept there.
+#[derive(Debug)]
+pub struct TerminalTracker {
+    /// By process: its host.
+    hosts: Vec<usize>,
+    /// Masters, by process and open file.
+    masters: HashMap<(u32, OpenId), Pair>,
+    /// By thread: it has just opened the slave of this master, as its next record tells.
+    opening: HashMap<u32, OpenId>,
+    /// What is waited for at each end.
+    ends: BTreeMap<(Pair, End), Waking>,
+}
+
+impl TerminalTracker {
+    /// For a run, with nothing seen yet.
+    pub fn new(run: &Run, clocks: &Clocks) -> TerminalTracker {
+        TerminalTracker {
+            hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
+            masters: HashMap::default(),
+            opening: HashMap::default(),
+            ends: BTreeMap::new(),
+        }
+    }
+
+    /// Who waited for whom.
+    pub fn finish(self) -> Dependencies {
+        let mut found = Dependencies::default();
+        for ((_, end), waking) in self.ends {
+            terminal::connect(end, waking, &mut found);
+        }
+        found
+    }
+
+    /// Which end of which pair an open file is.
+    fn end_of(&self, process: u32, open: OpenId, descriptors: &Descriptors) -> Option<(Pair, End)> {
+        let file = descriptors.open_file(open);
+        if file.st_mode & libc::S_IFMT != libc::S_IFCHR {
+            return None;
+        }
+        if let Some(&pair) = self.masters.get(&(process, open)) {
+            return Some((pair, End::Master));
+        }
+        let number = file.path.as_deref()?.strip_prefix(SLAVES)?;
+        let is_slave = number.bytes().all(|byte| byte.is_ascii_digit());
+        is_slave.then_some(((self.hosts[process as usize], file.inode), End::Slave))
+    }
+
+    /// A poll has found an open file ready.
+    pub fn look(&mut self, seen: &Seen<'_>, open: OpenId, how: i64, descriptors: &Descriptors) {
+        if how & READABLE != 0 {
+            self.wait(seen, open, descriptors);
+        }
+    }
+
+    fn wait(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
+        if seen.may_have_slept()
+            && let Some(end) = self.end_of(seen.process, open, descriptors)
+        {
+            self.ends.entry(end).or_default().waits.push(span_of(seen));
+        }
+    }
+}
+
+fn span_of(seen: &Seen<'_>) -> Span {
+    Span { enter: seen.enter(), leave: seen.leave() }
+}
+
+impl Visitor for TerminalTracker {
+    #[inline]
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        let event = seen.event;
+        if event.has(record::FAILED) {
+            return;
+        }
+        match (event.call.effect(), touched.file) {
+            (Effect::Read(_), Some(open)) => self.wait(seen, open, descriptors),
+            (Effect::Write(_), Some(open)) => {
+                if let Some((pair, end)) = self.end_of(seen.process, open, descriptors) {
+                    let wake = Wake { span: span_of(seen), times: u32::MAX };
+                    self.ends.entry((pair, end.other())).or_default().wakes.push(wake);
+                }
+            }
+            (Effect::ControlDevice, Some(open)) if event.numbers[1] == TIOCGPTPEER => {
+                self.opening.insert(seen.thread, open);
+            }
+            (Effect::Inherit, _) => {
+                let slave = touched.opened.and_then(|open| self.end_of(seen.process, open, descriptors));
+                if let (Some(master), Some((pair, _))) = (self.opening.remove(&seen.thread), slave) {
+                    self.masters.insert((seen.process, master), pair);
+                }
+            }
+            _ => {}
+        }
+    }
+}
