@@ -16,12 +16,13 @@ pub fn emulated(report: &Path, profile: &Profile) -> anyhow::Result<Range<u64>> 
     let (start_ns, wall_ns) = (number("start_ns")?, number("wall_ns")?);
     let began_ns = profile.tail.metrics.start_ns();
     let began_ns = began_ns.with_context(|| format!("profile {} does not know its start", profile.id))?;
-    let start_ns = start_ns.checked_sub(began_ns).filter(|start| start + wall_ns <= profile.tail.wall_ns);
-    let start_ns = start_ns.with_context(|| {
+    let part = start_ns.checked_sub(began_ns).and_then(|start| Some(start..start.checked_add(wall_ns)?));
+    let part = part.filter(|part| part.end <= profile.tail.wall_ns);
+    let part = part.with_context(|| {
         format!("profile {} is not of the emulation of which {} tells", profile.id, report.display())
     })?;
     ensure!(wall_ns > 0, "the emulation of which {} tells took no time", report.display());
-    Ok(start_ns..start_ns + wall_ns)
+    Ok(part)
 }
 
 /// The samples of a part, from its start on. Of one in which it starts a part counts. What comes behind its end counts with the last
