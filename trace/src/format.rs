@@ -4,6 +4,8 @@
 pub mod builder;
 pub mod chunks;
 pub mod dictionary;
+#[cfg(feature = "std")]
+mod error;
 pub mod header;
 #[cfg(feature = "std")]
 mod layout;
@@ -13,6 +15,8 @@ pub mod record;
 pub mod repeats;
 #[cfg(feature = "std")]
 pub mod text;
+#[cfg(feature = "std")]
+mod thread_trace;
 #[cfg(feature = "std")]
 mod unpacked;
 pub mod varint;

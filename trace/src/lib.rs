@@ -34,6 +34,8 @@ pub mod thread_word;
 #[cfg(feature = "std")]
 pub mod descriptors;
 #[cfg(feature = "std")]
+mod mapped_file;
+#[cfg(feature = "std")]
 pub mod pack;
 #[cfg(feature = "std")]
 pub mod run;

@@ -1,35 +1,29 @@
 //! The file of counters, for who profiles.
 
-use super::{BYTES, Counters, MAGIC, SLOTS, VERSION};
-use memmap2::{MmapOptions, MmapRaw};
-use std::fs::OpenOptions;
-use std::io::{Result, Write};
+use super::{Counters, MAGIC, SLOTS, VERSION};
+use crate::mapped_file::{MappedFile, Shared};
+use std::io::Result;
 use std::ops::Deref;
 use std::path::Path;
 
 /// Counters that are mapped.
 #[derive(Debug)]
-pub struct CountersFile {
-    mapping: MmapRaw,
-}
+pub struct CountersFile(MappedFile<Counters>);
+
+// SAFETY: they are numbers, and but for those in front, which are written before anybody else opens the file, atomic.
+unsafe impl Shared for Counters {}
 
 impl CountersFile {
-    /// Makes the file. All its blocks are there before anybody uses it: on a full disk, a store to a hole would end the process.
+    /// Makes the file.
     ///
     /// # Errors
     /// When there is one, or it cannot be made.
     pub fn create(path: &Path) -> Result<CountersFile> {
-        let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        file.write_all(&vec![0; BYTES])?;
-        let mapping = MmapOptions::new().len(BYTES).map_raw(&file)?;
-        let counters = mapping.as_mut_ptr().cast::<Counters>();
-        // SAFETY: the mapping is as long as the counters and begins on a page; nobody else has opened the new file.
-        unsafe {
-            (*counters).head.slots = SLOTS as u64;
-            (*counters).head.version = VERSION;
-            (*counters).head.magic = MAGIC;
-        }
-        Ok(CountersFile { mapping })
+        let begin = |counters: &mut Counters| {
+            let head = &mut counters.head;
+            (head.slots, head.version, head.magic) = (SLOTS as u64, VERSION, MAGIC);
+        };
+        Ok(CountersFile(MappedFile::create(path, begin)?))
     }
 }
 
@@ -37,13 +31,13 @@ impl Deref for CountersFile {
     type Target = Counters;
 
     fn deref(&self) -> &Counters {
-        // SAFETY: as long as counters, and mapped as long as `self`; what others change in it is atomic.
-        unsafe { &*self.mapping.as_ptr().cast::<Counters>() }
+        &self.0
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::BYTES;
     use super::*;
     use std::sync::atomic::Ordering::Relaxed;
 

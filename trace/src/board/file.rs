@@ -1,9 +1,8 @@
 //! The board's file, for who throttles a job and for the watchdog.
 
-use super::{BYTES, Board, FILE_PREFIX, MAGIC, VERSION};
-use memmap2::{MmapOptions, MmapRaw};
-use std::fs::OpenOptions;
-use std::io::{Error, ErrorKind, Result, Write};
+use super::{Board, FILE_PREFIX, MAGIC, VERSION};
+use crate::mapped_file::{MappedFile, Shared};
+use std::io::{Error, ErrorKind, Result};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -24,9 +23,10 @@ pub struct Request {
 
 /// A board that is mapped.
 #[derive(Debug)]
-pub struct BoardFile {
-    mapping: MmapRaw,
-}
+pub struct BoardFile(MappedFile<Board>);
+
+// SAFETY: it is made of numbers, and but for the first two, which are written before anybody else opens the file, they are atomic.
+unsafe impl Shared for Board {}
 
 impl BoardFile {
     /// Where the board of a host lies in a run folder.
@@ -34,23 +34,14 @@ impl BoardFile {
         run.join(format!("{FILE_PREFIX}{host}"))
     }
 
-    /// Makes the board of a host. All its blocks are there before anybody uses it: on a full disk, a store to a hole would end
-    /// the process.
+    /// Makes the board of a host.
     ///
     /// # Errors
     /// When there is one, or the file cannot be made.
     pub fn create(run: &Path, host: &str, request: &Request) -> Result<BoardFile> {
-        let path = BoardFile::path(run, host);
-        let mut file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        file.write_all(&vec![0; BYTES])?;
-        let mapping = MmapOptions::new().len(BYTES).map_raw(&file)?;
-        let front = mapping.as_mut_ptr().cast::<Board>();
-        // SAFETY: the mapping is as long as a board and begins on a page; nobody else has opened the new file.
-        unsafe {
-            (*front).magic = MAGIC;
-            (*front).version = VERSION;
-        }
-        let board = BoardFile { mapping };
+        let board = BoardFile(MappedFile::create(&BoardFile::path(run, host), |board: &mut Board| {
+            (board.magic, board.version) = (MAGIC, VERSION);
+        })?);
         board.throttled.store(request.node, Ordering::Relaxed);
         board.period.store(request.period, Ordering::Relaxed);
         board.kinds.store(request.kinds, Ordering::Relaxed);
@@ -63,11 +54,7 @@ impl BoardFile {
     /// # Errors
     /// When there is none, or the file is something else.
     pub fn open(run: &Path, host: &str) -> Result<BoardFile> {
-        let file = OpenOptions::new().read(true).write(true).open(BoardFile::path(run, host))?;
-        if file.metadata()?.len() < BYTES as u64 {
-            return Err(Error::new(ErrorKind::InvalidData, "no board: the file is too short"));
-        }
-        let board = BoardFile { mapping: MmapOptions::new().len(BYTES).map_raw(&file)? };
+        let board = BoardFile(MappedFile::open(&BoardFile::path(run, host))?);
         match board.is_valid() {
             true => Ok(board),
             false => Err(Error::new(ErrorKind::InvalidData, "no board of this version")),
@@ -79,14 +66,13 @@ impl Deref for BoardFile {
     type Target = Board;
 
     fn deref(&self) -> &Board {
-        // SAFETY: the mapping is as long as a board and begins on a page; every value of its bytes is valid, and what
-        // changes while it is shared is atomic.
-        unsafe { &*self.mapping.as_ptr().cast::<Board>() }
+        &self.0
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::BYTES;
     use super::*;
     use std::os::unix::fs::MetadataExt;
 
