@@ -194,7 +194,7 @@ fn a_replay_begins_mpi_itself() {
         Program { thread, balance: Balance::default(), steps: steps.into_iter().collect() }
     };
     let plan = Plan {
-        about: About { ranks: 2, ..About::default() },
+        about: About { ranks: 2, recorded_ns: HOUR_NS, ..About::default() },
         lists: vec![vec![]],
         programs: [0, 1].map(program).into(),
         ..Plan::default()
@@ -209,7 +209,8 @@ fn a_replay_begins_mpi_itself() {
         eprintln!("not tested: replay by MPI ranks; run the tests with --features syn-replay/mpi");
         return;
     }
-    let _ = replay.succeeded();
+    // 3: done, but something about such a plan may be worth a look.
+    assert!(matches!(replay.status.code(), Some(0 | 3)), "{replay:?}");
 }
 
 #[test]
