@@ -155,8 +155,8 @@ fn prepared_files_are_not_sparse_and_cold_ones_are_read() {
 /// A child has the descriptors that a fork leaves it; opening them is the replay's own doing.
 #[test]
 fn what_stands_for_inherited_descriptors_takes_no_time_of_the_program() {
-    const TIMES: u32 = 500;
-    const WORK_NS: u64 = 100_000;
+    // Less than opening a file takes.
+    const WORK_NS: u64 = 1_000;
     let work_s = |inherited: bool| {
         let mut draft = Draft::new();
         let file = draft.regular("/file", 1);
@@ -165,11 +165,9 @@ fn what_stands_for_inherited_descriptors_takes_no_time_of_the_program() {
             false => open(file, 0, 0),
         };
         let work = Op::Compute { cpu_ns: WORK_NS, idle_ns: 0 };
-        draft.program(0, None, &[Op::Repeat { count: TIMES, steps: 3 }, found, work, close(0)]);
+        draft.program(0, None, &[Op::Repeat { count: 20_000, steps: 3 }, found, work, close(0)]);
         draft.replay(&[]).went_well()["balance"]["replayed"]["work_s"].as_f64().expect("seconds")
     };
-    // An open takes a microsecond at least.
     let (opened_s, inherited_s) = (work_s(false), work_s(true));
-    let least_s = f64::from(TIMES) * 1e-6;
-    assert!(inherited_s + least_s < opened_s, "{inherited_s} s of work beside {opened_s} s");
+    assert!(inherited_s < opened_s * 0.7, "{inherited_s} s of work beside {opened_s} s");
 }
