@@ -127,6 +127,7 @@ impl ChannelTracker {
                 closings,
                 capacity: here.capacity,
                 room,
+                keeps_messages: key.0 == Kind::Socket && self.connections.has_messages(key.1),
                 is_unaligned: false,
             };
             let whole = match key.0 == Kind::Pipe {

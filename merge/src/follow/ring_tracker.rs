@@ -16,8 +16,8 @@ const PUTTING_IN: [i64; 8] = [2, 5, 9, 23, 26, 47, 48, 61];
 const POLL_ADD: i64 = 6;
 /// `IORING_OP_SPLICE`, `IORING_OP_TEE`, `IORING_OP_RECV_ZC`.
 const NOT_FOLLOWED: [i64; 3] = [30, 33, 58];
-/// `IORING_OP_NOP`, timeouts, and what takes back others: their result is never positive.
-const WITHOUT_RESULT: [i64; 6] = [0, 7, 11, 12, 14, 15];
+/// `IORING_OP_NOP`, timeouts, and what takes back one of them or a poll: their result is never positive.
+const WITHOUT_RESULT: [i64; 5] = [0, 7, 11, 12, 15];
 const ETIME: i64 = 62;
 /// `IOSQE_CQE_SKIP_SUCCESS`: there is a completion only if it fails.
 const SQE_SKIP_SUCCESS: i64 = 64;

@@ -32,6 +32,8 @@ pub struct Stream {
     pub capacity: Option<u64>,
     /// Calls that waited for room, where it is not known.
     pub room: Vec<Span>,
+    /// Units are messages, of whose size nothing is said: a few may be all that fits.
+    pub keeps_messages: bool,
     /// The clocks at both ends are not known to agree: what the bytes tell is all that counts.
     pub is_unaligned: bool,
 }
@@ -52,7 +54,8 @@ fn sums(calls: &[Moved]) -> Vec<u64> {
 /// Connects the ends of one direction. Where more came out than went in, writers are not on record: then nothing is connected
 /// from there on, and the answer is false.
 pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
-    let Stream { mut writes, mut reads, looks, closings, capacity, room, is_unaligned } = stream;
+    let Stream { mut writes, mut reads, looks, closings, capacity, room, keeps_messages, is_unaligned } =
+        stream;
     writes.sort_unstable_by_key(|write| (write.span.enter.ns, write.span.enter.point()));
     reads.sort_unstable_by_key(|read| (read.span.leave.ns, read.span.leave.point()));
     let (written, read) = (sums(&writes), sums(&reads));
@@ -94,14 +97,15 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
             reader.into_iter().for_each(|reader| add(rule, reader.span.enter, write.span.leave, found));
         }
     }
-    let weight = |calls: usize, sums: &[u64]| {
-        let sum = calls.checked_sub(1).map_or(0, |last| sums[last]);
-        sum.saturating_add(BESIDES_BYTES * calls as u64)
-    };
+    let sum_of = |calls: usize, sums: &[u64]| calls.checked_sub(1).map_or(0, |last| sums[last]);
     for wait in room {
         let begun = writes.partition_point(|call| call.span.enter.ns < wait.leave.ns);
         let read_before = reads.partition_point(|call| call.span.leave.ns < wait.enter.ns);
-        if weight(begun, &written).saturating_sub(weight(read_before, &read)) < LEAST_FULL_BYTES {
+        let taken = sum_of(read_before, &read);
+        let wholly_taken = written.partition_point(|&sum| sum <= taken);
+        let besides = BESIDES_BYTES * begun.saturating_sub(wholly_taken) as u64;
+        let between = sum_of(begun, &written).saturating_sub(taken).saturating_add(besides);
+        if !keeps_messages && between < LEAST_FULL_BYTES {
             continue;
         }
         let over = reads.partition_point(|call| call.span.leave.ns <= wait.leave.ns);
@@ -170,6 +174,33 @@ mod tests {
             connected(stream).0.contains(&(7, 2))
         };
         assert_eq!([room(1), room(400), room(600), room(65536)], [false, false, true, true]);
+        // Whatever the sizes of the calls: small reads of large writes, and one read of many small writes.
+        let small_reads = Stream {
+            writes: (1..=5)
+                .map(|at| moved(0, at, 10 * u64::from(at), 10 * u64::from(at) + 1, 65536))
+                .collect(),
+            reads: (0..40)
+                .map(|at| moved(1, 100 + at, 60 + 2 * u64::from(at), 61 + 2 * u64::from(at), 1024))
+                .collect(),
+            room: vec![span(0, 5, 120, 130)],
+            ..Stream::default()
+        };
+        assert!(connected(small_reads).0.contains(&(135, 5)));
+        let merging = Stream {
+            writes: (1..=40).map(|at| moved(0, at, 10 * u64::from(at), 10 * u64::from(at) + 1, 1)).collect(),
+            reads: vec![moved(1, 107, 395, 396, 39), moved(1, 108, 405, 406, 1)],
+            room: vec![span(0, 40, 400, 410)],
+            ..Stream::default()
+        };
+        assert!(!connected(merging).0.contains(&(108, 40)));
+        let messages = Stream {
+            writes: vec![moved(0, 1, 10, 11, 1), moved(0, 2, 20, 60, 1)],
+            reads: vec![moved(1, 7, 40, 41, 1)],
+            room: vec![span(0, 2, 20, 60)],
+            keeps_messages: true,
+            ..Stream::default()
+        };
+        assert!(connected(messages).0.contains(&(7, 2)));
         // The smallest buffers are full of a few bytes, if each came by itself.
         let small = Stream {
             writes: (1..=4).map(|at| moved(0, at, 10 * u64::from(at), 10 * u64::from(at) + 1, 1)).collect(),

@@ -37,6 +37,8 @@ pub fn connect(rule: Rule, waking: Waking, are_kept: bool, found: &mut Dependenc
     wakes.sort_unstable_by_key(|wake| (wake.span.enter.ns, wake.span.enter.point()));
     // By wake: it or a later one is the next that is left.
     let mut next: Vec<usize> = (0..=wakes.len()).collect();
+    // Of those before it none is left.
+    let mut first_left = 0;
     for (wait, waited) in waits {
         let begun = wakes.partition_point(|wake| wake.span.enter.ns < wait.enter.ns);
         let under_way = wakes[begun.saturating_sub(MOST_UNDER_WAY)..begun]
@@ -49,10 +51,16 @@ pub fn connect(rule: Rule, waking: Waking, are_kept: bool, found: &mut Dependenc
         let overlaps = wakes.get(index).is_some_and(|wake| wake.span.enter.ns <= wait.leave.ns);
         let index = match overlaps {
             true => index,
-            false if are_kept => match wakes[..begun].iter().rposition(|wake| wake.times > 0) {
-                Some(kept) => kept,
-                None => continue,
-            },
+            false if are_kept => {
+                let from = first_left.min(begun);
+                match wakes[from..begun].iter().rposition(|wake| wake.times > 0) {
+                    Some(kept) => from + kept,
+                    None => {
+                        first_left = first_left.max(begun);
+                        continue;
+                    }
+                }
+            }
             false => continue,
         };
         let wake = &mut wakes[index];

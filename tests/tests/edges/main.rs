@@ -200,12 +200,13 @@ fn processes_that_look_alike() {
     }
 }
 
-/// The same mutexes, semaphores, counters and files, at the same times; but nobody waits.
+/// The same mutexes, semaphores, counters and files, at the same times; but nobody waits. (Who lost the processor for an instant in a
+/// call on a counter may have waited there, as far as is known: that may happen on a busy machine, so these two rules are left out.)
 #[test]
 fn who_never_waits_is_in_no_order() {
     for who in ["threads", "processes"] {
         let recorded = record(&Job::new(program("unordered")).arg(who));
-        let turns = writes(&plan(&recorded, &[]));
+        let turns = writes(&plan(&recorded, &[Rule::Eventfd, Rule::Ipc]));
         assert!(!related(&turns, "a", "b"), "{who}: {turns:?}");
     }
 }
