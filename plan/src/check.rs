@@ -44,10 +44,19 @@ fn is_in_order(plan: &Plan) -> bool {
         steps.all(|(step, found)| refers(plan, &groups, (program, step), &found.op).is_ok())
     };
     let (counters, refer) = std::thread::scope(|scope| {
-        let refer = scope.spawn(|| plan.programs.iter().enumerate().all(refer));
-        (progress::check(plan, &mut Synchronization::of(plan)), refer.join())
+        let all = || plan.programs.iter().enumerate().all(refer);
+        // Where no thread is to be had, on this one.
+        let other = std::thread::Builder::new().spawn_scoped(scope, all);
+        let counters = progress::check(plan, &mut Synchronization::of(plan));
+        (
+            counters,
+            other.map_or_else(
+                |_| all(),
+                |other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            ),
+        )
     });
-    if !refer.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
+    if !refer {
         return false;
     }
     let signals = plan.edges.iter().map(|edge| u64::from(edge.signals));

@@ -329,6 +329,8 @@ impl<'a> Traffic<'a> {
             }
             Mpi::MakeTopology { comm, new, sources, destinations } => {
                 self.take_part(comm, rank, self.hash.hash_one(Creation::Split), times);
+                // All that belong to it make a topology of it, or none.
+                self.take_part(new, rank, self.hash.hash_one(call.number()), times);
                 let plan = self.plan;
                 let [sources, destinations] =
                     [sources, destinations].map(|list| &plan.lists[list as usize][..]);

@@ -92,10 +92,14 @@ impl Datatype {
         use Constructor::*;
         let Datatype::Made { by, integers, of, .. } = self else { return 1 };
         let count = |at: usize| integers.get(at).map_or(0, |&count| count.max(0) as u64);
-        let in_row = |length: u64, of: &Datatype| match of {
-            Datatype::Basic(_) => length.min(1),
-            made => length.saturating_mul(made.pieces()),
+        // Each part once, however many blocks there are of it.
+        let each = |of: &Datatype| match of {
+            Datatype::Basic(_) => None,
+            made => Some(made.pieces()),
         };
+        let row =
+            |length: u64, each: Option<u64>| each.map_or(length.min(1), |each| length.saturating_mul(each));
+        let in_row = |length: u64, of: &Datatype| row(length, each(of));
         let blocks = || integers[1..].iter().take(count(0) as usize).map(|&length| length.max(0) as u64);
         let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0, u64::saturating_add);
         match by {
@@ -104,7 +108,10 @@ impl Datatype {
             Vector | Hvector | IndexedBlock | HindexedBlock => {
                 count(0).saturating_mul(in_row(count(1), &of[0]))
             }
-            Indexed | Hindexed => sum(&mut blocks().map(|length| in_row(length, &of[0]))),
+            Indexed | Hindexed => {
+                let each = each(&of[0]);
+                sum(&mut blocks().map(|length| row(length, each)))
+            }
             Struct => sum(&mut blocks().zip(of).map(|(length, of)| in_row(length, of))),
             // Rows of the part that is in it, whichever of its sides they run along.
             Subarray => {
@@ -185,6 +192,12 @@ mod tests {
         let vector = [3, 3, 0, 1, many, 1, 2, 0, 1];
         assert!(!of(&vector).is_bounded());
         assert!(!of(&[&[3, 3, 0, 1, many, many, many][..], &vector].concat()).is_bounded());
+        let blocks = [5, 21, 0, 1, 10].into_iter().chain([0; 20]).collect::<Vec<u64>>();
+        assert_eq!(
+            of(&[blocks.repeat(30), vec![0, 8]].concat()).pieces(),
+            0,
+            "no block is looked into twice"
+        );
         assert!(part.is_bounded());
     }
 

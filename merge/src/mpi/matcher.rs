@@ -340,7 +340,12 @@ impl Matcher<'_> {
                 bytes = n[0].max(0).saturating_add(n[1].max(0));
                 self.arrive(seen, n[3], n[2], (n[0], n[1]));
             }
-            Mpi::CollectiveRequest(_) => self.begin(seen, n[4], gathering(call, n)),
+            Mpi::CollectiveRequest(_) => {
+                if collective::is_among_neighbours(call) {
+                    self.count_unmatched(seen);
+                }
+                self.begin(seen, n[4], gathering(call, n));
+            }
             Mpi::CollectiveInit(_) => self.prepare(seen, n[4], gathering(call, n)),
             Mpi::OpenFile
             | Mpi::CloseFile
@@ -401,7 +406,7 @@ impl Visitor for Matcher<'_> {
         if seen.first_inside < seen.record {
             let (first, call) = (seen.first_inside, seen.record);
             let communicates = communicates(seen.event.call);
-            let begins = seen.event.call.effect() == Effect::Mpi(Mpi::Init);
+            let begins = seen.event.call.effect() == Effect::Mpi(Mpi::Init) && seen.event.result == 0;
             self.log.around[seen.thread as usize].push(Around { first, call, communicates, begins });
         }
         let behind_ns = if communicates(seen.event.call) { 0 } else { behind_ns };

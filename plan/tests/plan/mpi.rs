@@ -64,8 +64,8 @@ const CALLS: [Mpi; 40] = [
     Mpi::WinLock { how: Lock::Lock, window: 0, peer: 0, exclusive: true },
     Mpi::Rma { how: Access::Put, window: 0, peer: 0, at: 1023, bytes: 8 },
     Mpi::RmaRequest { how: Access::Rget, window: 0, peer: 1, at: 0, bytes: 9, request: 8 },
-    // Rank 0 of the world is rank 1 of communicator 2, and sends to the other one alone.
-    Mpi::MakeTopology { comm: 0, new: 2, sources: 0, destinations: 4 },
+    // Rank 0 of the world is rank 1 of communicator 3, and sends to the other one alone.
+    Mpi::MakeTopology { comm: 0, new: 3, sources: 0, destinations: 4 },
     Mpi::InitEnter,
 ];
 
@@ -92,7 +92,7 @@ fn plan(calls: [&[Mpi]; 2]) -> Plan {
     };
     Plan {
         about: About { ranks: 2, ..About::default() },
-        communicators: vec![vec![(1, -1, 2)]],
+        communicators: vec![vec![(1, -1, 2)]; 2],
         lists: vec![vec![], vec![3, 1], vec![10, 20], vec![3, 3, 0, 1, 2, 1, 3, 0, 4], vec![0], vec![1]],
         files: vec![File { path: "/data".into(), initial: Initial::Absent }],
         programs: [0, 1].map(program).into(),
@@ -138,7 +138,7 @@ const OTHER: [Mpi; 19] = [
     Mpi::WinMake { how: Window::Allocate, comm: 2, window: 0, bytes: 8192, unit: 8 },
     FENCE,
     Mpi::WinFree { window: 0 },
-    Mpi::MakeTopology { comm: 0, new: 2, sources: 5, destinations: 0 },
+    Mpi::MakeTopology { comm: 0, new: 3, sources: 5, destinations: 0 },
 ];
 
 #[test]
@@ -171,7 +171,7 @@ fn the_golden_file_is_what_is_written() {
 fn what_cannot_be_is_refused() {
     let check = |call: Mpi| plan([&[call], &[]]).check();
     let refused = [
-        Mpi::Send { mode: SendMode::Standard, comm: 3, peer: 1, tag: 0, bytes: 1 },
+        Mpi::Send { mode: SendMode::Standard, comm: 4, peer: 1, tag: 0, bytes: 1 },
         Mpi::Send { mode: SendMode::Standard, comm: NONE, peer: 1, tag: 0, bytes: 1 },
         Mpi::Send { mode: SendMode::Standard, comm: 0, peer: 2, tag: 0, bytes: 1 },
         Mpi::Send { mode: SendMode::Standard, comm: 0, peer: ANY, tag: 0, bytes: 1 },
@@ -261,7 +261,7 @@ fn neighbours_get_what_they_are_given() {
     let [mine, its] = [CALLS[38], OTHER[18]];
     let exchange = |kind, sent, received, counts, from| Mpi::Collective {
         kind,
-        comm: 2,
+        comm: 3,
         root: NOBODY,
         sent,
         received,

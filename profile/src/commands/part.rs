@@ -44,7 +44,8 @@ pub fn within(samples: &[Sample], part: &Range<u64>) -> Vec<Sample> {
         let share = (sample.end_ns - from) as f64 / sample.span_ns.max(1) as f64;
         let scaled = |amount: u64| (amount as f64 * share).round() as u64;
         let to = sample.end_ns.min(part.end);
-        let mut cut = Sample { end_ns: to - part.start, span_ns: to - from, ..Sample::default() };
+        let mut cut =
+            Sample { end_ns: to - part.start, span_ns: to.saturating_sub(from), ..Sample::default() };
         cut.values = std::array::from_fn(|place| {
             let value = sample.values[place];
             if COLUMNS[place].level { value } else { value.map(scaled) }

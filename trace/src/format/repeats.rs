@@ -38,6 +38,8 @@ pub(crate) struct Repeats {
     /// How many of the next may go untimed, and how many that was after the latest that did not.
     pub(crate) untimed_left: u8,
     untimed_granted: u8,
+    /// For how many of those that went untimed since then the other row has given time.
+    untimed_paid: u8,
 }
 
 impl Repeats {
@@ -53,6 +55,7 @@ impl Repeats {
         call: 0,
         untimed_left: 0,
         untimed_granted: 0,
+        untimed_paid: 0,
     };
 
     /// Something else has been recorded, or the record is no longer where it was.
@@ -60,7 +63,7 @@ impl Repeats {
     pub(crate) fn end_row(&mut self) {
         self.at = core::ptr::null_mut();
         self.latest = 0;
-        (self.untimed_left, self.untimed_granted) = (0, 0);
+        (self.untimed_left, self.untimed_granted, self.untimed_paid) = (0, 0, 0);
     }
 
     /// True while there is a record that counts it.
@@ -86,6 +89,11 @@ impl Repeats {
         }
     }
 
+    /// How many have gone untimed since the latest that did not.
+    fn untimed(&self) -> u64 {
+        self.untimed_granted.saturating_sub(self.untimed_left).into()
+    }
+
     /// Takes a part of the time for calls of this row that went untimed. False: there is no record any more.
     ///
     /// # Safety
@@ -93,6 +101,7 @@ impl Repeats {
     unsafe fn take_share(&mut self, units: u64) -> bool {
         let Some(record) = self.record() else { return false };
         (self.end, self.shared) = (self.end + units, self.shared + units);
+        self.untimed_paid = self.untimed() as u8;
         // SAFETY: as the caller vouches.
         unsafe { varint::write_eight(record.add(4), gap(self.end, self.took)) };
         true
@@ -110,17 +119,17 @@ impl Repeats {
             *self = Repeats { latest: self.latest, at, call: call as u16, ..Repeats::NONE };
         }
         let between = times.end.saturating_sub(times.took);
-        let untimed = u64::from(self.untimed_granted.saturating_sub(self.untimed_left));
-        let half = if untimed > 0 { between / 2 } else { 0 };
+        let (untimed, others) = (self.untimed(), other.untimed().saturating_sub(other.untimed_paid.into()));
+        let share = between * others / (untimed + 1 + others);
         // SAFETY: the other row's record lies where it was made, as this one's does.
-        let left = if half > 0 && unsafe { other.take_share(half) } { half } else { 0 };
+        let left = if share > 0 && unsafe { other.take_share(share) } { share } else { 0 };
         let between = between - left + core::mem::take(&mut self.shared);
         self.timed += 1;
         self.end += times.end - left;
         self.took += times.took + (untimed * times.took).min(between);
         let may_skip = self.timed >= TIMED_FIRST && times.took <= LONGEST_UNTIMED;
         self.untimed_granted = if may_skip { TIMED_EVERY as u8 - 1 } else { 0 };
-        self.untimed_left = self.untimed_granted;
+        (self.untimed_left, self.untimed_paid) = (self.untimed_granted, 0);
         let Some(record) = self.record() else { return 0 };
         // SAFETY: the record lies there, or there is room for it.
         unsafe {
@@ -276,6 +285,23 @@ mod tests {
         // Whatever else is recorded ends both.
         assert!(thread.poll(Call::MpiTestall, 20) && thread.poll(MpiTest, 20));
         assert_eq!(thread.rows().len(), 2);
+    }
+
+    /// What the one did not do takes nothing of the other's time.
+    #[test]
+    fn a_call_that_comes_now_and_then_has_little_of_the_time() {
+        let mut thread = Thread::new();
+        const TURNS: u64 = 40;
+        for _ in 0..TURNS {
+            thread.poll(Call::MpiTest, 20);
+            thread.poll(Call::MpiTestany, 20);
+        }
+        for _ in 0..1000 {
+            thread.poll(Call::MpiTest, 20);
+        }
+        let rows = thread.rows();
+        assert!(rows[0].times.end > 990 * 120 && rows[0].times.took > 990 * 18, "{:?}", rows[0].times);
+        assert!(rows[1].times.end <= 2 * TURNS * 120, "{:?}", rows[1].times);
     }
 
     #[test]

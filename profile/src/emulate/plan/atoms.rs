@@ -163,7 +163,7 @@ impl Lowering<'_> {
 /// much fewer messages: programs have others for those, and all are done at once.
 fn messages_of(place: usize, step: &Step) -> [u64; 3] {
     let cpu_ns = |places: &[u64]| places.iter().sum::<u64>() as f64;
-    let files = step.calls.iter().map(|calls| calls.bytes.saturating_mul(calls.count)).sum::<u64>() as f64;
+    let files = step.calls.iter().map(|calls| calls.bytes as f64 * calls.count as f64).sum::<f64>();
     let [sent, received, inner] = step.network.map(|bytes| bytes as f64);
     // What goes from us to us is sent and received here.
     let messages = sent + received + 2.0 * inner;
