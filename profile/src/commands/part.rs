@@ -48,7 +48,9 @@ pub fn within(samples: &[Sample], part: &Range<u64>) -> Vec<Sample> {
             Sample { end_ns: to - part.start, span_ns: to.saturating_sub(from), ..Sample::default() };
         cut.values = std::array::from_fn(|place| {
             let value = sample.values[place];
-            if COLUMNS[place].level { value } else { value.map(scaled) }
+            // What it had when it ended it no longer has at the end of the sample.
+            let before = all.last().filter(|_| sample.end_ns > part.end).and_then(|last| last.values[place]);
+            if COLUMNS[place].level { value.max(before) } else { value.map(scaled) }
         });
         let blocks = sample.blocks.iter();
         cut.blocks = blocks
@@ -95,7 +97,7 @@ mod tests {
             sample.set(Field::Resident, resident);
             sample
         };
-        let spans = [(100, 7, 90), (200, 40, 10), (300, 50, 20), (400, 8, 30), (500, 1, 0)];
+        let spans = [(100, 7, 90), (200, 40, 10), (300, 50, 20), (400, 8, 5), (500, 1, 0)];
         let all = spans.map(|(end_ns, cpu, resident)| sample(end_ns, cpu, resident));
         let cut = within(&all, &(150..320));
         let seen: Vec<_> = cut
@@ -104,6 +106,6 @@ mod tests {
                 (sample.end_ns, sample.span_ns, sample.get(Field::Cpu), sample.get(Field::Resident))
             })
             .collect();
-        assert_eq!(seen, [(50, 50, 20, 10), (150, 100, 50, 20), (170, 20, 9, 30)]);
+        assert_eq!(seen, [(50, 50, 20, 10), (150, 100, 50, 20), (170, 20, 9, 20)]);
     }
 }
