@@ -54,7 +54,9 @@ fn cpu_bytes_and_memory_are_those_of_the_program() {
         second(&emulation_alone, "read_bytes") < second(&compare, "read_bytes"),
         "{compare}{emulation_alone}"
     );
-    near("bytes read", get(&program, "storage.bytes_read"), second(&emulation_alone, "read_bytes"), 0.05);
+    // Some thousand bytes are the emulator's own, which are much of what a small Python reads.
+    let (asked, got) = (get(&program, "storage.bytes_read"), second(&emulation_alone, "read_bytes"));
+    assert!((got - asked).abs() < asked * 0.05 + 16384.0, "bytes read: {got} of {asked}");
     house.done(&["emulate", "--report", "other.json", "1"]);
     for (name, why) in
         [("other.json", "is not of the emulation"), ("out", "is no report"), ("none", "cannot read")]
