@@ -30,7 +30,6 @@
 // In the program of the unit tests nothing is exported, and so hardly anything is used.
 #![cfg_attr(test, allow(dead_code, non_snake_case, unused_imports, unused_macros))]
 
-// What runs at the start of every process lies together: fewer page faults.
 mod core;
 mod recording;
 mod throttle;

@@ -45,6 +45,7 @@ impl<'a> Choice<'a> {
     }
 
     /// How much is recorded of the program with this path.
+    // The recorder runs it at the start of every process.
     #[unsafe(link_section = ".text.startup")]
     pub fn policy(&self, program: &[u8]) -> Policy {
         let named_in = |list: Option<&[u8]>| list.map(|list| is_listed(list, program));

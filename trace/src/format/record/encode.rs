@@ -145,6 +145,7 @@ unsafe fn write_times(to: *mut u8, flags: Flags, times: Times) -> *mut u8 {
 /// As for [`encode`].
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
+// The recorder runs it at the start of every process.
 #[unsafe(link_section = ".text.startup")]
 unsafe fn encode_whole<const N: usize>(
     mut dictionary: Option<&mut Writer>,
@@ -190,6 +191,7 @@ unsafe fn encode_whole<const N: usize>(
 /// # Safety
 /// `text.len() + 4` bytes at `to` must be writable.
 #[inline]
+// The recorder runs it at the start of every process.
 #[unsafe(link_section = ".text.startup")]
 unsafe fn write_text(dictionary: Option<&mut Writer>, to: *mut u8, text: &[u8]) -> *mut u8 {
     let (head, tail) = dictionary::split(text);
