@@ -15,6 +15,9 @@ pub struct Metric {
     pub how: String,
 }
 
+/// The row of the room that written files took.
+pub const ROOM: &str = "storage.room";
+
 /// The row of the start.
 const START: &str = "system.start";
 

@@ -50,6 +50,7 @@ use job::{Job, Machine};
 use launch::{Launcher, Local};
 use loaded::Loaded;
 use measure::Outcome;
+pub use measure::Preparation;
 use progress::Progress;
 use report::Report;
 use std::ffi::OsString;
@@ -213,13 +214,16 @@ pub struct Consumed {
     pub bytes: [u64; 2],
     /// Bytes sent, received, sent to the replay itself.
     pub network: [u64; 3],
+    /// What its processes had used before; of ranks of an MPI job nobody looks.
+    pub preparation: Option<Preparation>,
 }
 
 impl Consumed {
     fn of(outcomes: &[Outcome]) -> Consumed {
         let first = outcomes.iter().find(|outcome| outcome.program == 0);
         let start_ns = first.map_or(0, |outcome| outcome.start_ns);
-        let mut all = Consumed { start_ns, ..Consumed::default() };
+        let preparation = first.and_then(|outcome| outcome.preparation);
+        let mut all = Consumed { start_ns, preparation, ..Consumed::default() };
         for outcome in outcomes {
             all.wall_ns = all.wall_ns.max(outcome.end_ns);
             all.cpu_ns += outcome.cpu_ns;

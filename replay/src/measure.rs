@@ -152,6 +152,19 @@ impl Classes {
     }
 }
 
+/// What the processes of a replay had used when their programs began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// CPU time, nanoseconds.
+    pub cpu_ns: u64,
+    /// Bytes that read and write calls moved.
+    pub bytes: [u64; 2],
+    /// Read and write calls.
+    pub calls: [u64; 2],
+    /// Most resident memory of one of them, bytes.
+    pub peak_bytes: u64,
+}
+
 /// What one program's replay gave.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Outcome {
@@ -181,6 +194,8 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// When its I/O was done, where delays were injected.
     pub performed: Vec<Performed>,
+    /// In the first outcome of local processes with demands: what all of them had used when the programs began.
+    pub preparation: Option<Preparation>,
 }
 
 #[cfg(test)]

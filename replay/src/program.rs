@@ -149,6 +149,7 @@ impl<'a> Runner<'a> {
             network,
             failure,
             performed: self.performed,
+            preparation: None,
         }
     }
 

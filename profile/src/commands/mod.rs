@@ -70,7 +70,14 @@ impl Chosen {
         let store = self.open()?;
         let profiles = store.find(&self.selector())?;
         if profiles.is_empty() {
-            bail!("no profile in {} fits; `syn profiles list` lists them", store.path().display());
+            let late = self.words.iter().skip(1).find(|word| word.starts_with("--"));
+            let hint =
+                late.map(|word| format!(" (`{word}` is taken for the command's: options of syn come first)"));
+            bail!(
+                "no profile in {} fits{}; `syn profiles list` lists them",
+                store.path().display(),
+                hint.unwrap_or_default()
+            );
         }
         Ok((store, profiles))
     }

@@ -4,6 +4,7 @@ use super::args::{Args, Which};
 use super::steps::{Step, Tuning, WIDEST, steps};
 use super::{load, plan};
 use crate::machine::{fingerprint, speed};
+use crate::metrics::ROOM;
 use crate::profile::{Outcome, Profile};
 use crate::sample::Field;
 use crate::stats::Summary;
@@ -40,7 +41,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         if steps.is_empty() {
             bail!("profile {} has no samples", profile.id);
         }
-        let made = plan::plan(profile, &steps, &shape(profile, &steps, args)?);
+        let made = plan::plan(profile, &steps, &shape(profile, &steps, args, tuning.factor("storage"))?);
         if let Some(path) = &args.plan {
             made.save(path)?;
             println!("plan       {} ({} steps) of profile {}", path.display(), steps.len(), profile.id);
@@ -80,7 +81,8 @@ fn replay(args: &Args, plan: PathBuf) -> syn_replay::Args {
     }
 }
 
-fn shape(profile: &Profile, steps: &[Step], args: &Args) -> anyhow::Result<plan::Shape> {
+/// `storage`: the part of the recorded storage that a rank takes.
+fn shape(profile: &Profile, steps: &[Step], args: &Args, storage: f64) -> anyhow::Result<plan::Shape> {
     let ranks = ranks_together(args);
     let (processes, executors) = plan::population(steps, args.processes, args.threads, share(args));
     let free = statvfs(&args.dir).with_context(|| format!("cannot write in {}", args.dir.display()))?;
@@ -96,15 +98,17 @@ fn shape(profile: &Profile, steps: &[Step], args: &Args) -> anyhow::Result<plan:
             (false, false) => plan::Keep::Nothing,
         },
         cold: args.cold,
-        write_limit: (free.f_bavail * free.f_frsize / 2).min(footprint(profile)) / u64::from(ranks),
+        write_limit: ((free.f_bavail * free.f_frsize / 2) as f64 * share(args))
+            .min(room(profile) as f64 * storage) as u64,
     })
 }
 
-/// How much was written to different places, where the kernel tells: it counts pages that wait for their device once. Without a
-/// device everything.
-fn footprint(profile: &Profile) -> u64 {
-    let bytes = profile.total(Field::DeviceWriteBytes);
-    if bytes > 0 { bytes } else { u64::MAX }
+/// How much was written to different places, bytes: what the profile found out. Where there was a device the kernel tells, which
+/// counts pages that wait for it once.
+fn room(profile: &Profile) -> u64 {
+    let found = profile.tail.metrics.get(ROOM).map_or(u64::MAX, |bytes| bytes as u64);
+    let to_device = profile.total(Field::DeviceWriteBytes);
+    if to_device > 0 { found.min(to_device) } else { found }
 }
 
 /// Ranks that go through the samples together, in this plan.

@@ -29,7 +29,10 @@ impl Watcher for Memory {
 
     fn sample(&mut self, tree: &mut Tree, now_ns: u64, totals: &mut Totals) {
         let pages: u64 = tree.living.values().map(|process| process.stat.resident_pages).sum();
-        totals.set(Field::Resident, pages * page_bytes());
+        // All are ending, and have given it back: that is no level of the run.
+        if pages > 0 {
+            totals.set(Field::Resident, pages * page_bytes());
+        }
         totals.set(Field::Faults, self.faults(tree));
         if now_ns >= self.pss_next_ns {
             let began = Instant::now();

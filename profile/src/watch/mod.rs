@@ -6,6 +6,7 @@ mod cpu;
 mod memory;
 mod network;
 mod processes;
+mod room;
 mod storage;
 pub mod system;
 
@@ -81,7 +82,7 @@ pub const WATCHERS: &[Row] = &[
     },
     Row {
         name: "storage",
-        source: "/proc/PID/io, with that of waited-for children",
+        source: "/proc/PID/io, with that of waited-for children; descriptors of those that write much",
         fall_back: "of processes that may not be looked at: when they have been waited for",
         make: |_| Box::new(storage::Storage::default()),
     },

@@ -1,6 +1,7 @@
 //! Files: bytes and calls of the whole tree. The kernel adds what a child has read and written to its parent when that
 //! waits for it, so the sum over the living and the profiler's own children is complete.
 
+use super::room::Room;
 use super::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::proc::{Io, Reader, numbers_in};
@@ -16,6 +17,7 @@ pub struct Storage {
     reaped: (u64, Io),
     reader: Reader,
     not_allowed: BTreeSet<String>,
+    room: Room,
 }
 
 impl Watcher for Storage {
@@ -23,7 +25,7 @@ impl Watcher for Storage {
         self.before = self.reaped();
     }
 
-    fn sample(&mut self, tree: &mut Tree, _now_ns: u64, totals: &mut Totals) {
+    fn sample(&mut self, tree: &mut Tree, now_ns: u64, totals: &mut Totals) {
         if self.reaped.0 != tree.reaped {
             self.reaped = (tree.reaped, self.reaped().minus(self.before));
         }
@@ -39,6 +41,7 @@ impl Watcher for Storage {
             sum = sum.plus(process.io.unwrap_or_default());
         }
         put(sum, totals);
+        self.room.look(tree, now_ns);
     }
 
     fn post(&mut self, tree: &Tree, totals: &mut Totals) {
@@ -78,6 +81,13 @@ impl Watcher for Storage {
             let rate = get(bytes) / (whole.wall_ns as f64 / 1e9).max(1e-9);
             metrics.measured(&format!("storage.rate_{what}"), "B/s", rate, "bytes / run time");
         }
+        let written = whole.totals.get(Field::WriteBytes).unwrap_or(0);
+        metrics.measured(
+            crate::metrics::ROOM,
+            "B",
+            self.room.bytes(written) as f64,
+            "lengths of files seen written, and bytes written that no position in them explains",
+        );
         metrics.missing("storage.files", "", "which files and file systems is known from calls: use --shim");
     }
 }

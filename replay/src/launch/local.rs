@@ -9,7 +9,7 @@ use crate::measure::Outcome;
 use crate::sys::child::{exit_now, fork, require_one_thread};
 use crate::sys::shared::SharedSlice;
 use crate::sys::signals::Signals;
-use crate::sys::{give_back_memory, resident_bytes};
+use crate::sys::{give_back_memory, resident_bytes, used};
 use crate::transport::shared::Counters;
 use anyhow::{Context, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -100,9 +100,11 @@ impl Launcher for Local {
             self.signals.wait(READY_LOOK);
             self.look_after(&mut children, &stage, job, &mut outcomes)?;
         }
+        let mut preparation = None;
         if let Some(own) = job.own {
             give_back_memory();
             let all = || children.running.keys().copied().chain([std::process::id() as i32]);
+            preparation = Some(used(all()));
             match job.plan.about.ranks {
                 0 | 1 => own.is_of(all()),
                 // Each rank demands for itself, and does not know what the others hold.
@@ -115,6 +117,7 @@ impl Launcher for Local {
             self.look_after(&mut children, &stage, job, &mut outcomes)?;
         }
         outcomes.sort_by_key(|outcome| outcome.program);
+        outcomes.first_mut().into_iter().for_each(|first| first.preparation = preparation);
         Ok(outcomes)
     }
 }

@@ -6,13 +6,14 @@ pub mod child;
 pub mod shared;
 pub mod signals;
 
+use crate::measure::Preparation;
 use rustix::mm::{Advice, madvise};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-/// Gives back what this process has read of its program and allocated to get here: it is not to count as what is replayed. What is
-/// needed again comes back from the page cache.
+/// Gives back what this process has read of its program and libraries and allocated to get here: it is not to count as what is replayed.
+/// What is needed again comes back from the page cache. (Code that others have changed, as recorders do, is left alone.)
 pub fn give_back_memory() {
     /// Looked for once: children are of the same program, and what looking reads counts as read by the replay.
     static PROGRAM: OnceLock<Vec<Range<usize>>> = OnceLock::new();
@@ -25,16 +26,16 @@ pub fn give_back_memory() {
     }
 }
 
-/// The pages of the program that nobody may write or has changed.
+/// The pages of the program and its libraries that nobody may write or has changed.
 fn fixed_pages() -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     // SAFETY: the callback takes both of what it is called with for no longer than it lasts.
-    unsafe { libc::dl_iterate_phdr(Some(find_program), (&raw mut found).cast()) };
+    unsafe { libc::dl_iterate_phdr(Some(find_pages), (&raw mut found).cast()) };
     found
 }
 
-/// The program alone: libraries, which come behind it, are left alone, since some change code of others.
-unsafe extern "C" fn find_program(
+/// Of the program, or of one library.
+unsafe extern "C" fn find_pages(
     info: *mut libc::dl_phdr_info,
     _size: usize,
     found: *mut std::ffi::c_void,
@@ -56,8 +57,7 @@ unsafe extern "C" fn find_program(
             found.push(from..to);
         }
     }
-    // That was the program.
-    1
+    0
 }
 
 /// Whether none of these pages is one of this process alone: code that was changed, or that a debugger stops in.
@@ -84,6 +84,29 @@ pub fn resident_bytes(pids: impl IntoIterator<Item = i32>) -> u64 {
         text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
     };
     pids.into_iter().filter_map(of_one).sum::<u64>() * rustix::param::page_size() as u64
+}
+
+/// What these processes have used so far. Of what may not be read there is nothing in it.
+pub fn used(pids: impl IntoIterator<Item = i32>) -> Preparation {
+    let read = |path: String| std::fs::read_to_string(path).unwrap_or_default();
+    let number = |text: &str, name: &str| -> u64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.split_ascii_whitespace().next()?.parse().ok()).unwrap_or(0)
+    };
+    let mut all = Preparation::default();
+    for pid in pids {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        all.cpu_ns +=
+            tasks.map(|task| number(&read(format!("{}/schedstat", task.path().display())), "")).sum::<u64>();
+        let status = read(format!("/proc/{pid}/status"));
+        all.peak_bytes = all.peak_bytes.max(number(&status, "VmHWM:") * 1024);
+        let io = read(format!("/proc/{pid}/io"));
+        for (place, [bytes, calls]) in [["rchar:", "syscr:"], ["wchar:", "syscw:"]].into_iter().enumerate() {
+            all.bytes[place] += number(&io, bytes);
+            all.calls[place] += number(&io, calls);
+        }
+    }
+    all
 }
 
 #[cfg(test)]

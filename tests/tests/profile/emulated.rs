@@ -318,3 +318,31 @@ fn a_prediction_for_the_same_machine_is_about_what_was_recorded() {
     let ratio = number("expected here ") / number("recorded ");
     assert!((0.4..2.5).contains(&ratio), "{told}");
 }
+
+/// What is written over takes room once, what is written to many files takes it in each.
+#[test]
+fn an_emulation_takes_the_room_that_the_program_took() {
+    let house = House::new();
+    let room = |id, script: &str| {
+        assert!(house.profile(&["--rate", "100"], &["python3", "-c", script]).success());
+        let profile = house.shown(id);
+        near("written", 134_217_728.0, metric(&profile, "storage.bytes_written").expect("measured"), 0.001);
+        metric(&profile, "storage.room").expect("measured")
+    };
+    // So slowly that the profiler sees it on a busy machine as well.
+    let write = "
+import time
+def write(name, pieces):
+    with open(name, 'wb', buffering=0) as file:
+        for _ in range(pieces):
+            file.write(bytes(1 << 20))
+            time.sleep(0.01)
+";
+    let over = room(1, &format!("{write}for n in range(4): write('one', 32)"));
+    assert!((33_554_432.0..50_000_000.0).contains(&over), "{over} bytes of 32 MiB, four times");
+    near("many files", 134_217_728.0, room(2, &format!("{write}for n in range(32): write(str(n), 4)")), 0.02);
+    house.done(&["emulate", "--dir", ".", "--plan", "one.plan", "1"]);
+    let dump = house.done(&["dump", "--json", "one.plan"]);
+    let begins = dump.lines().filter(|line| line.contains("Seek") || line.contains("seek")).count();
+    assert!((2..5).contains(&begins), "the file begins anew {begins} times");
+}

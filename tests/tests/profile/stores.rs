@@ -61,6 +61,9 @@ fn what_is_no_store_is_told_apart() {
         .expect("a file");
     assert!(list("text").contains("is not a store"), "{}", list("text"));
     assert!(list("missing").contains("there is no store"));
+    assert!(house.profile(&[], &["true"]).success());
+    let late = house.syn(&["emulate", "true", "--rate", "5"]);
+    assert!(String::from_utf8_lossy(&late.stderr).contains("options of syn come first"), "{late:?}");
     assert!(house.profile(&["--store", "newer"], &["true"]).success());
     let done = std::process::Command::new("sqlite3")
         .args(["newer", "PRAGMA user_version = 9"])

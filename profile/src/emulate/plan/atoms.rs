@@ -12,6 +12,8 @@ const SLICE_NS: u64 = 1_000_000;
 const SLICES: u64 = 16;
 /// Memory that comes or goes is spread over the slices from this on, bytes.
 const RAMP: u64 = 256 << 10;
+/// The written file is begun anew at this length at the earliest, bytes.
+const SHORTEST: u64 = 1 << 20;
 
 // As on Linux x86-64, which is what plans hold.
 const REGULAR: u32 = 0o100_600;
@@ -105,10 +107,10 @@ impl Lowering<'_> {
 
     fn writes(&mut self, executor: usize, calls: Calls) {
         let line = &mut self.programs[executor];
-        let limit = self.shape.write_limit.max(LARGEST);
+        let limit = self.shape.write_limit.max(SHORTEST).max(calls.bytes);
         let mut left = calls.count;
         while left > 0 {
-            let room = (limit - self.written).checked_div(calls.bytes).unwrap_or(left);
+            let room = limit.saturating_sub(self.written).checked_div(calls.bytes).unwrap_or(left);
             if room == 0 {
                 line.push(self.now_ns, 0, io(Io::Seek { handle: WRITTEN, offset: 0 }, 0));
                 self.written = 0;
