@@ -276,13 +276,16 @@ fn a_plan_that_cannot_be_written_says_where() {
 }
 
 #[test]
-fn ranks_that_are_not_there_do_not_come_into_the_plan() {
+fn calls_that_cannot_be_made_do_not_come_into_the_plan() {
     let place = Place::new();
     let calls = [
         "MPI_Send bytes=8 dest=77 tag=5 comm=1",
         "MPI_Irecv bytes=8 source=-9 tag=5 comm=1 request=7",
         "MPI_Ibcast send_bytes=8 recv_bytes=8 root=-86 comm=1 request=8",
         "MPI_Send_init bytes=8 dest=2 tag=5 comm=1 request=9",
+        "MPI_File_set_view disp=0 etype_bytes=0 filetype_bytes=8 fh=5",
+        "MPI_File_set_view disp=-1 etype_bytes=-4 filetype_bytes=-8 fh=5",
+        "MPI_Win_create size=8 disp_unit=1 comm=1 win=7\n  3000 +100 MPI_Fetch_and_op bytes=3 target=0 disp=0 win=7",
     ];
     for (nth, call) in calls.into_iter().enumerate() {
         let added = TWO_RANKS.replace("thread rank=1", &format!("  3000 +100 {call}\nthread rank=1"));

@@ -5,23 +5,17 @@
 //! received there, and all members of a communicator take part in the same collective operations with the same sizes. What
 //! order MPI allows them in depends on the MPI, so that who makes the calls bounds how long they may take.
 
-use crate::datatype::Datatype;
 use crate::fault::Fault;
 use crate::mpi::{ANY, Collective, Creation, Epoch, FIRST_COMMUNICATOR, Mpi, NOBODY, NONE, SELF, WORLD};
+use crate::possible::{Arguments, MAX_BYTES, MAX_REQUESTS};
 use crate::topologies::Topologies;
 use crate::windows::Windows;
 use crate::{CommId, Counted, Op, Plan, Referent};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// The most requests and matched messages of a process; a replay keeps a table of that size.
-const MAX_REQUESTS: u32 = 1 << 20;
 /// More ranks than any machine runs; nothing is made as large as a plan says that has more.
 const MAX_RANKS: u32 = 1 << 22;
-/// More memory than any process has.
-const MAX_WINDOW: u64 = 1 << 46;
-/// The most bytes of a call: what MPI's counts hold.
-pub const MAX_BYTES: u64 = i32::MAX as u64;
 
 /// In place of bytes, where neighbours are added up.
 const EDGE: u64 = u64::MAX;
@@ -83,6 +77,16 @@ impl Group<'_> {
         runs.into_iter().flat_map(|(first, stride, count)| {
             (0..i64::from(count)).map(move |index| (i64::from(first) + i64::from(stride) * index) as u32)
         })
+    }
+}
+
+impl Arguments for Plan {
+    fn size(&self, comm: CommId) -> u64 {
+        self.group(comm).map_or(0, |group| group.len())
+    }
+
+    fn list(&self, list: u32) -> &[u64] {
+        self.lists.get(list as usize).map_or(&[], |list| list)
     }
 }
 
@@ -183,71 +187,7 @@ pub(crate) fn refer_to_what_is(
     if sent.max(received) > MAX_BYTES {
         return Err("moves more bytes than MPI counts");
     }
-    let names_members = call.names_members(|comm| plan.group(comm).map_or(0, |group| group.len()));
-    let is_possible = match *call {
-        Mpi::MakeComm { comm, new, .. } => comm != NONE && new != WORLD && new != SELF,
-        Mpi::MakeTopology { comm, new, sources, destinations } => {
-            let size = plan.group(new).map_or(0, |group| group.len());
-            let are_members = |list: u32| plan.lists[list as usize].iter().all(|&member| member < size);
-            comm != NONE
-                && (FIRST_COMMUNICATOR..NONE).contains(&new)
-                && are_members(sources)
-                && are_members(destinations)
-        }
-        Mpi::FreeComm { comm } => (FIRST_COMMUNICATOR..NONE).contains(&comm),
-        Mpi::Start { list, .. } | Mpi::Complete { list, .. } => {
-            plan.lists[list as usize].iter().all(|&request| request < MAX_REQUESTS.into())
-        }
-        Mpi::Collective { kind, comm, counts, from, .. }
-        | Mpi::Icollective { kind, comm, counts, from, .. }
-        | Mpi::CollectiveInit { kind, comm, counts, from, .. } => {
-            let (needs_counts, needs_from) = lists_of(kind);
-            let fits = |needed: bool, list: u32| {
-                let list = &plan.lists[list as usize];
-                let fills = |size: u64| list.len() as u64 == size;
-                let bytes = list.iter().fold(0u64, |sum, &bytes| sum.saturating_add(bytes));
-                bytes <= MAX_BYTES && (!needed || plan.group(comm).is_some_and(|group| fills(group.len())))
-            };
-            comm != NONE && fits(needs_counts, counts) && fits(needs_from, from)
-        }
-        Mpi::WinMake { comm, window, bytes, unit, .. } => {
-            comm != NONE && window < MAX_REQUESTS && bytes <= MAX_WINDOW && (1..=1 << 30).contains(&unit)
-        }
-        Mpi::WinSync { members, .. } => {
-            plan.lists[members as usize].iter().all(|&member| member < plan.about.ranks.into())
-        }
-        Mpi::Rma { how, bytes, .. } => {
-            !how.makes_request() && (!how.is_atomic() || [1, 2, 4, 8].contains(&bytes))
-        }
-        Mpi::RmaRequest { how, .. } => how.makes_request(),
-        Mpi::FileOpen { comm, opened, .. } => comm != NONE && opened < MAX_REQUESTS,
-        Mpi::FileView { opened, etype, bytes, made, .. } => {
-            let made = &plan.lists[made as usize];
-            opened < MAX_REQUESTS
-                && etype >= 1
-                && etype.max(bytes) <= MAX_BYTES
-                && (made.is_empty() || Datatype::of(made).is_some_and(|datatype| datatype.is_bounded()))
-        }
-        Mpi::FileTransfer { how, opened, .. } => opened < MAX_REQUESTS && !how.makes_request(),
-        Mpi::FileItransfer { how, opened, .. } => opened < MAX_REQUESTS && how.makes_request(),
-        Mpi::FileClose { opened } | Mpi::FileSeek { opened, .. } | Mpi::FileCall { opened, .. } => {
-            opened < MAX_REQUESTS
-        }
-        _ => true,
-    };
-    (names_members && is_possible)
-        .then_some(())
-        .ok_or("names a rank, a request or a list of bytes that cannot be")
-}
-
-/// Whether a collective operation needs bytes per member to send, and to receive.
-const fn lists_of(kind: Collective) -> (bool, bool) {
-    use Collective::*;
-    match kind {
-        Gatherv | Scatterv | Allgatherv | ReduceScatter => (true, false),
-        Alltoallv | Alltoallw => (true, true),
-        _ => (false, false),
-    }
+    call.is_possible(plan).then_some(()).ok_or("names a rank, a request or a list of bytes that cannot be")
 }
 
 /// What goes where: communicator, ranks of sender and receiver in it, tag.

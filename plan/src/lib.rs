@@ -27,8 +27,8 @@ mod layout;
 mod mpi;
 mod ops;
 mod orders;
+mod possible;
 mod progress;
-mod ranks;
 mod seconds;
 mod steps;
 mod text;
@@ -53,6 +53,7 @@ pub use mpi::{
     MPI_ROWS, Mpi, NOBODY, NONE, SELF, SendMode, WORLD, Window,
 };
 pub use ops::{Io, ROWS, Row};
+pub use possible::Arguments;
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::{Counted, Steps};
 pub use topologies::Topologies;

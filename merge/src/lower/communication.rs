@@ -10,8 +10,8 @@ use crate::mpi::{CommId, Communicators, Creation as Made, Matching, Meaning, Wor
 use crate::rules::collective::varies;
 use foldhash::HashMap;
 use syn_plan::{
-    ANY, Collective, Completion, Creation, FIRST_COMMUNICATOR, Members, Mpi, NOBODY, NONE, SELF, SendMode,
-    WORLD,
+    ANY, Arguments, Collective, Completion, Creation, FIRST_COMMUNICATOR, Members, Mpi, NOBODY, NONE, SELF,
+    SendMode, WORLD,
 };
 use syn_trace::calls::effect::{self, Effect, Members as Part};
 use syn_trace::calls::{COMM_NULL, COMM_SELF, COMM_WORLD};
@@ -51,6 +51,23 @@ struct Named {
     completion: Option<Completion>,
 }
 
+impl Arguments for Communication<'_> {
+    fn size(&self, comm: u32) -> u64 {
+        match comm {
+            WORLD => self.worlds.ranks() as u64,
+            SELF => 1,
+            _ => {
+                let members = self.members.get((comm - FIRST_COMMUNICATOR) as usize);
+                members.into_iter().flatten().map(|&(.., count)| u64::from(count)).sum()
+            }
+        }
+    }
+
+    fn list(&self, list: u32) -> &[u64] {
+        self.lists.get(list)
+    }
+}
+
 impl<'a> Communication<'a> {
     /// Nothing followed yet.
     pub fn new(run: &Run, worlds: &'a Worlds, matching: &'a Matching) -> Communication<'a> {
@@ -84,19 +101,7 @@ impl<'a> Communication<'a> {
         }
         self.lists.begin();
         // A damaged trace may name any rank.
-        self.again(seen, form).filter(|call| call.names_members(|comm| self.size(comm)))
-    }
-
-    /// How many members a communicator of the plan has.
-    fn size(&self, comm: u32) -> u64 {
-        match comm {
-            WORLD => self.worlds.ranks() as u64,
-            SELF => 1,
-            _ => {
-                let members = self.members.get((comm - FIRST_COMMUNICATOR) as usize);
-                members.into_iter().flatten().map(|&(.., count)| u64::from(count)).sum()
-            }
-        }
+        self.again(seen, form).filter(|call| call.is_possible(self))
     }
 
     fn again(&mut self, seen: &Seen<'_>, form: effect::Mpi) -> Option<Mpi> {

@@ -43,11 +43,22 @@ impl OpenFiles {
 impl Communication<'_> {
     /// What a replay does for a call on a file: nothing for those that failed, and for what is none.
     pub fn follow_file(&mut self, seen: &Seen<'_>, touched: &Touched, files: &mut FileTable) -> Option<Mpi> {
-        use effect::Mpi as Form;
         let Effect::Mpi(form) = seen.event.call.effect() else { return None };
         if !seen.event.call.layer().is_mpi() || seen.event.result != 0 || !self.worlds.is_one(seen.process) {
             return None;
         }
+        // A damaged trace may say anything.
+        self.on_file(seen, form, touched, files).filter(|call| call.is_possible(self))
+    }
+
+    fn on_file(
+        &mut self,
+        seen: &Seen<'_>,
+        form: effect::Mpi,
+        touched: &Touched,
+        files: &mut FileTable,
+    ) -> Option<Mpi> {
+        use effect::Mpi as Form;
         let (name, n) = (seen.event.call.name(), &seen.event.numbers);
         let opened = &mut self.files[seen.process as usize];
         Some(match form {

@@ -32,6 +32,11 @@ impl Lists {
         number
     }
 
+    /// The numbers of a list.
+    pub fn get(&self, list: u32) -> &[u64] {
+        self.list.get(list as usize).map_or(&[], |list| list)
+    }
+
     /// All, by number.
     pub fn finish(self) -> Vec<Vec<u64>> {
         self.list

@@ -75,9 +75,13 @@ impl Communication<'_> {
             }
             _ => {
                 let members = self.told(seen, Call::MpiWinGroup).unwrap_or_default();
+                let ranks = self.worlds.ranks() as u64;
+                // A damaged trace may tell of any number of members.
                 let members = members
                     .chunks_exact(3)
-                    .flat_map(|run| (0..run[2]).map(move |at| run[0].wrapping_add(run[1].wrapping_mul(at))))
+                    .flat_map(|run| {
+                        (0..run[2].min(ranks)).map(move |at| run[0].wrapping_add(run[1].wrapping_mul(at)))
+                    })
                     .collect();
                 Mpi::WinSync { how: Epoch::named(name)?, window, members: self.lists.number(members) }
             }
