@@ -42,8 +42,14 @@ impl Costs {
             },
         );
         let mut near: BTreeMap<Class, Near> = BTreeMap::new();
-        for (&(class, kept), counts) in rough.iter().rev() {
-            near.entry(class).or_insert_with(|| Near::of(kept, counts));
+        for &(class, _) in rough.keys().filter(|&&(_, kept)| !kept) {
+            // Calls that kept their processor say best what is usual. Where all did, nobody asks.
+            let counts = [true, false].map(|kept| (kept, rough.get(&(class, kept))));
+            let best = counts.into_iter().find_map(|(kept, counts)| Some(Near::of(kept, counts?)));
+            near.extend(best.map(|best| (class, best)));
+        }
+        if near.is_empty() {
+            return Costs { usual: BTreeMap::new() };
         }
         let exact = gather(
             log,

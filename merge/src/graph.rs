@@ -55,6 +55,11 @@ impl Graph {
         self.points.iter_from(0)
     }
 
+    /// How many moments a thread has.
+    pub fn moments_of(&self, thread: usize) -> usize {
+        self.threads.get(thread..thread + 2).map_or(0, |bounds| bounds[1] - bounds[0])
+    }
+
     /// The moments of a thread's points, in program order, whole points of at least so many moments together.
     pub fn runs_of(&self, thread: usize, length: usize) -> impl Iterator<Item = &[u32]> {
         let place = |thread| self.threads.get(thread).copied().unwrap_or(self.limit());

@@ -9,6 +9,7 @@ pub use points::Points;
 use points::{SyncOp, SyncPoint, Writer};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use syn_plan::{Edge, EdgeId, Rule};
 
 /// How many waits a rule found, and how many of them the plan needs.
@@ -50,7 +51,10 @@ impl Schedule {
         let kept = schedule.make_edges(dependencies, needed);
         let last_of_many = last_of_many(dependencies);
         let source = Source { dependencies, graph, needed, kept, last_of_many };
-        schedule.points = (0..threads).into_par_iter().map(|thread| source.points(thread)).collect();
+        let at_once = threads.div_ceil(rayon::current_num_threads()).max(1);
+        let groups = (0..threads).into_par_iter().step_by(at_once);
+        let points = groups.map(|first| source.points(first..threads.min(first + at_once)));
+        schedule.points = points.flatten_iter().collect();
         schedule
     }
 
@@ -81,8 +85,11 @@ impl Schedule {
     }
 }
 
-/// So many moments are looked up at once: they lie all over memory, and the processor waits for many of them together.
-const AT_ONCE: usize = 256;
+/// So many moments of a thread are looked up at once: the processor waits for many of them together.
+const AT_ONCE: usize = 64;
+/// All threads are gone through up to the same of so many moments, which lie next to each other in memory: those of one thread lie all
+/// over it.
+const WINDOW: usize = 1 << 14;
 
 /// A moment, and what it means at its point.
 #[derive(Clone, Copy, Debug)]
@@ -96,21 +103,29 @@ struct Part {
 }
 
 impl Source<'_> {
-    /// The points of a thread.
-    fn points(&self, thread: usize) -> Vec<u8> {
-        let (mut writer, mut ops) = (Writer::default(), Vec::new());
-        let (mut found, mut parts) = (Vec::new(), Vec::new());
-        for moments in self.graph.runs_of(thread, AT_ONCE) {
-            self.look_up(moments, &mut found, &mut parts);
-            for parts in parts.chunk_by(|one, other| one.point == other.point) {
-                ops.clear();
-                let point = point(parts, &mut ops);
-                if !ops.is_empty() || point.rule().is_some() {
-                    writer.push(&point, &ops);
+    /// The points of some threads, by thread.
+    fn points(&self, threads: Range<usize>) -> Vec<Vec<u8>> {
+        let of_thread = |thread| {
+            let runs = self.graph.runs_of(thread, AT_ONCE).peekable();
+            (runs, Writer::with_room(self.graph.moments_of(thread)))
+        };
+        let mut threads: Vec<_> = threads.map(of_thread).collect();
+        let (mut found, mut parts, mut ops) = (Vec::new(), Vec::new(), Vec::new());
+        for first in (0..self.dependencies.moments().len()).step_by(WINDOW) {
+            for (runs, writer) in &mut threads {
+                while let Some(moments) = runs.next_if(|moments| (moments[0] as usize) < first + WINDOW) {
+                    self.look_up(moments, &mut found, &mut parts);
+                    for parts in parts.chunk_by(|one, other| one.point == other.point) {
+                        ops.clear();
+                        let point = point(parts, &mut ops);
+                        if !ops.is_empty() || point.rule().is_some() {
+                            writer.push(&point, &ops);
+                        }
+                    }
                 }
             }
         }
-        writer.finish()
+        threads.into_iter().map(|(_, writer)| writer.finish()).collect()
     }
 
     /// What these moments mean, given room for them and what they belong to.

@@ -226,7 +226,8 @@ impl<'a> MeasuredEvents<'a> {
         let own_ns = if self.is_first { 0 } else { gap_cost_ns.saturating_mul(timed) };
         let cost_ns = own_ns.saturating_add(readings.saturating_mul(thread.costs.reading_ns));
         let seen = Seen {
-            reading: event.cpu_before,
+            // What is not there is not looked at: it has just been written in pieces, for which a load of the whole waits.
+            reading: if event.has(record::CPU_BEFORE) { event.cpu_before } else { None },
             waited: event.has(record::WAITED_BEFORE),
             lost: event.has(record::LOST_BEFORE),
         };
@@ -237,7 +238,7 @@ impl<'a> MeasuredEvents<'a> {
             self.enter(event, start_ns);
         }
         let seen = Seen {
-            reading: event.cpu_after,
+            reading: if event.has(record::CPU_AFTER) { event.cpu_after } else { None },
             waited: event.has(record::WAITED_AFTER),
             // How a long row of polls shared the processor, the next reading tells.
             lost: event.has(record::LOST_AFTER) || event.call == Call::Repeats && self.sees_preemption,

@@ -77,7 +77,15 @@ pub struct Writer {
     before: Before,
 }
 
+/// Bytes for a point: more than most take. What is not needed is given back.
+const ROOM: usize = 16;
+
 impl Writer {
+    /// For about so many points. All threads are written side by side: lists that grew would have room to spare in each.
+    pub fn with_room(points: usize) -> Writer {
+        Writer { bytes: Vec::with_capacity(points * ROOM), ..Writer::default() }
+    }
+
     /// Appends a point, and what is done there.
     pub fn push(&mut self, point: &SyncPoint, ops: &[SyncOp]) {
         let rule = point.rule().map_or(0, |rule| rule as u64 + 1);
