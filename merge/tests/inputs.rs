@@ -285,7 +285,7 @@ fn calls_that_cannot_be_made_do_not_come_into_the_plan() {
         "MPI_Send_init bytes=8 dest=2 tag=5 comm=1 request=9",
         "MPI_File_set_view disp=0 etype_bytes=0 filetype_bytes=8 fh=5",
         "MPI_File_set_view disp=-1 etype_bytes=-4 filetype_bytes=-8 fh=5",
-        "MPI_Win_create size=8 disp_unit=1 comm=1 win=7\n  3000 +100 MPI_Fetch_and_op bytes=3 target=0 disp=0 win=7",
+        "MPI_Win_create bytes=8 disp_unit=1 comm=1 win=7\n  3000 +100 MPI_Fetch_and_op bytes=3 target=0 target_disp=0 win=7",
     ];
     for (nth, call) in calls.into_iter().enumerate() {
         let added = TWO_RANKS.replace("thread rank=1", &format!("  3000 +100 {call}\nthread rank=1"));

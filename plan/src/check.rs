@@ -3,6 +3,7 @@
 use crate::communication::{Groups, refer_to_what_is};
 use crate::fault::{Fault, MAX_HANDLES, MAX_NAME, MAX_PATH, MAX_PROCESSES};
 use crate::fields::Referent;
+use crate::mpi::Mpi;
 use crate::orders::Order;
 use crate::progress::{self, Look};
 use crate::{Counted, Demand, Initial, Io, KERNELS, MAX_DEPTH, Op, Plan, Program};
@@ -39,12 +40,13 @@ fn is_in_order(plan: &Plan) -> bool {
     if !processes || order(plan).is_err() || evidence(plan).is_err() {
         return false;
     }
-    let refer = |(program, steps): (usize, &Program)| {
-        let mut steps = (0..).zip(steps.steps.iter());
-        steps.all(|(step, found)| refers(plan, &groups, (program, step), &found.op).is_ok())
+    let refer = |program: usize| {
+        let mut calls = Calls::of(plan, &groups, program);
+        let mut steps = plan.programs[program].steps.iter();
+        steps.all(|found| calls.see(&found.op).is_ok()) && calls.end().is_ok()
     };
     let (counters, refer) = std::thread::scope(|scope| {
-        let all = || plan.programs.iter().enumerate().all(refer);
+        let all = || (0..plan.programs.len()).all(refer);
         // Where no thread is to be had, on this one.
         let other = std::thread::Builder::new().spawn_scoped(scope, all);
         let counters = progress::check(plan, &mut Synchronization::of(plan));
@@ -76,10 +78,12 @@ fn programs(plan: &Plan) -> Result<(), Fault> {
         if steps.thread.process >= MAX_PROCESSES {
             return Err(Fault::Process { program, process: steps.thread.process });
         }
-        (0..).zip(steps.steps.iter()).try_for_each(|(step, found)| {
+        let mut calls = Calls::of(plan, &groups, program);
+        steps.steps.iter().try_for_each(|found| {
             synchronization.see(program, Order::from(&found.op))?;
-            refers(plan, &groups, (program, step), &found.op)
+            calls.see(&found.op)
         })?;
+        calls.end()?;
     }
     Ok(())
 }
@@ -189,6 +193,48 @@ fn below((program, step): (usize, u64), what: &'static str, number: u32, limit: 
         return Ok(());
     }
     Err(Fault::NoSuch { program, step, what, number: number.into(), limit: limit as u64 })
+}
+
+/// Looks at every step of a program once, in order: whether what it does can be done.
+struct Calls<'a> {
+    plan: &'a Plan,
+    groups: &'a Groups<'a>,
+    program: usize,
+    steps: u64,
+    /// Where MPI begins, until it has begun: a replay leaves out what is computed up to there.
+    begins: Option<u64>,
+}
+
+impl<'a> Calls<'a> {
+    fn of(plan: &'a Plan, groups: &'a Groups<'a>, program: usize) -> Calls<'a> {
+        Calls { plan, groups, program, steps: 0, begins: None }
+    }
+
+    #[inline]
+    fn see(&mut self, op: &Op) -> Result<(), Fault> {
+        match op {
+            Op::Mpi { call: Mpi::InitEnter, .. } => {
+                self.never_begun()?;
+                self.begins = Some(self.steps);
+            }
+            Op::Mpi { call: Mpi::Init, .. } => self.begins = None,
+            _ => {}
+        }
+        refers(self.plan, self.groups, (self.program, self.steps), op)?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// Behind the last step.
+    fn end(&self) -> Result<(), Fault> {
+        self.never_begun()
+    }
+
+    fn never_begun(&self) -> Result<(), Fault> {
+        let Some(step) = self.begins else { return Ok(()) };
+        let (program, call) = (self.program, Mpi::InitEnter.name());
+        Err(Fault::BadMpi { program, step, call, why: "is followed by no call that has begun MPI" })
+    }
 }
 
 /// Whether what a step does, at this place, refers to what is there.

@@ -224,6 +224,21 @@ fn what_cannot_be_is_refused() {
     }
 }
 
+/// A replay leaves out what is computed while MPI begins: it must have begun at some time.
+#[test]
+fn who_enters_the_beginning_of_mpi_begins_it() {
+    let check = |calls: &[Mpi]| plan([calls, &[]]).check();
+    assert_eq!(check(&[Mpi::InitEnter, Mpi::Init]), Ok(()));
+    for calls in [
+        &[Mpi::InitEnter][..],
+        &[Mpi::Init, Mpi::InitEnter, Mpi::Finalize],
+        &[Mpi::InitEnter, Mpi::InitEnter, Mpi::Init],
+    ] {
+        let error = check(calls).expect_err("refused").to_string();
+        assert!(error.contains("mpi_init_enter: is followed by no call that has begun MPI"), "{error}");
+    }
+}
+
 #[test]
 fn calls_match() {
     let check = |calls: [&[Mpi]; 2]| plan(calls).check_communication();
