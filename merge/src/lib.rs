@@ -46,7 +46,7 @@ use syn_plan::{Plan, PlanError, Rule};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Run folders. Of several, the one that took the median time becomes the plan; the others say which orders always hold, how
-    /// long computation usually takes, and how far runs differ.
+    /// long computation usually takes, and how far runs differ. Runs that were short of processors, more than the others, tell of orders only.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Where to write the plan.
@@ -61,7 +61,7 @@ pub struct Args {
     /// Leave out what these rules find, separated by commas; `syn info` names the rules.
     #[arg(long, value_name = "RULE,…", value_delimiter = ',', value_parser = rule)]
     pub without: Vec<Rule>,
-    /// Of several runs, the one whose events become the plan; otherwise the one that took the median time.
+    /// Of several runs, the one whose events become the plan; otherwise the one that took the median time of those that others did not disturb.
     #[arg(long, value_name = "RUN")]
     pub base: Option<PathBuf>,
     /// Also keep orders that were the other way round in another run.

@@ -1,17 +1,18 @@
 //! Opens the runs, looks through every file of several once, and says what is wrong with them.
 
-use crate::follow::pass::{Seen, Visitor};
+mod disturbed;
+mod looks;
+
 use crate::mpi::Worlds;
 use crate::notes::Notes;
 use anyhow::{Context, Result, bail, ensure};
-use rayon::prelude::*;
+pub use looks::Looks;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::reader::{Ending, Event};
+use syn_trace::reader::Ending;
 use syn_trace::run::Process;
-use syn_trace::{Call, Run, TraceError};
+use syn_trace::{Run, TraceError};
 
 /// A run and what a first look at it showed.
 #[derive(Debug)]
@@ -26,6 +27,10 @@ pub struct Recorded {
     pub bytes: u64,
     /// Elapsed time of the application, nanoseconds.
     pub elapsed_ns: u64,
+    /// What part of the time in which its threads were ready to run the processor was another's, 0 to 1. Of a run alone nobody asks.
+    pub preempted: f64,
+    /// Of several runs, one that others disturbed much more than the rest: it tells in which order things happen, not how long they take.
+    pub is_disturbed: bool,
 }
 
 impl Recorded {
@@ -54,7 +59,7 @@ pub fn is_throttled(run: &Path) -> bool {
 }
 
 /// Opens every run in `paths`. Looks through several, and puts `base` first, or the one that took the median time of those that
-/// were not throttled: the base of the merge. Throttled ones come last. What comes of it does not depend on their order.
+/// were neither disturbed nor throttled: the base of the merge. Throttled ones come last. What comes of it does not depend on their order.
 ///
 /// # Errors
 /// When one is no run, has files of another version, lacks ranks (and `partial` is not set), or is of another
@@ -80,8 +85,11 @@ pub fn load(
     runs.sort_by_key(|run| (is_throttled(&run.run.path), run.elapsed_ns));
     let plain = runs.partition_point(|run| !is_throttled(&run.run.path));
     ensure!(plain > 0, "all runs were throttled: name the one that was recorded without that too");
+    disturbed::find(&mut runs[..plain], notes);
+    runs[..plain].sort_by_key(|run| run.is_disturbed);
+    let calm = runs[..plain].partition_point(|run| !run.is_disturbed);
     let chosen = match base {
-        None => (plain - 1) / 2,
+        None => (calm - 1) / 2,
         Some(base) => named(&runs, base)?,
     };
     ensure!(chosen < plain, "{} was throttled: its times are no base of a plan", runs[chosen].name());
@@ -145,10 +153,12 @@ fn open(path: &Path, partial: bool, look: bool, notes: &mut Notes) -> Result<Rec
     let worlds = Worlds::of(&run);
     missing_ranks(&run, &worlds, partial, notes)?;
     let bytes = run.threads.iter().map(|thread| thread.trace.bytes()).sum();
-    let mut recorded = Recorded { run, worlds, events: 0, bytes, elapsed_ns: 0 };
+    let mut recorded =
+        Recorded { run, worlds, events: 0, bytes, elapsed_ns: 0, preempted: 0.0, is_disturbed: false };
     if look {
         let mut looks = Looks::new(&recorded.run);
         looks.read(&recorded.run);
+        recorded.preempted = looks.preempted(&recorded.run);
         recorded.judge(&looks, notes)?;
     }
     ensure!(
@@ -241,73 +251,6 @@ fn list(numbers: &[usize]) -> String {
         String::new()
     };
     format!("{}{more}", shown.join(", "))
-}
-
-/// After so many events the memory of what was read is let go.
-const LET_GO_EVERY: u64 = 1 << 10;
-
-/// What one look at all events of a thread showed.
-#[derive(Clone, Debug)]
-struct Look {
-    events: u64,
-    first_ns: u64,
-    last_ns: u64,
-    ending: Option<Ending>,
-    unobserved: Vec<String>,
-}
-
-impl Look {
-    #[inline]
-    fn at(&mut self, event: &Event<'_>, end_ns: u64) {
-        self.events += 1;
-        self.last_ns = self.last_ns.max(end_ns);
-        if event.call == Call::Unobserved {
-            self.unobserved.push(String::from_utf8_lossy(&event.texts[0].bytes()).into_owned());
-        }
-    }
-}
-
-/// Looks at all events of a run, by thread: in a pass of their own, on all processors, or as part of another.
-#[derive(Debug)]
-pub struct Looks(Vec<Look>);
-
-impl Looks {
-    /// At a run of which nothing was seen yet.
-    pub fn new(run: &Run) -> Looks {
-        let before = run.cpu_before();
-        let look = |thread: usize| {
-            let first_ns = run.began_ns(thread, &before);
-            Look { events: 0, first_ns, last_ns: first_ns, ending: None, unobserved: Vec::new() }
-        };
-        Looks((0..run.threads.len()).map(look).collect())
-    }
-
-    /// Reads every trace once.
-    fn read(&mut self, run: &Run) {
-        self.0.par_iter_mut().zip(&run.threads).for_each(|(look, thread)| {
-            let (mut events, mut event) = (thread.events(), Event::NOTHING);
-            while events.next_into(&mut event) {
-                look.at(&event, thread.end_ns(&event));
-                if look.events.is_multiple_of(LET_GO_EVERY) {
-                    events.let_go();
-                }
-            }
-            look.ending = events.ending();
-        });
-    }
-
-    /// How the records of every thread ended.
-    pub fn end(&mut self, endings: &[Option<Ending>]) {
-        self.0.iter_mut().zip(endings).for_each(|(look, &ending)| look.ending = ending);
-    }
-}
-
-/// As part of a pass whose clocks are the recorded ones.
-impl Visitor for Looks {
-    #[inline]
-    fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
-        self.0[seen.thread as usize].at(seen.event, seen.end_ns);
-    }
 }
 
 impl Recorded {

@@ -34,7 +34,7 @@ pub struct Options {
     pub partial: bool,
     /// Rules whose dependencies are left out.
     pub without: Vec<Rule>,
-    /// Of several runs, the one to follow; otherwise the one that took the median time.
+    /// Of several runs, the one to follow; otherwise the one that took the median time of those that others did not disturb.
     pub base: Option<PathBuf>,
     /// Also keep orders that were the other way round in another run.
     pub weak: bool,
@@ -177,7 +177,8 @@ fn compare(
     }
     let Compared { dependencies, weak, added, others } = comparison.finish(options.weak);
     tell_of(&weak, &added, options.weak, notes);
-    let maps: Vec<(&Run, &Map)> = others.iter().map(|other| (other.run, &other.map)).collect();
+    let calm = others.iter().zip(&runs[1..]).filter(|(_, run)| !run.is_disturbed);
+    let maps: Vec<(&Run, &Map)> = calm.map(|(other, _)| (other.run, &other.map)).collect();
     let durations = Durations::of(&base.run, &maps);
     connected.dependencies = dependencies;
     Across { alignment, weak, durations }

@@ -348,6 +348,41 @@ fn computation_takes_as_long_as_usual() {
     assert_eq!(all.plan, other_order.plan);
 }
 
+/// The same beside others that take the processor for as long as it does, which makes it compute for longer, too.
+fn disturbed(stretches: [u64; 4]) -> String {
+    let (mut text, mut at) = ("thread pid=10\n".to_owned(), 0);
+    for ms in stretches {
+        at += 2 * ms * 1_000_000;
+        text += &format!("  {at} +10 sync ; cpu={}/-\n", ms * 1_000_000);
+        at += 10;
+    }
+    text
+}
+
+#[test]
+fn runs_beside_others_do_not_say_how_long_computation_takes() {
+    let place = Place::new();
+    // Three of five took longer: two beside others, and one of the rest for a reason that does not show.
+    let texts = [
+        computing([10, 10, 10, 10]),
+        disturbed([15, 15, 16, 15]),
+        computing([14, 14, 14, 14]),
+        disturbed([13, 14, 13, 13]),
+        computing([10, 10, 10, 10]),
+    ];
+    let runs: Vec<_> =
+        texts.iter().enumerate().map(|(nth, text)| place.run(&nth.to_string(), text)).collect();
+    let all = merged(&runs.iter().map(|run| &**run).collect::<Vec<_>>()).unwrap();
+    let [ns] = computed(&all.plan)[..] else { panic!("{:?}", all.plan.programs) };
+    assert!((39_990_000..40_010_000).contains(&ns), "{ns}");
+    assert_eq!(all.plan.about.runs_ns.len(), 5, "they are counted nevertheless");
+    let told = all.notes.facts.iter().find(|fact| fact.contains("waited for a processor"));
+    assert!(told.is_some_and(|told| told.contains("(50 %)") && told.contains("(0 %)")), "{:?}", all.notes);
+    // Where all were disturbed, nobody knows better.
+    let all = merged(&[&runs[1], &runs[3]]).unwrap();
+    assert!(all.notes.facts.iter().all(|fact| !fact.contains("waited for a processor")), "{:?}", all.notes);
+}
+
 #[test]
 fn the_base_can_be_chosen() {
     let place = Place::new();
