@@ -81,20 +81,18 @@ fn release(slot: &Slot) {
     }
 }
 
-/// What the kernel says of a thread: `/proc/PID/task/TID/schedstat` (proc(5)) holds its time on a processor and its time waiting for
-/// one, nanoseconds. Of a zombie there is no more to come.
+/// What the kernel says of a thread (proc(5)): `/proc/PID/task/TID/stat` has its state, `schedstat` its time on a processor and its time
+/// waiting for one, nanoseconds. Of a zombie there is no more to come.
 fn life(pid: u32, tid: u32) -> Option<Processor> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-    if tid == pid && is_zombie(pid) {
+    let of_thread = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}")).ok();
+    let stat = of_thread("stat")?;
+    let state = stat.rsplit(')').next()?.trim_start().chars().next()?;
+    if matches!(state, 'Z' | 'X') {
         return None;
     }
+    let text = of_thread("schedstat")?;
     let mut times = text.split(' ').map(|word| Duration::from_nanos(word.trim().parse().unwrap_or(0)));
-    Some(Processor { used: times.next()?, delayed: times.next()? })
-}
-
-fn is_zombie(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
+    Some(Processor { used: times.next()?, delayed: times.next()?, ready: state == 'R' })
 }
 
 /// The board's counters, for the statement about a run.
