@@ -16,16 +16,14 @@ use syn_plan::Plan;
 pub struct Machine {
     /// Iterations of [`crate::burn::burn`] in a nanosecond of processor time.
     pub iterations_per_ns: f64,
-    /// What the replay itself adds to a step of I/O, nanoseconds.
-    pub io_step_ns: f64,
-    /// The same of a computation.
+    /// What the replay itself adds to the time of a call, nanoseconds.
+    pub io_inside_ns: f64,
+    /// The same of a wait.
+    pub wait_inside_ns: f64,
+    /// What going to a computation and from it costs, nanoseconds.
     pub compute_step_ns: f64,
-    /// The same of any other step.
-    pub step_ns: f64,
-    /// What a step costs that is left out, nanoseconds.
+    /// The same of a step that is left out.
     pub left_out_ns: f64,
-    /// What a reading of the CPU clock takes, nanoseconds.
-    pub reading_ns: f64,
     /// Nanoseconds in a tick of the processor's counter; 0 where it does not tell the time.
     pub tick_ns: f64,
     /// How much later than asked for a sleep ends, nanoseconds.

@@ -36,7 +36,6 @@ pub struct Meter {
     cpu_ns: u64,
     /// Wall time of the short steps since then.
     short_ns: u64,
-    readings: u32,
     balance: Balance,
 }
 
@@ -49,7 +48,6 @@ impl Meter {
             begun_ns: start_ns,
             cpu_ns: thread_cpu_ns(),
             short_ns: 0,
-            readings: 0,
             balance: Balance::default(),
         }
     }
@@ -99,13 +97,7 @@ impl Meter {
         let since_ns = cpu_ns.saturating_sub(self.cpu_ns);
         let short_ns = std::mem::take(&mut self.short_ns);
         self.cpu_ns = cpu_ns;
-        self.readings += 1;
         since_ns.saturating_sub(short_ns).min(wall_ns)
-    }
-
-    /// How often the CPU clock was read since this was last asked.
-    pub fn take_readings(&mut self) -> u32 {
-        std::mem::take(&mut self.readings)
     }
 
     /// The balance from the thread's start to its last lap.
@@ -166,11 +158,10 @@ mod tests {
             100_000,
             "105 µs since the last reading, 5 of them in short steps"
         );
-        assert_eq!((meter.short_ns, meter.cpu_ns, meter.take_readings()), (0, 106_000, 1));
+        assert_eq!((meter.short_ns, meter.cpu_ns), (0, 106_000));
         assert_eq!(meter.long(306_000, 150_000), 150_000, "no more than the step took");
         meter.short_ns = 9_000;
         assert_eq!(meter.long(310_000, 150_000), 0, "short steps that lost the processor leave nothing");
-        assert_eq!(meter.take_readings(), 2);
     }
 
     #[test]

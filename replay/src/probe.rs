@@ -2,7 +2,7 @@
 
 use crate::args::Mode;
 use crate::burn;
-use crate::clock::{ExactSleeps, now_ns, sleep_until, thread_cpu_ns, tick_ns};
+use crate::clock::{ExactSleeps, now_ns, sleep_until, tick_ns};
 use crate::communicate::{Comm, MpiIo};
 use crate::demands;
 use crate::io::{Handles, Target};
@@ -27,7 +27,6 @@ const PROBE_STEPS: [u64; 2] = [1000, 3000];
 /// The fastest of so many counts: what else runs on the machine only ever adds to it.
 const PROBE_ROUNDS: usize = 30;
 /// Readings of the CPU clock in a round.
-const READINGS: u32 = 100;
 /// Sleeps after which it is known what waking up takes, and how long they are: as short waits for another process are.
 const SLEEPS: usize = 41;
 const SLEEP_NS: u64 = 50_000;
@@ -45,35 +44,26 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
     let (tick_ns, iterations_per_ns) = tick_ns(|| burn::calibrate(plan.programs.len().clamp(1, cores)));
     let iterations_per_ns = iterations_per_ns.context("cannot measure the speed of this machine")?;
     let steps = step_costs(tick_ns).context("cannot measure the cost of a step")?;
-    Ok(Machine { tick_ns, iterations_per_ns, reading_ns: reading(), wake_ns: wake(), ..steps })
+    Ok(Machine { tick_ns, iterations_per_ns, wake_ns: wake(), ..steps })
 }
 
-/// What steps cost by themselves: those of I/O by a program of various calls with computations between them, as programs have
-/// them; computations by a program of computations of nothing, others by one of waits for nobody, those that are left out by one
-/// of calls that are not made.
-/// (Calls of one kind would find all that they need in the caches, and every branch foreseen.)
+/// What steps cost that the meter of a program does not see as computation: a call and a wait inside of themselves, and between
+/// calls of MPI a computation and a step that is left out.
 ///
-/// Of I/O it is the time outside the calls that counts, and what a call takes that does not get to the kernel. Calls without a
-/// program between them would not do for comparison: in the kernel they are faster by 50 ns, as no application's are.
+/// Inside a call counts what one takes that does not get to the kernel; inside a wait, what one for nobody takes.
 fn step_costs(tick_ns: f64) -> anyhow::Result<Machine> {
     let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
-    let of_program = |ops: &[Op], comm, part: fn(&Outcome) -> u64| {
-        of_one(|steps| Ok(part(&steps_take(&file, ops, steps, tick_ns, comm)?)))
+    let of_program = |op: Op, comm, part: fn(&Outcome) -> u64| {
+        of_one(|steps| Ok(part(&steps_take(&file, op, steps, tick_ns, comm)?)))
     };
     let all = |outcome: &Outcome| outcome.cpu_ns;
-    let nothing = Op::Compute { cpu_ns: 0, idle_ns: 0 };
-    let between: Vec<Op> = probe_calls().into_iter().flat_map(|call| [nothing, call]).collect();
-    let outside_ns = of_program(&between, Comm::Order, |outcome| outcome.balance.work_ns)?;
-    let inside_ns = of_program(&[refused_call()], Comm::Order, |outcome| outcome.balance.calls_cpu_ns)?;
-    let compute_step_ns = of_program(&[nothing], Comm::Order, all)?;
     let call = Op::Mpi { call: Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 }, cpu_ns: 0, idle_ns: 0 };
-    // Every other step is a call.
-    let io_step_ns = outside_ns * 2.0 - compute_step_ns + inside_ns;
+    let wait = Op::Wait { edge: 0, count: 0, stride: 0 };
     Ok(Machine {
-        io_step_ns: io_step_ns.max(0.0),
-        compute_step_ns,
-        step_ns: of_program(&[Op::Wait { edge: 0, count: 0, stride: 0 }], Comm::Order, all)?,
-        left_out_ns: of_program(&[call], Comm::None, all)?,
+        io_inside_ns: of_program(refused_call(), Comm::Order, |outcome| outcome.balance.calls_cpu_ns)?,
+        wait_inside_ns: of_program(wait, Comm::Order, |outcome| outcome.balance.explained())?,
+        compute_step_ns: of_program(Op::Compute { cpu_ns: 0, idle_ns: 0 }, Comm::Order, all)?,
+        left_out_ns: of_program(call, Comm::None, all)?,
         ..Machine::default()
     })
 }
@@ -90,27 +80,14 @@ fn of_one(take: impl Fn(u64) -> anyhow::Result<u64>) -> anyhow::Result<f64> {
     Ok(many.saturating_sub(few) as f64 / (PROBE_STEPS[1] - PROBE_STEPS[0]) as f64)
 }
 
-/// The calls of the probe; they leave the file open, and as it was.
-fn probe_calls() -> [Op; 5] {
-    let io = |call, result| Op::Io { call, result };
-    [
-        io(Io::Seek { handle: 0, offset: 0 }, 0),
-        io(Io::Write { handle: 0, bytes: 8 }, 8),
-        io(Io::Fstat { handle: 0 }, 0),
-        io(Io::Dup { handle: 0, new: 1 }, 0),
-        io(Io::Close { handle: 1 }, 0),
-    ]
-}
-
 /// A call on a handle that is closed.
 fn refused_call() -> Op {
     Op::Io { call: Io::Fstat { handle: 1 }, result: -i64::from(Errno::BADF.raw_os_error()) }
 }
 
-/// What a program of so many steps on `file` gives that does `ops` again and again.
-fn steps_take(file: &OwnedFd, ops: &[Op], steps: u64, tick_ns: f64, comm: Comm) -> anyhow::Result<Outcome> {
-    let step = |(number, &op)| Step { start_ns: number * 1000, took_ns: 200, op };
-    let steps: Steps = (0..steps).zip(ops.iter().cycle()).map(step).collect();
+/// What a program of so many steps on `file` gives that does `op` again and again.
+fn steps_take(file: &OwnedFd, op: Op, steps: u64, tick_ns: f64, comm: Comm) -> anyhow::Result<Outcome> {
+    let steps: Steps = (0..steps).map(|number| Step { start_ns: number * 1000, took_ns: 200, op }).collect();
     run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, comm)
 }
 
@@ -148,18 +125,6 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine, comm: Comm) -> anyh
     let end = ProcessEnd::of(&plan.programs);
     let (place, prepared) = (AtomicU64::new(0), Prepared::of(&job, 0));
     Ok(Runner::new(&job, &target, &Nobody, &end, 0, &place, prepared).run(now_ns()))
-}
-
-/// What a reading of the CPU clock takes, nanoseconds: the fastest of several rounds.
-fn reading() -> f64 {
-    let round = |_| {
-        let before = now_ns();
-        for _ in 0..READINGS {
-            std::hint::black_box(thread_cpu_ns());
-        }
-        now_ns() - before
-    };
-    (0..PROBE_ROUNDS).map(round).min().unwrap_or(0) as f64 / f64::from(READINGS)
 }
 
 /// How late a short sleep ends, nanoseconds: the median.

@@ -61,8 +61,9 @@ pub struct Runner<'a> {
     place: &'a AtomicU64,
     prepared: Prepared,
     meter: Meter,
-    /// What going from step to step has cost and has not yet been taken off the computation.
-    debt_ns: f64,
+    /// By how much more than the plan's computation the thread has computed: what going from step to step cost, and what was
+    /// burned too much or, below 0, too little. The next computation makes up for it.
+    ahead_ns: f64,
     idle: IdleTime,
     step: u64,
     classes: Classes,
@@ -104,7 +105,7 @@ impl<'a> Runner<'a> {
             place,
             prepared,
             meter: Meter::start(0, NearClock::new(job.machine.tick_ns)),
-            debt_ns: 0.0,
+            ahead_ns: 0.0,
             idle: IdleTime::new(job.machine.wake_ns),
             step: 0,
             classes: Classes::default(),
@@ -164,7 +165,9 @@ impl<'a> Runner<'a> {
             }
             if self.is_left_out(&step.op) {
                 self.step += 1;
-                self.debt_ns += self.job.machine.left_out_ns;
+                if self.communicating.is_some() {
+                    self.ahead_ns += self.job.machine.left_out_ns;
+                }
                 continue;
             }
             if self.job.mpi_io == MpiIo::Mpi && self.is_inside_file_call(&step.op)
@@ -215,7 +218,7 @@ impl<'a> Runner<'a> {
                         Rule::ThreadCreate => LONGEST_CREATION_NS,
                         _ => LONGEST_SIGNAL_NS,
                     };
-                    self.debt_ns += took_ns.min(longest_ns);
+                    self.ahead_ns += took_ns.min(longest_ns);
                 }
                 Op::Wait { edge, count, .. } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
@@ -390,56 +393,58 @@ impl<'a> Runner<'a> {
         self.place.store(self.step, Ordering::Relaxed);
         self.step += 1;
         let machine = &self.job.machine;
-        let added_ns = match step.op {
-            Op::Io { .. } => machine.io_step_ns,
-            Op::Compute { .. } | Op::Mpi { .. } => machine.compute_step_ns,
-            // What it takes itself is measured each time, one of its two readings of the clock included.
-            Op::Signal { .. } => (machine.compute_step_ns + machine.step_ns) / 2.0,
-            _ => machine.step_ns,
+        // Of what a step costs the meter sees as computation what it takes outside of calls and waits.
+        self.ahead_ns += match step.op {
+            Op::Io { .. } => machine.io_inside_ns,
+            Op::Wait { .. } => machine.wait_inside_ns,
+            // Between calls of MPI the meter does not look.
+            Op::Mpi { .. } if self.communicating.is_some() => machine.compute_step_ns,
+            _ => 0.0,
         };
-        self.debt_ns += added_ns + f64::from(self.meter.take_readings()) * machine.reading_ns;
     }
 
     /// Work that takes so much processor time. How many iterations that is, the speed tells that was measured at the start;
     /// but a processor does not keep it: it sleeps, and what runs beside it changes. So long work goes in slices, and what
     /// the CPU clock says that a slice has taken counts. (Not what any other clock says: a thread that waits for a processor
-    /// does as much as one that has it.) What a step has done too much the next one does less. Where the end is
+    /// does as much as one that has it.) Whatever was done too much the next computation does less. Where the end is
     /// short, the step behind it tells the meter ([`Runner::work_ends`]).
     fn compute(&mut self, cpu_ns: u64) {
         self.has_worked = true;
-        let work_ns = cpu_ns as f64 * self.job.cpu_scale;
-        let paid_ns = self.debt_ns.min(work_ns);
-        self.debt_ns -= paid_ns;
-        let mut left_ns = work_ns - paid_ns;
-        if left_ns >= GRAIN_NS as f64 {
-            // What getting here took is in the debt already.
-            self.meter.lap(Part::Work);
-            self.meter.before_work(left_ns);
+        self.ahead_ns -= cpu_ns as f64 * self.job.cpu_scale;
+        if -self.ahead_ns >= GRAIN_NS as f64 {
+            self.worked(0.0);
+            self.meter.before_work(-self.ahead_ns);
         }
-        while left_ns >= GRAIN_NS as f64 && !(self.cut && self.end.is_over()) {
-            let slice_ns = left_ns.min(SLICE_NS);
+        while -self.ahead_ns >= GRAIN_NS as f64 && !(self.cut && self.end.is_over()) {
+            let slice_ns = SLICE_NS.min(-self.ahead_ns);
             self.burn(slice_ns);
-            left_ns -= (self.meter.lap_of_work() as f64).max(slice_ns * LEAST_PART);
+            self.worked(slice_ns * LEAST_PART);
         }
         if !(self.cut && self.end.is_over()) {
-            self.burn(left_ns.max(0.0));
-            self.debt_ns += (-left_ns).max(0.0);
+            self.burn((-self.ahead_ns).max(0.0));
         }
-        // Each reading is part of the slice behind it, and only the last is not made up for.
-        if self.meter.take_readings() > 0 {
-            self.debt_ns += self.job.machine.reading_ns;
-        }
+    }
+
+    /// The meter is told of computation, `least_ns` of it at least. Returns what it took, nanoseconds.
+    fn worked(&mut self, least_ns: f64) -> u64 {
+        let share_ns = self.meter.lap_of_work();
+        self.ahead_ns += least_ns.max(share_ns as f64);
+        share_ns
     }
 
     /// Something else begins. The meter reads the CPU clock behind a long stretch, and that is work as well.
     fn work_ends(&mut self) {
-        if self.meter.lap(Part::Work) >= GRAIN_NS {
-            self.meter.lap(Part::Work);
+        if self.worked(0.0) >= GRAIN_NS {
+            self.worked(0.0);
         }
     }
 
+    #[inline]
     fn burn(&self, work_ns: f64) {
-        burn((work_ns * self.job.machine.iterations_per_ns) as u64);
+        let iterations = (work_ns * self.job.machine.iterations_per_ns) as u64;
+        if iterations > 0 {
+            burn(iterations);
+        }
     }
 
     fn sleep_until(&self, deadline_ns: u64) {
@@ -504,7 +509,7 @@ impl<'a> Runner<'a> {
         }
         // Nor did it take time: a child has its descriptors from the fork.
         if !call.is_call() && took_ns < GRAIN_NS {
-            self.debt_ns += took_ns as f64;
+            self.ahead_ns += took_ns as f64;
         }
         if !agrees {
             self.diverged(call, expected, found);

@@ -59,9 +59,9 @@ pub struct Report {
 #[derive(Debug, Serialize)]
 struct MachineReport {
     iterations_per_ns: f64,
-    io_step_ns: f64,
-    step_ns: f64,
-    cpu_clock_reading_ns: f64,
+    io_inside_ns: f64,
+    wait_inside_ns: f64,
+    compute_step_ns: f64,
 }
 
 impl Report {
@@ -109,9 +109,9 @@ impl Report {
             performed: args.inject_delays.map(|_| performed(replays)),
             machine: MachineReport {
                 iterations_per_ns: machine.iterations_per_ns,
-                io_step_ns: machine.io_step_ns,
-                step_ns: machine.step_ns,
-                cpu_clock_reading_ns: machine.reading_ns,
+                io_inside_ns: machine.io_inside_ns,
+                wait_inside_ns: machine.wait_inside_ns,
+                compute_step_ns: machine.compute_step_ns,
             },
             remarks: remarks(plan, outcomes, application.remarks),
             warnings: warnings(plan, replays, application.warnings),
