@@ -26,6 +26,8 @@ pub struct Room {
     writers: BTreeMap<i32, Writer>,
     /// Bytes by which positions have advanced.
     advanced: u64,
+    /// Of files that were closed, how often, and the sum of the last positions seen.
+    closed: BTreeMap<Inode, (u64, u64)>,
     spent: Duration,
     reader: Reader,
 }
@@ -87,35 +89,48 @@ impl Room {
             let furthest = now.positions.entry(inode).or_default();
             *furthest = position.max(*furthest);
         }
-        let advanced = now.positions.iter().map(|(inode, &position)| {
-            let old = before.positions.get(inode).copied().unwrap_or(0);
-            // A file that was opened anew had come to its end.
-            let rest = self.files.get(inode).map_or(0, |file| file.bytes.saturating_sub(old));
-            if position >= old { position - old } else { rest + position }
-        });
+        let mut advanced = 0;
+        for (&inode, &position) in &now.positions {
+            let old = before.positions.get(&inode).copied().unwrap_or(0);
+            advanced += position.checked_sub(old).unwrap_or_else(|| {
+                // It was opened anew.
+                self.is_closed(inode, old);
+                position
+            });
+        }
+        let gone = before.positions.into_iter().filter(|(inode, _)| !now.positions.contains_key(inode));
+        gone.for_each(|(inode, position)| self.is_closed(inode, position));
         // A position is not where writing began, where somebody has set it.
-        self.advanced += advanced.sum::<u64>().min(written - before.bytes);
+        self.advanced += advanced.min(written - before.bytes);
         self.writers.insert(pid, now);
     }
 
-    /// Who went through a file from its start is taken to have come to its end.
     fn has_ended(&mut self, pid: i32) {
-        let Some(writer) = self.writers.remove(&pid) else { return };
-        for (inode, position) in writer.positions.into_iter().filter(|&(_, position)| position > 0) {
-            if let Some(file) = self.files.get_mut(&inode) {
-                file.look_again(inode);
-                self.advanced += file.bytes.saturating_sub(position);
-            }
+        let writer = self.writers.remove(&pid).unwrap_or_default();
+        writer.positions.into_iter().for_each(|(inode, position)| self.is_closed(inode, position));
+    }
+
+    fn is_closed(&mut self, inode: Inode, position: u64) {
+        // Who sets no position leaves it at 0.
+        if position > 0 {
+            let (times, sum) = self.closed.entry(inode).or_default();
+            (*times, *sum) = (*times + 1, sum.saturating_add(position));
         }
     }
 
     /// All processes have ended, or live on as they are; so much was written. Bytes that were needed.
     pub fn bytes(&mut self, written: u64) -> u64 {
-        self.files.iter_mut().for_each(|(&inode, file)| file.look_again(inode));
         let pids: Vec<i32> = self.writers.keys().copied().collect();
         pids.into_iter().for_each(|pid| self.has_ended(pid));
-        let files: u64 = self.files.values().map(|file| file.bytes).sum();
-        files.saturating_add(written.saturating_sub(self.advanced)).min(written)
+        let (mut files, mut advanced) = (0_u64, self.advanced);
+        for (&inode, file) in &mut self.files {
+            file.look_again(inode);
+            files = files.saturating_add(file.bytes);
+            // Who went through it is taken to have come to its end.
+            let (times, sum) = self.closed.get(&inode).copied().unwrap_or_default();
+            advanced = advanced.saturating_add(file.bytes.saturating_mul(times).saturating_sub(sum));
+        }
+        files.saturating_add(written.saturating_sub(advanced)).min(written)
     }
 }
 
