@@ -129,12 +129,17 @@ fn recorded(job: &Job, folder: &Path, run: &str) -> tests::Outcome {
 
 /// Records a job, merges, replays, and compares what the ranks did. False when this build does not replay by ranks.
 fn replayed_as_recorded(way: &str, job: &Job, folder: &Path) -> bool {
+    replayed_by(&mpirun(RANKS).followed_by(&syn().arg("replay")), way, job, folder)
+}
+
+/// The same with a program that replays, and its launcher.
+fn replayed_by(replay: &Job, way: &str, job: &Job, folder: &Path) -> bool {
     let at = |name: &str| folder.join(name);
     let _ = recorded(job, folder, "run").succeeded();
     let _ = syn().arg("merge").arg(at("run")).arg("-o").arg(at("app.syn")).run_in(folder).succeeded();
     std::fs::create_dir(at("storage")).expect("a folder in an empty one");
-    let replay = syn().args(["replay", "--comm", "full", "--storage"]).arg(at("storage")).arg(at("app.syn"));
-    let replay = recorded(&mpirun(RANKS).followed_by(&replay), folder, "replay");
+    let replay = replay.clone().args(["--comm", "full", "--storage"]).arg(at("storage")).arg(at("app.syn"));
+    let replay = recorded(&replay, folder, "replay");
     if replay.stderr.contains("--features mpi") {
         eprintln!("not tested: replay by MPI ranks; run the tests with --features syn-replay/mpi");
         return false;
@@ -173,6 +178,22 @@ fn another_mpi_makes_the_calls_that_were_recorded() {
         if !replayed_as_recorded(way, &job, folder.path()) {
             return;
         }
+    }
+}
+
+/// And back: recorded under Open MPI, replayed under MPICH, by a `syn-replay` that was built with `MPICC=mpicc.mpich` and that
+/// `SYN_REPLAY_MPICH` names; `scripts/test` builds it.
+#[test]
+fn mpich_makes_the_calls_that_were_recorded_under_open_mpi() {
+    let Some(replay) = std::env::var_os("SYN_REPLAY_MPICH") else {
+        eprintln!("not tested: replay under MPICH; SYN_REPLAY_MPICH names no syn-replay for it");
+        return;
+    };
+    let replay = launched("mpiexec.hydra", RANKS).arg(replay);
+    for way in WAYS {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let job = mpirun(RANKS).arg(program("comm/patterns")).arg(way);
+        assert!(replayed_by(&replay, way, &job, folder.path()), "{way}: built without the feature `mpi`");
     }
 }
 
