@@ -66,10 +66,11 @@ impl Lowering<'_> {
         let awaited_ns = point.awaited_ns().filter(|_| point.stage == Stage::Leave).filter(during);
         let Some(awaited_ns) = awaited_ns.filter(|_| is_in_call && gap.idle_ns > 0) else { return gap };
         let before = gap.split_at(awaited_ns);
+        let since_ns = before.end_ns.saturating_sub(before.idle_ns).max(before.start_ns);
         let program = &mut self.threads[thread as usize].program;
-        program.compute(Stretch { idle_ns: 0, ..before });
+        program.compute(Stretch { end_ns: since_ns, idle_ns: 0, ..before });
         program.explain(rule, before.idle_ns + gap.idle_ns, 0);
-        self.synchronize(thread, record, Stage::Leave, before.end_ns, before.end_ns);
+        self.synchronize(thread, record, Stage::Leave, since_ns, before.end_ns);
         Stretch { idle_ns: 0, ..gap }
     }
 
