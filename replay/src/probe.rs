@@ -26,7 +26,6 @@ use syn_plan::{Balance, Edge, Io, Mpi, Op, Plan, Program, Rule, Step, Steps, Thr
 const PROBE_STEPS: [u64; 2] = [1000, 3000];
 /// The fastest of so many counts: what else runs on the machine only ever adds to it.
 const PROBE_ROUNDS: usize = 30;
-/// Readings of the CPU clock in a round.
 /// Sleeps after which it is known what waking up takes, and how long they are: as short waits for another process are.
 const SLEEPS: usize = 41;
 const SLEEP_NS: u64 = 50_000;
