@@ -54,11 +54,12 @@ extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
     // First what writes: a page that is read before it is written to costs two faults.
     settings::note_arguments(count, arguments);
     elf::note_started_with();
+    // Calls of MPI go on through our entry points also where nothing is recorded.
+    hooks::mpi::prepare();
     if !process::is_recording() {
         return;
     }
     hooks::threads::prepare();
-    hooks::mpi::prepare();
     let detoured = if process::records_everything() { detours::install() } else { Ok(()) };
     // The trace begins here, also for a program that makes no call of its own.
     let _ = thread::obtain(frame_address(), 0);

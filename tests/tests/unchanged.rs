@@ -122,3 +122,21 @@ fn a_run_folder_that_cannot_be_made() {
     assert!(outcome.stderr.starts_with("syn: cannot make the run folder"), "{}", outcome.stderr);
     assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
 }
+
+/// Calls of MPI go through the recorder's entry points also where nothing is recorded: told not to, or without a run folder.
+#[test]
+fn calls_of_programs_that_are_not_recorded() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let in_the_way = folder.path().join("file");
+    std::fs::write(&in_the_way, "in the way").expect("a file");
+    for name in ["mpi_surface", "mpi_surface_f"] {
+        let job = || mpirun(2).arg(program(name));
+        let plain = job().run_in(folder.path()).succeeded();
+        let unrecorded = || job().env("LD_PRELOAD", tests::shim());
+        let run = in_the_way.join("run");
+        for unrecorded in [unrecorded().env("SYN_OFF", "1"), unrecorded().env("SYN_RUN", &run)] {
+            let outcome = unrecorded.run_in(folder.path()).succeeded();
+            assert_eq!(outcome.stdout, plain.stdout, "{name}");
+        }
+    }
+}
