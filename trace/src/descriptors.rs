@@ -143,6 +143,11 @@ impl Descriptors {
         self.table.used(0, i32::MAX)
     }
 
+    /// A path as the process means it now: absolute, normalised as text. `None`: empty, or the current folder is not known.
+    pub fn in_folder(&self, path: &[u8]) -> Option<String> {
+        self.paths.in_folder(path)
+    }
+
     /// Where an open file stands.
     pub fn position(&self, id: OpenId) -> Position {
         let file = &self.files[id as usize];

@@ -59,7 +59,7 @@ pub struct Tables<'t> {
 pub(super) struct Translation<'t> {
     pub(super) seen: &'t Seen<'t>,
     pub(super) touched: &'t Touched,
-    descriptors: &'t Descriptors,
+    pub(super) descriptors: &'t Descriptors,
     pub(super) hides_libc_internals: bool,
     /// 0 or the negated errno.
     pub(super) result: i64,

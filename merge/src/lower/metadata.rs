@@ -128,8 +128,9 @@ impl Translation<'_> {
     /// Binding a socket to a path makes the path.
     pub(super) fn bind(&mut self) -> Option<Io> {
         let address = self.seen.event.texts[0].bytes();
-        let path: Rc<str> =
-            text::escape(address.strip_prefix(b"unix:").filter(|path| path.starts_with(b"/"))?).into();
+        // Of a name in the abstract namespace the first byte is 0, which is written `@`.
+        let path = address.strip_prefix(b"unix:").filter(|path| !path.starts_with(b"@"))?;
+        let path: Rc<str> = self.descriptors.in_folder(path)?.into();
         let exists = self.result == -i64::from(libc::EADDRINUSE);
         if self.result != 0 && !exists {
             return None;

@@ -30,23 +30,15 @@ impl Paths {
     /// `path` as an absolute path; a relative one starts from `base`. `None`: empty, or relative to the unknown.
     pub(super) fn absolute(&mut self, base: Option<&str>, path: &[u8]) -> Option<Rc<str>> {
         self.scratch.clear();
-        if *path.first()? != b'/' {
-            self.scratch.push_str(base?.trim_end_matches('/'));
-        }
-        for part in path.split(|&byte| byte == b'/') {
-            match part {
-                b"" | b"." => {}
-                b".." => self.scratch.truncate(self.scratch.rfind('/').unwrap_or(0)),
-                name => {
-                    self.scratch.push('/');
-                    text::escape_into(&mut self.scratch, name);
-                }
-            }
-        }
-        if self.scratch.is_empty() {
-            self.scratch.push('/');
-        }
+        write_absolute(&mut self.scratch, base, path)?;
         self.keep()
+    }
+
+    /// The same of a path that is not kept, from the current folder.
+    pub(super) fn in_folder(&self, path: &[u8]) -> Option<String> {
+        let mut absolute = String::new();
+        write_absolute(&mut absolute, self.folder.as_deref(), path)?;
+        (absolute.len() <= LONGEST).then_some(absolute)
     }
 
     /// The path in `scratch`, shared with everyone who asked for it before.
@@ -67,6 +59,26 @@ impl Paths {
         self.known.insert(path.clone());
         Some(path)
     }
+}
+
+fn write_absolute(out: &mut String, base: Option<&str>, path: &[u8]) -> Option<()> {
+    if *path.first()? != b'/' {
+        out.push_str(base?.trim_end_matches('/'));
+    }
+    for part in path.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => out.truncate(out.rfind('/').unwrap_or(0)),
+            name => {
+                out.push('/');
+                text::escape_into(out, name);
+            }
+        }
+    }
+    if out.is_empty() {
+        out.push('/');
+    }
+    Some(())
 }
 
 #[cfg(test)]
