@@ -2,7 +2,7 @@
 
 use super::communication::{Communication, bytes};
 use crate::follow::pass::Seen;
-use crate::mpi::{Meaning, window};
+use crate::mpi::{Meaning, expand, window};
 use syn_plan::{Access, Epoch, Lock, Mpi, SELF, Window};
 use syn_trace::Call;
 use syn_trace::calls::effect;
@@ -74,15 +74,9 @@ impl Communication<'_> {
                 Mpi::RmaRequest { how, window, peer: n[1] as i32, at: n[2].max(0) as u64, bytes, request }
             }
             _ => {
-                let members = self.told(seen, Call::MpiWinGroup).unwrap_or_default();
-                let ranks = self.worlds.ranks() as u64;
-                // A damaged trace may tell of any number of members.
-                let members = members
-                    .chunks_exact(3)
-                    .flat_map(|run| {
-                        (0..run[2].min(ranks)).map(move |at| run[0].wrapping_add(run[1].wrapping_mul(at)))
-                    })
-                    .collect();
+                let told = self.matching.told.get(&((seen.thread, seen.record), Call::MpiWinGroup));
+                let members = told.and_then(|runs| expand(runs, self.worlds.ranks())).unwrap_or_default();
+                let members = members.into_iter().map(u64::from).collect();
                 Mpi::WinSync { how: Epoch::named(name)?, window, members: self.lists.number(members) }
             }
         })

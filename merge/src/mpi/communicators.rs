@@ -227,7 +227,7 @@ impl Communicators {
 }
 
 /// Members from their (first, stride, count) runs; `None` when they are not ranks of a world of `size`.
-fn expand(runs: &[i64], size: usize) -> Option<Vec<u32>> {
+pub fn expand(runs: &[i64], size: usize) -> Option<Vec<u32>> {
     let mut members = Vec::new();
     for run in runs.chunks(3) {
         let &[first, stride, count] = run else { return None };

@@ -13,7 +13,7 @@ mod world;
 
 pub use calls::{Around, CallIter, CallLog, Class, TimedCall};
 pub use collectives::Arrival;
-pub use communicators::{CommId, Communicators, Creation, Meaning};
+pub use communicators::{CommId, Communicators, Creation, Meaning, expand};
 pub use matcher::{Matched, Matcher, Matching, place};
 pub use messages::{Receive, Send};
 pub use requests::Mode;

@@ -4,7 +4,7 @@
 //! access epoch waits for each of its targets to have opened the exposure, and who closes that for each origin to have closed
 //! its access: the k-th of both between two processes belong together (MPI-4.0, 12.5.2). Nothing is known of locks.
 
-use super::communicators::{CommId, Communicators, Creation, Meaning};
+use super::communicators::{CommId, Communicators, Creation, Meaning, expand};
 use super::matcher::Matcher;
 use super::notes::Notes;
 use super::world::Worlds;
@@ -131,9 +131,7 @@ impl Epochs {
         }
         let Some((_, me)) = worlds.of_process[seen.process as usize] else { return };
         let runs: Vec<i64> = seen.event.list.iter().collect();
-        let members = runs.chunks_exact(3).flat_map(|run| {
-            (0..run[2].clamp(0, i64::from(u32::MAX))).map(move |index| (run[0] + run[1] * index) as u32)
-        });
+        let members = expand(&runs, worlds.ranks()).unwrap_or_default();
         let exposes = form == Mpi::OpenExposure;
         for member in members {
             self.groups.entry((seen.process, window, exposes)).or_default().push(member);
