@@ -8,6 +8,7 @@ use crate::follow::file_tracker::FileTracker;
 use crate::follow::pass::{Measuring, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
+use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::wait_tracker::WaitTracker;
 use crate::graph::dependency::Dependencies;
 use crate::load::{Looks, Recorded};
@@ -26,6 +27,8 @@ pub struct Connected {
     pub clocks: Clocks,
     /// What waits for what.
     pub dependencies: Dependencies,
+    /// Which calls waited for a timer.
+    pub ended_by_timer: EndedByTimer,
     /// The MPI calls.
     pub log: CallLog,
     /// Which of them belong together.
@@ -91,13 +94,14 @@ pub fn connect(
     rendezvous::settle(&mut dependencies);
     let (of_files, changed) = accesses.finish();
     dependencies.append(of_files);
-    dependencies.append(waits.finish(notes));
+    let (of_waits, ended_by_timer) = waits.finish(notes);
+    dependencies.append(of_waits);
     let scope = Scope { all_files, changed: changed.into() };
     let in_plan = choose(run, &standings, notes);
     if in_plan.contains(&false) {
         dependencies.retain_threads(|thread| in_plan[thread as usize]);
     }
-    Connected { clocks, dependencies, log, matching, creators, in_plan, scope, roles }
+    Connected { clocks, dependencies, ended_by_timer, log, matching, creators, in_plan, scope, roles }
 }
 
 /// Whether each thread is part of the plan. Launchers are not, nor are the threads that MPI made for itself: these wait for

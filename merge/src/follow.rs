@@ -16,4 +16,5 @@ pub mod shared_memory;
 pub mod signal_tracker;
 pub mod source;
 pub mod terminal_tracker;
+pub mod timer_tracker;
 pub mod wait_tracker;

@@ -282,6 +282,7 @@ fn lower(
         schedule,
         worlds: &base.worlds,
         log: &connected.log,
+        ended_by_timer: &connected.ended_by_timer,
         matching: &connected.matching,
         costs: &costs,
         in_plan: &connected.in_plan,

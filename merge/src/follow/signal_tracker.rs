@@ -72,7 +72,7 @@ impl SignalTracker {
 }
 
 /// The process that made an open file, and its number there.
-fn origin(seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) -> (u32, OpenId) {
+pub fn origin(seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) -> (u32, OpenId) {
     descriptors.open_file(open).twin.unwrap_or((seen.process, open))
 }
 

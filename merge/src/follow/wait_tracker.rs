@@ -7,6 +7,7 @@ use crate::follow::lock_tracker::LockTracker;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::signal_tracker::SignalTracker;
 use crate::follow::terminal_tracker::TerminalTracker;
+use crate::follow::timer_tracker::{EndedByTimer, TimerTracker};
 use crate::graph::dependency::Dependencies;
 use crate::notes::Notes;
 use syn_trace::Run;
@@ -21,6 +22,7 @@ pub struct WaitTracker {
     ipc: IpcTracker,
     signals: SignalTracker,
     terminals: TerminalTracker,
+    timers: TimerTracker,
 }
 
 impl WaitTracker {
@@ -32,11 +34,12 @@ impl WaitTracker {
             ipc: IpcTracker::new(run, clocks),
             signals: SignalTracker::new(run, clocks),
             terminals: TerminalTracker::new(run, clocks),
+            timers: TimerTracker::new(run),
         }
     }
 
-    /// Who waited for whom.
-    pub fn finish(self, notes: &mut Notes) -> Dependencies {
+    /// Who waited for whom, and which calls waited for a timer.
+    pub fn finish(self, notes: &mut Notes) -> (Dependencies, EndedByTimer) {
         let (mut found, incomplete) = self.channels.finish();
         found.append(self.locks.finish());
         found.append(self.ipc.finish());
@@ -47,7 +50,7 @@ impl WaitTracker {
                 "of {incomplete} pipes and connections more was read than is known to have been written, or nobody knows how much: who waited for whom is not known from there on"
             ));
         }
-        found
+        (found, self.timers.finish())
     }
 }
 
@@ -59,10 +62,12 @@ impl Visitor for WaitTracker {
         self.ipc.see(seen, touched, descriptors);
         self.signals.see(seen, touched, descriptors);
         self.terminals.see(seen, touched, descriptors);
+        self.timers.see(seen, touched, descriptors);
         if seen.event.call.effect() == Effect::AwaitReadiness {
-            let (signals, terminals) = (&mut self.signals, &mut self.terminals);
+            let (signals, terminals, timers) = (&mut self.signals, &mut self.terminals, &mut self.timers);
             self.channels.ready(seen, touched, descriptors, |open, how| {
                 signals.read(seen, open, descriptors);
+                timers.read(seen, open, descriptors);
                 terminals.look(seen, open, how, descriptors);
             });
         }

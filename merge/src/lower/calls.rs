@@ -174,6 +174,10 @@ impl Lowering<'_> {
     pub(super) fn perform(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
         if self.operations.is_empty() {
+            let is_ended_by_timer = visit.own.waited_ns > 0 && self.is_ended_by_timer(seen);
+            if is_ended_by_timer && self.awaited(seen.thread, seen.record).is_none() {
+                return self.sleep_for(visit, visit.end_ns - visit.begin_ns);
+            }
             if has_ended_in_vain(seen) && !self.has_point(seen) {
                 return self.failed_poll(visit, is_until_its_time_limit(seen));
             }
@@ -295,7 +299,22 @@ impl Lowering<'_> {
         // An interrupted sleep, and one until a point in time, lasted as long as it did.
         let relative = seen.event.field(Field::Flags).unwrap_or(0) == 0;
         let whole = relative && seen.event.result == 0;
-        let ns = if whole { requested.max(0) as u64 } else { took_ns };
+        self.sleep_for(visit, if whole { requested.max(0) as u64 } else { took_ns });
+    }
+
+    /// Whether a timer has ended the call's waiting.
+    fn is_ended_by_timer(&mut self, seen: &Seen<'_>) -> bool {
+        let ended = &self.from.ended_by_timer[seen.thread as usize];
+        let next = &mut self.threads[seen.thread as usize].next_ended;
+        while ended.get(*next).is_some_and(|&record| record < seen.record) {
+            *next += 1;
+        }
+        ended.get(*next) == Some(&seen.record)
+    }
+
+    /// A call that did nothing but let time pass, until a point in time if it is as long as the call.
+    fn sleep_for(&mut self, visit: &Visit<'_>, ns: u64) {
+        let seen = visit.seen;
         if let Some(polling) = self.polling_sleeps(visit) {
             return polling.sleep(visit, ns);
         }

@@ -29,6 +29,7 @@ use crate::clocks::Clocks;
 use crate::costs::Costs;
 use crate::follow::pass::{End, Seen, Visitor};
 use crate::follow::scope::Scope;
+use crate::follow::timer_tracker::EndedByTimer;
 use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
 use attributes::Attributes;
@@ -65,6 +66,8 @@ pub struct Sources<'a> {
     pub schedule: &'a Schedule,
     /// Its ranks.
     pub worlds: &'a Worlds,
+    /// Which calls waited for a timer.
+    pub ended_by_timer: &'a EndedByTimer,
     /// MPI calls.
     pub log: &'a CallLog,
     /// Which of them belong together.
@@ -124,6 +127,8 @@ struct Thread<'a> {
     points: Points<'a>,
     /// Its MPI calls that are still to come.
     calls: CallIter<'a>,
+    /// Position among the calls that waited for a timer.
+    next_ended: usize,
     /// Position among the MPI calls with other calls inside.
     next_around: usize,
     /// Position among the calls on files.
@@ -180,6 +185,7 @@ impl<'a> Lowering<'a> {
             behind_ns: from.clocks.ns(index, thread.clock.start_ns.max(0.0) as u64),
             points: from.schedule.points(index),
             calls: from.log.threads[index].iter(),
+            next_ended: 0,
             next_around: 0,
             next_file_call: 0,
             begins_mpi: false,

@@ -5,7 +5,11 @@
 #include "time.h"
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 
 enum { BLOCK = 4096 };
 
@@ -149,6 +153,32 @@ static void sleeping(void)
     CHECK_OK(close(fd));
 }
 
+/* One timer that goes off again and again, waited for by epoll, poll and read. */
+static void timers(void)
+{
+    int fd = timerfd_create(CLOCK_MONOTONIC, 0), set = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    CHECK_OK(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+    struct itimerspec every = {.it_value.tv_nsec = 20 * MS, .it_interval.tv_nsec = 20 * MS};
+    long long due = wall_ns();
+    CHECK_OK(timerfd_settime(fd, 0, &every, NULL));
+    for (int i = 0; i < 9; i++) {
+        compute(5 * MS);
+        long long entered = wall_ns();
+        uint64_t times = 0;
+        if (i % 3 == 0)
+            CHECK_EQ(epoll_wait(set, &event, 1, -1), 1);
+        else if (i % 3 == 1)
+            CHECK_EQ(poll(&polled, 1, -1), 1);
+        CHECK_EQ(read(fd, &times, sizeof times), sizeof times);
+        due += (long long)times * 20 * MS;
+        waited(entered, due);
+    }
+    CHECK_OK(close(set));
+    CHECK_OK(close(fd));
+}
+
 /* The device is waited for in calls that move no bytes. */
 static void syncing(void)
 {
@@ -224,6 +254,7 @@ int main(int argc, char **argv)
         {"fine-grain", fine_grain},
         {"calls-alone", calls_alone},
         {"sleep", sleeping},
+        {"timers", timers},
         {"fsync", syncing},
         {"open", opening},
         {"page-faults", page_faults},

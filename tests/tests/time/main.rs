@@ -137,6 +137,7 @@ const CALLS: &[&str] = &[
     "fine-grain",
     "calls-alone",
     "sleep",
+    "timers",
     "fsync",
     "open",
     "page-faults",

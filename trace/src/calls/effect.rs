@@ -194,6 +194,8 @@ pub enum Effect {
     OpenAnonymous,
     /// The same of something that tells of signals.
     OpenSignals,
+    /// The same of a timer.
+    OpenTimer,
     /// Waits until descriptors are ready, or a time is over; the result is how many.
     AwaitReadiness,
 
@@ -449,7 +451,14 @@ impl Effect {
         use Effect::*;
         matches!(
             self,
-            Open | Create | OpenMemory | OpenQueue | OpenSocket | OpenAnonymous | OpenSignals | OpenRing
+            Open | Create
+                | OpenMemory
+                | OpenQueue
+                | OpenSocket
+                | OpenAnonymous
+                | OpenSignals
+                | OpenTimer
+                | OpenRing
         )
     }
 

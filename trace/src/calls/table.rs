@@ -418,7 +418,7 @@ calls! {
     360 EpollCreate "epoll_create" Socket (flags: EpollFlags) [OpenAnonymous] also "epoll_create1";
     361 Eventfd "eventfd" Socket (initval: Int, flags: EventfdFlags) [OpenAnonymous];
     362 Signalfd "signalfd" Socket (fd: Fd, mask: Handle, flags: SignalfdFlags) [OpenSignals];
-    363 TimerfdCreate "timerfd_create" Time (clockid: Int, flags: TimerfdFlags) [OpenAnonymous];
+    363 TimerfdCreate "timerfd_create" Time (clockid: Int, flags: TimerfdFlags) [OpenTimer];
     364 TimerfdSettime "timerfd_settime" Time (fd: Fd, flags: TimerfdSetFlags, value: Nanos, interval: Nanos);
     365 TimerfdGettime "timerfd_gettime" Time (fd: Fd);
     366 InotifyInit "inotify_init" Posix (flags: InotifyFlags) [OpenAnonymous] also "inotify_init1";

@@ -44,7 +44,9 @@ impl Descriptors {
                 }
             }
             // With a descriptor given, that is changed.
-            Effect::OpenAnonymous | Effect::OpenSignals if Operands::of(event.call).fd(event) == -1 => {
+            Effect::OpenAnonymous | Effect::OpenSignals | Effect::OpenTimer
+                if Operands::of(event.call).fd(event) == -1 =>
+            {
                 self.open_anonymous(new, number(Field::Flags), touched);
             }
             _ => {}
