@@ -9,6 +9,9 @@ use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use libc::{gid_t, sock_fprog, uid_t};
 use syn_trace::seccomp;
 
+/// `PR_SET_SYSCALL_USER_DISPATCH` of linux/prctl.h.
+const PR_SET_SYSCALL_USER_DISPATCH: c_int = 59;
+
 /// Functions before which the file gets as long as it may need to be, since it cannot afterwards.
 macro_rules! give_up_rights {
     ($($name:ident ($($arg:ident : $ty:ty),*);)*) => { $(
@@ -79,8 +82,8 @@ pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usiz
     }
 }
 
-/// `prctl(2)`, made by `real`: `PR_SET_SECCOMP` ends the system calls that may be made without asking, `PR_SET_TSC` the
-/// reading of the time stamp counter.
+/// `prctl(2)`, made by `real`: `PR_SET_SECCOMP` and `PR_SET_SYSCALL_USER_DISPATCH` (Linux 5.11) end the system calls that may be
+/// made without asking, `PR_SET_TSC` the reading of the time stamp counter.
 ///
 /// # Safety
 /// The arguments belong to the call that `real` makes.
@@ -91,6 +94,11 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
             clock::freeze();
         }
     }
+    // The program wants to be told of system calls of its own, not of ours.
+    let dispatches = option == PR_SET_SYSCALL_USER_DISPATCH && a != 0;
+    if dispatches {
+        window::make_room_ahead();
+    }
     let denies_clock = option == libc::PR_SET_TSC && a == libc::PR_TSC_SIGSEGV as usize;
     if denies_clock {
         note::unobserved(b"times: the program has given up the time stamp counter");
@@ -99,6 +107,9 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
     let result = real();
     if option == libc::PR_SET_TSC && denies_clock == (result != 0) {
         clock::thaw();
+    }
+    if dispatches && result == 0 {
+        sys::confine();
     }
     if option == libc::PR_SET_SECCOMP {
         if result == 0 {

@@ -44,6 +44,7 @@ void filter_that_kills_long(void);
 void filter_that_refuses(void);
 void filter_with_others(void);
 void filter_of_text(void);
+void dispatched_calls(void);
 void filters_that_kill_others(void);
 void filter_that_kills_nobody(void);
 void files_limited(void);

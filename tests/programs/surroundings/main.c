@@ -28,6 +28,7 @@ static const struct part parts[] = {
     {"filter-refuses", filter_that_refuses},
     {"filter-others", filter_with_others},
     {"filter-text", filter_of_text},
+    {"dispatched", dispatched_calls},
     {"filters-inherited", filters_that_kill_others},
     {"filter-harmless", filter_that_kills_nobody},
     {"file-size", files_limited},

@@ -117,6 +117,13 @@ fn filters() {
     counts_many(&recorded.run);
 }
 
+#[test]
+fn dispatched_system_calls() {
+    let recorded = part("dispatched");
+    assert_eq!(single_bytes(&recorded.run, Call::Write), 1000);
+    assert_eq!(recorded.run.dropped(), 0);
+}
+
 /// Whoever comes to be under a filter that lets no file be opened is missing, and the trace says so.
 #[test]
 fn others_under_a_filter() {
