@@ -213,8 +213,8 @@ impl FileTable {
         self.files.into_iter().map(file).collect()
     }
 
-    /// What has others below it is a folder. Nothing that was there before can be in what was a regular file before: it
-    /// has come there in a way that nobody saw.
+    /// What has others below it is a folder. Nothing that was there before can be in what was a regular file before, or in a folder
+    /// that the run made: it has come there in a way that nobody saw.
     fn settle_kinds(&mut self) {
         for file in 0..self.files.len() {
             let entry = &self.files[file];
@@ -226,9 +226,13 @@ impl FileTable {
                     self.files[file].evidence,
                     Evidence::Regular(_) | Evidence::Directory | Evidence::Something
                 );
-                match self.files[above as usize].evidence {
-                    Evidence::Something => self.files[above as usize].evidence = Evidence::Directory,
+                let folder = &mut self.files[above as usize];
+                match folder.evidence {
+                    Evidence::Something => folder.evidence = Evidence::Directory,
                     Evidence::Regular(_) if exists => self.files[file].evidence = Evidence::Absent,
+                    Evidence::Absent if exists && folder.now == Now::Folder && !folder.is_alias => {
+                        self.files[file].evidence = Evidence::Absent;
+                    }
                     _ => {}
                 }
             }
@@ -350,10 +354,19 @@ mod tests {
         let state = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.initial);
         assert_eq!(state("/w/target/data"), Some(Initial::Regular { bytes: 3 }));
         assert_eq!(state("/w/current/data"), Some(Initial::Absent));
-        assert_eq!(
-            (state("/w/target/other"), state("/w/current/other")),
-            (None, Some(Initial::Regular { bytes: 4 }))
-        );
+        // It came into the new folder in a way that nobody saw.
+        assert_eq!((state("/w/target/other"), state("/w/current/other")), (None, Some(Initial::Absent)));
+    }
+
+    #[test]
+    fn nothing_was_before_in_a_folder_that_the_run_made() {
+        let mut files = table();
+        let folder = files.touch(&"/w/new".into(), Evidence::Absent).unwrap();
+        files.made_folder(folder);
+        files.touch(&"/w/new/there".into(), Evidence::Something);
+        files.touch(&"/w/old/there".into(), Evidence::Something);
+        let initial: Vec<_> = files.finish(&mut Vec::new()).iter().map(|file| file.initial).collect();
+        assert_eq!(initial, [Initial::Absent, Initial::Absent, Initial::Regular { bytes: 0 }]);
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub fn translate(
     let mut translation =
         Translation { seen, touched, descriptors, hides_libc_internals, result, thread, tables, out };
     translation.closes();
-    if is_denied(seen.event) {
+    if refused(seen.event).is_some() {
         return;
     }
     if let Some(opened) = touched.opened {
@@ -68,13 +68,38 @@ pub(super) struct Translation<'t> {
     out: &'t mut Operations,
 }
 
-/// Open files.
-/// True for a call that the kernel has refused for want of rights. It says nothing of the file, and whoever replays has other
-/// rights, to files that are all their own.
-pub(super) fn is_denied(event: &Event<'_>) -> bool {
-    event.has(record::FAILED) && matches!(event.errno, libc::EACCES | libc::EPERM)
+/// In a word, why the kernel has refused a call for a reason that is not the file's, and that a replay does not have: it has other
+/// rights, to files that are all their own, other limits and another file system, gets no signals, runs no programs, and
+/// passes arguments that a plan can hold.
+pub(super) fn refused(event: &Event<'_>) -> Option<&'static str> {
+    let returned = if event.call.has(Fact::ReturnsError) { event.result as i32 } else { 0 };
+    match (if event.has(record::FAILED) { event.errno } else { returned }, event.call.effect()) {
+        (0, _) => None,
+        (libc::EACCES | libc::EPERM, _) => Some("denied"),
+        (libc::EINTR, _) => Some("interrupted"),
+        // What is no symbolic link is none in the replay.
+        (libc::EINVAL, Effect::ReadLink) => None,
+        (_, Effect::Seek) => Some("failed"),
+        (
+            libc::EINVAL
+            | libc::EFAULT
+            | libc::ENOMEM
+            | libc::ENFILE
+            | libc::EMFILE
+            | libc::EFBIG
+            | libc::EXDEV
+            | libc::EAGAIN
+            | libc::ETXTBSY
+            | libc::ENAMETOOLONG
+            | libc::EOPNOTSUPP
+            | libc::ENOSYS,
+            _,
+        ) => Some("failed"),
+        _ => None,
+    }
 }
 
+/// Open files.
 impl Translation<'_> {
     /// Descriptors that the call closes, by name or in passing.
     fn closes(&mut self) {
@@ -137,7 +162,10 @@ impl Translation<'_> {
 
     /// A read of the one file and a write of the other, as far as they are files: the replay moves the bytes itself.
     fn between(&mut self, Transfer { read_at, written_at, bytes }: Transfer) {
-        if let Some(handle) = self.tables.handles.get(self.touched.file, self.thread) {
+        // Who asks for nothing gets nothing, wherever the file ends.
+        let event = self.seen.event;
+        let asks = event.call.effect() != Effect::Transfer || event.field(Field::Bytes) != Some(0);
+        if let Some(handle) = self.tables.handles.get(self.touched.file, self.thread).filter(|_| asks) {
             // At the end of the file one byte is asked for as well as any number.
             let asked = bytes.max(1);
             let io = match read_at.or_else(|| self.shared_position(self.touched.file, bytes)) {
@@ -196,8 +224,7 @@ impl Translation<'_> {
                 Some(offset) => Io::WriteAt { handle, bytes, offset },
                 None => self.at_position(handle, bytes, true),
             },
-            Effect::Seek if self.result == 0 => Io::Seek { handle, offset: event.result.max(0) as u64 },
-            Effect::Seek => Io::Seek { handle, offset },
+            Effect::Seek => Io::Seek { handle, offset: event.result.max(0) as u64 },
             Effect::Rewind => Io::Seek { handle, offset: 0 },
             Effect::Fsync => Io::Fsync { handle },
             Effect::Fdatasync => Io::Fdatasync { handle },
@@ -210,7 +237,9 @@ impl Translation<'_> {
             }
             // fstatat(2) and statx(2) come here with an empty path, which means the descriptor.
             Effect::Stat(_) => Io::Fstat { handle },
-            Effect::ReadEntry => Io::ReadDir { handle, entries: 1 },
+            // Where libc's own calls are seen, those by which it reads ahead have been.
+            Effect::ReadEntry if self.hides_libc_internals => Io::ReadDir { handle, entries: 1 },
+            Effect::ReadEntry => return None,
             Effect::ReadEntries if self.result == 0 => Io::ReadDir { handle, entries: self.most_entries() },
             Effect::ReadStream if self.hides_libc_internals => {
                 Io::Read { handle, bytes: self.stream_bytes(event.numbers[2]) }

@@ -136,12 +136,22 @@ impl Translation<'_> {
     }
 
     fn link(&mut self) -> Option<Io> {
-        let (from, to) = (self.named(Evidence::Something), self.second(Evidence::Absent));
-        let (from, to) = (from?, to?);
-        if self.result == 0 {
-            self.tables.files.link(from, to);
+        let from = if self.names_what_has_no_name() { None } else { self.named(Evidence::Something) };
+        let to = self.second(Evidence::Absent)?;
+        if let Some(from) = from {
+            if self.result == 0 {
+                self.tables.files.link(from, to);
+            }
+            return Some(Io::Link { from, to });
         }
-        Some(Io::Link { from, to })
+        // What the plan does not know, it makes: it gets its first name that the plan knows.
+        (self.result == 0).then_some(Io::Mknod { file: to, mode: libc::S_IFREG | 0o666 })
+    }
+
+    /// True for a link to a file that was opened without a name (`O_TMPFILE`), by its descriptor.
+    fn names_what_has_no_name(&self) -> bool {
+        let is_unnamed = |open| self.descriptors.open_file(open).flags & libc::O_TMPFILE == libc::O_TMPFILE;
+        self.touched.file.is_some_and(is_unnamed)
     }
 
     fn symlink(&mut self) -> Option<Io> {

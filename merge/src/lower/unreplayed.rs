@@ -1,6 +1,6 @@
 //! What was recorded and has no operation in the plan.
 
-use super::io::is_denied;
+use super::io::refused;
 use crate::follow::pass::Seen;
 use crate::follow::scope::{Scope, is_deleted};
 use std::cmp::Reverse;
@@ -140,6 +140,7 @@ fn stands_for_itself(call: Call, hides_libc_internals: bool) -> bool {
     match (call.effect(), call.layer()) {
         (Effect::RingEntry | Effect::BlockEntry, _) => true,
         _ if call.is_on_stream() => hides_libc_internals,
+        (Effect::ReadEntry, _) => hides_libc_internals,
         (_, Layer::Mpi | Layer::MpiIo | Layer::Process) => false,
         _ => !call.has(Fact::Note),
     }
@@ -156,8 +157,8 @@ fn on(event: &Event<'_>, touched: &Touched, file: Option<&OpenFile>, scope: &Sco
     match touched.path.as_deref() {
         Some(path) if is_deleted(path) => "removed file",
         Some(path) if !scope.contains(path) => "system",
-        Some(_) if is_denied(event) => "denied",
-        _ => "",
+        Some(_) => refused(event).unwrap_or_default(),
+        None => "",
     }
 }
 

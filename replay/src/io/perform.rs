@@ -14,6 +14,9 @@ use syn_plan::{FileId, HandleId, Io};
 
 /// What `opendir(3)` of the GNU C library reads a folder with.
 const FOLDER_BUFFER: usize = 32 << 10;
+/// An entry of `getdents64(2)` takes from as many bytes as those of a plan are counted by, to so many.
+const SHORTEST_ENTRY: usize = 24;
+const LONGEST_ENTRY: usize = 280;
 
 impl Target<'_> {
     /// Does `call`. Returns bytes moved, 0, or the negated errno, as `expected` is in the plan.
@@ -198,15 +201,28 @@ fn access(folder: std::os::fd::BorrowedFd<'_>, name: &CStr, mode: i32, flags: At
     status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, name, mode, flags) })
 }
 
+/// Reads what `entries` of the shortest take, a bufferful with each system call, as the application did. A buffer that is not full
+/// is the last one: no call finds out that nothing is left.
 fn read_folder(folder: std::os::fd::BorrowedFd<'_>, entries: u32) -> Result<()> {
     let mut buffer = [MaybeUninit::uninit(); FOLDER_BUFFER];
     let mut listing = RawDir::new(folder, &mut buffer);
-    for _ in 0..entries {
-        match listing.next() {
-            Some(Ok(_)) => {}
-            Some(Err(error)) => return Err(error),
-            None => break,
+    let wanted = (entries as usize).saturating_mul(SHORTEST_ENTRY);
+    let mut read = 0;
+    loop {
+        let before = read;
+        while let Some(entry) = listing.next() {
+            read += bytes_of_entry(entry?.file_name());
+            if listing.is_buffer_empty() {
+                break;
+            }
+        }
+        if read - before + LONGEST_ENTRY <= FOLDER_BUFFER || read + SHORTEST_ENTRY > wanted {
+            return Ok(());
         }
     }
-    Ok(())
+}
+
+/// `struct linux_dirent64` with a name.
+fn bytes_of_entry(name: &CStr) -> usize {
+    (19 + name.to_bytes_with_nul().len()).next_multiple_of(8)
 }

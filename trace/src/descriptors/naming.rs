@@ -33,9 +33,9 @@ impl Descriptors {
             if let Some(file) = directory.and_then(|fd| self.table.get(descriptor(fd))) {
                 self.touch(file, touched);
             }
-            return;
+        } else {
+            touched.path = self.absolute(directory, &path);
         }
-        touched.path = self.absolute(directory, &path);
         match event.call.effect() {
             Effect::Rename | Effect::Link => {
                 if let Some(second) = operands.path(1, event) {
