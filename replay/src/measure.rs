@@ -12,59 +12,60 @@ const LONGEST_NS: u64 = 3_600_000_000_000;
 /// Digits of a duration that are kept: an error of at most 1 %.
 const DIGITS: u8 = 2;
 
-/// How durations are distributed.
-#[derive(Clone, Debug)]
-pub struct Latencies(Histogram<u64>);
-
-impl Default for Latencies {
-    fn default() -> Self {
-        match Histogram::new_with_bounds(1, LONGEST_NS, DIGITS) {
-            Ok(histogram) => Latencies(histogram),
-            Err(error) => unreachable!("the bounds are constant and valid: {error}"),
-        }
-    }
-}
+/// How durations are distributed. Nothing is kept until there is one: most threads of most programs count none, and a histogram takes
+/// 10 µs to be made.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies(Option<Histogram<u64>>);
 
 impl Latencies {
     /// Counts a duration.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        self.0.saturating_record(ns);
+        self.0.get_or_insert_with(histogram).saturating_record(ns);
     }
 
     /// Counts a duration so many times.
     pub fn record_times(&mut self, ns: u64, times: u64) {
-        self.0.saturating_record_n(ns, times);
+        self.0.get_or_insert_with(histogram).saturating_record_n(ns, times);
     }
 
     /// The duration that `percent` of all do not exceed, nanoseconds.
     pub fn percentile(&self, percent: f64) -> u64 {
-        self.0.value_at_percentile(percent)
+        self.0.as_ref().map_or(0, |counted| counted.value_at_percentile(percent))
     }
 
     /// The longest, nanoseconds.
     pub fn longest(&self) -> u64 {
-        self.0.max()
+        self.0.as_ref().map_or(0, Histogram::max)
     }
 
     /// How many were counted.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        self.0.as_ref().map_or(0, Histogram::len)
     }
 
     /// Counts what `other` has counted.
     pub fn add(&mut self, other: &Latencies) {
-        // Both have the same bounds.
-        let _ = self.0.add(&other.0);
+        if let Some(other) = &other.0 {
+            // Both have the same bounds.
+            let _ = self.0.get_or_insert_with(histogram).add(other);
+        }
+    }
+}
+
+#[cold]
+fn histogram() -> Histogram<u64> {
+    match Histogram::new_with_bounds(1, LONGEST_NS, DIGITS) {
+        Ok(histogram) => histogram,
+        Err(error) => unreachable!("the bounds are constant and valid: {error}"),
     }
 }
 
 /// Counts per value, so that only what occurred is sent.
 impl Serialize for Latencies {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(
-            self.0.iter_recorded().map(|value| (value.value_iterated_to(), value.count_at_value())),
-        )
+        let recorded = self.0.iter().flat_map(Histogram::iter_recorded);
+        to.collect_seq(recorded.map(|value| (value.value_iterated_to(), value.count_at_value())))
     }
 }
 
@@ -72,7 +73,7 @@ impl<'de> Deserialize<'de> for Latencies {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut latencies = Latencies::default();
         for (value, count) in Vec::<(u64, u64)>::deserialize(from)? {
-            latencies.0.saturating_record_n(value, count);
+            latencies.record_times(value, count);
         }
         Ok(latencies)
     }

@@ -195,7 +195,12 @@ fn sync_range(file: std::os::fd::BorrowedFd<'_>, offset: u64, bytes: u64, flags:
 }
 
 /// access(2) of a name in a folder.
-fn access(folder: std::os::fd::BorrowedFd<'_>, name: &CStr, mode: i32, flags: AtFlags) -> Result<()> {
+pub(super) fn access(
+    folder: std::os::fd::BorrowedFd<'_>,
+    name: &CStr,
+    mode: i32,
+    flags: AtFlags,
+) -> Result<()> {
     let (descriptor, name, flags) = (folder.as_raw_fd(), name.as_ptr(), flags.bits());
     // SAFETY: the name is a C string that outlives the call.
     status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, name, mode, flags) })

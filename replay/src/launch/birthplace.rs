@@ -5,6 +5,9 @@
 //! which does little else, would wait each time.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 /// The processor of a thread that is about to create another, if others have nothing to do.
 #[derive(Clone, Copy, Debug)]
@@ -13,8 +16,7 @@ pub struct Birthplace(Option<usize>);
 impl Birthplace {
     /// Of the calling thread.
     pub fn of_creator() -> Birthplace {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let is_room = running().is_some_and(|running| running < processors);
+        let is_room = running().is_some_and(|running| running < processors());
         Birthplace(is_room.then(sched_getcpu))
     }
 
@@ -40,9 +42,20 @@ impl Birthplace {
     }
 }
 
-/// How many threads of the machine have or want a processor: proc_loadavg(5).
+/// How many processors this process may use. To find out takes the reading of several files.
+fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// How many threads of the machine have or want a processor: proc_loadavg(5), which is made anew for each reading from its
+/// start.
 fn running() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    static LOAD: OnceLock<Option<File>> = OnceLock::new();
+    let load = LOAD.get_or_init(|| File::open("/proc/loadavg").ok()).as_ref()?;
+    let mut text = [0; 64];
+    let length = load.read_at(&mut text, 0).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?;
     text.split(' ').nth(3)?.split('/').next()?.parse().ok()
 }
 
