@@ -225,9 +225,12 @@ impl<'a> Runner<'a> {
                     self.work_ends();
                     self.transport.wait(edge, count, step.took_ns as f64 > self.job.machine.wake_ns);
                     if !begun && starts_a_thread(rule) {
-                        // The thread was not there before. That the new one got its processor is recorded.
+                        // The thread was not there before.
                         self.meter.begin();
-                        self.idle.woken();
+                        if rule == Rule::ProcessCreate {
+                            // It was asleep, which a program that begins in a process was not.
+                            self.idle.woken();
+                        }
                         continue;
                     }
                     let waited_ns = self.meter.lap(Part::Wait(rule));

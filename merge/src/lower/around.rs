@@ -24,10 +24,18 @@ impl Lowering<'_> {
         let startup = self.from.run.startup(visit.seen.thread as usize, self.from.cpu_before);
         let recording_ns = startup.recording_ns.min(started_ns - since_ns);
         let cpu_ns = startup.cpu_ns.min(started_ns - since_ns - recording_ns);
-        let idle_ns = started_ns - since_ns - recording_ns - cpu_ns;
+        let waited_ns = started_ns - since_ns - recording_ns - cpu_ns;
+        // What is new, and no program that its files are read for, waited for a processor, as it will in the replay.
+        let is_new = created.is_some_and(|point| match point.rule() {
+            Some(Rule::ThreadCreate) => true,
+            Some(Rule::ProcessCreate) => recording_ns == 0,
+            _ => false,
+        });
+        let (idle_ns, preempted_ns) = if is_new { (0, waited_ns) } else { (waited_ns, 0) };
         let thread = &mut self.threads[visit.seen.thread as usize];
         thread.since_ns = since_ns;
         thread.program.balance.recording_ns += recording_ns;
+        thread.program.balance.preempted_ns += preempted_ns;
         let stretch = Stretch { start_ns: since_ns, end_ns: started_ns, cpu_ns, idle_ns, in_call: true };
         thread.program.compute(stretch);
     }
