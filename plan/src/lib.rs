@@ -55,7 +55,7 @@ pub use mpi::{
 pub use ops::{Io, ROWS, Row};
 pub use possible::Arguments;
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
-pub use steps::{Counted, Steps};
+pub use steps::{Counted, Steps, Unrolled};
 pub use topologies::Topologies;
 pub use writer::PlanWriter;
 
@@ -233,6 +233,11 @@ pub struct Step {
     pub took_ns: u64,
     /// What to do.
     pub op: Op,
+}
+
+impl Step {
+    /// Does nothing, in no time: what is there before a step is decoded.
+    pub const NOTHING: Step = Step { start_ns: 0, took_ns: 0, op: Op::Sleep { ns: 0 } };
 }
 
 /// What a step does. I/O operations carry `result`: bytes moved, 0, or the negated errno of a failure.

@@ -86,12 +86,23 @@ macro_rules! operations {
                 }
             }
 
-            /// The operation with this number; `None` when there is none, or the bytes are not its fields.
-            pub(crate) fn take(number: u8, bytes: &mut Bytes<'_>) -> Option<$all> {
-                Some(match number {
-                    $($number => $all::$variant $({ $($field: fields::$kind::take(bytes)?),+ })?,)+
-                    _ => return None,
-                })
+            /// Hands the operation with this number, and what follows its fields, to `then`; `None` when there is no such
+            /// operation, or the bytes are not its fields.
+            #[inline(always)]
+            pub(crate) fn take_then(
+                number: u8,
+                bytes: &mut Bytes<'_>,
+                mut then: impl FnMut($all, &mut Bytes<'_>) -> Option<()>,
+            ) -> Option<()> {
+                // In each arm, so that the operation is built where it is to be: one that is handed on behind the arms is
+                // copied while the processor has not written it yet, and waits for that.
+                match number {
+                    $($number => {
+                        $($(let $field = fields::$kind::take(bytes)?;)+)?
+                        then($all::$variant $({ $($field),+ })?, bytes)
+                    })+
+                    _ => None,
+                }
             }
         }
 

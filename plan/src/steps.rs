@@ -90,7 +90,7 @@ impl Steps {
     /// The steps in the order in which they are done: repeats are followed, and do not appear themselves. The start
     /// of a step in a later iteration is the recorded one of the first, moved by whole iterations; a repeat's own
     /// `took_ns` is the time of all its iterations. Waits have the count of their turn and no stride.
-    pub fn unrolled(&self) -> impl Iterator<Item = Step> + Clone + '_ {
+    pub fn unrolled(&self) -> Unrolled<'_> {
         Unrolled { steps: self.decoder(), repeats: Vec::new() }
     }
 
@@ -173,15 +173,16 @@ pub struct Counted {
     pub repeat: u64,
 }
 
-#[derive(Clone)]
-struct Unrolled<'a> {
+/// Steps in the order in which they are done; see [`Steps::unrolled`].
+#[derive(Clone, Debug)]
+pub struct Unrolled<'a> {
     steps: Decoder<'a>,
     /// Those that are under way, innermost last.
     repeats: Vec<Repeat<'a>>,
 }
 
 /// Where an unrolled repeat stands.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Repeat<'a> {
     body: Decoder<'a>,
     steps: u32,
@@ -230,7 +231,7 @@ impl<'a> Unrolled<'a> {
     }
 
     /// As it is in the present iteration of the repeats around it.
-    fn moved(&self, mut step: Step) -> Step {
+    fn moved(&self, step: &mut Step) {
         let (mut before, mut moved_ns) = (0u64, 0u64);
         for repeat in &self.repeats {
             before = before.wrapping_mul(repeat.count.into()).wrapping_add(repeat.iteration.into());
@@ -243,7 +244,38 @@ impl<'a> Unrolled<'a> {
             *count = u32::try_from(u64::from(*count).saturating_add(further)).unwrap_or(u32::MAX);
             *stride = 0;
         }
-        step
+    }
+}
+
+impl Unrolled<'_> {
+    /// Puts the next steps there, and returns how many: fewer than there is room for at the end.
+    pub fn fill(&mut self, room: &mut [Step]) -> usize {
+        for (filled, step) in room.iter_mut().enumerate() {
+            if self.next_into(step).is_none() {
+                return filled;
+            }
+        }
+        room.len()
+    }
+
+    #[inline]
+    fn next_into(&mut self, step: &mut Step) -> Option<()> {
+        loop {
+            if !self.repeats.is_empty() {
+                self.turn();
+            }
+            self.steps.next_into(step)?;
+            if !self.repeats.is_empty() {
+                if let Some(repeat) = self.repeats.last_mut() {
+                    repeat.steps_left -= 1;
+                }
+                self.moved(step);
+            }
+            match step.op {
+                Op::Repeat { count, steps } => self.enter(count, steps, step.took_ns),
+                _ => return Some(()),
+            }
+        }
     }
 }
 
@@ -251,22 +283,9 @@ impl Iterator for Unrolled<'_> {
     type Item = Step;
 
     fn next(&mut self) -> Option<Step> {
-        loop {
-            if !self.repeats.is_empty() {
-                self.turn();
-            }
-            let mut step = self.steps.next()?;
-            if !self.repeats.is_empty() {
-                if let Some(repeat) = self.repeats.last_mut() {
-                    repeat.steps_left -= 1;
-                }
-                step = self.moved(step);
-            }
-            match step.op {
-                Op::Repeat { count, steps } => self.enter(count, steps, step.took_ns),
-                _ => return Some(step),
-            }
-        }
+        let mut step = Step::NOTHING;
+        self.next_into(&mut step)?;
+        Some(step)
     }
 }
 
@@ -277,19 +296,30 @@ struct Decoder<'a> {
     end_ns: u64,
 }
 
+impl Decoder<'_> {
+    /// Makes `step` the next one; `None` at the end.
+    #[inline]
+    fn next_into(&mut self, step: &mut Step) -> Option<()> {
+        let (&number, mut rest) = self.bytes.split_first()?;
+        let gap_ns: i64 = take(&mut rest)?;
+        let took_ns = take(&mut rest)?;
+        step.op.become_taken(number, &mut rest)?;
+        self.bytes = rest;
+        let start_ns = self.end_ns.wrapping_add(gap_ns as u64);
+        self.end_ns = start_ns.wrapping_add(took_ns);
+        (step.start_ns, step.took_ns) = (start_ns, took_ns);
+        Some(())
+    }
+}
+
 impl Iterator for Decoder<'_> {
     type Item = Step;
 
     #[inline]
     fn next(&mut self) -> Option<Step> {
-        let (&number, mut rest) = self.bytes.split_first()?;
-        let gap_ns: i64 = take(&mut rest)?;
-        let took_ns = take(&mut rest)?;
-        let op = Op::take(number, &mut rest)?;
-        self.bytes = rest;
-        let start_ns = self.end_ns.wrapping_add(gap_ns as u64);
-        self.end_ns = start_ns.wrapping_add(took_ns);
-        Some(Step { start_ns, took_ns, op })
+        let mut step = Step::NOTHING;
+        self.next_into(&mut step)?;
+        Some(step)
     }
 }
 
@@ -338,9 +368,16 @@ impl Op {
         }
     }
 
-    #[inline]
     pub(crate) fn take(number: u8, bytes: &mut &[u8]) -> Option<Op> {
-        Some(match number {
+        let mut op = Step::NOTHING.op;
+        op.become_taken(number, bytes)?;
+        Some(op)
+    }
+
+    /// Becomes the operation that has this number and these fields.
+    #[inline]
+    fn become_taken(&mut self, number: u8, bytes: &mut &[u8]) -> Option<()> {
+        *self = match number {
             COMPUTE => Op::Compute { cpu_ns: take(bytes)?, idle_ns: take(bytes)? },
             SLEEP => Op::Sleep { ns: take(bytes)? },
             SIGNAL => Op::Signal { edge: take(bytes)? },
@@ -348,10 +385,19 @@ impl Op {
             REPEAT => Op::Repeat { count: take(bytes)?, steps: take(bytes)? },
             number if DEMANDS.contains(&number) => Op::Demand(Demand::take(number, bytes)?),
             FIRST_MPI.. => {
-                Op::Mpi { call: Mpi::take(number, bytes)?, cpu_ns: take(bytes)?, idle_ns: take(bytes)? }
+                return Mpi::take_then(number, bytes, |call, bytes| {
+                    *self = Op::Mpi { call, cpu_ns: take(bytes)?, idle_ns: take(bytes)? };
+                    Some(())
+                });
             }
-            FIRST.. => Op::Io { call: Io::take(number, bytes)?, result: take(bytes)? },
+            FIRST.. => {
+                return Io::take_then(number, bytes, |call, bytes| {
+                    *self = Op::Io { call, result: take(bytes)? };
+                    Some(())
+                });
+            }
             _ => return None,
-        })
+        };
+        Some(())
     }
 }

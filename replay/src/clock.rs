@@ -54,9 +54,11 @@ impl NearClock {
     pub fn now_ns(&mut self) -> u64 {
         // Before the reading is as good as long after it.
         let since = ticks().wrapping_sub(self.ticks);
-        if since < self.near {
-            return self.ns + ((since * self.tick) >> SHIFT);
-        }
+        if since < self.near { self.ns + ((since * self.tick) >> SHIFT) } else { self.read() }
+    }
+
+    #[cold]
+    fn read(&mut self) -> u64 {
         // In this order: a thread that loses its processor in between finds the clock too slow for a moment, never too fast.
         self.ns = now_ns();
         self.ticks = ticks();

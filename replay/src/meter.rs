@@ -64,11 +64,13 @@ impl Meter {
     }
 
     /// The same of work; returns how much of that time the thread had the processor, nanoseconds.
+    #[inline]
     pub fn lap_of_work(&mut self) -> u64 {
         self.lap_with_share(Part::Work).1
     }
 
-    #[inline]
+    // It is short where the part is known.
+    #[inline(always)]
     fn lap_with_share(&mut self, part: Part) -> (u64, u64) {
         let before = std::mem::replace(&mut self.now_ns, self.clock.now_ns());
         let wall_ns = self.now_ns.saturating_sub(before);
@@ -78,7 +80,7 @@ impl Meter {
             }
             wall_ns
         } else {
-            self.long(thread_cpu_ns(), wall_ns)
+            self.long_step(wall_ns)
         };
         charge(&mut self.balance, part, wall_ns, share_ns);
         (wall_ns, share_ns)
@@ -90,6 +92,11 @@ impl Meter {
         if self.short_ns > 0 && work_ns >= GRAIN_NS as f64 {
             self.long(thread_cpu_ns(), 0);
         }
+    }
+
+    #[cold]
+    fn long_step(&mut self, wall_ns: u64) -> u64 {
+        self.long(thread_cpu_ns(), wall_ns)
     }
 
     /// The processor time in a long step, at whose end the CPU clock shows `cpu_ns`.

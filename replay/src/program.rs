@@ -157,7 +157,7 @@ impl<'a> Runner<'a> {
     fn closed(&mut self, steps: &Steps) {
         let seen = self.prepared.seen;
         let mut begun = false;
-        let mut ahead = Ahead::of(steps.unrolled());
+        let mut ahead = Ahead::of(steps);
         while let Some(step) = ahead.next() {
             let over = self.cut && self.end.is_over();
             if over && self.step >= seen {
@@ -337,7 +337,7 @@ impl<'a> Runner<'a> {
     }
 
     fn as_fast_as_possible(&mut self, steps: &Steps) {
-        let mut ahead = Ahead::of(steps.unrolled());
+        let mut ahead = Ahead::of(steps);
         while let Some(step) = ahead.next() {
             self.next_step(step);
             if let Op::Io { call, result } = step.op {
@@ -350,7 +350,7 @@ impl<'a> Runner<'a> {
     /// done as work, and what remains of it is slept.
     fn think_limited(&mut self, steps: &Steps) {
         let (mut recorded_end, mut recorded_now, mut work_ns) = (0, 0, 0);
-        let mut ahead = Ahead::of(steps.unrolled());
+        let mut ahead = Ahead::of(steps);
         while let Some(step) = ahead.next() {
             self.next_step(step);
             recorded_now = end_of(step);
@@ -378,7 +378,7 @@ impl<'a> Runner<'a> {
 
     fn timed(&mut self, steps: &Steps, start_ns: u64) {
         let mut recorded_end = 0;
-        let mut ahead = Ahead::of(steps.unrolled());
+        let mut ahead = Ahead::of(steps);
         while let Some(step) = ahead.next() {
             self.next_step(step);
             recorded_end = end_of(step);
