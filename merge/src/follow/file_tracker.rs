@@ -300,7 +300,8 @@ impl FileTracker {
         let effect = seen.event.call.effect();
         if effect.changes_path() {
             self.note_change(path);
-            if matches!(effect, Effect::Rename | Effect::Link) {
+            // What a link leads to is to be there in the replay.
+            if matches!(effect, Effect::Rename | Effect::Link | Effect::Symlink) {
                 self.note_change(second);
             }
         }

@@ -64,6 +64,23 @@ pub struct Join {
     pub process: u32,
     /// When it returned.
     pub leave: Moment,
+    /// The signal that ended them, if it says.
+    pub signal: Option<i64>,
+}
+
+/// A call that sent a signal to a process, or to a group of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Kill {
+    /// The host of who sent it.
+    pub host: usize,
+    /// The process; `None` for a group: who is in it is not on record.
+    pub pid: Option<u32>,
+    /// Which.
+    pub signal: i64,
+    /// Index of the process that sent it.
+    pub process: u32,
+    /// When it was sent.
+    pub enter: Moment,
 }
 
 /// A thread other than the first of its process.
@@ -117,7 +134,7 @@ pub struct ThreadCall {
     pub at: Moment,
 }
 
-/// The facts of a run. Memory: about 100 bytes for each process, thread, and call that creates or joins one.
+/// The facts of a run. Memory: about 100 bytes for each process, thread, and call that creates, ends or joins one.
 #[derive(Debug)]
 pub struct ProcessTree {
     /// By index of the process; `None` for one without events.
@@ -126,6 +143,8 @@ pub struct ProcessTree {
     pub creations: Vec<Creation>,
     /// Waits by time of return.
     pub joins: Vec<Join>,
+    /// Signals that were sent, by time of return.
+    pub kills: Vec<Kill>,
     /// By index of the thread.
     pub threads: Vec<Option<FurtherThread>>,
     /// Thread creations by time of return.
@@ -153,6 +172,7 @@ impl ProcessTree {
             images: vec![None; run.processes.len()],
             creations: Vec::new(),
             joins: Vec::new(),
+            kills: Vec::new(),
             threads: vec![None; run.threads.len()],
             thread_creations: Vec::new(),
             thread_joins: Vec::new(),
@@ -275,18 +295,25 @@ impl ProcessTree {
         }
     }
 
-    fn join_by_pid(&mut self, seen: &Seen<'_>, pid: i64) {
+    fn join_by_pid(&mut self, seen: &Seen<'_>, pid: i64, status: i64) {
         if let Some(pid) = u32::try_from(pid).ok().filter(|&pid| pid > 0) {
-            self.join(seen, Whom::Process(pid));
+            self.join(seen, Whom::Process(pid), status);
         }
     }
 
-    fn join(&mut self, seen: &Seen<'_>, whom: Whom) {
-        self.joins.push(Join { whom, process: seen.process, leave: seen.leave() });
+    fn join(&mut self, seen: &Seen<'_>, whom: Whom, status: i64) {
+        let signal = Some(status & 0x7f).filter(|&signal| signal != 0);
+        self.joins.push(Join { whom, process: seen.process, leave: seen.leave(), signal });
+    }
+
+    fn kill(&mut self, seen: &Seen<'_>, pid: i64, signal: i64) {
+        let (host, _) = self.host_and_pid(seen.process);
+        let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0);
+        self.kills.push(Kill { host, pid, signal, process: seen.process, enter: seen.enter() });
     }
 }
 
-/// `wait(2)`: neither stopped nor continued.
+/// `wait(2)`: neither stopped nor continued. The low seven bits are the signal that ended a process.
 fn has_ended(status: i64) -> bool {
     status & 0x7f != 0x7f
 }
@@ -316,14 +343,17 @@ impl Visitor for ProcessTree {
             Effect::OpenProcessStream => self.create(seen, How::Popen(event.numbers[0])),
             Effect::RunCommand => {
                 self.create(seen, How::System(seen.end_ns));
-                self.join(seen, Whom::ChildrenSince(seen.start_ns));
+                self.join(seen, Whom::ChildrenSince(seen.start_ns), 0);
             }
-            Effect::CloseProcessStream => self.join(seen, Whom::Stream(event.numbers[0])),
-            Effect::AwaitProcess if has_ended(event.numbers[1]) => self.join_by_pid(seen, event.result),
+            Effect::CloseProcessStream => self.join(seen, Whom::Stream(event.numbers[0]), 0),
+            Effect::AwaitProcess if has_ended(event.numbers[1]) => {
+                self.join_by_pid(seen, event.result, event.numbers[1])
+            }
+            Effect::SendSignal => self.kill(seen, event.numbers[0], event.numbers[1]),
             Effect::AwaitProcessById => {
                 let ends = event.numbers[2] & i64::from(libc::WEXITED) != 0;
                 if ends && event.numbers[0] == i64::from(libc::P_PID) {
-                    self.join_by_pid(seen, event.numbers[1]);
+                    self.join_by_pid(seen, event.numbers[1], 0);
                 }
             }
             Effect::Exec => {

@@ -26,7 +26,7 @@ pub type Changed = HashSet<Rc<str>>;
 pub struct Scope {
     /// Also take what lies in the folders of the system, and what MPI keeps for itself.
     pub all_files: bool,
-    /// What is taken although it lies in a folder of the system: the application wrote, made, renamed or removed it.
+    /// What is taken although it lies in a folder of the system: the application wrote, made, renamed, removed or linked it.
     pub changed: Rc<Changed>,
 }
 

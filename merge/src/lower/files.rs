@@ -77,22 +77,30 @@ impl FileTable {
         if before.as_ref() == Some(path) {
             return self.add(path, evidence, false);
         }
-        if let Some(before) = before.filter(|_| self.scope.contains(path)) {
-            match self.by_path.get(&before) {
-                Some(&known) => known.into_iter().for_each(|known| self.learn(known, evidence)),
-                None => drop(self.add(&before, evidence, false)),
+        // It may have been in a folder of the system: whatever has a name in the plan is in the plan.
+        let reaches = |before: &Rc<str>| self.scope.contains(path) && self.scope.could_contain(before);
+        if let Some(before) = before.filter(reaches) {
+            match self.by_path.get(&before).copied().flatten() {
+                Some(known) => self.learn(known, evidence),
+                None => drop(self.put(&before, evidence, false)),
             }
         }
         self.add(path, Evidence::Absent, true)
     }
 
     fn add(&mut self, path: &Rc<str>, evidence: Evidence, is_alias: bool) -> Option<FileId> {
-        let file = self.scope.contains(path).then_some(self.files.len() as FileId);
-        if file.is_some() {
-            let now = if evidence == Evidence::Made { Now::File } else { Now::Untouched };
-            self.files.push(Entry { path: path.clone(), evidence, now, is_alias });
+        if self.scope.contains(path) {
+            return Some(self.put(path, evidence, is_alias));
         }
-        self.by_path.insert(path.clone(), file);
+        self.by_path.insert(path.clone(), None);
+        None
+    }
+
+    fn put(&mut self, path: &Rc<str>, evidence: Evidence, is_alias: bool) -> FileId {
+        let file = self.files.len() as FileId;
+        let now = if evidence == Evidence::Made { Now::File } else { Now::Untouched };
+        self.files.push(Entry { path: path.clone(), evidence, now, is_alias });
+        self.by_path.insert(path.clone(), Some(file));
         file
     }
 
@@ -257,6 +265,7 @@ impl FileTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     fn table() -> FileTable {
         FileTable::new(Scope::default())
@@ -337,6 +346,21 @@ mod tests {
         let state = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.initial);
         assert_eq!(state("/w/target/data"), Some(Initial::Regular { bytes: 3 }));
         assert_eq!((state("/w/link"), state("/w/link/data")), (Some(Initial::Absent), Some(Initial::Absent)));
+    }
+
+    #[test]
+    fn what_is_behind_a_link_to_a_folder_of_the_system_is_in_the_plan() {
+        let linked = HashSet::from(["/usr/share/data".into()]);
+        let mut files = FileTable::new(Scope { all_files: false, changed: Rc::new(linked) });
+        assert_eq!(files.touch(&"/usr/share/data/x".into(), Evidence::Regular(3)), None);
+        let target = files.touch(&"/usr/share/data".into(), Evidence::Nothing).unwrap();
+        let link = files.touch(&"/w/link".into(), Evidence::Absent).unwrap();
+        files.made_link(link, target);
+        files.touch(&"/w/link/x".into(), Evidence::Regular(3));
+        let files = files.finish(&mut Vec::new());
+        let state = |path: &str| files.iter().find(|file| file.path == path).map(|file| file.initial);
+        assert_eq!(state("/usr/share/data/x"), Some(Initial::Regular { bytes: 3 }));
+        assert_eq!(state("/w/link/x"), Some(Initial::Absent));
     }
 
     #[test]

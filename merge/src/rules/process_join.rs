@@ -1,7 +1,7 @@
-//! A wait for a process returns after the process ended.
+//! A wait for a process returns after the process ended: by itself, or by a signal that another one sent.
 
 use super::process_create::Creator;
-use crate::follow::process_tree::{How, ProcessTree, Whom};
+use crate::follow::process_tree::{How, Join, Kill, ProcessTree, Whom};
 use std::collections::HashMap;
 
 /// The images whose end every join saw, by position of the join.
@@ -14,7 +14,7 @@ pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Ve
     }
     let first_ns =
         |process: u32| process_tree.images[process as usize].as_ref().map_or(0, |image| image.first.ns);
-    let of_join = |join: &crate::follow::process_tree::Join| {
+    let of_join = |join: &Join| {
         let (host, pid) = process_tree.host_and_pid(join.process);
         let started = |&process: &u32| first_ns(process) <= join.leave.ns;
         let children = || by_parent.get(&(host, pid)).into_iter().flatten().copied().filter(started);
@@ -42,4 +42,16 @@ pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Ve
         }
     };
     process_tree.joins.iter().map(of_join).collect()
+}
+
+/// What ended the process that `join` saw end by a signal: the last such signal to it, or to a group in which it may have been.
+/// `None` for one that nobody of the run sent. Then it has ended by what it did.
+pub fn killed_by<'a>(process_tree: &'a ProcessTree, join: &Join) -> Option<&'a Kill> {
+    let (signal, (host, _)) = (join.signal?, process_tree.host_and_pid(join.process));
+    let Whom::Process(pid) = join.whom else { return None };
+    let before = process_tree.kills.partition_point(|kill| kill.enter.ns <= join.leave.ns);
+    let of_this = |kill: &&Kill| (kill.host, kill.signal) == (host, signal);
+    let mut sent = process_tree.kills[..before].iter().rev().filter(of_this);
+    let to_it = sent.clone().find(|kill| kill.pid == Some(pid));
+    to_it.or_else(|| sent.find(|kill| kill.pid.is_none()))
 }

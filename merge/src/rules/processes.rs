@@ -45,7 +45,13 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Opti
                 let Some(last) = process_tree.images[child as usize].as_ref().map(|image| image.last) else {
                     continue;
                 };
-                let ends = frontiers[child as usize].or_own(process_tree, child, last);
+                let sender = process_join::killed_by(process_tree, &join);
+                let ends = match sender.filter(|sender| !process_tree.is_launcher(sender.process)) {
+                    // How far it had come does not count. Who has sent the signal has not waited for itself.
+                    Some(sender) if sender.enter.point().thread == join.leave.point().thread => Vec::new(),
+                    Some(sender) => vec![sender.enter],
+                    None => frontiers[child as usize].or_own(process_tree, child, last),
+                };
                 if process_tree.is_launcher(join.process) {
                     let known = frontiers[child as usize].at_start.clone();
                     frontiers[join.process as usize].advance(&known, ends);
