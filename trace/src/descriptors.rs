@@ -29,7 +29,7 @@ mod sockets;
 mod table;
 mod transfers;
 
-pub use open_file::{OpenFile, Position};
+pub use open_file::{OpenFile, OpenId, Position};
 pub use transfers::Transfer;
 
 use crate::calls::effect::Place;
@@ -45,9 +45,6 @@ use rings::Registered;
 use std::collections::HashMap;
 use std::rc::Rc;
 use table::Table;
-
-/// Names an open file of one process image, from 0 in the order of opening; never used again.
-pub type OpenId = u32;
 
 /// The directory descriptor that stands for the current folder.
 pub const AT_FDCWD: i64 = -100;

@@ -16,6 +16,7 @@
 mod coder;
 mod columns;
 mod compress;
+mod error;
 mod records;
 mod rounding;
 mod times;
@@ -27,55 +28,23 @@ use crate::record::{self, Record};
 use crate::varint;
 use coder::Encoder;
 use columns::{Columns, Kind, Split, move_front, move_rest};
+pub use error::{PackError, VERSION};
 use records::{Records, count, join, times_of};
 use rounding::Rounding;
+pub use rounding::{DROPPED_BITS, KEPT_BITS, Times};
 use times::{Before, TimeCoder};
 pub use unpack::{unpack, unpack_each};
 
 /// The first bytes of a packed file.
 pub const MAGIC: [u8; 8] = *b"SYNPACK\n";
-/// The version of the packed format.
-pub const VERSION: u32 = 3;
 /// How a packed file is called: as the first file whose traces are in it, with this extension.
 pub const EXTENSION: &str = "pack";
-/// How many bits behind the leading one are kept of a time.
-pub const KEPT_BITS: u32 = 4;
-/// The most bits that rounding takes off a time.
-pub const DROPPED_BITS: u32 = 12;
 /// A file is never shorter than one byte for so many of its traces.
 pub const MAX_RATIO: u64 = 1024;
 /// Bytes in front of the columns.
 const FRONT_BYTES: usize = 8 + 4 + 4 + 5 * 8;
 /// The checksum at the end.
 const CHECKSUM_BYTES: usize = 4;
-
-/// How times are packed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Times {
-    /// Every bit.
-    Exact,
-    /// Rounded; see the module's comment.
-    Rounded,
-}
-
-/// Why bytes are not a packed file, or not one to be read as asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PackError {
-    /// An earlier version.
-    #[error(
-        "packed format {0} is older than {VERSION}, which this program reads; read it with the release that packed it"
-    )]
-    Older(u32),
-    /// A later version.
-    #[error("packed format {0} is newer than {VERSION}, which this program reads; update syn")]
-    Newer(u32),
-    /// Shorter than it says.
-    #[error("a packed file that is cut off; the copy is incomplete")]
-    CutOff,
-    /// Something in it cannot be.
-    #[error("a damaged packed file ({0})")]
-    Damaged(&'static str),
-}
 
 /// A trace that was packed.
 #[derive(Clone, Debug, PartialEq, Eq)]

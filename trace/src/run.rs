@@ -8,10 +8,12 @@ mod nodes;
 pub mod order;
 mod origins;
 mod queue;
+mod segment;
 
 pub use balance::{Balance, Balances, Startup};
-pub use meter::{Measured, MeasuredEvents, Segment};
+pub use meter::MeasuredEvents;
 pub use queue::{EventQueue, Fifo};
+pub use segment::{Measured, Segment};
 
 use crate::calls::Call;
 use crate::header::{self, Header};

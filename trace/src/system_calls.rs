@@ -27,7 +27,7 @@ mod waiting;
 
 pub use files::{AFTER_THE_LOCK, FcntlArgument, fcntl_argument, requests_more};
 pub use others::is_vfork;
-pub use table::{call_of, decode};
+pub use table::{call_of, decode, look_before};
 pub use unrecorded::{UNRECORDED, is_unrecorded};
 
 use crate::calls::Call;
@@ -140,16 +140,6 @@ const BYTES: usize = 8 << 10;
 impl Room {
     /// An empty one.
     pub const NEW: Room = Room { list: [0; MAX_LIST], texts: [[0; MAX_TEXT_BYTES]; 2], bytes: [0; BYTES] };
-}
-
-/// Reads, before the call, what the kernel will write over: the result is to be handed on in [`SystemCall::before`].
-pub fn look_before<W: Context>(number: i64, args: &[u64; 6], context: &mut W) -> i64 {
-    match number {
-        libc::SYS_select => waiting::time_asked(args[4], context),
-        libc::SYS_recvfrom => sockets::room_for_address(args[5], context),
-        libc::SYS_recvmsg => sockets::room_for_name(args[1], context),
-        _ => 0,
-    }
 }
 
 /// A call that is being decoded.

@@ -4,7 +4,7 @@
 //! opened files at the number, used and closed them, several times. Whose a `close` is shows in when it began: before the
 //! open that took the number returned, or after.
 
-use super::OpenId;
+use super::open_file::OpenId;
 
 #[derive(Debug)]
 struct Given {

@@ -3,7 +3,7 @@
 //! A call is followed when it returns. One that waits may return after another thread has closed its descriptor, and
 //! perhaps has got the same number for another file: it went on with the file that it had begun with.
 
-use super::OpenId;
+use super::open_file::OpenId;
 use super::operands::Operands;
 
 /// What a descriptor stood for until some call.

@@ -1,11 +1,13 @@
 //! One open file, and how calls move its position.
 
-use super::OpenId;
 use super::flags::{O_APPEND, SETTABLE};
 use crate::birth;
 use crate::calls::{Effect, Field};
 use crate::reader::Event;
 use std::rc::Rc;
+
+/// Names an open file of one process image, from 0 in the order of opening; never used again.
+pub type OpenId = u32;
 
 /// Where an open file stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

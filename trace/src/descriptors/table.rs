@@ -1,6 +1,6 @@
 //! Which open file each descriptor stands for.
 
-use super::OpenId;
+use super::open_file::OpenId;
 use std::collections::HashMap;
 
 /// Descriptors below this have a place in a plain table.

@@ -26,16 +26,20 @@
 //! The area behind the last record is zero. The first byte of the length is stored last, with release order: a
 //! record is in the trace entirely or not at all, whatever ends the process.
 
+mod commit;
 mod decode;
 mod encode;
 #[cfg(test)]
 mod tests;
+mod text;
 
+pub(crate) use commit::{commit, gap};
 #[cfg(feature = "std")]
 pub(crate) use decode::{Arguments, decode_into, read_flags};
-pub use decode::{Fault, List, Record, Text, decode};
-pub(crate) use encode::{commit, gap, text_field};
-pub use encode::{copy_with_times, encode};
+pub use decode::{Fault, List, Record, decode};
+pub(crate) use encode::text_field;
+pub use encode::{copy_with_times, encode, room};
+pub use text::Text;
 
 use crate::calls::MAX_TEXTS;
 use crate::varint;
@@ -77,16 +81,6 @@ pub const MAX_TEXT_BYTES: usize = 4096;
 pub const MAX_LIST: usize = 3072;
 /// No record is longer than this, its length field included.
 pub const MAX_RECORD_BYTES: usize = 192 + MAX_TEXTS * (MAX_TEXT_BYTES + 3) + 3 + MAX_LIST * varint::MAX_BYTES;
-
-/// Room to keep before the end of the mapped area for a record with these texts and this list.
-#[inline(always)]
-pub fn room(texts: &[&[u8]], list: &[i64]) -> usize {
-    let mut bytes = 192 + crate::repeats::LENGTH;
-    for text in texts {
-        bytes += text.len().min(MAX_TEXT_BYTES) + 3;
-    }
-    bytes + 3 + list.len().min(MAX_LIST) * varint::MAX_BYTES
-}
 
 /// When a call ended and how long it took, in units, and the CPU readings around it, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The columns of a packed file: the same field of all records side by side.
 
-use super::PackError;
+use super::error::PackError;
 use crate::calls::Call;
 use crate::record::{COMPLETE, FAILED, Flags, PROCESSOR, text_field};
 use crate::varint;

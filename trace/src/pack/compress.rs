@@ -1,6 +1,6 @@
 //! The columns of a file as one frame of zstd.
 
-use super::PackError;
+use super::error::PackError;
 use std::io::Read;
 use zstd::zstd_safe::CParameter;
 

@@ -1,7 +1,20 @@
 //! Times with few bits: what is kept of them, and how the rest is carried on.
 
-use super::{DROPPED_BITS, KEPT_BITS, Times};
 use crate::record;
+
+/// How many bits behind the leading one are kept of a time.
+pub const KEPT_BITS: u32 = 4;
+/// The most bits that rounding takes off a time.
+pub const DROPPED_BITS: u32 = 12;
+
+/// How times are packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Every bit.
+    Exact,
+    /// Rounded; see [`crate::pack`].
+    Rounded,
+}
 
 /// The times of a record as they are packed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

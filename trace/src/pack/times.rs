@@ -1,8 +1,7 @@
 //! How times are coded: how long each is depends on the call, on those before it, and on how long they took.
 
 use super::coder::{Bits, CONTEXTS, Model, plain};
-use super::rounding::{Packed, dropped_bits};
-use super::{KEPT_BITS, Times};
+use super::rounding::{KEPT_BITS, Packed, Times, dropped_bits};
 use crate::calls::Call;
 use crate::record::{CPU_AFTER, CPU_BEFORE, Flags};
 

@@ -1,6 +1,6 @@
 //! What events took of which a reading has still to tell something.
 
-use super::{Measured, Segment};
+use super::segment::{Measured, Segment};
 use crate::calls::Call;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -13,6 +13,16 @@ mod numbers {
     pub const SYS_io_pgetevents: c_long = 333;
 }
 
+/// Reads, before the call, what the kernel will write over: the result is to be handed on in [`SystemCall::before`].
+pub fn look_before<W: Context>(number: i64, args: &[u64; 6], context: &mut W) -> i64 {
+    match number {
+        libc::SYS_select => waiting::time_asked(args[4], context),
+        libc::SYS_recvfrom => sockets::room_for_address(args[5], context),
+        libc::SYS_recvmsg => sockets::room_for_name(args[1], context),
+        _ => 0,
+    }
+}
+
 /// A line of the first part says what a record of the call holds: integers by the position of the argument and how
 /// it is to be taken, then texts by the position of the pointer. A line of the second part names the function that
 /// writes the record, and the call that it is about.

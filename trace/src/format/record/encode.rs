@@ -1,13 +1,24 @@
 //! Writing records.
 
+use super::commit::{commit, gap};
 use super::{
     COMPLETE, CPU_AFTER, CPU_BEFORE, FAILED, Flags, LOST_AFTER, LOST_BEFORE, MAX_LIST, MAX_TEXT_BYTES,
     PROCESSOR, Times,
 };
 use crate::calls::Call;
 use crate::dictionary::{self, BODY_FLAGS, Body, Writer};
+use crate::repeats::LENGTH;
 use crate::varint::{self, zigzag};
-use core::sync::atomic::{AtomicU8, Ordering};
+
+/// Room to keep before the end of the mapped area for a record with these texts and this list.
+#[inline(always)]
+pub fn room(texts: &[&[u8]], list: &[i64]) -> usize {
+    let mut bytes = 192 + LENGTH;
+    for text in texts {
+        bytes += text.len().min(MAX_TEXT_BYTES) + 3;
+    }
+    bytes + 3 + list.len().min(MAX_LIST) * varint::MAX_BYTES
+}
 
 /// Writes a record at `at` and commits it; returns its length: 0 when it was counted in the record before. `outcome`
 /// is the result, or errno with `FAILED`. Without a memory, the record stands for itself.
@@ -95,13 +106,6 @@ unsafe fn encode_known(at: *mut u8, place: usize, flags: Flags, times: Times) ->
         to = write_times(to, flags, times);
         commit(at, body, to)
     }
-}
-
-/// From the end of the record before to the entry, as it is written: less than the time between the ends, and negative
-/// for a call around others.
-#[inline(always)]
-pub(crate) fn gap(end: u64, took: u64) -> u64 {
-    zigzag(end.wrapping_sub(took) as i64)
 }
 
 /// # Safety
@@ -242,28 +246,5 @@ pub unsafe fn copy_with_times(at: *mut u8, encoded: &[u8], times: Times) -> usiz
         to = varint::write(to, times.took);
         core::ptr::copy_nonoverlapping(behind.as_ptr(), to, behind.len());
         commit(at, body, to.add(behind.len()))
-    }
-}
-
-/// Stores the length in front of the body, its first byte last.
-///
-/// # Safety
-/// `body` is `at + 1`, `end` the end of what was written there, with two more bytes of room behind it.
-#[inline(always)]
-pub(crate) unsafe fn commit(at: *mut u8, body: *mut u8, end: *mut u8) -> usize {
-    let length = end as usize - body as usize;
-    // SAFETY: as the caller vouches.
-    unsafe {
-        if length < 0x80 {
-            AtomicU8::from_ptr(at).store(length as u8, Ordering::Release);
-            return 1 + length;
-        }
-        let extra = if length < 1 << 14 { 1 } else { 2 };
-        core::ptr::copy(body, body.add(extra), length);
-        let mut field = [0u8; varint::MAX_BYTES];
-        varint::write(field.as_mut_ptr(), length as u64);
-        core::ptr::copy_nonoverlapping(field.as_ptr().add(1), body, extra);
-        AtomicU8::from_ptr(at).store(field[0], Ordering::Release);
-        1 + extra + length
     }
 }
