@@ -2,53 +2,18 @@
 
 mod disturbed;
 mod looks;
+mod recorded;
 
 use crate::mpi::Worlds;
 use crate::notes::Notes;
 use anyhow::{Context, Result, bail, ensure};
 pub use looks::Looks;
+pub use recorded::Recorded;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use syn_trace::reader::Ending;
-use syn_trace::run::Process;
 use syn_trace::{Run, TraceError};
-
-/// A run and what a first look at it showed.
-#[derive(Debug)]
-pub struct Recorded {
-    /// The run.
-    pub run: Run,
-    /// Its ranks.
-    pub worlds: Worlds,
-    /// Events of all threads.
-    pub events: u64,
-    /// Bytes of all traces.
-    pub bytes: u64,
-    /// Elapsed time of the application, nanoseconds.
-    pub elapsed_ns: u64,
-    /// What part of the time in which its threads were ready to run the processor was another's, 0 to 1. Of a run alone nobody asks.
-    pub preempted: f64,
-    /// Of several runs, one that others disturbed much more than the rest: it tells in which order things happen, not how long they take.
-    pub is_disturbed: bool,
-}
-
-impl Recorded {
-    /// The processes that are not launchers.
-    pub fn application(&self) -> impl Iterator<Item = &Process> {
-        self.run.processes.iter().filter(|process| !process.process_only)
-    }
-
-    /// The command of the first of them that has one.
-    pub fn command(&self) -> &str {
-        self.application().map(|process| &*process.command).find(|command| !command.is_empty()).unwrap_or("")
-    }
-
-    /// For messages.
-    pub fn name(&self) -> String {
-        self.run.path.display().to_string()
-    }
-}
 
 /// True for a run in which a node was throttled: it has a board.
 pub fn is_throttled(run: &Path) -> bool {

@@ -2,7 +2,7 @@
 //! Who shares a processor also computes for longer, since the caches are shared as well. That only adds time, so such runs have no
 //! say in how long things take. A run that was slow for another reason cannot be told from the rest: for it there is the median.
 
-use super::Recorded;
+use super::recorded::Recorded;
 use crate::notes::Notes;
 
 /// A run was disturbed if its threads were ready without a processor for so much more of their time than in the calmest run.

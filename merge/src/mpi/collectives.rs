@@ -3,27 +3,10 @@
 
 use super::communicators::CommId;
 use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::collective;
+use crate::rules::collective::{self, Arrival};
 use foldhash::{HashMap, HashSet};
 use std::collections::VecDeque;
 use syn_trace::Call;
-
-/// One member's part in a collective operation.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival {
-    /// Its rank in the communicator.
-    pub rank: u32,
-    /// What it called.
-    pub call: Call,
-    /// The root it named, as a rank in the communicator.
-    pub root: i64,
-    /// When it came.
-    pub enter: Moment,
-    /// When it left.
-    pub leave: Moment,
-    /// Bytes that it gave, and got.
-    pub bytes: (i64, i64),
-}
 
 /// A part in a collective operation that a request stands for: it is complete when the request is.
 #[derive(Clone, Copy, Debug)]

@@ -19,6 +19,11 @@ const FROM_MERGE: CommId = u32::MAX - 1;
 /// Names a list of members.
 type ListId = u32;
 
+/// The handle under which a window is followed: no communicator has it.
+pub fn window(handle: i64) -> i64 {
+    handle ^ 1 << 62
+}
+
 /// A communicator as one of its members sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Joined {

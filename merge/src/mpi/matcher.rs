@@ -3,15 +3,16 @@
 use super::calls::{Around, CallLog, Calls, Class, TimedCall, communicates};
 use super::collectives::{Collectives, Started};
 use super::communicators::{CommId, Communicators, Creation, Instance, Meaning};
+use super::epochs::Epochs;
+use super::matching::Matching;
 use super::messages::{Channel, Channels, PostedReceives};
 use super::notes::Notes;
 use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
-use super::windows::Epochs;
 use super::world::Worlds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::collective;
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use std::collections::BTreeMap;
 use syn_trace::calls::effect::{Effect, Members, Mpi};
 use syn_trace::calls::{COMM_WORLD, NOBODY};
@@ -42,31 +43,6 @@ pub struct Trouble {
 struct Unmatched {
     calls: u64,
     ns: u64,
-}
-
-/// The record of a thread at which something began.
-pub type Place = (u32, u32);
-
-/// That of a moment.
-pub fn place(moment: Moment) -> Place {
-    (moment.point().thread, moment.point().record)
-}
-
-/// What a replay that makes the calls needs to know of what belongs together.
-#[derive(Debug, Default)]
-pub struct Matching {
-    /// Source and tag of the messages that receives got which asked for any.
-    pub got: HashMap<Place, (i32, i32)>,
-    /// Sends that nobody received.
-    pub unsent: HashSet<Place>,
-    /// Receives that got nothing.
-    pub unreceived: HashSet<Place>,
-    /// Collective operations that not all members reached, or under different names.
-    pub broken: HashSet<(CommId, u64)>,
-    /// What each member gave and got, bytes, of operations for which they may differ.
-    pub traffic: HashMap<(CommId, u64), Vec<(i64, i64)>>,
-    /// What notes tell of calls, by thread and record of the call: numbers, or the bytes of a text.
-    pub told: HashMap<(Place, Call), Vec<i64>>,
 }
 
 /// Everything that matching gives.

@@ -110,7 +110,7 @@ impl Channels {
 
     fn meet(&mut self, send: Send, receive: &Receive, found: &mut Dependencies) {
         self.matched += 1;
-        message::connect(send, receive, found);
+        message::connect(send.enter, &receive.probes, receive.completed, found);
         if let Some(long) = send.long {
             self.longs[long as usize].posted = Some(receive.posted);
             self.settle(long, found);

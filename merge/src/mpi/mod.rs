@@ -3,7 +3,9 @@
 mod calls;
 mod collectives;
 mod communicators;
+mod epochs;
 mod matcher;
+mod matching;
 mod messages;
 mod notes;
 mod point_to_point;
@@ -12,10 +14,7 @@ mod windows;
 mod world;
 
 pub use calls::{Around, CallIter, CallLog, Class, TimedCall};
-pub use collectives::Arrival;
-pub use communicators::{CommId, Communicators, Creation, Meaning, expand};
-pub use matcher::{Matched, Matcher, Matching, place};
-pub use messages::{Receive, Send};
-pub use requests::Mode;
-pub use windows::window;
+pub use communicators::{CommId, Communicators, Creation, Meaning, expand, window};
+pub use matcher::{Matched, Matcher};
+pub use matching::{Matching, place};
 pub use world::Worlds;

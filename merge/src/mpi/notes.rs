@@ -1,6 +1,6 @@
 //! Notes behind the records of calls: what of their arguments is told apart.
 
-use super::matcher::Place;
+use super::matching::Place;
 use crate::follow::pass::Seen;
 use foldhash::HashMap;
 use syn_trace::Call;

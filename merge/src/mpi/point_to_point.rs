@@ -2,7 +2,7 @@
 
 use super::communicators::CommId;
 use super::matcher::Matcher;
-use super::matcher::place;
+use super::matching::place;
 use super::messages::{Channel, Known, LongId, Outcome, PostedReceives, Receive, Send};
 use super::requests::{Active, Incoming, Outgoing, Persistent};
 use crate::follow::pass::Seen;

@@ -1,10 +1,26 @@
 //! A collective operation completes as its kind demands (MPI-4.0, chapter 6): who needs whose data waits for them.
 
 use crate::graph::dependency::{Dependencies, Moment};
-use crate::mpi::Arrival;
 use syn_plan::Rule;
 use syn_trace::Call;
 use syn_trace::calls::effect::{Collective, Effect, Mpi};
+
+/// One member's part in a collective operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Its rank in the communicator.
+    pub rank: u32,
+    /// What it called.
+    pub call: Call,
+    /// The root it named, as a rank in the communicator.
+    pub root: i64,
+    /// When it came.
+    pub enter: Moment,
+    /// When it left.
+    pub leave: Moment,
+    /// Bytes that it gave, and got.
+    pub bytes: (i64, i64),
+}
 
 /// Init, finalize and the making of communicators are for all.
 fn kind(call: Call) -> Collective {

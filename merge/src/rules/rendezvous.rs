@@ -6,8 +6,8 @@
 //! message was sent at once, and [`settle`] forgets the dependency.
 
 use crate::graph::dependency::{Dependencies, Moment};
-use crate::mpi::Mode;
 use syn_plan::Rule;
+use syn_trace::calls::effect::Mode;
 
 /// Longer messages may wait for their receiver. 4096 bytes is what Open MPI's shared memory transport sends at once
 /// (`btl_vader_eager_limit`); no transport in use has a lower border.
