@@ -1,9 +1,9 @@
 //! `syn check`: reads everything and says what is wrong, and where.
 
+use crate::exit_code::{DONE, LOOK};
 use crate::input::Input;
 use crate::output::{self, WRITING};
 use crate::survey::{Survey, describe_ending};
-use crate::{DONE, LOOK};
 use anyhow::Context;
 use std::io::Write;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
                 }
             }
         }
-        Ok(if unreadable { crate::FAILED } else { code })
+        Ok(if unreadable { crate::exit_code::FAILED } else { code })
     })
 }
 

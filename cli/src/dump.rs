@@ -8,10 +8,10 @@ mod symbols;
 mod text;
 mod timeline;
 
+use crate::exit_code::{DONE, LOOK};
 use crate::input::Input;
 use crate::output::{self, WRITING};
 use crate::survey::describe_ending;
-use crate::{DONE, LOOK};
 use anyhow::Context;
 use std::path::PathBuf;
 use syn_trace::Run;

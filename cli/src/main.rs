@@ -8,6 +8,7 @@
 
 mod check;
 mod dump;
+mod exit_code;
 mod info;
 mod input;
 mod output;
@@ -20,6 +21,7 @@ mod watchdog;
 mod why;
 
 use clap::{Parser, Subcommand};
+use exit_code::{DONE, FAILED};
 use std::process::ExitCode;
 
 /// Records what an application does to storage and network, and replays it on another storage system.
@@ -48,13 +50,6 @@ enum Command {
     Predict(syn_profile::commands::PredictArgs),
     Watchdog(watchdog::Args),
 }
-
-/// Done.
-const DONE: u8 = 0;
-/// Nothing could be done.
-const FAILED: u8 = 1;
-/// Done, but the result needs a look.
-const LOOK: u8 = 3;
 
 fn main() -> ExitCode {
     let done = match Syn::parse().command {

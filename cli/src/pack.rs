@@ -4,9 +4,9 @@
 //! went into it before it stands in the folder, whole and written out; only then are the files with the traces taken
 //! away. Whatever interrupts that, each trace is there once at least, and readers take it once.
 
+use crate::exit_code::{DONE, LOOK};
 use crate::output::{complain, on_stdout};
 use crate::survey::describe_ending;
-use crate::{DONE, LOOK};
 use anyhow::{Context, bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::HashMap;

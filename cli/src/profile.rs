@@ -1,6 +1,6 @@
 //! `syn profile`: runs a command, looks at what it consumes, and keeps that in a store.
 
-use crate::LOOK;
+use crate::exit_code::LOOK;
 use crate::output::complain;
 use crate::record::{Relay, exit_code, shim};
 use anyhow::Context;

@@ -75,7 +75,7 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
         local.give_up();
         return Err(error.context(format!("{host}: nothing is held any more")));
     }
-    Ok(crate::DONE)
+    Ok(crate::exit_code::DONE)
 }
 
 /// Set when whoever started us closes it, or has ended.

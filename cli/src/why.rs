@@ -7,7 +7,7 @@ mod simulate;
 mod text;
 mod timeline;
 
-use crate::DONE;
+use crate::exit_code::DONE;
 use crate::output;
 use anyhow::{Context, bail};
 use std::fs::File;

@@ -1,8 +1,7 @@
 //! The command line.
 
 use crate::communicate::{Comm, MpiIo};
-use clap::ValueEnum;
-use serde::Serialize;
+use crate::mode::{Mode, Waiting};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
@@ -66,45 +65,6 @@ pub struct Args {
     /// How to wait for another rank; `auto` does as the recorded application did
     #[arg(long, value_enum, default_value_t)]
     pub wait: Waiting,
-}
-
-/// When an I/O operation is issued.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// When the one before it, its computation and what it waits for are done (closed model)
-    #[default]
-    Closed,
-    /// As fast as possible: no computation, no waiting
-    Afap,
-    /// After the think time that was recorded, computation and waiting alike (think-limited)
-    Think,
-    /// At the time it was issued in the recording (open model)
-    Timed,
-}
-
-impl Mode {
-    /// The name on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Closed => "closed",
-            Mode::Afap => "afap",
-            Mode::Think => "think",
-            Mode::Timed => "timed",
-        }
-    }
-}
-
-/// How a rank waits for another one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Waiting {
-    /// As the recorded application did
-    #[default]
-    Auto,
-    /// Poll, and yield the processor between two polls; after some polls in vain sleep
-    Spin,
-    /// Sleep until woken
-    Block,
 }
 
 fn scale(text: &str) -> Result<f64, String> {

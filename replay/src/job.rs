@@ -1,10 +1,11 @@
 //! What is replayed, on which machine, how.
 
-use crate::args::{Args, Mode};
+use crate::args::Args;
 use crate::communicate::{Comm, MpiIo};
 use crate::delays::Delays;
 use crate::demands::own::OwnMemory;
 use crate::io::{Handles, Target};
+use crate::mode::Mode;
 use crate::storage::{Folder, Parents, Paths, Root};
 use crate::transport::polls;
 use std::path::Path;

@@ -23,6 +23,7 @@ mod communicate;
 mod delays;
 pub mod demands;
 mod divergence;
+mod failure;
 mod idle;
 mod io;
 mod job;
@@ -30,6 +31,7 @@ mod launch;
 mod loaded;
 mod measure;
 mod meter;
+mod mode;
 mod probe;
 mod process;
 mod program;
@@ -39,18 +41,20 @@ mod storage;
 pub mod sys;
 mod transport;
 
-pub use args::{Args, Mode, Waiting};
+pub use args::Args;
 pub use communicate::{Comm, MpiIo};
 
 use against::Application;
 use anyhow::Context;
 use delays::Delays;
 use demands::own::OwnMemory;
+use failure::{FailedElsewhere, NEEDS_A_LOOK, WRONG_USAGE, WrongUsage, exit_code};
 use job::{Job, Machine};
 use launch::{Launcher, Local};
 use loaded::Loaded;
 use measure::Outcome;
 pub use measure::Preparation;
+pub use mode::{Mode, Waiting};
 use progress::Progress;
 use report::Report;
 use std::ffi::OsString;
@@ -63,23 +67,6 @@ use syn_plan::Plan;
 use syn_trace::Call;
 use syn_trace::calls::Effect;
 use sys::shared::SharedSlice;
-
-/// Exit code: failed.
-const FAILED: u8 = 1;
-/// Exit code: wrong usage.
-const WRONG_USAGE: u8 = 2;
-/// Exit code: done, but the result needs a look.
-const NEEDS_A_LOOK: u8 = 3;
-
-/// The command line does not fit what it is about.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct WrongUsage(String);
-
-/// A rank of the job failed, and has said why.
-#[derive(Debug, thiserror::Error)]
-#[error("a rank has failed")]
-struct FailedElsewhere(u8);
 
 /// Replays a plan and reports how it went. Returns the exit code: 0 done, 2 wrong usage (said on stderr), 3 done, but
 /// the result needs a look (divergences or warnings).
@@ -95,15 +82,6 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
             Ok(WRONG_USAGE)
         }
         _ => outcome,
-    }
-}
-
-/// What a process that fails with `error` exits with.
-fn exit_code(error: &anyhow::Error) -> u8 {
-    match error.downcast_ref::<FailedElsewhere>() {
-        Some(&FailedElsewhere(code)) => code,
-        None if error.is::<WrongUsage>() => WRONG_USAGE,
-        None => FAILED,
     }
 }
 

@@ -1,6 +1,5 @@
 //! How fast a machine is: replayed for a moment, and slept on.
 
-use crate::args::Mode;
 use crate::burn;
 use crate::clock::{ExactSleeps, now_ns, sleep_until, tick_ns};
 use crate::communicate::{Comm, MpiIo};
@@ -8,6 +7,7 @@ use crate::demands;
 use crate::io::{Handles, Target};
 use crate::job::{Job, Machine};
 use crate::measure::Outcome;
+use crate::mode::Mode;
 use crate::process::ProcessEnd;
 use crate::program::{Prepared, Runner};
 use crate::storage::{Parents, Paths, Root};

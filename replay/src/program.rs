@@ -1,7 +1,6 @@
 //! One program, step by step.
 
 use crate::ahead::Ahead;
-use crate::args::Mode;
 use crate::burn::burn;
 use crate::clock::{NearClock, now_ns, sleep_until, thread_cpu_ns, with_usual_slack};
 use crate::communicate::{Comm, MpiIo};
@@ -13,6 +12,7 @@ use crate::io::{Buffers, Target};
 use crate::job::Job;
 use crate::measure::{Classes, Latencies, Outcome, moves_bytes};
 use crate::meter::{GRAIN_NS, Meter, Part};
+use crate::mode::Mode;
 use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};

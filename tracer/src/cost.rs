@@ -1,8 +1,9 @@
 //! What recording a call costs, found out by recording some.
 
+use crate::clock;
+use crate::error::Error;
 use crate::start::{Body, start};
 use crate::tree::{Costs, Tree};
-use crate::{Error, clock};
 use std::path::PathBuf;
 use syn_trace::Run;
 use syn_trace::calls::Effect;

@@ -1,8 +1,8 @@
 //! What a thread writes: a header and chunks of records, mapped one by one, in the file of its process image
 //! ([`crate::image`]). What has been written is on record whatever ends the tracer.
 
-use crate::Error;
 use crate::clock;
+use crate::error::Error;
 use crate::image::ImageFile;
 use memmap2::MmapMut;
 use std::rc::Rc;

@@ -1,6 +1,6 @@
 //! The file of a process image: its head, and chunks that the image's threads take. All of them are served by one thread, ours.
 
-use crate::Error;
+use crate::error::Error;
 use crate::ptrace::Tid;
 use memmap2::{MmapMut, MmapOptions};
 use std::cell::RefCell;

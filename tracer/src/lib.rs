@@ -29,6 +29,7 @@ mod clock;
 mod context;
 mod cost;
 mod descriptors;
+mod error;
 mod file;
 mod filter;
 mod image;
@@ -39,78 +40,10 @@ mod start;
 mod thread;
 mod tree;
 
+pub use error::Error;
+pub use ptrace::Ended;
 use std::ffi::OsString;
-use std::io;
-use std::path::{Path, PathBuf};
-
-/// How the command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// With this exit code.
-    Code(i32),
-    /// By this signal.
-    Signal(i32),
-}
-
-/// Why a command could not be recorded.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The command itself cannot be executed.
-    #[error("cannot run {program}: {cause}")]
-    Command {
-        /// Its first word.
-        program: String,
-        /// What the kernel said.
-        cause: io::Error,
-    },
-    /// The kernel does not let us trace.
-    #[error(
-        "cannot trace a process here: {cause}. In a container ptrace(2) has to be allowed (docker run --cap-add \
-         SYS_PTRACE), on a host look at /proc/sys/kernel/yama/ptrace_scope; a process that is traced itself cannot \
-         be recorded either. Without it, only --backend=shim remains"
-    )]
-    Trace {
-        /// What the kernel said.
-        cause: io::Error,
-    },
-    /// The kernel does not take the filter.
-    #[error(
-        "cannot install a filter of system calls: {cause}. Recording through ptrace needs Linux 5.3 or newer with \
-         seccomp filters (CONFIG_SECCOMP_FILTER), in a container also the permission to use them"
-    )]
-    Filter {
-        /// What the kernel said.
-        cause: io::Error,
-    },
-    /// A command cannot be passed on.
-    #[error("the command has a word with a zero byte in it: {word:?}")]
-    ZeroByte {
-        /// The word.
-        word: OsString,
-    },
-    /// The run folder cannot be written to.
-    #[error("cannot write the trace {}: {cause}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        cause: io::Error,
-    },
-    /// Something went wrong that has nothing to do with the command.
-    #[error("cannot {doing}: {cause}")]
-    System {
-        /// What we were doing.
-        doing: &'static str,
-        /// What the kernel said.
-        cause: io::Error,
-    },
-}
-
-impl Error {
-    fn last(doing: &'static str) -> Error {
-        Error::System { doing, cause: io::Error::last_os_error() }
-    }
-}
+use std::path::Path;
 
 /// Runs a command and records it into `folder`, with everything that it starts; returns when all of that has ended.
 /// `started` is told the command's process id, for passing signals on to it; `ended`, that there is no such process any

@@ -1,7 +1,7 @@
 //! One process image: what its threads have in common, and the records that it begins with.
 
-use crate::Error;
 use crate::descriptors::{self, Descriptor};
+use crate::error::Error;
 use crate::file::TraceFile;
 use crate::image::ImageFile;
 use crate::ptrace::Tid;

@@ -1,8 +1,17 @@
 //! ptrace(2): what a stop is, and how a thread goes on.
 
-use crate::{Ended, Error};
+use crate::error::Error;
 use std::io;
 use std::ptr::null_mut;
+
+/// How the command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this exit code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+}
 
 /// A thread, as the kernel numbers it.
 pub type Tid = i32;

@@ -1,6 +1,7 @@
 //! The first process: made by us, stopped until it is traced, then filtered, then the command.
 
-use crate::{Error, filter, ptrace};
+use crate::error::Error;
+use crate::{filter, ptrace};
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};

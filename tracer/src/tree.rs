@@ -2,12 +2,13 @@
 
 use crate::clock;
 use crate::context::Seen;
+use crate::error::Error;
 use crate::file::TraceFile;
 use crate::filter::NATIVE;
 use crate::process::{self, Birth, Limitation, Process};
+use crate::ptrace::Ended;
 use crate::ptrace::{self, AtEntry, Resume, Stop, Tid};
 use crate::thread::{Interruption, Place, Thread, UnderWay, restart};
-use crate::{Ended, Error};
 use std::collections::HashMap;
 use std::path::Path;
 use syn_trace::Call;

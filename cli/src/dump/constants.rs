@@ -1,20 +1,11 @@
 //! The names of constants, by kind of argument; numbers as on Linux (asm-generic).
 
+mod names;
 mod sockets;
 
+pub use names::Names;
+use names::Names::{Bits, Counted, Valued};
 use syn_trace::calls::Kind;
-
-/// How the values of an argument are written.
-pub enum Names {
-    /// One of several, counted from 0.
-    Counted(&'static [&'static str]),
-    /// One of several with these values.
-    Valued(&'static [(i64, &'static str)]),
-    /// Any number of bits.
-    Bits(&'static [(i64, &'static str)]),
-}
-
-use Names::{Bits, Counted, Valued};
 
 /// The names that arguments of this kind take their values from, if they have such.
 pub fn of(kind: Kind) -> Option<Names> {

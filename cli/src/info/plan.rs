@@ -1,8 +1,8 @@
 //! What a plan holds.
 
 use super::balance::{Balances, ThreadBalance};
+use super::common::{Common, Counts};
 use super::table::{self, row};
-use super::{Common, Counts};
 use crate::survey::Unobserved;
 use anyhow::Context;
 use serde::Serialize;

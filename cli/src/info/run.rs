@@ -1,9 +1,9 @@
 //! What a run holds.
 
+use super::common::{Common, Counts};
 use super::run_balance::{self, Seconds};
 use super::statement::Observed;
 use super::table::{self, row};
-use super::{Common, Counts};
 use crate::survey::{Survey, end_of_process};
 use serde::Serialize;
 use std::fmt::Write;

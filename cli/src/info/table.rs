@@ -1,6 +1,6 @@
 //! The parts of a screen that runs and plans share.
 
-use super::{Common, Counts};
+use super::common::{Common, Counts};
 use crate::survey::{NotEntered, Unobserved};
 use std::fmt::Write;
 

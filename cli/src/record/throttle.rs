@@ -5,7 +5,11 @@ mod doubt;
 mod statement;
 mod watchdogs;
 
-use super::{Args, Folder, Relay, record};
+use super::args::Args;
+use super::choice::{Budget, Mode};
+use super::folder::Folder;
+use super::once::record;
+use super::signals::Relay;
 use crate::output::complain;
 use crate::watchdog;
 use anyhow::ensure;
@@ -14,74 +18,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use syn_merge::{Merged, Options};
 use syn_plan::Rule;
-use syn_trace::board::{Request, kind};
+use syn_trace::board::Request;
 use syn_trace::{Run, record as flags};
 use watchdogs::{Reach, Watchdogs};
-
-/// Which nodes are throttled: ranks, or processes without one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Those that the plain run asks for.
-    Auto,
-    /// Each of them.
-    All,
-    /// So many.
-    Some(usize),
-}
-
-/// From the command line.
-pub fn mode(text: &str) -> Result<Option<Mode>, String> {
-    Ok(match text {
-        "none" => None,
-        "auto" => Some(Mode::Auto),
-        "all" => Some(Mode::All),
-        number => Some(Mode::Some(number.parse().map_err(|_| "auto, all, none, or how many nodes")?)),
-    })
-}
-
-/// What the throttled runs may cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Budget {
-    /// All of them together.
-    Time(Duration),
-    /// So many runs.
-    Runs(usize),
-}
-
-/// From the command line: `90s`, `5m`, or a number of runs.
-pub fn budget(text: &str) -> Result<Budget, String> {
-    let number =
-        |text: &str| text.parse::<u64>().map_err(|_| "seconds (90s), minutes (5m), or a number of runs");
-    Ok(match (text.strip_suffix('s'), text.strip_suffix('m')) {
-        (Some(seconds), _) => Budget::Time(Duration::from_secs(number(seconds)?)),
-        (_, Some(minutes)) => Budget::Time(Duration::from_secs(60 * number(minutes)?)),
-        _ => Budget::Runs(number(text)? as usize),
-    })
-}
-
-/// Calls that are held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Held {
-    /// On files: data, names, attributes.
-    Io,
-    /// Of MPI.
-    Mpi,
-    /// On sockets.
-    Socket,
-    /// Locks and signals.
-    Sync,
-}
-
-impl Held {
-    fn bit(self) -> u32 {
-        u32::from(match self {
-            Held::Io => kind::IO,
-            Held::Mpi => kind::MPI,
-            Held::Socket => kind::SOCKET,
-            Held::Sync => kind::SYNC,
-        })
-    }
-}
 
 /// A node that can be throttled, and how many calls of it can be held.
 #[derive(Clone, Copy, Debug)]
@@ -92,9 +31,6 @@ struct Node {
 
 /// In auto mode each thread is held about so often at first; each further round holds ten times as many calls.
 const FIRST_HOLDS: u64 = 100;
-/// The watchdog is to give a sign of life within this time.
-const WATCHDOG_STARTS: Duration = Duration::from_secs(20);
-
 /// The jobs of the manager, in an output folder.
 struct Manager<'a> {
     args: &'a Args,
@@ -154,7 +90,7 @@ impl Manager<'_> {
                 let doubt = doubt::of(&self.plain)?;
                 complain(&doubt.text());
                 if !doubt.is_worth_it() {
-                    return Ok(crate::DONE);
+                    return Ok(crate::exit_code::DONE);
                 }
                 let most = nodes.iter().map(|node| node.calls).max().unwrap_or(1);
                 period = self.args.period.unwrap_or((most / FIRST_HOLDS).max(1) as u32);
@@ -261,7 +197,7 @@ impl Manager<'_> {
             unexplained as f64 / 1e9,
             merged.balance.wall_ns as f64 / 1e9,
         ));
-        Ok(crate::DONE)
+        Ok(crate::exit_code::DONE)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which processes were started, and which of them left no trace.
 
-use super::{NotEntered, Reason};
+use super::missing::NotEntered;
+use super::reason::Reason;
 use std::collections::{HashMap, HashSet};
 use syn_trace::calls::Effect;
 use syn_trace::record::{BEGAN, FAILED};

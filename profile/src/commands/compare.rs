@@ -1,7 +1,7 @@
 //! `syn profiles compare`: two profiles side by side, for instance of a program and of its emulation.
 
-use super::amounts;
 use super::part::{emulated, restrict, within};
+use super::words::amounts;
 use crate::profile::Profile;
 use crate::sample::{BlockKind, COLUMNS, Resource, Sample};
 use crate::stats::correlation;

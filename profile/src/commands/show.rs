@@ -1,6 +1,7 @@
 //! `syn profiles show`.
 
-use super::{Chosen, outcome};
+use super::chosen::Chosen;
+use super::words::outcome;
 use crate::page;
 use crate::profile::Profile;
 use crate::sample::BlockKind;

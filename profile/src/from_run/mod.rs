@@ -9,7 +9,7 @@ use crate::profiler::Options;
 use crate::sample::{Block, COLUMNS, FIELDS, Field, WIDTH, add_block};
 use crate::store::{Amendment, Live, Store};
 use anyhow::{Context, ensure};
-use moved::Moved;
+use moved::{CALLS, Moved};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
@@ -17,9 +17,6 @@ use syn_trace::Run;
 
 /// Length of a sample that is made of calls, nanoseconds; `--rate` chooses another one.
 const SPAN_NS: u64 = 10_000_000;
-
-/// What only calls tell, beside sizes: how often each kind of call that moves no data was made.
-const CALLS: [Field; 5] = [Field::Syncs, Field::Seeks, Field::Opens, Field::Stats, Field::Names];
 
 /// Makes a profile of a run folder; its number in the store.
 ///

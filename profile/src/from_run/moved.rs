@@ -1,6 +1,5 @@
 //! What the calls of a recorded run have moved, over time and by file.
 
-use super::CALLS;
 use crate::metrics::Metrics;
 use crate::profile::{FileRow, ProcessRow};
 use crate::sample::{Block, BlockKind, Field, Sample, add_block, bin_of};
@@ -10,6 +9,9 @@ use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, Touched, Transfer};
 use syn_trace::record::FAILED;
 use syn_trace::{Event, Run};
+
+/// What only calls tell, beside sizes: how often each kind of call that moves no data was made.
+pub const CALLS: [Field; 5] = [Field::Syncs, Field::Seeks, Field::Opens, Field::Stats, Field::Names];
 
 /// What the calls of a run have moved.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Looks at the processes of a command until it has ended, one sample after the other.
 
-use super::{Launch, Options};
+use super::options::{Launch, Options};
 use crate::metrics::Metrics;
 use crate::profile::{Outcome, ProcessRow, Tail};
 use crate::rate::Pace;

@@ -1,39 +1,18 @@
 //! Profiles a command: starts it, looks at its processes again and again, waits for all that became its orphans.
 
 mod looker;
+mod options;
 
 use crate::profile::{Head, Source};
 use crate::rate::Rate;
 use crate::store::{Live, Store};
 use anyhow::Context;
 use looker::Looker;
+pub use options::{Launch, Options};
 use rustix::process::set_child_subreaper;
-use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::time::SystemTime;
-
-/// Starts the command, and is told when it has ended but can still be sent signals.
-pub trait Launch {
-    /// Starts it.
-    fn start(&self, command: &mut Command) -> io::Result<Child>;
-    /// It has ended; after this its process id is given back.
-    fn ended(&self) {}
-}
-
-/// What to profile, and how.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// What it is found by, beside the command.
-    pub tags: BTreeMap<String, String>,
-    /// How often to look.
-    pub rate: Rate,
-    /// Says on standard error how things stand, once a second.
-    pub live: bool,
-    /// Where the preloaded library counts allocations, if it does; the file is made.
-    pub allocations: Option<PathBuf>,
-}
 
 /// A finished profile.
 #[derive(Debug)]

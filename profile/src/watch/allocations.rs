@@ -1,7 +1,7 @@
 //! What allocators were asked for: counters that the preloaded library `libsynalloc.so` adds to, in all processes of the
 //! command (`syn_trace::allocations` is the file).
 
-use super::{Totals, Watcher, Whole};
+use super::watcher::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::profile::Tail;
 use crate::sample::{Block, BlockKind, Field};

@@ -1,6 +1,6 @@
 //! Processors: CPU time of the whole tree, waiting for a processor, and hardware counters where there are any.
 
-use super::{Totals, Watcher, Whole};
+use super::watcher::{Totals, Watcher, Whole};
 use crate::counters::Counters;
 use crate::metrics::Metrics;
 use crate::proc::{Kept, Reader, numbers_in, tick_ns};

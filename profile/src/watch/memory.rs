@@ -1,6 +1,6 @@
 //! Memory: resident size of the tree in every sample, its proportional size now and then, page faults.
 
-use super::{Totals, Watcher, Whole};
+use super::watcher::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::proc::{Reader, field, page_bytes};
 use crate::sample::Field;

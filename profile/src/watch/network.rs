@@ -1,7 +1,7 @@
 //! Sockets: bytes of each TCP connection of the tree, as the kernel counts them (sock_diag(7), `tcp_info`).
 
 use super::connections::{Endings, Ends, Seen, connections};
-use super::{Totals, Watcher, Whole};
+use super::watcher::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::proc::{Kept, Reader};
 use crate::profile::{FileRow, Tail};

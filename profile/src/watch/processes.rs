@@ -1,6 +1,6 @@
 //! Processes and threads.
 
-use super::{Totals, Watcher, Whole};
+use super::watcher::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::proc::{Kept, Reader};
 use crate::sample::Field;

@@ -2,7 +2,7 @@
 //! waits for it, so the sum over the living and the profiler's own children is complete.
 
 use super::room::Room;
-use super::{Totals, Watcher, Whole};
+use super::watcher::{Totals, Watcher, Whole};
 use crate::metrics::Metrics;
 use crate::proc::{Io, Reader, numbers_in};
 use crate::sample::Field;

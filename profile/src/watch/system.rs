@@ -1,6 +1,6 @@
 //! The machine: what it has, and how busy it was.
 
-use super::{Totals, Watcher, Whole};
+use super::watcher::{Totals, Watcher, Whole};
 use crate::machine::cgroup_processors;
 use crate::metrics::Metrics;
 use crate::proc::field;

@@ -11,7 +11,7 @@ use super::tables::Table;
 use crate::clock::{now_ns, sleep_until};
 use crate::job::Job;
 use crate::storage::Paths;
-use crate::transport::messages::{Shared, pause};
+use crate::transport::communicator::{Shared, pause};
 use mpi::ffi::{self, MPI_Comm, MPI_File, MPI_Message, MPI_Request, MPI_Win};
 use mpi::traits::{Communicator, CommunicatorCollectives};
 use std::cell::Cell;

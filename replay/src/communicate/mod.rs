@@ -26,8 +26,8 @@ pub use engine::Engine;
 #[cfg(feature = "mpi")]
 pub use watchdog::Watchdog;
 
-use crate::WrongUsage;
-use crate::args::Mode;
+use crate::failure::WrongUsage;
+use crate::mode::Mode;
 use clap::ValueEnum;
 use serde::Serialize;
 use std::path::Path;

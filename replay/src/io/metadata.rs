@@ -7,10 +7,10 @@
 use super::Target;
 use super::flags::permissions;
 use super::outcome::status;
-use super::perform::access;
 use rustix::fs::{self, AtFlags, Mode, Timespec, Timestamps, XattrFlags};
 use rustix::io::{Errno, Result};
 use rustix::process::{getgid, getuid};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use syn_plan::{FileId, Io, NameId};
@@ -26,6 +26,18 @@ const NOW: Timestamps = Timestamps {
 /// A value of so many bytes, as far as attributes reach.
 pub fn attribute_value(bytes: u64) -> Vec<u8> {
     vec![b's'; bytes.min(MOST + 1) as usize]
+}
+
+/// access(2) of a name in a folder.
+pub(super) fn access(
+    folder: std::os::fd::BorrowedFd<'_>,
+    name: &CStr,
+    mode: i32,
+    flags: AtFlags,
+) -> Result<()> {
+    let (descriptor, name, flags) = (folder.as_raw_fd(), name.as_ptr(), flags.bits());
+    // SAFETY: the name is a C string that outlives the call.
+    status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, name, mode, flags) })
 }
 
 /// Calls on an open file; `None` for others.

@@ -93,11 +93,11 @@ impl Target<'_> {
             Io::Stat { file, follow } => self.stat(file, follow),
             Io::Access { file, mode } => {
                 if let Some((parent, last)) = self.entry(file, true)? {
-                    return access(parent.as_fd(), last, mode, AtFlags::SYMLINK_NOFOLLOW);
+                    return metadata::access(parent.as_fd(), last, mode, AtFlags::SYMLINK_NOFOLLOW);
                 }
                 // The place first, so that no second lookup can lead elsewhere.
                 let place = self.place(file, true)?;
-                access(place.as_fd(), c"", mode, AtFlags::EMPTY_PATH)
+                metadata::access(place.as_fd(), c"", mode, AtFlags::EMPTY_PATH)
             }
             Io::Readlink { file } => {
                 let (parent, last) = self.parents.of(file)?;
@@ -192,18 +192,6 @@ fn sync_range(file: std::os::fd::BorrowedFd<'_>, offset: u64, bytes: u64, flags:
     let (offset, bytes) = (offset as i64, bytes as i64);
     // SAFETY: takes no pointers; negative numbers are refused by the kernel.
     status(unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes, flags) }.into())
-}
-
-/// access(2) of a name in a folder.
-pub(super) fn access(
-    folder: std::os::fd::BorrowedFd<'_>,
-    name: &CStr,
-    mode: i32,
-    flags: AtFlags,
-) -> Result<()> {
-    let (descriptor, name, flags) = (folder.as_raw_fd(), name.as_ptr(), flags.bits());
-    // SAFETY: the name is a C string that outlives the call.
-    status(unsafe { libc::syscall(libc::SYS_faccessat2, descriptor, name, mode, flags) })
 }
 
 /// Reads what `entries` of the shortest take, a bufferful with each system call, as the application did. A buffer that is not full

@@ -28,12 +28,12 @@ pub trait Launcher {
     /// Reads the plan: all of it in the root, elsewhere what this process replays.
     ///
     /// # Errors
-    /// When the plan cannot be read or replayed; [`crate::WrongUsage`] when this launcher does not fit it.
+    /// When the plan cannot be read or replayed; [`crate::failure::WrongUsage`] when this launcher does not fit it.
     fn load(&self, path: &Path) -> anyhow::Result<Loaded>;
     /// Ends a stage: `Ok` when it went well in every process.
     ///
     /// # Errors
-    /// The process's own error, or [`crate::FailedElsewhere`].
+    /// The process's own error, or [`crate::failure::FailedElsewhere`].
     fn agree(&self, stage: anyhow::Result<()>) -> anyhow::Result<()>;
     /// Tells everyone what the root has.
     fn share(&self, bytes: Option<Vec<u8>>) -> Vec<u8>;

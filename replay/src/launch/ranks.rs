@@ -2,17 +2,19 @@
 
 use super::threads::run_programs;
 use super::{Launcher, by_process};
-use crate::args::{Args, Mode};
+use crate::args::Args;
 use crate::clock::now_ns;
 use crate::communicate::{Comm, Engine, Watchdog};
+use crate::failure::{FailedElsewhere, WrongUsage, exit_code};
 use crate::job::Job;
 use crate::loaded::Loaded;
 use crate::measure::Outcome;
+use crate::mode::Mode;
 use crate::sys::child::exit_now;
 use crate::sys::resident_bytes;
+use crate::transport::communicator::{Shared, pause};
 use crate::transport::listeners::listeners;
-use crate::transport::messages::{Messages, RankEdges, Shared, outside, pause};
-use crate::{FailedElsewhere, WrongUsage, exit_code};
+use crate::transport::messages::{Messages, RankEdges, outside};
 use anyhow::{Context, bail};
 use mpi::Threading;
 use mpi::collective::SystemOperation;

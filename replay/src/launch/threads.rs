@@ -5,11 +5,11 @@
 //! next tick, up to 4 ms ([`super::birthplace`] sees to it that it finds one).
 
 use super::birthplace::Birthplace;
-use crate::args::Mode;
 use crate::clock::{ExactSleeps, with_usual_slack};
 use crate::io::Target;
 use crate::job::Job;
 use crate::measure::Outcome;
+use crate::mode::Mode;
 use crate::process::ProcessEnd;
 use crate::program::{Prepared, Runner};
 use crate::transport::Transport;

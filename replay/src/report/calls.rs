@@ -1,7 +1,7 @@
 //! Recorded against replayed, per call class.
 
-use crate::args::Mode;
 use crate::measure::{Class, Latencies, Outcome, moves_bytes};
+use crate::mode::Mode;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};

@@ -8,11 +8,12 @@ mod threads;
 mod total;
 
 use crate::against::Application;
-use crate::args::{Args, Mode};
+use crate::args::Args;
 use crate::communicate::Comm;
 use crate::delays::Performed;
 use crate::job::Machine;
 use crate::measure::Outcome;
+use crate::mode::Mode;
 use crate::transport::polls;
 use balance::Balances;
 use calls::{CallReport, Distribution};

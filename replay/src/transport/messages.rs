@@ -3,23 +3,20 @@
 
 #![allow(unsafe_code)]
 
+use super::communicator::{PAUSE_NS, Shared, pause};
 use super::listeners::{Audience, audiences};
 use super::{POLLS, Transport};
 use crate::clock;
 use crate::communicate::{Comm, Engine};
-use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, Destination, Source};
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use syn_plan::{Counted, EdgeId, Mpi, Op, Plan};
 
 /// The tag of messages that carry an edge.
 const EDGE: mpi::Tag = 1;
-/// Between two looks of a rank that is not to take processor time while it waits.
-const PAUSE_NS: u64 = 20_000;
 /// Pauses of a program of demands grow to this: most of its threads have nothing to do most of the time, and CPU time is what
 /// counts. It ends a step so much later at most.
 const LONGEST_PAUSE_NS: u64 = 500_000;
@@ -29,27 +26,6 @@ const FEW_LOOKS: u32 = 2;
 const LONG_PAUSE_NS: u64 = 1_000_000;
 /// Looks before the first pause.
 const LOOKS: u32 = 50;
-
-/// A communicator that the threads of a rank use one at a time.
-pub struct Shared(pub(crate) Mutex<SimpleCommunicator>);
-
-// SAFETY: a communicator is a handle that means the same in every thread. MPI is initialised with at least
-// MPI_THREAD_SERIALIZED wherever a rank has more than one thread, and the lock lets one call in at a time.
-unsafe impl Send for Shared {}
-// SAFETY: as above.
-unsafe impl Sync for Shared {}
-
-impl Shared {
-    /// Shares `communicator` among threads.
-    pub fn new(communicator: SimpleCommunicator) -> Shared {
-        Shared(Mutex::new(communicator))
-    }
-
-    /// The communicator, for one call.
-    pub fn lock(&self) -> MutexGuard<'_, SimpleCommunicator> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The edges that are waited for inside calls of MPI on files, and signalled outside of such.
 pub fn outside(plan: &Plan) -> Vec<EdgeId> {
@@ -239,11 +215,6 @@ fn own_signals(plan: &Plan) -> Vec<u64> {
         }
     }
     own
-}
-
-/// Leaves the processor to others for a moment.
-pub fn pause() {
-    clock::sleep_until(clock::now_ns() + PAUSE_NS);
 }
 
 impl Transport for Messages<'_> {

@@ -1,12 +1,14 @@
 //! `SIGNAL` and `WAIT` between programs, wherever they run.
 
+#[cfg(feature = "mpi")]
+pub mod communicator;
 #[cfg(any(feature = "mpi", test))]
 pub mod listeners;
 #[cfg(feature = "mpi")]
 pub mod messages;
 pub mod shared;
 
-use crate::args::Waiting;
+use crate::mode::Waiting;
 use syn_plan::{EdgeId, Mpi, Plan};
 
 /// Looks at a counter before a waiter goes to sleep where the application polled, with others' turns on the processor between

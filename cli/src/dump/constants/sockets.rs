@@ -1,6 +1,6 @@
 //! Constants of sockets, of waiting for descriptors, and of descriptors that tell of events.
 
-use super::Names::{self, Bits, Counted, Valued};
+use super::names::Names::{self, Bits, Counted, Valued};
 use syn_trace::calls::Kind;
 
 /// As [`super::of`].

@@ -1,6 +1,5 @@
 //! The watchdogs of a throttled run: one on this host, which leads, and one on each other host of the job.
 
-use super::WATCHDOG_STARTS;
 use crate::output::complain;
 use crate::watchdog::{self, ADDRESS_FILE, SECRET_FILE, Secret};
 use anyhow::Context;
@@ -11,6 +10,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use syn_trace::board::{BoardFile, Request, UNRANKED_OF_HOST};
 
+/// The watchdog is to give a sign of life within this time.
+const WATCHDOG_STARTS: Duration = Duration::from_secs(20);
 /// A watchdog that was told to end may take so long.
 const ENDS: Duration = Duration::from_secs(2);
 

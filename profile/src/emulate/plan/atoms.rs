@@ -1,7 +1,7 @@
 //! What an executor consumes in a step: computation, memory, calls on files, messages.
 
 use super::lowering::Lowering;
-use super::{FILES, LARGEST, OTHER, READ, WRITTEN, io};
+use super::shape::{FILES, LARGEST, OTHER, READ, WRITTEN, io};
 use crate::emulate::steps::{Calls, Step};
 use syn_plan::{Demand, Io, Op};
 use syn_replay::demands::kernels::Kernel;

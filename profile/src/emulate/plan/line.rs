@@ -1,6 +1,6 @@
 //! One executor of an emulation: its steps in the making, and the edges between executors.
 
-use super::Shape;
+use super::shape::Shape;
 use syn_plan::{Balance, EdgeId, Op, Program, Steps, Thread};
 
 /// Edges of a plan with so many ranks, by what they count. Those of one rank are its own, and need no messages.

@@ -1,7 +1,7 @@
 //! Who does what in each step, and who waits for whom.
 
 use super::line::{Edges, Line};
-use super::{FILES, Keep, READ, Shape, WRITTEN, io};
+use super::shape::{FILES, Keep, READ, Shape, WRITTEN, io};
 use crate::emulate::steps::Step;
 use syn_plan::{Demand, FileId, Io, Op};
 

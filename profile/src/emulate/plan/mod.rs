@@ -5,56 +5,18 @@
 mod atoms;
 mod line;
 mod lowering;
+mod shape;
 
 use super::steps::Step;
 use crate::profile::Profile;
 use line::Line;
 use lowering::Lowering;
-use syn_plan::{About, Edge, File, HandleId, Initial, Io, Op, Plan, Rule};
-use syn_replay::demands::kernels::Kernel;
-
-/// How steps become a plan.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// Ranks of an MPI job that go through the steps together, each doing all of `steps`; 1 without MPI.
-    pub ranks: u32,
-    /// Processes of a rank.
-    pub processes: usize,
-    /// Threads of all processes of a rank; at least as many as any step has use for.
-    pub executors: usize,
-    /// What computation does.
-    pub kernel: Kernel,
-    /// The part of it that is not spent waiting for memory.
-    pub efficiency: f64,
-    /// Whether steps last for some time whatever they consume.
-    pub keep: Keep,
-    /// What is read is not in memory at first.
-    pub cold: bool,
-    /// The written file of a rank is begun anew when it is so long, bytes.
-    pub write_limit: u64,
-}
-
-/// Which time passes in a step, beside that which consuming takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// None: consumption is replayed, and not timing.
-    Nothing,
-    /// That in which nothing was computed. Waiting for calls of the emulation is part of it.
-    Idle,
-    /// All: no step ends earlier than it did.
-    Time,
-}
+use shape::{FILES, LARGEST};
+pub use shape::{Keep, Shape};
+use syn_plan::{About, Edge, File, Initial, Plan, Rule};
 
 /// A file that is read is at most so long; more is read again.
 const READ_BYTES: u64 = 256 << 20;
-/// A call moves at most so much.
-const LARGEST: u64 = 64 << 20;
-
-/// Files of a rank in the plan, one behind the other: read, written, and one whose name comes and goes.
-const FILES: u32 = 3;
-const READ: HandleId = 0;
-const WRITTEN: HandleId = 1;
-const OTHER: HandleId = 2;
 
 /// The plan of a profile's steps.
 pub fn plan(profile: &Profile, steps: &[Step], shape: &Shape) -> Plan {
@@ -118,10 +80,6 @@ fn read_len(steps: &[Step]) -> u64 {
         .fold(0, u64::saturating_add)
         .min(READ_BYTES)
         .max(largest)
-}
-
-fn io(call: Io, result: u64) -> Op {
-    Op::Io { call, result: result as i64 }
 }
 
 /// Processes and threads that stand for those of a profile: `processes` and `executors` of a [`Shape`]. `share`: the part of all

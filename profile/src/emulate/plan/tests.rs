@@ -1,11 +1,11 @@
 //! All that is in the steps is in the plan.
 
 use super::*;
-use crate::emulate::steps::{Allocations, Calls};
+use crate::emulate::steps::step::{Allocations, Calls};
 use crate::metrics::Metrics;
 use crate::profile::{Head, Outcome, Source, Tail};
 use crate::sample::WIDTH;
-use syn_plan::{Counted, Demand};
+use syn_plan::{Counted, Demand, Io, Op};
 use syn_replay::demands::kernels::Kernel;
 
 fn profile() -> Profile {

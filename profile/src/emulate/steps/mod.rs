@@ -1,124 +1,14 @@
 //! A profile as steps: what all atoms do from one start together to the next.
 
 mod sizes;
+pub mod step;
+mod tuning;
 
 use crate::profile::Profile;
 use crate::sample::{Field, Sample};
 use sizes::Sizes;
-use std::collections::BTreeMap;
-
-/// Calls of one size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Calls {
-    /// True: writes; false: reads.
-    pub write: bool,
-    /// Bytes of each.
-    pub bytes: u64,
-    /// How many.
-    pub count: u64,
-}
-
-/// Blocks of one size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allocations {
-    /// Bytes of each.
-    pub bytes: u64,
-    /// How many.
-    pub count: u64,
-}
-
-/// What is consumed between two instants at which all atoms stand still.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Step {
-    /// How long it was, nanoseconds.
-    pub span_ns: u64,
-    /// CPU time of each executor, nanoseconds on this machine; as many as were wanted at once.
-    pub cpu_ns: Vec<u64>,
-    /// Calls on files.
-    pub calls: Vec<Calls>,
-    /// Resident memory at the end, bytes.
-    pub resident: u64,
-    /// Memory touched for the first time, bytes.
-    pub touched: u64,
-    /// Bytes sent to the partner, received from it, and sent to ourselves.
-    pub network: [u64; 3],
-    /// Bytes of one call on the network; 0 where that is not known.
-    pub message: u64,
-    /// The parts of messages that were sent by calls that write, and received by calls that read: such bytes are in no call on a file.
-    pub as_files: [f64; 2],
-    /// Blocks taken from the allocator and given back.
-    pub allocations: Vec<Allocations>,
-    /// Time in which nothing was computed, nanoseconds.
-    pub idle_ns: u64,
-    /// Calls that bring data to the device.
-    pub syncs: u64,
-    /// Calls that set a position.
-    pub seeks: u64,
-    /// Files opened.
-    pub opens: u64,
-    /// Questions about files.
-    pub stats: u64,
-    /// Changes of names.
-    pub names: u64,
-    /// Living processes and threads.
-    pub population: [u64; 2],
-}
-
-impl Step {
-    /// No call on a file, or on its name.
-    pub fn leaves_files_alone(&self) -> bool {
-        let others = [self.syncs, self.seeks, self.opens, self.stats, self.names];
-        self.calls.is_empty() && others == [0; 5]
-    }
-
-    /// Computation, and memory that stays.
-    pub fn computes_alone(&self) -> bool {
-        self.leaves_files_alone()
-            && self.network == [0; 3]
-            && self.touched == 0
-            && self.allocations.is_empty()
-    }
-}
-
-/// How steps are made of samples.
-#[derive(Clone, Debug)]
-pub struct Tuning {
-    /// Samples are put together until they are so long, nanoseconds.
-    pub least_ns: u64,
-    /// Nanoseconds of CPU time here for one there.
-    pub cpu_ratio: f64,
-    /// Factors: cpu, memory, storage, network.
-    pub scale: BTreeMap<String, f64>,
-    /// All calls on files have this size.
-    pub block: Option<u64>,
-    /// So many executors share all CPU time, whatever was recorded.
-    pub width: Option<usize>,
-    /// This part of all consumption: that of one of several ranks.
-    pub share: f64,
-    /// Processors that the command could have used, others' use taken off; 0 where that is not known.
-    pub processors: f64,
-}
-
-impl Default for Tuning {
-    fn default() -> Tuning {
-        Tuning {
-            least_ns: 10_000_000,
-            cpu_ratio: 1.0,
-            scale: BTreeMap::new(),
-            block: None,
-            width: None,
-            share: 1.0,
-            processors: 0.0,
-        }
-    }
-}
-
-impl Tuning {
-    /// A resource's factor.
-    pub fn factor(&self, resource: &str) -> f64 {
-        self.scale.get(resource).copied().unwrap_or(1.0) * self.share
-    }
-}
+pub use step::{Calls, Step};
+pub use tuning::Tuning;
 
 /// Most executors at once.
 pub const WIDEST: usize = 256;

@@ -1,6 +1,7 @@
 //! How many calls of which sizes a step makes.
 
-use super::{Allocations, Calls, Tuning};
+use super::step::{Allocations, Calls};
+use super::tuning::Tuning;
 use crate::profile::Profile;
 use crate::sample::{Block, BlockKind, Field, Sample};
 

@@ -1,0 +1,149 @@
+//! One recorded run, and what is said of it.
+
+use super::folder::{self, Folder};
+use super::shim;
+use super::signals::Relay;
+use crate::exit_code::FAILED;
+use crate::info::statement;
+use crate::output::complain;
+use crate::survey::{NotEntered, Reason, Survey};
+use anyhow::Context;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use syn_trace::{Run, TraceError, board};
+use syn_tracer::Ended;
+
+/// As shells have it: the command was not found, or could not be run.
+const NOT_FOUND: u8 = 127;
+const NOT_RUNNABLE: u8 = 126;
+
+/// Records with the shim.
+pub fn record(
+    words: &[OsString],
+    shim: &Path,
+    folder: &Folder,
+    relay: &Relay,
+    throttled: bool,
+) -> anyhow::Result<u8> {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).env("LD_PRELOAD", shim::preload(&[shim])).env("SYN_RUN", &folder.path);
+    // There may be something in the folder already.
+    if folder.joined || throttled {
+        command.env("SYN_JOB", &folder.path);
+    }
+    if throttled {
+        command.env(board::VARIABLE, "1");
+    }
+    let mut child = match relay.spawn(&mut command) {
+        Ok(child) => child,
+        Err(error) => return Ok(not_run(folder, &words[0].to_string_lossy(), &error)),
+    };
+    let status =
+        relay.wait(&mut child).with_context(|| format!("cannot wait for {}", words[0].to_string_lossy()))?;
+    tell(folder, words)?;
+    Ok(exit_code(status))
+}
+
+/// Records through ptrace.
+pub fn trace(words: &[OsString], folder: &Folder, relay: &Relay) -> anyhow::Result<u8> {
+    let ended = syn_tracer::run(words, &folder.path, |pid| relay.begin(pid), || relay.end());
+    relay.end();
+    match ended {
+        Ok(ended) => {
+            tell(folder, words)?;
+            Ok(match ended {
+                Ended::Code(code) => code as u8,
+                Ended::Signal(signal) => 128u8.saturating_add(signal as u8),
+            })
+        }
+        Err(syn_tracer::Error::Command { program, cause }) => Ok(not_run(folder, &program, &cause)),
+        Err(error) => {
+            // It stays when something was recorded.
+            let _ = std::fs::remove_dir(&folder.path);
+            Err(error.into())
+        }
+    }
+}
+
+/// Says that the command could not be started. An empty run folder would only be in the way.
+fn not_run(folder: &Folder, program: &str, error: &std::io::Error) -> u8 {
+    let _ = std::fs::remove_dir(&folder.path);
+    complain(&format!("cannot run {program}: {error}"));
+    if error.kind() == ErrorKind::NotFound { NOT_FOUND } else { NOT_RUNNABLE }
+}
+
+pub fn exit_code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128u8.saturating_add(signal as u8),
+        (None, None) => FAILED,
+    }
+}
+
+/// One line about what was recorded, and what was not.
+fn tell(folder: &Folder, words: &[OsString]) -> Result<(), TraceError> {
+    let (run, folder, before) = (Run::open(&folder.path)?, &folder.path, folder.traces);
+    if run.threads.len() + run.unreadable.len() == before {
+        let name = words[0].to_string_lossy();
+        let why = Reason::of(&name, ".");
+        let hint = if why.ptrace_helps() { HINT } else { "" };
+        complain(&format!(
+            "warning: nothing was recorded: {name} is {}; {} {}{hint}",
+            why.text(),
+            folder.display(),
+            if before == 0 { "is empty" } else { "is as it was" }
+        ));
+        return Ok(());
+    }
+    let launchers = run.processes.iter().filter(|process| process.process_only).count();
+    let mut line = format!(
+        "recorded {} processes ({launchers} of them launchers or left out), {} threads in {}",
+        run.processes.len(),
+        run.threads.len(),
+        folder.display()
+    );
+    let (dropped, unreadable) = (run.dropped(), run.unreadable.len());
+    if dropped + unreadable as u64 > 0 {
+        line += &format!("; warning: {dropped} records dropped, {unreadable} files unreadable");
+    }
+    complain(&line);
+    let statement = folder.join(statement::FILE);
+    if let Err(error) = std::fs::write(&statement, statement::text(&run)) {
+        complain(&format!("warning: cannot write {}: {error}", statement.display()));
+    }
+    tell_not_entered(&run);
+    if run.processes.len() >= MANY_PROCESSES && !folder::is_in_memory(folder) {
+        complain(
+            "many processes: where making files is slow, a run folder on tmpfs (-o /dev/shm/…) makes their starts cheaper",
+        );
+    }
+    Ok(())
+}
+
+/// From so many process images on, what it costs to make their files is worth a hint.
+const MANY_PROCESSES: usize = 300;
+
+const HINT: &str = ". `syn record --backend=ptrace` records such programs too";
+
+/// Which processes left no trace, and why.
+fn tell_not_entered(run: &Run) {
+    const LISTED: usize = 8;
+    let missing = Survey::of(run).not_entered;
+    let lines = NotEntered::describe(&missing);
+    for line in lines.iter().take(LISTED) {
+        complain(&format!("warning: not recorded: {line}"));
+    }
+    if lines.len() > LISTED {
+        let more = lines.len() - LISTED;
+        complain(&format!(
+            "warning: not recorded: {more} more; `syn info --all {}` lists them",
+            run.path.display()
+        ));
+    }
+    if missing.iter().any(|process| process.ptrace_helps) {
+        complain("`syn record --backend=ptrace` records programs that the shim cannot enter");
+    }
+}
