@@ -1,8 +1,9 @@
 //! Whether a plan can be replayed. A plan is untrusted input: nothing is done with one that fails here.
 
-use crate::communication::{Groups, refer_to_what_is};
+use crate::communication::refer_to_what_is;
 use crate::fault::{Fault, MAX_HANDLES, MAX_NAME, MAX_PATH, MAX_PROCESSES};
 use crate::fields::Referent;
+use crate::group::Groups;
 use crate::mpi::Mpi;
 use crate::orders::Order;
 use crate::progress::{self, Look};

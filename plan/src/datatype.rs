@@ -1,39 +1,42 @@
 //! How the file type of a view was made, as a list of numbers: the constructor, how many integers, addresses and datatypes it
 //! takes, these, and each datatype in the same way; of a basic type, 0 and its size.
 
-/// The constructors, by number in a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Constructor {
-    Dup = 1,
-    Contiguous,
-    Vector,
-    Hvector,
-    Indexed,
-    Hindexed,
-    IndexedBlock,
-    HindexedBlock,
-    Struct,
-    Subarray,
-    Resized,
+/// The constructors, numbered from 1 on, each with how many integers, addresses and datatypes it takes. Where `first`, its first
+/// integer, is in these, it counts further ones.
+macro_rules! constructors {
+    (|$first:ident| $($name:ident: $lengths:expr,)+) => {
+        /// What datatypes are made by: `MPI_Type_…`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Constructor {
+            $($name,)+
+        }
+
+        impl Constructor {
+            const ALL: &[Constructor] = &[$(Constructor::$name),+];
+
+            fn lengths(self, $first: usize) -> (usize, usize, usize) {
+                match self {
+                    $(Constructor::$name => $lengths,)+
+                }
+            }
+        }
+    };
 }
 
-const CONSTRUCTORS: [Constructor; 11] = {
-    use Constructor::*;
-    [
-        Dup,
-        Contiguous,
-        Vector,
-        Hvector,
-        Indexed,
-        Hindexed,
-        IndexedBlock,
-        HindexedBlock,
-        Struct,
-        Subarray,
-        Resized,
-    ]
-};
+constructors! { |first|
+    Dup: (0, 0, 1),
+    Contiguous: (1, 0, 1),
+    Vector: (3, 0, 1),
+    Hvector: (2, 1, 1),
+    Indexed: (1 + 2 * first, 0, 1),
+    Hindexed: (1 + first, first, 1),
+    IndexedBlock: (2 + first, 0, 1),
+    HindexedBlock: (2, first, 1),
+    Struct: (1 + first, first, first),
+    Subarray: (2 + 3 * first, 0, 1),
+    Resized: (0, 2, 1),
+}
 
 /// Datatypes are in each other so deep at most.
 const MAX_DEPTH: u32 = 32;
@@ -71,7 +74,7 @@ impl Datatype {
         if constructor == 0 {
             return Some(Datatype::Basic(integer(rest)?)).filter(|_| depth <= MAX_DEPTH);
         }
-        let by = *CONSTRUCTORS.get(usize::try_from(constructor).ok()? - 1)?;
+        let by = *Constructor::ALL.get(usize::try_from(constructor).ok()? - 1)?;
         let mut count = || usize::try_from(next(rest)?).ok().filter(|&count| count <= rest.len());
         let counts = [count()?, count()?, count()?];
         let integers: Vec<i32> = (0..counts[0]).map(|_| integer(rest)).collect::<Option<_>>()?;
@@ -127,25 +130,9 @@ impl Datatype {
 
     /// Whether the constructor has as many numbers as it takes.
     fn fits(&self) -> bool {
-        use Constructor::*;
         let Datatype::Made { by, integers, addresses, of } = self else { return true };
-        let lengths = (integers.len(), addresses.len(), of.len());
-        let Ok(first) = usize::try_from(integers.first().copied().unwrap_or(0)) else { return false };
-        let wanted = match by {
-            Dup => (0, 0, 1),
-            Contiguous => (1, 0, 1),
-            Vector => (3, 0, 1),
-            Hvector => (2, 1, 1),
-            Indexed => (1 + 2 * first, 0, 1),
-            Hindexed => (1 + first, first, 1),
-            IndexedBlock => (2 + first, 0, 1),
-            HindexedBlock => (2, first, 1),
-            Struct => (1 + first, first, first),
-            Subarray => (2 + 3 * first, 0, 1),
-            Resized => (0, 2, 1),
-        };
-        // But for these, the first integer is a count of further ones.
-        lengths == wanted
+        let first = usize::try_from(integers.first().copied().unwrap_or(0));
+        first.is_ok_and(|first| (integers.len(), addresses.len(), of.len()) == by.lengths(first))
     }
 }
 

@@ -23,6 +23,7 @@ mod fields;
 pub mod figures;
 mod file;
 mod folders;
+mod group;
 mod layout;
 mod mpi;
 mod ops;
@@ -33,11 +34,11 @@ mod seconds;
 mod steps;
 mod text;
 mod topologies;
+mod traffic;
 mod windows;
 mod writer;
 
 pub use balance::Balance;
-pub use communication::Group;
 pub use datatype::{Constructor, Datatype};
 pub use demand::{Demand, KERNELS};
 pub use edge::{Edge, Evidence, Guarantee, Rule};
@@ -47,6 +48,7 @@ pub use fault::{Fault, MAX_NAME, MAX_PATH};
 pub use fields::Referent;
 pub use file::PlanFile;
 pub use folders::Folders;
+pub use group::Group;
 pub use layout::{MAGIC, VERSION};
 pub use mpi::{
     ANY, Access, Collective, Completion, Creation, Epoch, FIRST_COMMUNICATOR, FileCall, FileTransfer, Lock,
