@@ -5,7 +5,8 @@
 //!
 //! Every third argument of these is an int or a pointer; as a machine word it goes on untouched.
 
-use super::{by_number, hooks};
+use super::decoded::decoded;
+use super::hooks;
 use crate::core::real::{Inner, usize_fn};
 use crate::core::sys;
 use crate::recording::span;
@@ -46,7 +47,7 @@ unsafe fn control(
     let real = || unsafe { real(fd, request, argument) };
     if requests_more(request) {
         let arguments = [fd as usize, request as usize, argument, 0, 0, 0];
-        return by_number::decoded(flags, libc::SYS_ioctl, arguments, || c_long::from(real())) as c_int;
+        return decoded(flags, libc::SYS_ioctl, arguments, || c_long::from(real())) as c_int;
     }
     let Some(mut span) = span::enter(Call::Ioctl, flags) else { return real() };
     let result = real();

@@ -22,6 +22,7 @@ pub mod attributes;
 pub mod by_number;
 pub mod confinement;
 pub mod control;
+pub mod decoded;
 pub mod directories;
 pub mod event_descriptors;
 pub mod files;
@@ -40,21 +41,16 @@ pub mod processes;
 pub mod signals;
 pub mod sleeps;
 pub mod sockets;
+mod status;
 pub mod stdio;
 pub mod sync;
+mod texts;
 pub mod threads;
 pub mod trampolines;
 pub mod transfers;
 
-use crate::core::file_status;
-use crate::core::readable;
-use crate::core::sys;
-use crate::recording::span::Span;
-use crate::recording::thread::scratch::TEXTS;
-use core::ffi::{c_char, c_int};
-use syn_trace::birth;
-use syn_trace::record::MAX_TEXT_BYTES;
-use syn_trace::status;
+pub use status::{opened_status, status_of};
+pub use texts::{Text, Unread, text, unread_text};
 
 /// Declares a function's place behind ours, and registers it.
 macro_rules! real {
@@ -132,7 +128,7 @@ macro_rules! hooks {
     };
     // What a line of `system_calls!` does.
     (@body $real:ident $flags:expr, ($($arg:ident),*) [decode $number:ident $ret:ty]) => {
-        $crate::hooks::by_number::decoded(
+        $crate::hooks::decoded::decoded(
             $flags,
             libc::$number,
             $crate::hooks::words([$($crate::hooks::Word::word($arg)),*]),
@@ -266,80 +262,4 @@ pub fn missing<T: crate::core::real::Outcome>() -> T {
     // SAFETY: libc gives every thread an errno.
     unsafe { *libc::__errno_location() = libc::ENOSYS };
     T::MISSING
-}
-
-/// What a line of [`hooks!`] gives as a text.
-pub trait Text {
-    /// Its bytes. `was_read`: the kernel has read it, as success tells, or ENOENT where there is one text alone: of other failures
-    /// no errno tells at which of its arguments the kernel has looked. `index`: which text of the call it is.
-    ///
-    /// # Safety
-    /// As for [`text`], if it was read.
-    unsafe fn bytes(&self, was_read: bool, span: &Span, index: usize) -> &[u8];
-}
-
-impl Text for *const c_char {
-    #[inline(always)]
-    unsafe fn bytes(&self, was_read: bool, span: &Span, index: usize) -> &[u8] {
-        if !was_read {
-            return unread_text(*self, span, index);
-        }
-        // SAFETY: as the caller vouches.
-        unsafe { text(*self) }
-    }
-}
-
-/// A text of which success does not tell that it was read.
-pub struct Unread(pub *const c_char);
-
-impl Text for Unread {
-    unsafe fn bytes(&self, _was_read: bool, span: &Span, index: usize) -> &[u8] {
-        unread_text(self.0, span, index)
-    }
-}
-
-/// A text that the kernel may not have read, copied; empty where it cannot be.
-#[cold]
-#[inline(never)]
-pub fn unread_text(pointer: *const c_char, span: &Span, index: usize) -> &'static [u8] {
-    let rooms = span.scratch().texts.as_ptr().cast::<[u8; MAX_TEXT_BYTES]>();
-    if index >= TEXTS {
-        return &[];
-    }
-    // SAFETY: there is room for as many texts, and each is put together once.
-    readable::text(pointer as usize, unsafe { &mut *rooms.add(index) })
-}
-
-/// The text at `pointer`, as much of it as a record takes.
-///
-/// # Safety
-/// `pointer` must point to a C string or be null.
-#[inline]
-pub unsafe fn text<'a>(pointer: *const c_char) -> &'a [u8] {
-    if pointer.is_null() {
-        return &[];
-    }
-    // SAFETY: as the caller vouches.
-    unsafe {
-        let length = libc::strnlen(pointer, MAX_TEXT_BYTES);
-        core::slice::from_raw_parts(pointer.cast(), length)
-    }
-}
-
-/// As [`status_of`], of what a call with these flags has just opened, with the bits of [`syn_trace::birth`].
-pub fn opened_status(fd: c_int, flags: c_int) -> [i64; 3] {
-    let [mode, size, inode] = status_of(fd);
-    if !birth::is_open(mode, size, flags) || sys::is_confined() {
-        return [mode, size, inode];
-    }
-    let born = file_status::asked(fd, birth::MASK).map_or(0, |status| birth::of(&status, flags));
-    [mode | born, size, inode]
-}
-
-/// What an open file is: `st_mode`, `st_size`, `st_ino`; zeros if the descriptor is not valid.
-pub fn status_of(fd: c_int) -> [i64; 3] {
-    if fd < 0 {
-        return [0; 3];
-    }
-    file_status::of(fd).map_or([0; 3], |status| status::numbers(&status))
 }

@@ -1,6 +1,8 @@
 //! One call under way: from the entry of a hook to its record.
 
 pub mod append;
+mod entry;
+mod holding;
 pub mod note;
 pub mod processor;
 pub mod published;
@@ -9,15 +11,13 @@ pub mod signal_nesting;
 
 use crate::core::preemption::Mark;
 use crate::core::{clock, sys};
-use crate::recording::process;
 use crate::recording::thread::scratch::Scratch;
-use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::Entered;
 pub use crate::recording::thread::state::Span;
 use crate::recording::thread::state::State;
-use crate::recording::thread::{self, current};
 use crate::throttle;
 use core::sync::atomic::Ordering;
+pub use entry::{enter, enter_untimed};
 use note::{tell_entered, tell_left};
 use processor::look;
 use syn_trace::calls::Call;
@@ -34,52 +34,7 @@ const SAMPLE_PART: u64 = 8;
 /// The start of a call that goes untimed, if it finds nothing.
 const UNTIMED: u64 = 0;
 
-/// Enters a call. `flags` is [`record::INNER`] where libc itself is the caller. `None`: only make the real call.
-#[inline(always)]
-pub fn enter(call: Call, flags: Flags) -> Option<Span> {
-    if process::leaves_out(call) {
-        return None;
-    }
-    let frame = frame_address();
-    let state = match current::state() {
-        Some(state) if !state.cursor.get().is_null() => state,
-        _ => {
-            let state = thread::obtain(frame, flags)?;
-            if process::leaves_out(call) {
-                return None; // The process has only just found out what it is.
-            }
-            state
-        }
-    };
-    open(state, frame, call, flags)
-}
-
-/// Enters a call that may find nothing, as one of a long row of such calls for which the clock is not read; see
-/// [`count_untimed`]. `None`: it is to be entered as others are.
-#[inline(always)]
-pub fn enter_untimed(call: Call) -> Option<Span> {
-    // One that counts a row is whole.
-    let state = current::state()?;
-    // SAFETY: nothing holds on to it here.
-    let may = unsafe { state.memory() }.may_go_untimed(call);
-    if !may || state.frame.get() != 0 || state.suppressed_by.get() != 0 {
-        return None;
-    }
-    state.frame.set(frame_address());
-    Some(Span { state, start: UNTIMED, end: 0, outer_frame: 0, cpu_before: 0, flags: 0, quiet: false })
-}
-
-#[inline(always)]
-fn open(state: &State, frame: usize, call: Call, flags: Flags) -> Option<Span> {
-    if state.suppressed_by.get() != 0 && state.is_suppressed(frame) {
-        return None;
-    }
-    if throttle::is_on() && state.frame.get() == 0 {
-        published::before(state, frame, call, flags);
-    }
-    begin(state, frame, call, flags)
-}
-
+/// Enters a call of a thread that records it.
 #[inline(always)]
 fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Span> {
     let kept = Mark::Told.stands();

@@ -1,0 +1,65 @@
+//! Texts that programs hand over.
+
+use crate::core::readable;
+use crate::recording::span::Span;
+use crate::recording::thread::scratch::TEXTS;
+use core::ffi::c_char;
+use syn_trace::record::MAX_TEXT_BYTES;
+
+/// What a line of `hooks!` gives as a text.
+pub trait Text {
+    /// Its bytes. `was_read`: the kernel has read it, as success tells, or ENOENT where there is one text alone: of other failures
+    /// no errno tells at which of its arguments the kernel has looked. `index`: which text of the call it is.
+    ///
+    /// # Safety
+    /// As for [`text`], if it was read.
+    unsafe fn bytes(&self, was_read: bool, span: &Span, index: usize) -> &[u8];
+}
+
+impl Text for *const c_char {
+    #[inline(always)]
+    unsafe fn bytes(&self, was_read: bool, span: &Span, index: usize) -> &[u8] {
+        if !was_read {
+            return unread_text(*self, span, index);
+        }
+        // SAFETY: as the caller vouches.
+        unsafe { text(*self) }
+    }
+}
+
+/// A text of which success does not tell that it was read.
+pub struct Unread(pub *const c_char);
+
+impl Text for Unread {
+    unsafe fn bytes(&self, _was_read: bool, span: &Span, index: usize) -> &[u8] {
+        unread_text(self.0, span, index)
+    }
+}
+
+/// A text that the kernel may not have read, copied; empty where it cannot be.
+#[cold]
+#[inline(never)]
+pub fn unread_text(pointer: *const c_char, span: &Span, index: usize) -> &'static [u8] {
+    let rooms = span.scratch().texts.as_ptr().cast::<[u8; MAX_TEXT_BYTES]>();
+    if index >= TEXTS {
+        return &[];
+    }
+    // SAFETY: there is room for as many texts, and each is put together once.
+    readable::text(pointer as usize, unsafe { &mut *rooms.add(index) })
+}
+
+/// The text at `pointer`, as much of it as a record takes.
+///
+/// # Safety
+/// `pointer` must point to a C string or be null.
+#[inline]
+pub unsafe fn text<'a>(pointer: *const c_char) -> &'a [u8] {
+    if pointer.is_null() {
+        return &[];
+    }
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let length = libc::strnlen(pointer, MAX_TEXT_BYTES);
+        core::slice::from_raw_parts(pointer.cast(), length)
+    }
+}
