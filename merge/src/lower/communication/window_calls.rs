@@ -1,6 +1,6 @@
 //! Calls on windows, as a replay makes them again.
 
-use super::communication::{Communication, bytes};
+use super::{Communication, bytes};
 use crate::follow::pass::Seen;
 use crate::mpi::{Meaning, expand, window};
 use syn_plan::{Access, Epoch, Lock, Mpi, SELF, Window};

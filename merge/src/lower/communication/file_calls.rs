@@ -1,8 +1,8 @@
 //! Calls of MPI on files, as a replay makes them again.
 
-use super::communication::{Communication, bytes};
-use super::files::{Evidence, FileTable};
+use super::{Communication, bytes};
 use crate::follow::pass::Seen;
+use crate::lower::files::{Evidence, FileTable};
 use foldhash::HashMap;
 use std::rc::Rc;
 use syn_plan::{Datatype, FileCall, FileTransfer, Mpi, SELF};

@@ -2,7 +2,8 @@
 //!
 //! Whatever a topology was made from, a replay makes it by its edges. Beyond the border of a grid is nobody, who is left out.
 
-use super::communication::{Communication, Gathered, bytes};
+use super::collectives::Gathered;
+use super::{Communication, bytes};
 use crate::follow::pass::Seen;
 use syn_plan::{Collective, Creation, Mpi, NONE};
 use syn_trace::Call;

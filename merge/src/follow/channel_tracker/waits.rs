@@ -1,0 +1,111 @@
+//! Who waited for whom at pipes, connections and counters, once all is seen.
+
+use super::ChannelTracker;
+use super::traffic::{Held, Kind};
+use crate::clocks::Clocks;
+use crate::follow::connections::End;
+use crate::graph::dependency::{Dependencies, Moment};
+use crate::rules::stream::{Moved, Stream};
+use crate::rules::{eventfd, pipe, socket};
+
+impl ChannelTracker {
+    /// Who waited for whom, and how many pipes and connections have writers that are not on record.
+    pub fn finish(mut self) -> (Dependencies, u64) {
+        let mut incomplete = 0;
+        let traffic = &self.traffic;
+        let looks = |end| traffic.get(&(Kind::Socket, end)).map_or(Vec::new(), |here| here.looks.clone());
+        self.connections.finish(looks, &mut self.found);
+        let is_known = |end| traffic.get(&(Kind::Socket, end)).is_none_or(|here| !here.is_unknown);
+        std::mem::take(&mut self.datagrams).finish(looks, is_known, &mut self.found);
+        let keys: Vec<(Kind, End)> = self.traffic.keys().copied().collect();
+        for key in keys {
+            // What is received at one end of a connection was sent at the other.
+            let from = match key.0 {
+                Kind::Pipe => Some(key),
+                Kind::Counter => {
+                    self.count(key);
+                    continue;
+                }
+                Kind::Socket => self.connections.other(key.1).map(|other| (Kind::Socket, other)),
+            };
+            let Some(from) = from.filter(|from| self.traffic.contains_key(from)) else { continue };
+            if [key, from].iter().any(|end| self.traffic[end].is_unknown) {
+                incomplete += 1;
+                continue;
+            }
+            let closings = self.closings(from);
+            let Some(sent) = self.traffic.get_mut(&from) else { continue };
+            let (writes, room) = (std::mem::take(&mut sent.writes), std::mem::take(&mut sent.room));
+            let Some(here) = self.traffic.get_mut(&key) else { continue };
+            let stream = Stream {
+                writes,
+                reads: std::mem::take(&mut here.reads),
+                looks: std::mem::take(&mut here.looks),
+                closings,
+                capacity: here.capacity,
+                room,
+                keeps_messages: key.0 == Kind::Socket && self.connections.has_messages(key.1),
+                is_unaligned: false,
+            };
+            let whole = match key.0 == Kind::Pipe {
+                true => pipe::connect(stream, &mut self.found),
+                false => socket::connect(stream, &mut self.found),
+            };
+            incomplete += u64::from(!whole);
+        }
+        (self.found, incomplete)
+    }
+
+    /// Between which moments bytes went from one host to another, whatever the clocks say. Not by directions of which senders are
+    /// known to be missing, nor by connections that no clocks fit: there reads met bytes of other writes.
+    pub fn between_hosts(mut self, clocks: &Clocks) -> Dependencies {
+        let mut found = Dependencies::default();
+        let ends: Vec<End> =
+            self.traffic.keys().filter(|key| key.0 == Kind::Socket).map(|&(_, end)| end).collect();
+        for end in ends {
+            let other = self.connections.other(end).filter(|_| !self.connections.has_messages(end));
+            let Some(other) = other.filter(|other| other.host != end.host && end < *other) else { continue };
+            let mut of_both = Dependencies::default();
+            for (from, to) in [(end, other), (other, end)] {
+                of_both.append(self.one_way(from, to).unwrap_or_default());
+            }
+            if clocks.might_fit(&of_both) {
+                found.append(of_both);
+            }
+        }
+        found
+    }
+
+    /// What went from an end to the other one, on a host with other clocks.
+    fn one_way(&mut self, from: End, to: End) -> Option<Dependencies> {
+        let sent = self.traffic.get_mut(&(Kind::Socket, from)).filter(|sent| !sent.is_unknown)?;
+        let writes = std::mem::take(&mut sent.writes);
+        let here = self.traffic.get_mut(&(Kind::Socket, to)).filter(|here| !here.is_unknown)?;
+        let reads = std::mem::take(&mut here.reads);
+        let mut found = Dependencies::default();
+        let stream = Stream { writes, reads, is_unaligned: true, ..Stream::default() };
+        socket::connect(stream, &mut found).then_some(found)
+    }
+
+    /// Connects what waited for a counter.
+    fn count(&mut self, key: (Kind, End)) {
+        let Some(here) = self.traffic.get_mut(&key).filter(|here| !here.is_unknown) else { return };
+        let spans = |calls: &mut Vec<Moved>| calls.drain(..).map(|call| call.span).collect::<Vec<_>>();
+        let (additions, mut waits) = (spans(&mut here.writes), spans(&mut here.reads));
+        waits.append(&mut here.looks);
+        eventfd::connect(waits, additions, &mut self.found);
+    }
+
+    /// When every process closed the end for the last time; of one that did not, its end.
+    fn closings(&self, end: (Kind, End)) -> Vec<Moment> {
+        let traffic = &self.traffic[&end];
+        let of_process = |(&process, held): (&u32, &Held)| match held.open_files {
+            0 => held.closed,
+            _ => self.last[process as usize],
+        };
+        match traffic.shut_down {
+            Some(moment) => vec![moment],
+            None => traffic.holders.iter().filter_map(of_process).collect(),
+        }
+    }
+}
