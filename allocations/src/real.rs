@@ -18,11 +18,11 @@ macro_rules! real {
         /// Calls them; null or 0 where the program has none.
         #[allow(non_snake_case, reason = "as the functions' places are called")]
         pub mod call {
-            use super::*;
+            use crate::real::*;
             $(
                 /// As libc's.
                 pub unsafe fn $name($($argument: $type),*) -> Option<$result> {
-                    let address = super::$name.get();
+                    let address = crate::real::$name.get();
                     if address.is_null() {
                         return None;
                     }
