@@ -1,8 +1,11 @@
 //! One program, step by step.
 
+mod models;
+mod operations;
+mod time;
+
 use crate::ahead::Ahead;
-use crate::burn::burn;
-use crate::clock::{NearClock, now_ns, sleep_until, thread_cpu_ns, with_usual_slack};
+use crate::clock::{NearClock, now_ns, thread_cpu_ns, with_usual_slack};
 use crate::communicate::{Comm, MpiIo};
 use crate::delays::Performed;
 use crate::demands::Demands;
@@ -10,18 +13,14 @@ use crate::divergence::Collector;
 use crate::idle::IdleTime;
 use crate::io::{Buffers, Target};
 use crate::job::Job;
-use crate::measure::{Classes, Latencies, Outcome, moves_bytes};
-use crate::meter::{GRAIN_NS, Meter, Part};
+use crate::measure::{Classes, Latencies, Outcome};
+use crate::meter::{Meter, Part};
 use crate::mode::Mode;
 use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
-use syn_plan::{Demand, EdgeId, Io, Mpi, Op, Program, Rule, Step, Steps};
+use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
 
-/// After so much work the CPU clock is read, and a program that its process's end may cut off looks for that; nanoseconds.
-const SLICE_NS: f64 = 5_000_000.0;
-/// The least part of a slice that counts as done, whatever the CPU clock says: it may stand still.
-const LEAST_PART: f64 = 0.1;
 /// A signal is not taken to cost more: beyond that, its thread lost the processor.
 const LONGEST_SIGNAL_NS: f64 = 5_000.0;
 /// The same of a signal that creates a thread.
@@ -309,20 +308,6 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// A call on a file.
-    fn on_file(&mut self, call: &Mpi) {
-        self.work_ends();
-        self.transport.call(self.number, call);
-        let took_ns = self.meter.lap(Part::Io);
-        if *call != Mpi::FileLeave {
-            let (sent, received) = call.bytes();
-            self.classes.numbered(call.number(), call.name()).record(took_ns, (sent + received) as i64, true);
-        }
-        for edge in self.in_file_call.take().into_iter().flatten() {
-            self.transport.signal(edge);
-        }
-    }
-
     /// What the way in which communication is replayed does without.
     fn is_left_out(&self, op: &Op) -> bool {
         match *op {
@@ -334,62 +319,6 @@ impl<'a> Runner<'a> {
             Op::Mpi { .. } => self.job.comm == Comm::None,
             _ => false,
         }
-    }
-
-    fn as_fast_as_possible(&mut self, steps: &Steps) {
-        let mut ahead = Ahead::of(steps);
-        while let Some(step) = ahead.next() {
-            self.next_step(step);
-            if let Op::Io { call, result } = step.op {
-                self.io(&call, result);
-            }
-        }
-    }
-
-    /// Think time is what lay between two operations in the recording, whatever it was: the computation in it is
-    /// done as work, and what remains of it is slept.
-    fn think_limited(&mut self, steps: &Steps) {
-        let (mut recorded_end, mut recorded_now, mut work_ns) = (0, 0, 0);
-        let mut ahead = Ahead::of(steps);
-        while let Some(step) = ahead.next() {
-            self.next_step(step);
-            recorded_now = end_of(step);
-            match step.op {
-                Op::Io { call, result } => {
-                    self.think(step.start_ns.saturating_sub(recorded_end), work_ns);
-                    self.io(&call, result);
-                    (recorded_end, work_ns) = (recorded_now, 0);
-                }
-                Op::Compute { cpu_ns, .. } | Op::Mpi { cpu_ns, .. } => {
-                    work_ns = cpu_ns.saturating_add(work_ns)
-                }
-                _ => {}
-            }
-        }
-        self.think(recorded_now.saturating_sub(recorded_end), work_ns);
-    }
-
-    fn think(&mut self, think_ns: u64, work_ns: u64) {
-        let until = self.meter.now_ns.saturating_add(think_ns);
-        self.compute(work_ns.min(think_ns));
-        self.work_ends();
-        self.idle(until.saturating_sub(self.meter.now_ns), Part::Idle);
-    }
-
-    fn timed(&mut self, steps: &Steps, start_ns: u64) {
-        let mut recorded_end = 0;
-        let mut ahead = Ahead::of(steps);
-        while let Some(step) = ahead.next() {
-            self.next_step(step);
-            recorded_end = end_of(step);
-            if let Op::Io { call, result } = step.op {
-                let due = start_ns.saturating_add(step.start_ns);
-                self.idle_until(due);
-                self.lateness.record(self.meter.now_ns.saturating_sub(due));
-                self.io(&call, result);
-            }
-        }
-        self.idle_until(start_ns.saturating_add(recorded_end));
     }
 
     fn next_step(&mut self, step: &Step) {
@@ -404,72 +333,6 @@ impl<'a> Runner<'a> {
             Op::Mpi { .. } if self.communicating.is_some() => machine.compute_step_ns,
             _ => 0.0,
         };
-    }
-
-    /// Work that takes so much processor time. How many iterations that is, the speed tells that was measured at the start;
-    /// but a processor does not keep it: it sleeps, and what runs beside it changes. So long work goes in slices, and what
-    /// the CPU clock says that a slice has taken counts. (Not what any other clock says: a thread that waits for a processor
-    /// does as much as one that has it.) Whatever was done too much the next computation does less. Where the end is
-    /// short, the step behind it tells the meter ([`Runner::work_ends`]).
-    fn compute(&mut self, cpu_ns: u64) {
-        self.has_worked = true;
-        self.ahead_ns -= cpu_ns as f64 * self.job.cpu_scale;
-        if -self.ahead_ns >= GRAIN_NS as f64 {
-            self.worked(0.0);
-            self.meter.before_work(-self.ahead_ns);
-        }
-        while -self.ahead_ns >= GRAIN_NS as f64 && !(self.cut && self.end.is_over()) {
-            let slice_ns = SLICE_NS.min(-self.ahead_ns);
-            self.burn(slice_ns);
-            self.worked(slice_ns * LEAST_PART);
-        }
-        if !(self.cut && self.end.is_over()) {
-            self.burn((-self.ahead_ns).max(0.0));
-        }
-    }
-
-    /// The meter is told of computation, `least_ns` of it at least. Returns what it took, nanoseconds.
-    fn worked(&mut self, least_ns: f64) -> u64 {
-        let share_ns = self.meter.lap_of_work();
-        self.ahead_ns += least_ns.max(share_ns as f64);
-        share_ns
-    }
-
-    /// Something else begins. The meter reads the CPU clock behind a long stretch, and that is work as well.
-    fn work_ends(&mut self) {
-        if self.worked(0.0) >= GRAIN_NS {
-            self.worked(0.0);
-        }
-    }
-
-    #[inline]
-    fn burn(&self, work_ns: f64) {
-        let iterations = (work_ns * self.job.machine.iterations_per_ns) as u64;
-        if iterations > 0 {
-            burn(iterations);
-        }
-    }
-
-    fn sleep_until(&self, deadline_ns: u64) {
-        if self.cut { self.end.sleep_until(deadline_ns) } else { sleep_until(deadline_ns) }
-    }
-
-    /// Lets as much time pass as in the recording, the thread's wake-up included.
-    fn idle(&mut self, ns: u64, part: Part) {
-        let asked_ns = self.idle.ask(ns);
-        if let Some(asked_ns) = asked_ns {
-            self.sleep_until(self.meter.now_ns.saturating_add(asked_ns));
-        }
-        let took_ns = self.meter.lap(part);
-        self.idle.passed(asked_ns, took_ns);
-    }
-
-    /// Sleeps to a point in time, for operations that are not to come before it.
-    fn idle_until(&mut self, deadline_ns: u64) {
-        if deadline_ns > self.meter.now_ns {
-            self.sleep_until(deadline_ns);
-        }
-        self.meter.lap(Part::Idle);
     }
 
     fn demand(&mut self, demand: Demand) {
@@ -492,46 +355,6 @@ impl<'a> Runner<'a> {
         self.prepared.demands.perform(demand, self.job.own);
         self.meter.lap(part);
     }
-
-    fn io(&mut self, call: &Io, expected: i64) {
-        self.work_ends();
-        let found = self.target.perform(&mut self.prepared.buffers, call, expected);
-        let took_ns = self.meter.lap(Part::Io);
-        if self.job.delays.is_some() {
-            let end_ns = self.meter.now_ns.saturating_sub(self.start_ns);
-            let start_ns = end_ns.saturating_sub(took_ns);
-            self.performed.push(Performed { step: self.step - 1, start_ns, end_ns });
-        }
-        let moves = moves_bytes(call);
-        let agrees = agree(expected, found, moves);
-        // What stands for the state that a process found is no call of the application.
-        if call.is_call() || !agrees {
-            let class = self.classes.of(call);
-            class.record(took_ns, found, moves);
-            class.divergent += u64::from(!agrees);
-        }
-        // Nor did it take time: a child has its descriptors from the fork.
-        if !call.is_call() && took_ns < GRAIN_NS {
-            self.ahead_ns += took_ns as f64;
-        }
-        if !agrees {
-            self.diverged(call, expected, found);
-        }
-    }
-
-    fn diverged(&mut self, call: &Io, expected: i64, found: i64) {
-        let target = self.target;
-        let cause = match target.cause_of(call) {
-            Some(cause) => {
-                self.divergences.consequence(cause, call);
-                cause
-            }
-            None => self.divergences.cause(self.step - 1, call, || target.path_of(call), expected, found),
-        };
-        if expected >= 0 && found < 0 {
-            target.failed(call, cause);
-        }
-    }
 }
 
 /// By which rule the waiting in a call would be explained.
@@ -550,13 +373,4 @@ fn rule_of(call: &Mpi) -> Rule {
 /// True for what a thread waits for before its own time begins.
 fn starts_a_thread(rule: Rule) -> bool {
     matches!(rule, Rule::ProcessCreate | Rule::ThreadCreate)
-}
-
-/// Transfers agree in their bytes, everything else in success; failures in their errno.
-fn agree(expected: i64, found: i64, moves_bytes: bool) -> bool {
-    if moves_bytes || expected < 0 || found < 0 { expected == found } else { true }
-}
-
-fn end_of(step: &Step) -> u64 {
-    step.start_ns.saturating_add(step.took_ns)
 }

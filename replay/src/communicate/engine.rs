@@ -7,6 +7,7 @@
 
 use super::buffers::{Buffer, Buffers};
 use super::collectives::{Gathering, Numbers};
+use super::seat::Seat;
 use super::tables::Table;
 use crate::clock::{now_ns, sleep_until};
 use crate::job::Job;
@@ -19,9 +20,9 @@ use std::collections::HashMap;
 use std::os::raw::{c_int, c_void};
 use std::path::Path;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use syn_plan::{ANY, CommId, FIRST_COMMUNICATOR, Mpi, NOBODY, Op, Plan, SELF, SendMode, WORLD};
+use syn_plan::{CommId, FIRST_COMMUNICATOR, Mpi, Op, Plan, SELF, WORLD};
 
 thread_local! {
     /// This thread is the one that makes calls.
@@ -40,7 +41,7 @@ pub struct Engine<'a> {
     /// By number in the plan.
     pub(super) comms: Table<MPI_Comm>,
     pub(super) requests: Table<MPI_Request>,
-    messages: Table<MPI_Message>,
+    pub(super) messages: Table<MPI_Message>,
     /// Counts and displacements of collective operations.
     numbers: Numbers,
     /// There are persistent collective operations.
@@ -62,33 +63,6 @@ unsafe impl Send for Engine<'_> {}
 // SAFETY: as for `Send`: every field is either behind the lock, atomic, or not changed.
 unsafe impl Sync for Engine<'_> {}
 
-/// How many calls a thread has begun, whether it is in one, and its number in its table. Written by that thread alone, and in a
-/// cache line of its own.
-#[repr(align(64))]
-#[derive(Debug, Default)]
-pub(super) struct Seat(AtomicU64);
-
-impl Seat {
-    const INSIDE: u64 = 1 << 8;
-    const ONE: u64 = 1 << 9;
-
-    fn enter(&self, call: &Mpi) -> u64 {
-        let calls = (self.0.load(Ordering::Relaxed) & !(Seat::ONE - 1)) + Seat::ONE;
-        self.0.store(calls | Seat::INSIDE | u64::from(call.number()), Ordering::Relaxed);
-        calls
-    }
-
-    fn leave(&self, calls: u64) {
-        self.0.store(calls, Ordering::Relaxed);
-    }
-
-    /// The call that it is in: which of all the thread's, and its number in its table.
-    pub(super) fn inside(&self) -> Option<(u64, u8)> {
-        let word = self.0.load(Ordering::Relaxed);
-        (word & Seat::INSIDE != 0).then_some((word / Seat::ONE, word as u8))
-    }
-}
-
 pub(super) struct State {
     /// By number in the plan, null where none is open.
     pub(super) files: Vec<MPI_File>,
@@ -97,9 +71,6 @@ pub(super) struct State {
     /// What is done each time a request is started, where MPI has no such request: persistent collectives are new in MPI 4.
     pub(super) persistent: HashMap<u32, Gathering>,
 }
-
-/// Where a message goes or comes from: communicator, rank, tag.
-type Envelope = (MPI_Comm, c_int, c_int);
 
 impl<'a> Engine<'a> {
     /// For the part of a plan that `rank` replays; `own` is what the replay itself talks through. `lets_all_in`: threads may call
@@ -200,30 +171,13 @@ impl<'a> Engine<'a> {
         self.comms.get(comm)
     }
 
-    fn envelope(&self, comm: CommId, peer: i32, tag: i32) -> Envelope {
-        // SAFETY: constants of the MPI that is linked.
-        let (nobody, any, any_tag) =
-            unsafe { (ffi::RSMPI_PROC_NULL, ffi::RSMPI_ANY_SOURCE, ffi::RSMPI_ANY_TAG) };
-        let peer = match peer {
-            NOBODY => nobody,
-            ANY => any,
-            peer => peer,
-        };
-        // A message to nobody has any tag, which MPI may not take.
-        let tag = match tag {
-            ANY => any_tag,
-            tag => tag.max(0),
-        };
-        (self.comm(comm), peer, tag)
-    }
-
     /// Puts a new request into its place.
     pub(super) fn keep(&self, number: u32, request: MPI_Request) {
         self.requests.set(number, request);
     }
 
     /// What is started by this number is no collective operation any more.
-    fn forget_collective(&self, number: u32) {
+    pub(super) fn forget_collective(&self, number: u32) {
         if self.prepares {
             self.state().persistent.remove(&number);
         }
@@ -231,127 +185,21 @@ impl<'a> Engine<'a> {
 
     unsafe fn make(&self, call: &Mpi) {
         let buffers = &self.buffers;
-        let (send, receive) = (buffers.send.at().cast_const(), buffers.receive.at());
         // SAFETY: as the caller vouches, here and below.
         unsafe {
-            let byte = ffi::RSMPI_UINT8_T;
-            let ignored = ffi::RSMPI_STATUS_IGNORE;
             let mut new = ffi::RSMPI_REQUEST_NULL;
             match *call {
-                Mpi::Send { mode, comm, peer, tag, bytes } => {
-                    let send_it = match mode {
-                        SendMode::Standard => ffi::MPI_Send,
-                        SendMode::Buffered => ffi::MPI_Bsend,
-                        SendMode::Synchronous => ffi::MPI_Ssend,
-                        SendMode::Ready => ffi::MPI_Rsend,
-                    };
-                    let (comm, peer, tag) = self.envelope(comm, peer, tag);
-                    send_it(send, bytes as c_int, byte, peer, tag, comm);
-                }
-                Mpi::Isend { mode, comm, peer, tag, bytes, request } => {
-                    let send_it = match mode {
-                        SendMode::Standard => ffi::MPI_Isend,
-                        SendMode::Buffered => ffi::MPI_Ibsend,
-                        SendMode::Synchronous => ffi::MPI_Issend,
-                        SendMode::Ready => ffi::MPI_Irsend,
-                    };
-                    let (comm, peer, tag) = self.envelope(comm, peer, tag);
-                    send_it(send, bytes as c_int, byte, peer, tag, comm, &mut new);
-                    self.keep(request, new);
-                }
-                Mpi::SendInit { mode, comm, peer, tag, bytes, request } => {
-                    let prepare = match mode {
-                        SendMode::Standard => ffi::MPI_Send_init,
-                        SendMode::Buffered => ffi::MPI_Bsend_init,
-                        SendMode::Synchronous => ffi::MPI_Ssend_init,
-                        SendMode::Ready => ffi::MPI_Rsend_init,
-                    };
-                    let (comm, peer, tag) = self.envelope(comm, peer, tag);
-                    prepare(send, bytes as c_int, byte, peer, tag, comm, &mut new);
-                    self.keep(request, new);
-                    self.forget_collective(request);
-                }
-                Mpi::Recv { comm, peer, tag, bytes } => {
-                    let (comm, peer, tag) = self.envelope(comm, peer, tag);
-                    ffi::MPI_Recv(receive, bytes as c_int, byte, peer, tag, comm, ignored);
-                }
-                Mpi::Irecv { comm, peer, tag, bytes, request } => {
-                    let (comm, peer, tag) = self.envelope(comm, peer, tag);
-                    let to = buffers.of_request(request);
-                    ffi::MPI_Irecv(to, bytes as c_int, byte, peer, tag, comm, &mut new);
-                    self.keep(request, new);
-                }
-                Mpi::RecvInit { comm, peer, tag, bytes, request } => {
-                    let (comm, peer, tag) = self.envelope(comm, peer, tag);
-                    let to = buffers.of_request(request);
-                    ffi::MPI_Recv_init(to, bytes as c_int, byte, peer, tag, comm, &mut new);
-                    self.keep(request, new);
-                    self.forget_collective(request);
-                }
-                Mpi::Sendrecv { comm, peer, tag, bytes, source, received_tag, room, replace } => {
-                    let (comm, peer, tag, source, received_tag) = {
-                        let (there, source, received_tag) = self.envelope(comm, source, received_tag);
-                        let (_, peer, tag) = self.envelope(comm, peer, tag);
-                        (there, peer, tag, source, received_tag)
-                    };
-                    let (bytes, room) = (bytes as c_int, room as c_int);
-                    if replace {
-                        ffi::MPI_Sendrecv_replace(
-                            receive,
-                            bytes,
-                            byte,
-                            peer,
-                            tag,
-                            source,
-                            received_tag,
-                            comm,
-                            ignored,
-                        );
-                    } else {
-                        ffi::MPI_Sendrecv(
-                            send,
-                            bytes,
-                            byte,
-                            peer,
-                            tag,
-                            receive,
-                            room,
-                            byte,
-                            source,
-                            received_tag,
-                            comm,
-                            ignored,
-                        );
-                    }
-                }
-                Mpi::Probe { comm, peer, tag, test } => {
-                    let (comm, peer, tag) = self.envelope(comm, peer, tag);
-                    if !test {
-                        ffi::MPI_Probe(peer, tag, comm, ignored);
-                        return;
-                    }
-                    until(|flag| ffi::MPI_Iprobe(peer, tag, comm, flag, ignored));
-                }
-                Mpi::Mprobe { comm, peer, tag, test, request } => {
-                    let (comm, peer, tag) = self.envelope(comm, peer, tag);
-                    let mut message = ffi::RSMPI_MESSAGE_NULL;
-                    if test {
-                        until(|flag| ffi::MPI_Improbe(peer, tag, comm, flag, &mut message, ignored));
-                    } else {
-                        ffi::MPI_Mprobe(peer, tag, comm, &mut message, ignored);
-                    }
-                    self.messages.set(request, message);
-                }
-                Mpi::Mrecv { request, bytes } => {
-                    let mut message = self.messages.get(request);
-                    ffi::MPI_Mrecv(receive, bytes as c_int, byte, &mut message, ignored);
-                }
-                Mpi::Imrecv { request, bytes, new: number } => {
-                    let mut message = self.messages.get(request);
-                    let to = buffers.of_request(number);
-                    ffi::MPI_Imrecv(to, bytes as c_int, byte, &mut message, &mut new);
-                    self.keep(number, new);
-                }
+                Mpi::Send { .. }
+                | Mpi::Isend { .. }
+                | Mpi::SendInit { .. }
+                | Mpi::Recv { .. }
+                | Mpi::Irecv { .. }
+                | Mpi::RecvInit { .. }
+                | Mpi::Sendrecv { .. }
+                | Mpi::Probe { .. }
+                | Mpi::Mprobe { .. }
+                | Mpi::Mrecv { .. }
+                | Mpi::Imrecv { .. } => self.on_message(call),
                 Mpi::Start { list, all } => self.start(list, all),
                 Mpi::RequestFree { request } => {
                     let mut freed = self.requests.get(request);
@@ -370,7 +218,7 @@ impl<'a> Engine<'a> {
                 Mpi::Complete { how, given, list } => self.complete(how, given, list),
                 Mpi::Collective { kind, comm, root, sent, received, counts, from } => {
                     let what = Gathering { kind, comm, root, sent, received, counts, from };
-                    self.gather(&what, receive, None);
+                    self.gather(&what, buffers.receive.at(), None);
                 }
                 Mpi::Icollective { kind, comm, root, sent, received, counts, from, request } => {
                     let what = Gathering { kind, comm, root, sent, received, counts, from };

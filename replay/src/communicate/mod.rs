@@ -13,7 +13,11 @@ mod engine;
 #[cfg(feature = "mpi")]
 mod files;
 #[cfg(feature = "mpi")]
+mod point_to_point;
+#[cfg(feature = "mpi")]
 mod requests;
+#[cfg(feature = "mpi")]
+mod seat;
 #[cfg(feature = "mpi")]
 mod tables;
 #[cfg(feature = "mpi")]

@@ -1,0 +1,85 @@
+//! How a program passes time: computing, and doing nothing.
+
+use super::Runner;
+use crate::burn::burn;
+use crate::clock::sleep_until;
+use crate::meter::{GRAIN_NS, Part};
+
+/// After so much work the CPU clock is read, and a program that its process's end may cut off looks for that; nanoseconds.
+const SLICE_NS: f64 = 5_000_000.0;
+/// The least part of a slice that counts as done, whatever the CPU clock says: it may stand still.
+const LEAST_PART: f64 = 0.1;
+
+impl Runner<'_> {
+    /// Work that takes so much processor time. How many iterations that is, the speed tells that was measured at the start;
+    /// but a processor does not keep it: it sleeps, and what runs beside it changes. So long work goes in slices, and what
+    /// the CPU clock says that a slice has taken counts. (Not what any other clock says: a thread that waits for a processor
+    /// does as much as one that has it.) Whatever was done too much the next computation does less. Where the end is
+    /// short, the step behind it tells the meter ([`Runner::work_ends`]).
+    #[inline]
+    pub(super) fn compute(&mut self, cpu_ns: u64) {
+        self.has_worked = true;
+        self.ahead_ns -= cpu_ns as f64 * self.job.cpu_scale;
+        if -self.ahead_ns >= GRAIN_NS as f64 {
+            self.worked(0.0);
+            self.meter.before_work(-self.ahead_ns);
+        }
+        while -self.ahead_ns >= GRAIN_NS as f64 && !(self.cut && self.end.is_over()) {
+            let slice_ns = SLICE_NS.min(-self.ahead_ns);
+            self.burn(slice_ns);
+            self.worked(slice_ns * LEAST_PART);
+        }
+        if !(self.cut && self.end.is_over()) {
+            self.burn((-self.ahead_ns).max(0.0));
+        }
+    }
+
+    /// The meter is told of computation, `least_ns` of it at least. Returns what it took, nanoseconds.
+    #[inline]
+    pub(super) fn worked(&mut self, least_ns: f64) -> u64 {
+        let share_ns = self.meter.lap_of_work();
+        self.ahead_ns += least_ns.max(share_ns as f64);
+        share_ns
+    }
+
+    /// Something else begins. The meter reads the CPU clock behind a long stretch, and that is work as well.
+    #[inline]
+    pub(super) fn work_ends(&mut self) {
+        if self.worked(0.0) >= GRAIN_NS {
+            self.worked(0.0);
+        }
+    }
+
+    #[inline]
+    fn burn(&self, work_ns: f64) {
+        let iterations = (work_ns * self.job.machine.iterations_per_ns) as u64;
+        if iterations > 0 {
+            burn(iterations);
+        }
+    }
+
+    #[inline]
+    pub(super) fn sleep_until(&self, deadline_ns: u64) {
+        if self.cut { self.end.sleep_until(deadline_ns) } else { sleep_until(deadline_ns) }
+    }
+
+    /// Lets as much time pass as in the recording, the thread's wake-up included.
+    #[inline]
+    pub(super) fn idle(&mut self, ns: u64, part: Part) {
+        let asked_ns = self.idle.ask(ns);
+        if let Some(asked_ns) = asked_ns {
+            self.sleep_until(self.meter.now_ns.saturating_add(asked_ns));
+        }
+        let took_ns = self.meter.lap(part);
+        self.idle.passed(asked_ns, took_ns);
+    }
+
+    /// Sleeps to a point in time, for operations that are not to come before it.
+    #[inline]
+    pub(super) fn idle_until(&mut self, deadline_ns: u64) {
+        if deadline_ns > self.meter.now_ns {
+            self.sleep_until(deadline_ns);
+        }
+        self.meter.lap(Part::Idle);
+    }
+}
