@@ -27,7 +27,7 @@ mod waiting;
 
 pub use files::{AFTER_THE_LOCK, FcntlArgument, fcntl_argument, requests_more};
 pub use others::is_vfork;
-pub use table::{call_of, decode, look_before};
+pub use table::{Known, Number, call_of, decode, look_before};
 pub use unrecorded::{UNRECORDED, is_unrecorded};
 
 use crate::calls::Call;
@@ -186,7 +186,11 @@ fn value<W: Context, T: Plain>(
     Some(unsafe { value.assume_init() })
 }
 
-impl<W: Context> Seen<'_, W> {
+impl<'w, W: Context> Seen<'w, W> {
+    fn of(call: SystemCall, context: &'w mut W, room: &'w mut Room) -> Seen<'w, W> {
+        Seen { call, outcome: Outcome::of(call.result), context, room }
+    }
+
     /// The argument at this position as an `int`.
     fn int(&self, position: usize) -> i64 {
         i64::from(self.call.args[position] as i32)
@@ -299,10 +303,14 @@ fn half<const N: usize>(structure: &[u8; N], offset: usize) -> u32 {
     structure[offset..].first_chunk().map_or(0, |bytes| u32::from_ne_bytes(*bytes))
 }
 
-fn nanoseconds(time: libc::timespec) -> i64 {
+/// A time, as records hold it.
+#[inline]
+pub fn nanoseconds(time: libc::timespec) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }
 
-fn nanoseconds_of(time: libc::timeval) -> i64 {
+/// The same.
+#[inline]
+pub fn nanoseconds_of(time: libc::timeval) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_usec.saturating_mul(1000))
 }

@@ -15,6 +15,7 @@ use core::ffi::{c_int, c_void};
 use libc::{aiocb, timespec};
 use syn_trace::calls::Call;
 use syn_trace::record;
+use syn_trace::system_calls::nanoseconds;
 
 /// Nanoseconds of a timeout, -1 if there is none.
 ///
@@ -25,8 +26,7 @@ pub(super) unsafe fn timeout_ns(timeout: *const timespec, readable: bool) -> i64
         return -1;
     }
     // SAFETY: as the caller vouches.
-    let timeout = unsafe { &*timeout };
-    timeout.tv_sec.saturating_mul(1_000_000_000).saturating_add(timeout.tv_nsec)
+    nanoseconds(unsafe { *timeout })
 }
 
 /// The descriptor in a control block that the program passes to libc.

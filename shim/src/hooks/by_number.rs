@@ -4,7 +4,7 @@
 //! signal handler comes back somewhere else: these go on to libc without a frame of ours. Their children are noticed at
 //! their first call ([`crate::recording::thread`]). Numbers whose calls need more than a record go to the hooks of their family.
 
-use super::decoded::decoded;
+use super::decoded::decoded_by_number;
 use super::processes::{exec, exit, forks};
 use super::{confinement, libaio, mappings};
 use crate::core::readable;
@@ -129,7 +129,7 @@ unsafe extern "C-unwind" fn recorded(
                 super::threads::leave();
                 real()
             }
-            _ => decoded(0, number, [a, b, c, d, e, f], real),
+            _ => decoded_by_number(0, number, [a, b, c, d, e, f], real),
         }
     }
 }

@@ -47,7 +47,7 @@ unsafe fn control(
     let real = || unsafe { real(fd, request, argument) };
     if requests_more(request) {
         let arguments = [fd as usize, request as usize, argument, 0, 0, 0];
-        return decoded(flags, libc::SYS_ioctl, arguments, || c_long::from(real())) as c_int;
+        return decoded::<{ libc::SYS_ioctl }>(flags, arguments, || c_long::from(real())) as c_int;
     }
     let Some(mut span) = span::enter(Call::Ioctl, flags) else { return real() };
     let result = real();

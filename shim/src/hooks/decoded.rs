@@ -7,17 +7,40 @@ use crate::recording::first_records;
 use crate::recording::span::{self, Span};
 use core::ffi::c_long;
 use syn_trace::calls::Call;
-use syn_trace::system_calls::{self, Context, Outcome, Side, SystemCall, call_of};
+use syn_trace::record::Flags;
+use syn_trace::system_calls::{self, Context, Known, Number, Outcome, Room, Side, SystemCall, call_of};
 
 /// Makes a call and records it as the system call of this number. `flags` as for [`span::enter`].
+#[inline(always)]
+pub fn decoded<const NUMBER: c_long>(flags: Flags, args: [usize; 6], real: impl FnOnce() -> c_long) -> c_long
+where
+    Number<NUMBER>: Known,
+{
+    let span = span::enter(Number::<NUMBER>::CALL, flags);
+    follow(span, NUMBER, args, real, Number::<NUMBER>::decode)
+}
+
+/// The same of a number that is known only now.
 #[inline]
-pub fn decoded(
-    flags: syn_trace::record::Flags,
+pub fn decoded_by_number(
+    flags: Flags,
     number: c_long,
     args: [usize; 6],
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let span = call_of(number).and_then(|call| span::enter(call, flags));
+    follow(span, number, args, real, decode)
+}
+
+/// Makes the call that `span` has entered, if anything is to be recorded of it, and has `decode` write its records.
+#[inline(always)]
+fn follow(
+    span: Option<Span>,
+    number: c_long,
+    args: [usize; 6],
+    real: impl FnOnce() -> c_long,
+    decode: impl FnOnce(SystemCall, &mut Caller, &mut Room),
+) -> c_long {
     let Some(span) = span else { return real() };
     let mut caller = Caller { span, failed: false };
     let args = args.map(|word| word as u64);
@@ -26,15 +49,15 @@ pub fn decoded(
     caller.span.returned();
     caller.failed = result == -1;
     let result = if caller.failed { -span::errno() } else { result };
-    decode(SystemCall { number, args, result, before }, &mut caller);
+    // SAFETY: what is called from here on uses other fields.
+    let room = unsafe { caller.span.scratch().room.lend() };
+    decode(SystemCall { number, args, result, before }, &mut caller, room);
     caller.span.forget();
     if caller.failed { -1 } else { result }
 }
 
 #[inline(never)]
-fn decode(call: SystemCall, caller: &mut Caller) {
-    // SAFETY: what is called from here on uses other fields.
-    let room = unsafe { caller.span.scratch().room.lend() };
+fn decode(call: SystemCall, caller: &mut Caller, room: &mut Room) {
     system_calls::decode(call, caller, room);
 }
 

@@ -8,6 +8,7 @@ use super::{hooks, system_calls};
 use crate::recording::span;
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use libc::{key_t, mode_t, sembuf, timespec};
+use syn_trace::system_calls::nanoseconds;
 
 /// Nanoseconds of a time that the call has read; -1 for none, or where it may not have read it.
 ///
@@ -19,7 +20,7 @@ pub(super) unsafe fn limit(time: *const timespec, failed: bool) -> i64 {
         return -1;
     }
     // SAFETY: as the caller vouches.
-    unsafe { (*time).tv_sec.saturating_mul(1_000_000_000).saturating_add((*time).tv_nsec) }
+    unsafe { nanoseconds(*time) }
 }
 
 hooks! {

@@ -128,9 +128,8 @@ macro_rules! hooks {
     };
     // What a line of `system_calls!` does.
     (@body $real:ident $flags:expr, ($($arg:ident),*) [decode $number:ident $ret:ty]) => {
-        $crate::hooks::decoded::decoded(
+        $crate::hooks::decoded::decoded::<{ libc::$number }>(
             $flags,
-            libc::$number,
             $crate::hooks::words([$($crate::hooks::Word::word($arg)),*]),
             // SAFETY: the caller's own arguments.
             || unsafe { $real($($arg),*) } as core::ffi::c_long,

@@ -14,9 +14,10 @@ use crate::core::sys;
 use crate::recording::process;
 use crate::recording::span::{self, Span, note};
 use core::ffi::{c_int, c_uint, c_void};
-use libc::{clockid_t, itimerspec, itimerval, pid_t, pthread_t, sigset_t, timespec, timeval};
+use libc::{clockid_t, itimerspec, itimerval, pid_t, pthread_t, sigset_t, timespec};
 use syn_trace::calls::Call;
 use syn_trace::record;
+use syn_trace::system_calls::{nanoseconds, nanoseconds_of};
 
 /// True when the signal's action is the default one, and that one ends the process.
 fn is_deadly(signal: c_int) -> bool {
@@ -238,11 +239,9 @@ unsafe fn created(event: *const Event, timer: *const usize, result: c_int) -> [i
 /// # Safety
 /// After a call that returned 0, `new` is null or valid.
 unsafe fn interval_timer(new: *const itimerval, result: c_int) -> [i64; 2] {
-    let nanoseconds =
-        |time: timeval| time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_usec * 1000);
     // SAFETY: as the caller vouches.
     let new = if result == 0 { unsafe { new.as_ref() } } else { None };
-    new.map_or([0; 2], |new| [nanoseconds(new.it_value), nanoseconds(new.it_interval)])
+    new.map_or([0; 2], |new| [nanoseconds_of(new.it_value), nanoseconds_of(new.it_interval)])
 }
 
 /// As [`interval_timer`].
@@ -250,7 +249,6 @@ unsafe fn interval_timer(new: *const itimerval, result: c_int) -> [i64; 2] {
 /// # Safety
 /// As there.
 unsafe fn timer_times(new: *const itimerspec, result: c_int) -> [i64; 2] {
-    let nanoseconds = |time: timespec| time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec);
     // SAFETY: as the caller vouches.
     let new = if result == 0 { unsafe { new.as_ref() } } else { None };
     new.map_or([0; 2], |new| [nanoseconds(new.it_value), nanoseconds(new.it_interval)])

@@ -5,17 +5,18 @@ use super::hooks;
 use crate::recording::span;
 use core::ffi::{c_int, c_uint};
 use libc::timespec;
+use syn_trace::system_calls::nanoseconds;
 
 /// Nanoseconds of a time the kernel has just read.
 ///
 /// # Safety
 /// If the call did not fail with EFAULT or EINVAL, `time` is valid.
-unsafe fn nanoseconds(time: *const timespec, readable: bool) -> i64 {
+unsafe fn asked(time: *const timespec, readable: bool) -> i64 {
     if !readable || time.is_null() {
         return 0;
     }
     // SAFETY: as the caller vouches.
-    unsafe { (*time).tv_sec.saturating_mul(1_000_000_000).saturating_add((*time).tv_nsec) }
+    unsafe { nanoseconds(*time) }
 }
 
 /// The result of `thrd_sleep`: 0, -1 when a signal came, another negative number on failure. errno is not its matter.
@@ -35,12 +36,12 @@ impl crate::core::real::Outcome for SleepResult {
 
 hooks! {
     Nanosleep: nanosleep | __nanosleep (request: *const timespec, remaining: *mut timespec) -> result: c_int,
-        [nanoseconds(request, result == 0 || span::errno() == i64::from(libc::EINTR))], [];
+        [asked(request, result == 0 || span::errno() == i64::from(libc::EINTR))], [];
     Nanosleep: thrd_sleep (request: *const timespec, remaining: *mut timespec) -> result: SleepResult,
-        [nanoseconds(request, matches!(result.0, 0 | -1))], [];
+        [asked(request, matches!(result.0, 0 | -1))], [];
     ClockNanosleep: clock_nanosleep
         (clock: c_int, flags: c_int, request: *const timespec, remaining: *mut timespec) -> error: ErrorNumber,
-        [clock as i64, flags as i64, nanoseconds(request, error.is(0) || error.is(libc::EINTR))], [];
+        [clock as i64, flags as i64, asked(request, error.is(0) || error.is(libc::EINTR))], [];
     Usleep: usleep (microseconds: c_uint) -> result: c_int, [i64::from(microseconds) * 1000], [];
     // The result is what was left of it, in seconds, when a signal came.
     Sleep: sleep (seconds: c_uint) -> result: c_uint, [i64::from(seconds) * 1_000_000_000], [];

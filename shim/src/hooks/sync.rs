@@ -34,6 +34,7 @@ use crate::recording::thread::current;
 use core::ffi::{c_int, c_void};
 use libc::{clockid_t, timespec};
 use syn_trace::calls::Call;
+use syn_trace::system_calls::nanoseconds;
 
 /// Hooks that make a record only when `test` of [`lock_words`] says so of the first argument, and `exact` as well where
 /// there is one: `Call test [exact]: names (arguments) -> result, [integers]`. The other way through is two loads, two
@@ -136,7 +137,7 @@ unsafe fn until(time: *const timespec, result: i64) -> i64 {
         return 0;
     }
     // SAFETY: as the caller vouches.
-    unsafe { (*time).tv_sec.saturating_mul(1_000_000_000).saturating_add((*time).tv_nsec) }
+    unsafe { nanoseconds(*time) }
 }
 
 /// As [`until`], for the functions that set errno.

@@ -1,8 +1,6 @@
 //! What each system call is recorded as.
 
-use super::{
-    Context, Outcome, Room, Seen, SystemCall, asynchronous, files, is_unrecorded, others, sockets, waiting,
-};
+use super::{Context, Room, Seen, SystemCall, asynchronous, files, is_unrecorded, others, sockets, waiting};
 use crate::calls::Call;
 
 /// The numbers, under the names that the kernel gives them.
@@ -21,6 +19,17 @@ pub fn look_before<W: Context>(number: i64, args: &[u64; 6], context: &mut W) ->
         libc::SYS_recvmsg => sockets::room_for_name(args[1], context),
         _ => 0,
     }
+}
+
+/// A system call that is known when the program is compiled.
+pub struct Number<const NUMBER: i64>;
+
+/// What such a call is recorded as.
+pub trait Known {
+    /// As [`call_of`] tells.
+    const CALL: Call;
+    /// Does what [`decode`] does.
+    fn decode<W: Context>(call: SystemCall, context: &mut W, room: &mut Room);
 }
 
 /// A line of the first part says what a record of the call holds: integers by the position of the argument and how
@@ -42,17 +51,30 @@ macro_rules! system_calls {
 
         /// Writes the records of a system call that has returned.
         pub fn decode<W: Context>(call: SystemCall, context: &mut W, room: &mut Room) {
-            let mut seen = Seen { call, outcome: Outcome::of(call.result), context, room };
             match call.number {
-                $( numbers::$number => {
-                    let numbers = [$(seen.$how($position)),*];
-                    system_calls!(@put seen $call numbers [$($text)*]);
-                } )*
-                $( numbers::$special => $function(&mut seen), )*
+                $( numbers::$number => Number::<{ numbers::$number }>::decode(call, context, room), )*
+                $( numbers::$special => Number::<{ numbers::$special }>::decode(call, context, room), )*
                 number if is_unrecorded(number) => {}
-                number => seen.put(Call::Syscall, [number]),
+                number => Seen::of(call, context, room).put(Call::Syscall, [number]),
             }
         }
+
+        $( impl Known for Number<{ numbers::$number }> {
+            const CALL: Call = Call::$call;
+            #[inline]
+            fn decode<W: Context>(call: SystemCall, context: &mut W, room: &mut Room) {
+                let mut seen = Seen::of(call, context, room);
+                let numbers = [$(seen.$how($position)),*];
+                system_calls!(@put seen $call numbers [$($text)*]);
+            }
+        } )*
+        $( impl Known for Number<{ numbers::$special }> {
+            const CALL: Call = Call::$about;
+            #[inline]
+            fn decode<W: Context>(call: SystemCall, context: &mut W, room: &mut Room) {
+                $function(&mut Seen::of(call, context, room));
+            }
+        } )*
     };
     (@put $seen:ident $call:ident $numbers:ident []) => { $seen.put(Call::$call, $numbers) };
     (@put $seen:ident $call:ident $numbers:ident [$text:literal]) => { $seen.put_text(Call::$call, $numbers, $text) };
