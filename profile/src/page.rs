@@ -7,6 +7,7 @@ use crate::store::{Selector, Store};
 use anyhow::Context;
 use plotters::prelude::*;
 use std::fmt::Write;
+use syn_replay::page::{beginning, escape};
 
 /// Most points of a line: more are not seen.
 const POINTS: usize = 600;
@@ -38,12 +39,7 @@ pub fn page(store: &Store, profiles: &[Profile], over: Option<i64>) -> anyhow::R
         let other = other.first().with_context(|| format!("there is no profile {id}"))?;
         lines.push((format!("{} ({})", id, other.command_line()), store.all_samples(id)?));
     }
-    let mut out = String::new();
-    let title = escape(&profile.command_line());
-    write!(
-        out,
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title><style>{STYLE}</style><h1>{title}</h1>"
-    )?;
+    let mut out = beginning(&profile.command_line(), "");
     write!(
         out,
         "<p>profile {}, {:.6} s, CPU {:.6} s, {} samples, {}</p>",
@@ -75,14 +71,6 @@ pub fn page(store: &Store, profiles: &[Profile], over: Option<i64>) -> anyhow::R
     }
     table(&mut out, profile)?;
     Ok(out)
-}
-
-const STYLE: &str = "body{font:15px sans-serif;max-width:940px;margin:2em auto;padding:0 1em;color:#222}h1{font-size:1.2em;overflow-wrap:anywhere}\
-    h2{font-size:1em;margin:1.4em 0 .2em}svg{max-width:100%;height:auto}table{border-collapse:collapse;font-size:13px}\
-    td,th{padding:2px 8px;text-align:left;border-bottom:1px solid #ddd;vertical-align:top}td.n{text-align:right}.note{background:#fff3d6;padding:.4em}";
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Values over time; neighbours are put together until there are few enough.

@@ -28,6 +28,10 @@ pub struct Args {
     #[arg(long, value_name = "F.json")]
     pub report: Option<PathBuf>,
 
+    /// Draw the report on a page for a browser
+    #[arg(long, value_name = "F.html")]
+    pub html: Option<PathBuf>,
+
     /// Run folders of the application, recorded on the storage that is replayed on: the report then says how wrong
     /// the replay is. The plan is named before this
     #[arg(long, value_name = "RUN", num_args = 1..)]

@@ -32,6 +32,7 @@ mod loaded;
 mod measure;
 mod meter;
 mod mode;
+pub mod page;
 mod probe;
 mod process;
 mod program;
@@ -60,6 +61,7 @@ use report::Report;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use storage::Folder;
@@ -311,10 +313,14 @@ fn tell(
 ) -> anyhow::Result<u8> {
     let report = Report::new(args, (launcher.name(), comm), plan, machine, replays, against);
     std::io::stdout().write_all(report.text().as_bytes()).context("cannot write to standard output")?;
+    let write = |path: &Path, text: String| {
+        std::fs::write(path, text).with_context(|| format!("cannot write the report {}", path.display()))
+    };
     if let Some(path) = &args.report {
-        let text = serde_json::to_string_pretty(&report)?;
-        std::fs::write(path, text + "\n")
-            .with_context(|| format!("cannot write the report {}", path.display()))?;
+        write(path, serde_json::to_string_pretty(&report)? + "\n")?;
+    }
+    if let Some(path) = &args.html {
+        write(path, report.page())?;
     }
     Ok(if report.needs_a_look() { NEEDS_A_LOOK } else { 0 })
 }

@@ -168,6 +168,7 @@ class Bench:
     def __init__(self, memory, disk, record, project):
         self.memory, self.disk, self.record, self.project = memory, disk, record, project
         self.shim = memory / "libsynshim.so"
+        self.put_aside = 0
 
     def measure(self, workload, rounds, quick, beside_load):
         missing = workload.missing()
@@ -201,15 +202,24 @@ class Bench:
             self.record.failed[workload.name] = f"{stage}: {error}"
             self.record.note(f"{workload.name}: failed, {stage}: {error}")
 
+    def aside(self, folder):
+        """Takes a folder out of the way. On the disk it stays until all has been measured: ext4 passes over inodes that were freed in
+        the last minutes, one by one, so that whatever makes files soon after others were removed takes longer."""
+        if folder.parent == self.memory:
+            shutil.rmtree(folder, ignore_errors=True)
+        elif folder.exists():
+            self.put_aside += 1
+            folder.rename(folder.parent / f"aside-{self.put_aside}")
+
     def in_fresh_folder(self, workload, words, environment):
         """The application in a new copy of its inputs, always at the same place."""
         work = (self.disk if workload.on_disk else self.memory) / "work"
-        shutil.rmtree(work, ignore_errors=True)
+        self.aside(work)
         # Unlike shutil.copytree, with the owners.
         subprocess.run(["cp", "-a", self.inputs, work], check=True)
         os.sync()
         ran = run(words, work, {**workload.environment, **environment}, workload.limit, self.memory / "log", workload.user)
-        shutil.rmtree(work, ignore_errors=True)
+        self.aside(work)
         if ran.code != 0:
             raise Failed(f"exit code {ran.code}: {tail(ran)}")
         return ran
@@ -251,10 +261,12 @@ class Bench:
 
     def replayed(self, workload, number, recorded):
         storage = (self.disk if workload.on_disk else self.memory) / "storage"
-        storage.mkdir(exist_ok=True)
+        self.aside(storage)
+        storage.mkdir()
         report = self.memory / "report.json"
-        words = ["--storage", storage, "--report", report, self.memory / "app.syn"]
+        words = ["--keep", "--storage", storage, "--report", report, self.memory / "app.syn"]
         ran = self.syn("syn-replay", *words, good=(0, 3), limit=workload.limit + 120)
+        self.aside(storage)
         told = json.loads(report.read_text())
         measures = {"replayed_s": as_list(told["replayed_s"])[0], "recorded_s": told["recorded_s"]}
         measures["divergences"] = (told.get("divergences") or {}).get("total", 0)

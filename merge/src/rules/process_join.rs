@@ -44,14 +44,28 @@ pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Ve
     process_tree.joins.iter().map(of_join).collect()
 }
 
-/// What ended the process that `join` saw end by a signal: the last such signal to it, or to a group in which it may have been.
-/// `None` for one that nobody of the run sent. Then it has ended by what it did.
-pub fn killed_by<'a>(process_tree: &'a ProcessTree, join: &Join) -> Option<&'a Kill> {
-    let (signal, (host, _)) = (join.signal?, process_tree.host_and_pid(join.process));
-    let Whom::Process(pid) = join.whom else { return None };
-    let before = process_tree.kills.partition_point(|kill| kill.enter.ns <= join.leave.ns);
-    let of_this = |kill: &&Kill| (kill.host, kill.signal) == (host, signal);
-    let mut sent = process_tree.kills[..before].iter().rev().filter(of_this);
-    let to_it = sent.clone().find(|kill| kill.pid == Some(pid));
-    to_it.or_else(|| sent.find(|kill| kill.pid.is_none()))
+/// The signals that were sent, by host, signal and process (`None` for a group), ascending in time.
+pub struct Kills<'a>(HashMap<(usize, i64, Option<u32>), Vec<&'a Kill>>);
+
+impl<'a> Kills<'a> {
+    pub fn of(process_tree: &'a ProcessTree) -> Kills<'a> {
+        let mut sent: HashMap<_, Vec<&Kill>> = HashMap::new();
+        for kill in &process_tree.kills {
+            sent.entry((kill.host, kill.signal, kill.pid)).or_default().push(kill);
+        }
+        // They were noted as they returned.
+        sent.values_mut().for_each(|kills| kills.sort_by_key(|kill| kill.enter.ns));
+        Kills(sent)
+    }
+
+    /// What ended the process that `join` saw end by a signal on `host`: the last such signal to it, or to a group in which it may have
+    /// been. `None` for one that nobody of the run sent. Then it has ended by what it did.
+    pub fn that_ended(&self, host: usize, join: &Join) -> Option<&'a Kill> {
+        let (Some(signal), Whom::Process(pid)) = (join.signal, join.whom) else { return None };
+        [Some(pid), None].into_iter().find_map(|pid| {
+            let kills = self.0.get(&(host, signal, pid))?;
+            let before = kills.partition_point(|kill| kill.enter.ns <= join.leave.ns);
+            kills[..before].last().copied()
+        })
+    }
 }

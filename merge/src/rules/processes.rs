@@ -33,6 +33,7 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Opti
     }
     facts.sort_unstable();
     let mut frontiers = vec![Frontier::default(); process_tree.images.len()];
+    let kills = process_join::Kills::of(process_tree);
     for (_, fact) in facts {
         match fact {
             Fact::Create(parent, child) => {
@@ -45,7 +46,7 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Opti
                 let Some(last) = process_tree.images[child as usize].as_ref().map(|image| image.last) else {
                     continue;
                 };
-                let sender = process_join::killed_by(process_tree, &join);
+                let sender = kills.that_ended(process_tree.host_and_pid(join.process).0, &join);
                 let ends = match sender.filter(|sender| !process_tree.is_launcher(sender.process)) {
                     // How far it had come does not count. Who has sent the signal has not waited for itself.
                     Some(sender) if sender.enter.point().thread == join.leave.point().thread => Vec::new(),

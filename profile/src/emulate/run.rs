@@ -72,6 +72,7 @@ fn replay(args: &Args, plan: PathBuf) -> syn_replay::Args {
         mode: syn_replay::Mode::Closed,
         repeat: NonZeroU32::MIN,
         report: None,
+        html: None,
         against: Vec::new(),
         cold: args.cold,
         keep: false,

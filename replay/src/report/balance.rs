@@ -18,6 +18,8 @@ pub struct Balances {
 #[derive(Debug, PartialEq)]
 struct Row {
     name: String,
+    /// One of those that add up to the wall time.
+    is_part: bool,
     recorded_s: Option<f64>,
     replayed_s: Option<f64>,
 }
@@ -33,11 +35,17 @@ impl Balances {
         }
     }
 
+    /// What adds up to the wall time: its name, seconds in the recording (absent when the plan does not know) and in the replay.
+    pub fn parts(&self) -> impl Iterator<Item = (&str, [Option<f64>; 2])> {
+        let parts = self.rows.iter().filter(|row| row.is_part);
+        parts.map(|row| (row.name.as_str(), [row.recorded_s, row.replayed_s]))
+    }
+
     /// The table.
     pub fn write(&self, out: &mut String) -> fmt::Result {
         let name = "balance, s";
         writeln!(out, "\n{name:<34} {:>12} {:>12} {:>12}", "recorded", "replayed", "difference")?;
-        for Row { name, recorded_s, replayed_s } in &self.rows {
+        for Row { name, recorded_s, replayed_s, .. } in &self.rows {
             let difference = recorded_s.zip(*replayed_s).map(|(recorded, replayed)| replayed - recorded);
             let plain = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.6}"));
             let signed = difference.map_or("-".into(), |value| format!("{value:+.6}"));
@@ -51,12 +59,14 @@ impl Balances {
 fn rows(recorded: &Balance, replayed: &Balance, known: bool) -> Vec<Row> {
     let row = |name: &str, recorded_ns: u64, replayed_ns: Option<u64>| Row {
         name: name.into(),
+        is_part: true,
         recorded_s: known.then(|| seconds(recorded_ns)),
         replayed_s: replayed_ns.map(seconds),
     };
+    let no_part = |row: Row| Row { is_part: false, ..row };
     let both = |name: &str, part: fn(&Balance) -> u64| row(name, part(recorded), Some(part(replayed)));
     let mut rows = vec![
-        both("wall time of all threads", |balance| balance.wall_ns),
+        no_part(both("wall time of all threads", |balance| balance.wall_ns)),
         both("work", |balance| balance.work_ns),
         both("calls, processor", |balance| balance.calls_cpu_ns),
         both("calls, device", |balance| balance.calls_wait_ns),
@@ -70,14 +80,15 @@ fn rows(recorded: &Balance, replayed: &Balance, known: bool) -> Vec<Row> {
     }
     let unexplained = |balance: &Balance| balance.unexplained_calls_ns.saturating_add(balance.unexplained_ns);
     rows.push(both("waiting, unexplained", unexplained));
-    rows.push(row("  in calls that are not replayed", recorded.unexplained_calls_ns, None));
-    rows.push(row("  outside every recorded call", recorded.unexplained_ns, None));
+    rows.push(no_part(row("  in calls that are not replayed", recorded.unexplained_calls_ns, None)));
+    rows.push(no_part(row("  outside every recorded call", recorded.unexplained_ns, None)));
     rows.push(both("preempted", |balance| balance.preempted_ns));
     rows.push(row("cost of recording", recorded.recording_ns, None));
     rows.push(row("not measured", recorded.unmeasured_ns, None));
     let open = |balance: &Balance| balance.open_ns() as f64 / 1e9;
     rows.push(Row {
         name: "left open".into(),
+        is_part: false,
         recorded_s: known.then(|| open(recorded)),
         replayed_s: Some(open(replayed)),
     });
@@ -114,6 +125,17 @@ mod tests {
             assert!(lines.iter().any(|found| found == line), "{line} in {lines:#?}");
         }
         assert!(!lines.iter().any(|line| line.contains("collective")), "{lines:#?}");
+    }
+
+    #[test]
+    fn parts_add_up_to_the_wall_time() {
+        let mut recorded = Balance { wall_ns: 2_600_000, work_ns: 1_000_000, ..Balance::default() };
+        recorded.explain(Rule::Message, 500_000);
+        (recorded.unexplained_calls_ns, recorded.unexplained_ns) = (400_000, 100_000);
+        (recorded.preempted_ns, recorded.recording_ns) = (350_000, 250_000);
+        let balances = Balances::new(&recorded, &Balance::default());
+        let sum: f64 = balances.parts().filter_map(|(_, [recorded_s, _])| recorded_s).sum();
+        assert!((sum - 0.0026).abs() < 1e-12, "{sum}");
     }
 
     #[test]

@@ -11,17 +11,17 @@ use syn_plan::{Counted, Mpi, Op, Plan};
 /// One call class.
 #[derive(Debug, Serialize)]
 pub struct CallReport {
-    count: u64,
-    bytes: u64,
-    recorded: Measured,
-    replayed: Measured,
+    pub count: u64,
+    pub bytes: u64,
+    pub recorded: Measured,
+    pub replayed: Measured,
     divergent: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct Measured {
-    total_s: f64,
-    latency_us: Distribution,
+pub struct Measured {
+    pub total_s: f64,
+    pub latency_us: Distribution,
 }
 
 /// Percentiles, microseconds.

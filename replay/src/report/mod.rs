@@ -3,6 +3,7 @@
 mod balance;
 mod calls;
 mod divergences;
+mod page;
 mod text;
 mod threads;
 mod total;

@@ -14,15 +14,17 @@ impl Report {
         }
     }
 
+    /// What was replayed with, where, and how.
+    pub(super) fn how(&self) -> String {
+        let is_mpi = self.transport == "mpi";
+        let processes = if is_mpi { "MPI ranks" } else { "local processes" };
+        let comm = if is_mpi { format!(", communication {}", self.comm.name()) } else { String::new() };
+        format!("replayed with {processes} on {}, mode {}{comm}", self.storage, self.mode.name())
+    }
+
     fn write(&self, out: &mut String) -> fmt::Result {
-        let processes = if self.transport == "mpi" { "MPI ranks" } else { "local processes" };
         writeln!(out, "{}", self.command)?;
-        let comm = if self.transport == "mpi" {
-            format!(", communication {}", self.comm.name())
-        } else {
-            String::new()
-        };
-        writeln!(out, "replayed with {processes} on {}, mode {}{comm}", self.storage, self.mode.name())?;
+        writeln!(out, "{}", self.how())?;
         self.totals.write(out)?;
         if self.replays > 1 {
             writeln!(out, "the tables are of replay {}, the nearest to the median", self.shown_replay)?;
@@ -45,7 +47,7 @@ impl Report {
 }
 
 impl Totals {
-    fn write(&self, out: &mut String) -> fmt::Result {
+    pub(super) fn write(&self, out: &mut String) -> fmt::Result {
         write!(out, "\nrecorded    {:.6} s", self.recorded_s)?;
         if self.recording_s > 0.0 {
             write!(out, ", of which recording cost a thread {:.6} s at most", self.recording_s)?;

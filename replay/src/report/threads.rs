@@ -13,7 +13,7 @@ use syn_plan::{Balance, Plan, Thread};
 pub struct RankReport {
     pub rank: Option<u32>,
     #[serde(flatten)]
-    times: Group,
+    pub times: Group,
 }
 
 /// One process of the plan.
@@ -21,22 +21,22 @@ pub struct RankReport {
 pub struct ProcessReport {
     process: u32,
     /// Where it was recorded.
-    pid: u32,
+    pub pid: u32,
     rank: Option<u32>,
     threads: u64,
     #[serde(flatten)]
-    times: Group,
+    pub times: Group,
 }
 
 /// The times of some programs.
 #[derive(Debug, Serialize)]
-struct Group {
-    recorded_s: f64,
-    replayed_s: f64,
+pub struct Group {
+    pub recorded_s: f64,
+    pub replayed_s: f64,
     change_percent: Option<f64>,
     /// Processor time that the replaying threads got, whatever for.
     cpu_s: f64,
-    balance: Balances,
+    pub balance: Balances,
     #[serde(skip)]
     replayed: Balance,
 }

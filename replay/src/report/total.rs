@@ -21,6 +21,14 @@ impl Seconds {
             each => Seconds::Each(each.iter().copied().map(seconds).collect()),
         }
     }
+
+    /// In order.
+    pub fn each(&self) -> &[f64] {
+        match self {
+            Seconds::One(one) => std::slice::from_ref(one),
+            Seconds::Each(each) => each,
+        }
+    }
 }
 
 /// How long everything took: in the recording, in the replays, and of the application on the same storage.

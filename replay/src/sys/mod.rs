@@ -26,6 +26,13 @@ pub fn give_back_memory() {
     }
 }
 
+/// How many processors this machine has, whichever of them this process may use.
+#[cfg(feature = "mpi")]
+pub fn processors_online() -> usize {
+    // SAFETY: it only asks.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+}
+
 /// The pages of the program and its libraries that nobody may write or has changed.
 fn fixed_pages() -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();

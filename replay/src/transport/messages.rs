@@ -5,9 +5,10 @@
 
 use super::communicator::{PAUSE_NS, Shared, pause};
 use super::listeners::{Audience, audiences};
-use super::{POLLS, Transport};
+use super::{POLLS, Transport, looks_alone};
 use crate::clock;
 use crate::communicate::{Comm, Engine};
+use crate::sys::processors_online;
 use mpi::traits::{Communicator, Destination, Source};
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
@@ -22,6 +23,8 @@ const EDGE: mpi::Tag = 1;
 const LONGEST_PAUSE_NS: u64 = 500_000;
 /// The same for looks, between which others have the processor: where many want it, each takes milliseconds.
 const FEW_LOOKS: u32 = 2;
+/// Looks of a rank that polls and has a processor of its own, before it gives that to others: each asks MPI.
+const LOOKS_ALONE: u32 = 500;
 /// A pause while nothing is looked for.
 const LONG_PAUSE_NS: u64 = 1_000_000;
 /// Looks before the first pause.
@@ -84,6 +87,8 @@ pub struct Messages<'a> {
     /// By edge that has one: its hub, and how many signals all are.
     hubs: HashMap<usize, Hub>,
     received: AtomicU64,
+    /// See [`looks_alone`].
+    alone: u32,
     /// Looks before the first pause, and what pauses grow up to, nanoseconds.
     looks: u32,
     longest_pause_ns: u64,
@@ -129,6 +134,8 @@ impl<'a> Messages<'a> {
             listeners,
             hubs,
             received: AtomicU64::new(0),
+            // A rank may be bound to one of the machine's processors.
+            alone: looks_alone(LOOKS_ALONE, communicator.lock().size() as usize, processors_online()),
             looks: if demands { FEW_LOOKS } else { LOOKS },
             longest_pause_ns: if demands { LONGEST_PAUSE_NS } else { PAUSE_NS },
             engine,
@@ -242,7 +249,8 @@ impl Transport for Messages<'_> {
 
     fn wait(&self, edge: EdgeId, count: u32, _slept: bool) {
         let mut pause_ns = PAUSE_NS;
-        let (mut looks, most) = (0, if self.polled[edge as usize] { POLLS } else { self.looks });
+        let (alone, most) = if self.polled[edge as usize] { (self.alone, POLLS) } else { (0, self.looks) };
+        let mut looks = 0;
         while self.counts[edge as usize].load(Ordering::Acquire) < count {
             if self.own[edge as usize] && looks == most {
                 let now = self.counts[edge as usize].load(Ordering::SeqCst);
@@ -257,7 +265,9 @@ impl Transport for Messages<'_> {
                 clock::sleep_until(clock::now_ns() + LONG_PAUSE_NS);
             } else if looks < most {
                 looks += 1;
-                sched_yield();
+                if looks > alone {
+                    sched_yield();
+                }
             } else {
                 clock::sleep_until(clock::now_ns() + pause_ns);
                 pause_ns = (pause_ns + pause_ns / 8).min(self.longest_pause_ns);

@@ -16,6 +16,13 @@ use syn_plan::{EdgeId, Mpi, Plan};
 /// that sleeps and is woken late lets those that wait for it go to sleep as well.
 const POLLS: u32 = 20_000;
 
+/// How often a rank that polls looks before it lets others have the processor between two looks, some hundred microseconds; `looks`
+/// where each rank of the machine may have a processor of its own, and never where there are more ranks than processors. MPI does the
+/// same: beside another program each turn that is given away comes back milliseconds later.
+fn looks_alone(looks: u32, ranks: usize, processors: usize) -> u32 {
+    if ranks > processors { 0 } else { looks }
+}
+
 /// The plan's edges, as counters that all programs see.
 pub trait Transport: Sync {
     /// Adds one to an edge.
@@ -50,5 +57,15 @@ pub fn polls(plan: &Plan, waiting: Waiting) -> bool {
         Waiting::Auto => plan.about.busy_waiting > 0.5,
         Waiting::Spin => true,
         Waiting::Block => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_alone;
+
+    #[test]
+    fn ranks_that_share_processors_take_turns_at_once() {
+        assert_eq!([2, 3, 4].map(|ranks| looks_alone(7, ranks, 3)), [7, 7, 0]);
     }
 }

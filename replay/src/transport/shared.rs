@@ -1,6 +1,6 @@
 //! Edges as counters in memory that local processes share.
 
-use super::{POLLS, Transport};
+use super::{POLLS, Transport, looks_alone};
 use crate::sys::shared::SharedSlice;
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
@@ -13,6 +13,8 @@ const LOOKS: u32 = 100;
 /// Further looks of one that did not sleep in the recording, with others' turns on the processor between them: some ten
 /// microseconds, in which what it waits for should come.
 const YIELDS: u32 = 100;
+/// Looks of a rank that polls and has a processor of its own, before it gives that to others.
+const LOOKS_ALONE: u32 = 5000;
 
 /// One counter per edge, and for each the smallest count that somebody sleeps for.
 pub struct Counters {
@@ -20,17 +22,22 @@ pub struct Counters {
     /// `u32::MAX` less the smallest count slept for; 0 for nobody. It is never taken back: edges are used once.
     sleepers: SharedSlice<AtomicU32>,
     polled: Vec<bool>,
+    /// See [`looks_alone`].
+    alone: u32,
 }
 
 impl Counters {
-    /// For the edges of `plan`; with `polls`, who waits for a message lets others have the processor between two looks.
+    /// For the edges of `plan`; with `polls`, who waits for a message goes to sleep late.
     ///
     /// # Errors
     /// When there is not enough memory.
     pub fn new(plan: &Plan, polls: bool) -> anyhow::Result<Counters> {
         let polled = plan.edges.iter().map(|edge| polls && edge.rule.is_message()).collect();
         let edges = plan.edges.len();
-        Ok(Counters { counts: SharedSlice::new(edges)?, sleepers: SharedSlice::new(edges)?, polled })
+        let ranks = plan.programs.iter().filter(|program| program.thread.rank.is_some()).count();
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let alone = looks_alone(LOOKS_ALONE, ranks, processors);
+        Ok(Counters { counts: SharedSlice::new(edges)?, sleepers: SharedSlice::new(edges)?, polled, alone })
     }
 }
 
@@ -53,20 +60,19 @@ impl Transport for Counters {
     fn wait(&self, edge: EdgeId, count: u32, slept: bool) {
         let edge = edge as usize;
         let counter = &self.counts[edge];
-        let polled = self.polled[edge];
-        let looks = match (polled, slept) {
-            (true, _) => POLLS,
-            (false, true) => LOOKS,
-            (false, false) => LOOKS + YIELDS,
+        let (alone, yields) = match (self.polled[edge], slept) {
+            (true, _) => (self.alone, POLLS),
+            (false, true) => (LOOKS, 0),
+            (false, false) => (LOOKS, YIELDS),
         };
-        for look in 0..looks {
+        for look in 0..alone + yields {
             if counter.load(SeqCst) >= count {
                 return;
             }
-            if polled || look >= LOOKS {
-                sched_yield();
-            } else {
+            if look < alone {
                 std::hint::spin_loop();
+            } else {
+                sched_yield();
             }
         }
         self.sleepers[edge].fetch_max(u32::MAX - count, SeqCst);

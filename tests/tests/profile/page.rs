@@ -1,4 +1,4 @@
-//! The page about a profile, as a browser shows it.
+//! Pages about profiles and replays, as a browser shows them.
 
 use super::House;
 use std::process::Command;
@@ -66,4 +66,56 @@ fn a_browser_shows_all_charts_without_a_network() {
     assert_eq!(size_of(&shown), size_of(&empty));
     // How much depends on the fonts that there are.
     assert!(shown.len() > 5 * empty.len(), "{} bytes, an empty page has {}", shown.len(), empty.len());
+}
+
+/// Two processes, of which the one waits for the other; a name that a page has to escape.
+const PAIR: &str = r#"
+import os, time
+for number in range(2):
+    child = os.fork()
+    if child == 0:
+        with open(f"part <b>{number}&", "wb", buffering=0) as file:
+            for _ in range(20): file.write(b"x" * 5000)
+        while time.process_time() < 0.05: pass
+        os._exit(0)
+    os.waitpid(child, 0)
+"#;
+
+#[test]
+fn a_browser_shows_where_the_time_of_a_replay_goes() {
+    let house = House::new();
+    std::fs::create_dir(house.path().join("storage")).expect("made");
+    std::fs::write(house.path().join("<i>pair.py"), PAIR).expect("written");
+    house.done(&["record", "-o", "runs", "--", "python3", "-S", "-E", "<i>pair.py"]);
+    house.done(&["merge", "runs/1", "-o", "app.syn"]);
+    let replay = ["replay", "app.syn", "--storage", "storage", "--repeat", "2"];
+    let told = house.done(&[&replay[..], &["--report", "report.json", "--html", "page.html"]].concat());
+    assert!(told.contains("came out as recorded"), "{told}");
+    let dom = chromium(&house, &["--dump-dom"], "page.html");
+    let section = |name: &str| {
+        let (_, behind) = dom.split_once(&format!("<h2>{name}</h2>")).unwrap_or_else(|| panic!("no {name}"));
+        behind.split("<h2>").next().expect("its text")
+    };
+    assert!(dom.contains("&lt;i&gt;pair.py") && !dom.contains("<i>pair.py"), "the command is text");
+    for replayed in ["recorded", "replayed 1", "replayed 2"] {
+        assert!(section("How long it takes").contains(&format!(">{replayed}</span>")), "{replayed}");
+    }
+    // A bar says of each part how long it is; these are the balance of the report.
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(house.path().join("report.json")).expect("a report"))
+            .expect("JSON");
+    let bars = section("Where the time of all threads went");
+    for (place, side) in ["recorded", "replayed"].into_iter().enumerate() {
+        let bar = bars.split("<div class=\"row\">").nth(1 + place).expect("a bar");
+        let parts = bar.split("title=\"").skip(1).map(|part| {
+            let title = part.split('"').next().expect("its end");
+            let (_, seconds) = title.trim_end_matches(" s").rsplit_once(": ").expect("a name");
+            seconds.parse::<f64>().expect("a number")
+        });
+        let sum: f64 = parts.sum();
+        let wall = report["balance"][side]["wall_s"].as_f64().expect("a number");
+        assert!((sum - wall).abs() < 0.0001 + wall / 1000.0, "{side}: {sum} of {wall} s in {bar}");
+    }
+    assert!(section("By process").matches("title=\"work: ").count() >= 4, "two processes, twice each");
+    assert!(section("Calls").contains("<td>write</td>"), "calls are listed");
 }
