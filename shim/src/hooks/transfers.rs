@@ -1,6 +1,7 @@
 //! Bytes that go from one descriptor to another inside the kernel, and hints on what will be read.
 //!
-//! The offsets these calls take by pointer are moved by the kernel. What is recorded is where the transfer began.
+//! The offsets these calls take by pointer are moved by the kernel. What is recorded is where the transfer began. As lines of
+//! [`system_calls!`](super::system_calls) they would be recorded alike, and take 5 to 10 ns more.
 
 use super::files::{ErrorNumber, total};
 use super::hooks;
