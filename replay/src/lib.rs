@@ -1,7 +1,7 @@
 //! Closed-model replay of a plan below a storage root.
 //!
 //! ```text
-//! load ─► measure this machine ─► [ folder ─► prepare ─► replay ─► remove ] × repeat ─► report
+//! load ─► measure this machine ─► [ folder ─► prepare ─► replay ] × repeat ─► remove ─► report
 //!                                                          │
 //!              launch: local processes or MPI ranks ───────┤
 //!              program: one thread per program ────────────┼─► io (beneath the root), burn, transport
@@ -161,7 +161,7 @@ fn replayed_plan(plan: Loaded, args: &Args, launcher: &dyn Launcher) -> anyhow::
     let needed = if launcher.is_root() { storage::needed_bytes(plan.whole()?) } else { 0 };
     let machine = agreed(launcher, probe::measure(plan.mine()))?;
     let progress = Progress::new(args.repeat.get(), launcher.is_root());
-    let mut replays = Vec::new();
+    let (mut replays, mut earlier) = (Vec::new(), Vec::new());
     for number in 1..=args.repeat.get() {
         let keep = args.keep && number == args.repeat.get();
         let folder = folder(args, launcher, &plan, needed, keep, &progress)?;
@@ -175,8 +175,16 @@ fn replayed_plan(plan: Loaded, args: &Args, launcher: &dyn Launcher) -> anyhow::
             Ok(outcomes)
         });
         replays.push(agreed(launcher, outcomes)?);
-        launcher.agree(folder.remove())?;
+        // ext4 passes over inodes that were freed in the last minutes, one by one: what is removed now makes the next replay slower.
+        let removed = if number < args.repeat.get() && folder.may_stay(needed) {
+            earlier.push(folder);
+            Ok(())
+        } else {
+            folder.remove()
+        };
+        launcher.agree(removed)?;
     }
+    launcher.agree(earlier.into_iter().try_for_each(Folder::remove))?;
     progress.done();
     Ok(Replayed { plan, machine, comm, against, replays })
 }

@@ -68,6 +68,11 @@ impl Folder {
         self.remove_all().with_context(|| format!("cannot remove {}; remove it by hand", self.path.display()))
     }
 
+    /// Whether it may stay beside the folder of a further replay that needs so many bytes: it takes a small part of the storage.
+    pub fn may_stay(&self, needed: u64) -> bool {
+        free(&self.root).is_ok_and(|free| needed <= free / 4)
+    }
+
     fn remove_all(&self) -> std::io::Result<()> {
         std::fs::remove_dir_all(&self.path).or_else(|_| {
             // The application may have taken the right to change folders from itself.
@@ -124,9 +129,8 @@ fn fresh(dir: &OwnedFd, storage: &Path) -> anyhow::Result<String> {
 }
 
 fn room(root: &Root, storage: &Path, needed: u64) -> anyhow::Result<()> {
-    let about =
-        fstatvfs(root).with_context(|| format!("cannot ask for the free space of {}", storage.display()))?;
-    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    let free =
+        free(root).with_context(|| format!("cannot ask for the free space of {}", storage.display()))?;
     if needed > free {
         bail!(
             "--storage {}: too small; the replay needs up to {needed} bytes there, {free} bytes are free",
@@ -134,4 +138,9 @@ fn room(root: &Root, storage: &Path, needed: u64) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Bytes that may still be written to the file system.
+fn free(root: &Root) -> rustix::io::Result<u64> {
+    fstatvfs(root).map(|about| about.f_bavail.saturating_mul(about.f_frsize))
 }
