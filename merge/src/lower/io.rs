@@ -112,7 +112,8 @@ impl Translation<'_> {
     /// Descriptors that the call closes, by name or in passing.
     fn closes(&mut self) {
         let by_name = match self.seen.event.call.effect() {
-            Effect::Close => true,
+            // What was not open to the kernel another thread has closed, whose call returns later.
+            Effect::Close => self.result != -i64::from(libc::EBADF),
             // Where libc's own calls are seen, the close inside this one has been.
             Effect::CloseStream | Effect::CloseProcessStream => self.hides_libc_internals,
             _ => false,
