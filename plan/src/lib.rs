@@ -33,6 +33,7 @@ mod seconds;
 mod steps;
 mod text;
 mod topologies;
+mod turns;
 mod windows;
 mod writer;
 
@@ -57,6 +58,7 @@ pub use possible::Arguments;
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::{Counted, Steps, Unrolled};
 pub use topologies::Topologies;
+pub use turns::turns;
 pub use writer::PlanWriter;
 
 use serde::{Deserialize, Serialize};

@@ -16,7 +16,7 @@ use crate::meter::{GRAIN_NS, Meter, Part};
 use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
-use syn_plan::{Demand, EdgeId, Io, Mpi, Op, Program, Rule, Step, Steps};
+use syn_plan::{Demand, EdgeId, Io, Mpi, Op, Program, Rule, Step, Steps, turns};
 
 /// After so much work the CPU clock is read, and a program that its process's end may cut off looks for that; nanoseconds.
 const SLICE_NS: f64 = 5_000_000.0;
@@ -191,13 +191,7 @@ impl<'a> Runner<'a> {
             }
             match step.op {
                 Op::Compute { .. } | Op::Sleep { .. } | Op::Demand(_) if over => {}
-                Op::Compute { cpu_ns, idle_ns } => {
-                    self.compute(cpu_ns);
-                    if idle_ns > 0 {
-                        self.work_ends();
-                        self.idle(idle_ns, Part::Idle);
-                    }
-                }
+                Op::Compute { cpu_ns, idle_ns } => self.compute_and_wait(cpu_ns, idle_ns),
                 // It lasted as long as it did: until a point in time, or a signal.
                 Op::Sleep { ns } if ns == step.took_ns => {
                     self.work_ends();
@@ -425,6 +419,22 @@ impl<'a> Runner<'a> {
         }
         if !(self.cut && self.end.is_over()) {
             self.burn((-self.ahead_ns).max(0.0));
+        }
+    }
+
+    /// Work and waiting that nothing explains, in turns where there is much of both.
+    fn compute_and_wait(&mut self, cpu_ns: u64, idle_ns: u64) {
+        let turns = turns(cpu_ns, idle_ns).max(1);
+        for turn in 0..turns {
+            let part = |ns: u64| if turn == 0 { ns - ns / turns * (turns - 1) } else { ns / turns };
+            self.compute(part(cpu_ns));
+            if idle_ns > 0 {
+                self.work_ends();
+                self.idle(part(idle_ns), Part::Idle);
+            }
+            if self.cut && self.end.is_over() {
+                return;
+            }
         }
     }
 
