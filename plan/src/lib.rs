@@ -35,6 +35,7 @@ mod steps;
 mod text;
 mod topologies;
 mod traffic;
+mod turns;
 mod windows;
 mod writer;
 
@@ -59,6 +60,7 @@ pub use possible::Arguments;
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::{Counted, Steps, Unrolled};
 pub use topologies::Topologies;
+pub use turns::turns;
 pub use writer::PlanWriter;
 
 use serde::{Deserialize, Serialize};

@@ -190,13 +190,7 @@ impl<'a> Runner<'a> {
             }
             match step.op {
                 Op::Compute { .. } | Op::Sleep { .. } | Op::Demand(_) if over => {}
-                Op::Compute { cpu_ns, idle_ns } => {
-                    self.compute(cpu_ns);
-                    if idle_ns > 0 {
-                        self.work_ends();
-                        self.idle(idle_ns, Part::Idle);
-                    }
-                }
+                Op::Compute { cpu_ns, idle_ns } => self.compute_and_wait(cpu_ns, idle_ns),
                 // It lasted as long as it did: until a point in time, or a signal.
                 Op::Sleep { ns } if ns == step.took_ns => {
                     self.work_ends();
@@ -246,13 +240,7 @@ impl<'a> Runner<'a> {
                     self.communicating = waits_by;
                 }
                 Op::Mpi { .. } if over => {}
-                Op::Mpi { cpu_ns, idle_ns, .. } => {
-                    self.compute(cpu_ns);
-                    if idle_ns > 0 {
-                        self.work_ends();
-                        self.idle(idle_ns, Part::Idle);
-                    }
-                }
+                Op::Mpi { cpu_ns, idle_ns, .. } => self.compute_and_wait(cpu_ns, idle_ns),
                 Op::Io { call, result } => {
                     self.after_process += u64::from(over);
                     self.io(&call, result);

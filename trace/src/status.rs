@@ -7,6 +7,9 @@
 /// NFS writes back what is not yet written. fstat(2) always asks for all.
 pub const MASK: u32 = libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_SIZE | libc::STATX_INO;
 
+/// The file system of POSIX's message queues, as statfs(2) names it (`MQUEUE_MAGIC`).
+pub const QUEUES: i64 = 0x1980_0202;
+
 /// `st_mode`, `st_size`, `st_ino` of an answer to such a question.
 pub fn numbers(status: &libc::statx) -> [i64; 3] {
     [status.stx_mode.into(), status.stx_size as i64, status.stx_ino as i64]

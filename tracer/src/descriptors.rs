@@ -34,6 +34,17 @@ fn asked(tid: Tid, fd: i32, mask: u32) -> Option<libc::statx> {
     }
 }
 
+/// What statfs(2) says of its file system; 0 where there is none.
+fn file_system(tid: Tid, fd: i32) -> i64 {
+    let Ok(path) = CString::new(format!("/proc/{tid}/fd/{fd}")) else { return 0 };
+    // SAFETY: zeros are a valid status; the path ends with a zero, and the call fills the status in.
+    unsafe {
+        let mut system: libc::statfs = std::mem::zeroed();
+        libc::statfs(path.as_ptr(), &mut system);
+        system.f_type
+    }
+}
+
 /// An open descriptor, as an `inherited-fd` record has it.
 pub struct Descriptor {
     /// Descriptor, flags, position, `st_mode`, `st_size`, `st_ino`.
@@ -55,7 +66,9 @@ pub fn descriptor(tid: Tid, fd: i32) -> Descriptor {
     let position = if is_regular { field("pos:", 10).unwrap_or(0) } else { 0 };
     let link = fs::read_link(format!("/proc/{tid}/fd/{fd}")).unwrap_or_default();
     let path = link.into_os_string().into_vec();
-    let path = if path.starts_with(b"/") { path } else { Vec::new() };
+    let could_be_queue = is_regular && path.starts_with(b"/") && !path[1..].contains(&b'/');
+    let is_path = path.starts_with(b"/") && !(could_be_queue && file_system(tid, fd) == status::QUEUES);
+    let path = if is_path { path } else { Vec::new() };
     Descriptor { numbers: [fd.into(), flags, position, mode, size, inode], path }
 }
 

@@ -19,6 +19,8 @@ use syn_trace::{Call, Run, record};
 struct File {
     existence: Existence,
     contents: Contents,
+    /// Of the one that was opened last.
+    inode: u64,
 }
 
 /// In place of the index of a file that is not in scope.
@@ -111,9 +113,12 @@ impl FileTracker {
         let (Some(index), false) = (file, opened.inherited) else { return };
         let flags = opened.flags;
         let file = &mut self.files[index as usize];
-        let seems_made = || opened.size == 0 && file.existence.exists() != Some(true);
-        let made = flags & libc::O_CREAT != 0
-            && (flags & libc::O_EXCL != 0 || opened.was_made().unwrap_or_else(seems_made));
+        let exists = file.existence.exists() == Some(true);
+        // The file system's clock does not tell apart two calls that empty a file, one soon after the other: the first one made it.
+        let is_known = exists && opened.inode != 0 && opened.inode == file.inode;
+        file.inode = opened.inode;
+        let seems_made = || opened.was_made().unwrap_or(opened.size == 0 && !exists);
+        let made = flags & libc::O_CREAT != 0 && (flags & libc::O_EXCL != 0 || !is_known && seems_made());
         if made {
             // It was not there before.
             file.existence.find(seen, false, &mut self.found);

@@ -296,10 +296,13 @@ impl Lowering<'_> {
         let seen = visit.seen;
         let requested = seen.event.field(Field::Nanos).unwrap_or(0);
         let took_ns = visit.end_ns - visit.begin_ns;
-        // An interrupted sleep, and one until a point in time, lasted as long as it did.
+        // An interrupted sleep, and one until a point in time, lasted as long as it did. Interrupted in its last second, sleep(3) of
+        // the GNU C library returns 0, the whole seconds that are left. What is recorded inside is a signal's arrival.
         let relative = seen.event.field(Field::Flags).unwrap_or(0) == 0;
-        let whole = relative && seen.event.result == 0;
-        self.sleep_for(visit, if whole { requested.max(0) as u64 } else { took_ns });
+        let requested_ns = requested.max(0) as u64;
+        let interrupted = visit.begin_ns > seen.start_ns || took_ns < requested_ns;
+        let whole = relative && seen.event.result == 0 && !interrupted;
+        self.sleep_for(visit, if whole { requested_ns } else { took_ns });
     }
 
     /// Whether a timer has ended the call's waiting.

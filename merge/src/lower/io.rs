@@ -75,11 +75,13 @@ pub(super) fn refused(event: &Event<'_>) -> Option<&'static str> {
     let returned = if event.call.has(Fact::ReturnsError) { event.result as i32 } else { 0 };
     match (if event.has(record::FAILED) { event.errno } else { returned }, event.call.effect()) {
         (0, _) => None,
-        (libc::EACCES | libc::EPERM, _) => Some("denied"),
+        (libc::EACCES | libc::EPERM | libc::EROFS, _) => Some("denied"),
         (libc::EINTR, _) => Some("interrupted"),
         // What is no symbolic link is none in the replay.
         (libc::EINVAL, Effect::ReadLink) => None,
         (_, Effect::Seek) => Some("failed"),
+        // A path of a plan has no slash at its end.
+        (libc::ENOTDIR, _) if asks_for_a_folder(event) => Some("failed"),
         (
             libc::EINVAL
             | libc::EFAULT
@@ -99,12 +101,19 @@ pub(super) fn refused(event: &Event<'_>) -> Option<&'static str> {
     }
 }
 
+/// Whether a path ends as only that of a folder may.
+fn asks_for_a_folder(event: &Event<'_>) -> bool {
+    let mut texts = event.texts.iter().take(event.call.shape().1).map(|text| text.bytes());
+    texts.any(|path| path.ends_with(b"/") || path.ends_with(b"/."))
+}
+
 /// Open files.
 impl Translation<'_> {
     /// Descriptors that the call closes, by name or in passing.
     fn closes(&mut self) {
         let by_name = match self.seen.event.call.effect() {
-            Effect::Close => true,
+            // What was not open to the kernel another thread has closed, whose call returns later.
+            Effect::Close => self.result != -i64::from(libc::EBADF),
             // Where libc's own calls are seen, the close inside this one has been.
             Effect::CloseStream | Effect::CloseProcessStream => self.hides_libc_internals,
             _ => false,

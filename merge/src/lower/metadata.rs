@@ -90,7 +90,7 @@ impl Translation<'_> {
 
     /// The name of the attribute; `None` if the plan cannot hold it.
     fn attribute(&mut self, file: FileId, how: &AttributeUse) -> Option<NameId> {
-        let name = self.texts().last().cloned().unwrap_or_default();
+        let name = self.texts().last().filter(|name| !name.is_empty())?.clone();
         let size = self.number(Field::Bytes);
         let attributes = &mut self.tables.attributes;
         match (how, -self.result as i32) {

@@ -1,6 +1,6 @@
 //! One thread's steps in the making.
 
-use syn_plan::{Balance, HandleId, Io, Mpi, Op, Rule, Step, Steps};
+use syn_plan::{Balance, HandleId, Io, Mpi, Op, Rule, Step, Steps, turns};
 
 /// A stretch of computation, on the time axis of the merge.
 #[derive(Clone, Copy, Debug)]
@@ -60,21 +60,24 @@ impl Program {
         Program { origin_ns, ..Program::default() }
     }
 
-    /// Appends computation; what follows on computation becomes one step with it.
+    /// Appends computation; what follows on computation becomes one step with it, unless what waited when would be lost.
     #[inline]
     pub fn compute(&mut self, stretch: Stretch) {
         if stretch.cpu_ns == 0 && stretch.idle_ns == 0 {
             return;
         }
         self.account_computation(&stretch);
-        match &mut self.stretch {
-            Some(before) => {
+        if let Some(before) = &mut self.stretch {
+            let cpu_ns = before.cpu_ns.saturating_add(stretch.cpu_ns);
+            let idle_ns = before.idle_ns.saturating_add(stretch.idle_ns);
+            if turns(cpu_ns, idle_ns) == 0 {
                 before.end_ns = before.end_ns.max(stretch.end_ns);
-                before.cpu_ns = before.cpu_ns.saturating_add(stretch.cpu_ns);
-                before.idle_ns = before.idle_ns.saturating_add(stretch.idle_ns);
+                (before.cpu_ns, before.idle_ns) = (cpu_ns, idle_ns);
+                return;
             }
-            None => self.stretch = Some(stretch),
+            self.flush();
         }
+        self.stretch = Some(stretch);
     }
 
     fn account_computation(&mut self, stretch: &Stretch) {

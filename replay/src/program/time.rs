@@ -4,6 +4,7 @@ use super::Runner;
 use crate::burn::burn;
 use crate::clock::sleep_until;
 use crate::meter::{GRAIN_NS, Part};
+use syn_plan::turns;
 
 /// After so much work the CPU clock is read, and a program that its process's end may cut off looks for that; nanoseconds.
 const SLICE_NS: f64 = 5_000_000.0;
@@ -31,6 +32,22 @@ impl Runner<'_> {
         }
         if !(self.cut && self.end.is_over()) {
             self.burn((-self.ahead_ns).max(0.0));
+        }
+    }
+
+    /// Work and waiting that nothing explains, in turns where there is much of both.
+    pub(super) fn compute_and_wait(&mut self, cpu_ns: u64, idle_ns: u64) {
+        let turns = turns(cpu_ns, idle_ns).max(1);
+        for turn in 0..turns {
+            let part = |ns: u64| if turn == 0 { ns - ns / turns * (turns - 1) } else { ns / turns };
+            self.compute(part(cpu_ns));
+            if idle_ns > 0 {
+                self.work_ends();
+                self.idle(part(idle_ns), Part::Idle);
+            }
+            if self.cut && self.end.is_over() {
+                return;
+            }
         }
     }
 

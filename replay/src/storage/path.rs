@@ -31,14 +31,15 @@ pub fn names(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What a symbolic link at `link` must hold to point to `target`, both absolute: links that start with `/` would
-/// lead out of the root.
+/// lead out of the root. Where that is more than a link can hold, it points to itself.
 pub fn relative(target: &str, link: &str) -> CString {
     let (target, link): (Vec<&str>, Vec<&str>) = (names(target).collect(), names(link).collect());
     let from = &link[..link.len().saturating_sub(1)];
     let common = from.iter().zip(&target).take_while(|(a, b)| a == b).count();
     let mut steps = vec![".."; from.len() - common];
     steps.extend(&target[common..]);
-    joined(&steps)
+    let held = joined(&steps);
+    if held.as_bytes().len() < libc::PATH_MAX as usize { held } else { joined(&link[from.len()..]) }
 }
 
 fn joined(names: &[&str]) -> CString {
@@ -68,5 +69,8 @@ mod tests {
         assert_eq!(relative("/x/y", "/a/b/link").as_c_str(), c"../../x/y");
         assert_eq!(relative("/a", "/a/b/link").as_c_str(), c"..");
         assert_eq!(relative("/a/b", "/a/b/link").as_c_str(), c".");
+        let folder = "/d".repeat(1000);
+        assert_eq!(relative("/t", &format!("{folder}/link")).as_bytes().len(), 1000 * "../".len() + 1);
+        assert_eq!(relative("/t", &format!("{folder}{folder}/link")).as_c_str(), c"link");
     }
 }

@@ -10,12 +10,25 @@ use core::sync::atomic::{AtomicBool, Ordering};
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64 only");
 
-/// Set once the kernel may end the process for a system call that the program does not make itself (seccomp(2)).
+/// Set while no system calls of ours are made: no clock pairs, no CPU readings, no growth.
 static CONFINED: AtomicBool = AtomicBool::new(false);
+/// Set once the kernel may end the process for a system call that the program does not make itself (seccomp(2)).
+static FILTERED: AtomicBool = AtomicBool::new(false);
 
-/// From now on no system calls of ours are made: no clock pairs, no CPU readings, no growth.
+/// From now on the process is confined, and so are its children.
 pub fn confine() {
+    FILTERED.store(true, Ordering::Relaxed);
     CONFINED.store(true, Ordering::Relaxed);
+}
+
+/// From now on the process is, since it is told of system calls (`PR_SET_SYSCALL_USER_DISPATCH`): its children are not.
+pub fn confine_without_children() {
+    CONFINED.store(true, Ordering::Relaxed);
+}
+
+/// In a forked child.
+pub fn in_forked_child() {
+    CONFINED.store(FILTERED.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// See [`confine`].

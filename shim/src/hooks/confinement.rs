@@ -109,7 +109,7 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
         clock::thaw();
     }
     if dispatches && result == 0 {
-        sys::confine();
+        sys::confine_without_children();
     }
     if option == libc::PR_SET_SECCOMP {
         if result == 0 {

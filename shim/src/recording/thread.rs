@@ -80,6 +80,7 @@ fn map_state() -> Option<*mut State> {
 /// the writing of a record, the state is left to that, and so is memory in the place of the parent's records.
 #[unsafe(link_section = ".text.startup")]
 fn after_fork(state: &'static State, frame: usize) -> Option<&'static State> {
+    sys::in_forked_child();
     sys::without_signals(|| {
         current::set(current::MAKING);
         process::start_in_forked_child();

@@ -184,7 +184,7 @@ static void take_dispatched(int signal, siginfo_t *info, void *context)
     dispatched++;
 }
 
-/* A program that is told of its own system calls, as Wine is, hears of no others; 1000 bytes are written meanwhile. */
+/* A program that is told of its own system calls, as Wine is, hears of no others; 1000 bytes are written meanwhile, and 10 by a child. */
 void dispatched_calls(void)
 {
     file = open("file", O_RDWR | O_CREAT | O_EXCL, 0644);
@@ -201,6 +201,17 @@ void dispatched_calls(void)
         CHECK_EQ(dispatched_number, is_known ? SYS_kill : 0);
         CHECK_EQ(write(file, "d", 1), 1);
     }
+    /* The kernel does not do so in a child. */
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        for (int i = 0; i < 10; i++)
+            CHECK_EQ(write(file, "c", 1), 1);
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
     CHECK_OK(close(file));
     CHECK_OK(unlink("file"));
 }

@@ -8,6 +8,7 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static int set;
 
@@ -102,6 +103,13 @@ void posix_queues(void)
     pthread_t thread = start_thread(receive_one, &queue);
     CHECK_OK(mq_send(queue, "hello", 5, 3));
     join_thread(thread);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(read(queue, text, sizeof text) > 0 ? 0 : 1);
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
     mqd_t again = mq_open(name, (int)opaque(O_RDONLY));
     CHECK(again >= 0);
     CHECK_OK(mq_close(again));

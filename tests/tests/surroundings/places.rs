@@ -120,7 +120,7 @@ fn filters() {
 #[test]
 fn dispatched_system_calls() {
     let recorded = part("dispatched");
-    assert_eq!(single_bytes(&recorded.run, Call::Write), 1000);
+    assert_eq!(single_bytes(&recorded.run, Call::Write), 1010);
     assert_eq!(recorded.run.dropped(), 0);
 }
 

@@ -72,6 +72,10 @@ fn queues_of_posix() {
         let closed: Vec<_> = dump.calls("close").filter(own).map(|seen| seen.errno).collect();
         assert_eq!(closed, [None, Some(EBADF)]);
         assert_eq!(count(&dump, "mq_unlink"), 1);
+        // Its name in a child that was forked looks like a file's.
+        let inherited = dump.calls("inherited-fd").find(own).expect("a child has the queue");
+        assert_eq!(inherited.path, None);
+        assert_eq!(number(inherited, "st_ino"), number(opened, "st_ino"));
     }
 }
 

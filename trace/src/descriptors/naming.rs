@@ -4,6 +4,7 @@ use super::operands::Operands;
 use super::{AT_FDCWD, Descriptors, OpenId, Touched, descriptor};
 use crate::calls::Effect;
 use crate::reader::Event;
+use crate::record;
 use std::rc::Rc;
 
 impl Descriptors {
@@ -29,8 +30,11 @@ impl Descriptors {
         }
         let directory = operands.directory(0, event);
         if path.is_empty() {
-            // AT_EMPTY_PATH: the call is about the descriptor itself.
-            if let Some(file) = directory.and_then(|fd| self.table.get(descriptor(fd))) {
+            // AT_EMPTY_PATH: the call is about the descriptor itself. Without it an empty path names nothing.
+            let names_nothing = event.has(record::FAILED) && event.errno == libc::ENOENT;
+            if let Some(file) =
+                directory.filter(|_| !names_nothing).and_then(|fd| self.table.get(descriptor(fd)))
+            {
                 self.touch(file, touched);
             }
         } else {

@@ -160,7 +160,7 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
     };
     // What is of no file system is listed by its kind, "anon_inode:[eventfd]": not a path.
     let path = &buffer[..length.max(0) as usize];
-    let path = if path.starts_with(b"/") { path } else { b"" };
+    let path = if path.starts_with(b"/") && !is_queue(fd, mode, path) { path } else { b"" };
     let numbers = [fd as i64, flags as i64, offset as i64, mode, size, inode];
     note::write(state, Call::InheritedFd, 0, &numbers, &[path]);
     true
@@ -172,14 +172,25 @@ fn known_path(fd: i32, status: &libc::statx) -> Option<&'static [u8]> {
     match u32::from(status.stx_mode) & libc::S_IFMT {
         libc::S_IFCHR if (status.stx_rdev_major, status.stx_rdev_minor) == (1, 3) => Some(b"/dev/null"),
         libc::S_IFSOCK | libc::S_IFIFO => {
-            // SAFETY: a zeroed status is valid, and the call fills it in.
-            let kind = unsafe {
-                let mut system: libc::statfs = core::mem::zeroed();
-                sys::fstatfs(fd, &mut system);
-                system.f_type
-            };
+            let kind = file_system(fd);
             (kind == PIPEFS_MAGIC || kind == SOCKFS_MAGIC).then_some(b"")
         }
         _ => None,
+    }
+}
+
+/// Whether it is a message queue of POSIX, whose name looks like the path of a file in the root.
+fn is_queue(fd: i32, mode: i64, path: &[u8]) -> bool {
+    let could_be = mode as u32 & libc::S_IFMT == libc::S_IFREG && !path[1..].contains(&b'/');
+    could_be && file_system(fd) == status::QUEUES
+}
+
+/// What fstatfs(2) says of a descriptor's file system.
+fn file_system(fd: i32) -> i64 {
+    // SAFETY: a zeroed status is valid, and the call fills it in.
+    unsafe {
+        let mut system: libc::statfs = core::mem::zeroed();
+        sys::fstatfs(fd, &mut system);
+        system.f_type
     }
 }
