@@ -195,10 +195,11 @@ fn sync_range(file: std::os::fd::BorrowedFd<'_>, offset: u64, bytes: u64, flags:
 }
 
 /// Reads what `entries` of the shortest take, a bufferful with each system call, as the application did. A buffer that is not full
-/// is the last one: no call finds out that nothing is left.
+/// is the last one: no call finds out that nothing is left. Where others have made more meanwhile than there was, that is left.
 fn read_folder(folder: std::os::fd::BorrowedFd<'_>, entries: u32) -> Result<()> {
     let mut buffer = [MaybeUninit::uninit(); FOLDER_BUFFER];
-    let mut listing = RawDir::new(folder, &mut buffer);
+    let most = (entries as usize).saturating_add(1).saturating_mul(LONGEST_ENTRY).min(FOLDER_BUFFER);
+    let mut listing = RawDir::new(folder, &mut buffer[..most]);
     let wanted = (entries as usize).saturating_mul(SHORTEST_ENTRY);
     let mut read = 0;
     loop {
@@ -209,7 +210,7 @@ fn read_folder(folder: std::os::fd::BorrowedFd<'_>, entries: u32) -> Result<()> 
                 break;
             }
         }
-        if read - before + LONGEST_ENTRY <= FOLDER_BUFFER || read + SHORTEST_ENTRY > wanted {
+        if read - before + LONGEST_ENTRY <= most || read + SHORTEST_ENTRY > wanted {
             return Ok(());
         }
     }
@@ -218,4 +219,27 @@ fn read_folder(folder: std::os::fd::BorrowedFd<'_>, entries: u32) -> Result<()> 
 /// `struct linux_dirent64` with a name.
 fn bytes_of_entry(name: &CStr) -> usize {
     (19 + name.to_bytes_with_nul().len()).next_multiple_of(8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn of_a_folder_that_has_grown_no_more_is_read_than_was() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for number in 0..200 {
+            File::create(folder.path().join(number.to_string())).expect("a file");
+        }
+        let left_behind = |entries| {
+            let opened = File::open(folder.path()).expect("the folder");
+            read_folder(opened.as_fd(), entries).expect("its entries");
+            let mut buffer = [MaybeUninit::uninit(); FOLDER_BUFFER];
+            let mut listing = RawDir::new(opened.as_fd(), &mut buffer);
+            std::iter::from_fn(|| listing.next().map(|_| ())).count()
+        };
+        assert!(left_behind(2) > 100, "two entries were there");
+        assert_eq!(left_behind(202), 0);
+    }
 }
