@@ -6,6 +6,7 @@ use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use syn_plan::{Op, Rule};
 use syn_trace::Layer;
+use syn_trace::calls::{Call, Effect};
 use syn_trace::run::Segment;
 
 impl Lowering<'_> {
@@ -44,9 +45,26 @@ impl Lowering<'_> {
     pub(super) fn enter(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
         let gap = self.enter_around(visit);
-        let gap = self.awaited_inside(visit, gap);
+        let mut gap = self.awaited_inside(visit, gap);
+        if self.is_sleep(visit, &gap) {
+            let thread = &mut self.threads[seen.thread as usize];
+            let (ns, since_ns) = (gap.idle_ns, gap.end_ns.saturating_sub(gap.idle_ns).max(gap.start_ns));
+            thread.program.compute(Stretch { end_ns: since_ns, idle_ns: 0, ..gap });
+            thread.program.step(since_ns, gap.end_ns, Op::Sleep { ns });
+            thread.program.balance.sleep_ns += ns;
+            gap = Stretch { start_ns: gap.end_ns, cpu_ns: 0, idle_ns: 0, ..gap };
+        }
         self.threads[seen.thread as usize].program.compute(gap);
         self.synchronize(seen.thread, seen.record, Stage::Enter, seen.start_ns, seen.start_ns);
+    }
+
+    /// Whether the waiting before a signal that arrives in a call is a sleep: in a call that sleeps, or until a timer has run down.
+    fn is_sleep(&self, visit: &Visit<'_>, gap: &Stretch) -> bool {
+        let (seen, Some(inside)) = (visit.seen, visit.gap.inside) else { return false };
+        let is_until_signal = seen.event.call == Call::SignalDelivered && gap.idle_ns > 0;
+        is_until_signal
+            && (inside.effect() == Effect::Sleep || is_of_timer(seen.event.numbers[0]))
+            && self.awaited(seen.thread, seen.record).is_none()
     }
 
     /// A call that encloses this one was entered during the gap before it: returns what is left of the gap after.
@@ -124,6 +142,11 @@ impl Lowering<'_> {
         let awaited_ns = point.awaited_ns().filter(|_| point.record == record)?;
         Some((awaited_ns, point.rule()))
     }
+}
+
+/// Whether a signal says that a timer has run down (setitimer(2)), if no call of the run has sent it.
+pub(super) fn is_of_timer(signal: i64) -> bool {
+    [libc::SIGALRM, libc::SIGVTALRM, libc::SIGPROF].into_iter().any(|timer| signal == i64::from(timer))
 }
 
 /// What lay before an event, as computation and waiting.

@@ -1,5 +1,6 @@
 //! Calls by kind: I/O, MPI, sleeps, what MPI does inside its own calls, and all the rest.
 
+use super::around::is_of_timer;
 use super::polling::Question;
 use super::program::Stretch;
 use super::{Lowering, Visit};
@@ -307,6 +308,9 @@ impl Lowering<'_> {
 
     /// Whether a timer has ended the call's waiting.
     fn is_ended_by_timer(&mut self, seen: &Seen<'_>) -> bool {
+        if seen.event.call.effect() == Effect::AwaitSignal && is_of_timer(seen.event.result) {
+            return true;
+        }
         let ended = &self.from.ended_by_timer[seen.thread as usize];
         let next = &mut self.threads[seen.thread as usize].next_ended;
         while ended.get(*next).is_some_and(|&record| record < seen.record) {
