@@ -239,7 +239,9 @@ impl ChannelTracker {
             }
             (Effect::Control, Some((Kind::Pipe, _))) if event.numbers[1] == F_SETPIPE_SZ => {
                 if let Some(traffic) = self.at(seen.process, open, descriptors) {
-                    let before = traffic.capacity.unwrap_or(pipe::CAPACITY_BYTES);
+                    // What was written before may have had more room.
+                    let is_fresh = traffic.writes.is_empty();
+                    let before = if is_fresh { 0 } else { traffic.capacity.unwrap_or(pipe::CAPACITY_BYTES) };
                     traffic.capacity = Some(before.max(event.result.max(0) as u64));
                 }
             }
