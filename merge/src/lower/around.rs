@@ -45,16 +45,17 @@ impl Lowering<'_> {
     pub(super) fn enter(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
         let gap = self.enter_around(visit);
-        let mut gap = self.awaited_inside(visit, gap);
-        if self.is_sleep(visit, &gap) {
-            let thread = &mut self.threads[seen.thread as usize];
+        let gap = self.awaited_inside(visit, gap);
+        let is_sleep = self.is_sleep(visit, &gap);
+        let program = &mut self.threads[seen.thread as usize].program;
+        if is_sleep {
             let (ns, since_ns) = (gap.idle_ns, gap.end_ns.saturating_sub(gap.idle_ns).max(gap.start_ns));
-            thread.program.compute(Stretch { end_ns: since_ns, idle_ns: 0, ..gap });
-            thread.program.step(since_ns, gap.end_ns, Op::Sleep { ns });
-            thread.program.balance.sleep_ns += ns;
-            gap = Stretch { start_ns: gap.end_ns, cpu_ns: 0, idle_ns: 0, ..gap };
+            program.compute(Stretch { end_ns: since_ns, idle_ns: 0, ..gap });
+            program.step(since_ns, gap.end_ns, Op::Sleep { ns });
+            program.balance.sleep_ns += ns;
+        } else {
+            program.compute(gap);
         }
-        self.threads[seen.thread as usize].program.compute(gap);
         self.synchronize(seen.thread, seen.record, Stage::Enter, seen.start_ns, seen.start_ns);
     }
 
