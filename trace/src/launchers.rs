@@ -24,6 +24,8 @@ const LAUNCHERS: &[&[u8]] = &[
 ];
 
 /// True for the program file of a launcher.
+// The recorder asks at the start of every process.
+#[unsafe(link_section = ".text.startup")]
 pub fn is_launcher(exe: &[u8]) -> bool {
     let name = exe.rsplit(|&byte| byte == b'/').next().unwrap_or(exe);
     LAUNCHERS.contains(&name)

@@ -80,18 +80,41 @@ pub fn is_own(address: usize) -> bool {
 ///
 /// Other threads may load and unload libraries meanwhile. These objects are never unloaded, and come before all others:
 /// the walk does not touch what lies behind them.
-fn from_program() -> impl Iterator<Item = &'static LinkMap> {
+fn from_program() -> Walk {
     let last = LAST_STARTED_WITH.load(Ordering::Relaxed).cast_const();
     // SAFETY: see above. Until the last one is known, the process has one thread, and the loader keeps the list whole
     // while it calls constructors.
-    core::iter::successors(unsafe { LOADER.map.as_ref() }, move |map| unsafe {
-        if core::ptr::eq(*map, last) { None } else { map.next.as_ref() }
-    })
+    Walk { next: unsafe { LOADER.map.as_ref() }, last }
 }
 
 /// Those of them that were loaded behind this library, in search order.
-fn started_with() -> impl Iterator<Item = &'static LinkMap> {
-    from_program().skip_while(|map| map.base != own_base()).skip(1)
+#[unsafe(link_section = ".text.startup")]
+fn started_with() -> Walk {
+    let mut objects = from_program();
+    let own = own_base();
+    while objects.next.is_some_and(|map| map.base != own) {
+        objects.next();
+    }
+    objects.next();
+    objects
+}
+
+/// A walk to the last of these objects. (A type of its own, so that its code lies with what else runs at start.)
+struct Walk {
+    next: Option<&'static LinkMap>,
+    last: *const LinkMap,
+}
+
+impl Iterator for Walk {
+    type Item = &'static LinkMap;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'static LinkMap> {
+        let map = self.next?;
+        // SAFETY: see above.
+        self.next = if core::ptr::eq(map, self.last) { None } else { unsafe { map.next.as_ref() } };
+        Some(map)
+    }
 }
 
 /// A loaded part of an object that the process was started with, by whole pages, and the file that it is mapped from.
@@ -315,11 +338,17 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Finds them.
+    /// Finds them. (A loop of its own, so that it lies with what else runs at start.)
+    #[unsafe(link_section = ".text.startup")]
     pub fn started_with() -> Objects {
-        let mut kept = [None; KEPT];
-        for (place, object) in kept.iter_mut().zip(objects_started_with()) {
-            *place = Some(object);
+        let (mut kept, mut count) = ([None; KEPT], 0);
+        for map in started_with() {
+            if count == KEPT {
+                break;
+            }
+            // SAFETY: these objects stay loaded.
+            kept[count] = unsafe { Object::of(map.base, map.dynamic) };
+            count += usize::from(kept[count].is_some());
         }
         Objects { kept }
     }

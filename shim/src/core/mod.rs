@@ -11,6 +11,7 @@ pub mod procfs;
 pub mod prologue;
 pub mod readable;
 pub mod real;
+pub mod single_thread;
 pub mod sys;
 pub mod tls;
 pub mod unwind;

@@ -1,9 +1,10 @@
 //! Memory that the program names before the kernel has looked at it, or after it has not: a bad pointer must fail there, not
 //! here, and another thread may unmap meanwhile what a question has found to be there. So the kernel copies it.
 //!
-//! Source: process_vm_readv(2). Where a filter or an old kernel refuses it, pages are asked about and then read.
+//! Source: process_vm_readv(2). Where there is one thread, or a filter or an old kernel refuses the call, which takes some
+//! microseconds, pages are asked about and then read.
 
-use crate::core::sys;
+use crate::core::{single_thread, sys};
 use libc::iovec;
 
 pub const PAGE: usize = 4096;
@@ -13,18 +14,29 @@ const MOST_PARTS: usize = 1024;
 /// Copies what lies at `address`, which must not go beyond a page. False where it cannot be read.
 #[unsafe(link_section = ".text.startup")]
 pub fn copy_bytes(address: usize, to: &mut [u8]) -> bool {
-    let parts =
-        [to.as_mut_ptr().cast(), address as *mut _].map(|iov_base| iovec { iov_base, iov_len: to.len() });
-    // SAFETY: the kernel writes to `to`, and reads from the other part what can be read.
-    let copied = unsafe { sys::process_vm_readv(sys::getpid() as i32, &parts[0], 1, &parts[1], 1, 0) };
-    if copied != -(libc::EPERM as isize) && copied != -(libc::ENOSYS as isize) {
-        return copied == to.len() as isize;
+    if !single_thread::says_libc() {
+        let parts =
+            [to.as_mut_ptr().cast(), address as *mut _].map(|iov_base| iovec { iov_base, iov_len: to.len() });
+        // SAFETY: the kernel writes to `to`, and reads from the other part what can be read.
+        let copied = unsafe { sys::process_vm_readv(sys::getpid() as i32, &parts[0], 1, &parts[1], 1, 0) };
+        if copied != -(libc::EPERM as isize) && copied != -(libc::ENOSYS as isize) {
+            return copied == to.len() as isize;
+        }
     }
     if sys::word_at((address & !3) as *const u32).is_none() {
         return false;
     }
-    // SAFETY: the kernel has just read a word of the page.
-    unsafe { core::ptr::copy_nonoverlapping(address as *const u8, to.as_mut_ptr(), to.len()) };
+    // By an instruction, not by `memcpy`: that may be a sanitizer's, which minds what lies between the program's variables.
+    // SAFETY: the kernel has just read a word of the page, and `to` is as long as said.
+    unsafe {
+        core::arch::asm!(
+            "rep movsb",
+            inout("rcx") to.len() => _,
+            inout("rsi") address => _,
+            inout("rdi") to.as_mut_ptr() => _,
+            options(nostack, preserves_flags),
+        );
+    }
     true
 }
 

@@ -79,7 +79,7 @@ macro_rules! syscalls {
 
 /// The system calls that this library may make besides those of the program.
 pub fn own_calls() -> impl Iterator<Item = c_long> {
-    const OTHERS: [c_long; 13] = [
+    const OTHERS: [c_long; 14] = [
         libc::SYS_clone,
         libc::SYS_close_range,
         libc::SYS_exit,
@@ -87,6 +87,7 @@ pub fn own_calls() -> impl Iterator<Item = c_long> {
         libc::SYS_futex,
         libc::SYS_getpgrp,
         libc::SYS_ioctl,
+        libc::SYS_poll,
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_sched_getaffinity,

@@ -2,8 +2,8 @@
 //!
 //! `killpg` is recorded as `kill` of the negated group, `tgkill` as `kill` of the thread's id, `ualarm` as `setitimer`,
 //! `sigpause` as `sigsuspend`. A signal that may end this process has a record in front of the call, with the flag
-//! `began`; if the call returns after all, another one follows. `abort` is recorded as `raise`, also where libc itself
-//! calls it.
+//! `began`; if the call returns after all, another one follows. `abort` is recorded as `raise`, and a failed assertion
+//! too; where libc finds its heap damaged the trace just ends.
 
 use super::files::ErrorNumber;
 use super::handlers::in_force;
@@ -13,7 +13,7 @@ use crate::core::real::Outcome;
 use crate::core::sys;
 use crate::recording::process;
 use crate::recording::span::{self, Span, note};
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{c_char, c_int, c_uint, c_void};
 use libc::{clockid_t, itimerspec, itimerval, pid_t, pthread_t, sigset_t, timespec};
 use syn_trace::calls::Call;
 use syn_trace::record;
@@ -123,18 +123,24 @@ pub unsafe extern "C-unwind" fn abort() -> ! {
     }
 }
 
-/// The entry of libc's own `abort`, which failed assertions and a damaged heap end in.
-unsafe extern "C-unwind" fn inner_abort() {
+/// A failed `assert` calls `abort` inside libc, and never comes back either.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub unsafe extern "C-unwind" fn __assert_fail(
+    assertion: *const c_char,
+    file: *const c_char,
+    line: c_uint,
+    function: *const c_char,
+) -> ! {
+    type Function = unsafe extern "C-unwind" fn(*const c_char, *const c_char, c_uint, *const c_char);
     note_abort(record::INNER);
-    if let Some(address) = INNER_ABORT.address() {
-        // SAFETY: the trampoline does what `abort` does.
-        unsafe { core::mem::transmute::<usize, unsafe extern "C-unwind" fn()>(address)() };
+    if let Some(address) = super::real!(__assert_fail).address() {
+        // SAFETY: the function behind this name has this type; the caller's own arguments.
+        unsafe { core::mem::transmute::<usize, Function>(address)(assertion, file, line, function) };
     }
+    // SAFETY: no arguments.
+    unsafe { abort() }
 }
-
-#[used]
-#[unsafe(link_section = "syn_inners")]
-static INNER_ABORT: crate::core::real::Inner = crate::core::real::Inner::new(c"abort", inner_abort);
 
 /// The signals 1 to 64 of a set that the kernel has read.
 ///

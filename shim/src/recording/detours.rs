@@ -2,7 +2,7 @@
 
 use crate::core::detour::{self, Patch, Refused};
 use crate::core::procfs::directory_entries;
-use crate::core::{elf, real, sys};
+use crate::core::{elf, real, single_thread, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::thread::private_table;
 use core::mem::MaybeUninit;
@@ -42,7 +42,9 @@ pub fn install() -> Result<(), &'static [u8]> {
     // stdio writes, reads and opens through these: without all of them the trace would claim more than it saw.
     let essential = [c"write", c"read", c"open64", c"lseek64"];
     let enough = |patches: &[Patch]| {
-        essential.into_iter().all(|name| trampolines(patches).any(|(inner, _)| inner.name() == name))
+        let mut placed = 0;
+        for_trampolines(patches, |inner, _| placed += usize::from(essential.contains(&inner.name())));
+        placed == essential.len()
     };
     let patches = found.all();
     match detour::place(patches, enough) {
@@ -53,19 +55,28 @@ pub fn install() -> Result<(), &'static [u8]> {
         Err(Refused::Forbidden) => return unseen!("this system does not let code be changed"),
         Ok(()) => {}
     }
-    trampolines(found.all()).for_each(|(inner, trampoline)| inner.set(trampoline));
+    for_trampolines(found.all(), real::Inner::set);
     real::redirect_all();
     process::add_capability(header::SEES_LIBC_INTERNAL);
     Ok(())
 }
 
-/// The functions that have been moved, and where they go on. The patches are in the order of the functions.
-fn trampolines(patches: &[Patch]) -> impl Iterator<Item = (&'static real::Inner, usize)> {
-    let mut inners = real::inners().iter();
-    patches.iter().filter_map(move |patch| {
-        let inner = inners.find(|inner| inner.hook as usize == patch.hook)?;
-        Some((inner, patch.trampoline()?))
-    })
+/// Does something with each function that has been moved and with where it goes on. The patches are in the order of the functions.
+/// (Loops, so that all of it lies with what else runs at start.)
+#[inline(always)]
+fn for_trampolines(patches: &[Patch], mut action: impl FnMut(&'static real::Inner, usize)) {
+    let mut rest = patches.iter();
+    let mut next = rest.next();
+    for inner in real::inners() {
+        let Some(patch) = next else { return };
+        if patch.hook != inner.hook as usize {
+            continue;
+        }
+        if let Some(trampoline) = patch.trampoline() {
+            action(inner, trampoline);
+        }
+        next = rest.next();
+    }
 }
 
 /// The functions of libc that are to be detoured, each once.
@@ -101,14 +112,11 @@ impl Found {
     }
 }
 
-/// libc says so of the threads that it makes, and nothing but the loader and libc has run before us (glibc 2.32,
-/// `<sys/single_threaded.h>`). Else the kernel counts them among the links of the folder that lists them, or lists them.
+/// libc says so, and nothing but the loader and it has run before us. Else the kernel counts threads among the links of the
+/// folder that lists them, or lists them.
 fn has_one_thread() -> bool {
-    if let Some(is_single) = elf::variable_started_with(c"__libc_single_threaded") {
-        // SAFETY: a `char` of libc's.
-        if unsafe { *(is_single as *const u8) } != 0 {
-            return true;
-        }
+    if single_thread::says_libc() {
+        return true;
     }
     // SAFETY: the path ends with a zero byte, a zeroed status is valid and is filled in.
     let links = unsafe {

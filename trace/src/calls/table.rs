@@ -452,7 +452,7 @@ calls! {
     410 Sigaction "sigaction" Sync (signum: Int, handler: Int, flags: Int) [SetAction] also "bsd_signal" "sigignore" "signal" "sigset" "sigvec" "ssignal" "sysv_signal";
     411 Kill "kill" Sync (pid: Pid, sig: Int) [SendSignal] also "killpg" "tgkill";
     412 PthreadKill "pthread_kill" Sync (thread: Handle, sig: Int) [SendSignalToThread] also "pthread_sigqueue";
-    413 Raise "raise" Sync (sig: Int) also "abort" "gsignal";
+    413 Raise "raise" Sync (sig: Int) also "abort" "assert_fail" "gsignal";
     414 Sigqueue "sigqueue" Sync (pid: Pid, sig: Int) [SendSignal];
     415 Pause "pause" Sync ();
     416 Sigsuspend "sigsuspend" Sync (mask: Handle) also "sigpause" "xpg_sigpause";

@@ -6,7 +6,7 @@ use core::ops::Range;
 
 /// From the end of a page with an entry to that of the next one, if both are to be writable in one piece: each further piece costs
 /// two calls and a mapping of its own, each further page 50 ns a call.
-const GAP_BYTES: usize = 64 * PAGE;
+const GAP_BYTES: usize = 80 * PAGE;
 
 /// Overwrites the entries by their jumps. False where that cannot be done; then all is as it was.
 pub fn write_jumps(patches: &[Patch]) -> bool {

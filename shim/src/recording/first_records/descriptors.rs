@@ -6,6 +6,7 @@ use crate::core::sys;
 use crate::recording::span::note;
 use crate::recording::thread::private_table;
 use crate::recording::thread::state::State;
+use core::mem::MaybeUninit;
 use syn_trace::calls::Call;
 use syn_trace::status;
 
@@ -16,22 +17,22 @@ const PIPEFS_MAGIC: i64 = 0x5049_5045;
 const SOCKFS_MAGIC: i64 = 0x534f_434b;
 /// The most open descriptors that are noted when a process starts.
 const MAX_INHERITED: u32 = 4096;
-/// The kernel's smallest table of descriptors has room for so many (`NR_OPEN_DEFAULT`).
-const SMALL_TABLE: i32 = u64::BITS as i32;
+/// The kernel's smallest table of descriptors has room for so many (`NR_OPEN_DEFAULT`), and the next larger one: where a shell has
+/// put its script out of the way (bash: to 255).
+const SMALL_TABLES: [usize; 2] = [64, 256];
 
 /// One record for every descriptor that is open. Most processes have a few, the lowest: these are tried before the kernel is asked
 /// how many there are, and before it is asked to list them, which takes it several times as long.
 #[unsafe(link_section = ".text.startup")]
 pub fn write(state: &State) {
     const LOWEST: i32 = 16;
-    /// Where bash keeps its script, and its children for a moment.
-    const OF_BASH: i32 = 255;
     let scratch = state.scratch();
     // SAFETY: signals are blocked while a thread begins, and nothing else is under way; numbers are bytes.
     let (path, entries) =
         unsafe { (&mut scratch.texts.lend()[..PATH_BYTES], scratch.words.lend().align_to_mut().1) };
-    if has_small_table() {
-        for fd in (0..SMALL_TABLE).filter(|&fd| is_open(fd)) {
+    let mut room = [const { MaybeUninit::uninit() }; SMALL_TABLES[1]];
+    if let Some(open) = of_small_table(&mut room) {
+        for fd in open {
             inherited_descriptor(state, fd, path);
         }
         return;
@@ -41,13 +42,8 @@ pub fn write(state: &State) {
         noted += u32::from(inherited_descriptor(state, tried, path));
         tried += 1;
     }
-    let is_tried = |fd: i32| fd < tried || fd == OF_BASH;
     // None were counted: Linux before 6.2.
-    let are_more = |noted: u32| all == 0 || noted < all;
-    if are_more(noted) {
-        noted += u32::from(inherited_descriptor(state, OF_BASH, path));
-    }
-    let mut position = are_more(noted).then_some(0);
+    let mut position = (all == 0 || noted < all).then_some(0);
     while let Some(from) = position {
         let Ok((filled, behind)) = private_table::run(|| list_descriptors(entries, from)) else {
             return note::write(
@@ -63,7 +59,7 @@ pub fn write(state: &State) {
         }
         position = behind;
         let listed = directory_entries(&entries[..filled]).filter_map(parse_number);
-        for fd in listed.filter(|&fd| !is_tried(fd)) {
+        for fd in listed.filter(|&fd| fd >= tried) {
             noted += 1;
             inherited_descriptor(state, fd, path);
         }
@@ -79,21 +75,36 @@ pub fn write(state: &State) {
     }
 }
 
-fn is_open(fd: i32) -> bool {
-    // SAFETY: takes no pointers.
-    unsafe { sys::fcntl(fd, libc::F_GETFD, 0) >= 0 }
+/// The open descriptors of a process whose table has room for few, by one question about all of them.
+#[unsafe(link_section = ".text.startup")]
+fn of_small_table(
+    room: &mut [MaybeUninit<libc::pollfd>; SMALL_TABLES[1]],
+) -> Option<impl Iterator<Item = i32>> {
+    let size = SMALL_TABLES.into_iter().find(|&size| has_table_of(size))?;
+    for (fd, slot) in room[..size].iter_mut().enumerate() {
+        slot.write(libc::pollfd { fd: fd as i32, events: 0, revents: 0 });
+    }
+    // SAFETY: so many have just been written. poll(2) waits for nothing, and refuses more than may be open.
+    unsafe {
+        let asked = core::slice::from_raw_parts_mut(room.as_mut_ptr().cast::<libc::pollfd>(), size);
+        let answer = sys::call(libc::SYS_poll, [asked.as_mut_ptr() as usize, size, 0, 0, 0, 0]);
+        (answer >= 0)
+            .then(|| asked.iter().filter(|asked| asked.revents & libc::POLLNVAL == 0).map(|asked| asked.fd))
+    }
 }
 
-/// True when the process's table of descriptors has room for no more than [`SMALL_TABLE`], as it has unless there were more at
-/// the last fork. select(2), "Bugs": a number beyond the table is ignored, where one in it that is not open is an error.
-fn has_small_table() -> bool {
+/// True when the process's table of descriptors has room for no more than that, as it has unless there were more at the last fork.
+/// select(2), "Bugs": a number beyond the table is ignored, where one in it that is not open is an error.
+#[unsafe(link_section = ".text.startup")]
+fn has_table_of(size: usize) -> bool {
+    // SAFETY: takes no pointers.
+    let is_open = unsafe { sys::fcntl(size as i32, libc::F_GETFD, 0) >= 0 };
     let mut numbers = [0u64; libc::FD_SETSIZE / u64::BITS as usize];
-    numbers[SMALL_TABLE as usize / u64::BITS as usize] = 1;
+    numbers[size / u64::BITS as usize] = 1;
     let at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
-    let arguments =
-        [SMALL_TABLE as usize + 1, numbers.as_mut_ptr() as usize, 0, 0, (&raw const at_once) as usize, 0];
+    let arguments = [size + 1, numbers.as_mut_ptr() as usize, 0, 0, (&raw const at_once) as usize, 0];
     // SAFETY: the set is longer than said.
-    !is_open(SMALL_TABLE) && unsafe { sys::call(libc::SYS_select, arguments) } == 0
+    !is_open && unsafe { sys::call(libc::SYS_select, arguments) } == 0
 }
 
 /// How many descriptors are open: the size of the folder that lists them, since Linux 6.2; before, 0.

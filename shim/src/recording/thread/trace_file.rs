@@ -62,6 +62,7 @@ pub fn make_once(room: &mut [u8], mapped: usize) -> Result<*mut u8, isize> {
 }
 
 /// Creates the file, within [`private_table::run`].
+#[inline(never)]
 #[unsafe(link_section = ".text.startup")]
 fn create(room: &mut [u8], mapped: usize) -> Result<*mut u8, isize> {
     let fd = open(room, libc::O_CREAT | libc::O_EXCL)?;
