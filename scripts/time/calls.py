@@ -166,6 +166,14 @@ class Comparison:
             expected["open" if kind == "found" else kind, path, outcome] += count
         self.steps = total(expected)
         self.missing, extra = expected - replayed, replayed - expected
+        # A file system is asked for by a name that is looked for, and by that name's folder.
+        for (kind, path, outcome), count in list(self.missing.items()):
+            if kind == "statfs" and extra["access", path, outcome] >= count:
+                folder = path.rpartition("/")[0] or "/"
+                extra["access", path, outcome] -= count
+                if outcome == "":
+                    extra["fstatfs", folder, ""] -= count
+                del self.missing[kind, path, outcome]
         # Where a name's folder is missing, that is what is found out.
         def is_missing(path):
             return ("place", path, "ENOENT") in extra
@@ -211,8 +219,8 @@ duplicating and positioning of descriptors included; *not made*,
 *besides*: by kind, path below the storage folder and outcome (errno), what the replay's own recording lacks, and what it holds
 besides. Not compared: sizes, positions and order; the listing of folders, of which a step stands for as many calls as it takes;
 copies inside the kernel; syncfs. Not counted there: positioning what a process is begun with; opening a folder to name what is in it, once in a
-process or when folders are renamed (*folders*; names in a folder that was missing are asked for in this way, *absent*), and
-closing these and what a process was begun with (*closes*).
+process or when folders are renamed (*folders*; names in a folder that was missing are asked for in this way, *absent*); asking for
+a file system by a name, for which the name is looked for and its folder asked; and closing these and what a process was begun with (*closes*).
 """
 
 
