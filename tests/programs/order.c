@@ -313,6 +313,21 @@ static void open_terminal(void)
     memcpy(out, in, sizeof in);
 }
 
+static void open_terminal_by_name(void)
+{
+    struct termios settings;
+    in[0] = posix_openpt(O_RDWR | O_NOCTTY);
+    CHECK(in[0] >= 0);
+    CHECK_OK(grantpt(in[0]));
+    CHECK_OK(unlockpt(in[0]));
+    in[1] = open(ptsname(in[0]), O_RDWR | O_NOCTTY);
+    CHECK(in[1] >= 0);
+    CHECK_OK(tcgetattr(in[1], &settings));
+    cfmakeraw(&settings);
+    CHECK_OK(tcsetattr(in[1], TCSANOW, &settings));
+    memcpy(out, in, sizeof in);
+}
+
 /* Without an echo. A line of the slave's comes out as two bytes. */
 static void open_terminal_of_lines(void)
 {
@@ -895,6 +910,7 @@ static const struct mechanism {
     {"udp-answer", bind_one_udp, ask_or_be_asked, await_answer, pass_datagram},
     {"unix-datagram", bind_unix_datagrams, NULL, await_datagram, pass_datagram},
     {"terminal", open_terminal, NULL, await_byte, pass_byte},
+    {"terminal-by-name", open_terminal_by_name, NULL, await_byte, pass_byte},
     {"terminal-lines", open_terminal_of_lines, NULL, await_line, pass_line},
     {"eventfd", make_counters, NULL, await_count, pass_count},
     {"eventfd-poll", make_counters, NULL, await_polled_count, pass_count},

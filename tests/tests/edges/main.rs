@@ -11,7 +11,7 @@ use tests::{Job, Recorded, Write, mpirun, program, record, replayed_out_of_order
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 43] = [
+const MECHANISMS: [Mechanism; 44] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -37,6 +37,7 @@ const MECHANISMS: [Mechanism; 43] = [
     Mechanism("udp-answer", &[Rule::Socket]),
     Mechanism("unix-datagram", &[Rule::Socket]),
     Mechanism("terminal", &[Rule::Terminal]),
+    Mechanism("terminal-by-name", &[Rule::Terminal]),
     Mechanism("terminal-lines", &[Rule::Terminal]),
     Mechanism("eventfd", &[Rule::Eventfd]),
     Mechanism("eventfd-poll", &[Rule::Eventfd]),
