@@ -31,6 +31,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/uio.h>
 
 enum { ROUNDS = 4, PIPE_BYTES = 65536, BLOCK_BYTES = 4096, TRIES = 1000000 };
 
@@ -185,6 +186,12 @@ static void await_byte(int side)
 }
 
 static void pass_byte(int side) { CHECK_EQ(write(out[side], "", 1), 1); }
+
+static void splice_byte(int side)
+{
+    static char byte;
+    CHECK_EQ(vmsplice(out[side], &(struct iovec){&byte, 1}, 1, 0), 1);
+}
 
 static struct io_uring rings[2];
 
@@ -893,6 +900,7 @@ static const struct mechanism {
     {"named-semaphore", open_semaphores, NULL, await_named, pass_named},
     {"futex", NULL, NULL, await_futex, pass_futex},
     {"pipe", make_pipes, NULL, await_byte, pass_byte},
+    {"pipe-splice", make_pipes, NULL, await_byte, splice_byte},
     {"pipe-poll", make_pipes, NULL, await_polled, pass_byte},
     {"pipe-epoll", make_pipes, NULL, await_epolled, pass_byte},
     {"ring", make_pipes, open_ring, await_byte_in_ring, pass_byte_in_ring},
