@@ -31,6 +31,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/uio.h>
 
 enum { ROUNDS = 4, PIPE_BYTES = 65536, BLOCK_BYTES = 4096, TRIES = 1000000 };
 
@@ -186,6 +187,12 @@ static void await_byte(int side)
 
 static void pass_byte(int side) { CHECK_EQ(write(out[side], "", 1), 1); }
 
+static void splice_byte(int side)
+{
+    static char byte;
+    CHECK_EQ(vmsplice(out[side], &(struct iovec){&byte, 1}, 1, 0), 1);
+}
+
 static struct io_uring rings[2];
 
 static void open_ring(int side) { CHECK_EQ(io_uring_queue_init(2, &rings[side], 0), 0); }
@@ -307,6 +314,21 @@ static void open_terminal(void)
 {
     struct termios settings;
     CHECK_OK(openpty(&in[0], &in[1], NULL, NULL, NULL));
+    CHECK_OK(tcgetattr(in[1], &settings));
+    cfmakeraw(&settings);
+    CHECK_OK(tcsetattr(in[1], TCSANOW, &settings));
+    memcpy(out, in, sizeof in);
+}
+
+static void open_terminal_by_name(void)
+{
+    struct termios settings;
+    in[0] = posix_openpt(O_RDWR | O_NOCTTY);
+    CHECK(in[0] >= 0);
+    CHECK_OK(grantpt(in[0]));
+    CHECK_OK(unlockpt(in[0]));
+    in[1] = open(ptsname(in[0]), O_RDWR | O_NOCTTY);
+    CHECK(in[1] >= 0);
     CHECK_OK(tcgetattr(in[1], &settings));
     cfmakeraw(&settings);
     CHECK_OK(tcsetattr(in[1], TCSANOW, &settings));
@@ -878,6 +900,7 @@ static const struct mechanism {
     {"named-semaphore", open_semaphores, NULL, await_named, pass_named},
     {"futex", NULL, NULL, await_futex, pass_futex},
     {"pipe", make_pipes, NULL, await_byte, pass_byte},
+    {"pipe-splice", make_pipes, NULL, await_byte, splice_byte},
     {"pipe-poll", make_pipes, NULL, await_polled, pass_byte},
     {"pipe-epoll", make_pipes, NULL, await_epolled, pass_byte},
     {"ring", make_pipes, open_ring, await_byte_in_ring, pass_byte_in_ring},
@@ -895,6 +918,7 @@ static const struct mechanism {
     {"udp-answer", bind_one_udp, ask_or_be_asked, await_answer, pass_datagram},
     {"unix-datagram", bind_unix_datagrams, NULL, await_datagram, pass_datagram},
     {"terminal", open_terminal, NULL, await_byte, pass_byte},
+    {"terminal-by-name", open_terminal_by_name, NULL, await_byte, pass_byte},
     {"terminal-lines", open_terminal_of_lines, NULL, await_line, pass_line},
     {"eventfd", make_counters, NULL, await_count, pass_count},
     {"eventfd-poll", make_counters, NULL, await_polled_count, pass_count},

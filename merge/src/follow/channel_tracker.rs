@@ -326,6 +326,11 @@ impl Visitor for ChannelTracker {
             (Effect::SendMessage | Effect::ReceiveMessage, Some(open)) => {
                 self.transfer_messages(seen, open, descriptors);
             }
+            (Effect::MoveMemory, Some(open)) => {
+                let is_read = descriptors.open_file(open).flags & flags::O_ACCMODE == 0;
+                let moving = if is_read { Moving::Out } else { Moving::In };
+                self.transfer(seen, open, moved, moving, descriptors);
+            }
             (Effect::Transfer | Effect::Tee, _) => {
                 let bytes = Transfer::of(event).map_or(moved, |transfer| transfer.bytes);
                 if let Some(open) = touched.file.filter(|_| effect == Effect::Transfer) {

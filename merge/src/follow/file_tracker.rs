@@ -12,6 +12,7 @@ use std::rc::Rc;
 use syn_trace::calls::effect::{Effect, Place};
 use syn_trace::calls::{Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
+use syn_trace::reader::Event;
 use syn_trace::{Call, Run, record};
 
 /// One path.
@@ -163,7 +164,7 @@ impl FileTracker {
             return;
         }
         let before = self.polls[thread as usize].take();
-        let in_vain = event.has(record::FAILED) && matches!(event.errno, libc::ENOENT | libc::EEXIST);
+        let in_vain = tells_of_a_name(event) && matches!(event.errno, libc::ENOENT | libc::EEXIST);
         if before.is_none() && !in_vain {
             return;
         }
@@ -345,6 +346,12 @@ fn asks(polls: &[Option<(Call, u32)>], file: u32) -> impl Fn(u32) -> bool {
     move |thread| polls[thread as usize].is_some_and(|(_, asked)| asked == file)
 }
 
+/// Whether the reason of a failure is what a name is. A program may also be missing because its interpreter is, or because its file,
+/// which a descriptor still holds, has no name any more (execve(2), fexecve(3)).
+fn tells_of_a_name(event: &Event<'_>) -> bool {
+    event.has(record::FAILED) && !matches!(event.call.effect(), Effect::Exec | Effect::Spawn)
+}
+
 /// The bytes that a successful transfer moved.
 fn moved(seen: &Seen<'_>, descriptors: &Descriptors, open: OpenId, place: Place) -> Range<u64> {
     let count = seen.event.result.max(0) as u64;
@@ -373,6 +380,7 @@ impl Visitor for FileTracker {
                 self.hand_over(seen, open, HandedOver::use_it);
             }
             match seen.event.errno {
+                _ if !tells_of_a_name(seen.event) => {}
                 libc::ENOENT => self.find(seen, touched.path.as_ref(), false),
                 libc::EEXIST if touched.second_path.is_none() => self.find(seen, touched.path.as_ref(), true),
                 _ => {}

@@ -1,5 +1,6 @@
-//! Follows pseudoterminals whose slave was opened by way of the master (`TIOCGPTPEER`, as openpty(3) and forkpty(3) do it): who wrote at
-//! which end, and who slept until something came there. A slave is known by its name, a master in the process that made the pair.
+//! Follows pseudoterminals whose slave was opened by way of the master (`TIOCGPTPEER`, as openpty(3) and forkpty(3) do it), or by its name
+//! after the same thread had asked the master for that (ptsname(3)): who wrote at which end, and who slept until something came there.
+//! A slave is known by its name, a master in the process that made the pair.
 
 use crate::clocks::Clocks;
 use crate::follow::channel_tracker::READABLE;
@@ -14,8 +15,9 @@ use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Run, record};
 
-/// The request that opens the slave, and the folder of the slaves.
+/// The request that opens the slave, the one that asks for its number, and the folder of the slaves.
 const TIOCGPTPEER: i64 = 0x5441;
+const TIOCGPTN: i64 = 0x8004_5430;
 const SLAVES: &str = "/dev/pts/";
 
 /// A pair, by its host and the inode of its slave.
@@ -30,6 +32,8 @@ pub struct TerminalTracker {
     masters: HashMap<(u32, OpenId), Pair>,
     /// By thread: it has just opened the slave of this master, as its next record tells.
     opening: HashMap<u32, OpenId>,
+    /// By thread: it has asked this master last for the slave's name, and opened none since.
+    asked: HashMap<u32, OpenId>,
     /// What is waited for at each end.
     ends: BTreeMap<(Pair, End), Waking>,
 }
@@ -41,6 +45,7 @@ impl TerminalTracker {
             hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
             masters: HashMap::default(),
             opening: HashMap::default(),
+            asked: HashMap::default(),
             ends: BTreeMap::new(),
         }
     }
@@ -105,6 +110,16 @@ impl Visitor for TerminalTracker {
             }
             (Effect::ControlDevice, Some(open)) if event.numbers[1] == TIOCGPTPEER => {
                 self.opening.insert(seen.thread, open);
+            }
+            (Effect::ControlDevice, Some(open)) if event.numbers[1] == TIOCGPTN => {
+                self.asked.insert(seen.thread, open);
+            }
+            (Effect::Open, Some(open)) => {
+                if let Some((pair, End::Slave)) = self.end_of(seen.process, open, descriptors)
+                    && let Some(master) = self.asked.remove(&seen.thread)
+                {
+                    self.masters.insert((seen.process, master), pair);
+                }
             }
             (Effect::Inherit, _) => {
                 let slave = touched.opened.and_then(|open| self.end_of(seen.process, open, descriptors));

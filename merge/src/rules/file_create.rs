@@ -8,13 +8,16 @@ use crate::follow::pass::Seen;
 use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::Rule;
 
+/// So many of a thread's latest calls that found a path are kept, for those that overlap the call that changes it.
+const MOST_FOUND: usize = 4;
+
 /// Whether one path exists, as far as the run's calls tell.
 #[derive(Debug, Default)]
 pub struct Existence {
     exists: Option<bool>,
     /// The call that changed this last.
     change: Option<Moment>,
-    /// The last call of each thread that found it so since, by thread: all ranks may look at one file again and again.
+    /// The last calls of each thread that found it so since, by thread and time: all ranks may look at one file again and again.
     found_by: Vec<Moment>,
     /// Changes behind calls that may turn out to be polls: when a thread asked last, and the change.
     behind_polls: Vec<(Moment, Moment)>,
@@ -36,8 +39,9 @@ impl Existence {
         found: &mut Dependencies,
     ) {
         let (enter, leave) = (seen.enter(), seen.leave());
-        let others = self.found_by.iter().filter(|last| last.point().thread != enter.point().thread);
-        for &last in others.filter(|last| last.ns <= enter.ns) {
+        let by_thread = self.found_by.chunk_by(|one, next| one.point().thread == next.point().thread);
+        let over = by_thread.filter_map(|calls| calls.iter().rfind(|call| call.ns <= enter.ns));
+        for &last in over.filter(|last| last.point().thread != enter.point().thread) {
             if polls(last.point().thread) {
                 self.behind_polls.push((last, enter));
             } else {
@@ -76,12 +80,18 @@ impl Existence {
             (self.exists, self.change) = (Some(exists), None);
             self.found_by.clear();
         }
-        match self.found_by.binary_search_by_key(&leave.point().thread, |last| last.point().thread) {
-            Ok(place) => self.found_by[place] = leave,
-            Err(place) => {
-                self.found_by.insert(place, leave);
-                self.change.into_iter().for_each(|changed| found.add_one(Rule::FileCreate, changed, enter));
-            }
+        let thread = leave.point().thread;
+        let start = self.found_by.partition_point(|call| call.point().thread < thread);
+        let behind = &self.found_by[start..];
+        let calls = behind.iter().take_while(|call| call.point().thread == thread).count();
+        if calls < MOST_FOUND {
+            self.found_by.insert(start + calls, leave);
+        } else {
+            self.found_by[start..start + calls].rotate_left(1);
+            self.found_by[start + calls - 1] = leave;
+        }
+        if calls == 0 {
+            self.change.into_iter().for_each(|changed| found.add_one(Rule::FileCreate, changed, enter));
         }
     }
 }

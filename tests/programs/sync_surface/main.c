@@ -29,6 +29,7 @@ static const struct part parts[] = {
     {"sent", signals_sent},
     {"awaited", signals_awaited},
     {"timers", timers},
+    {"interrupted-sleeps", interrupted_sleeps},
     {"pause", pausing},
     {"handlers", handlers},
     {"small-stacks", small_stacks},

@@ -130,6 +130,31 @@ void timers(void)
     set_blocked(SIG_UNBLOCK);
 }
 
+/* A sleep that a signal ends writes what is left of it over what was asked for. */
+void interrupted_sleeps(void)
+{
+    struct itimerspec soon = {{0, 1000000}, {0, 1000000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    struct timespec time = {100, 0};
+    int silent;
+    timer_t timer;
+    install_counter(SIGUSR1);
+    CHECK_OK(timer_create(CLOCK_MONOTONIC, &event, &timer));
+    CHECK_OK(timer_settime(timer, 0, &soon, NULL));
+    CHECK_FAILS(nanosleep(&time, &time), EINTR);
+    CHECK(time.tv_sec == 99);
+    CHECK_FAILS(syscall(SYS_nanosleep, &time, &time), EINTR);
+    time.tv_sec = 50;
+    CHECK_EQ(clock_nanosleep(CLOCK_MONOTONIC, 0, &time, &time), EINTR);
+    time.tv_sec = 40;
+    CHECK_FAILS(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &time, &time), EINTR);
+    CHECK_OK(timer_delete(timer));
+    CHECK(signal(SIGUSR1, SIG_DFL) != SIG_ERR);
+    event.sigev_notify = SIGEV_NONE;
+    CHECK_OK(syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &silent));
+    CHECK_OK(syscall(SYS_timer_delete, silent));
+}
+
 static pid_t pausing_tid;
 
 static void *pause_once(void *unused)

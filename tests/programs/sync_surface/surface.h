@@ -26,6 +26,7 @@ void named_semaphores(void);
 void signals_sent(void);
 void signals_awaited(void);
 void timers(void);
+void interrupted_sleeps(void);
 void pausing(void);
 void handlers(void);
 void small_stacks(void);

@@ -72,6 +72,17 @@ fn timers() {
 }
 
 #[test]
+fn sleeps_that_are_written_over() {
+    let (_, dump) = part("interrupted-sleeps");
+    let asked = |call, argument| -> Vec<i64> {
+        dump.calls(call).map(|seen| number(seen, argument) / 1_000_000_000).collect()
+    };
+    assert_eq!(asked("nanosleep", "rqtp"), [100, 99]);
+    assert_eq!(asked("clock_nanosleep", "request"), [50, 40]);
+    assert_eq!(signals_of(&dump, "timer_create"), [SIGUSR1, 0], "the last one tells nobody");
+}
+
+#[test]
 fn pausing() {
     let (_, dump) = part("pause");
     assert_eq!(failures(&dump, "pause"), [4], "EINTR");

@@ -21,6 +21,8 @@ pub enum Effect {
     Share,
     /// `tee`: copies from pipe to pipe, and takes nothing out of the first.
     Tee,
+    /// `vmsplice`: memory goes into the pipe of the first descriptor, or at an end that can only be read, what is in it into memory.
+    MoveMemory,
     /// Sets the position; the result is the new one.
     Seek,
     /// Sets the position of a directory stream to its beginning.

@@ -323,7 +323,7 @@ calls! {
     227 MpiNeighbours "neighbours" Mpi (comm: Comm, neighbours: List) [Other, Note];
 
     256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: SpliceFlags) [Tee, Waits, MovesResult];
-    257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: SpliceFlags) [Other, Waits, MovesResult];
+    257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: SpliceFlags) [MoveMemory, Waits, MovesResult];
     258 Openat2 "openat2" Posix (dirfd: DirFd, flags: OpenFlags, mode: Mode, resolve: Int, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path) [Open];
     259 MemfdCreate "memfd_create" Posix (flags: MemfdFlags, st_ino: Int, name: Text) [OpenMemory];
     260 PosixFadvise "posix_fadvise" Posix (fd: Fd, offset: Offset, len: Bytes, advice: FileAdvice) [Advise, ReturnsError];

@@ -25,13 +25,16 @@ pub(super) fn timer<W: Context>(seen: &mut Seen<'_, W>) {
     seen.put(call, [seen.int(0), seen.int(1), value, interval]);
 }
 
-/// `struct sigevent` begins with a value of 8 bytes, then the signal. Without one it is SIGALRM.
+/// `struct sigevent` begins with a value of 8 bytes, then the signal, then how it is told. Without one it is SIGALRM.
 pub(super) fn timer_create<W: Context>(seen: &mut Seen<'_, W>) {
     let (event, made) = (seen.call.args[1], seen.succeeded());
     let signal = match (event, made) {
         (0, _) => libc::SIGALRM,
         (_, false) => 0,
-        (event, true) => seen.value(event.wrapping_add(8)).unwrap_or(0),
+        (event, true) => match seen.value::<[i32; 2]>(event.wrapping_add(8)) {
+            Some([signal, how]) if how != libc::SIGEV_NONE => signal,
+            _ => 0,
+        },
     };
     let timer: Option<i32> = if made { seen.at(2) } else { None };
     seen.put(Call::TimerCreate, [seen.int(0), signal.into(), timer.unwrap_or(0).into()]);

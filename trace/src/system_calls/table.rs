@@ -14,6 +14,8 @@ mod numbers {
 /// Reads, before the call, what the kernel will write over: the result is to be handed on in [`SystemCall::before`].
 pub fn look_before<W: Context>(number: i64, args: &[u64; 6], context: &mut W) -> i64 {
     match number {
+        libc::SYS_nanosleep => waiting::overwritten(args[0], args[1], context),
+        libc::SYS_clock_nanosleep => waiting::overwritten(args[2], args[3], context),
         libc::SYS_select => waiting::time_asked(args[4], context),
         libc::SYS_recvfrom => sockets::room_for_address(args[5], context),
         libc::SYS_recvmsg => sockets::room_for_name(args[1], context),

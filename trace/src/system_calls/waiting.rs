@@ -136,13 +136,29 @@ pub(super) fn futex<W: Context>(seen: &mut Seen<'_, W>) {
     }
 }
 
+/// What a sleep is asked for, before the kernel writes what is left of it to the same place; 0 where it goes elsewhere.
+pub(super) fn overwritten<W: Context>(asked: u64, left: u64, context: &mut W) -> i64 {
+    let time: Option<timespec> = if asked == left { value(asked, W::try_read, context) } else { None };
+    time.map_or(0, nanoseconds)
+}
+
+/// What a sleep was asked for; what is left of it is written where the next argument points.
+fn slept<W: Context>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
+    let is_overwritten = seen.call.args[position] == seen.call.args[position + 1];
+    if is_overwritten && seen.outcome.errno() == Some(libc::EINTR.into()) {
+        seen.call.before
+    } else {
+        asked(seen, position)
+    }
+}
+
 pub(super) fn nanosleep<W: Context>(seen: &mut Seen<'_, W>) {
-    let time = asked(seen, 0);
+    let time = slept(seen, 0);
     seen.put(Call::Nanosleep, [time]);
 }
 
 pub(super) fn clock_nanosleep<W: Context>(seen: &mut Seen<'_, W>) {
-    let time = asked(seen, 2);
+    let time = slept(seen, 2);
     seen.put(Call::ClockNanosleep, [seen.int(0), seen.int(1), time]);
 }
 
