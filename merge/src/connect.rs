@@ -71,7 +71,8 @@ pub fn connect(
     }
     let endings = pass(run, &clocks, Measuring::No, progress, &mut visitors);
     looks.end(&endings);
-    let Matched { found: mut dependencies, mut log, matching, remarks } = matcher.finish();
+    let Matched { found: mut dependencies, mut log, matching, remarks, window_locks, mut unmatched } =
+        matcher.finish();
     remarks.into_iter().for_each(|remark| notes.remark(remark));
     let creators = processes::connect(&process_tree, &mut dependencies);
     let (standings, thread_creators) = thread_create::connect(&process_tree, &mut dependencies);
@@ -92,6 +93,8 @@ pub fn connect(
         pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses, &mut waits]);
     }
     rendezvous::settle(&mut dependencies);
+    window_locks.connect(|thread, ns| clocks.ns(thread as usize, ns), &mut unmatched, &mut dependencies);
+    unmatched.remarks().into_iter().for_each(|remark| notes.remark(remark));
     let (of_files, changed) = accesses.finish();
     dependencies.append(of_files);
     let (of_waits, ended_by_timer) = waits.finish(notes);

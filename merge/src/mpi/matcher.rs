@@ -8,6 +8,8 @@ use super::matching::Matching;
 use super::messages::{Channel, Channels, PostedReceives};
 use super::notes::Notes;
 use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
+use super::unmatched::Unmatched;
+use super::window_locks::WindowLocks;
 use super::world::Worlds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
@@ -38,13 +40,6 @@ pub struct Trouble {
     pub impossible_ranks: u64,
 }
 
-/// Calls of a kind that is not matched, and how long they took.
-#[derive(Clone, Copy, Debug, Default)]
-struct Unmatched {
-    calls: u64,
-    ns: u64,
-}
-
 /// Everything that matching gives.
 #[derive(Debug)]
 pub struct Matched {
@@ -56,6 +51,10 @@ pub struct Matched {
     pub matching: Matching,
     /// What to remark.
     pub remarks: Vec<String>,
+    /// Locks of windows: who waited for whom is known when clocks are aligned.
+    pub window_locks: WindowLocks,
+    /// Calls of which nobody knows what they waited for.
+    pub unmatched: Unmatched,
 }
 
 /// The matching of a run.
@@ -70,10 +69,11 @@ pub struct Matcher<'a> {
     log: CallLog,
     pub(super) found: Dependencies,
     trouble: Trouble,
-    unmatched: BTreeMap<Call, Unmatched>,
+    unmatched: Unmatched,
     pub(super) matching: Matching,
     notes: Notes,
     epochs: Epochs,
+    window_locks: WindowLocks,
 }
 
 impl<'a> Matcher<'a> {
@@ -95,7 +95,8 @@ impl<'a> Matcher<'a> {
             epochs: Epochs::default(),
             found: Dependencies::default(),
             trouble: Trouble::default(),
-            unmatched: BTreeMap::new(),
+            unmatched: Unmatched::default(),
+            window_locks: WindowLocks::default(),
             matching: Matching::default(),
         }
     }
@@ -120,7 +121,14 @@ impl<'a> Matcher<'a> {
         }
         (matching.broken, matching.traffic) = (self.collectives.broken, self.collectives.traffic);
         matching.told = self.notes.told;
-        Matched { found: self.found, log: self.log, matching, remarks }
+        Matched {
+            found: self.found,
+            log: self.log,
+            matching,
+            remarks,
+            window_locks: self.window_locks,
+            unmatched: self.unmatched,
+        }
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -147,10 +155,6 @@ impl<'a> Matcher<'a> {
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
-            .chain(self.unmatched.iter().map(|(call, Unmatched { calls, ns })| {
-                let (name, seconds) = (call.name(), *ns as f64 / 1e9);
-                format!("{calls} calls of {name}, {seconds:.6} s, were not matched: what they waited for is not explained")
-            }))
             .collect()
     }
 
@@ -246,9 +250,7 @@ impl Matcher<'_> {
     /// A call of which nobody knows what it waited for.
     pub(super) fn count_unmatched(&mut self, seen: &Seen<'_>) {
         if !seen.event.has(record::BEGAN) {
-            let unmatched = self.unmatched.entry(seen.event.call).or_default();
-            unmatched.calls += 1;
-            unmatched.ns += seen.end_ns - seen.start_ns;
+            self.unmatched.count(seen.event.call, seen.end_ns - seen.start_ns);
         }
     }
 
@@ -347,7 +349,10 @@ impl Matcher<'_> {
             | Mpi::TestExposure => {
                 self.epochs.follow(seen, form, n[0], &mut self.communicators, &mut self.found);
             }
-            Mpi::LockWindow | Mpi::SyncWindow | Mpi::SyncTarget => self.count_unmatched(seen),
+            Mpi::LockWindow | Mpi::SyncWindow | Mpi::SyncTarget => {
+                self.count_unmatched(seen);
+                self.window_locks.follow(seen, &mut self.communicators);
+            }
             Mpi::Rma | Mpi::RmaRequest => bytes = n[0],
         }
         Class::new(call, bytes)

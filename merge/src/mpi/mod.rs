@@ -10,6 +10,8 @@ mod messages;
 mod notes;
 mod point_to_point;
 mod requests;
+mod unmatched;
+mod window_locks;
 mod windows;
 mod world;
 

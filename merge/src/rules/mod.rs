@@ -30,3 +30,4 @@ pub mod terminal;
 pub mod thread_create;
 pub mod thread_join;
 pub mod waking;
+pub mod window_lock;

@@ -1,13 +1,14 @@
 /* Turns: two ranks take turns by MPI and nothing else; in each turn a byte is written to a file of the rank's own.
  *
- *   turns message|barrier [TURNS OF EACH]
+ *   turns message|barrier|lock|lock-shared|lock-all [TURNS OF EACH]
  *
- * Rank 0 writes to "a", rank 1 to "b". Verifies nothing of its own: that turns are in order is MPI's matter.
+ * Rank 0 writes to "a", rank 1 to "b". Verifies that who has the lock of a window reads what the one before has put there; that
+ * the other turns are in order is MPI's matter. Of locks each rank has one turn.
  */
 #include "../common_mpi.h"
 #include <fcntl.h>
 
-enum { ROUNDS = 4 };
+enum { ROUNDS = 4, LOCKED = 7 };
 
 static void pass_by_message(int rank, int turn)
 {
@@ -18,6 +19,40 @@ static void pass_by_message(int rank, int turn)
         MPI_Recv(&byte, 1, MPI_BYTE, !rank, turn, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* Rank 0 has the lock of its own memory before rank 1 asks for it, and keeps it while rank 1 waits. Who has read a number has
+ * the lock, whenever MPI grants it. */
+static void pass_lock(int rank, int fd, const char *how)
+{
+    int by_all = strcmp(how, "lock-all") == 0, number = LOCKED, got = 0, *memory;
+    MPI_Win window;
+    MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+    *memory = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        usleep(200000);
+        CHECK_EQ(write(fd, "x", 1), 1);
+        MPI_Put(&number, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+        MPI_Win_unlock(0, window);
+    } else {
+        if (by_all)
+            MPI_Win_lock_all(0, window);
+        else
+            MPI_Win_lock(strcmp(how, "lock") == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0, 0, window);
+        MPI_Get(&got, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+        MPI_Win_flush(0, window);
+        CHECK_EQ(got, LOCKED);
+        CHECK_EQ(write(fd, "x", 1), 1);
+        if (by_all)
+            MPI_Win_unlock_all(window);
+        else
+            MPI_Win_unlock(0, window);
+    }
+    MPI_Win_free(&window);
+}
+
 int main(int argc, char **argv)
 {
     int rank, ranks;
@@ -26,10 +61,13 @@ int main(int argc, char **argv)
     CHECK_EQ(ranks, 2);
     int rounds = argc == 3 ? atoi(argv[2]) : ROUNDS;
     int by_barrier = strcmp(argv[1], "barrier") == 0;
-    CHECK(by_barrier || strcmp(argv[1], "message") == 0);
+    int by_lock = strncmp(argv[1], "lock", 4) == 0;
+    CHECK(by_barrier || by_lock || strcmp(argv[1], "message") == 0);
     int fd = open(rank ? "b" : "a", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     CHECK(fd >= 0);
-    for (int turn = 0; turn < 2 * rounds; turn++) {
+    if (by_lock)
+        pass_lock(rank, fd, argv[1]);
+    for (int turn = 0; !by_lock && turn < 2 * rounds; turn++) {
         if (turn % 2 == rank)
             CHECK_EQ(write(fd, "x", 1), 1);
         if (by_barrier)

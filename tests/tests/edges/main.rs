@@ -6,7 +6,10 @@ mod hosts;
 use std::collections::BTreeMap;
 use syn_merge::{Options, merge};
 use syn_plan::{Plan, Rule};
-use tests::{Job, Recorded, Write, mpirun, program, record, replayed_out_of_order, replays, writes};
+use tests::{
+    Job, Recorded, Write, launched, mpirun, program, program_for_mpich, record, replayed_out_of_order,
+    replays, writes,
+};
 
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
@@ -59,8 +62,13 @@ const MECHANISMS: [Mechanism; 45] = [
     Mechanism("exit", &[Rule::ProcessJoin]),
 ];
 /// The same, between ranks.
-const OF_MPI: [Mechanism; 2] =
-    [Mechanism("message", &[Rule::Message, Rule::Rendezvous]), Mechanism("barrier", &[Rule::Collective])];
+const OF_MPI: [Mechanism; 5] = [
+    Mechanism("message", &[Rule::Message, Rule::Rendezvous]),
+    Mechanism("barrier", &[Rule::Collective]),
+    Mechanism("lock", &[Rule::Epoch]),
+    Mechanism("lock-shared", &[Rule::Epoch]),
+    Mechanism("lock-all", &[Rule::Epoch]),
+];
 
 impl Mechanism {
     /// Signals are between processes there, and processes end.
@@ -140,6 +148,21 @@ fn ranks_that_take_turns() {
             "{}: something else orders the turns",
             mechanism.0
         );
+    }
+}
+
+/// MPIs grant the lock of a window in the call that asks for it, or behind it.
+#[test]
+fn locks_of_windows_however_they_are_granted() {
+    let open_mpi = |component| mpirun(2).env("OMPI_MCA_osc", component).arg(program("comm/turns"));
+    let mpich = launched("mpiexec.hydra", 2).arg(program_for_mpich("comm/turns"));
+    for job in [open_mpi("sm"), open_mpi("pt2pt"), mpich] {
+        for how in ["lock", "lock-shared", "lock-all"] {
+            let recorded = record(&job.clone().arg(how));
+            assert!(recorded.plain.status.success(), "{how}: {}", recorded.plain.stderr);
+            let turns = writes(&plan(&recorded, &[]));
+            assert_eq!(unordered(&turns, "a", "b"), [] as [usize; 0], "{job:?} {how}");
+        }
     }
 }
 
