@@ -35,6 +35,7 @@ inquiries! {
     fn comm_rank = c"PMPI_Comm_rank" (comm: usize, rank: *mut c_int);
     fn comm_remote_size = c"PMPI_Comm_remote_size" (comm: usize, size: *mut c_int);
     fn comm_test_inter = c"PMPI_Comm_test_inter" (comm: usize, flag: *mut c_int);
+    fn comm_remote_group = c"PMPI_Comm_remote_group" (comm: usize, group: *mut usize);
     fn comm_group = c"PMPI_Comm_group" (comm: usize, group: *mut usize);
     fn group_size = c"PMPI_Group_size" (group: usize, size: *mut c_int);
     fn group_translate_ranks = c"PMPI_Group_translate_ranks"
@@ -105,6 +106,8 @@ fn first_line(text: &[u8]) -> &[u8] {
 pub enum Of {
     /// A communicator's, of its local group.
     Comm(usize),
+    /// An inter-communicator's, of its remote group.
+    Remote(usize),
     /// A group's.
     Group(usize),
 }
@@ -241,7 +244,8 @@ impl Mpi {
         let (mut group, mut world) = (0, 0);
         match of {
             Of::Comm(comm) if comm_group(comm, &mut group) != SUCCESS => return,
-            Of::Comm(_) => {}
+            Of::Remote(comm) if comm_remote_group(comm, &mut group) != SUCCESS => return,
+            Of::Comm(_) | Of::Remote(_) => {}
             Of::Group(of) => group = of,
         }
         if comm_group(self.comm_world(), &mut world) == SUCCESS {
@@ -262,7 +266,7 @@ impl Mpi {
             }
             group_free(&mut world);
         }
-        if matches!(of, Of::Comm(_)) {
+        if !matches!(of, Of::Group(_)) {
             group_free(&mut group);
         }
     }

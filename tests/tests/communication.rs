@@ -6,12 +6,13 @@ use syn_plan::{About, Balance, Mpi, Op, Plan, Program, Step, Thread};
 use tests::{Dump, Job, launched, mpirun, program, program_for_mpich, shim, syn};
 
 /// Ways to communicate of `programs/comm/patterns.c`.
-const WAYS: [&str; 10] = [
+const WAYS: [&str; 11] = [
     "ping-pong",
     "halo",
     "requests",
     "persistent",
     "communicators",
+    "merged",
     "collectives",
     "wildcards",
     "alltoall",
@@ -36,6 +37,7 @@ struct Traffic {
 fn traffic(run: &Path, is_replay: bool) -> Traffic {
     let mut traffic = Traffic::default();
     let (mut own, mut own_requests, mut own_messages) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
+    let mut between = BTreeSet::new();
     for seen in Dump::of(run).0.iter().filter(|seen| seen.layer.starts_with("mpi") && seen.depth == 0) {
         let Some(rank) = seen.rank else { continue };
         let number = |name: &str| seen.args.get(name).and_then(serde_json::Value::as_i64);
@@ -46,6 +48,21 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
         if is_replay && number("comm").is_some_and(|comm| own.get(&rank) == Some(&comm)) {
             own_requests.extend(number("request").map(|request| (rank, request)));
             own_messages.extend(number("message").map(|message| (rank, message)));
+            continue;
+        }
+        // What goes through communicators with two groups is not made again, and when they become one it is by the group of all.
+        if seen.call == "MPI_Intercomm_create" {
+            between.insert((rank, number("newcomm")));
+            continue;
+        }
+        if seen.call == "MPI_Intercomm_merge" {
+            traffic.calls.entry(rank).or_default().push("MPI_Comm_create_group".to_owned());
+            continue;
+        }
+        if between.contains(&(rank, number("comm"))) {
+            if seen.call == "MPI_Comm_free" {
+                between.remove(&(rank, number("comm")));
+            }
             continue;
         }
         // What receives a message that was taken names no communicator.

@@ -102,6 +102,12 @@ impl<'a> Communication<'a> {
 
     /// What a replay does for a call; nothing for those that it cannot make, and for those of jobs with several worlds.
     pub fn follow(&mut self, seen: &Seen<'_>) -> Option<Mpi> {
+        if seen.event.call == Call::MpiRemoteGroup {
+            let remote: Vec<i64> = seen.event.list.iter().collect();
+            self.communicators.bridge(self.worlds, seen.process, seen.event.numbers[0], &remote);
+
+            return None;
+        }
         let Effect::Mpi(form) = seen.event.call.effect() else { return None };
         let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);
         if !succeeded || !self.worlds.is_one(seen.process) {
@@ -319,7 +325,7 @@ impl<'a> Communication<'a> {
         match *self.communicators.meaning(process, handle)? {
             Meaning::Within(joined) => self.numbers.get(&joined.comm).copied(),
             Meaning::Alone => Some(SELF),
-            Meaning::Between => None,
+            Meaning::Between(_) => None,
         }
     }
 
@@ -353,16 +359,19 @@ impl Communication<'_> {
         let (instance, known) = self.communicators.make(self.worlds, process, &creation);
         let instance = instance.filter(|_| creation.is_over_old());
         let broken = instance.is_some_and(|instance| self.matching.broken.contains(&instance.id));
-        // Nobody knows the other group of an inter-communicator.
-        if broken || !known || !matches!(part, Part::Within | Part::Group) {
+        // A plan has no communicators with two groups.
+        if broken || !known || part == Part::Between {
             return None;
         }
-        let comm = comm.filter(|&comm| comm != SELF)?;
+        // Both groups of one become one among the ranks of the world.
+        let merged = part == Part::Merged;
+        let comm = if merged { WORLD } else { comm.filter(|&comm| comm != SELF)? };
         let new = match handle {
             COMM_NULL => NONE,
             _ => self.number(process, handle, &runs)?,
         };
-        let how = Creation::named(seen.event.call.name()).unwrap_or(Creation::Split);
+        let otherwise = if merged { Creation::CreateGroup } else { Creation::Split };
+        let how = Creation::named(seen.event.call.name()).unwrap_or(otherwise);
         Some(self.make_topology(seen, (how, comm, new)).unwrap_or(Mpi::MakeComm { how, comm, new }))
     }
 

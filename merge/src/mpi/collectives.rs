@@ -48,6 +48,8 @@ impl Started {
 struct Pending {
     /// The number of the first one in `queue`.
     first: u64,
+    /// How many of the communicator belong to the first of two groups; 0 where there is one.
+    first_group: u32,
     queue: VecDeque<Vec<Arrival>>,
 }
 
@@ -67,12 +69,11 @@ pub struct Collectives {
 }
 
 impl Collectives {
-    /// A member reaches the operation number `nth` of `comm`, which `present` members of the recording take part in.
+    /// A member reaches an operation, which so many members of the recording take part in; see [`Pending`] for `first_group`.
     pub fn arrive(
         &mut self,
-        comm: CommId,
-        nth: u64,
-        present: u32,
+        (comm, nth): (CommId, u64),
+        (present, first_group): (u32, u32),
         arrival: Arrival,
         found: &mut Dependencies,
     ) {
@@ -80,6 +81,7 @@ impl Collectives {
             self.pending.resize_with(comm as usize + 1, Pending::default);
         }
         let pending = &mut self.pending[comm as usize];
+        pending.first_group = first_group;
         let Some(index) = nth.checked_sub(pending.first) else { return };
         while pending.queue.len() as u64 <= index {
             pending.queue.push_back(self.spare.pop().unwrap_or_default());
@@ -89,7 +91,7 @@ impl Collectives {
             let Some(mut arrivals) = pending.queue.pop_front() else { break };
             let instance = (comm, pending.first);
             pending.first += 1;
-            if !collective::connect(&mut arrivals, found) {
+            if !collective::connect(&mut arrivals, first_group, found) {
                 self.mixed += 1;
                 self.broken.insert(instance);
             } else if collective::varies(arrivals[0].call) {
@@ -106,7 +108,7 @@ impl Collectives {
             for (nth, mut arrivals) in (pending.first..).zip(pending.queue.drain(..)) {
                 self.incomplete += 1;
                 self.broken.insert((comm, nth));
-                self.mixed += u64::from(!collective::connect(&mut arrivals, found));
+                self.mixed += u64::from(!collective::connect(&mut arrivals, pending.first_group, found));
             }
         }
     }

@@ -42,8 +42,8 @@ pub enum Meaning {
     Within(Joined),
     /// `MPI_COMM_SELF` or a copy of it: nobody to wait for.
     Alone,
-    /// An inter-communicator: the recording does not hold the remote group.
-    Between,
+    /// An inter-communicator; nothing where its remote group is not known, or not of this world.
+    Between(Option<Joined>),
 }
 
 /// How a new communicator came about.
@@ -86,8 +86,10 @@ pub struct Instance {
 /// One communicator of the run.
 #[derive(Debug)]
 pub struct Communicator {
-    /// World rank of every member.
+    /// World rank of every member; of an inter-communicator one group behind the other.
     pub members: Vec<u32>,
+    /// How many belong to the first of two groups; 0 where there is one.
+    pub first_group: u32,
     /// How many of them are in the recording.
     pub present: u32,
 }
@@ -105,6 +107,33 @@ pub struct Communicators {
     /// The rank of a process in a communicator that was made, whatever handle it has for it now.
     ranks: HashMap<(u32, CommId), u32>,
     handles: Vec<HashMap<i64, Meaning>>,
+    bridges: Bridges,
+}
+
+/// Inter-communicators: which one of two processes is the same follows from the groups, and the how-manieth between them it is.
+#[derive(Debug, Default)]
+struct Bridges {
+    /// By process and handle: the local group, until the remote one is known.
+    local: HashMap<(u32, i64), Vec<i64>>,
+    /// By process and both groups.
+    created: HashMap<(u32, Groups), u32>,
+    by_identity: HashMap<(u32, Groups, u32), CommId>,
+}
+
+/// The members of both, as ranks of the world, the lower first.
+type Groups = [Vec<u32>; 2];
+
+impl Communicator {
+    /// Whom a rank means by another one, which in an inter-communicator is a rank of the other group. -1 is nobody.
+    pub fn peer(&self, rank: u32, other: i64) -> i64 {
+        let (first, all) = (i64::from(self.first_group), self.members.len() as i64);
+        match i64::from(rank) < first {
+            _ if first == 0 => other,
+            true if (0..all - first).contains(&other) => first + other,
+            false if (0..first).contains(&other) => other,
+            _ => -1,
+        }
+    }
 }
 
 impl Communicators {
@@ -115,6 +144,7 @@ impl Communicators {
             .iter()
             .map(|world| Communicator {
                 members: (0..world.members.len() as u32).collect(),
+                first_group: 0,
                 present: world.members.iter().flatten().count() as u32,
             })
             .collect();
@@ -132,6 +162,7 @@ impl Communicators {
             created: HashMap::default(),
             ranks: HashMap::default(),
             handles,
+            bridges: Bridges::default(),
         }
     }
 
@@ -153,7 +184,10 @@ impl Communicators {
 
     /// A process takes part in the next collective operation on a communicator.
     pub fn take_part(&mut self, process: u32, handle: i64) -> Option<Instance> {
-        let Meaning::Within(joined) = self.meaning(process, handle)? else { return None };
+        let (Meaning::Within(joined) | Meaning::Between(Some(joined))) = self.meaning(process, handle)?
+        else {
+            return None;
+        };
         joined.collectives += 1;
         Some(Instance { id: (joined.comm, joined.collectives - 1), rank: joined.rank })
     }
@@ -178,12 +212,17 @@ impl Communicators {
             return true;
         }
         let meaning = match self.handles[process as usize].get(&creation.parent) {
-            _ if creation.part == Members::Between => Some(Meaning::Between),
-            Some(Meaning::Between) if creation.part != Members::Merged => Some(Meaning::Between),
+            parent
+                if creation.part == Members::Between
+                    || matches!(parent, Some(Meaning::Between(_))) && creation.part != Members::Merged =>
+            {
+                self.bridges.local.insert((process, creation.handle), creation.members.to_vec());
+                Some(Meaning::Between(None))
+            }
             parent => {
                 let parent = match parent {
                     Some(Meaning::Within(joined)) => joined.comm,
-                    Some(Meaning::Between) => FROM_MERGE,
+                    Some(Meaning::Between(_)) => FROM_MERGE,
                     _ => FROM_SELF,
                 };
                 self.identify(worlds, process, parent, creation.members)
@@ -216,11 +255,38 @@ impl Communicators {
         let comm = *self.by_identity.entry((parent, list, *nth)).or_insert_with(|| {
             let members = members().unwrap_or_default();
             let present = members.iter().filter(|&&member| world_members[member as usize].is_some()).count();
-            self.list.push(Communicator { members, present: present as u32 });
+            self.list.push(Communicator { members, first_group: 0, present: present as u32 });
             self.list.len() as CommId - 1
         });
         self.ranks.insert((process, comm), rank);
         Some(Meaning::Within(Joined { comm, rank, collectives: 0 }))
+    }
+
+    /// The remote group of an inter-communicator that `process` has just made. What does not fit into one record is not known.
+    pub fn bridge(&mut self, worlds: &Worlds, process: u32, handle: i64, remote: &[i64]) {
+        let Some((world, world_rank)) = worlds.of_process[process as usize] else { return };
+        let world_members = &worlds.worlds[world as usize].members;
+        let local = self.bridges.local.remove(&(process, handle));
+        let members = |runs: &[i64]| expand(runs, world_members.len());
+        let groups = local.and_then(|local| Some([members(&local)?, members(remote)?]));
+        let joined = groups.and_then(|mut groups| {
+            groups.sort_unstable();
+            let all = groups.concat();
+            let rank = all.iter().position(|&member| member == world_rank)? as u32;
+            let nth = self.bridges.created.entry((process, groups.clone())).or_insert(0);
+            *nth += 1;
+            let first_group = groups[0].len() as u32;
+            let comm = *self.bridges.by_identity.entry((world, groups, *nth)).or_insert_with(|| {
+                let present = all.iter().filter(|&&member| world_members[member as usize].is_some()).count();
+                self.list.push(Communicator { members: all, first_group, present: present as u32 });
+                self.list.len() as CommId - 1
+            });
+            self.ranks.insert((process, comm), rank);
+            Some(Joined { comm, rank, collectives: 0 })
+        });
+        if let Some(meaning @ Meaning::Between(_)) = self.meaning(process, handle) {
+            *meaning = Meaning::Between(joined);
+        }
     }
 
     /// `handle` is free to be used again.

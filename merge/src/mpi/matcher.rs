@@ -2,7 +2,7 @@
 
 use super::calls::{Around, CallLog, Calls, Class, TimedCall, communicates};
 use super::collectives::{Collectives, Started};
-use super::communicators::{CommId, Communicators, Creation, Instance, Meaning};
+use super::communicators::{CommId, Communicator, Communicators, Creation, Instance, Meaning};
 use super::epochs::Epochs;
 use super::matching::Matching;
 use super::messages::{Channel, Channels, PostedReceives};
@@ -34,10 +34,18 @@ pub(super) struct Local {
 pub struct Trouble {
     /// Calls on a communicator whose creation was not seen.
     pub unknown_communicators: u64,
-    /// Calls on inter-communicators.
+    /// Calls on inter-communicators whose remote group is not known.
     pub between_groups: u64,
     /// Ranks outside their communicator, and members outside their world.
     pub impossible_ranks: u64,
+}
+
+/// A call that has made an inter-communicator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Made {
+    pub(super) record: u32,
+    pub(super) enter: Moment,
+    pub(super) leave: Moment,
 }
 
 /// Everything that matching gives.
@@ -71,8 +79,10 @@ pub struct Matcher<'a> {
     trouble: Trouble,
     unmatched: Unmatched,
     pub(super) matching: Matching,
-    notes: Notes,
+    pub(super) notes: Notes,
     epochs: Epochs,
+    /// By thread: the latest inter-communicator.
+    pub(super) bridged: HashMap<u32, Made>,
     window_locks: WindowLocks,
 }
 
@@ -93,6 +103,7 @@ impl<'a> Matcher<'a> {
             },
             notes: Notes::new(threads),
             epochs: Epochs::default(),
+            bridged: HashMap::default(),
             found: Dependencies::default(),
             trouble: Trouble::default(),
             unmatched: Unmatched::default(),
@@ -147,7 +158,7 @@ impl<'a> Matcher<'a> {
             ),
             (
                 self.trouble.between_groups,
-                "MPI calls on inter-communicators were not matched: the remote group is not recorded",
+                "MPI calls on inter-communicators were not matched: the remote group is not known",
             ),
             (self.trouble.impossible_ranks, "MPI calls named ranks that their communicator does not have"),
         ];
@@ -161,9 +172,11 @@ impl<'a> Matcher<'a> {
     /// The communicator `handle` and this process's rank in it.
     pub(super) fn joined(&mut self, process: u32, handle: i64) -> Option<(CommId, u32)> {
         match self.communicators.meaning(process, handle) {
-            Some(Meaning::Within(joined)) => Some((joined.comm, joined.rank)),
+            Some(Meaning::Within(joined) | Meaning::Between(Some(joined))) => {
+                Some((joined.comm, joined.rank))
+            }
             Some(Meaning::Alone) => None,
-            Some(Meaning::Between) => {
+            Some(Meaning::Between(None)) => {
                 self.trouble.between_groups += 1;
                 None
             }
@@ -214,8 +227,14 @@ impl Matcher<'_> {
 
     /// A part in a collective operation is over.
     pub(super) fn leave(&mut self, started: Started, leave: Moment) {
-        let present = self.communicators.get(started.comm).present;
-        self.collectives.arrive(started.comm, started.nth, present, started.left(leave), &mut self.found);
+        let Communicator { present, first_group, .. } = *self.communicators.get(started.comm);
+        let arrival = started.left(leave);
+        self.collectives.arrive(
+            (started.comm, started.nth),
+            (present, first_group),
+            arrival,
+            &mut self.found,
+        );
     }
 
     fn create(&mut self, seen: &Seen<'_>, part: Members) {
@@ -232,6 +251,10 @@ impl Matcher<'_> {
                 self.joined(seen.process, handle);
             }
             _ => {}
+        }
+        if part == Members::Between {
+            let made = Made { record: seen.record, enter: seen.enter(), leave: seen.leave() };
+            self.bridged.insert(seen.thread, made);
         }
         if let Some(instance) = instance {
             let part = part_in(seen, seen.event.call, NOBODY, (0, 0), instance);
@@ -369,8 +392,10 @@ impl Visitor for Matcher<'_> {
     fn see(&mut self, seen: &Seen<'_>, _: &Touched, _: &Descriptors) {
         let behind_ns = std::mem::replace(&mut self.behind_ns[seen.thread as usize], seen.end_ns);
         if seen.event.call.layer().is_mpi() && self.notes.follow(seen) {
-            if seen.event.call == Call::MpiWinGroup {
-                self.epochs.open(seen, &self.notes, self.worlds, &mut self.found);
+            match seen.event.call {
+                Call::MpiWinGroup => self.epochs.open(seen, &self.notes, self.worlds, &mut self.found),
+                Call::MpiRemoteGroup => self.bridge(seen),
+                _ => {}
             }
             return;
         }

@@ -1,5 +1,6 @@
 //! MPI matching: which calls of different processes belong together.
 
+mod bridges;
 mod calls;
 mod collectives;
 mod communicators;

@@ -18,7 +18,8 @@ impl Matcher<'_> {
             return None;
         }
         let (comm, rank) = self.joined(seen.process, what.comm)?;
-        let channel = self.channel(comm, rank.into(), what.destination, what.tag)?;
+        let to = self.communicators.get(comm).peer(rank, what.destination);
+        let channel = self.channel(comm, rank.into(), to, what.tag)?;
         let long = rendezvous::may_wait(what.mode, what.bytes).then(|| self.channels.new_long());
         self.channels.send(channel, Send { enter: seen.enter(), long }, &mut self.found);
         long
@@ -60,7 +61,8 @@ impl Matcher<'_> {
                 self.matching.unreceived.insert(place(posted));
                 continue;
             };
-            let Some(channel) = self.channel(comm, source, rank, tag) else {
+            let from = self.communicators.get(comm).peer(rank as u32, source);
+            let Some(channel) = self.channel(comm, from, rank, tag) else {
                 self.matching.unreceived.insert(place(posted));
                 continue;
             };
@@ -103,7 +105,8 @@ impl Matcher<'_> {
             return;
         }
         let Some((comm, rank)) = self.joined(seen.process, comm) else { return };
-        let Some(channel) = self.channel(comm, source, rank.into(), tag) else { return };
+        let from = self.communicators.get(comm).peer(rank, source);
+        let Some(channel) = self.channel(comm, from, rank.into(), tag) else { return };
         self.locals[seen.process as usize].probes.entry(channel).or_default().push(seen.leave());
     }
 }

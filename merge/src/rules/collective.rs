@@ -3,6 +3,7 @@
 use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::Rule;
 use syn_trace::Call;
+use syn_trace::calls::ROOT;
 use syn_trace::calls::effect::{Collective, Effect, Mpi};
 
 /// One member's part in a collective operation.
@@ -43,8 +44,16 @@ pub fn varies(call: Call) -> bool {
 }
 
 /// Connects the parts of one operation. False when the members called different kinds; then all wait for all.
-pub fn connect(arrivals: &mut [Arrival], found: &mut Dependencies) -> bool {
+/// `first_group` is how many of the communicator belong to the first of two groups, 0 where there is one.
+pub fn connect(arrivals: &mut [Arrival], first_group: u32, found: &mut Dependencies) -> bool {
     arrivals.sort_unstable_by_key(|arrival| arrival.rank);
+    let first = arrivals.partition_point(|arrival| arrival.rank < first_group);
+    if first_group > 0 && arrivals.iter().all(|arrival| is_same(arrival.call, arrivals[0].call)) {
+        let (first, second) = arrivals.split_at(first);
+        between(first, second, found);
+        between(second, first, found);
+        return true;
+    }
     let [first, ..] = arrivals else { return true };
     let (call, root) = (first.call, first.root);
     let agree = arrivals.iter().all(|arrival| is_same(arrival.call, call));
@@ -83,6 +92,28 @@ pub fn connect(arrivals: &mut [Arrival], found: &mut Dependencies) -> bool {
     agree
 }
 
+/// What one group of an inter-communicator waits for in the other (MPI-4.1, 6.2.3 and 6.8): who gets data, for those who give them.
+fn between(group: &[Arrival], others: &[Arrival], found: &mut Dependencies) {
+    let Some(call) = group.first().map(|arrival| arrival.call) else { return };
+    let root = |arrival: &&Arrival| arrival.root == ROOT;
+    let (from, to): (Vec<_>, Vec<_>) = match kind(call) {
+        Collective::AllForRoot => match others.iter().find(root) {
+            Some(root) => (vec![root], group.iter().collect()),
+            None => return,
+        },
+        Collective::RootForAll => match group.iter().find(root) {
+            Some(root) => (others.iter().collect(), vec![root]),
+            None => return,
+        },
+        _ => (others.iter().collect(), group.iter().collect()),
+    };
+    let from: Vec<Moment> = from.iter().map(|arrival| arrival.enter).collect();
+    let to: Vec<Moment> = to.iter().map(|arrival| arrival.leave).collect();
+    if !from.is_empty() {
+        found.add(Rule::Collective, &from, &to);
+    }
+}
+
 /// `MPI_Init` and `MPI_Init_thread` meet each other.
 fn is_same(one: Call, other: Call) -> bool {
     one == other || [one, other].iter().all(|call| call.effect() == Effect::Mpi(Mpi::Init))
@@ -94,5 +125,39 @@ fn chain(arrivals: &[Arrival], found: &mut Dependencies) {
     for pair in arrivals.windows(2) {
         let ready = Moment::new(pair[0].leave.point(), pair[0].enter.ns);
         found.add_one(Rule::Collective, ready, pair[1].leave);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::waking::tests::span;
+    use syn_trace::calls::NOBODY;
+
+    /// What members of two groups, of two and three ranks, wait for in one operation: the ranks that come, and those that leave.
+    fn between_groups(call: Call, roots: [i64; 5]) -> Vec<(Vec<u32>, Vec<u32>)> {
+        let arrival = |(rank, root): (u32, i64)| {
+            let times = span(rank, 1, 10 + u64::from(rank), 20);
+            Arrival { rank, call, root, enter: times.enter, leave: times.leave, bytes: (0, 0) }
+        };
+        let mut arrivals: Vec<Arrival> = (0..).zip(roots).map(arrival).collect();
+        arrivals.reverse();
+        let mut found = Dependencies::default();
+        assert!(connect(&mut arrivals, 2, &mut found));
+        let ranks = |moments: &[Moment]| moments.iter().map(|moment| moment.point().thread).collect();
+        (0..found.len()).map(|index| (ranks(found.sources(index)), ranks(found.targets(index)))).collect()
+    }
+
+    #[test]
+    fn a_group_waits_for_the_other_one() {
+        let found = between_groups(Call::MpiBarrier, [NOBODY; 5]);
+        assert_eq!(found, [(vec![2, 3, 4], vec![0, 1]), (vec![0, 1], vec![2, 3, 4])]);
+    }
+
+    #[test]
+    fn a_root_is_in_one_group_and_the_others_in_the_other() {
+        let roots = [NOBODY, ROOT, 1, 1, 1];
+        assert_eq!(between_groups(Call::MpiBcast, roots), [(vec![1], vec![2, 3, 4])]);
+        assert_eq!(between_groups(Call::MpiReduce, roots), [(vec![2, 3, 4], vec![1])]);
     }
 }

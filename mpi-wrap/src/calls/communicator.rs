@@ -22,7 +22,7 @@ const MAX_MEMBERS: usize = MAX_LIST / 3 * 3;
 const SCRATCH: usize = 2 * PIECE * size_of::<c_int>() + MAX_MEMBERS * size_of::<i64>();
 
 /// Calls that make a communicator from another one. A group of more runs than fit into one record is continued in
-/// further records of the same call.
+/// further records of the same call. Of one with two groups, a note behind the record tells the other group.
 pub unsafe fn create<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce() -> c_int,
@@ -70,12 +70,20 @@ unsafe fn make<R: Recorder, L: Language>(
     let last = list_members(mpi, new, &mut scratch, |full| {
         R::part(open, call, result.into(), &numbers, &[], full);
     });
-    if !has_neighbours {
+    let is_inter = !has_neighbours && mpi.is_inter(new);
+    if !has_neighbours && !is_inter {
         R::leave(open, call, result.into(), &numbers, &[], last);
         return result;
     }
     R::part(open, call, result.into(), &numbers, &[], last);
     let mut scratch = Scratch::of::<R>(open, SCRATCH);
+    if is_inter {
+        let last = list_ranks(mpi, Of::Remote(new), &mut scratch, |full| {
+            R::part(open, Call::MpiRemoteGroup, 0, &[numbers[1]], &[], full);
+        });
+        R::leave(open, Call::MpiRemoteGroup, 0, &[numbers[1]], &[], last);
+        return result;
+    }
     let ranks = scratch.take_up_to(2 * PIECE);
     match mpi.neighbours(new, ranks) {
         Some((is_grid, sources, ranks)) => {

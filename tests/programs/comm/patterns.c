@@ -109,6 +109,30 @@ static void persistent(void) {
 }
 
 /* Communicators of communicators, made in each way. */
+/* Two groups that become one, the higher ranks first. What goes from group to group is not made again. */
+static void merged(void) {
+    int low = rank < size / 2, got = -1, sum = 0, all, mine;
+    MPI_Comm half, between, whole;
+    MPI_Comm_split(MPI_COMM_WORLD, low, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? size / 2 : 0, 7, &between);
+    MPI_Allreduce(&low, &sum, 1, MPI_INT, MPI_SUM, between);
+    check(sum == (low ? 0 : size / 2), "a sum of the other group");
+    MPI_Intercomm_merge(between, low, &whole);
+    MPI_Comm_free(&between);
+    MPI_Comm_rank(whole, &mine);
+    MPI_Comm_size(whole, &all);
+    check(all == size && mine == (low ? rank + size - size / 2 : rank - size / 2), "both groups as one");
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Sendrecv(&rank, 1, MPI_INT, (mine + 1) % all, i, &got, 1, MPI_INT, (mine + all - 1) % all, i, whole,
+                     MPI_STATUS_IGNORE);
+        check(got == (rank + size - 1) % size, "from the rank before");
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, whole);
+        check(sum == size * (size - 1) / 2, "a sum of both groups");
+    }
+    MPI_Comm_free(&whole);
+    MPI_Comm_free(&half);
+}
+
 static void communicators(void) {
     MPI_Comm half, twin, pair, few, again;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
@@ -306,7 +330,7 @@ static void wildcards(void) {
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } ways[] = {
         {"ping-pong", ping_pong}, {"halo", halo}, {"requests", requests}, {"persistent", persistent},
-        {"communicators", communicators}, {"collectives", collectives}, {"wildcards", wildcards},
+        {"communicators", communicators}, {"merged", merged}, {"collectives", collectives}, {"wildcards", wildcards},
         {"alltoall", alltoall}, {"put", put}, {"neighbours", neighbours},
     };
     MPI_Init(&argc, &argv);

@@ -1,22 +1,40 @@
 /* Turns: two ranks take turns by MPI and nothing else; in each turn a byte is written to a file of the rank's own.
  *
- *   turns message|barrier|lock|lock-shared|lock-all [TURNS OF EACH]
+ *   turns [between-]message|[between-]barrier|between-bcast|between-reduce|lock|lock-shared|lock-all [TURNS OF EACH]
  *
  * Rank 0 writes to "a", rank 1 to "b". Verifies that who has the lock of a window reads what the one before has put there; that
- * the other turns are in order is MPI's matter. Of locks each rank has one turn.
+ * the other turns are in order is MPI's matter. Of locks each rank has one turn. What begins with "between" goes through an
+ * inter-communicator, whose groups are a rank each.
  */
 #include "../common_mpi.h"
 #include <fcntl.h>
 
 enum { ROUNDS = 4, LOCKED = 7 };
 
-static void pass_by_message(int rank, int turn)
+static void pass_by_message(int rank, int turn, MPI_Comm comm, int other)
 {
     char byte = 0;
     if (rank == turn)
-        MPI_Send(&byte, 1, MPI_BYTE, !rank, turn, MPI_COMM_WORLD);
+        MPI_Send(&byte, 1, MPI_BYTE, other, turn, comm);
     else
-        MPI_Recv(&byte, 1, MPI_BYTE, !rank, turn, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&byte, 1, MPI_BYTE, other, turn, comm, MPI_STATUS_IGNORE);
+}
+
+/* Whoever does not write waits for the other one. */
+static void pass_between(const char *how, int rank, int turn, MPI_Comm between)
+{
+    int number = turn, got = -1;
+    if (strcmp(how, "message") == 0)
+        pass_by_message(rank, turn, between, 0);
+    else if (strcmp(how, "barrier") == 0)
+        MPI_Barrier(between);
+    else if (strcmp(how, "bcast") == 0)
+        MPI_Bcast(&number, 1, MPI_INT, rank == turn ? MPI_ROOT : 0, between);
+    else {
+        CHECK(strcmp(how, "reduce") == 0);
+        MPI_Reduce(&number, &got, 1, MPI_INT, MPI_SUM, rank == turn ? 0 : MPI_ROOT, between);
+        CHECK_EQ(got, rank == turn ? -1 : turn);
+    }
 }
 
 /* Rank 0 has the lock of its own memory before rank 1 asks for it, and keeps it while rank 1 waits. Who has read a number has
@@ -61,8 +79,12 @@ int main(int argc, char **argv)
     CHECK_EQ(ranks, 2);
     int rounds = argc == 3 ? atoi(argv[2]) : ROUNDS;
     int by_barrier = strcmp(argv[1], "barrier") == 0;
+    const char *between = strncmp(argv[1], "between-", 8) == 0 ? argv[1] + 8 : NULL;
+    MPI_Comm both = MPI_COMM_NULL;
+    if (between)
+        MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, !rank, 5, &both);
     int by_lock = strncmp(argv[1], "lock", 4) == 0;
-    CHECK(by_barrier || by_lock || strcmp(argv[1], "message") == 0);
+    CHECK(by_barrier || by_lock || between || strcmp(argv[1], "message") == 0);
     int fd = open(rank ? "b" : "a", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     CHECK(fd >= 0);
     if (by_lock)
@@ -70,11 +92,15 @@ int main(int argc, char **argv)
     for (int turn = 0; !by_lock && turn < 2 * rounds; turn++) {
         if (turn % 2 == rank)
             CHECK_EQ(write(fd, "x", 1), 1);
-        if (by_barrier)
+        if (between)
+            pass_between(between, rank, turn % 2, both);
+        else if (by_barrier)
             MPI_Barrier(MPI_COMM_WORLD);
         else
-            pass_by_message(rank, turn % 2);
+            pass_by_message(rank, turn % 2, MPI_COMM_WORLD, !rank);
     }
+    if (between)
+        MPI_Comm_free(&both);
     CHECK_OK(close(fd));
     MPI_Finalize();
     return 0;

@@ -62,9 +62,13 @@ const MECHANISMS: [Mechanism; 45] = [
     Mechanism("exit", &[Rule::ProcessJoin]),
 ];
 /// The same, between ranks.
-const OF_MPI: [Mechanism; 5] = [
+const OF_MPI: [Mechanism; 9] = [
     Mechanism("message", &[Rule::Message, Rule::Rendezvous]),
     Mechanism("barrier", &[Rule::Collective]),
+    Mechanism("between-message", &[Rule::Message, Rule::Rendezvous]),
+    Mechanism("between-barrier", &[Rule::Collective]),
+    Mechanism("between-bcast", &[Rule::Collective]),
+    Mechanism("between-reduce", &[Rule::Collective]),
     Mechanism("lock", &[Rule::Epoch]),
     Mechanism("lock-shared", &[Rule::Epoch]),
     Mechanism("lock-all", &[Rule::Epoch]),

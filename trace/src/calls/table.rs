@@ -321,6 +321,8 @@ calls! {
     226 MpiCounts "counts" Mpi (comm: Comm, bytes: List) [Other, Note];
     /// Not a call: of the communicator with a topology that the record before has made, whether that is a grid (1) or a graph (0), from how many neighbours this rank receives, these, and those to which it sends, as ranks in it; -2 is nobody. The list may go on in further records.
     227 MpiNeighbours "neighbours" Mpi (comm: Comm, neighbours: List) [Other, Note];
+    /// Not a call: of the inter-communicator that the record before has made, the other group. The list may go on in further records.
+    228 MpiRemoteGroup "remote-group" Mpi (comm: Comm, members: Members) [Other, Note];
 
     256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: SpliceFlags) [Tee, Waits, MovesResult];
     257 Vmsplice "vmsplice" Posix (fd: Fd, count: Bytes, nr_segs: Int, flags: SpliceFlags) [MoveMemory, Waits, MovesResult];
