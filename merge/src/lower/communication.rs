@@ -298,9 +298,12 @@ impl<'a> Communication<'a> {
             | Form::OpenExposure
             | Form::CloseExposure
             | Form::TestExposure
-            | Form::LockWindow
-            | Form::SyncWindow
-            | Form::SyncTarget
+            | Form::LockTarget
+            | Form::LockAll
+            | Form::FlushTarget
+            | Form::FlushAll
+            | Form::UnlockTarget
+            | Form::UnlockAll
             | Form::Rma
             | Form::RmaRequest => self.on_window(seen, form),
         }

@@ -372,9 +372,14 @@ impl Matcher<'_> {
             | Mpi::TestExposure => {
                 self.epochs.follow(seen, form, n[0], &mut self.communicators, &mut self.found);
             }
-            Mpi::LockWindow | Mpi::SyncWindow | Mpi::SyncTarget => {
+            Mpi::LockTarget
+            | Mpi::LockAll
+            | Mpi::FlushTarget
+            | Mpi::FlushAll
+            | Mpi::UnlockTarget
+            | Mpi::UnlockAll => {
                 self.count_unmatched(seen);
-                self.window_locks.follow(seen, &mut self.communicators);
+                self.window_locks.follow(seen, form, &mut self.communicators);
             }
             Mpi::Rma | Mpi::RmaRequest => bytes = n[0],
         }

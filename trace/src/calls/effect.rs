@@ -396,12 +396,18 @@ pub enum Mpi {
     CloseExposure,
     /// `MPI_Win_test`; without `flag` nothing has happened.
     TestExposure,
-    /// `MPI_Win_lock`.
-    LockWindow,
-    /// Locks, unlocks or flushes a window at all its members.
-    SyncWindow,
-    /// The same, or unlocks, at one.
-    SyncTarget,
+    /// Locks a window at one of its members.
+    LockTarget,
+    /// Locks it at all of them.
+    LockAll,
+    /// Flushes what has been begun at one.
+    FlushTarget,
+    /// Flushes it at all of them.
+    FlushAll,
+    /// Unlocks a window at one of its members.
+    UnlockTarget,
+    /// Unlocks it at all of them.
+    UnlockAll,
     /// Reads or changes the memory of a member.
     Rma,
     /// The same with a request.

@@ -544,14 +544,14 @@ calls! {
     528 MpiWinPost "MPI_Win_post" Mpi (win: Handle) [Mpi(OpenExposure)];
     529 MpiWinWait "MPI_Win_wait" Mpi (win: Handle) [Mpi(CloseExposure)];
     530 MpiWinTest "MPI_Win_test" Mpi (win: Handle, flag: Int) [Mpi(TestExposure)];
-    531 MpiWinLock "MPI_Win_lock" Mpi (win: Handle, rank: Rank, exclusive: Int) [Mpi(LockWindow)];
-    532 MpiWinLockAll "MPI_Win_lock_all" Mpi (win: Handle) [Mpi(SyncWindow)];
-    533 MpiWinUnlock "MPI_Win_unlock" Mpi (win: Handle, rank: Rank) [Mpi(SyncTarget)];
-    534 MpiWinUnlockAll "MPI_Win_unlock_all" Mpi (win: Handle) [Mpi(SyncWindow)];
-    535 MpiWinFlush "MPI_Win_flush" Mpi (win: Handle, rank: Rank) [Mpi(SyncTarget)];
-    536 MpiWinFlushAll "MPI_Win_flush_all" Mpi (win: Handle) [Mpi(SyncWindow)];
-    537 MpiWinFlushLocal "MPI_Win_flush_local" Mpi (win: Handle, rank: Rank) [Mpi(SyncTarget)];
-    538 MpiWinFlushLocalAll "MPI_Win_flush_local_all" Mpi (win: Handle) [Mpi(SyncWindow)];
+    531 MpiWinLock "MPI_Win_lock" Mpi (win: Handle, rank: Rank, exclusive: Int) [Mpi(LockTarget)];
+    532 MpiWinLockAll "MPI_Win_lock_all" Mpi (win: Handle) [Mpi(LockAll)];
+    533 MpiWinUnlock "MPI_Win_unlock" Mpi (win: Handle, rank: Rank) [Mpi(UnlockTarget)];
+    534 MpiWinUnlockAll "MPI_Win_unlock_all" Mpi (win: Handle) [Mpi(UnlockAll)];
+    535 MpiWinFlush "MPI_Win_flush" Mpi (win: Handle, rank: Rank) [Mpi(FlushTarget)];
+    536 MpiWinFlushAll "MPI_Win_flush_all" Mpi (win: Handle) [Mpi(FlushAll)];
+    537 MpiWinFlushLocal "MPI_Win_flush_local" Mpi (win: Handle, rank: Rank) [Mpi(FlushTarget)];
+    538 MpiWinFlushLocalAll "MPI_Win_flush_local_all" Mpi (win: Handle) [Mpi(FlushAll)];
     /// `bytes` at the target; `target_disp` in units of the window.
     539 MpiPut "MPI_Put" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) [Mpi(Rma)] also "MPI_Put_c";
     540 MpiGet "MPI_Get" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle) [Mpi(Rma)] also "MPI_Get_c";

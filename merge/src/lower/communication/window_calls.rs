@@ -59,10 +59,10 @@ impl Communication<'_> {
         }
         Some(match form {
             Form::FreeWindow => Mpi::WinFree { window },
-            Form::LockWindow => {
+            Form::LockTarget => {
                 Mpi::WinLock { how: Lock::Lock, window, peer: n[1] as i32, exclusive: n[2] != 0 }
             }
-            Form::SyncTarget => {
+            Form::FlushTarget | Form::UnlockTarget => {
                 Mpi::WinLock { how: Lock::named(name)?, window, peer: n[1] as i32, exclusive: false }
             }
             Form::Rma => {
