@@ -8,7 +8,7 @@ use crate::rules::open_file::Span;
 use crate::rules::window_lock::{self, Asking, Locked};
 use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
-use syn_trace::Call;
+use syn_trace::calls::effect::Mpi;
 
 /// Of an epoch, so many calls are kept, and the one that unlocks: a later flush finds the lock granted.
 const MOST_CALLS: usize = 8;
@@ -23,15 +23,12 @@ pub struct WindowLocks {
 
 impl WindowLocks {
     /// A call that locks, flushes or unlocks.
-    pub fn follow(&mut self, seen: &Seen<'_>, communicators: &mut Communicators) {
+    pub fn follow(&mut self, seen: &Seen<'_>, form: Mpi, communicators: &mut Communicators) {
         let (call, n) = (seen.event.call, &seen.event.numbers);
         let Some(&mut Meaning::Within(joined)) = communicators.meaning(seen.process, window(n[0])) else {
             return;
         };
-        let about_all = matches!(
-            call,
-            Call::MpiWinLockAll | Call::MpiWinUnlockAll | Call::MpiWinFlushAll | Call::MpiWinFlushLocalAll
-        );
+        let about_all = matches!(form, Mpi::LockWindowAll | Mpi::UnlockWindowAll | Mpi::SyncWindow);
         let target = match u32::try_from(n[1]) {
             _ if about_all => None,
             Ok(target) => Some(target),
@@ -40,12 +37,12 @@ impl WindowLocks {
         };
         let asking = Asking { span: Span { enter: seen.enter(), leave: seen.leave() }, call, target };
         let open = self.open.entry((seen.process, joined.comm)).or_default();
-        match call {
-            Call::MpiWinLock | Call::MpiWinLockAll => {
+        match form {
+            Mpi::LockWindow | Mpi::LockWindowAll => {
                 let exclusive = !about_all && n[2] != 0;
                 open.push(Locked { target, exclusive, calls: vec![asking], is_over: false });
             }
-            Call::MpiWinUnlock | Call::MpiWinUnlockAll => {
+            Mpi::UnlockWindow | Mpi::UnlockWindowAll => {
                 if let Some(at) = open.iter().position(|epoch| epoch.target == target) {
                     let mut epoch = open.swap_remove(at);
                     epoch.calls.push(asking);

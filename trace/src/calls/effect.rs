@@ -322,6 +322,18 @@ pub enum Mpi {
     ReceiveRequest,
     /// One that makes a persistent request.
     ReceiveInit,
+    /// Makes a request for a message that is sent in partitions.
+    SendPartitions,
+    /// For one that is received in partitions.
+    ReceivePartitions,
+    /// Makes a partition ready to be sent.
+    Ready,
+    /// A range of them.
+    ReadyRange,
+    /// A list of them.
+    ReadyList,
+    /// Asks whether a partition has arrived; without `flag` it has not.
+    Arrived,
     /// Both at once.
     SendReceive,
     /// Looks for a message; without `flag` there was none.
@@ -396,9 +408,15 @@ pub enum Mpi {
     TestExposure,
     /// `MPI_Win_lock`.
     LockWindow,
-    /// Locks, unlocks or flushes a window at all its members.
+    /// `MPI_Win_lock_all`.
+    LockWindowAll,
+    /// `MPI_Win_unlock`.
+    UnlockWindow,
+    /// `MPI_Win_unlock_all`.
+    UnlockWindowAll,
+    /// Flushes a window at all its members.
     SyncWindow,
-    /// The same, or unlocks, at one.
+    /// The same at one.
     SyncTarget,
     /// Reads or changes the memory of a member.
     Rma,

@@ -62,7 +62,7 @@ impl Communication<'_> {
             Form::LockWindow => {
                 Mpi::WinLock { how: Lock::Lock, window, peer: n[1] as i32, exclusive: n[2] != 0 }
             }
-            Form::SyncTarget => {
+            Form::UnlockWindow | Form::SyncTarget => {
                 Mpi::WinLock { how: Lock::named(name)?, window, peer: n[1] as i32, exclusive: false }
             }
             Form::Rma => {
