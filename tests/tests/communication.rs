@@ -287,3 +287,21 @@ fn a_replay_uses_files_through_mpi_as_the_application_did() {
         assert!(calls.iter().all(|seen| seen.layer != "mpi-io"), "{way}");
     }
 }
+
+/// What goes between two groups is matched, probes and receives from anybody too: nothing is left over.
+#[test]
+fn messages_between_groups_are_matched() {
+    let open_mpi = mpirun(5).arg(program("comm/between"));
+    let mpich = launched("mpiexec.hydra", 5).arg(program_for_mpich("comm/between"));
+    for job in [open_mpi, mpich] {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let _ = recorded(&job, folder.path(), "run").succeeded();
+        let merge = syn().args(["merge", "run", "-o", "app.syn"]).run_in(folder.path());
+        let report = merge.succeeded().stdout;
+        let found = report.lines().find(|line| line.starts_with("message"));
+        let found = found.and_then(|line| line.split_whitespace().nth(1)?.parse::<u32>().ok());
+        // Of each message the probe and the receive.
+        assert_eq!(found, Some(3 * 10 * 2 * 3 * 2), "{report}");
+        assert!(!report.contains("not matched"), "{report}");
+    }
+}

@@ -270,6 +270,13 @@ impl<'a> Communication<'a> {
                 let root = n[2] as i32;
                 Some(Mpi::CollectiveInit { kind, comm, root, sent, received, counts, from, request })
             }
+            // A plan has none; not every MPI does.
+            Form::SendPartitions
+            | Form::ReceivePartitions
+            | Form::Ready
+            | Form::ReadyRange
+            | Form::ReadyList
+            | Form::Arrived => None,
             // See `file_calls`.
             Form::OpenFile
             | Form::CloseFile

@@ -7,6 +7,7 @@ use super::epochs::Epochs;
 use super::matching::Matching;
 use super::messages::{Channel, Channels, PostedReceives};
 use super::notes::Notes;
+use super::partitioned::Partitioned;
 use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
 use super::unmatched::Unmatched;
 use super::window_locks::WindowLocks;
@@ -80,6 +81,7 @@ pub struct Matcher<'a> {
     unmatched: Unmatched,
     pub(super) matching: Matching,
     pub(super) notes: Notes,
+    pub(super) partitioned: Partitioned,
     epochs: Epochs,
     /// By thread: the latest inter-communicator.
     pub(super) bridged: HashMap<u32, Made>,
@@ -102,6 +104,7 @@ impl<'a> Matcher<'a> {
                 around_files: vec![Vec::new(); threads],
             },
             notes: Notes::new(threads),
+            partitioned: Partitioned::default(),
             epochs: Epochs::default(),
             bridged: HashMap::default(),
             found: Dependencies::default(),
@@ -124,6 +127,7 @@ impl<'a> Matcher<'a> {
             }
         }
         self.collectives.finish(&mut self.found);
+        self.partitioned.finish(&mut self.found);
         let remarks = self.remarks();
         let mut matching = self.matching;
         for (point, is_send) in self.channels.left() {
@@ -322,15 +326,30 @@ impl Matcher<'_> {
             }
             Mpi::MatchedReceive => bytes = n[4],
             Mpi::MatchedReceiveRequest => {}
-            Mpi::Start => self.start_all(seen),
-            Mpi::FreeRequest => self.free(seen, n[0]),
+            Mpi::SendPartitions => self.prepare_partitions(seen, true),
+            Mpi::ReceivePartitions => self.prepare_partitions(seen, false),
+            Mpi::Arrived if n[2] == 0 => return Class::failed_poll(call),
+            Mpi::Ready | Mpi::ReadyRange | Mpi::ReadyList | Mpi::Arrived => {
+                self.partitioned.progress(seen, form)
+            }
+            Mpi::Start => {
+                self.partitioned.start(seen);
+                self.start_all(seen);
+            }
+            Mpi::FreeRequest => {
+                self.partitioned.free((seen.process, n[0]));
+                self.free(seen, n[0]);
+            }
             Mpi::Cancel => {
                 if let Some(request) = self.locals[seen.process as usize].requests.get(n[0]) {
                     request.cancelled = true;
                 }
             }
             Mpi::Test if n[1] == 0 => return Class::failed_poll(call),
-            Mpi::Wait | Mpi::Test => bytes = self.complete_all(seen),
+            Mpi::Wait | Mpi::Test => {
+                self.partitioned.complete(seen, &mut self.found);
+                bytes = self.complete_all(seen);
+            }
             Mpi::Init | Mpi::Finalize => self.arrive(seen, COMM_WORLD, NOBODY, (0, 0)),
             Mpi::MakeCommunicator(members) => self.create(seen, members),
             Mpi::FreeCommunicator => self.communicators.free(seen.process, n[0]),

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use syn_trace::calls::ANY;
 
 /// Where messages are in sequence; ranks are those in the communicator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Channel {
     /// The communicator.
     pub comm: CommId,

@@ -9,6 +9,7 @@ mod matcher;
 mod matching;
 mod messages;
 mod notes;
+mod partitioned;
 mod point_to_point;
 mod requests;
 mod unmatched;

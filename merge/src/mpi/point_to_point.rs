@@ -144,6 +144,16 @@ impl Matcher<'_> {
         self.locals[seen.process as usize].requests.prepare(handle, what);
     }
 
+    /// A request is made for a message in partitions.
+    pub(super) fn prepare_partitions(&mut self, seen: &Seen<'_>, sends: bool) {
+        let [bytes, other, tag, comm, handle, partitions, ..] = seen.event.numbers;
+        let Some((comm, rank)) = self.joined(seen.process, comm).filter(|_| other != NOBODY) else { return };
+        let peer = self.communicators.get(comm).peer(rank, other);
+        let (source, destination) = if sends { (rank.into(), peer) } else { (peer, rank.into()) };
+        let Some(channel) = self.channel(comm, source, destination, tag) else { return };
+        self.partitioned.make((seen.process, handle), (channel, sends), (partitions, bytes));
+    }
+
     pub(super) fn start_all(&mut self, seen: &Seen<'_>) {
         for handle in seen.event.list.iter() {
             let request = self.locals[seen.process as usize].requests.get(handle);

@@ -16,6 +16,7 @@ pub mod ipc;
 pub mod message;
 pub mod mutex;
 pub mod open_file;
+pub mod partitioned;
 pub mod pipe;
 pub mod process_create;
 pub mod process_join;

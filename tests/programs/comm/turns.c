@@ -1,6 +1,6 @@
 /* Turns: two ranks take turns by MPI and nothing else; in each turn a byte is written to a file of the rank's own.
  *
- *   turns [between-]message|[between-]barrier|between-bcast|between-reduce|lock|lock-shared|lock-all [TURNS OF EACH]
+ *   turns [between-]message|[between-]barrier|between-bcast|between-reduce|partitions|lock|lock-shared|lock-all [TURNS OF EACH]
  *
  * Rank 0 writes to "a", rank 1 to "b". Verifies that who has the lock of a window reads what the one before has put there; that
  * the other turns are in order is MPI's matter. Of locks each rank has one turn. What begins with "between" goes through an
@@ -71,6 +71,56 @@ static void pass_lock(int rank, int fd, const char *how)
     MPI_Win_free(&window);
 }
 
+/* A message of 4 partitions, made ready in another order, each turn's with the requests of its direction. The receiver has it in
+ * 2 partitions, and asks for these one by one in every other round. */
+#if MPI_VERSION >= 4
+enum { PARTITIONS = 4, PART = 1000 };
+
+static int numbers[2][PARTITIONS * PART];
+static MPI_Request requests[2];
+
+static void begin_partitions(int rank)
+{
+    for (int turn = 0; turn < 2; turn++)
+        if (turn == rank)
+            MPI_Psend_init(numbers[turn], PARTITIONS, PART, MPI_INT, !rank, 3, MPI_COMM_WORLD, MPI_INFO_NULL,
+                           &requests[turn]);
+        else
+            MPI_Precv_init(numbers[turn], PARTITIONS / 2, 2 * PART, MPI_INT, !rank, 3, MPI_COMM_WORLD,
+                           MPI_INFO_NULL, &requests[turn]);
+}
+
+static void pass_partitions(int rank, int turn, int round)
+{
+    MPI_Start(&requests[turn]);
+    if (rank == turn) {
+        for (int at = 0; at < PARTITIONS * PART; at++)
+            numbers[turn][at] = round + at;
+        int second[] = {1};
+        MPI_Pready(3, requests[turn]);
+        MPI_Pready_range(2, 2, requests[turn]);
+        MPI_Pready_list(1, second, requests[turn]);
+        MPI_Pready(0, requests[turn]);
+    } else if (round % 2)
+        for (int part = 0, flag = 0; part < PARTITIONS / 2; part++, flag = 0)
+            while (!flag)
+                MPI_Parrived(requests[turn], part, &flag);
+    MPI_Wait(&requests[turn], MPI_STATUS_IGNORE);
+    for (int at = 0; at < PARTITIONS * PART; at++)
+        CHECK_EQ(numbers[turn][at], round + at);
+}
+
+static void end_partitions(void)
+{
+    for (int turn = 0; turn < 2; turn++)
+        MPI_Request_free(&requests[turn]);
+}
+#else
+static void begin_partitions(int rank) { CHECK(rank < 0 && "this MPI has partitions"); }
+static void pass_partitions(int rank, int turn, int round) { CHECK(rank + turn + round < 0); }
+static void end_partitions(void) {}
+#endif
+
 int main(int argc, char **argv)
 {
     int rank, ranks;
@@ -84,21 +134,28 @@ int main(int argc, char **argv)
     if (between)
         MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, !rank, 5, &both);
     int by_lock = strncmp(argv[1], "lock", 4) == 0;
-    CHECK(by_barrier || by_lock || between || strcmp(argv[1], "message") == 0);
+    int by_partitions = strcmp(argv[1], "partitions") == 0;
+    CHECK(by_barrier || by_lock || by_partitions || between || strcmp(argv[1], "message") == 0);
     int fd = open(rank ? "b" : "a", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     CHECK(fd >= 0);
+    if (by_partitions)
+        begin_partitions(rank);
     if (by_lock)
         pass_lock(rank, fd, argv[1]);
     for (int turn = 0; !by_lock && turn < 2 * rounds; turn++) {
         if (turn % 2 == rank)
             CHECK_EQ(write(fd, "x", 1), 1);
-        if (between)
+        if (by_partitions)
+            pass_partitions(rank, turn % 2, turn / 2);
+        else if (between)
             pass_between(between, rank, turn % 2, both);
         else if (by_barrier)
             MPI_Barrier(MPI_COMM_WORLD);
         else
             pass_by_message(rank, turn % 2, MPI_COMM_WORLD, !rank);
     }
+    if (by_partitions)
+        end_partitions();
     if (between)
         MPI_Comm_free(&both);
     CHECK_OK(close(fd));

@@ -62,13 +62,14 @@ const MECHANISMS: [Mechanism; 45] = [
     Mechanism("exit", &[Rule::ProcessJoin]),
 ];
 /// The same, between ranks.
-const OF_MPI: [Mechanism; 9] = [
+const OF_MPI: [Mechanism; 10] = [
     Mechanism("message", &[Rule::Message, Rule::Rendezvous]),
     Mechanism("barrier", &[Rule::Collective]),
     Mechanism("between-message", &[Rule::Message, Rule::Rendezvous]),
     Mechanism("between-barrier", &[Rule::Collective]),
     Mechanism("between-bcast", &[Rule::Collective]),
     Mechanism("between-reduce", &[Rule::Collective]),
+    Mechanism("partitions", &[Rule::Message, Rule::Rendezvous]),
     Mechanism("lock", &[Rule::Epoch]),
     Mechanism("lock-shared", &[Rule::Epoch]),
     Mechanism("lock-all", &[Rule::Epoch]),
@@ -90,6 +91,10 @@ type Turns = BTreeMap<String, Vec<Write>>;
 
 fn recorded(who: &str, mechanism: &Mechanism) -> Recorded {
     let job = match who {
+        // Open MPI has them from version 5 on.
+        "ranks" if mechanism.0 == "partitions" => {
+            launched("mpiexec.hydra", 2).arg(program_for_mpich("comm/turns")).arg(mechanism.0)
+        }
         "ranks" => mpirun(2).arg(program("comm/turns")).arg(mechanism.0),
         _ => Job::new(program("order")).args([who, mechanism.0]),
     };

@@ -324,6 +324,18 @@ pub enum Mpi {
     ReceiveRequest,
     /// One that makes a persistent request.
     ReceiveInit,
+    /// Makes a request for a message that is sent in partitions.
+    SendPartitions,
+    /// For one that is received in partitions.
+    ReceivePartitions,
+    /// Makes a partition ready to be sent.
+    Ready,
+    /// A range of them.
+    ReadyRange,
+    /// A list of them.
+    ReadyList,
+    /// Asks whether a partition has arrived; without `flag` it has not.
+    Arrived,
     /// Both at once.
     SendReceive,
     /// Looks for a message; without `flag` there was none.

@@ -88,7 +88,7 @@ const fn poll(call: Call) -> Poll {
     match call.info().effect {
         // The completed requests are counted.
         Effect::Mpi(Mpi::Test) => Poll::Zero(named(call, "outcount")),
-        Effect::Mpi(Mpi::Probe | Mpi::MatchedProbe) => Poll::Zero(named(call, "flag")),
+        Effect::Mpi(Mpi::Probe | Mpi::MatchedProbe | Mpi::Arrived) => Poll::Zero(named(call, "flag")),
         Effect::AwaitReadiness => Poll::ZeroAndResult(named(call, "timeout")),
         Effect::AsynchronousError => Poll::InProgress,
         _ => Poll::Never,

@@ -523,12 +523,12 @@ calls! {
     500 MpiIsendrecv "MPI_Isendrecv" Mpi (send_bytes: Bytes, dest: Rank, sendtag: Tag, recv_bytes: Bytes, source: Rank, recvtag: Tag, comm: Comm, request: Handle) also "MPI_Isendrecv_c";
     501 MpiIsendrecvReplace "MPI_Isendrecv_replace" Mpi (send_bytes: Bytes, dest: Rank, sendtag: Tag, recv_bytes: Bytes, source: Rank, recvtag: Tag, comm: Comm, request: Handle) also "MPI_Isendrecv_replace_c";
     /// Partitioned messages: `bytes` is the length of one partition.
-    502 MpiPsendInit "MPI_Psend_init" Mpi (bytes: Bytes, dest: Rank, tag: Tag, comm: Comm, request: Handle, partitions: Int);
-    503 MpiPrecvInit "MPI_Precv_init" Mpi (bytes: Bytes, source: Rank, tag: Tag, comm: Comm, request: Handle, partitions: Int);
-    504 MpiPready "MPI_Pready" Mpi (partition: Int, request: Handle);
-    505 MpiPreadyRange "MPI_Pready_range" Mpi (partition_low: Int, partition_high: Int, request: Handle);
-    506 MpiPreadyList "MPI_Pready_list" Mpi (length: Int, request: Handle);
-    507 MpiParrived "MPI_Parrived" Mpi (request: Handle, partition: Int, flag: Int);
+    502 MpiPsendInit "MPI_Psend_init" Mpi (bytes: Bytes, dest: Rank, tag: Tag, comm: Comm, request: Handle, partitions: Int) [Mpi(SendPartitions)];
+    503 MpiPrecvInit "MPI_Precv_init" Mpi (bytes: Bytes, source: Rank, tag: Tag, comm: Comm, request: Handle, partitions: Int) [Mpi(ReceivePartitions)];
+    504 MpiPready "MPI_Pready" Mpi (partition: Int, request: Handle) [Mpi(Ready)];
+    505 MpiPreadyRange "MPI_Pready_range" Mpi (partition_low: Int, partition_high: Int, request: Handle) [Mpi(ReadyRange)];
+    506 MpiPreadyList "MPI_Pready_list" Mpi (length: Int, request: Handle) [Mpi(ReadyList)];
+    507 MpiParrived "MPI_Parrived" Mpi (request: Handle, partition: Int, flag: Int) [Mpi(Arrived)];
     508 MpiRequestGetStatus "MPI_Request_get_status" Mpi (request: Handle, flag: Int);
     509 MpiBufferDetach "MPI_Buffer_detach" Mpi () also "MPI_Buffer_detach_c";
     510 MpiBufferFlush "MPI_Buffer_flush" Mpi ();
