@@ -336,7 +336,7 @@ def write(name, pieces):
     with open(name, 'wb', buffering=0) as file:
         for _ in range(pieces):
             file.write(bytes(1 << 20))
-            time.sleep(0.01)
+            time.sleep(0.025)
 ";
     let over = room(1, &format!("{write}for n in range(4): write('one', 32)"));
     assert!((33_554_432.0..50_000_000.0).contains(&over), "{over} bytes of 32 MiB, four times");
