@@ -159,11 +159,9 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
     let [mode, size, inode] = status::numbers(&status);
     // SAFETY: the buffer is as long as said.
     let (length, flags, offset) = unsafe {
-        let length = if let Some(known) = known_path(fd, &status) {
-            buffer[..known.len()].copy_from_slice(known);
-            known.len() as isize
-        } else {
-            sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(PATH_BYTES))
+        let length = match known_path(fd, &status, buffer) {
+            Some(known) => known as isize,
+            None => sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(PATH_BYTES)),
         };
         let regular = mode as u32 & libc::S_IFMT == libc::S_IFREG;
         let offset = if regular { sys::lseek(fd, 0, libc::SEEK_CUR).max(0) } else { 0 };
@@ -177,14 +175,23 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
     true
 }
 
-/// The path where it need not be asked for, which takes several times as long as all else: the usual one of the null device
-/// (of Linux's list of devices), and of sockets and pipes that are of no file system none.
-fn known_path(fd: i32, status: &libc::statx) -> Option<&'static [u8]> {
+/// The length of the path where that need not be asked for, which takes several times as long as all else: the usual one of the
+/// null device and of pseudoterminals (of Linux's list of devices), and of sockets and pipes that are of no file system none.
+fn known_path(fd: i32, status: &libc::statx, buffer: &mut [u8]) -> Option<usize> {
+    const SLAVES: &[u8] = b"/dev/pts/";
+    let mut put = |parts: [&[u8]; 2]| {
+        let (one, next) = (parts[0].len(), parts[1].len());
+        buffer[..one].copy_from_slice(parts[0]);
+        buffer[one..one + next].copy_from_slice(parts[1]);
+        Some(one + next)
+    };
+    let device = (status.stx_rdev_major, status.stx_rdev_minor);
     match u32::from(status.stx_mode) & libc::S_IFMT {
-        libc::S_IFCHR if (status.stx_rdev_major, status.stx_rdev_minor) == (1, 3) => Some(b"/dev/null"),
+        libc::S_IFCHR if device == (1, 3) => put([b"/dev/null", b""]),
+        libc::S_IFCHR if device.0 == 136 => put([SLAVES, decimal(device.1.into(), &mut [0; 20])]),
         libc::S_IFSOCK | libc::S_IFIFO => {
             let kind = file_system(fd);
-            (kind == PIPEFS_MAGIC || kind == SOCKFS_MAGIC).then_some(b"")
+            (kind == PIPEFS_MAGIC || kind == SOCKFS_MAGIC).then_some(0)
         }
         _ => None,
     }
