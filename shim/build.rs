@@ -18,8 +18,6 @@ fn lay_out() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,noseparate-code");
     // What belongs together by its name lies together, and `.bss.tables` behind the other statics.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--sort-section=name");
-    // What the library calls of its own functions needs no search when it is loaded.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
 }
 
 fn main() {

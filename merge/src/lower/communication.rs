@@ -105,7 +105,6 @@ impl<'a> Communication<'a> {
         if seen.event.call == Call::MpiRemoteGroup {
             let remote: Vec<i64> = seen.event.list.iter().collect();
             self.communicators.bridge(self.worlds, seen.process, seen.event.numbers[0], &remote);
-
             return None;
         }
         let Effect::Mpi(form) = seen.event.call.effect() else { return None };

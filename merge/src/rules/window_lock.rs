@@ -53,14 +53,12 @@ impl Locked {
     }
 }
 
-/// Epochs that are over, by their ends.
-type ByEnd<'a> = Vec<&'a Locked>;
-
 /// Connects the epochs of one window. Returns the calls that waited, some more than once.
 pub fn connect(mut epochs: Vec<Locked>, found: &mut Dependencies) -> Vec<Asking> {
     epochs.sort_by_key(|epoch| (epoch.over_ns(), epoch.calls.last().map(|call| call.span.leave.point())));
-    let mut exclusive: BTreeMap<u32, ByEnd<'_>> = BTreeMap::new();
-    let mut shared: BTreeMap<Option<u32>, ByEnd<'_>> = BTreeMap::new();
+    // Of epochs that are over: by target the last exclusive one, and all shared ones by their ends.
+    let mut exclusive: BTreeMap<u32, &Locked> = BTreeMap::new();
+    let mut shared: BTreeMap<Option<u32>, Vec<&Locked>> = BTreeMap::new();
     let mut waited = Vec::new();
     for epoch in &epochs {
         let asked_ns = epoch.asked_ns();
@@ -72,10 +70,9 @@ pub fn connect(mut epochs: Vec<Locked>, found: &mut Dependencies) -> Vec<Asking>
                 waited.push(call);
             }
         };
-        let last = |target: u32| exclusive.get(&target).and_then(|others| others.last()).copied();
         match epoch.target {
             Some(target) => {
-                let before = last(target);
+                let before = exclusive.get(&target).copied();
                 if let Some(before) = before.filter(overlaps) {
                     wait(before, target);
                 }
@@ -92,16 +89,16 @@ pub fn connect(mut epochs: Vec<Locked>, found: &mut Dependencies) -> Vec<Asking>
                 sharing.into_values().for_each(|other| wait(other, target));
             }
             None => {
-                for &target in exclusive.keys() {
-                    if let Some(before) = last(target).filter(overlaps) {
-                        wait(before, target);
-                    }
+                for (&target, before) in exclusive.iter().filter(|(_, before)| overlaps(before)) {
+                    wait(before, target);
                 }
             }
         }
         match epoch.target {
             _ if !epoch.is_over => {}
-            Some(target) if epoch.exclusive => exclusive.entry(target).or_default().push(epoch),
+            Some(target) if epoch.exclusive => {
+                exclusive.insert(target, epoch);
+            }
             target => shared.entry(target).or_default().push(epoch),
         }
     }

@@ -17,6 +17,9 @@ const PIPEFS_MAGIC: i64 = 0x5049_5045;
 const SOCKFS_MAGIC: i64 = 0x534f_434b;
 /// The most open descriptors that are noted when a process starts.
 const MAX_INHERITED: u32 = 4096;
+/// Device numbers of the null device, and the major one of pseudoterminals' slaves (Linux's list of devices).
+const NULL: (u32, u32) = (1, 3);
+const SLAVE_MAJOR: u32 = 136;
 /// The kernel's smallest table of descriptors has room for so many (`NR_OPEN_DEFAULT`), and the next larger one: where a shell has
 /// put its script out of the way (bash: to 255).
 const SMALL_TABLES: [usize; 2] = [64, 256];
@@ -176,7 +179,7 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
 }
 
 /// The length of the path where that need not be asked for, which takes several times as long as all else: the usual one of the
-/// null device and of pseudoterminals (of Linux's list of devices), and of sockets and pipes that are of no file system none.
+/// null device and of pseudoterminals' slaves, and of sockets and pipes that are of no file system none.
 fn known_path(fd: i32, status: &libc::statx, buffer: &mut [u8]) -> Option<usize> {
     const SLAVES: &[u8] = b"/dev/pts/";
     let mut put = |parts: [&[u8]; 2]| {
@@ -187,8 +190,8 @@ fn known_path(fd: i32, status: &libc::statx, buffer: &mut [u8]) -> Option<usize>
     };
     let device = (status.stx_rdev_major, status.stx_rdev_minor);
     match u32::from(status.stx_mode) & libc::S_IFMT {
-        libc::S_IFCHR if device == (1, 3) => put([b"/dev/null", b""]),
-        libc::S_IFCHR if device.0 == 136 => put([SLAVES, decimal(device.1.into(), &mut [0; 20])]),
+        libc::S_IFCHR if device == NULL => put([b"/dev/null", b""]),
+        libc::S_IFCHR if device.0 == SLAVE_MAJOR => put([SLAVES, decimal(device.1.into(), &mut [0; 20])]),
         libc::S_IFSOCK | libc::S_IFIFO => {
             let kind = file_system(fd);
             (kind == PIPEFS_MAGIC || kind == SOCKFS_MAGIC).then_some(0)
