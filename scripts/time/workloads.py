@@ -117,7 +117,15 @@ def sqlite(folder, quick, project):
 
 def tar_gzip(folder, quick, project):
     inputs.tree(folder / "tree", files=100 if quick else 600)
-    return ["sh", "-c", "tar -cf - tree | gzip -6 >tree.tar.gz"]
+    return ["sh", "-c", "./busybox tar -cf - tree | gzip -6 >tree.tar.gz"]
+
+
+def static_busybox(folder, quick, project):
+    inputs.tree(folder / "tree", files=100 if quick else 600)
+    inputs.lines(folder / "lines", 30_000 if quick else 300_000)
+    shutil.copy(shutil.which("busybox"), folder / "busybox")
+    steps = ["./busybox tar -cf - tree | ./busybox gzip >tree.gz", "./busybox gzip -dc tree.gz | ./busybox md5sum >sum", "./busybox sort lines >sorted"]
+    return ["./busybox", "sh", "-c", "; ".join(steps)]
 
 
 def git_gc(folder, quick, project):
@@ -259,6 +267,7 @@ ALL = [
     Workload("bash-loops", shell_loops("bash"), ("bash", "seq")),
     Workload("java", java, ("java", "javac")),
     Workload("node", node, ("node",)),
+    Workload("busybox-ptrace", static_busybox, ("busybox",), backend="ptrace"),
     Workload("go-ptrace", go, ("go",), backend="ptrace"),
     Workload("postgresql", postgresql, (f"{POSTGRESQL}/postgres", f"{POSTGRESQL}/pgbench"), user=UNPRIVILEGED),
     Workload("redis", redis("everysec", 30_000), REDIS),

@@ -23,6 +23,7 @@ const WITHOUT_MPI: &[&str] = &[
     "loader",
     "raw_surface",
     "privileged",
+    "grain",
     "interrupted",
     "libc_surface",
     "descriptors",

@@ -417,6 +417,19 @@ fn interrupted_calls() {
     }
 }
 
+/// What a thread computes between calls comes out however short it is. The band is wide: what a stop costs a thread's own clock was
+/// measured at the start, and differs where the processors are busy.
+#[test]
+fn short_pieces_of_computation() {
+    let scratch = Scratch::new();
+    let (outcome, run) = traced(&scratch, "traced", &Job::new(program_static("grain")));
+    let printed = outcome.succeeded().stdout;
+    let known_ns: f64 = printed.split(' ').next().unwrap_or("").parse().expect("nanoseconds");
+    let run = Run::open(&run).expect("the run");
+    let work_ns = run.balances().threads[0].work_ns as f64;
+    assert!((1.6..2.8).contains(&(work_ns / known_ns)), "{work_ns} of twice {known_ns}");
+}
+
 /// The exit code is the command's; a command that does not start leaves nothing.
 #[test]
 fn how_the_command_ended() {

@@ -248,7 +248,18 @@ fn what_ptrace_stops_is_recording() {
     let parts =
         |segment: Segment| (segment.cpu_ns, segment.waited_ns, segment.preempted_ns(), segment.recording_ns);
     assert_eq!((parts(found[0].before), parts(found[0].call)), ((2_000, 0, 0, 8_000), (3_000, 0, 0, 17_000)));
-    assert_eq!(parts(found[1].before), (3_000, 56_000, 0, 1_000));
+    assert_eq!(parts(found[1].before), (4_000, 55_000, 0, 1_000));
+}
+
+/// What ptrace's recorder notes while the thread stands still is no work of the thread's: the next reading tells.
+#[test]
+fn what_ptrace_notes_has_the_next_reading() {
+    let builder = TraceBuilder::new(1, 1)
+        .header(|header| header.capabilities.store(syn_trace::header::BY_PTRACE, Relaxed));
+    let builder = read(read(builder, 30_000, 0).cpu(Some(8_000), None), 40_000, 0);
+    let (found, ..) = measure(builder);
+    let cpu = |at: usize| found[at].before.cpu_ns;
+    assert_eq!((cpu(0), cpu(1)), (6_000, 2_000));
 }
 
 /// Until it is ready, the recorder is at work, whatever stands on record meanwhile.

@@ -1,6 +1,6 @@
 //! A call of a traced thread, for the decoder: it looks into the thread's memory and writes to its file.
 
-use crate::clock::{self, LONG_NS};
+use crate::clock;
 use crate::descriptors;
 use crate::memory;
 use crate::process::{Limitation, Process};
@@ -29,8 +29,7 @@ impl<'a> Seen<'a> {
 
     /// One that has ended.
     pub fn behind(thread: &'a mut Thread, process: &'a mut Process, call: &UnderWay, end: u64) -> Seen<'a> {
-        let is_long = end.saturating_sub(call.start) > LONG_NS;
-        let inside = if is_long { thread.read_cpu() } else { None };
+        let inside = thread.leave();
         Seen { thread, process, start: call.start, end, gap: call.gap, inside }
     }
 }

@@ -3,7 +3,8 @@
 use crate::clock;
 use crate::error::Error;
 use crate::start::{Body, start};
-use crate::tree::{Costs, Tree};
+use crate::thread::{Added, Costs};
+use crate::tree::Tree;
 use std::path::PathBuf;
 use syn_trace::Run;
 use syn_trace::calls::Effect;
@@ -26,6 +27,7 @@ pub fn measure() -> Result<Costs, Error> {
         cause: std::io::Error::other(error),
     })?;
     let (mut gaps, mut calls, mut behind) = (Vec::new(), Vec::new(), 0);
+    let (mut gaps_cpu, mut calls_cpu) = (Vec::new(), Vec::new());
     for event in run
         .threads
         .iter()
@@ -34,6 +36,8 @@ pub fn measure() -> Result<Costs, Error> {
     {
         gaps.push((event.start - behind) << clock::SHIFT);
         calls.push((event.end - event.start) << clock::SHIFT);
+        gaps_cpu.push(event.cpu_before.unwrap_or(0));
+        calls_cpu.push(event.cpu_after.unwrap_or(0));
         behind = event.end;
     }
     if calls.len() != CALLS as usize {
@@ -45,9 +49,13 @@ pub fn measure() -> Result<Costs, Error> {
         late.sort_unstable();
         late.get(late.len() / 2).copied().unwrap_or(0)
     };
-    let call_ns = middle_of(calls).saturating_sub(untraced());
+    let untraced_ns = untraced();
     let narrow = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
-    Ok(Costs { gap_ns: narrow(middle_of(gaps)), call_ns: narrow(call_ns) })
+    let added = |gaps, calls| {
+        let call_ns = middle_of(calls).saturating_sub(untraced_ns);
+        Added { gap_ns: narrow(middle_of(gaps)), call_ns: narrow(call_ns) }
+    };
+    Ok(Costs { wall: added(gaps, calls), cpu: added(gaps_cpu, calls_cpu) })
 }
 
 /// What such a call takes when nobody looks, nanoseconds.

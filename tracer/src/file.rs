@@ -76,11 +76,6 @@ impl TraceFile {
         unsafe { &*self.header.as_ptr().add(CHUNK_HEAD_BYTES).cast::<Header>() }
     }
 
-    /// When the latest record ended, nanoseconds.
-    pub fn last_end(&self) -> u64 {
-        self.last_end
-    }
-
     /// Appends a record. One that cannot be written is counted.
     #[allow(clippy::too_many_arguments)]
     pub fn record<const N: usize>(

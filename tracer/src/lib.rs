@@ -11,7 +11,7 @@
 //!  └ context    the memory and the descriptors behind a call   (syn_trace::system_calls decodes it)
 //! file       a thread's records             mapped, a record is there entirely or not at all
 //!  └ image     the file of a process image
-//! cost       what a stop costs              measured at start, for the files' headers
+//! cost       what a stop costs              measured at start, for the files' headers and the CPU times
 //! ```
 //!
 //! A system call is what is recorded, so `fopen` appears as the `openat` in it, `pthread_create` as `clone`,

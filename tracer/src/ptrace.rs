@@ -3,6 +3,7 @@
 use crate::error::Error;
 use std::io;
 use std::ptr::null_mut;
+use std::time::{Duration, Instant};
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,19 +78,27 @@ pub fn resume(tid: Tid, how: Resume, signal: i32) {
     unsafe { libc::ptrace(request, tid, null_mut::<u8>(), signal as usize as *mut u8) };
 }
 
+/// So long the next stop is looked for before sleeping. To wake a tracer that sleeps takes the thread longer than
+/// everything else of a stop, several times as long where the machine is virtual.
+const AWAKE: Duration = Duration::from_micros(200);
+
 /// Waits for the next stop of any thread; `None` when none is left.
 pub fn wait() -> Result<Option<(Tid, Stop)>, Error> {
+    let began = Instant::now();
     loop {
+        let is_early = began.elapsed() < AWAKE;
         let mut status = 0;
+        let options = libc::__WALL | if is_early { libc::WNOHANG } else { 0 };
         // SAFETY: `status` is valid for writing.
-        let tid = unsafe { libc::waitpid(-1, &mut status, libc::__WALL) };
-        if tid > 0 {
-            return Ok(Some((tid, stop(tid, status))));
-        }
-        match io::Error::last_os_error() {
-            error if error.raw_os_error() == Some(libc::EINTR) => {}
-            error if error.raw_os_error() == Some(libc::ECHILD) => return Ok(None),
-            cause => return Err(Error::System { doing: "wait for the command", cause }),
+        let tid = unsafe { libc::waitpid(-1, &mut status, options) };
+        match tid {
+            0 => std::thread::yield_now(),
+            1.. => return Ok(Some((tid, stop(tid, status)))),
+            _ => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::EINTR) => {}
+                error if error.raw_os_error() == Some(libc::ECHILD) => return Ok(None),
+                cause => return Err(Error::System { doing: "wait for the command", cause }),
+            },
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One thread: its file, the call that it is in, and its time on a processor.
 
-use crate::clock::{self, LONG_NS};
+use crate::clock::{self, OnProcessor, Schedstat};
 use crate::file::TraceFile;
 use crate::ptrace::{AtEntry, Tid};
 use syn_trace::Call;
@@ -19,7 +19,7 @@ pub struct Thread {
     pub at: Place,
     /// How often it has stopped.
     pub stops: u64,
-    cpu: CpuReading,
+    cpu: CpuClock,
 }
 
 /// Where a thread is.
@@ -75,6 +75,20 @@ pub mod restart {
     }
 }
 
+/// Nanoseconds that recording adds to the time between two calls, and to a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    pub gap_ns: u32,
+    pub call_ns: u32,
+}
+
+/// What recording costs a thread, of wall time and of its own CPU time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    pub wall: Added,
+    pub cpu: Added,
+}
+
 /// What a thread has used of its processor since the reading before.
 #[derive(Clone, Copy)]
 pub struct CpuUse {
@@ -84,19 +98,26 @@ pub struct CpuUse {
     pub waited: bool,
 }
 
-#[derive(Clone, Copy, Default)]
-struct CpuReading {
-    /// `None` where the kernel does not tell.
-    ns: Option<u64>,
-    at: u64,
-    /// Times that the thread gave up its processor, our stops taken off.
+/// The CPU time of a thread, that of its stops taken off.
+struct CpuClock {
+    source: Option<Schedstat>,
+    costs: Costs,
+    /// The latest reading, and the thread's stops until then.
+    latest: OnProcessor,
+    stops: u64,
+    /// Times that the thread gave up its processor, our stops taken off, when that was last asked for.
     switches: u64,
+    /// What stops have cost, nanoseconds, and how much of it has not been taken off yet: a stretch may be shorter.
+    cost_ns: u64,
+    owed_ns: u64,
 }
 
 impl Thread {
     /// A thread that has just been seen for the first time, and that is stopped.
-    pub fn new(tid: Tid, pid: Tid, file: Option<TraceFile>) -> Thread {
-        let cpu = CpuReading { ns: clock::cpu_ns(tid), at: clock::now(), switches: 0 };
+    pub fn new(tid: Tid, pid: Tid, file: Option<TraceFile>, costs: Costs) -> Thread {
+        let source = Schedstat::hold(tid);
+        let latest = clock::on_processor(tid, source.as_ref()).unwrap_or_default();
+        let cpu = CpuClock { source, costs, latest, stops: 0, switches: 0, cost_ns: 0, owed_ns: 0 };
         let mut thread = Thread { tid, pid, file, at: Place::Outside, stops: 0, cpu };
         thread.cpu.switches = thread.switches();
         thread
@@ -106,11 +127,15 @@ impl Thread {
         clock::voluntary_switches(self.tid).unwrap_or(0).saturating_sub(self.stops)
     }
 
+    /// CPU time until now, that of stops taken off, nanoseconds. `None` where the kernel does not tell (any more).
+    pub fn cpu_at_end_ns(&self) -> Option<u64> {
+        let now = clock::on_processor(self.tid, self.cpu.source.as_ref())?;
+        Some(now.ns.saturating_sub(self.cpu.cost_ns))
+    }
+
     /// The thread is about to begin a call.
     pub fn enter(&mut self, at: AtEntry, before: i64) -> UnderWay {
-        let behind = self.file.as_ref().map_or(0, TraceFile::last_end);
-        let is_long = clock::now().saturating_sub(behind) > LONG_NS;
-        let gap = if is_long { self.read_cpu() } else { None };
+        let gap = self.read_cpu(self.cpu.costs.cpu.gap_ns);
         let AtEntry { number, args, instruction, .. } = at;
         let call = SystemCall { number, args, result: 0, before };
         // The time is taken last: what we do here is not part of the call.
@@ -129,19 +154,29 @@ impl Thread {
         UnderWay { gap: None, is_told: true, ..call }
     }
 
-    /// CPU time since the reading before.
-    pub fn read_cpu(&mut self) -> Option<CpuUse> {
-        let (ns, now) = (clock::cpu_ns(self.tid)?, clock::now());
-        let (used, elapsed) = (ns.saturating_sub(self.cpu.ns.unwrap_or(0)), now.saturating_sub(self.cpu.at));
+    /// What the thread has used in the call that has returned.
+    pub fn leave(&mut self) -> Option<CpuUse> {
+        self.read_cpu(self.cpu.costs.cpu.call_ns)
+    }
+
+    /// What it has used since the reading before, `cost_ns` of which was for the stops.
+    fn read_cpu(&mut self, cost_ns: u32) -> Option<CpuUse> {
+        let now = clock::on_processor(self.tid, self.cpu.source.as_ref())?;
+        let (before, stopped) = (self.cpu.latest, self.stops - self.cpu.stops);
+        (self.cpu.latest, self.cpu.stops) = (now, self.stops);
+        // Put on a processor more often than it was stopped: was that taken away, or given up?
         let mut waited = false;
-        // Clearly less CPU time than wall time: was it taken away, or given up?
-        if used.saturating_mul(3) / 2 < elapsed {
+        if now.times.saturating_sub(before.times) > stopped {
             let switches = self.switches();
             waited = switches > self.cpu.switches;
             self.cpu.switches = switches;
         }
-        (self.cpu.ns, self.cpu.at) = (Some(ns), now);
-        Some(CpuUse { ns: used, waited })
+        let used_ns = now.ns.saturating_sub(before.ns);
+        self.cpu.owed_ns += u64::from(cost_ns);
+        let stops_ns = self.cpu.owed_ns.min(used_ns);
+        self.cpu.owed_ns -= stops_ns;
+        self.cpu.cost_ns += stops_ns;
+        Some(CpuUse { ns: used_ns - stops_ns, waited })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::filter::NATIVE;
 use crate::process::{self, Birth, Limitation, Process};
 use crate::ptrace::Ended;
 use crate::ptrace::{self, AtEntry, Resume, Stop, Tid};
-use crate::thread::{Interruption, Place, Thread, UnderWay, restart};
+use crate::thread::{Costs, Interruption, Place, Thread, UnderWay, restart};
 use std::collections::HashMap;
 use std::path::Path;
 use syn_trace::Call;
@@ -17,15 +17,6 @@ use syn_trace::header::{self, HEADER_BYTES, Header};
 use syn_trace::policy::{LEFT_OUT, Policy};
 use syn_trace::record::{BEGAN, MAX_TEXT_BYTES};
 use syn_trace::system_calls::{self, Room, call_of};
-
-/// Nanoseconds that recording adds, for the headers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Costs {
-    /// To the time between two calls.
-    pub gap_ns: u32,
-    /// To the duration of a call.
-    pub call_ns: u32,
-}
 
 /// Every process below the command, and the command.
 pub struct Tree<'a> {
@@ -101,7 +92,7 @@ impl<'a> Tree<'a> {
             fault: None,
         };
         tree.processes.insert(first, Process::begin(first, clock::now()));
-        tree.threads.insert(first, Thread::new(first, first, None));
+        tree.threads.insert(first, Thread::new(first, first, None, costs));
         tree
     }
 
@@ -277,9 +268,10 @@ impl<'a> Tree<'a> {
     fn image(&mut self, tid: Tid, former: Tid) {
         let replaced = self.threads.extract_if(|_, thread| thread.pid == tid || thread.tid == former);
         for (_, mut thread) in replaced {
+            let cpu_ns = thread.cpu_at_end_ns();
             if let Some(file) = &mut thread.file {
                 let state = if thread.tid == former { header::STATE_PROCESS_ENDED } else { file.state() };
-                file.finish(state, clock::cpu_ns(thread.tid));
+                file.finish(state, cpu_ns);
             }
         }
         self.begin_image(tid, Process::of_program(tid, clock::now()));
@@ -302,7 +294,7 @@ impl<'a> Tree<'a> {
     fn begin_thread(&mut self, tid: Tid, pid: Tid, records: impl FnOnce(&mut TraceFile)) {
         let Some(process) = self.processes.get(&pid) else { return };
         if process.policy.is_none() {
-            self.threads.insert(tid, Thread::new(tid, pid, None));
+            self.threads.insert(tid, Thread::new(tid, pid, None, self.costs));
             return;
         }
         let began = process
@@ -318,7 +310,7 @@ impl<'a> Tree<'a> {
                 None
             }
         };
-        self.threads.insert(tid, Thread::new(tid, pid, file));
+        self.threads.insert(tid, Thread::new(tid, pid, file, self.costs));
     }
 
     fn header(&self, tid: Tid, process: &Process, start_ns: u64) -> Header {
@@ -338,8 +330,8 @@ impl<'a> Tree<'a> {
             mpi: header::MPI_NONE.into(),
             rank: (-1).into(),
             ranks: 0.into(),
-            gap_cost_ticks: self.costs.gap_ns,
-            call_cost_ticks: self.costs.call_ns,
+            gap_cost_ticks: self.costs.wall.gap_ns,
+            call_cost_ticks: self.costs.wall.call_ns,
             capabilities: (header::BY_PTRACE | header::SEES_LIBC_INTERNAL | process_only).into(),
             process_start_ns: process.start_ns,
             start_realtime_ns: clock::realtime_at(start_ns),
@@ -348,7 +340,7 @@ impl<'a> Tree<'a> {
             dropped: 0.into(),
             boot_id: self.machine.boot_id,
             host: self.machine.host,
-            start_cpu_ns: clock::cpu_ns(tid).unwrap_or(0),
+            start_cpu_ns: clock::on_processor(tid, None).map_or(0, |so_far| so_far.ns),
             process_cpu_ns: 0.into(),
             end_ticks: 0.into(),
             end_cpu_ns: 0.into(),
@@ -365,8 +357,9 @@ impl<'a> Tree<'a> {
     /// A thread is about to end, by itself or because its process does. One that said so has its state already.
     fn ending(&mut self, tid: Tid) {
         let Some((thread, ..)) = self.recording(tid) else { return };
+        let cpu_ns = thread.cpu_at_end_ns();
         if let Some(mut file) = thread.file.take() {
-            file.finish(file.state(), clock::cpu_ns(tid));
+            file.finish(file.state(), cpu_ns);
         }
     }
 

@@ -294,7 +294,7 @@ impl Times {
                     let ns = match point.stage {
                         Stage::Around => trace.clock.start_ns.max(0.0) as u64,
                         Stage::Enter => trace.start_ns(&event),
-                        Stage::Leave => trace.end_ns(&event),
+                        Stage::Leave => trace.returned_ns(&event),
                     };
                     found.push((point, clocks.ns(thread, ns)));
                 }

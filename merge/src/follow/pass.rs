@@ -33,8 +33,11 @@ pub struct Seen<'a> {
     pub sees_preemption: bool,
     /// When the call was entered, nanoseconds on the time axis of the merge.
     pub start_ns: u64,
-    /// When the call returned.
+    /// When the call returned, the cost of recording taken off: for how long it took.
     pub end_ns: u64,
+    /// When the recorder saw it return: for what came before what. Under ptrace the cost is longer than a wake needs to end
+    /// another thread's wait, and with it taken off the wait would end before the wake began.
+    pub returned_ns: u64,
 }
 
 impl Seen<'_> {
@@ -50,7 +53,7 @@ impl Seen<'_> {
     /// When the call returned.
     pub fn leave(&self) -> Moment {
         let point = Point { thread: self.thread, record: self.record, stage: Stage::Leave };
-        Moment::new(point, self.end_ns)
+        Moment::new(point, self.returned_ns)
     }
 
     /// False where the thread has certainly not slept in the call: it kept its processor, or lost it and did not give it up. What
@@ -122,6 +125,7 @@ fn in_order<'a>(
                 sees_preemption,
                 start_ns,
                 end_ns,
+                returned_ns,
             };
             let process = process as usize;
             let files = &mut descriptors[process];

@@ -6,6 +6,8 @@
 //! covers everything since the one before: what it leaves is shared by the segments that lost their processor, by their
 //! lengths. So the CPU times of all segments together are what the clock said.
 //!
+//! By ptrace, the clock is read at every stop. Of what was noted in between the next reading tells, too.
+//!
 //! A thread keeps its processor while the host of a virtual machine, or an interrupt, takes the processor itself. The clock
 //! does not count that: where a reading is less than the segments that kept theirs, the long ones among them lack it.
 
@@ -259,7 +261,7 @@ impl<'a> MeasuredEvents<'a> {
             Segment { start_ns, wall_ns, cpu_ns: wall_ns, recording_ns, inside, ..Segment::default() };
         if let Some(cpu_ns) = seen.reading {
             self.read(&mut segment, cpu_ns, seen.waited);
-        } else if seen.lost && raw_ns > 0 {
+        } else if (seen.lost || self.by_ptrace) && raw_ns > 0 {
             self.unread.push(place);
             self.unread_ns = self.unread_ns.saturating_add(raw_ns);
         } else if !self.sees_preemption && raw_ns > GRAIN_NS {
@@ -290,7 +292,7 @@ impl<'a> MeasuredEvents<'a> {
         }
         let of_unread_ns = given_ns as u64 - of_kept_ns;
         let shared_ns = self.share(&unread, of_unread_ns, unread_ns, waited);
-        last.settle(of_unread_ns.saturating_sub(shared_ns), waited);
+        last.settle(of_unread_ns.saturating_sub(shared_ns), waited, self.by_ptrace);
     }
 
     /// Those of the segments, `all_ns` together, that are still held back, and their length. The others have been handed out
@@ -310,7 +312,7 @@ impl<'a> MeasuredEvents<'a> {
             if let Some(mut segment) = self.held.get(place) {
                 let part_ns = (segment.raw_ns() as f64 * share) as u64;
                 given_ns += part_ns;
-                segment.settle(part_ns, waited);
+                segment.settle(part_ns, waited, self.by_ptrace);
                 self.held.set(place, &segment);
             }
         }
@@ -357,7 +359,7 @@ impl<'a> MeasuredEvents<'a> {
                 self.finish();
             } else if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats {
                 let measured = self.measure(event, self.held.end(), |_, _| ());
-                if self.kept.is_empty() {
+                if !self.awaits_reading() {
                     self.held.pass();
                     self.handed.next_into(event);
                     return Some(measured);

@@ -55,14 +55,18 @@ impl Segment {
         self.recording_ns += stopped_ns;
     }
 
-    /// What a reading says of it: CPU time, what recording took among it.
+    /// What a reading says of it: CPU time, what recording took among it; beside it where the recorder is another process.
     #[inline]
-    pub(super) fn settle(&mut self, total_ns: u64, waited: bool) {
-        // Recording takes no more than the processor did.
+    pub(super) fn settle(&mut self, total_ns: u64, waited: bool, by_ptrace: bool) {
         let raw_ns = self.raw_ns();
-        self.recording_ns = self.recording_ns.min(total_ns);
+        // Recording takes no more than the processor did, or left.
+        let (most_ns, own_ns) = match by_ptrace {
+            true => (raw_ns.saturating_sub(total_ns), total_ns),
+            false => (total_ns, total_ns.saturating_sub(self.recording_ns)),
+        };
+        self.recording_ns = self.recording_ns.min(most_ns);
         self.wall_ns = raw_ns - self.recording_ns;
-        self.cpu_ns = (total_ns - self.recording_ns).min(self.wall_ns);
+        self.cpu_ns = own_ns.min(self.wall_ns);
         self.waited_ns = if waited { self.wall_ns - self.cpu_ns } else { 0 };
     }
 }
