@@ -237,6 +237,9 @@ impl FileTable {
                 let folder = &mut self.files[above as usize];
                 match folder.evidence {
                     Evidence::Something => folder.evidence = Evidence::Directory,
+                    Evidence::Absent if exists && folder.now == Now::Untouched => {
+                        folder.evidence = Evidence::Directory;
+                    }
                     Evidence::Regular(_) if exists => self.files[file].evidence = Evidence::Absent,
                     Evidence::Absent if exists && folder.now == Now::Folder && !folder.is_alias => {
                         self.files[file].evidence = Evidence::Absent;

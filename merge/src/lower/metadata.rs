@@ -121,7 +121,7 @@ impl Translation<'_> {
         if ![0, libc::S_IFREG, libc::S_IFIFO, libc::S_IFSOCK].contains(&kind) {
             return None;
         }
-        let file = self.named(Evidence::Absent)?;
+        let file = self.made()?;
         Some(Io::Mknod { file, mode: kind | self.mode() })
     }
 

@@ -57,6 +57,21 @@ impl Translation<'_> {
         self.tables.files.touch(self.touched.path.as_ref()?, evidence)
     }
 
+    /// The file that the call was to make.
+    pub(super) fn made(&mut self) -> Option<FileId> {
+        self.show_missing_folder();
+        self.named(Evidence::Absent)
+    }
+
+    /// What cannot be made because of ENOENT was to be in a folder that is not there (open(2), mkdir(2), mknod(2), symlink(2)).
+    fn show_missing_folder(&mut self) {
+        let path = self.touched.path.as_ref().filter(|_| self.result == -i64::from(libc::ENOENT));
+        let folder = path.and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
+        if let Some(folder) = folder.filter(|folder| !folder.is_empty()) {
+            self.tables.files.touch(&folder.into(), Evidence::Absent);
+        }
+    }
+
     fn shown_by_failure(&self) -> Evidence {
         match -self.result as i32 {
             libc::ENOENT => Evidence::Absent,
@@ -76,6 +91,9 @@ impl Translation<'_> {
         // A FIFO without a reader, a device without a driver: the plan has neither.
         if self.result == -i64::from(libc::ENXIO) {
             return None;
+        }
+        if flags & libc::O_CREAT != 0 {
+            self.show_missing_folder();
         }
         let file = self.named(Evidence::Nothing)?;
         let handle: HandleId = self.tables.handles.peek(self.thread);
@@ -108,7 +126,7 @@ impl Translation<'_> {
         let exists = self.result == -i64::from(libc::EEXIST);
         let file = match exists {
             true => self.tables.files.touch(self.touched.path.as_ref()?, Evidence::Directory),
-            false => self.named(Evidence::Absent),
+            false => self.made(),
         }?;
         if self.result == 0 {
             self.tables.files.made_folder(file);
@@ -156,7 +174,7 @@ impl Translation<'_> {
 
     /// A link to what no plan holds leads to itself in the replay, which takes as long to make, read and remove.
     fn symlink(&mut self) -> Option<Io> {
-        let link = self.named(Evidence::Absent)?;
+        let link = self.made()?;
         let target = self.second(Evidence::Nothing).unwrap_or(link);
         if self.result == 0 {
             self.tables.files.made_link(link, target);
