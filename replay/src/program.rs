@@ -23,7 +23,7 @@ use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
 
 /// A signal is not taken to cost more: beyond that, its thread lost the processor.
 const LONGEST_SIGNAL_NS: f64 = 5_000.0;
-/// The same of a signal that creates a thread.
+/// The same of a signal that creates a thread, or a process.
 const LONGEST_CREATION_NS: f64 = 100_000.0;
 
 /// What takes long to find out or to fill, and is there before a program begins.
@@ -208,16 +208,19 @@ impl<'a> Runner<'a> {
                     // What the application's call cost is computation already.
                     let took_ns = self.meter.lap_of_work() as f64;
                     let longest_ns = match self.job.plan.edges[edge as usize].rule {
-                        Rule::ThreadCreate => LONGEST_CREATION_NS,
+                        Rule::ThreadCreate | Rule::ProcessCreate => LONGEST_CREATION_NS,
                         _ => LONGEST_SIGNAL_NS,
                     };
                     self.ahead_ns += took_ns.min(longest_ns);
                 }
                 Op::Wait { edge, count, .. } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
+                    let begins = !begun && starts_a_thread(rule);
                     self.work_ends();
-                    self.transport.wait(edge, count, step.took_ns as f64 > self.job.machine.wake_ns);
-                    if !begun && starts_a_thread(rule) {
+                    // Who is not there yet sleeps: some hundred that give way to each other would take the others' processor.
+                    let slept = begins || step.took_ns as f64 > self.job.machine.wake_ns;
+                    self.transport.wait(edge, count, slept);
+                    if begins {
                         // The thread was not there before.
                         self.meter.begin();
                         if rule == Rule::ProcessCreate {

@@ -1,7 +1,8 @@
-//! Local processes: one child per process of the plan, its programs as threads.
+//! Local processes: one child per process of the plan, with all images that follow each other in it, its programs as threads.
 
+use super::Launcher;
+use super::images::Images;
 use super::threads::run_programs;
-use super::{Launcher, by_process};
 use crate::clock::now_ns;
 use crate::job::Job;
 use crate::loaded::Loaded;
@@ -88,11 +89,12 @@ impl Launcher for Local {
             give_back_memory();
         }
         let mut children = Children { running: BTreeMap::new() };
-        for (process, programs) in &by_process(job.plan) {
+        let images = Images::of(job.plan);
+        for (process, programs) in &images.processes(job.plan) {
             let results = File::from(memfd_create("syn-replay results", MemfdFlags::CLOEXEC)?);
-            let pid = fork(|| stage.play(job, programs, &results))
+            let pid = fork(|| stage.play(job, programs, &images, &results))
                 .with_context(|| format!("cannot start process {process} of the plan"))?;
-            children.running.insert(pid.as_raw_nonzero().get(), (programs.clone(), results));
+            children.running.insert(pid.as_raw_nonzero().get(), (programs.concat(), results));
         }
         let mut outcomes = Vec::new();
         let processes = children.running.len() as u32;
@@ -203,16 +205,15 @@ impl Stage {
     }
 
     /// In the child: runs its programs and leaves what they gave in `results`. Returns the exit status.
-    fn play(&self, job: &Job<'_>, programs: &[usize], mut results: &File) -> i32 {
+    fn play(&self, job: &Job<'_>, processes: &[Vec<usize>], images: &Images, mut results: &File) -> i32 {
         let place = |index: usize| &self.places[index * LINE];
         let died = |why: &str| {
             eprintln!("syn-replay: {why}");
             exit_now(1)
         };
-        let processes = [programs.to_vec()];
-        let outcomes =
-            run_programs(job, &processes, &self.edges, &place, &|| self.wait_for_start(job), &died);
-        self.wait_for_others(programs.len(), job.plan.programs.len());
+        let start = || self.wait_for_start(job);
+        let outcomes = run_programs(job, processes, images, &self.edges, &place, &start, &died);
+        self.wait_for_others(outcomes.len(), job.plan.programs.len());
         let mut out = BufWriter::new(&mut results);
         let written = serde_json::to_writer(&mut out, &outcomes).map_err(anyhow::Error::from);
         match written.and_then(|()| Ok(out.flush()?)) {

@@ -1,5 +1,6 @@
 //! The ranks of an MPI job: each runs the programs of one recorded rank.
 
+use super::images::Images;
 use super::threads::run_programs;
 use super::{Launcher, by_process};
 use crate::args::Args;
@@ -248,6 +249,7 @@ impl Launcher for Ranks {
         let plan = job.plan;
         let of_rank = self.edges.get().context("nobody has said who waits for whom")?;
         let processes: Vec<Vec<usize>> = by_process(plan).into_values().collect();
+        let images = Images::of(plan);
         let ranked = plan.programs.iter().filter(|program| program.thread.rank.is_some()).count();
         if job.comm == Comm::Full && ranked > 1 && self.threading < Threading::Multiple {
             bail!(
@@ -281,7 +283,7 @@ impl Launcher for Ranks {
             let recorded_ns = plan.about.recorded_ns;
             let _watch =
                 engine.as_ref().map(|engine| Watchdog::begin(scope, engine, recorded_ns, &over, &died));
-            run_programs(job, &processes, &edges, &|index| &places[index], &start, &died)
+            run_programs(job, &processes, &images, &edges, &|index| &places[index], &start, &died)
         });
         if job.mode == Mode::Closed {
             edges.finish(plan, job.comm);

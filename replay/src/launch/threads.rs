@@ -2,9 +2,9 @@
 //!
 //! A thread that another one created in the recording is created here by that one's thread, when it comes to the creation:
 //! the kernel looks for a free processor for a new thread, where one that is woken may have to share its waker's until the
-//! next tick, up to 4 ms ([`super::birthplace`] sees to it that it finds one).
+//! next tick, up to 4 ms ([`crate::sys::birthplace`] sees to it that it finds one). What `execve` starts goes on in the same thread.
 
-use super::birthplace::Birthplace;
+use super::images::Images;
 use crate::clock::{ExactSleeps, with_usual_slack};
 use crate::io::Target;
 use crate::job::Job;
@@ -12,11 +12,13 @@ use crate::measure::Outcome;
 use crate::mode::Mode;
 use crate::process::ProcessEnd;
 use crate::program::{Prepared, Runner};
+use crate::sys::birthplace::Birthplace;
 use crate::transport::Transport;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, Scope};
 use syn_plan::{Edge, EdgeId, Mpi, Op, Plan, Rule, Step};
 
@@ -26,6 +28,7 @@ use syn_plan::{Edge, EdgeId, Mpi, Op, Plan, Rule, Step};
 pub fn run_programs<'p>(
     job: &Job<'_>,
     processes: &[Vec<usize>],
+    images: &Images,
     transport: &dyn Transport,
     place: &(dyn Fn(usize) -> &'p AtomicU64 + Sync),
     start: &(dyn Fn() -> u64 + Sync),
@@ -36,7 +39,10 @@ pub fn run_programs<'p>(
         // Nobody signals: all are there from the start.
         Mode::Afap | Mode::Think | Mode::Timed => BTreeMap::new(),
     };
-    let later: BTreeSet<usize> = created.values().flatten().copied().collect();
+    let mut later: BTreeSet<usize> = created.values().flatten().copied().collect();
+    if job.mode == Mode::Closed {
+        later.extend(images.begun_later());
+    }
     let process = |indices: &Vec<usize>| {
         let programs = || indices.iter().map(|&index| &job.plan.programs[index]);
         let prepared = |&index| (index, Prepared::of(job, index));
@@ -48,15 +54,16 @@ pub fn run_programs<'p>(
             ),
         }
     };
-    let processes_here: Vec<Process<'_>> = processes.iter().map(process).collect();
-    let first: Vec<(&Process<'_>, usize)> = processes_here
-        .iter()
-        .zip(processes)
-        .flat_map(|(process, indices)| indices.iter().map(move |&index| (process, index)))
-        .filter(|(_, index)| !later.contains(index))
-        .collect();
+    let all = || {
+        processes.iter().enumerate().flat_map(|(at, indices)| indices.iter().map(move |&index| (at, index)))
+    };
+    let first: Vec<(usize, usize)> = all().filter(|(_, index)| !later.contains(index)).collect();
+    let process_of =
+        all().filter(|(_, index)| later.contains(index)).map(|(at, index)| (index, at)).collect();
+    let processes: Vec<Process<'_>> = processes.iter().map(process).collect();
     let (start_ns, outcomes) = (AtomicU64::new(0), Mutex::default());
-    let threads = Threads { job, transport, place, died, created, start_ns, outcomes };
+    let threads =
+        Threads { job, transport, place, died, processes, process_of, images, created, start_ns, outcomes };
     let ready = Barrier::new(first.len());
     let start = || {
         if ready.wait().is_leader() {
@@ -67,15 +74,16 @@ pub fn run_programs<'p>(
     std::thread::scope(|scope| {
         let (threads, start) = (&threads, &start);
         for &(process, index) in first.iter().skip(1) {
-            threads.create(scope, process, index, start);
+            threads.create(scope, &threads.processes[process], index, start);
         }
         if let Some(&(process, index)) = first.first() {
-            threads.run(scope, process, index, start);
+            threads.run(scope, &threads.processes[process], index, start);
         }
     });
-    let mut outcomes = threads.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Threads { processes, outcomes, .. } = threads;
+    let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(outcome) = outcomes.first_mut() {
-        let refused = processes_here.iter().map(|process| &process.target.direct_refused);
+        let refused = processes.iter().map(|process| &process.target.direct_refused);
         outcome.direct_refused = refused.map(|refused| refused.load(Ordering::Relaxed)).sum();
     }
     outcomes
@@ -128,6 +136,10 @@ struct Threads<'a, 'p> {
     transport: &'a dyn Transport,
     place: &'a (dyn Fn(usize) -> &'p AtomicU64 + Sync),
     died: &'a (dyn Fn(&str) + Sync),
+    processes: Vec<Process<'a>>,
+    /// The process of each program that begins later.
+    process_of: BTreeMap<usize, usize>,
+    images: &'a Images,
     /// Programs that get their thread later, by the edge of its creation.
     created: BTreeMap<EdgeId, Vec<usize>>,
     /// The common start, once it is known.
@@ -150,7 +162,7 @@ impl<'a> Threads<'a, '_> {
         }
     }
 
-    /// Runs a program in the calling thread.
+    /// Runs a program in the calling thread, and those that it becomes.
     fn run<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -158,29 +170,40 @@ impl<'a> Threads<'a, '_> {
         index: usize,
         start: impl Fn(),
     ) {
+        let at = Cell::new(index);
         let body = || {
             let _exact = ExactSleeps::begin();
-            let earlier = locked(&process.prepared).remove(&index);
-            let prepared = earlier.unwrap_or_else(|| Prepared::of(self.job, index));
-            let creator = Creator { threads: self, scope, process };
-            let runner = Runner::new(
-                self.job,
-                &process.target,
-                &creator,
-                &process.end,
-                index,
-                (self.place)(index),
-                prepared,
-            );
-            start();
-            let outcome = runner.run(self.start_ns.load(Ordering::Relaxed));
-            self.transport.ended();
-            process.end.ended(&self.job.plan.programs[index].thread);
-            locked(&self.outcomes).push(outcome);
+            let mut next = self.image(scope, process, index, start);
+            while let Some(index) = next {
+                at.set(index);
+                let process = &self.processes[self.process_of[&index]];
+                next = self.image(scope, process, index, || ());
+            }
         };
         if std::panic::catch_unwind(AssertUnwindSafe(body)).is_err() {
-            (self.died)(&format!("program {index} panicked"));
+            (self.died)(&format!("program {} panicked", at.get()));
         }
+    }
+
+    /// Runs a program in the calling thread; the one that it becomes.
+    fn image<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        process: &'scope Process<'a>,
+        index: usize,
+        start: impl Fn(),
+    ) -> Option<usize> {
+        let earlier = locked(&process.prepared).remove(&index);
+        let prepared = earlier.unwrap_or_else(|| Prepared::of(self.job, index));
+        let creator = Creator { threads: self, scope, process, next: OnceLock::new() };
+        let place = (self.place)(index);
+        let runner = Runner::new(self.job, &process.target, &creator, &process.end, index, place, prepared);
+        start();
+        let outcome = runner.run(self.start_ns.load(Ordering::Relaxed));
+        self.transport.ended();
+        process.end.ended(&self.job.plan.programs[index].thread);
+        locked(&self.outcomes).push(outcome);
+        creator.next.into_inner()
     }
 }
 
@@ -189,12 +212,18 @@ struct Creator<'scope, 'env, 'a, 'p> {
     threads: &'scope Threads<'a, 'p>,
     scope: &'scope Scope<'scope, 'env>,
     process: &'scope Process<'a>,
+    /// The program that goes on in this thread when its own is over.
+    next: OnceLock<usize>,
 }
 
 impl Transport for Creator<'_, '_, '_, '_> {
     fn signal(&self, edge: EdgeId) {
-        let Threads { job, transport, created, .. } = self.threads;
+        let Threads { job, transport, created, process_of, images, .. } = self.threads;
         transport.signal(edge);
+        if let Some(next) = images.next(edge).filter(|next| process_of.contains_key(next)) {
+            // A program becomes another one once.
+            let _ = self.next.set(next);
+        }
         if job.plan.edges[edge as usize].rule != Rule::ThreadCreate {
             return;
         }
@@ -290,7 +319,15 @@ mod tests {
                 crate::clock::now_ns()
             };
             let died = |why: &str| panic!("{why}");
-            let outcomes = run_programs(&job, &[vec![0, 1, 2], vec![3]], &counters, &place, &start, &died);
+            let outcomes = run_programs(
+                &job,
+                &[vec![0, 1, 2], vec![3]],
+                &Images::default(),
+                &counters,
+                &place,
+                &start,
+                &died,
+            );
             let mut there = locked(&there).clone();
             there.sort_unstable();
             assert_eq!(there, there_from_the_start, "{mode:?}");

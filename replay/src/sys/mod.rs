@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod birthplace;
 pub mod child;
 pub mod shared;
 pub mod signals;

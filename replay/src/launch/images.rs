@@ -1,0 +1,104 @@
+//! Program images that follow each other in one process: what `execve` starts goes on in the thread that called it.
+
+use super::by_process;
+use std::collections::{BTreeMap, BTreeSet};
+use syn_plan::{Edge, EdgeId, Op, Plan, Program, Rule};
+
+/// Which program of a plan goes on where another one became another image.
+#[derive(Debug, Default)]
+pub struct Images {
+    /// By the edge of the `execve`: the program that begins there.
+    next: BTreeMap<EdgeId, usize>,
+    /// By process of the plan: the one whose image it replaced.
+    replaced: BTreeMap<u32, u32>,
+}
+
+impl Images {
+    /// Those of a plan: a program that begins by waiting for the creation of its process, of which a program with the same
+    /// process id tells.
+    pub fn of(plan: &Plan) -> Images {
+        let mut images = Images::default();
+        let created: BTreeMap<EdgeId, usize> = plan
+            .programs
+            .iter()
+            .enumerate()
+            .filter_map(|(index, program)| Some((begins_at(plan, program)?, index)))
+            .collect();
+        let pids: BTreeSet<u32> = created.values().map(|&index| plan.programs[index].thread.pid).collect();
+        // Reading all steps takes long, and most programs do not call execve.
+        for program in plan.programs.iter().filter(|program| pids.contains(&program.thread.pid)) {
+            for step in program.steps.iter() {
+                let Op::Signal { edge } = step.op else { continue };
+                let Some(&index) = created.get(&edge) else { continue };
+                let (new, old) = (&plan.programs[index].thread, &program.thread);
+                if new.pid == old.pid && new.process != old.process {
+                    images.next.insert(edge, index);
+                    images.replaced.insert(new.process, old.process);
+                }
+            }
+        }
+        images
+    }
+
+    /// The program that goes on in the thread that signals this edge.
+    pub fn next(&self, edge: EdgeId) -> Option<usize> {
+        self.next.get(&edge).copied()
+    }
+
+    /// All programs that begin in this way.
+    pub fn begun_later(&self) -> impl Iterator<Item = usize> {
+        self.next.values().copied()
+    }
+
+    /// The processes of the plan, each as its programs, by the first image that they go back to.
+    pub fn processes(&self, plan: &Plan) -> BTreeMap<u32, Vec<Vec<usize>>> {
+        let mut found: BTreeMap<u32, Vec<Vec<usize>>> = BTreeMap::new();
+        for (process, programs) in by_process(plan) {
+            let mut first = process;
+            while let Some(&replaced) = self.replaced.get(&first) {
+                first = replaced;
+            }
+            found.entry(first).or_default().push(programs);
+        }
+        found
+    }
+}
+
+/// The edge at which a program's process is created, if the program begins with it and it is signalled once.
+fn begins_at(plan: &Plan, program: &Program) -> Option<EdgeId> {
+    let Op::Wait { edge, count: 1, .. } = program.steps.iter().next()?.op else { return None };
+    let Edge { rule, signals, .. } = plan.edges[edge as usize];
+    ((rule, signals) == (Rule::ProcessCreate, 1)).then_some(edge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use syn_plan::{Balance, Step, Thread};
+
+    #[test]
+    fn an_image_goes_on_in_the_process_that_it_replaces() {
+        let program = |process, pid, ops: &[Op]| {
+            let thread = Thread { process, rank: None, pid, tid: pid, ends_with_process: false };
+            let steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
+            Program { thread, balance: Balance::default(), steps }
+        };
+        let signal = |edge| Op::Signal { edge };
+        let wait = |edge| Op::Wait { edge, count: 1, stride: 0 };
+        // A shell forks a child, which becomes a program that becomes another one; a thread is no image.
+        let programs = vec![
+            program(0, 7, &[signal(0), signal(3)]),
+            program(1, 8, &[wait(0), signal(1)]),
+            program(2, 8, &[wait(1), signal(2)]),
+            program(3, 8, &[wait(2)]),
+            program(0, 7, &[wait(3)]),
+        ];
+        let rules = [Rule::ProcessCreate, Rule::ProcessCreate, Rule::ProcessCreate, Rule::ThreadCreate];
+        let edges = rules.map(|rule| Edge::new(rule, 1)).to_vec();
+        let plan = Plan { programs, edges, ..Plan::default() };
+        let images = Images::of(&plan);
+        assert_eq!([0, 1, 2, 3].map(|edge| images.next(edge)), [None, Some(2), Some(3), None]);
+        let processes: Vec<_> = images.processes(&plan).into_iter().collect();
+        assert_eq!(processes, [(0, vec![vec![0, 4]]), (1, vec![vec![1], vec![2], vec![3]])]);
+    }
+}
