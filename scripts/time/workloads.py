@@ -117,7 +117,7 @@ def sqlite(folder, quick, project):
 
 def tar_gzip(folder, quick, project):
     inputs.tree(folder / "tree", files=100 if quick else 600)
-    return ["sh", "-c", "./busybox tar -cf - tree | gzip -6 >tree.tar.gz"]
+    return ["sh", "-c", "tar -cf - tree | gzip -6 >tree.tar.gz"]
 
 
 def static_busybox(folder, quick, project):
@@ -126,6 +126,10 @@ def static_busybox(folder, quick, project):
     shutil.copy(shutil.which("busybox"), folder / "busybox")
     steps = ["./busybox tar -cf - tree | ./busybox gzip >tree.gz", "./busybox gzip -dc tree.gz | ./busybox md5sum >sum", "./busybox sort lines >sorted"]
     return ["./busybox", "sh", "-c", "; ".join(steps)]
+
+
+def short_processes(folder, quick, project):
+    return ["sh", "-c", f"seq {50 if quick else 400} | xargs -P 2 -n 1 /bin/true"]
 
 
 def git_gc(folder, quick, project):
@@ -265,6 +269,7 @@ ALL = [
     Workload("python-pool", python_pool, ("python3",)),
     Workload("dash-loops", shell_loops("dash"), ("dash", "seq")),
     Workload("bash-loops", shell_loops("bash"), ("bash", "seq")),
+    Workload("xargs-2", short_processes, ("xargs", "seq")),
     Workload("java", java, ("java", "javac")),
     Workload("node", node, ("node",)),
     Workload("busybox-ptrace", static_busybox, ("busybox",), backend="ptrace"),
