@@ -27,14 +27,26 @@ impl Images {
         let pids: BTreeSet<u32> = created.values().map(|&index| plan.programs[index].thread.pid).collect();
         // Reading all steps takes long, and most programs do not call execve.
         for program in plan.programs.iter().filter(|program| pids.contains(&program.thread.pid)) {
+            let old = &program.thread;
+            let mut becomes = None;
             for step in program.steps.iter() {
-                let Op::Signal { edge } = step.op else { continue };
-                let Some(&index) = created.get(&edge) else { continue };
-                let (new, old) = (&plan.programs[index].thread, &program.thread);
-                if new.pid == old.pid && new.process != old.process {
-                    images.next.insert(edge, index);
-                    images.replaced.insert(new.process, old.process);
+                match step.op {
+                    // An image comes after the one that it replaces.
+                    Op::Signal { edge } => {
+                        let new = created.get(&edge).filter(|&&index| {
+                            let new = &plan.programs[index].thread;
+                            new.pid == old.pid && new.process > old.process
+                        });
+                        becomes = new.map(|&index| (edge, index)).or(becomes);
+                    }
+                    // It goes on, and may wait for the other one.
+                    Op::Wait { .. } | Op::Mpi { .. } => becomes = None,
+                    _ => {}
                 }
+            }
+            if let Some((edge, index)) = becomes {
+                images.next.insert(edge, index);
+                images.replaced.insert(plan.programs[index].thread.process, old.process);
             }
         }
         images
@@ -76,13 +88,14 @@ mod tests {
     use super::*;
     use syn_plan::{Balance, Step, Thread};
 
+    fn program(process: u32, pid: u32, ops: &[Op]) -> Program {
+        let thread = Thread { process, rank: None, pid, tid: pid, ends_with_process: false };
+        let steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
+        Program { thread, balance: Balance::default(), steps }
+    }
+
     #[test]
     fn an_image_goes_on_in_the_process_that_it_replaces() {
-        let program = |process, pid, ops: &[Op]| {
-            let thread = Thread { process, rank: None, pid, tid: pid, ends_with_process: false };
-            let steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
-            Program { thread, balance: Balance::default(), steps }
-        };
         let signal = |edge| Op::Signal { edge };
         let wait = |edge| Op::Wait { edge, count: 1, stride: 0 };
         // A shell forks a child, which becomes a program that becomes another one; a thread is no image.
@@ -100,5 +113,26 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|edge| images.next(edge)), [None, Some(2), Some(3), None]);
         let processes: Vec<_> = images.processes(&plan).into_iter().collect();
         assert_eq!(processes, [(0, vec![vec![0, 4]]), (1, vec![vec![1], vec![2], vec![3]])]);
+    }
+
+    /// Plans may come from anywhere: what goes on in one thread must not wait for itself.
+    #[test]
+    fn who_goes_on_or_came_first_becomes_nobody() {
+        let signal = |edge| Op::Signal { edge };
+        let wait = |edge| Op::Wait { edge, count: 1, stride: 0 };
+        let rules = [Rule::ProcessCreate, Rule::ProcessCreate, Rule::ProcessJoin];
+        let edges = rules.map(|rule| Edge::new(rule, 1)).to_vec();
+        let later = vec![program(0, 8, &[signal(0), wait(2)]), program(1, 8, &[wait(0), signal(2)])];
+        let around = vec![
+            program(0, 8, &[signal(1)]),
+            program(0, 8, &[wait(0)]),
+            program(1, 8, &[wait(1), signal(0)]),
+        ];
+        let processes = |programs| {
+            let plan = Plan { programs, edges: edges.clone(), ..Plan::default() };
+            Images::of(&plan).processes(&plan).into_values().collect::<Vec<_>>()
+        };
+        assert_eq!(processes(later), [vec![vec![0]], vec![vec![1]]]);
+        assert_eq!(processes(around), [vec![vec![0, 1], vec![2]]]);
     }
 }

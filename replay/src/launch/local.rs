@@ -213,7 +213,7 @@ impl Stage {
         };
         let start = || self.wait_for_start(job);
         let outcomes = run_programs(job, processes, images, &self.edges, &place, &start, &died);
-        self.wait_for_others(outcomes.len(), job.plan.programs.len());
+        self.wait_for_others(processes.iter().map(Vec::len).sum(), job.plan.programs.len());
         let mut out = BufWriter::new(&mut results);
         let written = serde_json::to_writer(&mut out, &outcomes).map_err(anyhow::Error::from);
         match written.and_then(|()| Ok(out.flush()?)) {
