@@ -237,7 +237,7 @@ impl FileTable {
                 let folder = &mut self.files[above as usize];
                 match folder.evidence {
                     Evidence::Something => folder.evidence = Evidence::Directory,
-                    Evidence::Absent if exists && folder.now == Now::Untouched => {
+                    Evidence::Absent if exists && folder.now == Now::Untouched && !folder.is_alias => {
                         folder.evidence = Evidence::Directory;
                     }
                     Evidence::Regular(_) if exists => self.files[file].evidence = Evidence::Absent,
