@@ -100,6 +100,7 @@ pub struct CpuUse {
 
 /// The CPU time of a thread, that of its stops taken off.
 struct CpuClock {
+    /// Where it is read; `None`: opened anew each time.
     source: Option<Schedstat>,
     costs: Costs,
     /// The latest reading, and the thread's stops until then.

@@ -1,8 +1,8 @@
 //! Program images that follow each other in one process: what `execve` starts goes on in the thread that called it.
 
-use super::by_process;
+use super::{begins_by, by_process};
 use std::collections::{BTreeMap, BTreeSet};
-use syn_plan::{Edge, EdgeId, Op, Plan, Program, Rule};
+use syn_plan::{EdgeId, Op, Plan, Rule, Thread};
 
 /// Which program of a plan goes on where another one became another image.
 #[derive(Debug, Default)]
@@ -18,14 +18,14 @@ impl Images {
     /// process id tells.
     pub fn of(plan: &Plan) -> Images {
         let mut images = Images::default();
-        let created: BTreeMap<EdgeId, usize> = plan
-            .programs
-            .iter()
-            .enumerate()
-            .filter_map(|(index, program)| Some((begins_at(plan, program)?, index)))
-            .collect();
-        let pids: BTreeSet<u32> = created.values().map(|&index| plan.programs[index].thread.pid).collect();
-        // Reading all steps takes long, and most programs do not call execve.
+        let begins = |(index, program)| Some((begins_by(plan, program, Rule::ProcessCreate)?, index));
+        let created: BTreeMap<EdgeId, usize> = plan.programs.iter().enumerate().filter_map(begins).collect();
+        let mut process_of_pid = BTreeMap::new();
+        let threads = plan.programs.iter().map(|program| &program.thread);
+        let is_another =
+            |thread: &&Thread| *process_of_pid.entry(thread.pid).or_insert(thread.process) != thread.process;
+        // Reading all steps takes long, and most processes have one image.
+        let pids: BTreeSet<u32> = threads.filter(is_another).map(|thread| thread.pid).collect();
         for program in plan.programs.iter().filter(|program| pids.contains(&program.thread.pid)) {
             let old = &program.thread;
             let mut becomes = None;
@@ -76,17 +76,10 @@ impl Images {
     }
 }
 
-/// The edge at which a program's process is created, if the program begins with it and it is signalled once.
-fn begins_at(plan: &Plan, program: &Program) -> Option<EdgeId> {
-    let Op::Wait { edge, count: 1, .. } = program.steps.iter().next()?.op else { return None };
-    let Edge { rule, signals, .. } = plan.edges[edge as usize];
-    ((rule, signals) == (Rule::ProcessCreate, 1)).then_some(edge)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use syn_plan::{Balance, Step, Thread};
+    use syn_plan::{Balance, Edge, Program, Step};
 
     fn program(process: u32, pid: u32, ops: &[Op]) -> Program {
         let thread = Thread { process, rank: None, pid, tid: pid, ends_with_process: false };

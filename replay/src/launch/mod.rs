@@ -15,7 +15,7 @@ use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use std::collections::BTreeMap;
 use std::path::Path;
-use syn_plan::Plan;
+use syn_plan::{Edge, EdgeId, Op, Plan, Program, Rule};
 
 /// The processes that replay together. All of them go through the same stages; one of them is the root.
 pub trait Launcher {
@@ -57,4 +57,11 @@ pub(crate) fn by_process(plan: &Plan) -> BTreeMap<u32, Vec<usize>> {
         processes.entry(program.thread.process).or_default().push(index);
     }
     processes
+}
+
+/// The edge of this rule with which a program begins, if one signal is all that it waits for: its creation.
+fn begins_by(plan: &Plan, program: &Program, by: Rule) -> Option<EdgeId> {
+    let Op::Wait { edge, count: 1, .. } = program.steps.iter().next()?.op else { return None };
+    let Edge { rule, signals, .. } = plan.edges[edge as usize];
+    ((rule, signals) == (by, 1)).then_some(edge)
 }

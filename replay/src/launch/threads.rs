@@ -4,6 +4,7 @@
 //! the kernel looks for a free processor for a new thread, where one that is woken may have to share its waker's until the
 //! next tick, up to 4 ms ([`crate::sys::birthplace`] sees to it that it finds one). What `execve` starts goes on in the same thread.
 
+use super::begins_by;
 use super::images::Images;
 use crate::clock::{ExactSleeps, with_usual_slack};
 use crate::io::Target;
@@ -20,7 +21,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, Scope};
-use syn_plan::{Edge, EdgeId, Mpi, Op, Plan, Rule, Step};
+use syn_plan::{EdgeId, Mpi, Op, Plan, Rule, Step};
 
 /// Runs the programs of some processes of the plan in this process, each in a thread, one of them in the calling one.
 /// `start` is called once, when all that exist from the start are ready, and returns the common start. `died` is called
@@ -34,15 +35,13 @@ pub fn run_programs<'p>(
     start: &(dyn Fn() -> u64 + Sync),
     died: &(dyn Fn(&str) + Sync),
 ) -> Vec<Outcome> {
-    let created = match job.mode {
-        Mode::Closed => created_by_others(job.plan, processes),
+    let one_each = Images::default();
+    let (created, images) = match job.mode {
+        Mode::Closed => (created_by_others(job.plan, processes), images),
         // Nobody signals: all are there from the start.
-        Mode::Afap | Mode::Think | Mode::Timed => BTreeMap::new(),
+        Mode::Afap | Mode::Think | Mode::Timed => (BTreeMap::new(), &one_each),
     };
-    let mut later: BTreeSet<usize> = created.values().flatten().copied().collect();
-    if job.mode == Mode::Closed {
-        later.extend(images.begun_later());
-    }
+    let later: BTreeSet<usize> = created.values().flatten().copied().chain(images.begun_later()).collect();
     let process = |indices: &Vec<usize>| {
         let programs = || indices.iter().map(|&index| &job.plan.programs[index]);
         let prepared = |&index| (index, Prepared::of(job, index));
@@ -95,27 +94,21 @@ pub fn run_programs<'p>(
 /// Only edges of one signal count, as every recorded creation is one. So each of these programs is created once, and since
 /// the plan's check has found that all go on, every process has a program that is there from the start.
 fn created_by_others(plan: &Plan, processes: &[Vec<usize>]) -> BTreeMap<EdgeId, Vec<usize>> {
-    let is_creation = |edge: EdgeId| {
-        let Edge { rule, signals, .. } = plan.edges[edge as usize];
-        (rule, signals) == (Rule::ThreadCreate, 1)
-    };
     let mut created: BTreeMap<EdgeId, Vec<usize>> = BTreeMap::new();
     for indices in processes {
         let steps = |&index: &usize| plan.programs[index].steps.iter();
-        let begins_with = |index: &usize| match steps(index).next()?.op {
-            Op::Wait { edge, count: 1, .. } if is_creation(edge) => Some((edge, *index)),
-            _ => None,
-        };
-        let begun: Vec<(EdgeId, usize)> = indices.iter().filter_map(begins_with).collect();
+        let begins =
+            |&index: &usize| Some((begins_by(plan, &plan.programs[index], Rule::ThreadCreate)?, index));
+        let begun: Vec<(EdgeId, usize)> = indices.iter().filter_map(begins).collect();
         if begun.is_empty() {
             continue; // Reading all steps takes long, and most processes create no threads.
         }
         let signalled = |step: Step| match step.op {
-            Op::Signal { edge } if is_creation(edge) => Some(edge),
+            Op::Signal { edge } => Some(edge),
             _ => None,
         };
-        let creations: BTreeSet<EdgeId> = indices.iter().flat_map(steps).filter_map(signalled).collect();
-        for (edge, index) in begun.into_iter().filter(|(edge, _)| creations.contains(edge)) {
+        let signals: BTreeSet<EdgeId> = indices.iter().flat_map(steps).filter_map(signalled).collect();
+        for (edge, index) in begun.into_iter().filter(|(edge, _)| signals.contains(edge)) {
             created.entry(edge).or_default().push(index);
         }
     }
@@ -218,9 +211,9 @@ struct Creator<'scope, 'env, 'a, 'p> {
 
 impl Transport for Creator<'_, '_, '_, '_> {
     fn signal(&self, edge: EdgeId) {
-        let Threads { job, transport, created, process_of, images, .. } = self.threads;
+        let Threads { job, transport, created, images, .. } = self.threads;
         transport.signal(edge);
-        if let Some(next) = images.next(edge).filter(|next| process_of.contains_key(next)) {
+        if let Some(next) = images.next(edge) {
             // A program becomes another one once.
             let _ = self.next.set(next);
         }
@@ -259,7 +252,7 @@ mod tests {
     use crate::storage::{Paths, Root};
     use crate::transport::shared::Counters;
     use rustix::fs::{MemfdFlags, memfd_create};
-    use syn_plan::{Balance, Program, Thread};
+    use syn_plan::{Balance, Edge, Program, Thread};
 
     fn program(process: u32, ops: &[Op]) -> Program {
         let thread = Thread { process, rank: None, pid: process, tid: 0, ends_with_process: false };

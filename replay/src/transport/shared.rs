@@ -106,7 +106,10 @@ impl Transport for Counters {
         loop {
             let now = counter.load(SeqCst);
             if now >= count {
-                return Birthplace::from_number(self.births[edge].load(SeqCst)).leave();
+                if self.kinds[edge] == Kind::Creation {
+                    Birthplace::from_number(self.births[edge].load(SeqCst)).leave();
+                }
+                return;
             }
             // Returns at once when the counter has changed; any other return is looked into above.
             let _ = futex::wait(counter, Flags::empty(), now, None);

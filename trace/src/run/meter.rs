@@ -292,7 +292,14 @@ impl<'a> MeasuredEvents<'a> {
         }
         let of_unread_ns = given_ns as u64 - of_kept_ns;
         let shared_ns = self.share(&unread, of_unread_ns, unread_ns, waited);
-        last.settle(of_unread_ns.saturating_sub(shared_ns), waited, self.by_ptrace);
+        self.settle(last, of_unread_ns.saturating_sub(shared_ns), waited);
+    }
+
+    fn settle(&self, segment: &mut Segment, total_ns: u64, waited: bool) {
+        match self.by_ptrace {
+            true => segment.settle_stopped(total_ns, waited),
+            false => segment.settle(total_ns, waited),
+        }
     }
 
     /// Those of the segments, `all_ns` together, that are still held back, and their length. The others have been handed out
@@ -312,7 +319,7 @@ impl<'a> MeasuredEvents<'a> {
             if let Some(mut segment) = self.held.get(place) {
                 let part_ns = (segment.raw_ns() as f64 * share) as u64;
                 given_ns += part_ns;
-                segment.settle(part_ns, waited, self.by_ptrace);
+                self.settle(&mut segment, part_ns, waited);
                 self.held.set(place, &segment);
             }
         }
@@ -340,20 +347,9 @@ impl<'a> Iterator for MeasuredEvents<'a> {
 }
 
 impl<'a> MeasuredEvents<'a> {
-    /// The next event, in place of another one, and what it took: an event is large to be moved.
+    /// The next event of which all is known that can be, in place of another one, and what it took: an event is large to be moved.
     #[inline]
     pub fn next_into(&mut self, event: &mut Event<'a>) -> Option<Measured> {
-        let mut measured = self.next_known(event)?;
-        if self.by_ptrace {
-            measured.before.stopped_for_recording();
-            measured.call.stopped_for_recording();
-        }
-        Some(measured)
-    }
-
-    /// The next event of which all is known that can be.
-    #[inline]
-    fn next_known(&mut self, event: &mut Event<'a>) -> Option<Measured> {
         if self.held.is_empty() && !self.is_over {
             if !self.events.next_times_into(event) {
                 self.finish();

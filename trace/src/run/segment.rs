@@ -46,28 +46,27 @@ impl Segment {
         self.wall_ns + self.recording_ns
     }
 
-    /// Of a thread that is stopped twice at every call: where it had no processor and did not wait, it stood still for the
-    /// recorder, as good as always.
+    /// What a reading says of it: CPU time, what recording took among it.
     #[inline]
-    pub(super) fn stopped_for_recording(&mut self) {
-        let stopped_ns = self.preempted_ns();
-        self.wall_ns -= stopped_ns;
-        self.recording_ns += stopped_ns;
+    pub(super) fn settle(&mut self, total_ns: u64, waited: bool) {
+        // Recording takes no more than the processor did.
+        let raw_ns = self.raw_ns();
+        self.recording_ns = self.recording_ns.min(total_ns);
+        self.wall_ns = raw_ns - self.recording_ns;
+        self.cpu_ns = (total_ns - self.recording_ns).min(self.wall_ns);
+        self.waited_ns = if waited { self.wall_ns - self.cpu_ns } else { 0 };
     }
 
-    /// What a reading says of it: CPU time, what recording took among it; beside it where the recorder is another process.
+    /// The same of a thread that is stopped twice at every call, by a recorder that takes no CPU time of its: where it had no
+    /// processor and did not wait, it stood still for the recorder, as good as always.
     #[inline]
-    pub(super) fn settle(&mut self, total_ns: u64, waited: bool, by_ptrace: bool) {
+    pub(super) fn settle_stopped(&mut self, cpu_ns: u64, waited: bool) {
         let raw_ns = self.raw_ns();
-        // Recording takes no more than the processor did, or left.
-        let (most_ns, own_ns) = match by_ptrace {
-            true => (raw_ns.saturating_sub(total_ns), total_ns),
-            false => (total_ns, total_ns.saturating_sub(self.recording_ns)),
-        };
-        self.recording_ns = self.recording_ns.min(most_ns);
+        self.cpu_ns = cpu_ns.min(raw_ns);
+        let left_ns = raw_ns - self.cpu_ns;
+        self.recording_ns = if waited { self.recording_ns.min(left_ns) } else { left_ns };
         self.wall_ns = raw_ns - self.recording_ns;
-        self.cpu_ns = own_ns.min(self.wall_ns);
-        self.waited_ns = if waited { self.wall_ns - self.cpu_ns } else { 0 };
+        self.waited_ns = self.wall_ns - self.cpu_ns;
     }
 }
 
