@@ -7,6 +7,7 @@ mod once;
 pub mod shim;
 mod signals;
 mod throttle;
+mod trial;
 
 use anyhow::{Context, bail};
 pub use args::Args;

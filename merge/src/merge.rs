@@ -335,7 +335,7 @@ fn assemble(
     let (before, cpu_before) = (images_before(&base.run), base.run.cpu_before());
     for (number, &(rank, process)) in (0u32..).zip(&processes) {
         let owner = &base.run.processes[process];
-        let launched_ns = cpu_before[process].1;
+        let launched_ns = cpu_before[process].process_ns;
         let left_out =
             left_out_threads(&base.run, connected, number, (process, before[process]), launched_ns);
         plan.about.left_out_threads.extend(left_out);

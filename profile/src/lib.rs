@@ -27,3 +27,5 @@ pub mod store;
 mod sys;
 mod tree;
 pub mod watch;
+
+pub use sys::{Usage, children};

@@ -54,11 +54,6 @@ impl IdleTime {
         self.wake_ns = (self.wake_ns + (late_ns - self.wake_ns) * WEIGHT).min(LONGEST_WAKE_NS);
     }
 
-    /// The thread has woken up, which belongs to the idle time that follows.
-    pub fn woken(&mut self) {
-        self.due_ns -= self.wake_ns;
-    }
-
     /// The thread has waited for another one for so long, which took up what it was early or late by.
     pub fn waited(&mut self, ns: u64) {
         self.due_ns -= self.due_ns.clamp(-(ns as f64), ns as f64);
@@ -153,15 +148,6 @@ mod tests {
         assert_eq!(time.due_ns, 0.0);
         time.due_ns = 50_000.0;
         time.waited(60_000);
-        assert_eq!(time.due_ns, 0.0);
-    }
-
-    #[test]
-    fn a_wake_up_is_part_of_what_follows() {
-        let mut time = IdleTime { wake_ns: 50_000.0, due_ns: 0.0 };
-        time.woken();
-        assert_eq!(time.ask(160_000), Some(60_000), "between two wake-ups");
-        time.passed(Some(60_000), 110_000);
         assert_eq!(time.due_ns, 0.0);
     }
 

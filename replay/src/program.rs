@@ -223,10 +223,6 @@ impl<'a> Runner<'a> {
                     if begins {
                         // The thread was not there before.
                         self.meter.begin();
-                        if rule == Rule::ProcessCreate {
-                            // It was asleep, which a program that begins in a process was not.
-                            self.idle.woken();
-                        }
                         continue;
                     }
                     let waited_ns = self.meter.lap(Part::Wait(rule));

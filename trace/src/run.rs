@@ -9,11 +9,13 @@ pub mod order;
 mod origins;
 mod queue;
 mod segment;
+mod starts;
 
-pub use balance::{Balance, Balances, Startup};
+pub use balance::{Balance, Balances, Before, Startup};
 pub use meter::MeasuredEvents;
 pub use queue::{EventQueue, Fifo};
 pub use segment::{Measured, Segment};
+pub use starts::StartCosts;
 
 use crate::calls::Call;
 use crate::header::{self, Header};
@@ -168,6 +170,8 @@ pub struct Run {
     pub unreadable: Vec<TraceError>,
     /// Files in which nothing has been written yet: a process has just begun, or was killed then.
     pub empty: Vec<PathBuf>,
+    /// What recording added to the start of each process image unseen.
+    pub start_costs: StartCosts,
 }
 
 impl Run {
@@ -227,7 +231,9 @@ impl Run {
             identity(one).cmp(&identity(other)).then_with(|| other.bytes().cmp(&one.bytes()))
         });
         traces.dedup_by_key(|trace| identity(trace));
-        let mut run = Run { path, processes: Vec::new(), threads: Vec::new(), unreadable, empty };
+        let start_costs = StartCosts::read(&path);
+        let mut run =
+            Run { path, processes: Vec::new(), threads: Vec::new(), unreadable, empty, start_costs };
         run.arrange(traces);
         run
     }

@@ -3,6 +3,7 @@
 use super::folder::{self, Folder};
 use super::shim;
 use super::signals::Relay;
+use super::trial;
 use crate::exit_code::FAILED;
 use crate::info::statement;
 use crate::output::complain;
@@ -13,6 +14,7 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+use std::time::{Duration, Instant};
 use syn_trace::{Run, TraceError, board};
 use syn_tracer::Ended;
 
@@ -41,9 +43,19 @@ pub fn record(
         Ok(child) => child,
         Err(error) => return Ok(not_run(folder, &words[0].to_string_lossy(), &error)),
     };
+    let begun = Instant::now();
     let status =
         relay.wait(&mut child).with_context(|| format!("cannot wait for {}", words[0].to_string_lossy()))?;
-    tell(folder, words)?;
+    let took = begun.elapsed();
+    let run = tell(folder, words)?;
+    // Few, or ones that take long, are not worth a trial.
+    let matters = || run.processes.len() as u32 * WORTH_A_TRIAL > took;
+    if run.processes.len() >= FEW_PROCESSES
+        && matters()
+        && let Some(costs) = trial::start_costs(shim, &folder.path)
+    {
+        costs.write(&folder.path)?;
+    }
     Ok(exit_code(status))
 }
 
@@ -83,8 +95,13 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// One line about what was recorded, and what was not.
-fn tell(folder: &Folder, words: &[OsString]) -> Result<(), TraceError> {
+/// With fewer process images than this, what their starts cost is not much.
+const FEW_PROCESSES: usize = 8;
+/// So much of a run for each of its process images makes what recording adds to their starts, some 0.2 ms, half a percent of it.
+const WORTH_A_TRIAL: Duration = Duration::from_millis(40);
+
+/// One line about what was recorded, and what was not. The run.
+fn tell(folder: &Folder, words: &[OsString]) -> Result<Run, TraceError> {
     let (run, folder, before) = (Run::open(&folder.path)?, &folder.path, folder.traces);
     if run.threads.len() + run.unreadable.len() == before {
         let name = words[0].to_string_lossy();
@@ -96,7 +113,7 @@ fn tell(folder: &Folder, words: &[OsString]) -> Result<(), TraceError> {
             folder.display(),
             if before == 0 { "is empty" } else { "is as it was" }
         ));
-        return Ok(());
+        return Ok(run);
     }
     let launchers = run.processes.iter().filter(|process| process.process_only).count();
     let mut line = format!(
@@ -120,7 +137,7 @@ fn tell(folder: &Folder, words: &[OsString]) -> Result<(), TraceError> {
             "many processes: where making files is slow, a run folder on tmpfs (-o /dev/shm/…) makes their starts cheaper",
         );
     }
-    Ok(())
+    Ok(run)
 }
 
 /// From so many process images on, what it costs to make their files is worth a hint.

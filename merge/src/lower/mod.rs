@@ -40,7 +40,7 @@ use syn_plan::{Attribute, Balance, File, HandleId, LeftOut, Members, Mpi, Steps}
 use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
-use syn_trace::run::{Measured, Segment};
+use syn_trace::run::{Before, Measured, Segment};
 use syn_trace::{Call, Layer, Run};
 use unreplayed::Unreplayed;
 
@@ -74,7 +74,7 @@ pub struct Sources<'a> {
     /// When the application started on the time axis of the merge.
     pub origin_ns: u64,
     /// What [`Run::cpu_before`] says.
-    pub cpu_before: &'a [(u64, u64)],
+    pub cpu_before: &'a [Before],
     /// How long computation takes in the other runs.
     pub durations: &'a Durations,
     /// Waiting for the end of one's process is told as such.

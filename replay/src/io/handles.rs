@@ -101,6 +101,11 @@ impl Handles {
         Cause::from_number(self.slot(handle).ok()?.cause.load(Ordering::Relaxed))
     }
 
+    /// Closes what is open.
+    pub fn close_all(&self) {
+        self.slots.iter().for_each(|slot| drop(owned(slot.descriptor.swap(CLOSED, Ordering::AcqRel))));
+    }
+
     /// Takes an open file out, to be closed.
     pub fn take(&self, handle: HandleId) -> Result<OwnedFd> {
         owned(self.slot(handle)?.descriptor.swap(CLOSED, Ordering::AcqRel)).ok_or(Errno::BADF)
@@ -109,9 +114,7 @@ impl Handles {
 
 impl Drop for Handles {
     fn drop(&mut self) {
-        for slot in &mut self.slots {
-            drop(owned(std::mem::replace(slot.descriptor.get_mut(), CLOSED)));
-        }
+        self.close_all();
     }
 }
 

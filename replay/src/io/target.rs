@@ -59,6 +59,12 @@ impl Target<'_> {
         }
     }
 
+    /// The process has ended, and what it had open is closed.
+    pub fn close_all(&self) {
+        self.handles.close_all();
+        self.parents.give_up();
+    }
+
     pub(super) fn path(&self, file: FileId) -> &BelowRoot {
         self.paths.at(file)
     }

@@ -1,13 +1,15 @@
-//! Local processes: one child per process of the plan, with all images that follow each other in it, its programs as threads.
+//! Local processes: one child for each process of the plan that no other one created, with all that come of it, their programs as threads.
 
 use super::Launcher;
-use super::images::Images;
-use super::threads::run_programs;
+use super::beginnings::Beginnings;
+use super::threads::{Part, run_programs};
 use crate::clock::now_ns;
 use crate::job::Job;
 use crate::loaded::Loaded;
 use crate::measure::Outcome;
+use crate::sys::birthplace::Birthplace;
 use crate::sys::child::{exit_now, fork, require_one_thread};
+use crate::sys::own_files::OwnFiles;
 use crate::sys::shared::SharedSlice;
 use crate::sys::signals::Signals;
 use crate::sys::{give_back_memory, resident_bytes, used};
@@ -89,11 +91,11 @@ impl Launcher for Local {
             give_back_memory();
         }
         let mut children = Children { running: BTreeMap::new() };
-        let images = Images::of(job.plan);
-        for (process, programs) in &images.processes(job.plan) {
+        let beginnings = Beginnings::of(job.plan, job.mode);
+        for programs in &beginnings.processes(job.plan) {
             let results = File::from(memfd_create("syn-replay results", MemfdFlags::CLOEXEC)?);
-            let pid = fork(|| stage.play(job, programs, &images, &results))
-                .with_context(|| format!("cannot start process {process} of the plan"))?;
+            let pid = fork(|| stage.play(job, programs, &beginnings, &results))
+                .context("cannot start a process of the replay")?;
             children.running.insert(pid.as_raw_nonzero().get(), (programs.concat(), results));
         }
         let mut outcomes = Vec::new();
@@ -205,14 +207,22 @@ impl Stage {
     }
 
     /// In the child: runs its programs and leaves what they gave in `results`. Returns the exit status.
-    fn play(&self, job: &Job<'_>, processes: &[Vec<usize>], images: &Images, mut results: &File) -> i32 {
+    fn play(
+        &self,
+        job: &Job<'_>,
+        processes: &[Vec<usize>],
+        beginnings: &Beginnings,
+        mut results: &File,
+    ) -> i32 {
         let place = |index: usize| &self.places[index * LINE];
         let died = |why: &str| {
             eprintln!("syn-replay: {why}");
             exit_now(1)
         };
         let start = || self.wait_for_start(job);
-        let outcomes = run_programs(job, processes, images, &self.edges, &place, &start, &died);
+        Birthplace::prepare();
+        let part = Part { processes, beginnings, own_files: Some(OwnFiles::from_now_on()) };
+        let outcomes = run_programs(job, &part, &self.edges, &place, &start, &died);
         self.wait_for_others(processes.iter().map(Vec::len).sum(), job.plan.programs.len());
         let mut out = BufWriter::new(&mut results);
         let written = serde_json::to_writer(&mut out, &outcomes).map_err(anyhow::Error::from);

@@ -1,6 +1,6 @@
 //! Who runs the programs: local processes, or the ranks of an MPI job.
 
-mod images;
+mod beginnings;
 mod local;
 #[cfg(feature = "mpi")]
 mod ranks;

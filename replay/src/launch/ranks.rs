@@ -1,7 +1,7 @@
 //! The ranks of an MPI job: each runs the programs of one recorded rank.
 
-use super::images::Images;
-use super::threads::run_programs;
+use super::beginnings::Beginnings;
+use super::threads::{Part, run_programs};
 use super::{Launcher, by_process};
 use crate::args::Args;
 use crate::clock::now_ns;
@@ -249,7 +249,7 @@ impl Launcher for Ranks {
         let plan = job.plan;
         let of_rank = self.edges.get().context("nobody has said who waits for whom")?;
         let processes: Vec<Vec<usize>> = by_process(plan).into_values().collect();
-        let images = Images::of(plan);
+        let beginnings = Beginnings::of(plan, job.mode);
         let ranked = plan.programs.iter().filter(|program| program.thread.rank.is_some()).count();
         if job.comm == Comm::Full && ranked > 1 && self.threading < Threading::Multiple {
             bail!(
@@ -281,9 +281,10 @@ impl Launcher for Ranks {
         let over = AtomicBool::new(false);
         let mut outcomes = std::thread::scope(|scope| {
             let recorded_ns = plan.about.recorded_ns;
+            let part = Part { processes: &processes, beginnings: &beginnings, own_files: None };
             let _watch =
                 engine.as_ref().map(|engine| Watchdog::begin(scope, engine, recorded_ns, &over, &died));
-            run_programs(job, &processes, &images, &edges, &|index| &places[index], &start, &died)
+            run_programs(job, &part, &edges, &|index| &places[index], &start, &died)
         });
         if job.mode == Mode::Closed {
             edges.finish(plan, job.comm);

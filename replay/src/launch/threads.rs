@@ -1,53 +1,52 @@
-//! The threads of one process of the replay.
-//!
-//! A thread that another one created in the recording is created here by that one's thread, when it comes to the creation:
-//! the kernel looks for a free processor for a new thread, where one that is woken may have to share its waker's until the
-//! next tick, up to 4 ms ([`crate::sys::birthplace`] sees to it that it finds one). What `execve` starts goes on in the same thread.
+//! The threads of one process of the replay. See [`super::beginnings`] for which of them begin later.
 
-use super::begins_by;
-use super::images::Images;
+use super::beginnings::Beginnings;
 use crate::clock::{ExactSleeps, with_usual_slack};
 use crate::io::Target;
 use crate::job::Job;
 use crate::measure::Outcome;
-use crate::mode::Mode;
 use crate::process::ProcessEnd;
 use crate::program::{Prepared, Runner};
 use crate::sys::birthplace::Birthplace;
+use crate::sys::own_files::OwnFiles;
 use crate::transport::Transport;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, Scope};
-use syn_plan::{EdgeId, Mpi, Op, Plan, Rule, Step};
+use syn_plan::{EdgeId, Mpi, Rule};
 
-/// Runs the programs of some processes of the plan in this process, each in a thread, one of them in the calling one.
-/// `start` is called once, when all that exist from the start are ready, and returns the common start. `died` is called
+/// What is replayed in one process.
+pub struct Part<'a> {
+    /// Processes of the plan, each as its programs.
+    pub processes: &'a [Vec<usize>],
+    /// Which of these begin later.
+    pub beginnings: &'a Beginnings,
+    /// Gives each process that begins later open files of its own; `None`: all have the same.
+    pub own_files: Option<OwnFiles>,
+}
+
+/// Runs the programs of a part of the plan in this process, each in a thread, one of them in the calling one. `start` is called once, when all that exist from the start are ready, and returns the common start. `died` is called
 /// in a thread that cannot go on, and does not return.
 pub fn run_programs<'p>(
     job: &Job<'_>,
-    processes: &[Vec<usize>],
-    images: &Images,
+    part: &Part<'_>,
     transport: &dyn Transport,
     place: &(dyn Fn(usize) -> &'p AtomicU64 + Sync),
     start: &(dyn Fn() -> u64 + Sync),
     died: &(dyn Fn(&str) + Sync),
 ) -> Vec<Outcome> {
-    let one_each = Images::default();
-    let (created, images) = match job.mode {
-        Mode::Closed => (created_by_others(job.plan, processes), images),
-        // Nobody signals: all are there from the start.
-        Mode::Afap | Mode::Think | Mode::Timed => (BTreeMap::new(), &one_each),
-    };
-    let later: BTreeSet<usize> = created.values().flatten().copied().chain(images.begun_later()).collect();
+    let Part { processes, beginnings, ref own_files } = *part;
+    let later = beginnings.later();
     let process = |indices: &Vec<usize>| {
         let programs = || indices.iter().map(|&index| &job.plan.programs[index]);
         let prepared = |&index| (index, Prepared::of(job, index));
         Process {
             target: job.target(indices),
             end: ProcessEnd::of(programs()),
+            left: AtomicUsize::new(indices.len()),
             prepared: Mutex::new(
                 indices.iter().filter(|index| later.contains(index)).map(prepared).collect(),
             ),
@@ -61,8 +60,18 @@ pub fn run_programs<'p>(
         all().filter(|(_, index)| later.contains(index)).map(|(at, index)| (index, at)).collect();
     let processes: Vec<Process<'_>> = processes.iter().map(process).collect();
     let (start_ns, outcomes) = (AtomicU64::new(0), Mutex::default());
-    let threads =
-        Threads { job, transport, place, died, processes, process_of, images, created, start_ns, outcomes };
+    let threads = Threads {
+        job,
+        transport,
+        place,
+        died,
+        processes,
+        process_of,
+        beginnings,
+        own_files: own_files.as_ref(),
+        start_ns,
+        outcomes,
+    };
     let ready = Barrier::new(first.len());
     let start = || {
         if ready.wait().is_leader() {
@@ -88,37 +97,12 @@ pub fn run_programs<'p>(
     outcomes
 }
 
-/// By edge of a thread's creation, the programs that begin by waiting for it in the process that signals it. `processes`
-/// holds the programs of each by number.
-///
-/// Only edges of one signal count, as every recorded creation is one. So each of these programs is created once, and since
-/// the plan's check has found that all go on, every process has a program that is there from the start.
-fn created_by_others(plan: &Plan, processes: &[Vec<usize>]) -> BTreeMap<EdgeId, Vec<usize>> {
-    let mut created: BTreeMap<EdgeId, Vec<usize>> = BTreeMap::new();
-    for indices in processes {
-        let steps = |&index: &usize| plan.programs[index].steps.iter();
-        let begins =
-            |&index: &usize| Some((begins_by(plan, &plan.programs[index], Rule::ThreadCreate)?, index));
-        let begun: Vec<(EdgeId, usize)> = indices.iter().filter_map(begins).collect();
-        if begun.is_empty() {
-            continue; // Reading all steps takes long, and most processes create no threads.
-        }
-        let signalled = |step: Step| match step.op {
-            Op::Signal { edge } => Some(edge),
-            _ => None,
-        };
-        let signals: BTreeSet<EdgeId> = indices.iter().flat_map(steps).filter_map(signalled).collect();
-        for (edge, index) in begun.into_iter().filter(|(edge, _)| signals.contains(edge)) {
-            created.entry(edge).or_default().push(index);
-        }
-    }
-    created
-}
-
 /// A process of the plan.
 struct Process<'a> {
     target: Target<'a>,
     end: ProcessEnd,
+    /// Programs that have not ended.
+    left: AtomicUsize,
     /// For the programs that begin later: nobody is to wait for that then.
     prepared: Mutex<BTreeMap<usize, Prepared>>,
 }
@@ -132,9 +116,9 @@ struct Threads<'a, 'p> {
     processes: Vec<Process<'a>>,
     /// The process of each program that begins later.
     process_of: BTreeMap<usize, usize>,
-    images: &'a Images,
-    /// Programs that get their thread later, by the edge of its creation.
-    created: BTreeMap<EdgeId, Vec<usize>>,
+    beginnings: &'a Beginnings,
+    /// How processes that begin later get open files of their own; `None` where all threads share those of the process.
+    own_files: Option<&'a OwnFiles>,
     /// The common start, once it is known.
     start_ns: AtomicU64,
     outcomes: Mutex<Vec<Outcome>>,
@@ -188,13 +172,16 @@ impl<'a> Threads<'a, '_> {
     ) -> Option<usize> {
         let earlier = locked(&process.prepared).remove(&index);
         let prepared = earlier.unwrap_or_else(|| Prepared::of(self.job, index));
-        let creator = Creator { threads: self, scope, process, next: OnceLock::new() };
+        let creator = Creator { threads: self, scope, next: OnceLock::new() };
         let place = (self.place)(index);
         let runner = Runner::new(self.job, &process.target, &creator, &process.end, index, place, prepared);
         start();
         let outcome = runner.run(self.start_ns.load(Ordering::Relaxed));
         self.transport.ended();
         process.end.ended(&self.job.plan.programs[index].thread);
+        if process.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            process.target.close_all();
+        }
         locked(&self.outcomes).push(outcome);
         creator.next.into_inner()
     }
@@ -204,27 +191,33 @@ impl<'a> Threads<'a, '_> {
 struct Creator<'scope, 'env, 'a, 'p> {
     threads: &'scope Threads<'a, 'p>,
     scope: &'scope Scope<'scope, 'env>,
-    process: &'scope Process<'a>,
     /// The program that goes on in this thread when its own is over.
     next: OnceLock<usize>,
 }
 
 impl Transport for Creator<'_, '_, '_, '_> {
     fn signal(&self, edge: EdgeId) {
-        let Threads { job, transport, created, images, .. } = self.threads;
+        let Threads { job, transport, beginnings, process_of, processes, own_files, .. } = self.threads;
         transport.signal(edge);
-        if let Some(next) = images.next(edge) {
+        if let Some(next) = beginnings.image(edge) {
             // A program becomes another one once.
             let _ = self.next.set(next);
         }
-        if job.plan.edges[edge as usize].rule != Rule::ThreadCreate {
+        let created = beginnings.created(edge);
+        if created.is_empty() {
             return;
         }
         // Its time begins with its first step.
+        let own_files = own_files.filter(|_| job.plan.edges[edge as usize].rule == Rule::ProcessCreate);
         let birthplace = Birthplace::of_creator();
-        let begins = move || birthplace.leave();
-        let create = |&index: &usize| self.threads.create(self.scope, self.process, index, begins);
-        with_usual_slack(|| created.get(&edge).into_iter().flatten().for_each(create));
+        let begins = move || {
+            birthplace.leave();
+            own_files.into_iter().for_each(OwnFiles::begin);
+        };
+        let create = |&index: &usize| {
+            self.threads.create(self.scope, &processes[process_of[&index]], index, begins);
+        };
+        with_usual_slack(|| created.iter().for_each(create));
         birthplace.give_way();
     }
 
@@ -249,10 +242,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::job::Machine;
+    use crate::mode::Mode;
     use crate::storage::{Paths, Root};
     use crate::transport::shared::Counters;
     use rustix::fs::{MemfdFlags, memfd_create};
-    use syn_plan::{Balance, Edge, Program, Thread};
+    use syn_plan::{Balance, Edge, Op, Plan, Program, Step, Thread};
 
     fn program(process: u32, ops: &[Op]) -> Program {
         let thread = Thread { process, rank: None, pid: process, tid: 0, ends_with_process: false };
@@ -260,7 +254,7 @@ mod tests {
         Program { thread, balance: Balance::default(), steps }
     }
 
-    /// One thread creates two, the first of which creates another process, which is there from the start.
+    /// One thread creates two, the first of which creates another process.
     fn creations() -> Plan {
         let signal = |edge| Op::Signal { edge };
         let wait = |edge| Op::Wait { edge, count: 1, stride: 0 };
@@ -281,7 +275,7 @@ mod tests {
         let root = Root::new(memfd_create("root", MemfdFlags::CLOEXEC).expect("memory"));
         let paths = Paths::default();
         let machine = Machine::default();
-        for (mode, there_from_the_start) in [(Mode::Closed, vec![0, 3]), (Mode::Afap, vec![0, 1, 2, 3])] {
+        for (mode, there_from_the_start) in [(Mode::Closed, vec![0]), (Mode::Afap, vec![0, 1, 2, 3])] {
             let (plan, root, paths) = (&plan, &root, &paths);
             let job = Job {
                 plan,
@@ -299,6 +293,7 @@ mod tests {
                 mpi_io: crate::communicate::MpiIo::Posix,
                 folder: ".".as_ref(),
             };
+            let beginnings = Beginnings::of(plan, mode);
             let counters = Counters::new(plan, false).expect("memory");
             let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();
             let begun: Mutex<Vec<usize>> = Mutex::default();
@@ -314,8 +309,7 @@ mod tests {
             let died = |why: &str| panic!("{why}");
             let outcomes = run_programs(
                 &job,
-                &[vec![0, 1, 2], vec![3]],
-                &Images::default(),
+                &Part { processes: &[vec![0, 1, 2], vec![3]], beginnings: &beginnings, own_files: None },
                 &counters,
                 &place,
                 &start,

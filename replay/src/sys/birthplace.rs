@@ -1,6 +1,6 @@
-//! On which processor a new thread begins, or a process.
+//! On which processor a new thread begins.
 //!
-//! The kernel may queue it behind its creator, and does so mostly with one that is woken to stand for a new process, though another processor has nothing to do, until a tick lets that one look for
+//! The kernel may queue it behind its creator, though another processor has nothing to do, until a tick lets that one look for
 //! work: up to 4 ms later. In an application that creates a thread some other wake-up there mostly comes first; a replay,
 //! which does little else, would wait each time.
 
@@ -14,20 +14,15 @@ use std::sync::OnceLock;
 pub struct Birthplace(Option<usize>);
 
 impl Birthplace {
+    /// Opens what is read for it, before threads have open files of their own.
+    pub fn prepare() {
+        let _ = running();
+    }
+
     /// Of the calling thread.
     pub fn of_creator() -> Birthplace {
         let is_room = running().is_some_and(|running| running < processors());
         Birthplace(is_room.then(sched_getcpu))
-    }
-
-    /// To tell another process: a number, 0 if others have no room.
-    pub fn to_number(self) -> u32 {
-        self.0.and_then(|processor| u32::try_from(processor + 1).ok()).unwrap_or(0)
-    }
-
-    /// What [`Birthplace::to_number`] told.
-    pub fn from_number(number: u32) -> Birthplace {
-        Birthplace((number as usize).checked_sub(1))
     }
 
     /// The creator lets a thread that is queued behind it begin.

@@ -1,12 +1,11 @@
 //! Edges as counters in memory that local processes share.
 
 use super::{POLLS, Transport, looks_alone};
-use crate::sys::birthplace::Birthplace;
 use crate::sys::shared::SharedSlice;
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
-use syn_plan::{Edge, EdgeId, Mpi, Plan, Rule};
+use syn_plan::{EdgeId, Mpi, Plan};
 
 /// Looks at the counter before a waiter goes to sleep: a few microseconds, about what going to sleep and being woken
 /// costs.
@@ -22,21 +21,10 @@ pub struct Counters {
     counts: SharedSlice<AtomicU32>,
     /// `u32::MAX` less the smallest count slept for; 0 for nobody. It is never taken back: edges are used once.
     sleepers: SharedSlice<AtomicU32>,
-    /// Where the creator of a process is that sleeps until then: [`Birthplace::to_number`].
-    births: SharedSlice<AtomicU32>,
-    kinds: Vec<Kind>,
+    /// Whether who waits for it goes to sleep late.
+    polled: Vec<bool>,
     /// See [`looks_alone`].
     alone: u32,
-}
-
-/// What a counter is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Who waits for it goes to sleep late.
-    Polled,
-    /// A process begins.
-    Creation,
-    Other,
 }
 
 impl Counters {
@@ -45,18 +33,13 @@ impl Counters {
     /// # Errors
     /// When there is not enough memory.
     pub fn new(plan: &Plan, polls: bool) -> anyhow::Result<Counters> {
-        let kind = |edge: &Edge| match edge.rule {
-            Rule::ProcessCreate => Kind::Creation,
-            rule if polls && rule.is_message() => Kind::Polled,
-            _ => Kind::Other,
-        };
-        let kinds = plan.edges.iter().map(kind).collect();
+        let polled = plan.edges.iter().map(|edge| polls && edge.rule.is_message()).collect();
         let edges = plan.edges.len();
         let ranks = plan.programs.iter().filter(|program| program.thread.rank.is_some()).count();
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let alone = looks_alone(LOOKS_ALONE, ranks, processors);
         let (counts, sleepers) = (SharedSlice::new(edges)?, SharedSlice::new(edges)?);
-        Ok(Counters { counts, sleepers, births: SharedSlice::new(edges)?, kinds, alone })
+        Ok(Counters { counts, sleepers, polled, alone })
     }
 }
 
@@ -67,11 +50,6 @@ impl Transport for Counters {
 
     fn signal(&self, edge: EdgeId) {
         let edge = edge as usize;
-        let is_creation = self.kinds[edge] == Kind::Creation && self.sleepers[edge].load(SeqCst) != 0;
-        let birthplace = is_creation.then(Birthplace::of_creator);
-        if let Some(birthplace) = birthplace {
-            self.births[edge].store(birthplace.to_number(), SeqCst);
-        }
         let count = self.counts[edge].fetch_add(1, SeqCst) + 1;
         // Whoever announces itself after this load sees the new count before it sleeps.
         let sleeper = self.sleepers[edge].load(SeqCst);
@@ -79,18 +57,15 @@ impl Transport for Counters {
             // Waking fails for addresses only that are not mapped.
             let _ = futex::wake(&self.counts[edge], Flags::empty(), i32::MAX as u32);
         }
-        if let Some(birthplace) = birthplace {
-            birthplace.give_way();
-        }
     }
 
     fn wait(&self, edge: EdgeId, count: u32, slept: bool) {
         let edge = edge as usize;
         let counter = &self.counts[edge];
-        let (alone, yields) = match (self.kinds[edge], slept) {
-            (Kind::Polled, _) => (self.alone, POLLS),
-            (_, true) => (LOOKS, 0),
-            (_, false) => (LOOKS, YIELDS),
+        let (alone, yields) = match (self.polled[edge], slept) {
+            (true, _) => (self.alone, POLLS),
+            (false, true) => (LOOKS, 0),
+            (false, false) => (LOOKS, YIELDS),
         };
         for look in 0..alone + yields {
             if counter.load(SeqCst) >= count {
@@ -106,9 +81,6 @@ impl Transport for Counters {
         loop {
             let now = counter.load(SeqCst);
             if now >= count {
-                if self.kinds[edge] == Kind::Creation {
-                    Birthplace::from_number(self.births[edge].load(SeqCst)).leave();
-                }
                 return;
             }
             // Returns at once when the counter has changed; any other return is looked into above.

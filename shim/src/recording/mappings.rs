@@ -8,9 +8,6 @@
 //!
 //! The loader maps libraries by system calls of its own; those mappings are not in here.
 
-// A slot is a number, which names its place in each of several tables.
-#![allow(clippy::needless_range_loop)]
-
 pub mod inherited;
 pub mod lines;
 
@@ -35,26 +32,57 @@ pub const SHARED: u32 = 2;
 /// Of a regular file or block device: its pages are data, and worth counting.
 pub const DATA: u32 = 4;
 
+/// Slots whose numbers follow each other. Starts, which every search reads, lie side by side; and the first ones take up a single page, as
+/// most programs map few files.
+struct Block {
+    starts: [AtomicUsize; IN_BLOCK],
+    ends: [AtomicUsize; IN_BLOCK],
+    offsets: [AtomicU64; IN_BLOCK],
+    traits: [AtomicU32; IN_BLOCK],
+    owners: [AtomicU32; IN_BLOCK],
+    /// Between which addresses a call under way unmaps; the end is 0 where there is none.
+    leaving: [[AtomicUsize; 2]; IN_BLOCK],
+}
+
+const IN_BLOCK: usize = 64;
+
+#[repr(align(4096))]
+struct Blocks([Block; SLOTS / IN_BLOCK]);
+
 #[unsafe(link_section = ".bss.tables")]
-static STARTS: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(FREE) }; SLOTS];
-#[unsafe(link_section = ".bss.tables")]
-static ENDS: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
-#[unsafe(link_section = ".bss.tables")]
-static OFFSETS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
-#[unsafe(link_section = ".bss.tables")]
-static TRAITS: [AtomicU32; SLOTS] = [const { AtomicU32::new(0) }; SLOTS];
-#[unsafe(link_section = ".bss.tables")]
-static OWNERS: [AtomicU32; SLOTS] = [const { AtomicU32::new(0) }; SLOTS];
-/// Between which addresses a call under way unmaps; the end is 0 where there is none.
-#[unsafe(link_section = ".bss.tables")]
-static LEAVING: [[AtomicUsize; 2]; SLOTS] = [const { [const { AtomicUsize::new(0) }; 2] }; SLOTS];
+static BLOCKS: Blocks = Blocks(
+    [const {
+        Block {
+            starts: [const { AtomicUsize::new(FREE) }; IN_BLOCK],
+            ends: [const { AtomicUsize::new(0) }; IN_BLOCK],
+            offsets: [const { AtomicU64::new(0) }; IN_BLOCK],
+            traits: [const { AtomicU32::new(0) }; IN_BLOCK],
+            owners: [const { AtomicU32::new(0) }; IN_BLOCK],
+            leaving: [const { [const { AtomicUsize::new(0) }; 2] }; IN_BLOCK],
+        }
+    }; SLOTS / IN_BLOCK],
+);
+
+/// The block that a slot is in, and its place there.
+#[inline(always)]
+fn block(slot: usize) -> (&'static Block, usize) {
+    (&BLOCKS.0[slot / IN_BLOCK], slot % IN_BLOCK)
+}
+
+/// Where the mapping in a slot starts, or `FREE`, or `BUSY`.
+#[inline(always)]
+fn start_of(slot: usize) -> &'static AtomicUsize {
+    let (block, place) = block(slot);
+    &block.starts[place]
+}
+
 /// Slots in use.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// One more than the highest slot that was ever in use.
 static BOUND: AtomicUsize = AtomicUsize::new(0);
 /// Between which addresses there ever was a mapping: most of what allocators unmap lies outside, and takes no look into
-/// the slots.
-static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// the slots. (The first as its complement: all that begins as zero lies in one page.)
+static NOT_LOWEST: AtomicUsize = AtomicUsize::new(0);
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
 /// A mapping of a file.
@@ -107,7 +135,7 @@ impl Mapping {
 pub fn overlaps(start: usize, end: usize) -> bool {
     LIVE.load(Ordering::Relaxed) != 0
         && start < HIGHEST.load(Ordering::Relaxed)
-        && end > LOWEST.load(Ordering::Relaxed)
+        && end > !NOT_LOWEST.load(Ordering::Relaxed)
         && is_any_in(start, end)
 }
 
@@ -129,20 +157,21 @@ pub fn in_range(start: usize, end: usize) -> impl Iterator<Item = Mapping> {
 /// The mapping in this slot, if a part of it lies between the addresses.
 #[inline(always)]
 fn overlapping(slot: usize, start: usize, end: usize) -> Option<Mapping> {
-    let found = STARTS[slot].load(Ordering::Acquire);
-    if found <= BUSY || found & !MARKED >= end || ENDS[slot].load(Ordering::Relaxed) <= start {
+    let (block, place) = block(slot);
+    let found = block.starts[place].load(Ordering::Acquire);
+    if found <= BUSY || found & !MARKED >= end || block.ends[place].load(Ordering::Relaxed) <= start {
         return None;
     }
     let mapping = Mapping {
         start: found & !MARKED,
-        end: ENDS[slot].load(Ordering::Relaxed),
-        offset: OFFSETS[slot].load(Ordering::Relaxed),
-        traits: TRAITS[slot].load(Ordering::Relaxed),
-        owner: OWNERS[slot].load(Ordering::Relaxed),
-        leaving: LEAVING[slot].each_ref().map(|address| address.load(Ordering::Relaxed)),
+        end: block.ends[place].load(Ordering::Relaxed),
+        offset: block.offsets[place].load(Ordering::Relaxed),
+        traits: block.traits[place].load(Ordering::Relaxed),
+        owner: block.owners[place].load(Ordering::Relaxed),
+        leaving: block.leaving[place].each_ref().map(|address| address.load(Ordering::Relaxed)),
     };
     // Another thread may have put another mapping here meanwhile.
-    (STARTS[slot].load(Ordering::Acquire) & !MARKED == mapping.start).then_some(mapping)
+    (block.starts[place].load(Ordering::Acquire) & !MARKED == mapping.start).then_some(mapping)
 }
 
 /// Puts a new mapping in; false when there is no room.
@@ -151,12 +180,13 @@ pub fn insert(mapping: Mapping) -> bool {
 }
 
 fn put(mapping: Mapping, mark: usize) -> bool {
-    for (slot, start) in STARTS.iter().enumerate() {
+    for slot in 0..SLOTS {
+        let start = start_of(slot);
         if start.load(Ordering::Relaxed) == FREE
             && start.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
         {
             BOUND.fetch_max(slot + 1, Ordering::AcqRel);
-            LOWEST.fetch_min(mapping.start, Ordering::Relaxed);
+            NOT_LOWEST.fetch_max(!mapping.start, Ordering::Relaxed);
             HIGHEST.fetch_max(mapping.end, Ordering::Relaxed);
             LIVE.fetch_add(1, Ordering::Relaxed);
             fill(slot, mapping, mark);
@@ -168,17 +198,19 @@ fn put(mapping: Mapping, mark: usize) -> bool {
 
 /// Fills a slot that is `BUSY` because of us.
 fn fill(slot: usize, mapping: Mapping, mark: usize) {
-    ENDS[slot].store(mapping.end, Ordering::Relaxed);
-    OFFSETS[slot].store(mapping.offset, Ordering::Relaxed);
-    TRAITS[slot].store(mapping.traits, Ordering::Relaxed);
-    OWNERS[slot].store(mapping.owner, Ordering::Relaxed);
+    let (block, place) = block(slot);
+    block.ends[place].store(mapping.end, Ordering::Relaxed);
+    block.offsets[place].store(mapping.offset, Ordering::Relaxed);
+    block.traits[place].store(mapping.traits, Ordering::Relaxed);
+    block.owners[place].store(mapping.owner, Ordering::Relaxed);
     set_leaving(slot, mapping.leaving);
-    STARTS[slot].store(mapping.start | mark, Ordering::Release);
+    block.starts[place].store(mapping.start | mark, Ordering::Release);
 }
 
 fn set_leaving(slot: usize, addresses: [usize; 2]) {
-    for (place, address) in LEAVING[slot].iter().zip(addresses) {
-        place.store(address, Ordering::Relaxed);
+    let (block, place) = block(slot);
+    for (to, address) in block.leaving[place].iter().zip(addresses) {
+        to.store(address, Ordering::Relaxed);
     }
 }
 
@@ -188,7 +220,8 @@ pub fn mark(start: usize, end: usize) {
     for slot in used_slots() {
         if let Some(mapping) = overlapping(slot, start, end) {
             let marked = mapping.start | MARKED;
-            let _ = STARTS[slot].compare_exchange(mapping.start, marked, Ordering::AcqRel, Ordering::Relaxed);
+            let _ =
+                start_of(slot).compare_exchange(mapping.start, marked, Ordering::AcqRel, Ordering::Relaxed);
             if mapping.leaving[1] == 0 {
                 set_leaving(slot, [start, end]);
             }
@@ -212,7 +245,7 @@ pub fn remove(start: usize, end: usize) -> bool {
     for slot in used_slots() {
         let Some(mapping) = overlapping(slot, start, end) else { continue };
         let marked = mapping.start | MARKED;
-        if STARTS[slot].compare_exchange(marked, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        if start_of(slot).compare_exchange(marked, BUSY, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             continue;
         }
         let (before, behind) = (mapping.between(0, start), mapping.between(end, usize::MAX));
@@ -224,7 +257,7 @@ pub fn remove(start: usize, end: usize) -> bool {
             fill(slot, behind, MARKED);
         } else {
             LIVE.fetch_sub(1, Ordering::Relaxed);
-            STARTS[slot].store(FREE, Ordering::Release);
+            start_of(slot).store(FREE, Ordering::Release);
         }
     }
     kept_all
@@ -238,7 +271,7 @@ pub fn relocate(old: usize, old_bytes: usize, new: usize, new_bytes: usize, keep
     let old_end = if old_bytes == 0 { old + PAGE } else { old + old_bytes };
     for slot in used_slots() {
         let Some(mapping) = overlapping(slot, old, old_end) else { continue };
-        if STARTS[slot].load(Ordering::Relaxed) & MARKED == 0 {
+        if start_of(slot).load(Ordering::Relaxed) & MARKED == 0 {
             continue; // Put in by this loop.
         }
         let part = mapping.between(old, old_end);
@@ -260,16 +293,18 @@ pub fn relocate(old: usize, old_bytes: usize, new: usize, new_bytes: usize, keep
 pub fn set_writable(start: usize, end: usize) {
     for slot in used_slots() {
         if overlapping(slot, start, end).is_some() {
-            TRAITS[slot].fetch_or(WRITABLE, Ordering::Relaxed);
+            let (block, place) = block(slot);
+            block.traits[place].fetch_or(WRITABLE, Ordering::Relaxed);
         }
     }
 }
 
 /// In a forked child: every mapping is known in this process's trace from now on, and no other thread unmaps any.
 pub fn adopt_all() {
-    used_slots().for_each(|slot| set_leaving(slot, [0, 0]));
-    for owner in &OWNERS[used_slots()] {
-        owner.store(process::pid(), Ordering::Relaxed);
+    for slot in used_slots() {
+        set_leaving(slot, [0, 0]);
+        let (block, place) = block(slot);
+        block.owners[place].store(process::pid(), Ordering::Relaxed);
     }
 }
 

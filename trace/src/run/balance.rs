@@ -123,6 +123,17 @@ impl Thread {
     }
 }
 
+/// What the image before one in the same process has left it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Before {
+    /// CPU time of the thread, nanoseconds.
+    pub thread_ns: u64,
+    /// CPU time of the process, nanoseconds.
+    pub process_ns: u64,
+    /// It was a forked child.
+    pub forked: bool,
+}
+
 /// The balances of a run.
 #[derive(Debug)]
 pub struct Balances {
@@ -140,24 +151,27 @@ impl Run {
         let threads = (0..self.threads.len()).into_par_iter().map(balance);
         let kernel_cpu_ns = (0..self.processes.len()).map(|process| {
             let cpu = self.process_cpu_ns(process)?;
-            Some(cpu.saturating_sub(before[process].1))
+            Some(cpu.saturating_sub(before[process].process_ns))
         });
         Balances { threads: threads.collect(), kernel_cpu_ns: kernel_cpu_ns.collect() }
     }
 
     /// A thread's time before its recording started, given what [`Run::cpu_before`] says: what an image before its own has used
     /// is not among it.
-    pub fn startup(&self, thread: usize, before: &[(u64, u64)]) -> Startup {
-        let (trace, process) = (&self.threads[thread].trace, self.threads[thread].process);
+    pub fn startup(&self, thread: usize, before: &[Before]) -> Startup {
+        let (header, process) = (self.threads[thread].trace.header(), self.threads[thread].process);
         let own = self.processes[process].threads.first() == Some(&thread);
-        let cpu_ns = trace.header().start_cpu_ns.saturating_sub(if own { before[process].0 } else { 0 });
-        let recording_ns = trace.header().setup_cpu_ns.min(cpu_ns);
+        let before = if own { before[process] } else { Before::default() };
+        let cpu_ns = header.start_cpu_ns.saturating_sub(before.thread_ns);
+        // Who has set up has loaded the recorder's library.
+        let unseen_ns = if header.setup_cpu_ns == 0 { 0 } else { self.start_costs.of(before.forked) };
+        let recording_ns = header.setup_cpu_ns.saturating_add(unseen_ns).min(cpu_ns);
         Startup { cpu_ns: cpu_ns - recording_ns, recording_ns }
     }
 
     /// When a thread began, nanoseconds since the start of the run, given what [`Run::cpu_before`] says: it had been at work
     /// before its recording started.
-    pub fn began_ns(&self, thread: usize, before: &[(u64, u64)]) -> u64 {
+    pub fn began_ns(&self, thread: usize, before: &[Before]) -> u64 {
         let started_ns = self.threads[thread].clock.start_ns.max(0.0) as u64;
         started_ns.saturating_sub(self.startup(thread, before).all_ns())
     }
@@ -169,10 +183,9 @@ impl Run {
         self.processes[process].threads.iter().map(cpu).max().filter(|&cpu| cpu != 0)
     }
 
-    /// By process image: CPU time of its first thread, and of the process, that images before it under the same number have
-    /// used, nanoseconds. `execve` keeps the thread and its clocks.
-    pub fn cpu_before(&self) -> Vec<(u64, u64)> {
-        let mut before = vec![(0, 0); self.processes.len()];
+    /// By process image: what images before it under the same number have used. `execve` keeps the thread and its clocks.
+    pub fn cpu_before(&self) -> Vec<Before> {
+        let mut before = vec![Before::default(); self.processes.len()];
         let mut latest = std::collections::HashMap::new();
         // Images stand in the order of their starts.
         for (index, process) in self.processes.iter().enumerate() {
@@ -183,15 +196,22 @@ impl Run {
             let Some(earlier) = replaced else { continue };
             // Not another process that got the number later: its clock would have begun anew.
             let mut ends = self.processes[earlier].threads.iter().map(header);
+            // A forked child has not set up: its parent had.
+            let first = self.processes[earlier].threads.first();
+            let forked = first.is_some_and(|&first| self.threads[first].trace.header().setup_cpu_ns == 0);
             let used = ends.find_map(|header| {
                 let process_cpu = header.process_cpu_ns.load(Ordering::Relaxed);
                 let own_cpu = |header: &Header| {
                     let end_cpu = header.end_cpu_ns.load(Ordering::Relaxed);
                     end_cpu.saturating_sub(header.helpers_cpu_ns.load(Ordering::Relaxed))
                 };
-                (process_cpu != 0).then(|| (own_cpu(header), process_cpu))
+                (process_cpu != 0).then(|| Before {
+                    thread_ns: own_cpu(header),
+                    process_ns: process_cpu,
+                    forked,
+                })
             });
-            before[index] = used.filter(|&(cpu, _)| cpu <= started).unwrap_or((0, 0));
+            before[index] = used.filter(|used| used.thread_ns <= started).unwrap_or_default();
         }
         before
     }

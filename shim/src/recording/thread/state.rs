@@ -52,7 +52,7 @@ pub struct SideSlot {
 }
 
 /// So many records a thread writes before it uses its dictionary.
-const PLAIN_RECORDS: u32 = 32;
+const PLAIN_RECORDS: u32 = 128;
 
 /// What a thread keeps: its private mapping. A handler may come in between any two instructions, and use it as well: nobody has it
 /// for himself, and so its fields are cells and atomics.

@@ -1,0 +1,78 @@
+//! A trial of what recording adds to the start of a process image unseen: [`StartCosts`]. The same short programs run with the
+//! recorder's library and without it, one by the other; what the recording says of their CPU time, less what the kernel says of them bare,
+//! is what it should not say.
+//!
+//! What the kernel does at a process's end is in no recording, and is in the CPU time of the bare program: so much less is taken off, and a
+//! plan's work comes out as the application's CPU time.
+
+use super::shim;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use syn_trace::Run;
+use syn_trace::run::StartCosts;
+
+/// Programs that one measurement starts.
+const STARTS: usize = 8;
+/// Measurements of each kind; the median counts.
+const ROUNDS: usize = 7;
+
+/// Does nothing, and is started often.
+const SHORT: &str = "true";
+
+/// What it comes to, with traces in `folder` for as long as it takes. `None` where the programs are not there, or a run fails.
+pub fn start_costs(library: &Path, folder: &Path) -> Option<StartCosts> {
+    let traces = tempfile::Builder::new().prefix("trial").tempdir_in(folder).ok()?;
+    // The shell's own `true` would be no process.
+    let script = format!("(exec {SHORT});").repeat(STARTS) + ":";
+    let spawned = (vec![SHORT], STARTS);
+    let forked = (vec!["sh", "-c", &script], 1);
+    let added = |round: usize, (words, times): &(Vec<&str>, usize)| {
+        let folder = traces.path().join(format!("{round}-{times}"));
+        Some(recorded(words, *times, library, &folder)? - bare(words, *times)?)
+    };
+    let median = |kind| {
+        let mut all = (0..ROUNDS).map(|round| added(round, &kind)).collect::<Option<Vec<f64>>>()?;
+        all.sort_by(f64::total_cmp);
+        Some(all[ROUNDS / 2])
+    };
+    let (spawned_ns, forked_ns) = (median(spawned)?, median(forked)?);
+    let starts = STARTS as f64;
+    let image_ns = spawned_ns / starts;
+    // The shell is an image, too.
+    let forked_ns = (forked_ns - image_ns * (starts + 1.0)) / starts;
+    Some(StartCosts { image_ns: image_ns.max(0.0) as u64, forked_ns: forked_ns.max(0.0) as u64 })
+}
+
+/// CPU time of a command that is run so many times, with its children and all their ends, nanoseconds.
+fn bare(words: &[&str], times: usize) -> Option<f64> {
+    let cpu_ns = || {
+        let used = syn_profile::children();
+        used.user_ns + used.system_ns
+    };
+    let before_ns = cpu_ns();
+    (0..times).try_for_each(|_| run(Command::new(words[0]).args(&words[1..])))?;
+    Some((cpu_ns() - before_ns) as f64)
+}
+
+/// What a recording of the same says of its CPU time, nanoseconds.
+fn recorded(words: &[&str], times: usize, library: &Path, folder: &Path) -> Option<f64> {
+    std::fs::create_dir(folder).ok()?;
+    for _ in 0..times {
+        let mut command = Command::new(words[0]);
+        for other in ["SYN_OFF", "SYN_ONLY", "SYN_EXCEPT"] {
+            command.env_remove(other);
+        }
+        command.env("LD_PRELOAD", shim::preload(&[library])).env("SYN_RUN", folder).env("SYN_JOB", folder);
+        run(command.args(&words[1..]))?;
+    }
+    let run = Run::open(folder).ok()?;
+    let told = run.balances().threads;
+    let cpu_ns = told.iter().map(|thread| thread.startup.cpu_ns + thread.work_ns + thread.calls_ns);
+    (run.threads.len() >= STARTS).then(|| cpu_ns.sum::<u64>() as f64)
+}
+
+fn run(command: &mut Command) -> Option<()> {
+    let (stdin, stdout, stderr) = (Stdio::null(), Stdio::null(), Stdio::null());
+    let status = command.stdin(stdin).stdout(stdout).stderr(stderr).status().ok()?;
+    status.success().then_some(())
+}
