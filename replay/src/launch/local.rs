@@ -221,7 +221,7 @@ impl Stage {
         };
         let start = || self.wait_for_start(job);
         Birthplace::prepare();
-        let part = Part { processes, beginnings, own_files: Some(OwnFiles::from_now_on()) };
+        let part = Part { processes, beginnings, own_files: OwnFiles::from_now_on() };
         let outcomes = run_programs(job, &part, &self.edges, &place, &start, &died);
         self.wait_for_others(processes.iter().map(Vec::len).sum(), job.plan.programs.len());
         let mut out = BufWriter::new(&mut results);

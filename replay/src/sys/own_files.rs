@@ -13,9 +13,15 @@ pub struct OwnFiles {
 }
 
 impl OwnFiles {
-    /// What is open now stays so in every process. A file that is opened later, by a thread that did not begin a process, must
+    /// `None` for a replay that is itself recorded or traced: who watches follows open files by process, and threads of one have the same.
+    /// Else what is open now stays so in every process. A file that is opened later, by a thread that did not begin a process, must
     /// not be used or closed by one that did.
-    pub fn from_now_on() -> OwnFiles {
+    pub fn from_now_on() -> Option<OwnFiles> {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+        if std::env::var_os("SYN_JOB").is_some() || tracer.is_some_and(|tracer| tracer.trim() != "0") {
+            return None;
+        }
         let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
         let mut open: Vec<u32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
         // The list was one of them.
@@ -31,7 +37,7 @@ impl OwnFiles {
         }
         others.push(next..=u32::MAX);
         others.reverse();
-        OwnFiles { others }
+        Some(OwnFiles { others })
     }
 
     /// In the first thread of a process: from here on it and those that it creates have open files of their own. Nothing
@@ -68,7 +74,7 @@ mod tests {
             let open = |path| File::open(path).expect("a file");
             let number = |file: &File| file.as_raw_fd() as u32;
             let everybodys = open("/");
-            let own_files = OwnFiles::from_now_on();
+            let Some(own_files) = OwnFiles::from_now_on() else { return false };
             let of_the_first = open("/proc");
             let inside = std::thread::scope(|scope| {
                 let process = scope.spawn(|| {
