@@ -349,8 +349,15 @@ static void open_terminal_of_lines(void)
 static void await_line(int side)
 {
     char line[8];
+    ssize_t got = 0, whole = side == 0 ? 3 : 2;
     poll_byte(side);
-    CHECK_EQ(read(in[side], line, sizeof line), side == 0 ? 3 : 2);
+    /* What the slave writes may come out in pieces. */
+    while (got < whole) {
+        ssize_t more = read(in[side], line, sizeof line);
+        CHECK(more > 0);
+        got += more;
+    }
+    CHECK_EQ(got, whole);
 }
 
 /* What is typed comes byte by byte. */
