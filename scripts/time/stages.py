@@ -234,11 +234,9 @@ class Bench:
         # The program may be another user's.
         folder.mkdir()
         folder.chmod(0o777)
-        recorder = {"LD_PRELOAD": str(self.shim), "SYN_RUN": str(folder)}
-        if workload.backend == "ptrace":
-            words = [self.memory / "syn", "record", "--backend=ptrace", "--join", "-o", folder, "--", *words]
-            recorder = {}
-        ran = self.in_fresh_folder(workload, words, recorder)
+        how = ["--backend=ptrace"] if workload.backend == "ptrace" else ["--shim", self.shim]
+        words = [self.memory / "syn", "record", *how, "--join", "-o", folder, "--", *words]
+        ran = self.in_fresh_folder(workload, words, {})
         self.record.add(workload, number, "recorded", wall_s=ran.wall, tree_cpu_s=ran.cpu)
         return ran
 

@@ -5,9 +5,9 @@ use super::{Lowering, Thread, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use syn_plan::{Op, Rule};
-use syn_trace::Layer;
 use syn_trace::calls::{Call, Effect};
 use syn_trace::run::Segment;
+use syn_trace::{Layer, header};
 
 impl Lowering<'_> {
     /// The thread's start: what it waits for, and the time until it started nevertheless.
@@ -26,10 +26,13 @@ impl Lowering<'_> {
         let recording_ns = startup.recording_ns.min(started_ns - since_ns);
         let cpu_ns = startup.cpu_ns.min(started_ns - since_ns - recording_ns);
         let waited_ns = started_ns - since_ns - recording_ns - cpu_ns;
-        // What is new, and no program that its files are read for, waited for a processor, as it will in the replay.
+        // What is new, and no program that its files are read for, waited for a processor, as it will in the replay; so did who
+        // never gave up his.
+        let began_ready =
+            self.from.run.threads[visit.seen.thread as usize].has_capability(header::BEGAN_READY);
         let is_new = created.is_some_and(|point| match point.rule() {
             Some(Rule::ThreadCreate) => true,
-            Some(Rule::ProcessCreate) => recording_ns == 0,
+            Some(Rule::ProcessCreate) => recording_ns == 0 || began_ready,
             _ => false,
         });
         let (idle_ns, preempted_ns) = if is_new { (0, waited_ns) } else { (waited_ns, 0) };

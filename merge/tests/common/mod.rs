@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! thread rank=0/2 pid=10                    (also: tid, ppid, host, starts, image, command,
-//!                                            dropped, launcher, opaque; ended=NS/CPU: with its process)
+//!                                            dropped, launcher, opaque, ready; ended=NS/CPU: with its process;
+//!                                            before=CPU/SETUP: used before it started, of it by the recorder)
 //!   100 +50 MPI_Send bytes=8 dest=1 tag=5 comm=1
 //!   200 +30 open flags=0o102 pathname=/w/a !2          (failed with errno 2)
 //!   300 +10 read fd=3 count=100 = 40                   (result 40; if not said: 0, or what was asked for)
@@ -17,7 +18,7 @@
 use std::path::Path;
 use syn_trace::builder::TraceBuilder;
 use syn_trace::calls::Call;
-use syn_trace::header::{PROCESS_ONLY, SEES_LIBC_INTERNAL};
+use syn_trace::header::{BEGAN_READY, PROCESS_ONLY, SEES_LIBC_INTERNAL};
 use syn_trace::record;
 
 /// Writes the run that `text` describes into `folder`.
@@ -68,6 +69,12 @@ fn thread(words: &str) -> TraceBuilder {
         header.ppid = number_of("ppid").unwrap_or(1) as u32;
         if field("launcher").is_some() {
             header.capabilities.fetch_or(PROCESS_ONLY, std::sync::atomic::Ordering::Relaxed);
+        }
+        if field("ready").is_some() {
+            header.capabilities.fetch_or(BEGAN_READY, std::sync::atomic::Ordering::Relaxed);
+        }
+        if let Some((cpu, setup)) = field("before").and_then(|before| before.split_once('/')) {
+            (header.start_cpu_ns, header.setup_cpu_ns) = (number(cpu) as u64, number(setup) as u64);
         }
         if field("opaque").is_some() {
             header.capabilities.fetch_and(!SEES_LIBC_INTERNAL, std::sync::atomic::Ordering::Relaxed);

@@ -21,6 +21,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use ending::{FIRST_HEADER, lose_one};
 use state::PAGE;
 use syn_trace::chunks::{CHUNK_HEAD_BYTES, ChunkHead, IN_FRONT, UNIT_BYTES};
+use syn_trace::header;
 use syn_trace::record::{self, Flags};
 
 /// This thread's state, made if it has none yet. `None`: calls of this thread are not recorded (now). `flags` are those of the
@@ -166,6 +167,9 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     this.cpu_told.set(started_cpu_ns);
     this.cpu_ticks.set(began.ticks);
     this.switches.set(clock::voluntary_switches());
+    if this.switches.get() == 0 {
+        this.header().capabilities.fetch_or(header::BEGAN_READY, Ordering::Relaxed);
+    }
     this.entered.set(Entered::default());
     this.place.set(living::join(this.header.get()));
     this.next_pair.set(began.ticks + 100_000);

@@ -37,6 +37,8 @@ pub const BY_PTRACE: u64 = 8;
 /// `capabilities`: it is known of every stretch whether the thread kept its processor (rseq(2)); without it, short
 /// stretches are taken to have kept it.
 pub const SEES_PREEMPTION: u64 = 16;
+/// `capabilities`: before `start` the thread never gave up its processor of its own accord; what it was without one, it was ready to run.
+pub const BEGAN_READY: u64 = 32;
 
 /// `mpi`: which implementation was found at `MPI_Init`.
 pub const MPI_NONE: u32 = 0;

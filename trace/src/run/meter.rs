@@ -82,7 +82,7 @@ struct Seen {
 
 impl Thread {
     /// Of [`header`]'s bits of `capabilities`.
-    fn has_capability(&self, bit: u64) -> bool {
+    pub fn has_capability(&self, bit: u64) -> bool {
         self.trace.header().capabilities.load(Ordering::Relaxed) & bit != 0
     }
 
