@@ -48,13 +48,11 @@ pub fn record(
         relay.wait(&mut child).with_context(|| format!("cannot wait for {}", words[0].to_string_lossy()))?;
     let took = begun.elapsed();
     let run = tell(folder, words)?;
-    // Few, or ones that take long, are not worth a trial.
-    let matters = || run.processes.len() as u32 * WORTH_A_TRIAL > took;
-    if run.processes.len() >= FEW_PROCESSES
-        && matters()
-        && let Some(costs) = trial::start_costs(shim, &folder.path)
-    {
-        costs.write(&folder.path)?;
+    let images = run.processes.len();
+    if !throttled && images >= FEW_PROCESSES && images as u32 * WORTH_A_TRIAL > took {
+        let costs = trial::start_costs(shim, &folder.path);
+        let written = costs.map_or(Ok(()), |costs| costs.write(&folder.path));
+        written.unwrap_or_else(|error| complain(&format!("warning: {error}")));
     }
     Ok(exit_code(status))
 }
@@ -97,7 +95,8 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 
 /// With fewer process images than this, what their starts cost is not much.
 const FEW_PROCESSES: usize = 8;
-/// So much of a run for each of its process images makes what recording adds to their starts, some 0.2 ms, half a percent of it.
+/// In a run that has less time than this for each of its process images, what recording adds to their starts, some 0.2 ms, is more
+/// than half a percent.
 const WORTH_A_TRIAL: Duration = Duration::from_millis(40);
 
 /// One line about what was recorded, and what was not. The run.

@@ -28,8 +28,9 @@ pub struct Part<'a> {
     pub own_files: Option<OwnFiles>,
 }
 
-/// Runs the programs of a part of the plan in this process, each in a thread, one of them in the calling one. `start` is called once, when all that exist from the start are ready, and returns the common start. `died` is called
-/// in a thread that cannot go on, and does not return.
+/// Runs the programs of a part of the plan in this process, each in a thread, one of them in the calling one. `start` is
+/// called once, when all that exist from the start are ready, and returns the common start. `died` is called in a thread that
+/// cannot go on, and does not return.
 pub fn run_programs<'p>(
     job: &Job<'_>,
     part: &Part<'_>,
