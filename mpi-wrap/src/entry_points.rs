@@ -533,12 +533,12 @@ macro_rules! mpi_c_function {
             type Real = unsafe extern "C-unwind" fn(
                 $(<Binding as $crate::language::Language>::$kind),*
             ) -> ::core::ffi::c_int;
-            let Some(found) = REAL.find() else { return NO_SUCH_FUNCTION };
+            let Some(real) = REAL.function() else { return NO_SUCH_FUNCTION };
             // SAFETY: the function of this name has this signature.
-            let real = unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, Real>(found.address) };
+            let real = unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, Real>(real) };
             // SAFETY: the application's own arguments.
             unsafe {
-                $crate::mpi_form!($recorder; $form $call |$($replaced)?| real($($argument),*); $($used)*)
+                $crate::mpi_form!($recorder; $form $call move |$($replaced)?| real($($argument),*); $($used)*)
             }
         }
     }; };
@@ -572,7 +572,7 @@ macro_rules! mpi_fortran_function {
             error: *mut ::core::ffi::c_int
             $(, $($length: usize),*)?
         ) {
-            let Some(found) = symbol.find() else {
+            let Some(real) = symbol.function() else {
                 if !error.is_null() {
                     // SAFETY: the place for the error code, which is absent (null) at most in mpi_f08.
                     unsafe { error.write(NO_SUCH_FUNCTION) };
@@ -580,12 +580,12 @@ macro_rules! mpi_fortran_function {
                 return;
             };
             // SAFETY: the function of this name has this signature.
-            let real = unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, Real>(found.address) };
+            let real = unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, Real>(real) };
             let mut own = 0;
             let error = if error.is_null() { &raw mut own } else { error };
             // SAFETY: the application's own arguments; the real call sets the error code.
             unsafe {
-                $crate::mpi_form!($recorder; $form $call |$($replaced)?| {
+                $crate::mpi_form!($recorder; $form $call move |$($replaced)?| {
                     real($($argument,)* error $(, $($length),*)?);
                     error.read()
                 }; $($used)*);
@@ -699,7 +699,7 @@ pub(crate) mod tests {
         fn enter(_: Call) -> Option<()> {
             None
         }
-        fn enter_poll(_: Call, _: bool) -> Option<()> {
+        fn enter_untimed(_: Call) -> Option<()> {
             None
         }
         fn count_in_vain<const N: usize>((): (), _: Call, _: &[i64; N]) -> bool {

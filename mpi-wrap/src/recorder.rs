@@ -33,10 +33,9 @@ pub unsafe trait Recorder {
     /// themselves: MPICH's Fortran entry points call the C ones) or must not record.
     fn enter(call: Call) -> Option<Self::Open>;
 
-    /// As [`Recorder::enter`], for a call that may find nothing, if `may_find_nothing`: in a long row of such calls the
-    /// recorder may leave out the time of this one. Then it counts it if it finds nothing, see
-    /// [`Recorder::count_in_vain`].
-    fn enter_poll(call: Call, may_find_nothing: bool) -> Option<Self::Open>;
+    /// Before a call that may find nothing: in a long row of such calls the recorder may leave out the time of this one. Then it
+    /// counts it if it finds nothing, see [`Recorder::count_in_vain`]. `None`: [`Recorder::enter`] is to be asked.
+    fn enter_untimed(call: Call) -> Option<Self::Open>;
 
     /// The real call succeeded and found nothing: counts it if its time has been left out. True: that ended the call.
     /// False: go on with `returned` and `leave`.

@@ -38,11 +38,14 @@ pub fn open<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
 /// Opens a call that may find nothing. `flag` is where it says so, null for one that waits.
 #[inline(always)]
 pub fn open_poll<R: Recorder>(call: Call, flag: Ptr) -> Option<(R::Open, Mpi)> {
-    let mpi = match running() {
-        Some(mpi) => mpi,
-        None => join_if_idle::<R>(call)?,
-    };
-    Some((R::enter_poll(call, !flag.is_null())?, mpi))
+    open_untimed::<R>(call, flag).or_else(|| open::<R>(call))
+}
+
+/// The same for one that is to be without a time, as far as the recorder allows that.
+#[inline(always)]
+pub fn open_untimed<R: Recorder>(call: Call, flag: Ptr) -> Option<(R::Open, Mpi)> {
+    let mpi = running().filter(|_| !flag.is_null())?;
+    Some((R::enter_untimed(call)?, mpi))
 }
 
 #[inline(always)]

@@ -140,6 +140,13 @@ impl Symbol {
         }
     }
 
+    /// Where it is, of a function.
+    #[inline(always)]
+    pub fn function(&self) -> Option<*mut c_void> {
+        let address = self.address.load(Ordering::Acquire);
+        if address.is_null() { self.look_up().map(|found| found.address) } else { Some(address) }
+    }
+
     /// The address, null when there is none.
     #[inline]
     pub fn address(&self) -> *mut c_void {

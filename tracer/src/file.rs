@@ -123,7 +123,8 @@ impl TraceFile {
             self.stopped = true;
             return false;
         };
-        self.memory.moved();
+        // SAFETY: the old records are still mapped.
+        unsafe { self.memory.moving() };
         (self.unit, self.number, self.cursor, self.limit) = (unit, self.number + 1, IN_FRONT[1], length);
         self.chunk_bytes += length;
         // SAFETY: the chunk is longer than its head, and nobody else's.

@@ -7,7 +7,7 @@ use syn_trace::Call;
 
 use super::batch::Batch;
 use super::{OwnStatus, Ptr, SUCCESS, in_vain, int_at, matched};
-use crate::abi::Status;
+use crate::abi::{Mpi, Status};
 use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
 use crate::session;
@@ -19,8 +19,9 @@ pub unsafe fn wait<R: Recorder, L: Language>(
     request: Ptr,
     status: Ptr,
 ) -> c_int {
+    let one = One { request, index: ptr::null_mut(), flag: ptr::null_mut(), status };
     // SAFETY: as the caller vouches; the request is complete when the call returns.
-    unsafe { test::<R, L>(call, real, request, ptr::null_mut(), status) }
+    unsafe { one.timed::<R, L>(call, real) }
 }
 
 /// `MPI_Test`
@@ -32,25 +33,8 @@ pub unsafe fn test<R: Recorder, L: Language>(
     flag: Ptr,
     status: Ptr,
 ) -> c_int {
-    let Some((open, mpi)) = session::open_poll::<R>(call, flag) else { return real(status) };
-    let mut own = OwnStatus::new();
-    let status = own.instead_of::<L>(mpi, status);
-    // SAFETY: an input of the call, which may set it to null.
-    let request = unsafe { L::handle_at(mpi, Handle::Request, request, 0) };
-    let result = real(status);
     // SAFETY: as the caller vouches.
-    if unsafe { in_vain(result, flag) } && R::count_in_vain(open, call, &[1, 0]) {
-        return result;
-    }
-    R::returned(open);
-    // SAFETY: results are read only after success.
-    let completed = unsafe { completed(result, flag) } && request != mpi.request_null();
-    // SAFETY: the status is filled when a request completed.
-    let Status { source, tag, bytes } = unsafe { matched(mpi, completed, status) };
-    let list = [request as i64, source, tag, bytes];
-    let listed = if completed { &list[..] } else { &[] };
-    R::leave(open, call, result.into(), &[1, completed.into()], &[], listed);
-    result
+    unsafe { One { request, index: ptr::null_mut(), flag, status }.test::<R, L>(call, real) }
 }
 
 /// `MPI_Waitany`
@@ -63,7 +47,7 @@ pub unsafe fn wait_any<R: Recorder, L: Language>(
     status: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; one request is complete when the call returns.
-    unsafe { test_any::<R, L>(call, real, count, requests, index, ptr::null_mut(), status) }
+    unsafe { any::<R, L>(call, real, count, requests, index, ptr::null_mut(), status) }
 }
 
 /// `MPI_Testany`
@@ -77,32 +61,123 @@ pub unsafe fn test_any<R: Recorder, L: Language>(
     flag: Ptr,
     status: Ptr,
 ) -> c_int {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        if L::int(count) == 1 {
+            return One { request: requests, index, flag, status }.test::<R, L>(call, real);
+        }
+        any::<R, L>(call, real, count, requests, index, flag, status)
+    }
+}
+
+/// The arguments of a call on one request.
+struct One {
+    request: Ptr,
+    /// Where the call says which has completed; null if it does not.
+    index: Ptr,
+    /// Where it says whether; null if it waits for that.
+    flag: Ptr,
+    status: Ptr,
+}
+
+impl One {
+    /// One that may find nothing: the shortest way for those of a long row, and the rest apart.
+    #[inline(always)]
+    unsafe fn test<R: Recorder, L: Language>(self, call: Call, real: impl FnOnce(Ptr) -> c_int) -> c_int {
+        match session::open_untimed::<R>(call, self.flag) {
+            // SAFETY: as the caller vouches.
+            Some((open, mpi)) => unsafe { self.opened::<R, L>(open, mpi, call, real) },
+            // SAFETY: as the caller vouches.
+            None => unsafe { self.timed_apart::<R, L>(call, real) },
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn timed_apart<R: Recorder, L: Language>(
+        self,
+        call: Call,
+        real: impl FnOnce(Ptr) -> c_int,
+    ) -> c_int {
+        // SAFETY: as the caller vouches.
+        unsafe { self.timed::<R, L>(call, real) }
+    }
+
+    #[inline(always)]
+    unsafe fn timed<R: Recorder, L: Language>(self, call: Call, real: impl FnOnce(Ptr) -> c_int) -> c_int {
+        let Some((open, mpi)) = session::open::<R>(call) else { return real(self.status) };
+        // SAFETY: as the caller vouches.
+        unsafe { self.opened::<R, L>(open, mpi, call, real) }
+    }
+
+    #[inline(always)]
+    unsafe fn opened<R: Recorder, L: Language>(
+        self,
+        open: R::Open,
+        mpi: Mpi,
+        call: Call,
+        real: impl FnOnce(Ptr) -> c_int,
+    ) -> c_int {
+        let mut own = OwnStatus::new();
+        let status = own.instead_of::<L>(mpi, self.status);
+        // SAFETY: an input of the call, which may set it to null.
+        let request = unsafe { L::handle_at(mpi, Handle::Request, self.request, 0) };
+        let result = real(status);
+        // SAFETY: as the caller vouches.
+        if unsafe { in_vain(result, self.flag) } && R::count_in_vain(open, call, &[1, 0]) {
+            return result;
+        }
+        // SAFETY: as the caller vouches.
+        unsafe { leave_one::<R>(open, mpi, call, result, request, self.index, self.flag, status) }
+    }
+}
+
+/// Apart, so that a poll in vain is short.
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+unsafe fn leave_one<R: Recorder>(
+    open: R::Open,
+    mpi: Mpi,
+    call: Call,
+    result: c_int,
+    request: usize,
+    index: Ptr,
+    flag: Ptr,
+    status: Ptr,
+) -> c_int {
+    R::returned(open);
+    // SAFETY: results are read only after success. A negative index is MPI_UNDEFINED: the request was none that could complete.
+    let completed = unsafe { completed(result, flag) && (index.is_null() || int_at(index, 0) >= 0) }
+        && request != mpi.request_null();
+    // SAFETY: the status is filled when a request completed.
+    let Status { source, tag, bytes } = unsafe { matched(mpi, completed, status) };
+    let list = [request as i64, source, tag, bytes];
+    let listed = if completed { &list[..] } else { &[] };
+    R::leave(open, call, result.into(), &[1, completed.into()], &[], listed);
+    result
+}
+
+/// A call that completes one request of several, or waits for that.
+#[inline(never)]
+unsafe fn any<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce(Ptr) -> c_int,
+    count: L::Int,
+    requests: Ptr,
+    index: Ptr,
+    flag: Ptr,
+    status: Ptr,
+) -> c_int {
     let Some((open, mpi)) = session::open_poll::<R>(call, flag) else { return real(status) };
     let mut own = OwnStatus::new();
     let status = own.instead_of::<L>(mpi, status);
     // SAFETY: inputs of the call; it fills one status.
-    let batch = unsafe { Batch::new::<R, L>(open, &mpi, count, requests, Some(status)) };
+    let mut batch = unsafe { Batch::new::<R, L>(open, &mpi, count, requests, Some(status)) };
     let result = real(status);
     // SAFETY: as the caller vouches.
     if unsafe { in_vain(result, flag) } && batch.count_in_vain::<R>(open, call) {
         return result;
     }
     R::returned(open);
-    // SAFETY: as above.
-    unsafe { leave_any::<R, L>(batch, open, call, result, requests, index, flag) }
-}
-
-/// Apart, so that a poll in vain does not have to put the batch into memory for it.
-#[inline(never)]
-unsafe fn leave_any<R: Recorder, L: Language>(
-    mut batch: Batch,
-    open: R::Open,
-    call: Call,
-    result: c_int,
-    requests: Ptr,
-    index: Ptr,
-    flag: Ptr,
-) -> c_int {
     // SAFETY: results are read only after success. A negative index is MPI_UNDEFINED: all requests were null.
     unsafe {
         if completed(result, flag) {

@@ -38,6 +38,8 @@ pub use rooted::*;
 pub use world::*;
 
 use core::ffi::c_int;
+use core::mem::MaybeUninit;
+use core::ptr;
 use syn_trace::Call;
 
 use crate::abi::{Mpi, Status};
@@ -109,18 +111,18 @@ unsafe fn in_vain(result: c_int, flag: Ptr) -> bool {
 }
 
 /// A status of ours, to be passed where the application wants none. As large as that of any implementation.
-struct OwnStatus([u64; 8]);
+struct OwnStatus(MaybeUninit<[u64; 8]>);
 
 impl OwnStatus {
     #[inline]
     fn new() -> OwnStatus {
-        OwnStatus([0; 8])
+        OwnStatus(MaybeUninit::uninit())
     }
 
     /// The status to pass: the application's, or this one.
     #[inline]
     fn instead_of<L: Language>(&mut self, mpi: Mpi, status: Ptr) -> Ptr {
-        if L::ignores_status(mpi, status) { self.0.as_mut_ptr().cast() } else { status }
+        if L::ignores_status(mpi, status) { ptr::from_mut(self.0.write([0; 8])).cast() } else { status }
     }
 }
 

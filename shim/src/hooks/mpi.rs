@@ -54,23 +54,23 @@ unsafe impl Recorder for Shim {
         if is_inside_mpi() {
             return None;
         }
-        span::enter(call, 0).map(enclose)
+        let span = span::enter(call, 0)?;
+        let state = span.state();
+        state.mpi_frame.set(frame_address());
+        state.mpi_span.set(span);
+        Some(Open(state))
     }
 
     #[inline(always)]
-    fn enter_poll(call: Call, may_find_nothing: bool) -> Option<Open> {
-        if !may_find_nothing {
-            return Shim::enter(call);
-        }
-        match span::enter_untimed(call) {
-            Some(span) => Some(enclose(span)),
-            None => Shim::enter(call),
-        }
+    fn enter_untimed(call: Call) -> Option<Open> {
+        let state = span::enter_untimed(call)?;
+        state.mpi_frame.set(state.frame.get());
+        Some(Open(state))
     }
 
     #[inline(always)]
     fn count_in_vain<const N: usize>(Open(state): Open, call: Call, numbers: &[i64; N]) -> bool {
-        let counted = state.mpi_span.get().is_untimed() && append::count_untimed(state, call, numbers);
+        let counted = append::count_untimed(state, call, numbers);
         if counted {
             // No other call is around one that goes untimed.
             state.frame.set(0);
@@ -191,14 +191,6 @@ fn is_under_way(state: &State, inner: usize) -> bool {
     }
     state.jump(outer);
     false
-}
-
-#[inline(always)]
-fn enclose(span: Span) -> Open {
-    let state = span.state();
-    state.mpi_frame.set(frame_address());
-    state.mpi_span.set(span);
-    Open(state)
 }
 
 fn with_state(then: impl FnOnce(&State)) {

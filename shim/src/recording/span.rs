@@ -31,9 +31,6 @@ const SAMPLE_MASK: u64 = 15;
 /// processor.
 const SAMPLE_PART: u64 = 8;
 
-/// The start of a call that goes untimed, if it finds nothing.
-const UNTIMED: u64 = 0;
-
 /// Enters a call of a thread that records it.
 #[inline(always)]
 fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Span> {
@@ -54,7 +51,7 @@ fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Sp
         }
     }
     state.entered.set(Entered { start, cpu: cpu_before, call: call as u16, flags });
-    Some(Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false })
+    Some(Span::new(state, start, cpu_before, flags, outer_frame))
 }
 
 /// A call has returned at `end`, and its record is written: what that took. What readings of the CPU clock take is told by
@@ -176,37 +173,34 @@ impl Span {
         }
     }
 
-    /// True for a call that goes untimed, if it finds nothing.
-    #[inline(always)]
-    pub fn is_untimed(&self) -> bool {
-        self.start == UNTIMED
-    }
-
     /// As [`Span::returned`], for a call that [`enter_untimed`] may have entered.
     #[inline(always)]
     pub fn poll_returned(&mut self) {
-        self.returned();
         if self.is_untimed() {
-            self.estimate_start();
+            self.found_after_all(clock::ticks());
+        } else {
+            self.returned();
         }
     }
 
-    /// The call found something after all. It is taken to be as long as those before it were on average.
+    /// A call without a time has found something, at `end`. It is taken to be as long as those before it were on average.
     #[cold]
     #[inline(never)]
-    fn estimate_start(&mut self) {
+    fn found_after_all(&mut self, end: u64) {
         let state = self.state();
-        let since = self.end.saturating_sub(state.last_end.get());
+        let since = end.saturating_sub(state.last_end.get());
         // SAFETY: nothing holds on to it here.
         let mean_took = unsafe { state.memory() }.mean_took();
-        self.start = self.end - clock::ticks_of(mean_took).min(since);
+        let start = end - clock::ticks_of(mean_took).min(since);
+        *self = Span::new(state, start, 0, 0, 0);
+        self.end = end;
         if !Mark::Told.stands() {
-            let looked = look(state, self.end);
+            let looked = look(state, end);
             self.flags |= looked.before();
             self.cpu_before = looked.cpu;
         }
         // Its call does not matter: it is recorded next.
-        state.entered.set(Entered { start: self.start, ..Entered::default() });
+        state.entered.set(Entered { start, ..Entered::default() });
     }
 
     /// Leaves the call without a record.

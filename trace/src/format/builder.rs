@@ -325,7 +325,8 @@ fn append(
 ) {
     let start = records.len();
     // The vector may move: what was written before must not be changed in place.
-    dictionary.moved();
+    // SAFETY: it has not moved yet.
+    unsafe { dictionary.moving() };
     records.resize(start + record::room(texts, list), 0);
     let at = records[start..].as_mut_ptr();
     // Records of handlers that have interrupted the writing of another one know nothing of what came before.

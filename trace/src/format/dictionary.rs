@@ -199,13 +199,19 @@ impl Writer {
         *self = Writer::NEW;
     }
 
-    /// To be called when the records written so far move or are no longer mapped.
+    /// To be called before the records written so far are moved or unmapped.
+    ///
+    /// # Safety
+    /// They must still be there: how many polls a row has may be missing in its record.
     #[inline(always)]
-    pub fn moved(&mut self) {
-        self.repeats.end_row();
-        if self.turns != [0; 3] {
-            self.turns = [0; 3];
-            self.other.end_row();
+    pub unsafe fn moving(&mut self) {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            self.repeats.end_row();
+            if self.turns != [0; 3] {
+                self.turns = [0; 3];
+                self.other.end_row();
+            }
         }
     }
 
@@ -223,6 +229,8 @@ impl Writer {
     /// As for [`crate::record::encode`].
     #[cold]
     pub(crate) unsafe fn keep_row(&mut self, at: *mut u8) -> usize {
+        // SAFETY: as the caller vouches.
+        unsafe { self.other.end_row() };
         let bytes = if self.repeats.is_open() {
             (self.other, self.other_polled) = (self.repeats, self.polled);
             0
@@ -232,7 +240,7 @@ impl Writer {
             // SAFETY: as the caller vouches.
             unsafe { self.other.begin(at, body.0[0] as u16) }
         };
-        self.repeats.end_row();
+        self.repeats.hand_over();
         bytes
     }
 
@@ -265,21 +273,16 @@ impl Writer {
     /// True when this call, if it finds nothing, may be counted without times: the clock need not be read before it.
     #[inline(always)]
     pub fn may_go_untimed(&self, call: Call) -> bool {
-        let may = |row: &Repeats| row.untimed_left != 0 && row.call == call as u16;
+        let may = |row: &Repeats| row.may_go_untimed == call as u16;
         may(&self.repeats) || self.turns[0] != 0 && may(&self.other)
     }
 
     /// Counts one that went untimed and succeeded, inside no other call, as a further one of its row. False: it is not of
     /// this row, and is to be written.
-    ///
-    /// # Safety
-    /// As for [`crate::record::encode`].
     #[inline(always)]
-    pub unsafe fn count_untimed<const N: usize>(&mut self, call: Call, numbers: &[i64; N]) -> bool {
+    pub fn count_untimed<const N: usize>(&mut self, call: Call, numbers: &[i64; N]) -> bool {
         let Some(body) = Body::of(call, 0, 0, numbers, &[]) else { return false };
-        let counts = |row: &Repeats, polled: &Kept| {
-            row.untimed_left != 0 && row.call == call as u16 && body.is_at(polled)
-        };
+        let counts = |row: &Repeats, polled: &Kept| row.may_go_untimed == call as u16 && body.is_at(polled);
         let row = if counts(&self.repeats, &self.polled) {
             &mut self.repeats
         } else if self.turns[0] != 0 && counts(&self.other, &self.other_polled) {
@@ -287,8 +290,7 @@ impl Writer {
         } else {
             return false;
         };
-        // SAFETY: a call may go untimed only while there is a record that counts its row.
-        unsafe { row.add_untimed() };
+        row.add_untimed();
         true
     }
 

@@ -3,7 +3,9 @@
 //! A program that polls may do so ten million times in a second, and two readings of the clock are then most of what
 //! recording costs. So in a long row of short polls only every [`TIMED_EVERY`]-th is timed, and taken for those before
 //! it: the row as a whole has its exact time, and what part of that was spent in the calls is an estimate. The record
-//! says how many were timed.
+//! says how many were timed. Those in between are only counted down, and come into the record with the next that is timed,
+//! or at the row's end: every instruction shows there, since the processor looks ahead over so many of them and no more to
+//! the program's next access to memory.
 //!
 //! Two calls that find nothing by turns have a row each, as if all of the one had come before all of the other: what both
 //! took is exact, and what went untimed of them shares the time between.
@@ -14,8 +16,10 @@ use crate::varint::{self, zigzag};
 
 /// How many in a row are timed one by one before the first that is not.
 pub const TIMED_FIRST: u64 = 16;
+/// The same where the row before was of short polls of this call.
+pub const TIMED_AGAIN: u64 = 2;
 /// From there on, one of so many is timed.
-pub const TIMED_EVERY: u64 = 16;
+pub const TIMED_EVERY: u64 = 64;
 /// Polls that take longer than this are all timed, units: one of them may do the work of a message. About 1 µs.
 pub const LONGEST_UNTIMED: u64 = 300;
 
@@ -26,7 +30,8 @@ pub(crate) struct Repeats {
     pub(crate) latest: usize,
     /// The record that counts how often it came again; null when there is none.
     at: *mut u8,
-    /// What it says: how many, as that is written; how many were timed; the times.
+    /// How many there are without those that have gone untimed since the latest that did not; how many were timed; the times.
+    /// What the record says.
     count: u64,
     timed: u64,
     end: u64,
@@ -34,9 +39,13 @@ pub(crate) struct Repeats {
     /// Of `end` what the row of the call that comes by turns with this one has left to it, and its own calls have not used.
     shared: u64,
     /// The call, while there is a record.
-    pub(crate) call: u16,
+    call: u16,
+    /// The call of which the next may go untimed, 0 when none may.
+    pub(crate) may_go_untimed: u16,
+    /// The call that was short in the latest row of any length, 0 for none.
+    short: u16,
     /// How many of the next may go untimed, and how many that was after the latest that did not.
-    pub(crate) untimed_left: u8,
+    untimed_left: u8,
     untimed_granted: u8,
     /// For how many of those that went untimed since then the other row has given time.
     untimed_paid: u8,
@@ -47,23 +56,52 @@ impl Repeats {
     pub(crate) const NONE: Repeats = Repeats {
         latest: 0,
         at: core::ptr::null_mut(),
-        count: varint::eight(0),
+        count: 0,
         timed: 0,
         end: 0,
         took: 0,
         shared: 0,
         call: 0,
+        may_go_untimed: 0,
+        short: 0,
         untimed_left: 0,
         untimed_granted: 0,
         untimed_paid: 0,
     };
 
-    /// Something else has been recorded, or the record is no longer where it was.
+    /// Something else is to be recorded, or the record is to be moved.
+    ///
+    /// # Safety
+    /// If there is a record, it must lie where it was made.
     #[inline(always)]
-    pub(crate) fn end_row(&mut self) {
+    pub(crate) unsafe fn end_row(&mut self) {
+        if self.untimed() != 0 {
+            // SAFETY: as the caller vouches.
+            unsafe { self.settle() };
+        }
+        self.hand_over();
+    }
+
+    /// The row is kept elsewhere from now on.
+    #[inline(always)]
+    pub(crate) fn hand_over(&mut self) {
         self.at = core::ptr::null_mut();
-        self.latest = 0;
+        (self.latest, self.may_go_untimed) = (0, 0);
         (self.untimed_left, self.untimed_granted, self.untimed_paid) = (0, 0, 0);
+    }
+
+    /// Has the record say how many went untimed, too.
+    ///
+    /// # Safety
+    /// As for [`Repeats::end_row`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn settle(&mut self) {
+        self.count += self.untimed();
+        if let Some(record) = self.record() {
+            // SAFETY: as the caller vouches.
+            unsafe { write_count(record, self.count) };
+        }
     }
 
     /// True while there is a record that counts it.
@@ -78,12 +116,12 @@ impl Repeats {
     /// As for [`crate::record::encode`].
     #[cold]
     pub(crate) unsafe fn begin(&mut self, at: *mut u8, call: u16) -> usize {
-        *self = Repeats { at, call, ..Repeats::NONE };
+        *self = Repeats { at, call, short: self.short, ..Repeats::NONE };
         // SAFETY: as the caller vouches.
         unsafe {
             varint::write_eight(at.add(4), 0);
             varint::write_eight(at.add(12), 0);
-            varint::write_word(at.add(21), self.count);
+            write_count(at, 0);
             varint::write_eight(at.add(29), 0);
             commit_row(at)
         }
@@ -97,7 +135,7 @@ impl Repeats {
     /// Takes a part of the time for calls of this row that went untimed. False: there is no record any more.
     ///
     /// # Safety
-    /// As for [`Repeats::add_untimed`].
+    /// As for [`Repeats::end_row`].
     unsafe fn take_share(&mut self, units: u64) -> bool {
         let Some(record) = self.record() else { return false };
         (self.end, self.shared) = (self.end + units, self.shared + units);
@@ -116,7 +154,8 @@ impl Repeats {
     pub(crate) unsafe fn add(&mut self, at: *mut u8, call: Call, times: Times, other: &mut Repeats) -> usize {
         let is_new = self.at.is_null();
         if is_new {
-            *self = Repeats { latest: self.latest, at, call: call as u16, ..Repeats::NONE };
+            *self =
+                Repeats { latest: self.latest, at, call: call as u16, short: self.short, ..Repeats::NONE };
         }
         let between = times.end.saturating_sub(times.took);
         let (untimed, others) = (self.untimed(), other.untimed().saturating_sub(other.untimed_paid.into()));
@@ -125,17 +164,16 @@ impl Repeats {
         let left = if share > 0 && unsafe { other.take_share(share) } { share } else { 0 };
         let between = between - left + core::mem::take(&mut self.shared);
         self.timed += 1;
+        self.count += untimed + 1;
         self.end += times.end - left;
         self.took += times.took + (untimed * times.took).min(between);
-        let may_skip = self.timed >= TIMED_FIRST && times.took <= LONGEST_UNTIMED;
-        self.untimed_granted = if may_skip { TIMED_EVERY as u8 - 1 } else { 0 };
-        (self.untimed_left, self.untimed_paid) = (self.untimed_granted, 0);
+        self.grant(times.took);
         let Some(record) = self.record() else { return 0 };
         // SAFETY: the record lies there, or there is room for it.
         unsafe {
             varint::write_eight(record.add(4), gap(self.end, self.took));
             varint::write_eight(record.add(12), self.took);
-            self.add_one(record);
+            write_count(record, self.count);
             varint::write_eight(record.add(29), zigzag(self.timed as i64));
             if !is_new {
                 return 0;
@@ -144,16 +182,26 @@ impl Repeats {
         }
     }
 
-    /// Counts one without times.
-    ///
-    /// # Safety
-    /// There must be a record of the row, where it was made.
+    /// Settles how many of the next may go untimed, behind one that took so long.
+    fn grant(&mut self, took: u64) {
+        let is_short = took <= LONGEST_UNTIMED;
+        let first = if self.short == self.call { TIMED_AGAIN } else { TIMED_FIRST };
+        if self.timed >= TIMED_FIRST || !is_short {
+            self.short = if is_short { self.call } else { 0 };
+        }
+        let may_skip = is_short && self.timed >= first;
+        (self.untimed_granted, self.may_go_untimed) =
+            if may_skip { (TIMED_EVERY as u8 - 1, self.call) } else { (0, 0) };
+        (self.untimed_left, self.untimed_paid) = (self.untimed_granted, 0);
+    }
+
+    /// Counts one without times, as long as it may go so. Should a handler end the row meanwhile, this does no harm: nothing was
+    /// granted then.
     #[inline(always)]
-    pub(crate) unsafe fn add_untimed(&mut self) {
-        self.untimed_left = self.untimed_left.saturating_sub(1);
-        if let Some(record) = self.record() {
-            // SAFETY: as the caller vouches.
-            unsafe { self.add_one(record) };
+    pub(crate) fn add_untimed(&mut self) {
+        self.untimed_left = self.untimed_left.wrapping_sub(1);
+        if self.untimed_left == 0 {
+            self.may_go_untimed = 0;
         }
     }
 
@@ -166,24 +214,23 @@ impl Repeats {
         (!at.is_null()).then_some(at)
     }
 
-    /// # Safety
-    /// As for [`Repeats::add_untimed`].
-    #[inline(always)]
-    unsafe fn add_one(&mut self, record: *mut u8) {
-        self.count = varint::eight_more(self.count, zigzag(1));
-        // SAFETY: as the caller vouches.
-        unsafe { varint::write_word(record.add(21), self.count) };
-    }
-
     /// What the calls of the row took, units, and how many they are.
     #[cold]
     pub(crate) fn total(&self) -> (u64, u64) {
-        (self.took, varint::of_eight(self.count) >> 1)
+        (self.took, self.count + self.untimed())
     }
 }
 
 /// Length, key (two bytes), flags, gap, took, result, count, timed.
 pub(crate) const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8 + 8;
+
+/// # Safety
+/// The record of a row must lie there, or one that is being made.
+#[inline(always)]
+unsafe fn write_count(record: *mut u8, count: u64) {
+    // SAFETY: as the caller vouches.
+    unsafe { varint::write_eight(record.add(21), zigzag(count as i64)) };
+}
 
 /// The record of a row whose numbers have been written.
 ///
@@ -224,9 +271,7 @@ mod tests {
         /// One poll; true when it was timed.
         fn poll(&mut self, call: Call, took: u64) -> bool {
             self.now += 100 + took;
-            // SAFETY: nothing moves.
-            if self.dictionary.may_go_untimed(call) && unsafe { self.dictionary.count_untimed(call, &[1, 0]) }
-            {
+            if self.dictionary.may_go_untimed(call) && self.dictionary.count_untimed(call, &[1, 0]) {
                 return false;
             }
             let times = Times { end: self.now - self.last_end, took, ..Times::default() };
@@ -248,12 +293,12 @@ mod tests {
     #[test]
     fn a_long_row_has_its_exact_time_and_few_readings_of_the_clock() {
         let mut thread = Thread::new();
-        let timed = (0..1 + 16 + 16 * 60).filter(|_| thread.poll(Call::MpiTest, 20)).count();
+        let timed = (0..1 + 16 + 64 * 60).filter(|_| thread.poll(Call::MpiTest, 20)).count();
         assert_eq!(timed, 1 + 16 + 60);
         let rows = thread.rows();
         assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].numbers[..2], [16 + 16 * 60, 16 + 60]);
-        assert_eq!((rows[0].times.end, rows[0].times.took), ((16 + 16 * 60) * 120, (16 + 16 * 60) * 20));
+        assert_eq!(rows[0].numbers[..2], [16 + 64 * 60, 16 + 60]);
+        assert_eq!((rows[0].times.end, rows[0].times.took), ((16 + 64 * 60) * 120, (16 + 64 * 60) * 20));
     }
 
     #[test]
@@ -267,13 +312,14 @@ mod tests {
         }
         assert!(timed < TURNS / 5, "{timed} of {} timed", 2 * TURNS);
         thread.poll(MpiTest, LONGEST_UNTIMED + 1);
+        // Whatever else is recorded ends both rows.
+        assert!(thread.poll(MpiTestall, 20));
         let (mut dictionary, mut rest) = (Reader::default(), &thread.bytes[..thread.length]);
         let records: Vec<Record<'_>> =
             core::iter::from_fn(|| decode(&mut dictionary, &mut rest).unwrap()).collect();
         let calls: Vec<Call> = records.iter().map(|record| record.call).collect();
-        use Call::{MpiTest, MpiTestany, Repeats};
-        assert_eq!(calls, [MpiTest, MpiTestany, MpiTest, Repeats, MpiTestany, Repeats]);
-        // Both rows are still open: the last poll is in the first one's.
+        use Call::{MpiTest, MpiTestall, MpiTestany, Repeats};
+        assert_eq!(calls, [MpiTest, MpiTestany, MpiTest, Repeats, MpiTestany, Repeats, MpiTestall]);
         let rows = thread.rows();
         assert_eq!((rows[0].numbers[0], rows[1].numbers[0]), (TURNS as i64 - 1, TURNS as i64 - 2));
         let sum = |of: fn(&Times) -> u64| records.iter().map(|record| of(&record.times)).sum::<u64>();
@@ -282,8 +328,7 @@ mod tests {
             let (count, times) = (row.numbers[0] as u64, row.times);
             assert!(times.took <= times.end && times.took >= count * took * 9 / 10, "{times:?} of {count}");
         }
-        // Whatever else is recorded ends both.
-        assert!(thread.poll(Call::MpiTestall, 20) && thread.poll(MpiTest, 20));
+        assert!(thread.poll(MpiTest, 20));
         assert_eq!(thread.rows().len(), 2);
     }
 
@@ -300,7 +345,9 @@ mod tests {
             thread.poll(Call::MpiTest, 20);
         }
         let rows = thread.rows();
-        assert!(rows[0].times.end > 990 * 120 && rows[0].times.took > 990 * 18, "{:?}", rows[0].times);
+        // The last ones that go untimed are in no row yet.
+        const SEEN: u64 = 1000 - TIMED_EVERY;
+        assert!(rows[0].times.end > SEEN * 120 && rows[0].times.took > SEEN * 18, "{:?}", rows[0].times);
         assert!(rows[1].times.end <= 2 * TURNS * 120, "{:?}", rows[1].times);
     }
 
@@ -336,6 +383,19 @@ mod tests {
     }
 
     #[test]
+    fn a_row_behind_one_of_short_polls_needs_few_readings_to_be_taken_for_one() {
+        let mut thread = Thread::new();
+        let mut timed = |took| -> usize {
+            let timed = (0..1 + 16 + 64).filter(|_| thread.poll(Call::MpiTest, took)).count();
+            // SAFETY: nothing has moved.
+            unsafe { thread.dictionary.moving() };
+            timed
+        };
+        assert_eq!([timed(20), timed(20)], [1 + 16 + 1, 1 + 2 + 1]);
+        assert_eq!([timed(LONGEST_UNTIMED + 1), timed(20), timed(20)], [1 + 16 + 64, 1 + 16 + 1, 1 + 2 + 1]);
+    }
+
+    #[test]
     fn long_polls_are_all_timed() {
         let mut thread = Thread::new();
         assert!((0..100).all(|_| thread.poll(Call::MpiTest, LONGEST_UNTIMED + 1)));
@@ -349,9 +409,10 @@ mod tests {
     #[test]
     fn a_row_that_was_wiped_meanwhile_is_counted_nowhere() {
         let mut row = Repeats { untimed_left: 3, untimed_granted: 15, ..Repeats::NONE };
+        row.add_untimed();
         // SAFETY: there is no record, which is what is to be noticed.
-        unsafe { row.add_untimed() };
-        assert!(row.record().is_none());
+        unsafe { row.end_row() };
+        assert_eq!((row.record(), row.untimed()), (None, 0));
     }
 
     #[test]
@@ -361,12 +422,12 @@ mod tests {
             thread.poll(Call::MpiTest, 20);
         }
         let before = thread.last_end;
-        for _ in 0..15 {
+        for _ in 1..TIMED_EVERY {
             assert!(!thread.poll(Call::MpiTest, 0));
         }
         assert!(thread.poll(Call::MpiTest, LONGEST_UNTIMED));
         let row = &thread.rows()[0];
         assert_eq!(row.times.end, thread.last_end - 120);
-        assert_eq!(row.times.took, 16 * 20 + (thread.last_end - before), "all of what passed, not 16 × 300");
+        assert_eq!(row.times.took, 16 * 20 + (thread.last_end - before), "all of what passed, not 64 × 300");
     }
 }

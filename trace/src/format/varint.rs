@@ -59,17 +59,6 @@ pub unsafe fn write_word(at: *mut u8, word: u64) {
     unsafe { at.cast::<u64>().write_unaligned(word.to_le()) };
 }
 
-/// The eight bytes of the varint of a value and more, from those of the value: a sum of the lowest bytes, mostly.
-#[inline(always)]
-pub fn eight_more(word: u64, added: u64) -> u64 {
-    if (word & 0x7f) + added < 0x80 { word + added } else { eight(of_eight(word) + added) }
-}
-
-/// The value of a varint of eight bytes.
-pub fn of_eight(word: u64) -> u64 {
-    word.to_le_bytes().iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f))
-}
-
 /// The eight bytes of a varint of which the lowest 56 bits count; the lowest byte is the first.
 #[inline(always)]
 pub const fn eight(value: u64) -> u64 {
@@ -169,10 +158,6 @@ mod tests {
             unsafe { write_eight(bytes.as_mut_ptr(), value) };
             let mut rest = &bytes[..];
             assert_eq!((read(&mut rest), rest.len()), (Some(value), 0), "{value:x}");
-            assert_eq!(of_eight(eight(value)), value, "{value:x}");
-            if value < u64::MAX >> 8 {
-                assert_eq!(of_eight(eight_more(eight(value), 1)), value + 1, "{value:x}");
-            }
         }
     }
 }

@@ -13,19 +13,8 @@ use syn_trace::record::{self, Flags, Times};
 /// and it is to be recorded.
 #[inline(always)]
 pub fn count_untimed<const N: usize>(state: &State, call: Call, numbers: &[i64; N]) -> bool {
-    if state.encoding.load(Ordering::Relaxed) {
-        return false;
-    }
-    state.encoding.store(true, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: whatever moves the records or writes another one ends the row.
-    let counted = unsafe { state.memory().count_untimed(call, numbers) };
-    compiler_fence(Ordering::SeqCst);
-    state.encoding.store(false, Ordering::Relaxed);
-    if state.side_used.load(Ordering::Relaxed) != 0 {
-        side_slots::append(state);
-    }
-    counted
+    // SAFETY: nothing else holds on to it, and nothing is written: a handler may come at any place.
+    state.is_untimed() && unsafe { state.memory() }.count_untimed(call, numbers)
 }
 
 /// Appends a record to the thread's file, or keeps it aside if this is a handler that interrupted another append.

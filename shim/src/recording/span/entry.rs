@@ -1,6 +1,6 @@
 //! How a call is entered.
 
-use super::{UNTIMED, begin, holding};
+use super::{begin, holding};
 use crate::recording::process;
 use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::{Span, State};
@@ -30,9 +30,9 @@ pub fn enter(call: Call, flags: Flags) -> Option<Span> {
 }
 
 /// Enters a call that may find nothing, as one of a long row of such calls for which the clock is not read; see
-/// [`count_untimed`]. `None`: it is to be entered as others are.
+/// [`count_untimed`](super::append::count_untimed). `None`: it is to be entered as others are.
 #[inline(always)]
-pub fn enter_untimed(call: Call) -> Option<Span> {
+pub fn enter_untimed(call: Call) -> Option<&'static State> {
     // One that counts a row is whole.
     let state = current::state()?;
     // SAFETY: nothing holds on to it here.
@@ -41,7 +41,8 @@ pub fn enter_untimed(call: Call) -> Option<Span> {
         return None;
     }
     state.frame.set(frame_address());
-    Some(Span { state, start: UNTIMED, end: 0, outer_frame: 0, cpu_before: 0, flags: 0, quiet: false })
+    state.set_untimed();
+    Some(state)
 }
 
 #[inline(always)]

@@ -64,7 +64,7 @@ fn append_all(state: &State) {
         if slot.bytes != 0 {
             // The latest record is the handler's from now on: a row of polls begins anew behind it.
             // SAFETY: a record is being written, and by nobody else.
-            unsafe { state.memory() }.moved();
+            unsafe { state.memory().moving() };
             append_one(state, slot);
         }
         *slot = SideSlot { end: 0, took: 0, bytes: 0, record: [0; _] };

@@ -70,7 +70,8 @@ pub struct State {
     pub mpi_frame: Cell<usize>,
     /// What shows that it is.
     pub mpi_witness: Cell<Witness>,
-    /// That call; of a state that is new (all zero), none.
+    /// That call; of a state that is new (all zero), none. Of one that goes untimed if it finds nothing only that is said here,
+    /// the rest is an earlier one's.
     pub mpi_span: Cell<Span>,
     /// The `vfork` under way, as long as its child has this thread's memory.
     pub vfork_span: Cell<Span>,
@@ -185,6 +186,23 @@ pub struct Span {
     pub cpu_before: u64,
     pub flags: Flags,
     pub quiet: bool,
+}
+
+/// The start of a call that goes untimed, if it finds nothing.
+const UNTIMED: u64 = 0;
+
+impl Span {
+    /// A call that is entered now, at the time and with the CPU time that are given.
+    #[inline(always)]
+    pub fn new(state: &State, start: u64, cpu_before: u64, flags: Flags, outer_frame: usize) -> Span {
+        Span { state, start, end: 0, outer_frame, cpu_before, flags, quiet: false }
+    }
+
+    /// True for a call that goes untimed, if it finds nothing.
+    #[inline(always)]
+    pub fn is_untimed(&self) -> bool {
+        self.start == UNTIMED
+    }
 }
 
 /// What has shown that an MPI call was under way when another one was made inside it.
@@ -307,6 +325,20 @@ impl State {
     pub fn header(&self) -> &Header {
         // SAFETY: mapped for as long as the state is.
         unsafe { &*self.header.get() }
+    }
+
+    /// The MPI call that is entered now goes untimed, if it finds nothing.
+    #[inline(always)]
+    pub fn set_untimed(&self) {
+        // SAFETY: a field of ours, of which nobody holds a reference.
+        unsafe { (&raw mut (*self.mpi_span.as_ptr()).start).write(UNTIMED) };
+    }
+
+    /// True while one does that.
+    #[inline(always)]
+    pub fn is_untimed(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { (&raw const (*self.mpi_span.as_ptr()).start).read() == UNTIMED }
     }
 
     /// There is no call of which nothing is on record.

@@ -58,8 +58,8 @@ impl State {
         }
         self.set_window(chunk);
         self.cursor.set(chunk.at.wrapping_add(IN_FRONT[1]));
-        // SAFETY: nothing holds on to it here: a record that needs room is not being encoded yet.
-        unsafe { self.memory() }.moved();
+        // SAFETY: nothing holds on to it here: a record that needs room is not being encoded yet. The old records are still there.
+        unsafe { self.memory().moving() };
         if old_bytes > keep {
             // SAFETY: nothing points into the old records any more.
             unsafe { chunk::let_go(old as usize + keep, old_bytes - keep, old_in_area) };

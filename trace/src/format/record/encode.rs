@@ -26,7 +26,7 @@ pub fn room(texts: &[&[u8]], list: &[i64]) -> usize {
 /// # Safety
 /// [`room`] bytes at `at` must be writable and zero, and the numbers, texts and list must be as many as the table
 /// says for `call`. The latest record that was written with this memory must still be where it was, unless
-/// [`Writer::moved`] was called.
+/// [`Writer::moving`] was called before.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn encode<const N: usize>(
@@ -46,9 +46,9 @@ pub unsafe fn encode<const N: usize>(
     };
     let body = if call.recurs() { Body::of(call, flags, outcome, numbers, list) } else { None };
     let Some(body) = body else {
-        dictionary.moved();
         // SAFETY: as the caller vouches.
         return unsafe {
+            dictionary.moving();
             encode_whole(Some(dictionary), at, call, flags, times, outcome, numbers, texts, list)
         };
     };
@@ -69,7 +69,7 @@ pub unsafe fn encode<const N: usize>(
         let row = if is_idle && known && dictionary.comes_by_turns(place) {
             dictionary.keep_row(at)
         } else {
-            dictionary.moved();
+            dictionary.moving();
             0
         };
         let at = at.add(row);
