@@ -504,6 +504,46 @@ macro_rules! mpi_form {
     };
 }
 
+/// What a function of the C binding does. Of those that programs make in vain millions of times a second the shortest way stands
+/// by itself, so that it needs few registers and no memory; the rest gets the arguments as they came.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! mpi_c_body {
+    ($recorder:ty; test $arguments:tt $($rest:tt)*) => {
+        $crate::mpi_c_body!(@ $recorder; test_in_row $arguments $($rest)*)
+    };
+    ($recorder:ty; test_any $arguments:tt $($rest:tt)*) => {
+        $crate::mpi_c_body!(@ $recorder; test_any_in_row $arguments $($rest)*)
+    };
+    ($recorder:ty; $form:ident ( $($argument:ident : $kind:ident),* ) $($rest:tt)*) => {
+        // SAFETY: the application's own arguments.
+        unsafe { whole($($argument),*) }
+    };
+    (@ $recorder:ty; $form:ident ( $($argument:ident : $kind:ident),* )
+        $call:ident $symbol:ident $real:ident |$($replaced:ident)?|; $($used:expr),*) => {{
+        #[inline(never)]
+        unsafe extern "C-unwind" fn apart(
+            $($argument: <Binding as $crate::language::Language>::$kind),*
+        ) -> ::core::ffi::c_int {
+            // SAFETY: the application's own arguments.
+            unsafe { whole($($argument),*) }
+        }
+        let counted = $symbol.known().and_then(|real| {
+            // SAFETY: the function of this name has this signature, and gets the application's own arguments.
+            unsafe {
+                let real = ::core::mem::transmute::<*mut ::core::ffi::c_void, $real>(real);
+                let real = move |$($replaced)?| real($($argument),*);
+                $crate::calls::$form::<$recorder, Binding>($crate::Call::$call, real, $($used),*)
+            }
+        });
+        match counted {
+            Some(result) => result,
+            // SAFETY: the application's own arguments.
+            None => unsafe { apart($($argument),*) },
+        }
+    }};
+}
+
 /// A function of the C binding; `count` is the type of a number of elements.
 #[doc(hidden)]
 #[macro_export]
@@ -516,6 +556,28 @@ macro_rules! mpi_c_function {
         #[allow(dead_code)]
         type Binding = $crate::language::C<$count>;
 
+        // A profiling library behind the shim, if there is one, or else MPI itself.
+        static REAL: Symbol = Symbol::new(&[
+            c_name(concat!(stringify!($name), "\0")),
+            c_name(concat!("P", stringify!($name), "\0")),
+        ]);
+        type Real = unsafe extern "C-unwind" fn(
+            $(<Binding as $crate::language::Language>::$kind),*
+        ) -> ::core::ffi::c_int;
+
+        /// All that the function does.
+        #[allow(dead_code, clippy::too_many_arguments)]
+        #[inline(always)]
+        unsafe fn whole($($argument: <Binding as $crate::language::Language>::$kind),*) -> ::core::ffi::c_int {
+            let Some(real) = REAL.function() else { return NO_SUCH_FUNCTION };
+            // SAFETY: the function of this name has this signature.
+            let real = unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, Real>(real) };
+            // SAFETY: the application's own arguments.
+            unsafe {
+                $crate::mpi_form!($recorder; $form $call move |$($replaced)?| real($($argument),*); $($used)*)
+            }
+        }
+
         /// The C binding.
         ///
         /// # Safety
@@ -525,21 +587,7 @@ macro_rules! mpi_c_function {
         pub unsafe extern "C-unwind" fn $name(
             $($argument: <Binding as $crate::language::Language>::$kind),*
         ) -> ::core::ffi::c_int {
-            // A profiling library behind the shim, if there is one, or else MPI itself.
-            static REAL: Symbol = Symbol::new(&[
-                c_name(concat!(stringify!($name), "\0")),
-                c_name(concat!("P", stringify!($name), "\0")),
-            ]);
-            type Real = unsafe extern "C-unwind" fn(
-                $(<Binding as $crate::language::Language>::$kind),*
-            ) -> ::core::ffi::c_int;
-            let Some(real) = REAL.function() else { return NO_SUCH_FUNCTION };
-            // SAFETY: the function of this name has this signature.
-            let real = unsafe { ::core::mem::transmute::<*mut ::core::ffi::c_void, Real>(real) };
-            // SAFETY: the application's own arguments.
-            unsafe {
-                $crate::mpi_form!($recorder; $form $call move |$($replaced)?| real($($argument),*); $($used)*)
-            }
+            $crate::mpi_c_body!($recorder; $form ( $($argument : $kind),* ) $call REAL Real |$($replaced)?|; $($used)*)
         }
     }; };
 }

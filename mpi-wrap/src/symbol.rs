@@ -143,8 +143,14 @@ impl Symbol {
     /// Where it is, of a function.
     #[inline(always)]
     pub fn function(&self) -> Option<*mut c_void> {
+        self.known().or_else(|| self.look_up().map(|found| found.address))
+    }
+
+    /// The same, once it has been looked up.
+    #[inline(always)]
+    pub fn known(&self) -> Option<*mut c_void> {
         let address = self.address.load(Ordering::Acquire);
-        if address.is_null() { self.look_up().map(|found| found.address) } else { Some(address) }
+        (!address.is_null()).then_some(address)
     }
 
     /// The address, null when there is none.

@@ -19,13 +19,11 @@ pub unsafe fn wait<R: Recorder, L: Language>(
     request: Ptr,
     status: Ptr,
 ) -> c_int {
-    let one = One { request, index: ptr::null_mut(), flag: ptr::null_mut(), status };
     // SAFETY: as the caller vouches; the request is complete when the call returns.
-    unsafe { one.timed::<R, L>(call, real) }
+    unsafe { test::<R, L>(call, real, request, ptr::null_mut(), status) }
 }
 
 /// `MPI_Test`
-#[inline(always)]
 pub unsafe fn test<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
@@ -33,8 +31,48 @@ pub unsafe fn test<R: Recorder, L: Language>(
     flag: Ptr,
     status: Ptr,
 ) -> c_int {
+    let Some(opened) = session::open_poll::<R>(call, flag) else { return real(status) };
     // SAFETY: as the caller vouches.
-    unsafe { One { request, index: ptr::null_mut(), flag, status }.test::<R, L>(call, real) }
+    unsafe { one::<R, L>(opened, call, real, request, ptr::null_mut(), flag, status) }
+}
+
+/// The same, if it is one of a long row of polls: the shortest way for them.
+#[inline(always)]
+pub unsafe fn test_in_row<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce(Ptr) -> c_int,
+    request: Ptr,
+    flag: Ptr,
+    status: Ptr,
+) -> Option<c_int> {
+    let opened = session::open_untimed::<R>(call, flag)?;
+    // SAFETY: as the caller vouches.
+    Some(unsafe { one::<R, L>(opened, call, real, request, ptr::null_mut(), flag, status) })
+}
+
+/// A call on one request that has been opened. `index` is where it says which has completed, null if it does not; `flag` where it
+/// says whether, null if it waits for that.
+#[inline(always)]
+unsafe fn one<R: Recorder, L: Language>(
+    (open, mpi): (R::Open, Mpi),
+    call: Call,
+    real: impl FnOnce(Ptr) -> c_int,
+    request: Ptr,
+    index: Ptr,
+    flag: Ptr,
+    status: Ptr,
+) -> c_int {
+    let mut own = OwnStatus::new();
+    let status = own.instead_of::<L>(mpi, status);
+    // SAFETY: an input of the call, which may set it to null.
+    let request = unsafe { L::handle_at(mpi, Handle::Request, request, 0) };
+    let result = real(status);
+    // SAFETY: as the caller vouches.
+    if unsafe { in_vain(result, flag) } && R::count_in_vain(open, call, &[1, 0]) {
+        return result;
+    }
+    // SAFETY: as the caller vouches.
+    unsafe { leave_one::<R>(open, mpi, call, result, request, index, flag, status) }
 }
 
 /// `MPI_Waitany`
@@ -47,12 +85,12 @@ pub unsafe fn wait_any<R: Recorder, L: Language>(
     status: Ptr,
 ) -> c_int {
     // SAFETY: as the caller vouches; one request is complete when the call returns.
-    unsafe { any::<R, L>(call, real, count, requests, index, ptr::null_mut(), status) }
+    unsafe { test_any::<R, L>(call, real, count, requests, index, ptr::null_mut(), status) }
 }
 
-/// `MPI_Testany`
+/// `MPI_Testany`, of one request if it is one of a long row of polls.
 #[inline(always)]
-pub unsafe fn test_any<R: Recorder, L: Language>(
+pub unsafe fn test_any_in_row<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
     count: L::Int,
@@ -60,74 +98,14 @@ pub unsafe fn test_any<R: Recorder, L: Language>(
     index: Ptr,
     flag: Ptr,
     status: Ptr,
-) -> c_int {
+) -> Option<c_int> {
     // SAFETY: as the caller vouches.
     unsafe {
-        if L::int(count) == 1 {
-            return One { request: requests, index, flag, status }.test::<R, L>(call, real);
+        if L::int(count) != 1 {
+            return None;
         }
-        any::<R, L>(call, real, count, requests, index, flag, status)
-    }
-}
-
-/// The arguments of a call on one request.
-struct One {
-    request: Ptr,
-    /// Where the call says which has completed; null if it does not.
-    index: Ptr,
-    /// Where it says whether; null if it waits for that.
-    flag: Ptr,
-    status: Ptr,
-}
-
-impl One {
-    /// One that may find nothing: the shortest way for those of a long row, and the rest apart.
-    #[inline(always)]
-    unsafe fn test<R: Recorder, L: Language>(self, call: Call, real: impl FnOnce(Ptr) -> c_int) -> c_int {
-        match session::open_untimed::<R>(call, self.flag) {
-            // SAFETY: as the caller vouches.
-            Some((open, mpi)) => unsafe { self.opened::<R, L>(open, mpi, call, real) },
-            // SAFETY: as the caller vouches.
-            None => unsafe { self.timed_apart::<R, L>(call, real) },
-        }
-    }
-
-    #[inline(never)]
-    unsafe fn timed_apart<R: Recorder, L: Language>(
-        self,
-        call: Call,
-        real: impl FnOnce(Ptr) -> c_int,
-    ) -> c_int {
-        // SAFETY: as the caller vouches.
-        unsafe { self.timed::<R, L>(call, real) }
-    }
-
-    #[inline(always)]
-    unsafe fn timed<R: Recorder, L: Language>(self, call: Call, real: impl FnOnce(Ptr) -> c_int) -> c_int {
-        let Some((open, mpi)) = session::open::<R>(call) else { return real(self.status) };
-        // SAFETY: as the caller vouches.
-        unsafe { self.opened::<R, L>(open, mpi, call, real) }
-    }
-
-    #[inline(always)]
-    unsafe fn opened<R: Recorder, L: Language>(
-        self,
-        open: R::Open,
-        mpi: Mpi,
-        call: Call,
-        real: impl FnOnce(Ptr) -> c_int,
-    ) -> c_int {
-        let mut own = OwnStatus::new();
-        let status = own.instead_of::<L>(mpi, self.status);
-        // SAFETY: an input of the call, which may set it to null.
-        let request = unsafe { L::handle_at(mpi, Handle::Request, self.request, 0) };
-        let result = real(status);
-        // SAFETY: as the caller vouches.
-        if unsafe { in_vain(result, self.flag) } && R::count_in_vain(open, call, &[1, 0]) {
-            return result;
-        }
-        // SAFETY: as the caller vouches.
-        unsafe { leave_one::<R>(open, mpi, call, result, request, self.index, self.flag, status) }
+        let opened = session::open_untimed::<R>(call, flag)?;
+        Some(one::<R, L>(opened, call, real, requests, index, flag, status))
     }
 }
 
@@ -156,9 +134,8 @@ unsafe fn leave_one<R: Recorder>(
     result
 }
 
-/// A call that completes one request of several, or waits for that.
-#[inline(never)]
-unsafe fn any<R: Recorder, L: Language>(
+/// `MPI_Testany`
+pub unsafe fn test_any<R: Recorder, L: Language>(
     call: Call,
     real: impl FnOnce(Ptr) -> c_int,
     count: L::Int,

@@ -79,6 +79,12 @@ impl<'a, const N: usize> Body<'a, N> {
         (self.list.iter().zip(BODY_FACTORS.into_iter().skip(2 + N)).fold(numbers, times) >> 56) as usize
     }
 
+    /// True for a call that succeeded, inside no other, with nothing but integers: what a call says that goes untimed.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.outcome == 0 && self.list.is_empty() && self.first >> 16 & i64::from(BODY_FLAGS) == 0
+    }
+
     /// Is it what is kept there?
     #[inline(always)]
     fn is_at(&self, kept: &Kept) -> bool {
@@ -106,6 +112,14 @@ impl<'a, const N: usize> Body<'a, N> {
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 struct Kept([i64; WORDS]);
+
+impl Kept {
+    /// Are these the integers?
+    #[inline(always)]
+    fn has<const N: usize>(&self, numbers: &[i64; N]) -> bool {
+        2 + N <= WORDS && numbers.iter().zip(&self.0[2..]).all(|(a, b)| a == b)
+    }
+}
 
 const _: () = assert!(BODIES == 1 << 8 && HEADS == 1 << 6 && TEXTS == HEADS);
 
@@ -260,10 +274,11 @@ impl Writer {
         if !self.repeats.latest.checked_sub(1).is_some_and(|place| self.knows(place, body)) {
             let is_other = self.turns[0] != 0 && self.other.is_open() && body.is_at(&self.other_polled);
             // SAFETY: as the caller vouches.
-            return is_other.then(|| unsafe { self.other.add(at, call, times, &mut self.repeats) });
+            return is_other
+                .then(|| unsafe { self.other.add(at, call, times, body.is_plain(), &mut self.repeats) });
         }
         // SAFETY: as the caller vouches.
-        let bytes = unsafe { self.repeats.add(at, call, times, &mut self.other) };
+        let bytes = unsafe { self.repeats.add(at, call, times, body.is_plain(), &mut self.other) };
         if bytes != 0 {
             body.keep_at(&mut self.polled);
         }
@@ -281,8 +296,7 @@ impl Writer {
     /// this row, and is to be written.
     #[inline(always)]
     pub fn count_untimed<const N: usize>(&mut self, call: Call, numbers: &[i64; N]) -> bool {
-        let Some(body) = Body::of(call, 0, 0, numbers, &[]) else { return false };
-        let counts = |row: &Repeats, polled: &Kept| row.may_go_untimed == call as u16 && body.is_at(polled);
+        let counts = |row: &Repeats, polled: &Kept| row.may_go_untimed == call as u16 && polled.has(numbers);
         let row = if counts(&self.repeats, &self.polled) {
             &mut self.repeats
         } else if self.turns[0] != 0 && counts(&self.other, &self.other_polled) {

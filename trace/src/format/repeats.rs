@@ -145,13 +145,20 @@ impl Repeats {
         true
     }
 
-    /// Counts a timed one, in the record of the row; returns the length of that record if it was made for this. `other` is
-    /// the row of the call that comes by turns with this one.
+    /// Counts a timed one, in the record of the row; returns the length of that record if it was made for this. `is_plain`: the
+    /// next ones may go untimed. `other` is the row of the call that comes by turns with this one.
     ///
     /// # Safety
     /// As for [`crate::record::encode`].
     #[inline(never)]
-    pub(crate) unsafe fn add(&mut self, at: *mut u8, call: Call, times: Times, other: &mut Repeats) -> usize {
+    pub(crate) unsafe fn add(
+        &mut self,
+        at: *mut u8,
+        call: Call,
+        times: Times,
+        is_plain: bool,
+        other: &mut Repeats,
+    ) -> usize {
         let is_new = self.at.is_null();
         if is_new {
             *self =
@@ -167,7 +174,7 @@ impl Repeats {
         self.count += untimed + 1;
         self.end += times.end - left;
         self.took += times.took + (untimed * times.took).min(between);
-        self.grant(times.took);
+        self.grant(times.took, is_plain);
         let Some(record) = self.record() else { return 0 };
         // SAFETY: the record lies there, or there is room for it.
         unsafe {
@@ -183,13 +190,13 @@ impl Repeats {
     }
 
     /// Settles how many of the next may go untimed, behind one that took so long.
-    fn grant(&mut self, took: u64) {
+    fn grant(&mut self, took: u64, is_plain: bool) {
         let is_short = took <= LONGEST_UNTIMED;
         let first = if self.short == self.call { TIMED_AGAIN } else { TIMED_FIRST };
         if self.timed >= TIMED_FIRST || !is_short {
             self.short = if is_short { self.call } else { 0 };
         }
-        let may_skip = is_short && self.timed >= first;
+        let may_skip = is_plain && is_short && self.timed >= first;
         (self.untimed_granted, self.may_go_untimed) =
             if may_skip { (TIMED_EVERY as u8 - 1, self.call) } else { (0, 0) };
         (self.untimed_left, self.untimed_paid) = (self.untimed_granted, 0);
