@@ -36,6 +36,7 @@ fn plan() -> Plan {
             remarks: Vec::new(),
             left_out: Vec::new(),
             left_out_threads: Vec::new(),
+            images: vec!["app".into(), "a\u{1b}[2Jpp".into()],
         },
         files: vec![
             File { path: "/data/in".into(), initial: Initial::Regular { bytes: 4096 } },
@@ -116,8 +117,10 @@ fn info_shows_where_the_time_went() {
     assert_eq!((&info["balance"], &info["cores"]), (&expected, &json!(2)));
     let thread = &info["thread_list"][1];
     assert_eq!((&thread["tid"], &thread["rank"], &thread["work_s"]), (&json!(101), &json!(1), &json!(1.2)));
+    // What a program is called does nothing to the screen.
+    assert_eq!(thread["image"], "a\\u{1b}[2Jpp");
     let screen = on("info", &path).code(0).out;
-    for part in ["1.500      1.200", "10.0 % of the threads' time is unknown"] {
+    for part in ["1.500      1.200", "10.0 % of the threads' time is unknown", " app\n", " a\\u{1b}[2Jpp\n"] {
         assert!(screen.contains(part), "{part:?} in\n{screen}");
     }
     assert!(!screen.contains("cores can do no more"), "{screen}");
@@ -135,7 +138,7 @@ fn dump_has_one_line_per_step() {
     assert_eq!(
         steps[1],
         json!({
-            "program": 0, "step": 1, "process": 0, "pid": 100, "tid": 100, "rank": 0, "start_ns": 1000, "end_ns": 1010,
+            "program": 0, "step": 1, "process": 0, "pid": 100, "image": "app", "tid": 100, "rank": 0, "start_ns": 1000, "end_ns": 1010,
             "call": "read", "path": "/data/in", "args": {"handle": 0, "bytes": 512}, "result": 512,
         })
     );

@@ -77,6 +77,19 @@ fn a_wait_is_explained() {
 }
 
 #[test]
+fn a_process_without_a_rank_goes_by_its_program() {
+    let folder = Folder::new();
+    let path = plan(&folder);
+    let mut plan = Plan::load(&path).unwrap();
+    plan.programs.iter_mut().for_each(|program| program.thread.rank = None);
+    plan.about.images = vec!["sort".into(), "gzip".into()];
+    plan.save(&path).unwrap();
+    let said = why(&path, &["--program", "1"]).code(0);
+    says(&said.out, &["gzip (101) waited 26.0 ms in MPI_Recv", "until sort (100) came to MPI_Send"]);
+    says(&why(&path, &["--program", "2", "--at", "20ms"]).code(0).out, &["process 102 was computing"]);
+}
+
+#[test]
 fn a_call_is_explained_by_what_came_before() {
     let folder = Folder::new();
     let said = why(&plan(&folder), &["--rank", "1", "--at", "50ms"]).code(0);
@@ -99,6 +112,22 @@ fn the_critical_path_says_what_would_shorten_the_run() {
     assert_eq!(row(&["rank", "1:", "going", "on", "after", "a", "wait"]), "0.001000 1.1 % 0.090000");
     assert!(!said.out.contains("rank 2"), "{}", said.out);
     says(&said.out, &["The longest of 1 waits", WAIT, "goes over 1 waits"]);
+}
+
+#[test]
+fn processes_of_one_program_are_told_together() {
+    let folder = Folder::new();
+    let path = plan(&folder);
+    let mut plan = Plan::load(&path).unwrap();
+    plan.programs.iter_mut().for_each(|program| program.thread.rank = None);
+    plan.about.images = vec!["sort".into(), "gzip".into(), "sort".into()];
+    plan.save(&path).unwrap();
+    let said = why(&path, &[]).code(0);
+    // 30 ms of the first one are on the way; without what both compute the other one would not have waited after 5 ms.
+    let row = said.out.lines().find(|line| line.ends_with("sort (2 processes): computing"));
+    let words: Vec<&str> = row.unwrap_or_else(|| panic!("{}", said.out)).split_whitespace().collect();
+    assert_eq!(words[..4], ["0.030000", "33.0", "%", "0.065000"], "{}", said.out);
+    says(&said.out, &["gzip (101): fsync"]);
 }
 
 #[test]

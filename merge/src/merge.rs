@@ -320,6 +320,7 @@ fn assemble(
             remarks: notes.warnings.iter().chain(&notes.remarks).cloned().collect(),
             left_out: lowered.left_out,
             left_out_threads: Vec::new(),
+            images: Vec::new(),
         },
         files: lowered.files,
         names: lowered.names,
@@ -336,6 +337,7 @@ fn assemble(
     for (number, &(rank, process)) in (0u32..).zip(&processes) {
         let owner = &base.run.processes[process];
         let launched_ns = cpu_before[process].process_ns;
+        plan.about.images.push(file_name(&owner.exe));
         let left_out =
             left_out_threads(&base.run, connected, number, (process, before[process]), launched_ns);
         plan.about.left_out_threads.extend(left_out);
@@ -348,6 +350,10 @@ fn assemble(
         }
     }
     (plan, processes.len())
+}
+
+fn file_name(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// By process image: the one before it of the same process.

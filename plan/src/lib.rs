@@ -96,6 +96,9 @@ pub struct About {
     pub left_out: Vec<LeftOut>,
     /// Threads of the plan's processes that are not in the plan: those that MPI or another library made for itself.
     pub left_out_threads: Vec<LeftOutThreads>,
+    /// By process of the plan: the name of the program file that it ran, empty where that is not known. May be shorter than
+    /// there are processes.
+    pub images: Vec<String>,
 }
 
 /// Recorded calls of one kind that became no operation: in a replay they are time, if anything.
@@ -204,6 +207,22 @@ pub struct Plan {
     pub lists: Vec<Vec<u64>>,
     /// One program per recorded thread, by rank; those without one come last.
     pub programs: Vec<Program>,
+}
+
+impl Plan {
+    /// The name of the program file that a thread's process ran, fit to be printed; `None` where it is not known.
+    pub fn image(&self, thread: &Thread) -> Option<String> {
+        let image = self.about.images.get(thread.process as usize).filter(|image| !image.is_empty())?;
+        Some(image.escape_debug().to_string())
+    }
+
+    /// The process of a thread, for people: what ran in it, and its number where it was recorded, as in `gzip (4711)`.
+    pub fn process_name(&self, thread: &Thread) -> String {
+        match self.image(thread) {
+            Some(image) => format!("{image} ({})", thread.pid),
+            None => format!("process {}", thread.pid),
+        }
+    }
 }
 
 /// The members of a communicator in the order of their ranks: runs of ranks in `MPI_COMM_WORLD` as (first, stride, count).

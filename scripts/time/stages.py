@@ -234,9 +234,14 @@ class Bench:
         # The program may be another user's.
         folder.mkdir()
         folder.chmod(0o777)
-        how = ["--backend=ptrace"] if workload.backend == "ptrace" else ["--shim", self.shim]
-        words = [self.memory / "syn", "record", *how, "--join", "-o", folder, "--", *words]
-        ran = self.in_fresh_folder(workload, words, {})
+        recorder = {}
+        if workload.launched:
+            # Not by `syn record`: what it tries out behind a run of short processes would be taken for the launcher's time.
+            recorder = {"LD_PRELOAD": str(self.shim), "SYN_RUN": str(folder)}
+        else:
+            how = ["--backend=ptrace"] if workload.backend == "ptrace" else ["--shim", self.shim]
+            words = [self.memory / "syn", "record", *how, "--join", "-o", folder, "--", *words]
+        ran = self.in_fresh_folder(workload, words, recorder)
         self.record.add(workload, number, "recorded", wall_s=ran.wall, tree_cpu_s=ran.cpu)
         return ran
 

@@ -55,6 +55,7 @@ fn as_json(plan: &Plan, number: usize, step_number: usize, step: &Step, paths: [
         "step": step_number,
         "process": thread.process,
         "pid": thread.pid,
+        "image": plan.image(thread),
         "tid": thread.tid,
         "rank": thread.rank,
         "start_ns": step.start_ns,

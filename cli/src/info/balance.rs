@@ -13,6 +13,8 @@ pub struct ThreadBalance {
     pid: u32,
     tid: u32,
     rank: Option<u32>,
+    /// The name of the program file.
+    image: Option<String>,
     #[serde(flatten)]
     balance: BalanceSeconds,
 }
@@ -21,16 +23,16 @@ pub struct ThreadBalance {
 pub struct Balances {
     pub all: BalanceSeconds,
     pub threads: Vec<ThreadBalance>,
-    processes: Vec<(Thread, u64, Balance)>,
+    processes: Vec<(Thread, Option<String>, u64, Balance)>,
     doubts: Vec<String>,
 }
 
 impl Balances {
     pub fn of(plan: &Plan) -> Balances {
-        let mut processes: BTreeMap<u32, (Thread, u64, Balance)> = BTreeMap::new();
+        let mut processes: BTreeMap<u32, (Thread, Option<String>, u64, Balance)> = BTreeMap::new();
         for program in &plan.programs {
-            let first = || (program.thread.clone(), 0, Balance::default());
-            let (_, threads, balance) = processes.entry(program.thread.process).or_insert_with(first);
+            let first = || (program.thread.clone(), plan.image(&program.thread), 0, Balance::default());
+            let (_, _, threads, balance) = processes.entry(program.thread.process).or_insert_with(first);
             *threads += 1;
             balance.add(&program.balance);
         }
@@ -38,6 +40,7 @@ impl Balances {
             pid: program.thread.pid,
             tid: program.thread.tid,
             rank: program.thread.rank,
+            image: plan.image(&program.thread),
             balance: BalanceSeconds::from(&program.balance),
         });
         Balances {
@@ -69,10 +72,11 @@ impl Balances {
             "unmeas.",
             "open %"
         );
-        let line = |(thread, threads, balance): &(Thread, u64, Balance)| {
+        let line = |(thread, image, threads, balance): &(Thread, Option<String>, u64, Balance)| {
             let rank = thread.rank.map_or("-".into(), |rank| rank.to_string());
+            let image = image.as_deref().map(|image| format!(" {image}")).unwrap_or_default();
             let threads = if *threads > 1 { format!(" ({threads} threads)") } else { String::new() };
-            format!("{:>19} {rank:>4} {}{threads}", thread.pid, parts(balance))
+            format!("{:>19} {rank:>4} {}{image}{threads}", thread.pid, parts(balance))
         };
         table::list(out, &heading, &self.processes.iter().map(line).collect::<Vec<_>>(), rows);
         for doubt in &self.doubts {

@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// The time that programs spent with each kind of thing, nanoseconds.
+/// The time that groups of programs ([`Timeline::group`]) spent with each kind of thing, nanoseconds.
 pub type Shares = BTreeMap<(usize, Kind), u64>;
 
 /// Of a whole way.
@@ -46,11 +46,11 @@ pub fn of(timeline: &Timeline<'_>, links: &[Link]) -> Shares {
         match *link {
             Link::Ran { program, steps: (first, behind), from_ns, to_ns } => {
                 let steps = &timeline.programs[program][first..behind];
-                ran(program, steps, (from_ns, to_ns), &mut shares);
+                ran(timeline.group(program), steps, (from_ns, to_ns), &mut shares);
             }
             Link::Waited(cause) => {
                 let ns = cause.until_ns.saturating_sub(cause.signalled_ns.max(cause.since_ns));
-                *shares.entry((cause.wait.program, Kind::HandOver)).or_default() += ns;
+                *shares.entry((timeline.group(cause.wait.program), Kind::HandOver)).or_default() += ns;
             }
         }
     }
@@ -65,9 +65,9 @@ pub fn sorted(shares: &Shares) -> Vec<((usize, Kind), u64)> {
     sorted
 }
 
-fn ran(program: usize, steps: &[Timed], (from_ns, to_ns): (u64, u64), shares: &mut Shares) {
+fn ran(group: usize, steps: &[Timed], (from_ns, to_ns): (u64, u64), shares: &mut Shares) {
     let mut behind_ns = from_ns;
-    let mut add = |kind, ns: u64| *shares.entry((program, kind)).or_default() += ns;
+    let mut add = |kind, ns: u64| *shares.entry((group, kind)).or_default() += ns;
     for step in steps {
         let (start_ns, end_ns) = (step.start_ns.clamp(behind_ns, to_ns), step.end_ns.clamp(behind_ns, to_ns));
         add(Kind::Between, start_ns - behind_ns);

@@ -12,7 +12,7 @@ struct Walker {
     now_ns: u64,
 }
 
-/// When the last program would be done, nanoseconds since the start of the run: without the time that one program spends with
+/// When the last program would be done, nanoseconds since the start of the run: without the time that one group of programs spends with
 /// one kind of thing, or with all that there was.
 pub fn end_ns(timeline: &Timeline<'_>, without: Option<(usize, Kind)>) -> u64 {
     let mut walkers = vec![Walker::default(); timeline.programs.len()];
@@ -28,7 +28,7 @@ pub fn end_ns(timeline: &Timeline<'_>, without: Option<(usize, Kind)>) -> u64 {
                 nth => steps[nth - 1].end_ns,
             };
             let gap_ns = step.start_ns.saturating_sub(before_ns);
-            let is_left_out = |kind: Kind| without == Some((program, kind));
+            let is_left_out = |kind: Kind| without == Some((timeline.group(program), kind));
             let took_ns = |ns: u64| {
                 parts(step, ns).filter(|&(kind, _)| !is_left_out(kind)).map(|(_, ns)| ns).sum::<u64>()
             };

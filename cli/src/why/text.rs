@@ -90,14 +90,14 @@ pub fn whole(
     writeln!(out, "{:>12} {:>7}  {:>12} {:>8}  what", "time s", "share", "end then s", "change")?;
     let length_ns: u64 = shares.values().sum();
     let baseline_ns = simulate::end_ns(timeline, None);
-    for ((program, kind), ns) in shares::sorted(&shares).into_iter().take(most) {
+    for ((group, kind), ns) in shares::sorted(&shares).into_iter().take(most) {
         let share = ns as f64 * 100.0 / length_ns.max(1) as f64;
-        let what = format!("{}: {}", timeline.name(program), kind.name());
+        let what = format!("{}: {}", timeline.group_name(group), kind.name());
         if share < LEAST_SHARE {
             writeln!(out, "{:>12.6} {share:>5.1} %  {:>12} {:>8}  {what}", seconds(ns), "", "")?;
             continue;
         }
-        let saved_ns = baseline_ns.saturating_sub(simulate::end_ns(timeline, Some((program, kind))));
+        let saved_ns = baseline_ns.saturating_sub(simulate::end_ns(timeline, Some((group, kind))));
         let then_ns = end_ns.saturating_sub(saved_ns);
         let change = saved_ns as f64 * -100.0 / end_ns.max(1) as f64;
         writeln!(

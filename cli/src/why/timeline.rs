@@ -1,7 +1,8 @@
 //! The steps of all programs with their times, and who signals whom.
 
 use crate::info::kind_of;
-use syn_plan::{Edge, EdgeId, Op, Plan, Rule, Step};
+use std::collections::{BTreeMap, BTreeSet};
+use syn_plan::{Edge, EdgeId, Op, Plan, Program, Rule, Step};
 
 /// A step among those of all programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +63,10 @@ pub struct Timeline<'a> {
     /// By edge: its signals, by time.
     signals: Vec<Vec<(u64, Act)>>,
     names: Vec<String>,
+    /// By program: the first of those that are told together; see [`Timeline::group`].
+    groups: Vec<usize>,
+    /// What a group of several processes is called, by its first program.
+    group_names: BTreeMap<usize, String>,
 }
 
 impl<'a> Timeline<'a> {
@@ -81,7 +86,8 @@ impl<'a> Timeline<'a> {
             }
         }
         signals.iter_mut().for_each(|signals| signals.sort_unstable());
-        Timeline { plan, programs, signals, names: names(plan) }
+        let (groups, group_names) = groups(plan);
+        Timeline { plan, programs, signals, names: names(plan), groups, group_names }
     }
 
     /// A step.
@@ -104,6 +110,17 @@ impl<'a> Timeline<'a> {
     /// Who a program is, for people.
     pub fn name(&self, program: usize) -> &str {
         &self.names[program]
+    }
+
+    /// Which group a program belongs to, by the first of it: in a sum, processes without a rank that ran the same program file are
+    /// told together, since of hundreds of compilers none has a share by itself.
+    pub fn group(&self, program: usize) -> usize {
+        self.groups[program]
+    }
+
+    /// Who a group is, for people.
+    pub fn group_name(&self, group: usize) -> &str {
+        self.group_names.get(&group).map_or_else(|| self.name(group), String::as_str)
     }
 
     /// The first program of a rank.
@@ -205,6 +222,25 @@ fn timed(step: &Step) -> Timed {
     Timed { start_ns: step.start_ns, end_ns: step.start_ns.saturating_add(step.took_ns), what }
 }
 
+fn groups(plan: &Plan) -> (Vec<usize>, BTreeMap<usize, String>) {
+    let mut alike: BTreeMap<String, Vec<(usize, u32)>> = BTreeMap::new();
+    for (program, Program { thread, .. }) in plan.programs.iter().enumerate() {
+        if let Some(image) = plan.image(thread).filter(|_| thread.rank.is_none()) {
+            alike.entry(image).or_default().push((program, thread.process));
+        }
+    }
+    let (mut groups, mut names) = ((0..plan.programs.len()).collect::<Vec<_>>(), BTreeMap::new());
+    for (image, programs) in alike {
+        let processes = programs.iter().map(|&(_, process)| process).collect::<BTreeSet<_>>().len();
+        if processes > 1 {
+            let first = programs[0].0;
+            programs.iter().for_each(|&(program, _)| groups[program] = first);
+            names.insert(first, format!("{image} ({processes} processes)"));
+        }
+    }
+    (groups, names)
+}
+
 fn names(plan: &Plan) -> Vec<String> {
     let mut before = None;
     let mut nth = 0;
@@ -219,7 +255,7 @@ fn names(plan: &Plan) -> Vec<String> {
         before = Some(thread.process);
         let owner = match thread.rank {
             Some(rank) if is_rank => format!("rank {rank}"),
-            _ => format!("process {}", thread.pid),
+            _ => plan.process_name(thread),
         };
         if nth == 0 { owner } else { format!("{owner} thread {nth}") }
     };

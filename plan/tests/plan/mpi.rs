@@ -164,7 +164,7 @@ fn every_call_comes_back() {
 
 #[test]
 fn the_golden_file_is_what_is_written() {
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/v3-mpi.syn");
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/v4-mpi.syn");
     let plan = every_call();
     if std::env::var_os("SYN_BLESS").is_some() {
         plan.save(golden.as_ref()).expect("saved");

@@ -133,6 +133,7 @@ pub fn sample() -> Plan {
             remarks: vec!["nothing to remark".into()],
             left_out: vec![LeftOut { call: "mmap".into(), count: 2, bytes: 8192, ns: 3000 }],
             left_out_threads: vec![LeftOutThreads { process: 1, threads: 2, cpu_ns: 4000 }],
+            images: vec!["app".into(), "gzip".into()],
         },
         files: files.map(|(path, initial)| File { path: (*path).into(), initial }).collect(),
         names: vec!["user.note".into(), "security.selinux".into()],

@@ -276,10 +276,8 @@ impl Stage {
         let places = programs.iter().map(|&index| {
             let Program { thread, steps, .. } = &plan.programs[index];
             let rank = thread.rank.map_or("no rank".into(), |rank| format!("rank {rank}"));
-            let who = format!(
-                "program {index} ({rank}, recorded as process {}, thread {})",
-                thread.pid, thread.tid
-            );
+            let name = plan.process_name(thread);
+            let who = format!("program {index} ({rank}, recorded as {name}, thread {})", thread.tid);
             match self.places[index * LINE].load(Ordering::Relaxed) {
                 NOT_BEGUN => format!("{who} had not begun"),
                 at => match steps.unrolled().nth(at as usize) {

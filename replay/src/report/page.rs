@@ -94,10 +94,7 @@ impl Report {
             let name = |rank: Option<u32>| rank.map_or("no rank".into(), |rank| format!("rank {rank}"));
             self.ranks.iter().map(|rank| (name(rank.rank), &rank.times)).collect()
         } else {
-            self.processes
-                .iter()
-                .map(|process| (format!("process {}", process.pid), &process.times))
-                .collect()
+            self.processes.iter().map(|process| (process.name.clone(), &process.times)).collect()
         };
         if groups.len() < 2 {
             return Ok(());

@@ -21,7 +21,9 @@ pub struct RankReport {
 pub struct ProcessReport {
     process: u32,
     /// Where it was recorded.
-    pub pid: u32,
+    pid: u32,
+    /// For people: what ran in it, and that number.
+    pub name: String,
     rank: Option<u32>,
     threads: u64,
     #[serde(flatten)]
@@ -89,10 +91,13 @@ pub fn ranks(plan: &Plan, outcomes: &[Outcome]) -> Vec<RankReport> {
 
 /// By process of the plan.
 pub fn processes(plan: &Plan, outcomes: &[Outcome]) -> Vec<ProcessReport> {
-    let groups = grouped(plan, outcomes, |thread| (thread.process, thread.pid, thread.rank));
-    let report = |((process, pid, rank), sum): (_, Sum)| ProcessReport {
+    let groups = grouped(plan, outcomes, |thread| {
+        (thread.process, thread.pid, thread.rank, plan.process_name(thread))
+    });
+    let report = |((process, pid, rank, name), sum): (_, Sum)| ProcessReport {
         process,
         pid,
+        name,
         rank,
         threads: sum.threads,
         times: sum.into(),
