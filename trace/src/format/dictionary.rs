@@ -304,8 +304,7 @@ impl Writer {
         } else {
             return false;
         };
-        row.add_untimed();
-        true
+        row.add_untimed()
     }
 
     /// What a call of the rows that are being counted takes on average, units.

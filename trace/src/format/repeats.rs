@@ -202,14 +202,16 @@ impl Repeats {
         (self.untimed_left, self.untimed_paid) = (self.untimed_granted, 0);
     }
 
-    /// Counts one without times, as long as it may go so. Should a handler end the row meanwhile, this does no harm: nothing was
-    /// granted then.
+    /// Counts one without times, as long as it may go so. False: a handler has ended the row meanwhile, and it is in no row.
     #[inline(always)]
-    pub(crate) fn add_untimed(&mut self) {
-        self.untimed_left = self.untimed_left.wrapping_sub(1);
-        if self.untimed_left == 0 {
+    pub(crate) fn add_untimed(&mut self) -> bool {
+        let (left, is_last_or_none) = less_by_one(&mut self.untimed_left);
+        if is_last_or_none {
             self.may_go_untimed = 0;
+            self.untimed_left = 0;
+            return left == 0;
         }
+        true
     }
 
     /// The record of the row, read once: where a handler forks in the middle of this, the child finds everything wiped when
@@ -230,6 +232,33 @@ impl Repeats {
 
 /// Length, key (two bytes), flags, gap, took, result, count, timed.
 pub(crate) const LENGTH: usize = 1 + 2 + 1 + 8 + 8 + 1 + 8 + 8;
+
+/// Takes one off by a single instruction, so that a signal handler comes before it or behind it; what is left, and whether that is
+/// nothing, or less.
+#[inline(always)]
+fn less_by_one(number: &mut u8) -> (u8, bool) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let is_last_or_none: u8;
+        // SAFETY: it changes that byte and the flags.
+        unsafe {
+            core::arch::asm!(
+                "sub byte ptr [{number}], 1",
+                "setbe {is_last_or_none}",
+                number = in(reg) &raw mut *number,
+                is_last_or_none = lateout(reg_byte) is_last_or_none,
+                options(nostack)
+            );
+        }
+        (*number, is_last_or_none != 0)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let before = *number;
+        *number = before.wrapping_sub(1);
+        (*number, before <= 1)
+    }
+}
 
 /// # Safety
 /// The record of a row must lie there, or one that is being made.
@@ -416,10 +445,21 @@ mod tests {
     #[test]
     fn a_row_that_was_wiped_meanwhile_is_counted_nowhere() {
         let mut row = Repeats { untimed_left: 3, untimed_granted: 15, ..Repeats::NONE };
-        row.add_untimed();
+        assert!(row.add_untimed());
         // SAFETY: there is no record, which is what is to be noticed.
         unsafe { row.end_row() };
         assert_eq!((row.record(), row.untimed()), (None, 0));
+    }
+
+    /// The handler came between the look at the row and the counting.
+    #[test]
+    fn a_poll_whose_row_a_handler_has_ended_is_not_counted_in_it() {
+        let mut row = Repeats { untimed_left: 2, untimed_granted: 2, may_go_untimed: 1, ..Repeats::NONE };
+        assert!(row.add_untimed() && row.may_go_untimed == 1 && row.add_untimed());
+        assert_eq!((row.may_go_untimed, row.untimed()), (0, 2));
+        row.hand_over();
+        assert!(!row.add_untimed());
+        assert_eq!((row.untimed_left, row.untimed()), (0, 0));
     }
 
     #[test]
