@@ -59,6 +59,8 @@ pub enum Rule {
     ProcessEnd,
     /// Who slept at one end of a pseudoterminal goes on after a write at the other end.
     Terminal,
+    /// A call that made a process returns after that has become another program, or has ended: `vfork`, `posix_spawn`.
+    ProcessExec,
 }
 
 impl Rule {
@@ -68,7 +70,7 @@ impl Rule {
     }
 
     /// Every rule.
-    pub const ALL: [Rule; 26] = [
+    pub const ALL: [Rule; 27] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -95,6 +97,7 @@ impl Rule {
         Rule::Room,
         Rule::ProcessEnd,
         Rule::Terminal,
+        Rule::ProcessExec,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -125,6 +128,7 @@ impl Rule {
             Rule::Room => "room",
             Rule::ProcessEnd => "process-end",
             Rule::Terminal => "terminal",
+            Rule::ProcessExec => "process-exec",
         }
     }
 
@@ -142,7 +146,8 @@ impl Rule {
             | Rule::Barrier
             | Rule::Pipe
             | Rule::Socket
-            | Rule::ProcessEnd => Guarantee::Certain,
+            | Rule::ProcessEnd
+            | Rule::ProcessExec => Guarantee::Certain,
             Rule::Rendezvous
             | Rule::FileCreate
             | Rule::FileData

@@ -102,6 +102,8 @@ pub enum Fact {
     Stream,
     /// The result is the number of an error, or 0.
     ReturnsError,
+    /// It returns when the process that it has made has become another program, or has ended (vfork(2)).
+    AwaitsExec,
 }
 
 /// The most integers, texts a call has; checked for every call where the table is made.

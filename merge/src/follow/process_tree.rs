@@ -7,7 +7,7 @@ use crate::graph::dependency::{Moment, Point, Stage};
 use std::collections::HashMap;
 use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::{Call, Run, record};
+use syn_trace::{Call, Run, header, record};
 
 /// A process image that has at least one event.
 #[derive(Clone, Debug)]
@@ -42,6 +42,8 @@ pub struct Creation {
     pub process: u32,
     /// When.
     pub enter: Moment,
+    /// When it returned, if not before the new process had become another program, or had ended.
+    pub awaited_exec: Option<Moment>,
 }
 
 /// Whose end a call waited for.
@@ -159,6 +161,8 @@ pub struct ProcessTree {
     identity: Vec<(usize, u32, u32)>,
     launchers: Vec<bool>,
     thread_start_ns: Vec<u64>,
+    /// By index of the thread.
+    from_outside: Vec<bool>,
     latest_image: HashMap<(usize, u32), u32>,
 }
 
@@ -185,6 +189,7 @@ impl ProcessTree {
                 .collect(),
             launchers: run.processes.iter().map(|process| process.process_only).collect(),
             thread_start_ns: run.threads.iter().enumerate().map(start_ns).collect(),
+            from_outside: run.threads.iter().map(|thread| thread.has_capability(header::BY_PTRACE)).collect(),
             latest_image: HashMap::new(),
         }
     }
@@ -204,6 +209,11 @@ impl ProcessTree {
     /// True for launchers and programs left out by choice, which are not part of a plan.
     pub fn is_launcher(&self, process: u32) -> bool {
         self.launchers[process as usize]
+    }
+
+    /// True for a thread that was recorded from outside: what a process does before it becomes another program is on record.
+    pub fn is_from_outside(&self, thread: u32) -> bool {
+        self.from_outside[thread as usize]
     }
 
     /// Every thread with events that is not the first of its process.
@@ -285,7 +295,12 @@ impl ProcessTree {
     }
 
     fn create(&mut self, seen: &Seen<'_>, how: How) {
-        self.creations.push(Creation { how, process: seen.process, enter: seen.enter() });
+        let event = seen.event;
+        let stands_still = || event.numbers[0] & i64::from(libc::CLONE_VFORK) != 0;
+        let awaits_exec =
+            event.call.has(Fact::AwaitsExec) || event.call.effect() == Effect::Clone && stands_still();
+        let awaited_exec = awaits_exec.then(|| seen.leave());
+        self.creations.push(Creation { how, process: seen.process, enter: seen.enter(), awaited_exec });
     }
 
     /// In the child `fork` returns 0: nothing was created there.

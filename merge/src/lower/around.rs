@@ -40,8 +40,15 @@ impl Lowering<'_> {
         thread.since_ns = since_ns;
         thread.program.balance.recording_ns += recording_ns;
         thread.program.balance.preempted_ns += preempted_ns;
-        let stretch = Stretch { start_ns: since_ns, end_ns: started_ns, cpu_ns, idle_ns, in_call: true };
-        thread.program.compute(stretch);
+        let mut stretch = Stretch { start_ns: since_ns, end_ns: started_ns, cpu_ns, idle_ns, in_call: true };
+        // It became another program meanwhile, and let its creator go on.
+        let exec_ns = self.next_point(visit.seen.thread, 0, Stage::Enter).filter(|&ns| ns < started_ns);
+        if let Some(exec_ns) = exec_ns {
+            let before = stretch.split_at(exec_ns);
+            self.threads[visit.seen.thread as usize].program.compute(before);
+            self.synchronize(visit.seen.thread, 0, Stage::Enter, before.end_ns, before.end_ns);
+        }
+        self.threads[visit.seen.thread as usize].program.compute(stretch);
     }
 
     /// The gap before the event, and what is to be done where it is entered.

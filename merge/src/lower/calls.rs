@@ -7,7 +7,7 @@ use super::{Lowering, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use crate::mpi::Around;
-use syn_plan::{Io, Mpi, Op};
+use syn_plan::{Io, Mpi, Op, Rule};
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::Transfer;
 use syn_trace::run::Segment;
@@ -202,7 +202,10 @@ impl Lowering<'_> {
             self.enter(visit);
         }
         if self.operations.is_empty() {
-            return self.pass(visit);
+            return match self.awaited(seen.thread, seen.record) {
+                Some((exec_ns, rule @ Some(Rule::ProcessExec))) => self.lend_memory(visit, exec_ns, rule),
+                _ => self.pass(visit),
+            };
         }
         let (count, took_ns) = (self.operations.len(), visit.end_ns - visit.begin_ns);
         // Nobody saw how long a transfer inside the kernel read and how long it wrote: each gets its half. What a call
@@ -247,6 +250,16 @@ impl Lowering<'_> {
     pub(super) fn pass(&mut self, visit: &Visit<'_>) {
         let behind = self.awaits(visit);
         self.threads[visit.seen.thread as usize].program.compute(behind);
+    }
+
+    /// A call that has made a process and waited until that no longer had its memory. Making it is work, and comes first.
+    fn lend_memory(&mut self, visit: &Visit<'_>, exec_ns: u64, rule: Option<Rule>) {
+        let (thread, record) = (visit.seen.thread, visit.seen.record);
+        let made_ns = visit.begin_ns.saturating_add(visit.own.cpu_ns).min(visit.end_ns);
+        let program = &mut self.threads[thread as usize].program;
+        program.compute(Stretch { end_ns: made_ns, idle_ns: 0, ..visit.own_stretch() });
+        program.explain(rule, visit.own.waited_ns, 0);
+        self.synchronize(thread, record, Stage::Leave, made_ns, exec_ns.clamp(made_ns, visit.end_ns));
     }
 
     /// What a call that has been entered waits for; returns what it costs besides.

@@ -19,6 +19,7 @@ pub mod open_file;
 pub mod partitioned;
 pub mod pipe;
 pub mod process_create;
+pub mod process_exec;
 pub mod process_join;
 pub mod processes;
 pub mod rendezvous;

@@ -1,10 +1,10 @@
-//! Applies the two rules on processes, and looks through launchers.
+//! Applies the rules on processes, and looks through launchers.
 //!
 //! Launchers, and programs that the user leaves out, are not part of a plan, but what they pass on is: with
 //! `SYN_EXCEPT=sh` and `sh -c "a; b"` the program b starts after a has ended. So a launcher carries a *frontier*, the moments that whatever it does next comes after.
 
 use super::process_create::{self, Creator};
-use super::process_join;
+use super::{process_exec, process_join};
 use crate::follow::process_tree::ProcessTree;
 use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::Rule;
@@ -21,6 +21,7 @@ enum Fact {
 /// Connects the processes of a run. Returns the creator of every process.
 pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Option<Creator>> {
     let creators = process_create::creators(process_tree);
+    process_exec::connect(process_tree, &creators, found);
     let mut facts = Vec::new();
     for (process, creator) in (0u32..).zip(&creators) {
         if let &Some((parent, enter)) = creator {

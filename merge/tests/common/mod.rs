@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! thread rank=0/2 pid=10                    (also: tid, ppid, host, starts, image, command,
-//!                                            dropped, launcher, opaque, ready; ended=NS/CPU: with its process;
+//!                                            dropped, launcher, opaque, outside, ready; ended=NS/CPU: with its process;
 //!                                            before=CPU/SETUP: used before it started, of it by the recorder)
 //!   100 +50 MPI_Send bytes=8 dest=1 tag=5 comm=1
 //!   200 +30 open flags=0o102 pathname=/w/a !2          (failed with errno 2)
@@ -18,7 +18,7 @@
 use std::path::Path;
 use syn_trace::builder::TraceBuilder;
 use syn_trace::calls::Call;
-use syn_trace::header::{BEGAN_READY, PROCESS_ONLY, SEES_LIBC_INTERNAL};
+use syn_trace::header::{BEGAN_READY, BY_PTRACE, PROCESS_ONLY, SEES_LIBC_INTERNAL};
 use syn_trace::record;
 
 /// Writes the run that `text` describes into `folder`.
@@ -69,6 +69,9 @@ fn thread(words: &str) -> TraceBuilder {
         header.ppid = number_of("ppid").unwrap_or(1) as u32;
         if field("launcher").is_some() {
             header.capabilities.fetch_or(PROCESS_ONLY, std::sync::atomic::Ordering::Relaxed);
+        }
+        if field("outside").is_some() {
+            header.capabilities.fetch_or(BY_PTRACE, std::sync::atomic::Ordering::Relaxed);
         }
         if field("ready").is_some() {
             header.capabilities.fetch_or(BEGAN_READY, std::sync::atomic::Ordering::Relaxed);

@@ -16,6 +16,8 @@ pub struct Beginnings {
     images: BTreeMap<EdgeId, usize>,
     /// By the edge of a creation: the programs that get a thread of their own then.
     created: BTreeMap<EdgeId, Vec<usize>>,
+    /// The creations whose creator then waits until the new process has let it go on.
+    standing_still: BTreeSet<EdgeId>,
     /// Processes of the plan of which one is begun by the other.
     together: Vec<[u32; 2]>,
 }
@@ -39,7 +41,7 @@ impl Beginnings {
             return found; // Reading all steps takes long.
         }
         for old in &plan.programs {
-            let mut becomes = None;
+            let (mut becomes, mut created) = (None, None);
             for step in old.steps.iter() {
                 match step.op {
                     Op::Signal { edge } => {
@@ -47,12 +49,18 @@ impl Beginnings {
                         let new = programs.iter().find(|&&new| is_image(old, &plan.programs[new]));
                         becomes = new.map(|&new| (edge, new)).or(becomes);
                         found.created.insert(edge, programs.clone());
+                        created = Some(edge);
                         let process = |&index: &usize| plan.programs[index].thread.process;
                         let others: BTreeSet<u32> = programs.iter().map(process).collect();
                         found.together.extend(others.iter().map(|&other| [old.thread.process, other]));
                     }
                     // It goes on, and may wait for the other one.
-                    Op::Wait { .. } | Op::Mpi { .. } => becomes = None,
+                    Op::Wait { edge, .. } => {
+                        becomes = None;
+                        let stands_still = plan.edges[edge as usize].rule == Rule::ProcessExec;
+                        found.standing_still.extend(created.take().filter(|_| stands_still));
+                    }
+                    Op::Mpi { .. } => becomes = None,
                     _ => {}
                 }
             }
@@ -74,6 +82,11 @@ impl Beginnings {
     /// The programs that get a thread of their own when this edge is signalled.
     pub fn created(&self, edge: EdgeId) -> &[usize] {
         self.created.get(&edge).map_or(&[], |programs| programs)
+    }
+
+    /// Whether who signals this edge next waits for what it has created.
+    pub fn stands_still(&self, edge: EdgeId) -> bool {
+        self.standing_still.contains(&edge)
     }
 
     /// All programs that are begun by others. Only edges of one signal count, so each of them is begun once; and since the plan's
@@ -164,6 +177,20 @@ mod tests {
         assert_eq!(begin.processes(&plan), [vec![vec![0, 4], vec![1], vec![2], vec![3]], vec![vec![5]]]);
         let begin = Beginnings::of(&plan, Mode::Afap);
         assert!(begin.later().is_empty() && begin.processes(&plan).len() == 5);
+    }
+
+    #[test]
+    fn who_lends_its_memory_stands_still() {
+        let programs = vec![
+            program(0, 7, &[signal(0), wait(1), signal(2), wait(3), signal(4), wait(5), wait(6)]),
+            program(1, 8, &[wait(0), signal(1)]),
+            program(2, 9, &[wait(2), signal(3)]),
+            program(3, 10, &[wait(4), signal(6), signal(5)]),
+        ];
+        let (create, exec, join) = (Rule::ProcessCreate, Rule::ProcessExec, Rule::ProcessJoin);
+        let plan = plan(programs, &[create, exec, create, join, create, join, exec]);
+        let begin = Beginnings::of(&plan, Mode::Closed);
+        assert_eq!([0, 2, 4].map(|edge| begin.stands_still(edge)), [true, false, false]);
     }
 
     /// Plans may come from anywhere: what goes on in one thread must not wait for itself.

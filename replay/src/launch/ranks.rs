@@ -129,7 +129,8 @@ fn crowded(file: &PlanFile) -> Result<bool, PlanError> {
         }
     }
     let others = file.excerpt(file.programs_of(None)?)?.plan;
-    let lives = [Rule::ProcessCreate, Rule::ProcessJoin, Rule::ThreadCreate, Rule::ThreadJoin];
+    let lives =
+        [Rule::ProcessCreate, Rule::ProcessExec, Rule::ProcessJoin, Rule::ThreadCreate, Rule::ThreadJoin];
     let mut steps = others.programs.iter().flat_map(|program| program.steps.iter());
     Ok(steps.any(|step| match step.op {
         Op::Signal { edge } => !lives.contains(&others.edges[edge as usize].rule),

@@ -210,7 +210,10 @@ impl Transport for Creator<'_, '_, '_, '_> {
         }
         // Its time begins with its first step.
         let own_files = own_files.filter(|_| job.plan.edges[edge as usize].rule == Rule::ProcessCreate);
-        let birthplace = Birthplace::of_creator();
+        let birthplace = match beginnings.stands_still(edge) {
+            true => Birthplace::anywhere(),
+            false => Birthplace::of_creator(),
+        };
         let begins = move || {
             birthplace.leave();
             own_files.into_iter().for_each(OwnFiles::begin);

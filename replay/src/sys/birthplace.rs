@@ -19,6 +19,11 @@ impl Birthplace {
         let _ = running();
     }
 
+    /// Where the kernel likes: the creator gives its processor up at once.
+    pub fn anywhere() -> Birthplace {
+        Birthplace(None)
+    }
+
     /// Of the calling thread.
     pub fn of_creator() -> Birthplace {
         let is_room = running().is_some_and(|running| running < processors());

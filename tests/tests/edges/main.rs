@@ -185,6 +185,23 @@ fn processes_that_take_turns() {
     takes_turns("processes");
 }
 
+/// Two more children of `vfork` become no other program, and are not on record.
+#[test]
+fn who_lends_its_memory_waits_for_another_program() {
+    for (part, programs) in [("vfork", 1), ("spawn", 2)] {
+        let recorded = record(&Job::new(program("process_surface")).arg(part));
+        assert!(recorded.plain.status.success(), "{part}: {}", recorded.plain.stderr);
+        let plan = plan(&recorded, &[]);
+        let waits = plan.edges.iter().filter(|edge| edge.rule == Rule::ProcessExec).count();
+        assert_eq!(waits, programs, "{part}");
+        let explained = &plan.programs[0].balance.explained_ns;
+        assert!(
+            explained.iter().any(|&(rule, ns)| rule == Rule::ProcessExec && ns > 0),
+            "{part}: {explained:?}"
+        );
+    }
+}
+
 /// `SYN_REPLAYS` says how many times; `scripts/bench-order` takes 100.
 fn stay_in_order<'a>(who: &str, mechanisms: impl Iterator<Item = &'a Mechanism>) {
     let replays = replays();

@@ -183,10 +183,10 @@ calls! {
     /// Not a call: something that could not be observed, and why.
     84 Unobserved "unobserved" Process (what: Text) [Other, Note];
     85 Fork "fork" Process () [Fork] also "_Fork";
-    86 Vfork "vfork" Process () [Fork];
+    86 Vfork "vfork" Process () [Fork, AwaitsExec];
     /// A record with the flag `began` is written before the call; another one follows only if it failed.
     87 Execve "execve" Process (pathname: Path) [Exec] also "execl" "execle" "execlp" "execv" "execveat" "execvp" "execvpe" "fexecve";
-    88 PosixSpawn "posix_spawn" Process (pid: Pid, path: Path) [Spawn, ReturnsError] also "posix_spawnp";
+    88 PosixSpawn "posix_spawn" Process (pid: Pid, path: Path) [Spawn, AwaitsExec, ReturnsError] also "posix_spawnp";
     89 Waitpid "waitpid" Process (pid: Pid, status: Int, options: Int) [AwaitProcess] also "wait" "wait3" "wait4";
     90 Waitid "waitid" Process (idtype: Int, id: Pid, options: Int) [AwaitProcessById];
     /// Written before the call, with the flag `began`: it does not return.
