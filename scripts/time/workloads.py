@@ -132,6 +132,10 @@ def short_processes(folder, quick, project):
     return ["sh", "-c", f"seq {50 if quick else 400} | xargs -P 2 -n 1 /bin/true"]
 
 
+def programs_in_turn(folder, quick, project):
+    return ["dash", "-c", f"i=0; while [ $i -lt {40 if quick else 400} ]; do /bin/true; i=$((i + 1)); done"]
+
+
 def git_gc(folder, quick, project):
     inputs.repository(folder / "repository", tool, commits=10 if quick else 60)
     return ["git", "-C", "repository", "gc", "--quiet", "--aggressive", "--prune=now"]
@@ -270,6 +274,7 @@ ALL = [
     Workload("dash-loops", shell_loops("dash"), ("dash", "seq")),
     Workload("bash-loops", shell_loops("bash"), ("bash", "seq")),
     Workload("xargs-2", short_processes, ("xargs", "seq")),
+    Workload("dash-programs", programs_in_turn, ("dash",)),
     Workload("java", java, ("java", "javac")),
     Workload("node", node, ("node",)),
     Workload("busybox-ptrace", static_busybox, ("busybox",), backend="ptrace"),
