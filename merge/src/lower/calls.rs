@@ -202,10 +202,7 @@ impl Lowering<'_> {
             self.enter(visit);
         }
         if self.operations.is_empty() {
-            return match self.awaited(seen.thread, seen.record) {
-                Some((exec_ns, rule @ Some(Rule::ProcessExec))) => self.lend_memory(visit, exec_ns, rule),
-                _ => self.pass(visit),
-            };
+            return self.pass(visit);
         }
         let (count, took_ns) = (self.operations.len(), visit.end_ns - visit.begin_ns);
         // Nobody saw how long a transfer inside the kernel read and how long it wrote: each gets its half. What a call
@@ -252,20 +249,13 @@ impl Lowering<'_> {
         self.threads[visit.seen.thread as usize].program.compute(behind);
     }
 
-    /// A call that has made a process and waited until that no longer had its memory. Making it is work, and comes first.
-    fn lend_memory(&mut self, visit: &Visit<'_>, exec_ns: u64, rule: Option<Rule>) {
-        let (thread, record) = (visit.seen.thread, visit.seen.record);
-        let made_ns = visit.begin_ns.saturating_add(visit.own.cpu_ns).min(visit.end_ns);
-        let program = &mut self.threads[thread as usize].program;
-        program.compute(Stretch { end_ns: made_ns, idle_ns: 0, ..visit.own_stretch() });
-        program.explain(rule, visit.own.waited_ns, 0);
-        self.synchronize(thread, record, Stage::Leave, made_ns, exec_ns.clamp(made_ns, visit.end_ns));
-    }
-
     /// What a call that has been entered waits for; returns what it costs besides.
     fn awaits(&mut self, visit: &Visit<'_>) -> Stretch {
         let seen = visit.seen;
         let (awaited_ns, rule) = self.awaited(seen.thread, seen.record).unwrap_or((0, None));
+        if rule == Some(Rule::ProcessExec) {
+            return self.lend_memory(visit, awaited_ns);
+        }
         let awaited_ns = awaited_ns.clamp(visit.begin_ns, visit.end_ns);
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.begin_ns, awaited_ns);
         if awaited_ns == visit.begin_ns {
@@ -276,6 +266,18 @@ impl Lowering<'_> {
         let program = &mut self.threads[seen.thread as usize].program;
         program.explain(rule, polled_ns + visit.own.waited_ns, polled_ns);
         behind
+    }
+
+    /// A call that has made a process and waited until that no longer had its memory. Making it is work, and comes first; behind the
+    /// wait there is nothing.
+    fn lend_memory(&mut self, visit: &Visit<'_>, exec_ns: u64) -> Stretch {
+        let made_ns = visit.begin_ns.saturating_add(visit.own.cpu_ns).min(visit.end_ns);
+        let program = &mut self.threads[visit.seen.thread as usize].program;
+        program.compute(Stretch { end_ns: made_ns, idle_ns: 0, ..visit.own_stretch() });
+        program.explain(Some(Rule::ProcessExec), visit.own.waited_ns, 0);
+        let until_ns = exec_ns.clamp(made_ns, visit.end_ns);
+        self.synchronize(visit.seen.thread, visit.seen.record, Stage::Leave, made_ns, until_ns);
+        nothing_at(visit.end_ns)
     }
 
     /// A call of MPI on a file: `again` for a replay that makes it.
