@@ -137,8 +137,7 @@ fn open(path: &Path, partial: bool, look: bool, notes: &mut Notes) -> Result<Rec
 
 /// The file names of a run's programs, each once.
 fn programs(run: &Run) -> String {
-    let mut names: Vec<&str> =
-        run.processes.iter().map(|process| process.exe.rsplit('/').next().unwrap_or("")).collect();
+    let mut names: Vec<&str> = run.processes.iter().map(|process| process.image()).collect();
     names.sort_unstable();
     names.dedup();
     names.join(", ")

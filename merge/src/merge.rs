@@ -337,7 +337,7 @@ fn assemble(
     for (number, &(rank, process)) in (0u32..).zip(&processes) {
         let owner = &base.run.processes[process];
         let launched_ns = cpu_before[process].process_ns;
-        plan.about.images.push(file_name(&owner.exe));
+        plan.about.images.push(owner.image().to_owned());
         let left_out =
             left_out_threads(&base.run, connected, number, (process, before[process]), launched_ns);
         plan.about.left_out_threads.extend(left_out);
@@ -350,10 +350,6 @@ fn assemble(
         }
     }
     (plan, processes.len())
-}
-
-fn file_name(path: &str) -> String {
-    path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// By process image: the one before it of the same process.

@@ -157,6 +157,13 @@ pub struct Process {
     pub threads: Vec<usize>,
 }
 
+impl Process {
+    /// The name of the program file, without its folder; empty where it is not known.
+    pub fn image(&self) -> &str {
+        self.exe.rsplit('/').next().unwrap_or_default()
+    }
+}
+
 /// A run folder, opened.
 #[derive(Debug)]
 pub struct Run {

@@ -108,7 +108,7 @@ impl Moved {
             let mut row = ProcessRow {
                 pid: process.pid as i32,
                 ppid: process.ppid as i32,
-                name: process.exe.rsplit('/').next().unwrap_or_default().to_owned(),
+                name: process.image().to_owned(),
                 seen_ns: [u64::MAX, 0],
                 cpu_ns: 0,
                 bytes: None,
