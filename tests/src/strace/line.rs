@@ -58,10 +58,11 @@ impl Line {
         if let Some((_, maker)) = line.split_once("+++ superseded by execve in pid ") {
             return Some(Line::Superseded(maker.split(' ').next()?.parse().ok()?));
         }
-        // The last line of a thread that ended within a call may end anywhere; of one that ended before strace could
-        // look at the call, nothing is known.
+        // The last line of a thread that ended within a call may end anywhere; of one that ended before or while
+        // strace looked at the call, nothing is known.
         let is_unknown = line.starts_with("???(");
-        if is_unknown || line.starts_with(['+', '-', '<']) || line.ends_with(" <detached ...>") {
+        let is_cut = [" <detached ...>", " <unfinished ...>"].iter().any(|end| line.ends_with(end));
+        if is_unknown || is_cut || line.starts_with(['+', '-', '<']) {
             return Some(Line::Other);
         }
         let (name, rest) = line.split_once('(')?;
@@ -232,6 +233,12 @@ mod tests {
     fn what_does_not_return_is_left_out() {
         assert!(
             Line::parse("read(3<pipe:[1]>, 0x7f, 10) = ? ERESTARTSYS (To be restarted)")
+                .expect("a line")
+                .call()
+                .is_none()
+        );
+        assert!(
+            Line::parse("[00000000004618fd] read(327424,  <unfinished ...>")
                 .expect("a line")
                 .call()
                 .is_none()
