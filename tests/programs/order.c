@@ -335,6 +335,34 @@ static void open_terminal_by_name(void)
     memcpy(out, in, sizeof in);
 }
 
+static pid_t child;
+static int first_is_child;
+
+/* The slave is opened by who uses it, the master used by a child of the process that made it. */
+static const char *slave_name;
+static void open_master(void)
+{
+    in[0] = out[0] = posix_openpt(O_RDWR | O_NOCTTY);
+    CHECK(in[0] >= 0);
+    CHECK_OK(grantpt(in[0]));
+    CHECK_OK(unlockpt(in[0]));
+    first_is_child = 1;
+    slave_name = ptsname(in[0]);
+    CHECK(slave_name != NULL);
+}
+
+static void open_slave(int side)
+{
+    struct termios settings;
+    if (side == 0)
+        return;
+    in[1] = out[1] = open(slave_name, O_RDWR | O_NOCTTY);
+    CHECK(in[1] >= 0);
+    CHECK_OK(tcgetattr(in[1], &settings));
+    cfmakeraw(&settings);
+    CHECK_OK(tcsetattr(in[1], TCSANOW, &settings));
+}
+
 /* Without an echo. A line of the slave's comes out as two bytes. */
 static void open_terminal_of_lines(void)
 {
@@ -853,9 +881,6 @@ static void await_polled_signal(int side)
 static void pass_signal(int side) { CHECK_OK(kill(area->tids[!side], SIGUSR1)); }
 
 /* One turn each: the first side is a child, whose end the other one waits for. */
-static pid_t child;
-static int first_is_child;
-
 static void await_child(void)
 {
     int status;
@@ -926,6 +951,7 @@ static const struct mechanism {
     {"unix-datagram", bind_unix_datagrams, NULL, await_datagram, pass_datagram},
     {"terminal", open_terminal, NULL, await_byte, pass_byte},
     {"terminal-by-name", open_terminal_by_name, NULL, await_byte, pass_byte},
+    {"terminal-elsewhere", open_master, open_slave, await_byte, pass_byte},
     {"terminal-lines", open_terminal_of_lines, NULL, await_line, pass_line},
     {"eventfd", make_counters, NULL, await_count, pass_count},
     {"eventfd-poll", make_counters, NULL, await_polled_count, pass_count},
@@ -1027,7 +1053,7 @@ static void run_processes(void)
     take_turns(side, side ? "b" : "a");
     if (is_child)
         exit(0);
-    if (!first_is_child)
+    if (by->await != await_exit)
         await_child();
     CHECK_EQ(area->turns, 2 * rounds);
     clean_up();

@@ -80,7 +80,7 @@ const NOT_RECORDED: [(&str, &str); 27] = [
 
 /// Calls that libc has no function for: they are made by number, through `syscall`, or seen by ptrace; or by a request of
 /// another one.
-const NO_FUNCTIONS: [&str; 3] = ["futex", "openat2", "ioctl_ficlonerange"];
+const NO_FUNCTIONS: [&str; 4] = ["futex", "openat2", "ioctl_ficlonerange", "ioctl_tiocgptn"];
 
 /// What becomes of every procedure of MPI.
 const COVERAGE: &str = include_str!("../../mpi-wrap/COVERAGE.md");

@@ -68,8 +68,8 @@ impl SharedPositions {
     /// own descriptors.
     pub fn inherit(&mut self, process: usize, fd: i32, open: OpenId, all: &mut [Descriptors]) {
         let file = all[process].open_file(open);
-        if file.is_anonymous() {
-            if let Some((owner, twin)) = self.anonymous_in_origin(process, fd, all) {
+        if file.is_told_by_number() {
+            if let Some((owner, twin)) = self.number_in_origin(process, fd, all) {
                 all[process].identify(open, owner, twin);
             }
             return;
@@ -104,12 +104,12 @@ impl SharedPositions {
         all[process].share(open, position);
     }
 
-    /// What a descriptor without an inode stands for in the process it came from.
-    fn anonymous_in_origin(&self, process: usize, fd: i32, all: &[Descriptors]) -> Option<(u32, OpenId)> {
+    /// What a descriptor that only its number tells apart stands for in the process it came from.
+    fn number_in_origin(&self, process: usize, fd: i32, all: &[Descriptors]) -> Option<(u32, OpenId)> {
         let origin = self.origins[process]?;
         let open = all[origin].descriptor(fd)?;
         let file = all[origin].open_file(open);
-        file.is_anonymous().then(|| file.twin.unwrap_or((origin as u32, open)))
+        file.is_told_by_number().then(|| file.twin.unwrap_or((origin as u32, open)))
     }
 
     /// The open file of an ancestor that the new one is.

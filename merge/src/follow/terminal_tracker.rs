@@ -1,6 +1,6 @@
-//! Follows pseudoterminals whose slave was opened by way of the master (`TIOCGPTPEER`, as openpty(3) and forkpty(3) do it), or by its name
-//! after the same thread had asked the master for that (ptsname(3)): who wrote at which end, and who slept until something came there.
-//! A slave is known by its name, a master in the process that made the pair.
+//! Follows pseudoterminals whose slave was opened by way of the master (`TIOCGPTPEER`, as openpty(3) and forkpty(3) do it), or whose
+//! master was asked for the slave's number (ptsname(3)): who wrote at which end, and who slept until something came there. A slave is
+//! known by its name, a master by the open file of the process that made it.
 
 use crate::clocks::Clocks;
 use crate::follow::channel_tracker::READABLE;
@@ -15,25 +15,22 @@ use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Run, record};
 
-/// The request that opens the slave, the one that asks for its number, and the folder of the slaves.
+/// The request that opens the slave, and the folder of the slaves.
 const TIOCGPTPEER: i64 = 0x5441;
-const TIOCGPTN: i64 = 0x8004_5430;
 const SLAVES: &str = "/dev/pts/";
 
-/// A pair, by its host and the inode of its slave.
-type Pair = (usize, u64);
+/// A pair, by its host and the number of its slave.
+type Pair = (usize, i64);
 
 /// The pseudoterminals of a run. Memory: 48 bytes for each write to one, and each call that slept there.
 #[derive(Debug)]
 pub struct TerminalTracker {
     /// By process: its host.
     hosts: Vec<usize>,
-    /// Masters, by process and open file.
+    /// Masters, by the process that made them and its open file.
     masters: HashMap<(u32, OpenId), Pair>,
     /// By thread: it has just opened the slave of this master, as its next record tells.
     opening: HashMap<u32, OpenId>,
-    /// By thread: it has asked this master last for the slave's name, and opened none since.
-    asked: HashMap<u32, OpenId>,
     /// What is waited for at each end.
     ends: BTreeMap<(Pair, End), Waking>,
 }
@@ -45,7 +42,6 @@ impl TerminalTracker {
             hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
             masters: HashMap::default(),
             opening: HashMap::default(),
-            asked: HashMap::default(),
             ends: BTreeMap::new(),
         }
     }
@@ -65,12 +61,11 @@ impl TerminalTracker {
         if file.st_mode & libc::S_IFMT != libc::S_IFCHR {
             return None;
         }
-        if let Some(&pair) = self.masters.get(&(process, open)) {
+        if let Some(&pair) = self.masters.get(&master(process, open, descriptors)) {
             return Some((pair, End::Master));
         }
-        let number = file.path.as_deref()?.strip_prefix(SLAVES)?;
-        let is_slave = number.bytes().all(|byte| byte.is_ascii_digit());
-        is_slave.then_some(((self.hosts[process as usize], file.inode), End::Slave))
+        let number = file.path.as_deref()?.strip_prefix(SLAVES)?.parse().ok()?;
+        Some(((self.hosts[process as usize], number), End::Slave))
     }
 
     /// A poll has found an open file ready.
@@ -87,6 +82,10 @@ impl TerminalTracker {
             self.ends.entry(end).or_default().waits.push(span_of(seen));
         }
     }
+}
+
+fn master(process: u32, open: OpenId, descriptors: &Descriptors) -> (u32, OpenId) {
+    descriptors.open_file(open).twin.unwrap_or((process, open))
 }
 
 fn span_of(seen: &Seen<'_>) -> Span {
@@ -111,20 +110,14 @@ impl Visitor for TerminalTracker {
             (Effect::ControlDevice, Some(open)) if event.numbers[1] == TIOCGPTPEER => {
                 self.opening.insert(seen.thread, open);
             }
-            (Effect::ControlDevice, Some(open)) if event.numbers[1] == TIOCGPTN => {
-                self.asked.insert(seen.thread, open);
-            }
-            (Effect::Open, Some(open)) => {
-                if let Some((pair, End::Slave)) = self.end_of(seen.process, open, descriptors)
-                    && let Some(master) = self.asked.remove(&seen.thread)
-                {
-                    self.masters.insert((seen.process, master), pair);
-                }
+            (Effect::NumberTerminal, Some(open)) => {
+                let pair = (self.hosts[seen.process as usize], event.numbers[1]);
+                self.masters.insert(master(seen.process, open, descriptors), pair);
             }
             (Effect::Inherit, _) => {
                 let slave = touched.opened.and_then(|open| self.end_of(seen.process, open, descriptors));
-                if let (Some(master), Some((pair, _))) = (self.opening.remove(&seen.thread), slave) {
-                    self.masters.insert((seen.process, master), pair);
+                if let (Some(open), Some((pair, _))) = (self.opening.remove(&seen.thread), slave) {
+                    self.masters.insert(master(seen.process, open, descriptors), pair);
                 }
             }
             _ => {}

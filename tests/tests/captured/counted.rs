@@ -23,7 +23,7 @@ const CLASSES: [(&str, &[&str], &[&str]); 40] = [
     ("memfd_create", &["memfd_create"], &["memfd_create"]),
     ("flock", &["flock"], &["flock"]),
     ("lock", &["fcntl"], &["fcntl", "lockf"]),
-    ("ioctl", &["ioctl"], &["ioctl", "ioctl_ficlonerange"]),
+    ("ioctl", &["ioctl"], &["ioctl", "ioctl_ficlonerange", "ioctl_tiocgptn"]),
     ("statfs", &["statfs", "fstatfs"], &["statfs", "fstatfs"]),
     ("chmod", &["chmod"], &["chmod"]),
     ("fchmod", &["fchmod"], &["fchmod"]),

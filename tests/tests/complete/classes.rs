@@ -107,7 +107,7 @@ pub const CLASSES: &[Class] = &[
     calls("root", &[(Path(0), "chroot")], "chroot"),
     calls("duplicate", &[(Descriptor(0), "dup dup2 dup3")], "dup dup2 dup3"),
     calls("control", &[(Descriptor(0), "fcntl")], "fcntl lockf"),
-    calls("device control", &[(Descriptor(0), "ioctl")], "ioctl ioctl_ficlonerange"),
+    calls("device control", &[(Descriptor(0), "ioctl")], "ioctl ioctl_ficlonerange ioctl_tiocgptn"),
     calls("lock", &[(Descriptor(0), "flock")], "flock"),
     calls("map", &[(Descriptor(4), "mmap")], "mmap"),
     calls("memory file", &[(Nothing, "memfd_create")], "memfd_create"),

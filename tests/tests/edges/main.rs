@@ -14,7 +14,7 @@ use tests::{
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 45] = [
+const MECHANISMS: [Mechanism; 46] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -42,6 +42,7 @@ const MECHANISMS: [Mechanism; 45] = [
     Mechanism("unix-datagram", &[Rule::Socket]),
     Mechanism("terminal", &[Rule::Terminal]),
     Mechanism("terminal-by-name", &[Rule::Terminal]),
+    Mechanism("terminal-elsewhere", &[Rule::Terminal]),
     Mechanism("terminal-lines", &[Rule::Terminal]),
     Mechanism("eventfd", &[Rule::Eventfd]),
     Mechanism("eventfd-poll", &[Rule::Eventfd]),

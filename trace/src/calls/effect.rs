@@ -82,6 +82,8 @@ pub enum Effect {
     Control,
     /// `ioctl`.
     ControlDevice,
+    /// Asks a pseudoterminal for the number of its slave.
+    NumberTerminal,
 
     /// Asks for the kind, size and times of a file.
     Stat(Follow),

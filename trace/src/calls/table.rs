@@ -170,6 +170,8 @@ calls! {
     /// Not a call: the call with this number has been entered, and something inside it is on record before it. Its own
     /// record follows when it returns; what lay before it is told here.
     78 Entered "call-entered" Process (call: Int) [Other, Note];
+    /// The request `TIOCGPTN` of ioctl(2), as ptsname(3) makes it: the slave of this pseudoterminal is `/dev/pts/<number>`.
+    79 TerminalNumber "ioctl_tiocgptn" Posix (fd: Fd, number: Int) [NumberTerminal];
 
     /// Not a call: the first record of a process image.
     80 ProcessStart "process-start" Process (ppid: Pid, exe: Path, cwd: Path, command: Text);

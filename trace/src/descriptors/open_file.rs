@@ -56,6 +56,13 @@ impl OpenFile {
         self.st_mode & S_IFMT == 0 && self.path.is_none()
     }
 
+    /// True where nothing but the descriptor's number tells it from others of its kind: the anonymous ones, and masters of
+    /// pseudoterminals, which all have the path and the inode of `/dev/ptmx`.
+    pub fn is_told_by_number(&self) -> bool {
+        const MASTER: &str = "/ptmx";
+        self.is_anonymous() || self.path.as_deref().is_some_and(|path| path.ends_with(MASTER))
+    }
+
     /// Whether the open made the file, as far as its file system tells; see [`birth`].
     pub fn was_made(&self) -> Option<bool> {
         match i64::from(self.st_mode) & (birth::MADE | birth::FOUND) {

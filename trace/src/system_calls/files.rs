@@ -223,17 +223,23 @@ const FICLONERANGE: u32 = 0x4020_940d;
 
 /// The request that opens the other end of a pseudoterminal (ioctl_tty(2)), as openpty(3) makes it.
 const TIOCGPTPEER: u32 = 0x5441;
+/// The one that asks for the number of the other end, as ptsname(3) makes it.
+const TIOCGPTN: u32 = 0x8004_5430;
 
 /// True for the requests of ioctl(2) of which more is recorded than descriptor, request and result.
 pub fn requests_more(request: u64) -> bool {
     // The kernel takes 32 bits of it.
-    matches!(request as u32, FICLONE | FICLONERANGE | TIOCGPTPEER)
+    matches!(request as u32, FICLONE | FICLONERANGE | TIOCGPTPEER | TIOCGPTN)
 }
 
 pub(super) fn ioctl<W: Context>(seen: &mut Seen<'_, W>) {
     let request = seen.unsigned(1);
     if [FICLONE, FICLONERANGE].map(i64::from).contains(&request) {
         return clone(seen);
+    }
+    if request == i64::from(TIOCGPTN) {
+        let number: Option<u32> = if seen.succeeded() { seen.at(2) } else { None };
+        return seen.put(Call::TerminalNumber, [seen.int(0), number.map_or(-1, i64::from)]);
     }
     seen.put(Call::Ioctl, [seen.int(0), request]);
     if request == i64::from(TIOCGPTPEER) && seen.succeeded() {

@@ -107,8 +107,8 @@ fn every_cut_is_noticed() {
 #[test]
 fn damage_is_told_apart() {
     assert_eq!(
-        decode(&mut dictionary::Reader::default(), &mut &[4, 158, 1, 0, 0][..]).unwrap_err(),
-        Fault::UnknownCall(79)
+        decode(&mut dictionary::Reader::default(), &mut &[4, 206, 15, 0, 0][..]).unwrap_err(),
+        Fault::UnknownCall(999)
     );
     let mut bytes = write(Call::Fsync, 0, 0, &[3], &[], &[]);
     bytes[0] += 1;
