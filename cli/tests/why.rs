@@ -6,7 +6,9 @@ use serde_json::Value;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use support::{Folder, run, whole_run};
-use syn_plan::{About, Balance, Edge, File, Initial, Io, Op, Plan, Program, Rule, Step, Steps, Thread};
+use syn_plan::{
+    About, Balance, Edge, File, Initial, Io, Mpi, Op, Plan, Program, Rule, Step, Steps, Thread, WORLD,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -63,7 +65,7 @@ fn says(text: &str, parts: &[&str]) {
     }
 }
 
-const WAIT: &str = "rank 1 waited 26.0 ms in MPI_Recv, from 0.005000 to 0.031000 s, until rank 0 came to MPI_Send at 0.030000 s (message: certain, seen in 2 of 3 runs)";
+const WAIT: &str = "rank 1 waited 26.0 ms, from 0.005000 to 0.031000 s, until rank 0 came to MPI_Send at 0.030000 s, and went on with MPI_Recv (message: certain, seen in 2 of 3 runs)";
 
 #[test]
 fn a_wait_is_explained() {
@@ -85,7 +87,7 @@ fn a_process_without_a_rank_goes_by_its_program() {
     plan.about.images = vec!["sort".into(), "gzip".into()];
     plan.save(&path).unwrap();
     let said = why(&path, &["--program", "1"]).code(0);
-    says(&said.out, &["gzip (101) waited 26.0 ms in MPI_Recv", "until sort (100) came to MPI_Send"]);
+    says(&said.out, &["gzip (101) waited 26.0 ms, ", "until sort (100) came to MPI_Send"]);
     says(&why(&path, &["--program", "2", "--at", "20ms"]).code(0).out, &["process 102 was computing"]);
 }
 
@@ -102,16 +104,65 @@ fn the_critical_path_says_what_would_shorten_the_run() {
     let folder = Folder::new();
     let said = why(&plan(&folder), &[]).code(0);
     // Without the sync, rank 2 would be last; without what rank 0 computes first, rank 1 would not wait after 5 ms.
-    let lines: Vec<Vec<&str>> = said.out.lines().map(|line| line.split_whitespace().collect()).collect();
-    let row = |what: &[&str]| {
-        let found = lines.iter().find(|words| words.ends_with(what));
-        found.unwrap_or_else(|| panic!("{what:?} in\n{}", said.out))[..4].join(" ")
-    };
-    assert_eq!(row(&["rank", "1:", "fsync"]), "0.060000 65.9 % 0.040000");
-    assert_eq!(row(&["rank", "0:", "computing"]), "0.030000 33.0 % 0.065000");
-    assert_eq!(row(&["rank", "1:", "going", "on", "after", "a", "wait"]), "0.001000 1.1 % 0.090000");
+    assert_eq!(row(&said, "rank 1: fsync"), "0.060000 65.9 % 0.040000");
+    assert_eq!(row(&said, "rank 0: computing"), "0.030000 33.0 % 0.065000");
+    assert_eq!(row(&said, "rank 1: going on after a wait"), "0.001000 1.1 % 0.090000");
     assert!(!said.out.contains("rank 2"), "{}", said.out);
     says(&said.out, &["The longest of 1 waits", WAIT, "goes over 1 waits"]);
+}
+
+/// A row of the table: what it says in front of `what`.
+#[track_caller]
+fn row(said: &support::Said, what: &str) -> String {
+    let found = said.out.lines().find(|line| line.ends_with(what));
+    let words: Vec<&str> =
+        found.unwrap_or_else(|| panic!("{what:?} in\n{}", said.out)).split_whitespace().collect();
+    words[..4].join(" ")
+}
+
+/// A thread that rank 0 makes after 1 ms sleeps until the end, and is waited for by nobody.
+#[test]
+fn who_is_not_waited_for_does_not_hold_up_the_end() {
+    let folder = Folder::new();
+    let path = plan(&folder);
+    let mut plan = Plan::load(&path).unwrap();
+    plan.edges.push(Edge::new(Rule::ThreadCreate, 1));
+    let work = Op::Compute { cpu_ns: MS, idle_ns: 0 };
+    let rest = plan.programs[0].steps.unrolled();
+    let first = [
+        Step { start_ns: 0, took_ns: MS, op: work },
+        Step { start_ns: MS, took_ns: 0, op: Op::Signal { edge: 1 } },
+    ];
+    let shorter = |step: Step| match step.op {
+        Op::Compute { cpu_ns, idle_ns } if step.start_ns == 0 => Step {
+            start_ns: MS,
+            took_ns: step.took_ns - MS,
+            op: Op::Compute { cpu_ns: cpu_ns - MS, idle_ns },
+        },
+        _ => step,
+    };
+    plan.programs[0].steps = first.into_iter().chain(rest.map(shorter)).collect();
+    let made = Op::Wait { edge: 1, count: 1, stride: 0 };
+    plan.programs.push(program(3, &[(1, 1, made), (1, 90, Op::Sleep { ns: 89 * MS })]));
+    plan.save(&path).unwrap();
+    assert_eq!(row(&why(&path, &[]).code(0), "rank 1: fsync"), "0.060000 65.9 % 0.040000");
+}
+
+/// What MPI did not use a processor for is not its work.
+#[test]
+fn a_call_of_mpi_without_a_processor_is_not_at_work() {
+    let folder = Folder::new();
+    let path = plan(&folder);
+    let mut plan = Plan::load(&path).unwrap();
+    let call = Mpi::Probe { comm: WORLD, peer: 0, tag: 0, test: false };
+    let op = Op::Mpi { call, cpu_ns: 10 * MS, idle_ns: 15 * MS };
+    let others = plan.programs[1].steps.unrolled().filter(|step| step.start_ns != 31 * MS);
+    plan.programs[1].steps = others.chain([Step { start_ns: 31 * MS, took_ns: 60 * MS, op }]).collect();
+    plan.save(&path).unwrap();
+    let said = why(&path, &[]).code(0);
+    let kinds = [call.name(), "waiting that no rule explains", "without a processor, or recording"];
+    let times = kinds.map(|kind| row(&said, &format!("rank 1: {kind}"))[..8].to_owned());
+    assert_eq!(times, ["0.010000", "0.015000", "0.035000"]);
 }
 
 #[test]
@@ -124,9 +175,7 @@ fn processes_of_one_program_are_told_together() {
     plan.save(&path).unwrap();
     let said = why(&path, &[]).code(0);
     // 30 ms of the first one are on the way; without what both compute the other one would not have waited after 5 ms.
-    let row = said.out.lines().find(|line| line.ends_with("sort (2 processes): computing"));
-    let words: Vec<&str> = row.unwrap_or_else(|| panic!("{}", said.out)).split_whitespace().collect();
-    assert_eq!(words[..4], ["0.030000", "33.0", "%", "0.065000"], "{}", said.out);
+    assert_eq!(row(&said, "sort (2 processes): computing"), "0.030000 33.0 % 0.065000");
     says(&said.out, &["gzip (101): fsync"]);
 }
 

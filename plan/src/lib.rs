@@ -96,7 +96,7 @@ pub struct About {
     pub left_out: Vec<LeftOut>,
     /// Threads of the plan's processes that are not in the plan: those that MPI or another library made for itself.
     pub left_out_threads: Vec<LeftOutThreads>,
-    /// By process of the plan: the name of the program file that it ran, empty where that is not known. May be shorter than
+    /// By process of the plan: what its program was called by, empty where that is not known. May be shorter than
     /// there are processes.
     pub images: Vec<String>,
 }
@@ -210,7 +210,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The name of the program file that a thread's process ran, fit to be printed; `None` where it is not known.
+    /// What the program of a thread's process was called by, fit to be printed; `None` where it is not known.
     pub fn image(&self, thread: &Thread) -> Option<String> {
         let image = self.about.images.get(thread.process as usize).filter(|image| !image.is_empty())?;
         Some(image.escape_debug().to_string())

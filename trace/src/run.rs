@@ -158,9 +158,17 @@ pub struct Process {
 }
 
 impl Process {
-    /// The name of the program file, without its folder; empty where it is not known.
+    /// What it was called by, without a folder: `redis-server` also where that is another name of the program file, and `bash` for a login
+    /// shell's `-bash`. Empty where nothing is known.
     pub fn image(&self) -> &str {
-        self.exe.rsplit('/').next().unwrap_or_default()
+        fn file_name(path: &str) -> &str {
+            path.rsplit('/').next().unwrap_or_default()
+        }
+        let called = self.command.split(' ').next().unwrap_or_default();
+        match file_name(called).trim_start_matches('-') {
+            "" => file_name(&self.exe),
+            name => name,
+        }
     }
 }
 

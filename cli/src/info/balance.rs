@@ -13,7 +13,7 @@ pub struct ThreadBalance {
     pid: u32,
     tid: u32,
     rank: Option<u32>,
-    /// The name of the program file.
+    /// What its program was called by.
     image: Option<String>,
     #[serde(flatten)]
     balance: BalanceSeconds,

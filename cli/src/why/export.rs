@@ -38,6 +38,13 @@ pub fn dot(out: &mut impl Write, timeline: &Timeline<'_>, chain: &[Link], most: 
             }
         }
     }
+    if chain.len() > 2 * most + 1 {
+        writeln!(
+            out,
+            "  before [shape=plaintext, label=\"(there is more before)\"];\n  before -> n{};",
+            2 * most
+        )?;
+    }
     writeln!(out, "}}")
 }
 
@@ -68,7 +75,7 @@ pub fn perfetto(out: &mut impl Write, timeline: &Timeline<'_>, critical: &[Link]
                 What::Signal(_) => "signal",
                 What::Compute(..) => "compute",
                 What::Sleep => "sleep",
-                What::Call(name) => name,
+                What::Call(name) | What::Mpi(name, ..) => name,
                 What::Wait(edge, _) => timeline.edge(edge).rule.name(),
             };
             let category = if on_path.contains(&act) { "critical" } else { "step" };

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 pub enum Kind {
     /// On the processor.
     Work,
-    /// Waiting that nothing explains.
+    /// Waiting that no rule explains.
     Unexplained,
     /// A sleep that the program asked for.
     Sleep,
     /// A call that is replayed.
     Call(&'static str),
-    /// Between what is in the plan: preemption, the cost of recording, waiting that an earlier wait explains as well.
+    /// Ready to run, but without a processor, in between or when a wait was over; and the cost of recording.
     Between,
     /// From a signal until who waited for it went on.
     HandOver,
@@ -27,10 +27,10 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Work => "computing",
-            Kind::Unexplained => "waiting that nothing explains",
+            Kind::Unexplained => "waiting that no rule explains",
             Kind::Sleep => "sleeping",
             Kind::Call(name) => name,
-            Kind::Between => "preempted, or recording",
+            Kind::Between => "without a processor, or recording",
             Kind::HandOver => "going on after a wait",
         }
     }
@@ -81,11 +81,13 @@ fn ran(group: usize, steps: &[Timed], (from_ns, to_ns): (u64, u64), shares: &mut
 
 /// A step's time, of which only so much counts.
 pub fn parts(step: &Timed, took_ns: u64) -> impl Iterator<Item = (Kind, u64)> {
+    let partly = |kind, cpu_ns: u64, idle_ns: u64| {
+        let cpu_ns = cpu_ns.min(took_ns);
+        [(kind, cpu_ns), (Kind::Unexplained, idle_ns.min(took_ns - cpu_ns))]
+    };
     let [first, second] = match step.what {
-        What::Compute(cpu_ns, idle_ns) => {
-            let cpu_ns = cpu_ns.min(took_ns);
-            [(Kind::Work, cpu_ns), (Kind::Unexplained, idle_ns.min(took_ns - cpu_ns))]
-        }
+        What::Compute(cpu_ns, idle_ns) => partly(Kind::Work, cpu_ns, idle_ns),
+        What::Mpi(name, cpu_ns, idle_ns) => partly(Kind::Call(name), cpu_ns, idle_ns),
         What::Sleep => [(Kind::Sleep, took_ns), (Kind::Sleep, 0)],
         What::Call(name) => [(Kind::Call(name), took_ns), (Kind::Between, 0)],
         What::Signal(_) | What::Wait(..) => [(Kind::Between, took_ns), (Kind::Between, 0)],

@@ -12,8 +12,9 @@ struct Walker {
     now_ns: u64,
 }
 
-/// When the last program would be done, nanoseconds since the start of the run: without the time that one group of programs spends with
-/// one kind of thing, or with all that there was.
+/// When the run would be over, nanoseconds since its start: without the time that one group of programs spends with one kind of thing, or
+/// with all that there was. It is over with the program that ended it, and those that nobody in it made: others have a say where they were
+/// waited for, but not as threads that end with their process, or processes that are killed.
 pub fn end_ns(timeline: &Timeline<'_>, without: Option<(usize, Kind)>) -> u64 {
     let mut walkers = vec![Walker::default(); timeline.programs.len()];
     let mut signals: Vec<Vec<u64>> = vec![Vec::new(); timeline.plan.edges.len()];
@@ -63,5 +64,7 @@ pub fn end_ns(timeline: &Timeline<'_>, without: Option<(usize, Kind)>) -> u64 {
         }
         walkers[program] = walker;
     }
-    walkers.iter().map(|walker| walker.now_ns).max().unwrap_or(0)
+    let last = timeline.end().map(|act| act.program);
+    let ends = (0..walkers.len()).filter(|&program| last == Some(program) || !timeline.was_made(program));
+    ends.map(|program| walkers[program].now_ns).max().unwrap_or(0)
 }

@@ -5,8 +5,8 @@ use super::shares::{self, Shares};
 use super::simulate;
 use super::timeline::{Act, Cause, Timeline, What};
 use std::io::{self, Write};
-use syn_plan::Evidence;
 pub use syn_plan::figures::seconds;
+use syn_plan::{Evidence, Rule};
 
 /// Less than this share of the critical path is not worth a simulation, percent.
 const LEAST_SHARE: f64 = 0.5;
@@ -85,7 +85,7 @@ pub fn whole(
     let hops = critical.iter().filter(|link| matches!(link, Link::Waited(_))).count();
     writeln!(
         out,
-        "\nThe critical path, which the end of the run waited for, goes over {hops} waits. Without its parts the run would have ended earlier:"
+        "\nThe critical path, which the end of the run waited for, goes over {hops} waits. Without its parts the run would have ended earlier, all else and what others slept as it was:"
     )?;
     writeln!(out, "{:>12} {:>7}  {:>12} {:>8}  what", "time s", "share", "end then s", "change")?;
     let length_ns: u64 = shares.values().sum();
@@ -114,18 +114,24 @@ pub fn whole(
 fn waited(timeline: &Timeline<'_>, cause: &Cause) -> String {
     let What::Wait(edge, _) = timeline.get(cause.wait).what else { return String::new() };
     let [from, to] = timeline.calls(edge);
-    let during = to.map_or(String::new(), |call| format!(" in {call}"));
-    let made = from.map_or("came to it".to_owned(), |call| format!("came to {call}"));
+    let rule = timeline.edge(edge).rule;
+    let made = match from {
+        // Its first record comes later.
+        _ if rule == Rule::ProcessExec => "ran in memory of its own".to_owned(),
+        Some(call) => format!("came to {call}"),
+        None => "came to it".to_owned(),
+    };
+    // What it had slept in may be another call, as select is before waitpid.
+    let next = to.map_or(String::new(), |call| format!(", and went on with {call}"));
     let Evidence { guarantee, seen, possible, .. } = timeline.edge(edge).evidence;
     format!(
-        "{} waited {}{during}, from {:.6} to {:.6} s, until {} {made} at {:.6} s ({}: {}, seen in {seen} of {possible} runs)",
+        "{} waited {}, from {:.6} to {:.6} s, until {} {made} at {:.6} s{next} ({rule}: {}, seen in {seen} of {possible} runs)",
         timeline.name(cause.wait.program),
         duration(cause.until_ns.saturating_sub(cause.since_ns)),
         seconds(cause.since_ns),
         seconds(cause.until_ns),
         timeline.name(cause.signal.program),
         seconds(cause.signalled_ns),
-        timeline.edge(edge).rule,
         guarantee.name(),
     )
 }
@@ -133,11 +139,11 @@ fn waited(timeline: &Timeline<'_>, cause: &Cause) -> String {
 fn doing(timeline: &Timeline<'_>, act: Act) -> String {
     match timeline.get(act).what {
         What::Compute(cpu_ns, idle_ns) if idle_ns > cpu_ns => {
-            "waiting for something that nothing on record explains".into()
+            "waiting for something that no rule explains".into()
         }
         What::Compute(..) => "computing".into(),
         What::Sleep => "sleeping, as it asked for,".into(),
-        What::Call(name) => format!("in {name}"),
+        What::Call(name) | What::Mpi(name, ..) => format!("in {name}"),
         What::Signal(edge) => match timeline.calls(edge)[0] {
             Some(call) => format!("in {call}"),
             None => "letting others go on".into(),

@@ -16,7 +16,7 @@ pub struct Act {
 /// What a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// Work, nanoseconds, then waiting that nothing explains.
+    /// Work, nanoseconds, then waiting that no rule explains.
     Compute(u64, u64),
     /// A sleep.
     Sleep,
@@ -26,6 +26,8 @@ pub enum What {
     Wait(EdgeId, u32),
     /// A call.
     Call(&'static str),
+    /// A call of MPI: on the processor, nanoseconds, then waiting that no rule explains.
+    Mpi(&'static str, u64, u64),
 }
 
 /// A step in time. 40 bytes.
@@ -50,7 +52,8 @@ pub struct Cause {
     pub until_ns: u64,
     /// The signal that it waited for.
     pub signal: Act,
-    /// When that was given.
+    /// When that was given, at the latest when the thread went on: what shows it may be on record later, as the first record of
+    /// another program is for who waited for its execve.
     pub signalled_ns: u64,
 }
 
@@ -112,7 +115,7 @@ impl<'a> Timeline<'a> {
         &self.names[program]
     }
 
-    /// Which group a program belongs to, by the first of it: in a sum, processes without a rank that ran the same program file are
+    /// Which group a program belongs to, by the first of it: in a sum, processes without a rank that ran a program of the same name are
     /// told together, since of hundreds of compilers none has a share by itself.
     pub fn group(&self, program: usize) -> usize {
         self.groups[program]
@@ -142,6 +145,15 @@ impl<'a> Timeline<'a> {
         // Of several at once, that of the first program.
         let by_time = |one: &(u64, Act), other: &(u64, Act)| (one.0, other.1).cmp(&(other.0, one.1));
         self.programs.iter().enumerate().filter_map(last).max_by(by_time).map(|(_, act)| act)
+    }
+
+    /// Whether another program of the run made it: its first steps wait for that.
+    pub fn was_made(&self, program: usize) -> bool {
+        let first = self.programs[program].iter().map_while(|step| match step.what {
+            What::Wait(edge, _) => Some(edge),
+            _ => None,
+        });
+        first.into_iter().any(|edge| starts_a_thread(self.edge(edge).rule))
     }
 
     /// What a program did then: the longest of the steps that were under way, or the first one behind.
@@ -175,11 +187,12 @@ impl<'a> Timeline<'a> {
         let (signalled_ns, signal, step) = (first..first + count).filter_map(signal).max()?;
         let (since_ns, until_ns) = (steps[first].start_ns, steps[first + count - 1].end_ns);
         let What::Wait(edge, _) = steps[step].what else { return None };
+        let signalled_ns = signalled_ns.min(until_ns);
         // Before it was made, a thread was not there.
         let begins = first == 0 && starts_a_thread(self.edge(edge).rule);
         (begins || signalled_ns > since_ns).then_some(Cause {
             wait: Act { step, ..act },
-            since_ns: if begins { until_ns.min(signalled_ns) } else { since_ns },
+            since_ns: if begins { signalled_ns } else { since_ns },
             until_ns,
             signal,
             signalled_ns,
@@ -217,6 +230,7 @@ fn timed(step: &Step) -> Timed {
         Op::Sleep { .. } => What::Sleep,
         Op::Signal { edge } => What::Signal(edge),
         Op::Wait { edge, count, .. } => What::Wait(edge, count),
+        Op::Mpi { cpu_ns, idle_ns, .. } => What::Mpi(kind_of(&step.op), cpu_ns, idle_ns),
         ref other => What::Call(kind_of(other)),
     };
     Timed { start_ns: step.start_ns, end_ns: step.start_ns.saturating_add(step.took_ns), what }
