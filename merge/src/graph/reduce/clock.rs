@@ -5,10 +5,11 @@
 
 use std::rc::Rc;
 
-/// So many numbers that are higher are kept beside the list before it is copied; of short lists, which are copied at once,
-/// one for each [`LENGTH_FOR_ONE`] threads.
-const MOST_HIGHER: usize = 32;
+/// One number that is higher is kept beside the list for each so many threads, before the list is copied: to go through those takes half
+/// as much memory as a copy, and all of them are only there if as many threads have heard of each other since the lists were the same.
 const LENGTH_FOR_ONE: usize = 16;
+/// More than so many are merged with those that are there, not put in one by one.
+const FEW: usize = 4;
 
 /// How far every thread must have come: by number of the thread, how many of its points.
 #[derive(Clone, Debug)]
@@ -45,10 +46,34 @@ impl VectorClock {
         };
         if let Some(own) = Rc::get_mut(&mut self.list) {
             own[thread as usize] = points;
-        } else if self.higher.len() < MOST_HIGHER.min(self.list.len() / LENGTH_FOR_ONE) {
+        } else if self.higher.len() < self.list.len() / LENGTH_FOR_ONE {
             self.higher.insert(place, (thread, points));
         } else {
             self.own_list()[thread as usize] = points;
+        }
+    }
+
+    /// The same for several, by thread.
+    fn raise_all(&mut self, news: &[(u32, u32)]) {
+        if news.len() <= FEW || Rc::get_mut(&mut self.list).is_some() {
+            return news.iter().for_each(|&(thread, points)| self.raise(thread, points));
+        }
+        let own = std::mem::take(&mut self.higher);
+        self.higher.reserve(own.len() + news.len());
+        let mut own = own.into_iter().peekable();
+        for &(thread, points) in news {
+            while let Some(before) = own.next_if(|before| before.0 < thread) {
+                self.higher.push(before);
+            }
+            match own.next_if(|same| same.0 == thread) {
+                Some(same) => self.higher.push((thread, points.max(same.1))),
+                None if points > self.list[thread as usize] => self.higher.push((thread, points)),
+                None => {}
+            }
+        }
+        self.higher.extend(own);
+        if self.higher.len() > self.list.len() / LENGTH_FOR_ONE {
+            self.own_list();
         }
     }
 
@@ -69,10 +94,10 @@ impl VectorClock {
             Rc::ptr_eq(list, &clock.list) || clock.below.as_ref().is_some_and(|below| Rc::ptr_eq(list, below))
         };
         if is_below(&news.list, self) {
-            news.higher.iter().for_each(|&(thread, points)| self.raise(thread, points));
+            self.raise_all(&news.higher);
         } else if is_below(&self.list, news) {
             let mine = std::mem::replace(self, news.clone());
-            mine.higher.into_iter().for_each(|(thread, points)| self.raise(thread, points));
+            self.raise_all(&mine.higher);
         } else {
             self.join_lists(news);
         }
@@ -81,7 +106,7 @@ impl VectorClock {
     fn join_lists(&mut self, news: &VectorClock) {
         let own = self.own_list();
         own.iter_mut().zip(&*news.list).for_each(|(mine, news)| *mine = (*mine).max(*news));
-        news.higher.iter().for_each(|&(thread, points)| self.raise(thread, points));
+        self.raise_all(&news.higher);
     }
 }
 
@@ -96,7 +121,8 @@ mod tests {
 
     #[test]
     fn shared_clocks_say_what_plain_ones_would() {
-        const THREADS: u32 = 100;
+        // As many as have room for more than a few numbers beside a list.
+        const THREADS: u32 = 400;
         let mut clocks = vec![VectorClock::new(THREADS as usize); THREADS as usize];
         let mut plain = vec![vec![0u32; THREADS as usize]; THREADS as usize];
         let mut seed = 1u64;
@@ -104,14 +130,14 @@ mod tests {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) as u32 % below
         };
-        for round in 1..400 {
+        for round in 1..1000 {
             let (one, other) = (random(THREADS) as usize, random(THREADS) as usize);
             clocks[one].raise(one as u32, round);
             plain[one][one] = round;
             let (news, plain_news) = (clocks[one].clone(), plain[one].clone());
             clocks[other].join(&news);
             plain[other].iter_mut().zip(&plain_news).for_each(|(mine, news)| *mine = (*mine).max(*news));
-            if round % 50 == 0 {
+            if round % 250 == 0 {
                 // A barrier.
                 let mut joined = clocks[0].clone();
                 clocks.iter().for_each(|clock| joined.join(clock));
