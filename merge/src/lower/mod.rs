@@ -242,7 +242,7 @@ impl<'a> Lowering<'a> {
             let idle_ns = if trace.ended_with_process() { 0 } else { rest.waited_ns };
             let thread = &mut self.threads[index];
             let (start_ns, cpu_ns) = (thread.behind_ns, rest.cpu_ns);
-            let end_ns = start_ns.saturating_add(rest.wall_ns - (rest.waited_ns - idle_ns));
+            let end_ns = start_ns.saturating_add(rest.wall_ns.saturating_sub(rest.waited_ns - idle_ns));
             let in_call = rest.inside.is_some();
             thread.program.compute(Stretch { start_ns, end_ns, cpu_ns, idle_ns, in_call });
             let explained = self.from.explains_ends && rest.cpu_ns < rest.waited_ns / LEAST_WAITING;

@@ -52,15 +52,14 @@ pub struct OpenFile {
 impl OpenFile {
     /// True for eventfd, epoll and the like: they have no type, no path and no inode of their own.
     pub fn is_anonymous(&self) -> bool {
-        const S_IFMT: u32 = 0o170_000;
-        self.st_mode & S_IFMT == 0 && self.path.is_none()
+        self.st_mode & libc::S_IFMT == 0 && self.path.is_none()
     }
 
     /// True where nothing but the descriptor's number tells it from others of its kind: the anonymous ones, and masters of
     /// pseudoterminals, which all have the path and the inode of `/dev/ptmx`.
     pub fn is_told_by_number(&self) -> bool {
-        const MASTER: &str = "/ptmx";
-        self.is_anonymous() || self.path.as_deref().is_some_and(|path| path.ends_with(MASTER))
+        let is_master = |path: &str| self.st_mode & libc::S_IFMT == libc::S_IFCHR && path.ends_with("/ptmx");
+        self.is_anonymous() || self.path.as_deref().is_some_and(is_master)
     }
 
     /// Whether the open made the file, as far as its file system tells; see [`birth`].
