@@ -408,6 +408,8 @@ fn who_waits_until_its_process_ends_waits_for_that() {
         )
     };
     let run = place.run("waits", &text(50));
+    let last = merged(&[&run]).unwrap().plan.programs[1].steps.unrolled().last().expect("what it did");
+    assert!(last.start_ns + last.took_ns < 1000, "the waiting is no part of a step: {last:?}");
     let balance = |merged: Merged| merged.plan.programs[1].balance.clone();
     let waits = balance(merged(&[&run]).unwrap());
     assert_eq!((waits.explained_by(Rule::ProcessEnd), waits.unexplained_ns), (99_770, 0), "{waits:?}");

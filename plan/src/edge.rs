@@ -69,6 +69,11 @@ impl Rule {
         matches!(self, Rule::Message | Rule::Rendezvous | Rule::Collective | Rule::Epoch)
     }
 
+    /// True for what a thread waits for before its own time begins.
+    pub const fn starts_a_thread(self) -> bool {
+        matches!(self, Rule::ProcessCreate | Rule::ThreadCreate)
+    }
+
     /// Every rule.
     pub const ALL: [Rule; 27] = [
         Rule::ProcessCreate,

@@ -215,7 +215,7 @@ impl<'a> Runner<'a> {
                 }
                 Op::Wait { edge, count, .. } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
-                    let begins = !begun && starts_a_thread(rule);
+                    let begins = !begun && rule.starts_a_thread();
                     self.work_ends();
                     // Who is not there yet sleeps: some hundred that give way to each other would take the others' processor.
                     let slept = begins || step.took_ns as f64 > self.job.machine.wake_ns;
@@ -355,9 +355,4 @@ fn rule_of(call: &Mpi) -> Rule {
         | Mpi::Finalize => Rule::Collective,
         _ => Rule::Message,
     }
-}
-
-/// True for what a thread waits for before its own time begins.
-fn starts_a_thread(rule: Rule) -> bool {
-    matches!(rule, Rule::ProcessCreate | Rule::ThreadCreate)
 }

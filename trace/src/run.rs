@@ -161,14 +161,20 @@ impl Process {
     /// What it was called by, without a folder: `redis-server` also where that is another name of the program file, and `bash` for a login
     /// shell's `-bash`. Empty where nothing is known.
     pub fn image(&self) -> &str {
-        fn file_name(path: &str) -> &str {
-            path.rsplit('/').next().unwrap_or_default()
-        }
-        let called = self.command.split(' ').next().unwrap_or_default();
-        match file_name(called).trim_start_matches('-') {
-            "" => file_name(&self.exe),
-            name => name,
-        }
+        called_by(&self.command, &self.exe)
+    }
+}
+
+/// See [`Process::image`]. The command's words do not tell where the first one ends, unless it is the program file.
+fn called_by<'a>(command: &'a str, exe: &'a str) -> &'a str {
+    fn file_name(path: &str) -> &str {
+        path.rsplit('/').next().unwrap_or_default()
+    }
+    let is_exe = command.strip_prefix(exe).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    let first = if is_exe { exe } else { command.split(' ').next().unwrap_or_default() };
+    match file_name(first).trim_start_matches('-') {
+        "" => file_name(exe),
+        name => name,
     }
 }
 
@@ -393,5 +399,25 @@ fn describe(trace: &ThreadTrace) -> Process {
         process_only: capabilities & header::PROCESS_ONLY != 0,
         sees_libc_internal: capabilities & header::SEES_LIBC_INTERNAL != 0,
         threads: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::called_by;
+
+    #[test]
+    fn programs_go_by_the_name_they_were_called_by() {
+        for (command, exe, name) in [
+            ("redis-server --port 0", "/usr/bin/redis-check-rdb", "redis-server"),
+            ("/bin/sh -c ls /tmp", "/usr/bin/dash", "sh"),
+            ("-bash", "/bin/bash", "bash"),
+            ("/opt/my app/run fast", "/opt/my app/run", "run"),
+            ("", "/bin/true", "true"),
+            ("tool", "", "tool"),
+            ("", "", ""),
+        ] {
+            assert_eq!(called_by(command, exe), name, "{command:?} {exe:?}");
+        }
     }
 }

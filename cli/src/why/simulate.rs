@@ -2,7 +2,7 @@
 //! durations, and waits for whom it waited for.
 
 use super::shares::{Kind, parts};
-use super::timeline::{Timeline, What, starts_a_thread};
+use super::timeline::{Timeline, What};
 use std::collections::VecDeque;
 
 /// A program on its way.
@@ -39,7 +39,7 @@ pub fn end_ns(timeline: &Timeline<'_>, without: Option<(usize, Kind)>) -> u64 {
                         waiting[edge as usize].push(program);
                         break;
                     };
-                    let begins = walker.step == 0 && starts_a_thread(timeline.edge(edge).rule);
+                    let begins = walker.step == 0 && timeline.edge(edge).rule.starts_a_thread();
                     let arrived_ns = if begins { 0 } else { walker.now_ns + gap_ns };
                     let act = super::Act { program, step: walker.step };
                     let late_ns = timeline

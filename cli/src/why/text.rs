@@ -85,7 +85,7 @@ pub fn whole(
     let hops = critical.iter().filter(|link| matches!(link, Link::Waited(_))).count();
     writeln!(
         out,
-        "\nThe critical path, which the end of the run waited for, goes over {hops} waits. Without its parts the run would have ended earlier, all else and what others slept as it was:"
+        "\nThe critical path, which the end of the run waited for, goes over {hops} waits. Without its parts the run would have ended earlier, if all else had taken and slept as long as it did:"
     )?;
     writeln!(out, "{:>12} {:>7}  {:>12} {:>8}  what", "time s", "share", "end then s", "change")?;
     let length_ns: u64 = shares.values().sum();
@@ -117,7 +117,7 @@ fn waited(timeline: &Timeline<'_>, cause: &Cause) -> String {
     let rule = timeline.edge(edge).rule;
     let made = match from {
         // Its first record comes later.
-        _ if rule == Rule::ProcessExec => "ran in memory of its own".to_owned(),
+        _ if rule == Rule::ProcessExec => "was executed".to_owned(),
         Some(call) => format!("came to {call}"),
         None => "came to it".to_owned(),
     };

@@ -2,7 +2,7 @@
 
 use crate::info::kind_of;
 use std::collections::{BTreeMap, BTreeSet};
-use syn_plan::{Edge, EdgeId, Op, Plan, Program, Rule, Step};
+use syn_plan::{Edge, EdgeId, Op, Plan, Program, Step};
 
 /// A step among those of all programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,11 +149,11 @@ impl<'a> Timeline<'a> {
 
     /// Whether another program of the run made it: its first steps wait for that.
     pub fn was_made(&self, program: usize) -> bool {
-        let first = self.programs[program].iter().map_while(|step| match step.what {
-            What::Wait(edge, _) => Some(edge),
+        let starts = |step: &Timed| match step.what {
+            What::Wait(edge, _) => Some(self.edge(edge).rule.starts_a_thread()),
             _ => None,
-        });
-        first.into_iter().any(|edge| starts_a_thread(self.edge(edge).rule))
+        };
+        self.programs[program].iter().map_while(starts).any(|starts| starts)
     }
 
     /// What a program did then: the longest of the steps that were under way, or the first one behind.
@@ -189,7 +189,7 @@ impl<'a> Timeline<'a> {
         let What::Wait(edge, _) = steps[step].what else { return None };
         let signalled_ns = signalled_ns.min(until_ns);
         // Before it was made, a thread was not there.
-        let begins = first == 0 && starts_a_thread(self.edge(edge).rule);
+        let begins = first == 0 && self.edge(edge).rule.starts_a_thread();
         (begins || signalled_ns > since_ns).then_some(Cause {
             wait: Act { step, ..act },
             since_ns: if begins { signalled_ns } else { since_ns },
@@ -217,11 +217,6 @@ impl<'a> Timeline<'a> {
         found.sort_by_key(|&(ns, act)| (std::cmp::Reverse(ns), act));
         found.into_iter().map(|(_, act)| act).collect()
     }
-}
-
-/// True for what a thread waits for before its own time begins.
-pub fn starts_a_thread(rule: Rule) -> bool {
-    matches!(rule, Rule::ProcessCreate | Rule::ThreadCreate)
 }
 
 fn timed(step: &Step) -> Timed {

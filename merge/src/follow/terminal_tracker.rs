@@ -1,6 +1,6 @@
-//! Follows pseudoterminals whose slave was opened by way of the master (`TIOCGPTPEER`, as openpty(3) and forkpty(3) do it), or whose
-//! master was asked for the slave's number (ptsname(3)): who wrote at which end, and who slept until something came there. A slave is
-//! known by its name, a master by the open file of the process that made it.
+//! Follows pseudoterminals whose master was asked for the slave's number, as ptsname(3) and grantpt(3), and so openpty(3) and
+//! forkpty(3), do it: who wrote at which end, and who slept until something came there. A slave is known by its name, a master by the
+//! open file of the process that made it.
 
 use crate::clocks::Clocks;
 use crate::follow::channel_tracker::READABLE;
@@ -15,8 +15,7 @@ use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Run, record};
 
-/// The request that opens the slave, and the folder of the slaves.
-const TIOCGPTPEER: i64 = 0x5441;
+/// The folder of the slaves.
 const SLAVES: &str = "/dev/pts/";
 
 /// A pair, by its host and the number of its slave.
@@ -29,8 +28,6 @@ pub struct TerminalTracker {
     hosts: Vec<usize>,
     /// Masters, by the process that made them and its open file.
     masters: HashMap<(u32, OpenId), Pair>,
-    /// By thread: it has just opened the slave of this master, as its next record tells.
-    opening: HashMap<u32, OpenId>,
     /// What is waited for at each end.
     ends: BTreeMap<(Pair, End), Waking>,
 }
@@ -41,7 +38,6 @@ impl TerminalTracker {
         TerminalTracker {
             hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
             masters: HashMap::default(),
-            opening: HashMap::default(),
             ends: BTreeMap::new(),
         }
     }
@@ -107,18 +103,9 @@ impl Visitor for TerminalTracker {
                     self.ends.entry((pair, end.other())).or_default().wakes.push(wake);
                 }
             }
-            (Effect::ControlDevice, Some(open)) if event.numbers[1] == TIOCGPTPEER => {
-                self.opening.insert(seen.thread, open);
-            }
             (Effect::NumberTerminal, Some(open)) => {
                 let pair = (self.hosts[seen.process as usize], event.numbers[1]);
                 self.masters.insert(master(seen.process, open, descriptors), pair);
-            }
-            (Effect::Inherit, _) => {
-                let slave = touched.opened.and_then(|open| self.end_of(seen.process, open, descriptors));
-                if let (Some(open), Some((pair, _))) = (self.opening.remove(&seen.thread), slave) {
-                    self.masters.insert(master(seen.process, open, descriptors), pair);
-                }
             }
             _ => {}
         }

@@ -5,8 +5,7 @@
 
 use std::rc::Rc;
 
-/// One number that is higher is kept beside the list for each so many threads, before the list is copied: to go through those takes half
-/// as much memory as a copy, and all of them are only there if as many threads have heard of each other since the lists were the same.
+/// A list is copied when more than one number in so many is higher: those beside it take an eighth of its memory then.
 const LENGTH_FOR_ONE: usize = 16;
 /// More than so many are merged with those that are there, not put in one by one.
 const FEW: usize = 4;
