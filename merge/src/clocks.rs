@@ -53,6 +53,11 @@ impl Clocks {
         &self.hosts
     }
 
+    /// The index of the host that a thread ran on.
+    pub fn host(&self, thread: usize) -> usize {
+        self.host_of_thread[thread]
+    }
+
     /// True when all threads share one clock.
     pub fn shared(&self) -> bool {
         self.hosts.len() <= 1

@@ -57,6 +57,28 @@ fn what_differs_is_reported_and_not_rejected() {
     assert!(both.notes.warnings.is_empty());
 }
 
+/// A rank that sends ten messages, and looks after others in those of these numbers.
+fn looking(inside: &[u64]) -> String {
+    let mut text = "thread rank=0/1 pid=10\n 0 +50 MPI_Init rank=0 size=1 library=crafted\n".to_owned();
+    for nth in 0..10 {
+        let at = 1000 * (nth + 1);
+        if inside.contains(&nth) {
+            text += &format!("{at} +0 call-entered call=136\n {} +5 poll nfds=3 = 0 ; inner\n", at + 10);
+        }
+        text += &format!("{at} +50 MPI_Send bytes=100 dest=0 tag={nth} comm=1\n");
+    }
+    text
+}
+
+#[test]
+fn what_a_library_does_to_wait_is_not_compared() {
+    let place = Place::new();
+    let runs =
+        [&[0, 1, 2, 7][..], &[5], &[8, 9]].map(|inside| place.run(&format!("{inside:?}"), &looking(inside)));
+    let all = merged(&runs.each_ref().map(|run| &**run)).unwrap();
+    assert!(all.alignment.is_empty(), "{:?}", all.alignment);
+}
+
 /// One rank, and a thread that MPI makes for itself, which looks around `looks` times.
 fn with_progress_thread(looks: u64) -> String {
     let mut text = "thread rank=0/1 pid=10
@@ -346,6 +368,34 @@ fn computation_takes_as_long_as_usual() {
     assert_eq!(balance.wall_ns, balance.accounted_ns(), "{balance:?}");
     let other_order = merged(&[&runs[2], &runs[0], &runs[1]]).unwrap();
     assert_eq!(all.plan, other_order.plan);
+}
+
+/// Two ranks that compute for so long, each on its own.
+fn side_by_side(ms: [u64; 2]) -> String {
+    let rank = |(rank, ms): (usize, u64)| {
+        let pid = 10 + rank;
+        format!(
+            "thread rank={rank}/2 pid={pid}\n 0 +1000 MPI_Init rank={rank} size=2 library=crafted\n {} +10 sync\n",
+            ms * 1_000_000
+        )
+    };
+    ms.into_iter().enumerate().map(rank).collect()
+}
+
+#[test]
+fn neighbours_take_as_long_as_usual_together() {
+    let place = Place::new();
+    // Alike in the base, which is in the middle. What each rank takes in the middle is 30 and 20 ms, of different runs.
+    let runs = [[20, 20], [30, 10], [30, 30]].map(|ms| place.run(&format!("{ms:?}"), &side_by_side(ms)));
+    let options = Options { base: Some(runs[0].clone()), runs: runs.to_vec(), ..Options::default() };
+    let ns = computed(&merge(&options).unwrap().plan);
+    assert!(ns.iter().all(|ns| (19_900_000..20_100_000).contains(ns)), "{ns:?}");
+    // All took longer in the others.
+    let runs = [[20, 10], [30, 16], [31, 15]].map(|ms| place.run(&format!("{ms:?}"), &side_by_side(ms)));
+    let options = Options { base: Some(runs[0].clone()), runs: runs.to_vec(), ..Options::default() };
+    let ns = computed(&merge(&options).unwrap().plan);
+    assert!((30_000_000..31_100_000).contains(&ns[0]), "{ns:?}");
+    assert!((15_000_000..16_100_000).contains(&ns[1]), "{ns:?}");
 }
 
 /// The same beside others that take the processor for as long as it does, which makes it compute for longer, too.

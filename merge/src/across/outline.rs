@@ -100,7 +100,9 @@ impl Visitor for Outline {
         let outcome = if failed { i64::from(event.errno) } else { event.result };
         let in_vain = event.call == Call::Repeats || event.call.is_idle(failed, outcome, &event.numbers);
         let waits = matches!(event.call.layer(), Layer::Socket | Layer::Sync | Layer::Time);
-        if in_vain || waits && event.has(record::INNER) {
+        // That such a call is inside of another is noted as well, and a hold is the recorder's.
+        let noted = matches!(event.call, Call::Entered | Call::Held);
+        if in_vain || noted || waits && event.has(record::INNER) {
             return;
         }
         let mut hasher = FixedState::default().build_hasher();

@@ -270,7 +270,7 @@ impl<'a> Lowering<'a> {
         let Measured { before, call } = seen.measured;
         let thread = &mut self.threads[seen.thread as usize];
         let index = seen.thread as usize;
-        let usual = self.from.durations.usual(index, seen.record, &mut thread.next_stretch, before);
+        let usual = self.from.durations.usual(index, &mut thread.next_stretch, before);
         thread.longer_ns += usual.wall_ns as i64 - before.wall_ns as i64;
         Measured { before: usual, call }
     }
