@@ -179,7 +179,7 @@ fn compare(
     tell_of(&weak, &added, options.weak, notes);
     let calm = others.iter().zip(&runs[1..]).filter(|(_, run)| !run.is_disturbed);
     let maps: Vec<(&Run, &Map)> = calm.map(|(other, _)| (other.run, &other.map)).collect();
-    let durations = Durations::of(base, connected, &maps);
+    let durations = Durations::of(base, connected, outline, &maps);
     connected.dependencies = dependencies;
     Across { alignment, weak, durations }
 }

@@ -61,7 +61,7 @@ fn what_differs_is_reported_and_not_rejected() {
 fn looking(inside: &[u64]) -> String {
     let mut text = "thread rank=0/1 pid=10\n 0 +50 MPI_Init rank=0 size=1 library=crafted\n".to_owned();
     for nth in 0..10 {
-        let at = 1000 * (nth + 1);
+        let at = 1_000_000 * (nth + 1);
         if inside.contains(&nth) {
             text += &format!("{at} +0 call-entered call=136\n {} +5 poll nfds=3 = 0 ; inner\n", at + 10);
         }
@@ -77,6 +77,8 @@ fn what_a_library_does_to_wait_is_not_compared() {
         [&[0, 1, 2, 7][..], &[5], &[8, 9]].map(|inside| place.run(&format!("{inside:?}"), &looking(inside)));
     let all = merged(&runs.each_ref().map(|run| &**run)).unwrap();
     assert!(all.alignment.is_empty(), "{:?}", all.alignment);
+    let alone = merged(&[&runs[1]]).unwrap();
+    assert_eq!(computed(&all.plan), computed(&alone.plan), "all compute as long");
 }
 
 /// One rank, and a thread that MPI makes for itself, which looks around `looks` times.
@@ -385,7 +387,7 @@ fn side_by_side(ms: [u64; 2]) -> String {
 #[test]
 fn neighbours_take_as_long_as_usual_together() {
     let place = Place::new();
-    // Alike in the base, which is in the middle. What each rank takes in the middle is 30 and 20 ms, of different runs.
+    // The median of each rank alone would be 30 and 20 ms, from different runs.
     let runs = [[20, 20], [30, 10], [30, 30]].map(|ms| place.run(&format!("{ms:?}"), &side_by_side(ms)));
     let options = Options { base: Some(runs[0].clone()), runs: runs.to_vec(), ..Options::default() };
     let ns = computed(&merge(&options).unwrap().plan);
@@ -396,6 +398,37 @@ fn neighbours_take_as_long_as_usual_together() {
     let ns = computed(&merge(&options).unwrap().plan);
     assert!((30_000_000..31_100_000).contains(&ns[0]), "{ns:?}");
     assert!((15_000_000..16_100_000).contains(&ns[1]), "{ns:?}");
+}
+
+#[test]
+fn a_slow_neighbour_takes_as_long_as_usual() {
+    let place = Place::new();
+    let runs = [("slow", [20, 10]), ("one", [10, 10]), ("other", [10, 10])];
+    let runs = runs.map(|(name, ms)| place.run(name, &side_by_side(ms)));
+    let options = Options { base: Some(runs[0].clone()), runs: runs.to_vec(), ..Options::default() };
+    let ns = computed(&merge(&options).unwrap().plan);
+    assert!(ns.iter().all(|ns| (9_900_000..10_100_000).contains(ns)), "{ns:?}");
+}
+
+/// [`computing`] with calls that make others.
+fn flushing(stretches: [u64; 4]) -> String {
+    let (mut text, mut at) = ("thread pid=10\n".to_owned(), 0);
+    for ms in stretches {
+        at += ms * 1_000_000;
+        text += &format!("  {at} +0 call-entered call=67\n  {} +5 write fd=1 count=8 = 8 ; inner\n", at + 1);
+        text += &format!("  {at} +10 fflush fd=1\n");
+        at += 10;
+    }
+    text
+}
+
+#[test]
+fn computation_before_calls_with_others_inside_takes_as_long_as_usual() {
+    let place = Place::new();
+    let stretches = [("a", [10, 90, 10, 10]), ("b", [10, 10, 10, 80]), ("c", [70, 10, 10, 10])];
+    let runs = stretches.map(|(name, ms)| place.run(name, &flushing(ms)));
+    let [ns] = computed(&merged(&runs.each_ref().map(|run| &**run)).unwrap().plan)[..] else { panic!() };
+    assert!((39_990_000..40_010_000).contains(&ns), "{ns}");
 }
 
 /// The same beside others that take the processor for as long as it does, which makes it compute for longer, too.

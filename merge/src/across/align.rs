@@ -9,8 +9,8 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 /// Differences are looked for within so many events at first, and within [`WIDEST`] when nothing fits there.
 const NARROWEST: usize = 256;
 const WIDEST: usize = 4096;
-/// Comparisons that wider windows may take in a thread, for each of its events. Without a bound, threads that have
-/// nothing in common would take thousands.
+/// Comparisons that wider windows may take in a thread, for each of its events and once more for the widest. Without a bound, threads
+/// that have nothing in common would take thousands.
 const CREDIT_PER_EVENT: usize = 512;
 
 /// How much of a thread is alike in two runs.
@@ -40,6 +40,8 @@ pub struct Block {
     pub other: u32,
     /// How many.
     pub len: u32,
+    /// How many events that are compared precede, in both.
+    pub nth: (usize, usize),
 }
 
 /// What corresponds in a thread of the base.
@@ -114,10 +116,10 @@ fn of_records(same: &[(usize, usize, usize)], mine: &Events, theirs: &Events) ->
     let mut blocks: Vec<Block> = Vec::new();
     for &(at, other_at, len) in same {
         let pairs = mine.records[at..at + len].iter().zip(&theirs.records[other_at..other_at + len]);
-        for (&base, &other) in pairs {
+        for (nth, (&base, &other)) in pairs.enumerate() {
             match blocks.last_mut() {
                 Some(last) if (last.base + last.len, last.other + last.len) == (base, other) => last.len += 1,
-                _ => blocks.push(Block { base, other, len: 1 }),
+                _ => blocks.push(Block { base, other, len: 1, nth: (at + nth, other_at + nth) }),
             }
         }
     }
@@ -130,7 +132,7 @@ pub fn common(mine: &[u32], theirs: &[u32]) -> Vec<(usize, usize, usize)> {
     let (mut at, mut other_at) = (0, 0);
     let mut found = Vec::new();
     let mut width = NARROWEST;
-    let mut credit = mine.len().max(theirs.len()).saturating_mul(CREDIT_PER_EVENT);
+    let mut credit = mine.len().max(theirs.len()).saturating_mul(CREDIT_PER_EVENT) + WIDEST * WIDEST;
     loop {
         let (rest, other_rest) = (&mine[at..], &theirs[other_at..]);
         let same = rest.iter().zip(other_rest).take_while(|(one, other)| one == other).count();
@@ -146,9 +148,10 @@ pub fn common(mine: &[u32], theirs: &[u32]) -> Vec<(usize, usize, usize)> {
         let is_all = near.len() == rest.len() && far.len() == other_rest.len();
         let stretches = equal_stretches(near, far);
         let Some(&(last, other_last, len)) = stretches.last() else {
-            let cost = near.len() * far.len();
+            let wider = width * 4;
+            let cost = wider.min(rest.len()) * wider.min(other_rest.len());
             if width < WIDEST && !is_all && credit >= cost {
-                (width, credit) = (width * 4, credit - cost);
+                (width, credit) = (wider, credit - cost);
                 continue;
             }
             // Nothing fits: goes on behind both windows.

@@ -1,113 +1,141 @@
 //! How long computation usually takes: of several runs, the one in the middle, stretch by stretch.
 //!
-//! A stretch is so much of the base's time on one host that its threads compute for [`STRETCH_NS`] each. Taking the median gap by
-//! gap would be too little: what is slow now and then, as a page fault is, is slow in every run, each time elsewhere. Interrupts
-//! come every few milliseconds in every run, so a stretch is 10 ms: long enough that each run has its usual share of them in
-//! it. What disturbs a run for a while disturbs whole stretches of it, and of one run only.
+//! A stretch is a part of the base's time on one host, so long that its threads compute for [`STRETCH_NS`] each. Taking the median gap
+//! by gap would be too little: what is slow now and then, as a page fault is, is slow in every run, each time elsewhere.
+//! Interrupts come every few milliseconds in every run, so a stretch is 10 ms: long enough that each run has its usual share of
+//! them in it. What disturbs a run for a while disturbs whole stretches of it, and of one run only.
 //!
-//! All threads of a host share a stretch: what makes one slow for a while, processors that are lent to others or are hot, makes
-//! its neighbours slow too, and they need not wait for each other. Medians of each thread for itself would take one
-//! from this run and the next from that, and have ranks wait that never did.
+//! In a stretch all threads of a host take what they took in the same run, the one in the middle by their sum: what makes one slow for
+//! a while, a processor that is lent to others or is hot, makes its neighbours slow too, and they stay in step. The median of each
+//! thread for itself would be of this run for one and of that for the next, so that ranks wait that never did.
 
 use crate::across::align::{Block, Map};
+use crate::across::outline::Outline;
 use crate::connect::Connected;
 use crate::load::Recorded;
 use rayon::prelude::*;
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
 use syn_trace::Run;
 use syn_trace::reader::Event;
 use syn_trace::run::{MeasuredEvents, Segment};
 
-/// So much CPU time and waiting of each thread of the base makes a stretch, nanoseconds.
+/// So much CPU time of each thread of the base makes a stretch, nanoseconds.
 const STRETCH_NS: u64 = 10_000_000;
-/// Time is cut into slots, and a stretch is one or more of them; they are longer where a run would have more than [`MOST_SLOTS`].
+/// Time is cut into slots, and a stretch is one or more of them. They are longer where there would be more of a thread than
+/// [`MOST_SLOTS`], or more of all threads and runs than [`MOST_SUMS`].
 const SLOT_NS: u64 = 10_000_000;
 const MOST_SLOTS: u64 = 8192;
-/// A run counts if it has so much of what the base did, in percent, and in threads of which it has so much.
+const LEAST_SLOTS: u64 = 64;
+const MOST_SUMS: u64 = 1 << 22;
+/// A thread counts in a slot if it computes for this part of it.
+const BUSY_PART: u64 = 16;
+/// Of less CPU time or waiting than this in a stretch nothing is concluded, nanoseconds.
+const LEAST_NS: u64 = 100_000;
+/// A run counts if so much of it is like the base, in percent, and each of its threads if so much of that is.
 const LEAST_ALIKE: usize = 50;
 /// No stretch becomes longer or shorter than by this factor.
 const MOST_FACTOR: f64 = 16.0;
 
-/// A part of a host's time, and by what factors its computation and waiting are longer in the usual run than in the base.
+/// A stretch of a thread, and by what factors its computation and waiting are longer in the usual run than in the base.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     /// Nanoseconds since the start of the base.
     end_ns: u64,
-    cpu: f64,
-    waited: f64,
+    cpu: f32,
+    waited: f32,
 }
 
-/// The stretches of the base's hosts.
+/// By thread of the base: its stretches, none where it was compared with no other run. 16 bytes for each.
 #[derive(Debug, Default)]
-pub struct Durations {
-    hosts: Vec<Vec<Stretch>>,
-    /// By thread of the base.
-    host_of_thread: Vec<usize>,
-}
+pub struct Durations(Vec<Vec<Stretch>>);
 
-/// CPU time and waiting of a run in a stretch.
+/// CPU time and waiting of a run.
 type Sum = (u64, u64);
 
 impl Durations {
     /// Compares the base with other runs by the threads of the plan.
-    pub fn of(base: &Recorded, connected: &Connected, others: &[(&Run, &Map)]) -> Durations {
-        let (clocks, in_plan) = (&connected.clocks, &connected.in_plan);
-        let others: Vec<_> = others.iter().filter(|(_, map)| is_alike(map, in_plan)).collect();
+    pub fn of(
+        base: &Recorded,
+        connected: &Connected,
+        outline: &Outline,
+        others: &[(&Run, &Map)],
+    ) -> Durations {
+        let run = &base.run;
+        let threads: Vec<usize> =
+            (0..run.threads.len()).filter(|&thread| connected.in_plan[thread]).collect();
+        let others: Vec<_> = others.iter().filter(|(_, map)| is_alike(map, outline, &threads)).collect();
         if others.is_empty() {
             return Durations::default();
         }
-        let (base, slot_ns, runs) = (&base.run, SLOT_NS.max(base.elapsed_ns / MOST_SLOTS), others.len() + 1);
-        let slots: Vec<_> =
-            clocks.hosts().iter().map(|_| Mutex::new(Slots::of_host(slot_ns, runs))).collect();
-        let host_of_thread: Vec<usize> = (0..base.threads.len()).map(|thread| clocks.host(thread)).collect();
-        let among = base.threads.len() * runs;
-        (0..base.threads.len()).into_par_iter().filter(|&thread| in_plan[thread]).for_each(|thread| {
+        let runs = others.len() + 1;
+        let starts = threads.iter().map(|&thread| run.threads[thread].clock.start_ns.max(0.0) as u64);
+        let since_ns = starts.min().unwrap_or(0);
+        let most = (MOST_SUMS / (threads.len() * runs).max(1) as u64).clamp(LEAST_SLOTS, MOST_SLOTS);
+        let cut = Cut { since_ns, slot_ns: SLOT_NS.max(base.elapsed_ns.div_ceil(most)), slots: most };
+        let among = threads.len() * runs;
+        let of_thread = |&thread: &usize| {
             let cursors = others.iter().map(|(run, map)| Cursor::new(run, map, thread, among));
-            // A thread that one of them has not is nothing to compare them by.
-            let Some(mut cursors) = cursors.collect::<Option<Vec<_>>>() else { return };
-            let mut of_thread = Slots::new(slot_ns, runs);
-            gather(base, thread, among, &mut cursors, &mut of_thread);
-            slots[host_of_thread[thread]].lock().unwrap_or_else(PoisonError::into_inner).append(&of_thread);
-        });
-        let hosts = slots.into_iter().map(|slots| slots.into_inner().unwrap_or_else(PoisonError::into_inner));
-        Durations { hosts: hosts.map(|slots| slots.stretches()).collect(), host_of_thread }
+            let mut cursors: Vec<Option<Cursor<'_>>> = cursors.collect();
+            let mut slots = Slots::new(cut, runs);
+            if cursors.iter().any(Option::is_some) {
+                gather(run, thread, among, &mut cursors, &mut slots);
+            }
+            slots
+        };
+        let slots: Vec<Slots> = threads.par_iter().map(of_thread).collect();
+        let mut hosts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (place, &thread) in threads.iter().enumerate() {
+            hosts.entry(connected.clocks.host(thread)).or_default().push(place);
+        }
+        let mut stretches = vec![Vec::new(); run.threads.len()];
+        for places in hosts.values() {
+            let of_host: Vec<&Slots> = places.iter().map(|&place| &slots[place]).collect();
+            let parts = parts(&of_host, cut, runs);
+            places.iter().for_each(|&place| stretches[threads[place]] = slots[place].stretches(&parts));
+        }
+        Durations(stretches)
     }
 
-    /// What a thread's gap takes usually. `next` is the thread's place among the stretches, which goes on with its gaps.
+    /// What a thread's gap takes usually. `next` is the thread's place among its stretches, which goes on with its gaps.
     pub fn usual(&self, thread: usize, next: &mut usize, gap: Segment) -> Segment {
-        let stretches = self.host_of_thread.get(thread).map(|&host| &self.hosts[host]);
-        let Some(stretches) = stretches.filter(|_| gap.inside.is_none()) else { return gap };
+        let Some(stretches) = self.0.get(thread).filter(|_| gap.inside.is_none()) else { return gap };
         while stretches.get(*next).is_some_and(|stretch| stretch.end_ns <= gap.start_ns) {
             *next += 1;
         }
         let (cpu, waited) = factors(&stretches[*next..], &gap);
         let scaled = |ns: u64, factor: f64| (ns as f64 * factor).round() as u64;
         let (cpu_ns, waited_ns) = (scaled(gap.cpu_ns, cpu), scaled(gap.waited_ns, waited));
-        let wall_ns = gap.wall_ns + cpu_ns + waited_ns - gap.cpu_ns - gap.waited_ns;
+        let rest_ns = gap.wall_ns.saturating_sub(gap.cpu_ns).saturating_sub(gap.waited_ns);
+        let wall_ns = rest_ns.saturating_add(cpu_ns).saturating_add(waited_ns);
         Segment { wall_ns, cpu_ns, waited_ns, ..gap }
     }
 }
 
-/// Whether a run did what the base did, most of it: another one says nothing of its times.
-fn is_alike(map: &Map, in_plan: &[bool]) -> bool {
-    let threads = map.threads.iter().zip(in_plan).filter(|&(_, &in_plan)| in_plan);
-    let counterparts = threads.filter_map(|(counterpart, _)| counterpart.as_ref());
-    let (alike, of) = counterparts.fold((0, 0), |sum, thread| (sum.0 + thread.alike, sum.1 + thread.of));
-    alike * 100 >= of * LEAST_ALIKE
+/// Whether most of what a run did is what the base did: another one says nothing of its times.
+fn is_alike(map: &Map, outline: &Outline, threads: &[usize]) -> bool {
+    let (mut alike, mut of) = (0, 0);
+    for &thread in threads {
+        let unpaired = (0, outline.threads[thread].classes.len());
+        let counterpart = map.threads[thread].as_ref();
+        let counts = counterpart.map_or(unpaired, |counterpart| (counterpart.alike, counterpart.of));
+        (alike, of) = (alike + counts.0, of + counts.1);
+    }
+    alike > 0 && alike * 100 >= of * LEAST_ALIKE
 }
 
-/// Those of a gap that begins in the first of the stretches: of each stretch as much as it has of the gap. Behind the last one the base
-/// is as usual.
+/// By what factors a gap's computation and waiting are longer: each stretch counts for as much of the gap as lies in it, what lies
+/// behind the last one as in the base. The gap begins in the first.
 fn factors(stretches: &[Stretch], gap: &Segment) -> (f64, f64) {
     let end_ns = gap.start_ns.saturating_add(gap.wall_ns);
     let (mut cpu, mut waited, mut since_ns) = (0.0, 0.0, gap.start_ns);
     for stretch in stretches {
+        let of_stretch = (f64::from(stretch.cpu), f64::from(stretch.waited));
         if since_ns == gap.start_ns && stretch.end_ns >= end_ns {
-            return (stretch.cpu, stretch.waited);
+            return of_stretch;
         }
         let until_ns = stretch.end_ns.min(end_ns);
         let part = (until_ns - since_ns) as f64;
-        (cpu, waited, since_ns) = (cpu + stretch.cpu * part, waited + stretch.waited * part, until_ns);
+        (cpu, waited, since_ns) = (cpu + of_stretch.0 * part, waited + of_stretch.1 * part, until_ns);
         if until_ns == end_ns {
             break;
         }
@@ -116,90 +144,163 @@ fn factors(stretches: &[Stretch], gap: &Segment) -> (f64, f64) {
     ((cpu + rest) / whole, (waited + rest) / whole)
 }
 
-/// What threads took, by slot of the base's time and by run, the base first.
-#[derive(Debug, Default)]
-struct Slots {
+/// How the base's time is cut into slots.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    since_ns: u64,
     slot_ns: u64,
+    /// What comes later, as damaged traces may say, counts as the last.
+    slots: u64,
+}
+
+impl Cut {
+    fn slot(&self, ns: u64) -> u64 {
+        (ns.saturating_sub(self.since_ns) / self.slot_ns).min(self.slots)
+    }
+
+    fn begin_ns(&self, slot: u64) -> u64 {
+        self.since_ns.saturating_add(slot.saturating_mul(self.slot_ns))
+    }
+}
+
+/// What a thread took, by slot of the base's time and by run, the base first.
+#[derive(Debug)]
+struct Slots {
+    cut: Cut,
     runs: usize,
     /// The first slot with anything in it.
     first: usize,
-    /// How many threads have something in each slot.
-    threads: Vec<u64>,
     sums: Vec<Sum>,
 }
 
 impl Slots {
-    fn new(slot_ns: u64, runs: usize) -> Slots {
-        Slots { slot_ns, runs, ..Slots::default() }
+    fn new(cut: Cut, runs: usize) -> Slots {
+        Slots { cut, runs, first: 0, sums: Vec::new() }
     }
 
-    /// From the first slot on.
-    fn of_host(slot_ns: u64, runs: usize) -> Slots {
-        Slots { threads: vec![0], sums: vec![(0, 0); runs], ..Slots::new(slot_ns, runs) }
+    /// The slot behind the last one.
+    fn end(&self) -> usize {
+        self.first + self.sums.len() / self.runs
     }
 
-    /// The sums of a slot; of the first one where it lies before that, as in a damaged trace.
-    fn of_slot(&mut self, slot: usize) -> &mut [Sum] {
+    /// The sums of a slot, by run.
+    fn of_slot(&self, slot: usize) -> Option<&[Sum]> {
+        let begin = slot.checked_sub(self.first)? * self.runs;
+        self.sums.get(begin..begin + self.runs)
+    }
+
+    /// Makes it if it is not there. One before the first, as in a damaged trace, counts as the first.
+    fn at(&mut self, slot: u64) -> &mut [Sum] {
+        let slot = slot as usize;
         if self.sums.is_empty() {
             self.first = slot;
         }
-        let place = slot.saturating_sub(self.first);
-        if self.threads.len() <= place {
-            self.threads.resize(place + 1, 0);
-            self.sums.resize((place + 1) * self.runs, (0, 0));
+        let begin = slot.saturating_sub(self.first) * self.runs;
+        if self.sums.len() < begin + self.runs {
+            self.sums.resize(begin + self.runs, (0, 0));
         }
-        &mut self.sums[place * self.runs..(place + 1) * self.runs]
+        &mut self.sums[begin..begin + self.runs]
     }
 
     /// Adds what each run took where the base took this gap: to each slot as much as it has of the gap.
     fn add(&mut self, gap: &Segment, of_runs: &[Sum]) {
-        let slot_ns = self.slot_ns;
-        let slot_of = |ns: u64| (ns / slot_ns).min(2 * MOST_SLOTS);
-        let (first, last) = (slot_of(gap.start_ns), slot_of(gap.start_ns.saturating_add(gap.wall_ns)));
+        let (first, last) =
+            (self.cut.slot(gap.start_ns), self.cut.slot(gap.start_ns.saturating_add(gap.wall_ns)));
+        if first == last {
+            self.at(first).iter_mut().zip(of_runs).for_each(|(sum, &more)| add(sum, more));
+            return;
+        }
         for slot in first..=last {
-            // Of a whole, what lies before a moment of the gap.
+            let [begin_ns, end_ns] = [slot, slot + 1].map(|slot| self.cut.begin_ns(slot));
+            // Of a whole, what lies before a moment.
             let before = |whole: u64, ns: u64| {
                 let passed_ns = u128::from(ns.saturating_sub(gap.start_ns).min(gap.wall_ns));
                 (u128::from(whole) * passed_ns / u128::from(gap.wall_ns.max(1))) as u64
             };
             let part = |whole: u64| {
-                let until = if slot == last { whole } else { before(whole, (slot + 1) * slot_ns) };
-                until - before(whole, slot * slot_ns).min(until)
+                let until = if slot == last { whole } else { before(whole, end_ns) };
+                until - before(whole, begin_ns).min(until)
             };
-            for (sum, of_run) in self.of_slot(slot as usize).iter_mut().zip(of_runs) {
+            for (sum, of_run) in self.at(slot).iter_mut().zip(of_runs) {
                 add(sum, (part(of_run.0), part(of_run.1)));
             }
         }
     }
 
-    /// Adds to a host what one of its threads took.
-    fn append(&mut self, thread: &Slots) {
-        for (slot, sums) in (thread.first..).zip(thread.sums.chunks(thread.runs)) {
-            self.of_slot(slot).iter_mut().zip(sums).for_each(|(sum, more)| add(sum, *more));
-            self.threads[slot] += u64::from(sums[0] != (0, 0));
-        }
-    }
-
-    fn stretches(&self) -> Vec<Stretch> {
-        let mut found = Vec::new();
-        let mut sums: Vec<Sum> = vec![(0, 0); self.runs];
-        let (mut end_ns, mut threads) = (0, 1);
-        for (of_slot, &in_slot) in self.sums.chunks(self.runs).zip(&self.threads) {
-            (end_ns, threads) = (end_ns + self.slot_ns, in_slot.max(threads));
-            sums.iter_mut().zip(of_slot).for_each(|(sum, more)| add(sum, *more));
-            if sums[0].0.saturating_add(sums[0].1) >= threads.saturating_mul(STRETCH_NS) {
-                found.push(stretch(end_ns, &mut sums));
-                threads = 1;
+    /// The thread's factors in the parts of its host's time.
+    fn stretches(&self, parts: &[Part]) -> Vec<Stretch> {
+        let mut begin = 0;
+        let of_part = |part: &Part| {
+            let (mut base, mut usual) = ((0, 0), (0, 0));
+            for of_slot in (begin..part.end).filter_map(|slot| self.of_slot(slot)) {
+                add(&mut base, of_slot[0]);
+                add(&mut usual, (of_slot[part.cpu].0, of_slot[part.waited].1));
             }
-        }
-        found.push(stretch(end_ns, &mut sums));
-        found
+            begin = part.end;
+            let end_ns = self.cut.begin_ns(part.end as u64);
+            Stretch { end_ns, cpu: factor(base.0, usual.0), waited: factor(base.1, usual.1) }
+        };
+        if self.sums.is_empty() { Vec::new() } else { parts.iter().map(of_part).collect() }
     }
+}
+
+fn factor(base_ns: u64, usual_ns: u64) -> f32 {
+    if base_ns < LEAST_NS {
+        return 1.0;
+    }
+    (usual_ns as f64 / base_ns as f64).clamp(1.0 / MOST_FACTOR, MOST_FACTOR) as f32
 }
 
 /// Traces that are damaged may say anything of their times.
 fn add(sum: &mut Sum, more: Sum) {
     *sum = (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1));
+}
+
+/// Slots of a host's time that make a stretch.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// The slot behind the last one.
+    end: usize,
+    /// The run that has the median of CPU time in it, and that of waiting.
+    cpu: usize,
+    waited: usize,
+}
+
+/// Cuts the time of a host's threads into stretches.
+fn parts(threads: &[&Slots], cut: Cut, runs: usize) -> Vec<Part> {
+    let mut found: Vec<Part> = Vec::new();
+    let (mut sums, mut most_busy): (Vec<Sum>, u64) = (vec![(0, 0); runs], 1);
+    let slots = threads.iter().map(|thread| thread.end()).max().unwrap_or(0);
+    for slot in 0..slots {
+        let mut busy = 0;
+        for of_slot in threads.iter().filter_map(|thread| thread.of_slot(slot)) {
+            sums.iter_mut().zip(of_slot).for_each(|(sum, &more)| add(sum, more));
+            busy += u64::from(of_slot[0].0 >= cut.slot_ns / BUSY_PART);
+        }
+        most_busy = most_busy.max(busy);
+        if sums[0].0 >= most_busy.saturating_mul(STRETCH_NS) {
+            found.push(part(slot + 1, &sums));
+            (sums, most_busy) = (vec![(0, 0); runs], 1);
+        }
+    }
+    // What is left is too little to be a stretch.
+    match found.last_mut() {
+        Some(last) => last.end = slots,
+        None => found.push(part(slots, &sums)),
+    }
+    found
+}
+
+fn part(end: usize, sums: &[Sum]) -> Part {
+    Part { end, cpu: in_the_middle(sums, |sum| sum.0), waited: in_the_middle(sums, |sum| sum.1) }
+}
+
+/// Which run has the median; the base if it has.
+fn in_the_middle(sums: &[Sum], of: fn(&Sum) -> u64) -> usize {
+    let mut all: Vec<(u64, usize)> = sums.iter().map(of).zip(0..).collect();
+    all.sort_unstable();
+    let (usual, run) = all[(all.len() - 1) / 2];
+    if of(&sums[0]) == usual { 0 } else { run }
 }
 
 /// Another run's events that correspond to the base's.
@@ -209,6 +310,10 @@ struct Cursor<'a> {
     /// How many of its records were read.
     read: u32,
     blocks: &'a [Block],
+    /// What it took outside of calls since the last event that corresponds to one of the base's, and which of both threads' compared
+    /// events comes behind that.
+    sum: Sum,
+    next: (usize, usize),
 }
 
 impl<'a> Cursor<'a> {
@@ -218,54 +323,78 @@ impl<'a> Cursor<'a> {
             return None;
         }
         let events = run.threads[counterpart.thread as usize].measured_among(among);
-        Some(Cursor { events, event: Event::NOTHING, read: 0, blocks: &counterpart.blocks })
+        let blocks = &counterpart.blocks;
+        Some(Cursor { events, event: Event::NOTHING, read: 0, blocks, sum: (0, 0), next: (0, 0) })
     }
 
-    /// The gap before the event that corresponds to this record of the base; records are asked for in order.
-    fn gap(&mut self, record: u32) -> Option<Segment> {
+    /// What the run took outside of calls from the last event that corresponds to one of the base's to that which corresponds to
+    /// this record of it, and whether nothing that is compared lies between, here or there. `None` if there is no such event.
+    /// Records are asked for in order.
+    fn until(&mut self, record: u32) -> Option<(Sum, bool)> {
         while let [block, rest @ ..] = self.blocks
             && block.base + block.len <= record
         {
             self.blocks = rest;
         }
         let block = self.blocks.first().filter(|block| block.base <= record)?;
-        let wanted = block.other + (record - block.base);
-        let mut gap = None;
-        while self.read <= wanted {
-            gap = Some(self.events.next_into(&mut self.event)?.before);
+        let within = record - block.base;
+        while self.read <= block.other + within {
+            let before = self.events.next_into(&mut self.event)?.before;
+            if before.inside.is_none() {
+                add(&mut self.sum, (before.cpu_ns, before.waited_ns));
+            }
             self.read += 1;
         }
-        gap.filter(|gap| gap.inside.is_none())
+        let place = (block.nth.0 + within as usize, block.nth.1 + within as usize);
+        let follows = place == std::mem::replace(&mut self.next, (place.0 + 1, place.1 + 1));
+        Some((std::mem::take(&mut self.sum), follows))
     }
 }
 
-/// Adds up the gaps of a thread that all runs have.
-fn gather(base: &Run, thread: usize, among: usize, others: &mut [Cursor<'_>], slots: &mut Slots) {
-    let sum = |gap: Segment| (gap.cpu_ns, gap.waited_ns);
+/// Adds up what a thread and its likes took outside of calls, from one event that all have to the next. A run that has no such thread counts
+/// like the base.
+fn gather(base: &Run, thread: usize, among: usize, others: &mut [Option<Cursor<'_>>], slots: &mut Slots) {
     let (mut events, mut event) = (base.threads[thread].measured_among(among), Event::NOTHING);
     let mut of_runs: Vec<Sum> = Vec::with_capacity(slots.runs);
+    let mut since: Option<Segment> = None;
     let mut record = 0u32;
     while let Some(measured) = events.next_into(&mut event) {
+        let before = measured.before;
+        if before.inside.is_none() {
+            since = Some(since.map_or(before, |since| joined(since, &before)));
+        }
+        let gap = since.unwrap_or(Segment { start_ns: before.start_ns, ..Segment::NOTHING });
+        let of_base = (gap.cpu_ns, gap.waited_ns);
         of_runs.clear();
-        of_runs.extend(Some(measured.before).filter(|gap| gap.inside.is_none()).map(sum));
-        of_runs.extend(others.iter_mut().filter_map(|other| other.gap(record)).map(sum));
+        of_runs.push(of_base);
+        let mut follow = true;
+        for other in &mut *others {
+            let Some(other) = other else {
+                of_runs.push(of_base);
+                continue;
+            };
+            // Each goes on, whatever the others do.
+            if let Some((sum, follows)) = other.until(record) {
+                follow &= follows;
+                of_runs.push(sum);
+            }
+        }
         record += 1;
         if of_runs.len() == slots.runs {
-            slots.add(&measured.before, &of_runs);
+            since = None;
+            if follow {
+                slots.add(&gap, &of_runs);
+            }
         }
     }
 }
 
-/// Ends a stretch of which every run, the base first, took so much.
-fn stretch(end_ns: u64, sums: &mut [Sum]) -> Stretch {
-    let factor = |of: fn(&Sum) -> u64| {
-        let base = of(&sums[0]);
-        let mut all: Vec<u64> = sums.iter().map(of).collect();
-        all.sort_unstable();
-        let usual = all[(all.len() - 1) / 2];
-        if base == 0 { 1.0 } else { (usual as f64 / base as f64).clamp(1.0 / MOST_FACTOR, MOST_FACTOR) }
-    };
-    let stretch = Stretch { end_ns, cpu: factor(|sum| sum.0), waited: factor(|sum| sum.1) };
-    sums.fill((0, 0));
-    stretch
+/// Two gaps, one behind the other, with calls that are not compared in between.
+fn joined(first: Segment, second: &Segment) -> Segment {
+    Segment {
+        wall_ns: first.wall_ns.saturating_add(second.wall_ns),
+        cpu_ns: first.cpu_ns.saturating_add(second.cpu_ns),
+        waited_ns: first.waited_ns.saturating_add(second.waited_ns),
+        ..first
+    }
 }

@@ -5,7 +5,7 @@ use crate::graph::dependency::{Point, Stage};
 use foldhash::HashMap;
 use foldhash::fast::FixedState;
 use std::hash::{BuildHasher, Hash, Hasher};
-use syn_trace::calls::effect::{Effect, Mpi};
+use syn_trace::calls::effect::{Effect, Mpi, Sync};
 use syn_trace::calls::{Fact, Field};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
@@ -87,30 +87,64 @@ fn kind_of(path: &str) -> (&str, &str) {
     (folder, name.rsplit_once('.').map_or("", |(_, extension)| extension))
 }
 
+/// Whether an event comes in every run in which the program does the same. How often it asks in vain depends on timing alone, and so
+/// does what a library does to wait, and whether a lock is contended, without which it has no record. Nor do notes count: that a call
+/// was entered is noted only if something is recorded inside it, and a hold is the recorder's own.
+fn is_compared(event: &Event<'_>, on_stream: bool) -> bool {
+    let failed = event.has(record::FAILED);
+    let outcome = if failed { i64::from(event.errno) } else { event.result };
+    let in_vain = matches!(event.call, Call::Repeats | Call::Entered | Call::Held)
+        || event.call.is_idle(failed, outcome, &event.numbers)
+        || failed && event.errno == libc::EINTR;
+    let waits = matches!(event.call.layer(), Layer::Socket | Layer::Sync | Layer::Time);
+    let of_library = (waits || on_stream) && event.has(record::INNER);
+    let by_chance = match event.call.effect() {
+        Effect::Sleep => true,
+        Effect::AwaitReadiness | Effect::AwaitProcess | Effect::AwaitProcessById => {
+            !failed && event.result == 0
+        }
+        Effect::Sync(sync) => is_recorded_if_contended(sync),
+        _ => false,
+    };
+    !(in_vain || of_library || by_chance)
+}
+
+fn is_recorded_if_contended(sync: Sync) -> bool {
+    matches!(
+        sync,
+        Sync::LockMutex
+            | Sync::UnlockMutex
+            | Sync::AwaitCondition
+            | Sync::SignalCondition
+            | Sync::BroadcastCondition
+            | Sync::LockToRead
+            | Sync::LockToWrite
+            | Sync::UnlockRwlock
+            | Sync::TakeSemaphore
+            | Sync::PostSemaphore
+            | Sync::Futex
+    )
+}
+
 impl Visitor for Outline {
-    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, _: &Descriptors) {
+    fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let event = seen.event;
         let file = self.file(seen, touched.path.as_deref());
         let events = &mut self.threads[seen.thread as usize];
         if seen.first_inside < seen.record {
             events.around.push((seen.first_inside, seen.record));
         }
-        // How often a program asks in vain depends on timing alone, and so does what a library does to wait.
-        let failed = event.has(record::FAILED);
-        let outcome = if failed { i64::from(event.errno) } else { event.result };
-        let in_vain = event.call == Call::Repeats || event.call.is_idle(failed, outcome, &event.numbers);
-        let waits = matches!(event.call.layer(), Layer::Socket | Layer::Sync | Layer::Time);
-        // That such a call is inside of another is noted as well, and a hold is the recorder's.
-        let noted = matches!(event.call, Call::Entered | Call::Held);
-        if in_vain || noted || waits && event.has(record::INNER) {
+        let on_stream = touched.file.is_some_and(|file| descriptors.open_file(file).is_stream());
+        if !is_compared(event, on_stream) {
             return;
         }
         let mut hasher = FixedState::default().build_hasher();
         (event.call as u16).hash(&mut hasher);
         file.hash(&mut hasher);
-        failed.then_some(event.errno).hash(&mut hasher);
+        event.has(record::FAILED).then_some(event.errno).hash(&mut hasher);
         match event.call.effect() {
-            _ if event.call.has(Fact::MovesAtMost) => event.result.hash(&mut hasher),
+            // How much a read of a socket gets at a time is chance.
+            _ if event.call.has(Fact::MovesAtMost) && !on_stream => event.result.hash(&mut hasher),
             Effect::Mpi(Mpi::Send(_) | Mpi::SendRequest(_) | Mpi::Receive) => {
                 event.field(Field::Bytes).hash(&mut hasher);
             }

@@ -55,6 +55,11 @@ impl OpenFile {
         self.st_mode & libc::S_IFMT == 0 && self.path.is_none()
     }
 
+    /// True for pipes, sockets and anonymous ones: what moves at a time depends on what is there by then.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFSOCK) || self.is_anonymous()
+    }
+
     /// True where nothing but the descriptor's number tells it from others of its kind: the anonymous ones, and masters of
     /// pseudoterminals, which all have the path and the inode of `/dev/ptmx`.
     pub fn is_told_by_number(&self) -> bool {
