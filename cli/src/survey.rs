@@ -9,6 +9,7 @@ pub use missing::{NotEntered, Unobserved, grouped};
 pub use reason::Reason;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
+use syn_trace::calls::Effect;
 use syn_trace::reader::Ending;
 use syn_trace::record::Fault;
 use syn_trace::run::Thread;
@@ -36,6 +37,10 @@ pub struct ThreadSurvey {
     pub bytes: u64,
     /// How its records end.
     pub ending: Ending,
+    /// System calls made by number that are not in the table of calls.
+    pub not_understood: u64,
+    /// What it could not see.
+    pub unobserved: Vec<String>,
 }
 
 impl Survey {
@@ -54,6 +59,7 @@ impl Survey {
             let pid = run.processes[thread.process].pid;
             let mut events = thread.events();
             let (mut count, mut latest) = (0, Call::Repeats);
+            let (mut not_understood, mut unobserved) = (0, Vec::new());
             for event in events.by_ref() {
                 // What came again is a call of the same kind as the one before.
                 let again = event.call == Call::Repeats;
@@ -62,14 +68,20 @@ impl Survey {
                 count += times;
                 counts[latest as usize] += times;
                 children.see(thread.process, &event);
-                if event.call == Call::Unobserved {
-                    let reason = String::from_utf8_lossy(&event.texts[0].bytes()).into_owned();
-                    survey.unobserved.push(Unobserved { pid: Some(pid), reason });
+                match event.call {
+                    call if call.effect() == Effect::Unknown => not_understood += 1,
+                    Call::Unobserved => {
+                        unobserved.push(String::from_utf8_lossy(&event.texts[0].bytes()).into_owned());
+                    }
+                    _ => {}
                 }
             }
             children.thread_ends(thread.process);
             let ending = events.ending().unwrap_or(Ending::Whole);
-            survey.threads.push(ThreadSurvey { events: count, bytes: events.bytes_read(), ending });
+            let reasons = unobserved.iter().cloned();
+            survey.unobserved.extend(reasons.map(|reason| Unobserved { pid: Some(pid), reason }));
+            let (events, bytes) = (count, events.bytes_read());
+            survey.threads.push(ThreadSurvey { events, bytes, ending, not_understood, unobserved });
         }
         survey.calls = Call::ALL.iter().map(|&call| (call, counts[call as usize])).collect();
         survey.calls.retain(|&(_, count)| count > 0);

@@ -4,9 +4,8 @@ use crate::survey::{NotEntered, Survey, describe_ending, grouped};
 use serde::Serialize;
 use std::fmt::Write;
 use std::sync::atomic::Ordering::Relaxed;
-use syn_trace::calls::Effect;
 use syn_trace::run::Process;
-use syn_trace::{Call, Run, header};
+use syn_trace::{Run, header};
 
 /// The file in a run folder that holds the statement; written when the command of `syn record` has ended.
 pub const FILE: &str = "completeness.txt";
@@ -40,17 +39,12 @@ impl Observed {
         for &thread in &process.threads {
             let trace = &run.threads[thread].trace;
             observed.dropped += trace.header().dropped.load(Relaxed);
-            observed.unobserved.extend(describe_ending(survey.threads[thread].ending));
-            for event in run.threads[thread].events() {
-                match event.call {
-                    call if call.effect() == Effect::Unknown => observed.not_understood += 1,
-                    Call::Unobserved => {
-                        let reason = String::from_utf8_lossy(&event.texts[0].bytes()).into_owned();
-                        if !observed.unobserved.contains(&reason) {
-                            observed.unobserved.push(reason);
-                        }
-                    }
-                    _ => {}
+            let found = &survey.threads[thread];
+            observed.not_understood += found.not_understood;
+            observed.unobserved.extend(describe_ending(found.ending));
+            for reason in &found.unobserved {
+                if !observed.unobserved.contains(reason) {
+                    observed.unobserved.push(reason.clone());
                 }
             }
         }
@@ -90,8 +84,7 @@ fn seen_by(run: &Run, process: &Process) -> &'static str {
 }
 
 /// The whole statement.
-pub fn text(run: &Run) -> String {
-    let survey = Survey::of(run);
+pub fn text(run: &Run, survey: &Survey) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "Completeness of the run in {}", run.path.display());
     let _ = writeln!(
@@ -104,7 +97,7 @@ pub fn text(run: &Run) -> String {
         survey.not_entered.len()
     );
     let processes = run.processes.iter().enumerate().map(|(index, process)| {
-        let observed = Observed::of(run, index, &survey);
+        let observed = Observed::of(run, index, survey);
         let mut about = format!("{}\n  seen: {}", process.command, observed.describe());
         for reason in &observed.unobserved {
             let _ = write!(about, "\n  not seen: {reason}");

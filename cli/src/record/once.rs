@@ -126,11 +126,11 @@ fn tell(folder: &Folder, words: &[OsString]) -> Result<Run, TraceError> {
         line += &format!("; warning: {dropped} records dropped, {unreadable} files unreadable");
     }
     complain(&line);
-    let statement = folder.join(statement::FILE);
-    if let Err(error) = std::fs::write(&statement, statement::text(&run)) {
+    let (statement, survey) = (folder.join(statement::FILE), Survey::of(&run));
+    if let Err(error) = std::fs::write(&statement, statement::text(&run, &survey)) {
         complain(&format!("warning: cannot write {}: {error}", statement.display()));
     }
-    tell_not_entered(&run);
+    tell_not_entered(&run, &survey.not_entered);
     if run.processes.len() >= MANY_PROCESSES && !folder::is_in_memory(folder) {
         complain(
             "many processes: where making files is slow, a run folder on tmpfs (-o /dev/shm/…) makes their starts cheaper",
@@ -145,10 +145,9 @@ const MANY_PROCESSES: usize = 300;
 const HINT: &str = ". `syn record --backend=ptrace` records such programs too";
 
 /// Which processes left no trace, and why.
-fn tell_not_entered(run: &Run) {
+fn tell_not_entered(run: &Run, missing: &[NotEntered]) {
     const LISTED: usize = 8;
-    let missing = Survey::of(run).not_entered;
-    let lines = NotEntered::describe(&missing);
+    let lines = NotEntered::describe(missing);
     for line in lines.iter().take(LISTED) {
         complain(&format!("warning: not recorded: {line}"));
     }
