@@ -212,11 +212,9 @@ fn agree(
     let mut threads: Vec<Alignment> = Vec::new();
     let mut unpaired = found.in_plan.clone();
     for (thread, name) in names(base, connected) {
-        let counterpart = map.threads[thread].as_ref();
-        let (alike, of) = counterpart.map_or((0, outline.threads[thread].classes.len()), |counterpart| {
-            (counterpart.alike, counterpart.of)
-        });
-        counterpart.into_iter().for_each(|counterpart| unpaired[counterpart.thread as usize] = false);
+        let (alike, of) = map.agreement(thread, outline);
+        let counterpart = map.threads[thread].iter();
+        counterpart.for_each(|counterpart| unpaired[counterpart.thread as usize] = false);
         threads.push(Alignment { thread: name, alike, of });
     }
     for (thread, name) in names(other, found).into_iter().filter(|&(thread, _)| unpaired[thread]) {

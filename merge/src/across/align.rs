@@ -86,6 +86,12 @@ impl Map {
         Map { threads, base_threads }
     }
 
+    /// Of a thread of the base: events that are alike, and all; none where it has no counterpart.
+    pub fn agreement(&self, thread: usize, base: &Outline) -> (usize, usize) {
+        let unpaired = (0, base.threads[thread].classes.len());
+        self.threads[thread].as_ref().map_or(unpaired, |counterpart| (counterpart.alike, counterpart.of))
+    }
+
     /// Where a point of the base, as [`Events::plain`] gives it, is in the other run.
     pub fn to_other(&self, point: Point) -> Option<Point> {
         let Counterpart { thread, blocks, .. } = self.threads[point.thread as usize].as_ref()?;

@@ -113,13 +113,8 @@ impl Durations {
 
 /// Whether most of what a run did is what the base did: another one says nothing of its times.
 fn is_alike(map: &Map, outline: &Outline, threads: &[usize]) -> bool {
-    let (mut alike, mut of) = (0, 0);
-    for &thread in threads {
-        let unpaired = (0, outline.threads[thread].classes.len());
-        let counterpart = map.threads[thread].as_ref();
-        let counts = counterpart.map_or(unpaired, |counterpart| (counterpart.alike, counterpart.of));
-        (alike, of) = (alike + counts.0, of + counts.1);
-    }
+    let counts = threads.iter().map(|&thread| map.agreement(thread, outline));
+    let (alike, of) = counts.fold((0, 0), |sum, (alike, of)| (sum.0 + alike, sum.1 + of));
     alike > 0 && alike * 100 >= of * LEAST_ALIKE
 }
 
