@@ -5,7 +5,7 @@ use crate::across::roles::Roles;
 use crate::clocks::Clocks;
 use crate::follow::channel_tracker::ChannelTracker;
 use crate::follow::file_tracker::FileTracker;
-use crate::follow::pass::{Measuring, Visitor, pass};
+use crate::follow::pass::{Measuring, Reading, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
 use crate::follow::timer_tracker::EndedByTimer;
@@ -43,34 +43,49 @@ pub struct Connected {
     pub roles: Roles,
 }
 
+/// What a run is connected for, and who sees its events on the way.
+pub enum Purpose<'a> {
+    /// To make a plan of it alone.
+    Alone(&'a mut Looks),
+    /// To make a plan of it, and to compare others with it.
+    Base(&'a mut Outline),
+    /// To be compared with the base, while another is on the other processor. What only a plan needs is left out.
+    Beside(&'a mut Outline),
+}
+
 /// Applies all rules. Files come after the alignment of the clocks, which they need and do not help; where all
-/// threads share one clock, in the same pass. `looks` looks at all events on the way, and so does
-/// `outline` where the run is compared with others.
+/// threads share one clock, in the same pass.
 pub fn connect(
     recorded: &Recorded,
     all_files: bool,
-    looks: &mut Looks,
-    outline: Option<&mut Outline>,
+    mut purpose: Purpose<'_>,
     progress: &Progress,
     notes: &mut Notes,
 ) -> Connected {
     let run = &recorded.run;
     let mut clocks = Clocks::recorded(run);
-    let mut matcher = Matcher::new(&recorded.worlds, run.threads.len());
+    let (reading, keeps_log) = match purpose {
+        Purpose::Alone(_) | Purpose::Base(_) => (Reading::Ahead, true),
+        Purpose::Beside(_) => (Reading::Here, false),
+    };
+    let mut matcher = Matcher::new(&recorded.worlds, run.threads.len(), keeps_log);
     let mut process_tree = ProcessTree::new(run, &clocks);
     let mut accesses = FileTracker::new(run, Scope { all_files, ..Scope::default() });
     let mut waits = WaitTracker::new(run, &clocks);
     progress.stage("matching");
-    let mut visitors: Vec<&mut dyn Visitor> = vec![looks, &mut matcher, &mut process_tree];
-    if let Some(outline) = outline {
-        visitors.push(outline);
+    let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];
+    match &mut purpose {
+        Purpose::Alone(looks) => visitors.push(*looks),
+        Purpose::Base(outline) | Purpose::Beside(outline) => visitors.push(*outline),
     }
     if clocks.shared() {
         visitors.push(&mut accesses);
         visitors.push(&mut waits);
     }
-    let endings = pass(run, &clocks, Measuring::No, progress, &mut visitors);
-    looks.end(&endings);
+    let endings = pass(run, &clocks, Measuring::No, reading, progress, &mut visitors);
+    if let Purpose::Alone(looks) = purpose {
+        looks.end(&endings);
+    }
     let Matched { found: mut dependencies, mut log, matching, remarks, window_locks, mut unmatched } =
         matcher.finish();
     remarks.into_iter().for_each(|remark| notes.remark(remark));
@@ -83,14 +98,14 @@ pub fn connect(
         if !clocks.can_align(&dependencies) {
             progress.stage("clocks");
             let mut channels = ChannelTracker::new(run, &clocks);
-            pass(run, &clocks, Measuring::No, progress, &mut [&mut channels]);
+            pass(run, &clocks, Measuring::No, reading, progress, &mut [&mut channels]);
             of_connections = channels.between_hosts(&clocks);
         }
         clocks.align(&[&dependencies, &of_connections], notes);
         dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));
         log.retime(|thread, ns| clocks.ns(thread, ns));
         progress.stage("files");
-        pass(run, &clocks, Measuring::No, progress, &mut [&mut accesses, &mut waits]);
+        pass(run, &clocks, Measuring::No, reading, progress, &mut [&mut accesses, &mut waits]);
     }
     rendezvous::settle(&mut dependencies);
     window_locks.connect(|thread, ns| clocks.ns(thread as usize, ns), &mut unmatched, &mut dependencies);

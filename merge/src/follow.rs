@@ -1,6 +1,5 @@
 //! What the processes of a run do, event by event in the order of time: who made whom, and who did what to which file.
 
-pub mod ahead;
 pub mod channel_tracker;
 pub mod connections;
 pub mod datagrams;
@@ -10,6 +9,7 @@ pub mod lock_tracker;
 pub mod pass;
 pub mod process_tree;
 pub mod ring_tracker;
+pub mod row;
 pub mod scope;
 pub mod shared;
 pub mod shared_memory;

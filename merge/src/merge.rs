@@ -5,9 +5,9 @@ use crate::across::dependencies::{Compared, Comparison};
 use crate::across::durations::Durations;
 use crate::across::outline::Outline;
 use crate::clocks::Clocks;
-use crate::connect::{Connected, connect};
+use crate::connect::{Connected, Purpose, connect};
 use crate::costs::Costs;
-use crate::follow::pass::{Measuring, pass};
+use crate::follow::pass::{Measuring, Reading, pass};
 use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
 use crate::graph::schedule::{Count, Schedule};
@@ -17,6 +17,7 @@ use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::throttled;
 use anyhow::Result;
+use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use syn_plan::{About, Balance, LeftOutThreads, Op, Plan, Program, Rule, Steps, Thread};
@@ -72,8 +73,11 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let progress = Progress::new(bytes_to_read(&runs, &throttled_runs));
     let (mut looks, mut found) = (Looks::new(&runs[0].run), Notes::default());
     let mut outline = (runs.len() > 1).then(|| Outline::new(runs[0].run.threads.len()));
-    let mut connected =
-        connect(&runs[0], options.all_files, &mut looks, outline.as_mut(), &progress, &mut found);
+    let purpose = match &mut outline {
+        None => Purpose::Alone(&mut looks),
+        Some(outline) => Purpose::Base(outline),
+    };
+    let mut connected = connect(&runs[0], options.all_files, purpose, &progress, &mut found);
     if let ([alone], [_]) = (&mut runs[..], &folders[..]) {
         alone.judge(&looks, &mut notes)?;
     }
@@ -151,7 +155,20 @@ struct Across {
     durations: Durations,
 }
 
-/// Connects one other run after the other, and compares it with the base.
+/// Connects so many runs at a time, each on one processor. More would hold more in memory.
+const CONNECTED_AT_ONCE: usize = 2;
+
+/// Another run: what was found there, and what of the base corresponds to what of it.
+struct Beside<'a> {
+    run: &'a Recorded,
+    clocks: Clocks,
+    dependencies: Dependencies,
+    in_plan: Vec<bool>,
+    outline: Outline,
+    map: Map,
+}
+
+/// Connects the other runs, and compares each with the base.
 fn compare(
     runs: &[Recorded],
     connected: &mut Connected,
@@ -164,16 +181,26 @@ fn compare(
     let dependencies = std::mem::take(&mut connected.dependencies);
     let mut comparison = Comparison::new(&base.run, &connected.clocks, outline, dependencies);
     let mut alignment = Vec::new();
-    for other in others {
+    let roles = &connected.roles;
+    let beside = |number: usize| {
+        let run = &others[number];
+        let (mut of_other, mut unheard) = (Outline::new(run.run.threads.len()), Notes::default());
+        let purpose = Purpose::Beside(&mut of_other);
+        let Connected { clocks, mut dependencies, in_plan, roles: of_other_roles, .. } =
+            connect(run, options.all_files, purpose, progress, &mut unheard);
+        leave_out(&options.without, &mut dependencies);
+        let map = Map::new(&roles.pair(&of_other_roles), outline, &of_other);
+        Beside { run, clocks, dependencies, in_plan, outline: of_other, map }
+    };
+    for first in (0..others.len()).step_by(CONNECTED_AT_ONCE) {
         progress.stage("comparing");
-        let (mut looks, mut of_other) = (Looks::new(&other.run), Outline::new(other.run.threads.len()));
-        let mut unheard = Notes::default();
-        let mut found =
-            connect(other, options.all_files, &mut looks, Some(&mut of_other), progress, &mut unheard);
-        leave_out(&options.without, &mut found.dependencies);
-        let map = Map::new(&connected.roles.pair(&found.roles), outline, &of_other);
-        alignment.extend(agree(base, connected, other, &found, (outline, &of_other), &map, notes));
-        comparison.add(&other.run, found.clocks, &of_other, map, &found.dependencies);
+        let last = others.len().min(first + CONNECTED_AT_ONCE);
+        let some: Vec<Beside<'_>> = (first..last).into_par_iter().map(beside).collect();
+        for other in some {
+            alignment.extend(agree(base, connected, outline, &other, notes));
+            let Beside { run, clocks, dependencies, outline, map, .. } = other;
+            comparison.add(&run.run, clocks, &outline, map, &dependencies);
+        }
     }
     let Compared { dependencies, weak, added, others } = comparison.finish(options.weak);
     tell_of(&weak, &added, options.weak, notes);
@@ -203,21 +230,20 @@ fn tell_of(weak: &BTreeMap<Rule, u64>, added: &BTreeMap<Rule, u64>, kept: bool, 
 fn agree(
     base: &Recorded,
     connected: &Connected,
-    other: &Recorded,
-    found: &Connected,
-    (outline, of_other): (&Outline, &Outline),
-    map: &Map,
+    outline: &Outline,
+    other: &Beside<'_>,
     notes: &mut Notes,
 ) -> Vec<(String, Alignment)> {
+    let Beside { run, in_plan, outline: of_other, map, .. } = other;
     let mut threads: Vec<Alignment> = Vec::new();
-    let mut unpaired = found.in_plan.clone();
-    for (thread, name) in names(base, connected) {
+    let mut unpaired = in_plan.clone();
+    for (thread, name) in names(base, &connected.in_plan) {
         let (alike, of) = map.agreement(thread, outline);
         let counterpart = map.threads[thread].iter();
         counterpart.for_each(|counterpart| unpaired[counterpart.thread as usize] = false);
         threads.push(Alignment { thread: name, alike, of });
     }
-    for (thread, name) in names(other, found).into_iter().filter(|&(thread, _)| unpaired[thread]) {
+    for (thread, name) in names(run, in_plan).into_iter().filter(|&(thread, _)| unpaired[thread]) {
         threads.push(Alignment { thread: name, alike: 0, of: of_other.threads[thread].classes.len() });
     }
     let (alike, of) = threads.iter().fold((0, 0), |sum, thread| (sum.0 + thread.alike, sum.1 + thread.of));
@@ -226,7 +252,7 @@ fn agree(
         let percent = |rate: f64| format!("{:.2} %", rate * 100.0);
         notes.remark(format!(
             "{0} agrees with {1} in {2} of its events ({3} in {4}); the plan holds the events of {1} alone, and a replay repeats what was done there",
-            other.name(),
+            run.name(),
             base.name(),
             percent(alike as f64 / of as f64),
             least.thread,
@@ -234,11 +260,11 @@ fn agree(
         ));
     }
     let differing = threads.into_iter().filter(|thread| thread.alike < thread.of);
-    differing.map(|thread| (other.name(), thread)).collect()
+    differing.map(|thread| (run.name(), thread)).collect()
 }
 
 /// The threads of a run's plan with names for people: by rank, then by start.
-fn names(recorded: &Recorded, connected: &Connected) -> Vec<(usize, String)> {
+fn names(recorded: &Recorded, in_plan: &[bool]) -> Vec<(usize, String)> {
     let run = &recorded.run;
     let rank = |process: usize| recorded.worlds.of_process[process].map(|(_, rank)| rank);
     let mut processes: Vec<usize> =
@@ -250,7 +276,7 @@ fn names(recorded: &Recorded, connected: &Connected) -> Vec<(usize, String)> {
             Some(rank) => format!("rank {rank}"),
             None => format!("process {number}"),
         };
-        let threads = run.processes[process].threads.iter().filter(|&&thread| connected.in_plan[thread]);
+        let threads = run.processes[process].threads.iter().filter(|&&thread| in_plan[thread]);
         names.extend(threads.enumerate().map(|(nth, &thread)| match nth {
             0 => (thread, owner.clone()),
             nth => (thread, format!("{owner} thread {nth}")),
@@ -290,7 +316,7 @@ fn lower(
         explains_ends: !without.contains(&Rule::ProcessEnd),
     });
     progress.stage("lowering");
-    pass(run, &connected.clocks, Measuring::Yes, progress, &mut [&mut lowering]);
+    pass(run, &connected.clocks, Measuring::Yes, Reading::Ahead, progress, &mut [&mut lowering]);
     lowering.finish()
 }
 

@@ -1,7 +1,7 @@
 //! The progress bar over the bytes read; silent where standard error is no terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many bytes go by between two updates of the bar.
 const STEP_BYTES: u64 = 4 << 20;
@@ -10,7 +10,7 @@ const STEP_BYTES: u64 = 4 << 20;
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
-    unshown: Cell<u64>,
+    unshown: AtomicU64,
 }
 
 impl Progress {
@@ -19,7 +19,7 @@ impl Progress {
         let bar = ProgressBar::new(bytes);
         let style = ProgressStyle::with_template("{msg:<10} {bar:40} {bytes}/{total_bytes} {eta}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Progress { bar, unshown: Cell::new(0) }
+        Progress { bar, unshown: AtomicU64::new(0) }
     }
 
     /// Names what is being done.
@@ -30,11 +30,9 @@ impl Progress {
     /// So many further bytes were read.
     #[inline]
     pub fn read(&self, bytes: u64) {
-        let unshown = self.unshown.get() + bytes;
-        self.unshown.set(unshown);
+        let unshown = self.unshown.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if unshown >= STEP_BYTES {
-            self.bar.inc(unshown);
-            self.unshown.set(0);
+            self.bar.inc(self.unshown.swap(0, Ordering::Relaxed));
         }
     }
 

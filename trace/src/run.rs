@@ -12,7 +12,7 @@ mod segment;
 mod starts;
 
 pub use balance::{Balance, Balances, Before, Startup};
-pub use meter::MeasuredEvents;
+pub use meter::{MeasuredEvents, Measures};
 pub use queue::{EventQueue, Fifo};
 pub use segment::{Measured, Segment};
 pub use starts::StartCosts;

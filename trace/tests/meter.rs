@@ -14,7 +14,7 @@ fn measure(builder: TraceBuilder) -> (Vec<Measured>, Option<Segment>, i64) {
     let thread = &run.threads[0];
     let mut events = thread.measured();
     let measured = events.by_ref().map(|(_, measured)| measured).collect();
-    (measured, events.rest(), events.residual_ns())
+    (measured, events.measures().rest(), events.measures().residual_ns())
 }
 
 /// Length, CPU time, waiting.
@@ -312,7 +312,7 @@ fn one_of_many_threads_holds_back_less() {
         let mut events = run.threads[0].measured_among(threads);
         let measured: Vec<Measured> = events.by_ref().map(|(_, measured)| measured).collect();
         let sum: u64 = measured.iter().map(|measured| measured.before.cpu_ns + measured.call.cpu_ns).sum();
-        (measured.len(), measured[0].before.cpu_ns, sum as i64 - events.residual_ns())
+        (measured.len(), measured[0].before.cpu_ns, sum as i64 - events.measures().residual_ns())
     };
     let (count, first, sum) = cpu_of(1);
     // The gap in front of the reading, 1 µs, is taken to have been without the processor first.

@@ -82,7 +82,8 @@ impl<'a> Iterator for Moments<'a> {
             Some(event) => event,
             None => {
                 let Some((event, measured)) = self.events.next() else {
-                    let ending = self.events.events().ending().filter(|&ending| ending != Ending::Whole);
+                    let ending =
+                        self.events.measures().events().ending().filter(|&ending| ending != Ending::Whole);
                     self.endings.borrow_mut().extend(ending.map(|ending| (self.index, ending)));
                     return None;
                 };

@@ -37,9 +37,9 @@ pub struct OtherRun<'a> {
 pub struct Comparison<'a> {
     base: (&'a Run, &'a Clocks, &'a Outline),
     dependencies: Dependencies,
-    of_base: usize,
-    /// By what [`key`] says of it: the dependency.
-    known: HashMap<u64, u32>,
+    of_base: ByTarget,
+    /// Those behind the base's, by what [`key`] says of each.
+    others_own: HashMap<u64, u32>,
     /// Where the base has a dependency of a rule: what only another run shows is not needed there.
     awaited: HashSet<(Rule, Point)>,
     others: Vec<OtherRun<'a>>,
@@ -50,6 +50,82 @@ pub struct Comparison<'a> {
 struct MomentsInBase {
     sources: Vec<Moment>,
     targets: Vec<Moment>,
+}
+
+/// The base's dependencies by the first point that waits, thread by thread and in program order: runs show them in nearly the same
+/// order, so that the next one to be looked up in a thread mostly stands behind the one before. What waits for several stands by the
+/// first of these.
+#[derive(Debug)]
+struct ByTarget {
+    /// The record, the dependency.
+    threads: Vec<Vec<(u32, u32)>>,
+    /// How many there are.
+    len: usize,
+}
+
+impl ByTarget {
+    fn new(dependencies: &Dependencies, threads: usize) -> ByTarget {
+        let mut by_thread = vec![Vec::new(); threads];
+        for index in 0..dependencies.len() {
+            let Point { thread, record, .. } = first_point(dependencies.targets(index));
+            by_thread[thread as usize].push((record, index as u32));
+        }
+        let source = |index: u32| first_point(dependencies.sources(index as usize));
+        by_thread.par_iter_mut().for_each(|of_thread: &mut Vec<(u32, u32)>| {
+            of_thread
+                .sort_by(|one, other| one.0.cmp(&other.0).then_with(|| source(one.1).cmp(&source(other.1))));
+        });
+        ByTarget { threads: by_thread, len: dependencies.len() }
+    }
+
+    /// Which one says the same. `hints` has a place for each thread: where the next one is looked for first.
+    fn find(
+        &self,
+        dependencies: &Dependencies,
+        rule: Rule,
+        sources: &[Moment],
+        targets: &[Moment],
+        hints: &mut [usize],
+    ) -> Option<u32> {
+        let Point { thread, record, .. } = first_point(targets);
+        let (of_thread, hint) = (&self.threads[thread as usize], &mut hints[thread as usize]);
+        let says_the_same = |&(at, index): &(u32, u32)| {
+            let index = index as usize;
+            at == record
+                && dependencies.rule(index) == rule
+                && are_same(dependencies.sources(index), sources)
+                && are_same(dependencies.targets(index), targets)
+        };
+        if !of_thread.get(*hint).is_some_and(says_the_same) {
+            let wanted = first_point(sources);
+            let source = |index: u32| first_point(dependencies.sources(index as usize));
+            let place = of_thread
+                .partition_point(|&(at, index)| at < record || at == record && source(index) < wanted);
+            let mut alike =
+                of_thread[place..].iter().take_while(|&&(at, index)| at == record && source(index) == wanted);
+            *hint = place + alike.position(says_the_same)?;
+        }
+        *hint += 1;
+        Some(of_thread[*hint - 1].1)
+    }
+}
+
+fn first_point(moments: &[Moment]) -> Point {
+    moments.iter().map(Moment::point).min().expect("a dependency has a target")
+}
+
+/// Whether two lists have the same points, in whatever order.
+fn are_same(some: &[Moment], others: &[Moment]) -> bool {
+    if let ([one], [other]) = (some, others) {
+        return one.point() == other.point();
+    }
+    some.len() == others.len() && in_order(some) == in_order(others)
+}
+
+fn in_order(moments: &[Moment]) -> Vec<Point> {
+    let mut points: Vec<Point> = moments.iter().map(Moment::point).collect();
+    points.sort_unstable();
+    points
 }
 
 /// Dependencies of another run that are looked up together.
@@ -71,18 +147,23 @@ pub struct Compared<'a> {
 impl<'a> Comparison<'a> {
     /// Begins with what the base shows.
     pub fn new(run: &'a Run, clocks: &'a Clocks, outline: &'a Outline, dependencies: Dependencies) -> Self {
-        let (mut known, mut awaited) = (HashMap::default(), HashSet::default());
+        let mut awaited = HashSet::default();
         for index in 0..dependencies.len() {
             let rule = dependencies.rule(index);
-            known
-                .entry(key(rule, dependencies.sources(index), dependencies.targets(index)))
-                .or_insert(index as u32);
             if rule.guarantee() == Guarantee::Observed {
                 awaited.extend(dependencies.targets(index).iter().map(|target| (rule, target.point())));
             }
         }
-        let of_base = dependencies.len();
-        Comparison { base: (run, clocks, outline), dependencies, of_base, known, awaited, others: Vec::new() }
+        let of_base = ByTarget::new(&dependencies, run.threads.len());
+        let others_own = HashMap::default();
+        Comparison {
+            base: (run, clocks, outline),
+            dependencies,
+            of_base,
+            others_own,
+            awaited,
+            others: Vec::new(),
+        }
     }
 
     /// Takes note of what another run shows.
@@ -100,7 +181,7 @@ impl<'a> Comparison<'a> {
                 continue;
             }
             let MomentsInBase { sources, targets } = &moments;
-            match self.known.entry(key(rule, sources, targets)) {
+            match self.others_own.entry(key(rule, sources, targets)) {
                 Entry::Occupied(known) => seen[*known.get() as usize] = true,
                 Entry::Vacant(new) => {
                     let is_needed = rule.guarantee() == Guarantee::Observed
@@ -129,10 +210,14 @@ impl<'a> Comparison<'a> {
         first: usize,
     ) -> (Vec<u32>, Vec<usize>) {
         let (mut known, mut new, mut moments) = (Vec::new(), Vec::new(), MomentsInBase::default());
+        let mut hints = vec![0; self.of_base.threads.len()];
         for index in first..found.len().min(first + AT_ONCE) {
             if self.moments_in_base(outline, map, found, index, &mut moments) {
-                match self.known.get(&key(found.rule(index), &moments.sources, &moments.targets)) {
-                    Some(&dependency) => known.push(dependency),
+                let MomentsInBase { sources, targets } = &moments;
+                let rule = found.rule(index);
+                let of_base = self.of_base.find(&self.dependencies, rule, sources, targets, &mut hints);
+                match of_base.or_else(|| self.others_own.get(&key(rule, sources, targets)).copied()) {
+                    Some(dependency) => known.push(dependency),
                     None => new.push(index),
                 }
             }
@@ -167,7 +252,7 @@ impl<'a> Comparison<'a> {
     /// Says of every dependency in how many runs it was seen and could have been; leaves out the weak ones, unless `keep_weak`.
     pub fn finish(mut self, keep_weak: bool) -> Compared<'a> {
         let weak = self.judge();
-        let of_base = self.of_base;
+        let of_base = self.of_base.len;
         let mut compared = Compared {
             dependencies: Dependencies::default(),
             weak: BTreeMap::new(),
@@ -195,12 +280,12 @@ impl<'a> Comparison<'a> {
 
     /// By dependency: whether it is weak.
     fn judge(&mut self) -> Vec<bool> {
-        let count = self.dependencies.len();
+        let (count, of_base) = (self.dependencies.len(), self.of_base.len);
         let mut weak = vec![false; count];
         let (mut seen, mut possible) = (vec![1u32; count], vec![1u32; count]);
-        seen[self.of_base..].fill(0);
+        seen[of_base..].fill(0);
         let (run, clocks, outline) = self.base;
-        let extra = self.of_base..count;
+        let extra = of_base..count;
         let points = |index: usize| {
             let moments = [self.dependencies.sources(index), self.dependencies.targets(index)];
             moments.map(|moments| moments.iter().map(|moment| moment.point()).collect::<Vec<_>>())
@@ -236,11 +321,11 @@ impl<'a> Comparison<'a> {
         let ns = |moment: &Moment| Some(times.0.get(&plain(moment.point()))?.to_owned());
         self.dependencies.retime_from(extra.start, ns);
         for index in 0..count {
-            if index < self.of_base && takes_turns(self.dependencies.rule(index)) {
+            if index < of_base && takes_turns(self.dependencies.rule(index)) {
                 weak[index] = false;
             }
             self.dependencies.set_evidence(index, seen[index], possible[index]);
-            weak[index] |= index >= self.of_base && 2 * seen[index] <= possible[index];
+            weak[index] |= index >= of_base && 2 * seen[index] <= possible[index];
         }
         weak
     }
@@ -252,7 +337,7 @@ fn takes_turns(rule: Rule) -> bool {
     matches!(rule, Rule::Mutex | Rule::Rwlock | Rule::Semaphore | Rule::FileLock | Rule::Ipc)
 }
 
-/// What two runs must have in common to show the same dependency.
+/// Stands for what two runs must have in common to show the same dependency.
 fn key(rule: Rule, sources: &[Moment], targets: &[Moment]) -> u64 {
     let mut hasher = FixedState::default().build_hasher();
     rule.hash(&mut hasher);
@@ -263,9 +348,7 @@ fn key(rule: Rule, sources: &[Moment], targets: &[Moment]) -> u64 {
         if let [moment] = moments {
             add(moment.point(), &mut hasher);
         } else {
-            let mut points: Vec<Point> = moments.iter().map(|moment| moment.point()).collect();
-            points.sort_unstable();
-            points.into_iter().for_each(|point| add(point, &mut hasher));
+            in_order(moments).into_iter().for_each(|point| add(point, &mut hasher));
         }
         u8::MAX.hash(&mut hasher);
     }
@@ -310,5 +393,44 @@ impl Times {
         let latest = sources.iter().filter_map(|point| self.0.get(point)).max();
         let earliest = targets.iter().filter_map(|point| self.0.get(point)).min();
         latest.zip(earliest).is_some_and(|(source_ns, target_ns)| target_ns < source_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_is_searched_by_what_waits() {
+        let moment = |thread, record| Moment::new(Point { thread, record, stage: Stage::Leave }, 0);
+        let mut base = Dependencies::default();
+        let (all, waiting) = ([moment(0, 9), moment(1, 9), moment(2, 9)], [moment(2, 8), moment(1, 8)]);
+        // Three messages that one call waits for, not in the order of their senders; a message and a collective operation behind them.
+        for source in [moment(2, 4), moment(0, 3), moment(0, 5)] {
+            base.add_one(Rule::Message, source, moment(1, 6));
+        }
+        base.add_one(Rule::Message, moment(0, 7), moment(1, 7));
+        base.add(Rule::Collective, &all, &waiting);
+        let by_target = ByTarget::new(&base, 3);
+        let mut hints = vec![0; 3];
+        let mut find = |rule, sources: &[Moment], targets: &[Moment]| {
+            by_target.find(&base, rule, sources, targets, &mut hints)
+        };
+        for (from, to, found) in [
+            (moment(0, 7), moment(1, 7), Some(3)),
+            (moment(0, 5), moment(1, 6), Some(2)),
+            (moment(2, 4), moment(1, 6), Some(0)),
+            (moment(0, 3), moment(1, 6), Some(1)),
+            (moment(0, 4), moment(1, 6), None),
+            (moment(0, 3), moment(1, 7), None),
+            (moment(0, 3), moment(2, 6), None),
+            (moment(0, 5), moment(1, 6), Some(2)),
+        ] {
+            assert_eq!(find(Rule::Message, &[from], &[to]), found, "{from:?} {to:?}");
+        }
+        let turned = [waiting[1], waiting[0]];
+        assert_eq!(find(Rule::Collective, &[all[2], all[0], all[1]], &turned), Some(4));
+        assert_eq!(find(Rule::Collective, &all[..2], &turned), None);
+        assert_eq!(find(Rule::Message, &all, &turned), None);
     }
 }

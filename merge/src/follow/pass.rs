@@ -1,7 +1,8 @@
 //! One pass over all events of a run, in the order in which their calls returned.
 
 use crate::clocks::Clocks;
-use crate::follow::ahead::{Ahead, Block, Next, Place};
+pub use crate::follow::row::Reading;
+use crate::follow::row::{Block, Blocks, Next, Place};
 use crate::follow::shared::SharedPositions;
 use crate::follow::source::Behind;
 pub use crate::follow::source::{End, Measuring};
@@ -80,18 +81,19 @@ pub fn pass(
     run: &Run,
     clocks: &Clocks,
     measuring: Measuring,
+    reading: Reading,
     progress: &Progress,
     visitors: &mut [&mut dyn Visitor],
 ) -> Vec<Option<Ending>> {
     std::thread::scope(|scope| {
-        let ahead = Ahead::start(scope, run, clocks, measuring);
-        in_order(run, ahead, progress, visitors)
+        let blocks = Blocks::start(scope, run, clocks, measuring, reading);
+        in_order(run, blocks, progress, visitors)
     })
 }
 
 fn in_order<'a>(
     run: &'a Run,
-    mut ahead: Ahead<'a>,
+    mut blocks: Blocks<'a>,
     progress: &Progress,
     visitors: &mut [&mut dyn Visitor],
 ) -> Vec<Option<Ending>> {
@@ -101,7 +103,7 @@ fn in_order<'a>(
     let mut endings = vec![None; run.threads.len()];
     let sees_preemption: Vec<bool> = run.threads.iter().map(|thread| thread.sees_preemption()).collect();
     let (mut block, mut event) = (Block::default(), Event::NOTHING);
-    while ahead.next(&mut block) {
+    while blocks.next(&mut block) {
         while let Some(next) = block.next_into(&mut event) {
             let (place, measured) = match next {
                 Next::Event(place, measured) => (place, measured),

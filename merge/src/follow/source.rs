@@ -114,7 +114,7 @@ impl<'a> Source<'a> {
             }
             Timed::Measured(events) => {
                 events.let_go();
-                events.events().bytes_read()
+                events.measures().events().bytes_read()
             }
         };
         read - std::mem::replace(&mut self.counted, read)
@@ -125,6 +125,7 @@ impl<'a> Source<'a> {
         match &self.events {
             Timed::Plain(events) => Behind { ending: events.ending(), end: None },
             Timed::Measured(events) => {
+                let events = events.measures();
                 let (rest, behind_ns) = (events.rest(), events.behind_ns());
                 let end = End { rest, behind_ns, residual_ns: events.residual_ns() };
                 Behind { ending: events.events().ending(), end: Some(end) }

@@ -79,7 +79,7 @@ impl Looks {
     pub(super) fn read(&mut self, run: &Run) {
         self.0.par_iter_mut().zip(&run.threads).for_each(|(look, thread)| {
             let (mut events, mut event) = (thread.events(), Event::NOTHING);
-            while events.next_into(&mut event) {
+            while events.next_times_into(&mut event) {
                 look.at(&event, thread.clock.ns(event.start), thread.end_ns(&event));
                 if look.events.is_multiple_of(LET_GO_EVERY) {
                     events.let_go();

@@ -75,6 +75,7 @@ pub struct Matcher<'a> {
     pub(super) channels: Channels,
     pub(super) locals: Vec<Local>,
     behind_ns: Vec<u64>,
+    keeps_log: bool,
     log: CallLog,
     pub(super) found: Dependencies,
     trouble: Trouble,
@@ -89,8 +90,8 @@ pub struct Matcher<'a> {
 }
 
 impl<'a> Matcher<'a> {
-    /// For a run with these worlds and so many threads.
-    pub fn new(worlds: &'a Worlds, threads: usize) -> Matcher<'a> {
+    /// For a run with these worlds and so many threads. Without `keeps_log` its log stays empty.
+    pub fn new(worlds: &'a Worlds, threads: usize, keeps_log: bool) -> Matcher<'a> {
         Matcher {
             worlds,
             communicators: Communicators::new(worlds),
@@ -98,6 +99,7 @@ impl<'a> Matcher<'a> {
             channels: Channels::default(),
             locals: worlds.of_process.iter().map(|_| Local::default()).collect(),
             behind_ns: vec![0; threads],
+            keeps_log,
             log: CallLog {
                 threads: vec![Calls::default(); threads],
                 around: vec![Vec::new(); threads],
@@ -442,6 +444,9 @@ impl Visitor for Matcher<'_> {
         let behind_ns = if communicates(seen.event.call) { 0 } else { behind_ns };
         let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);
         let class = if succeeded { self.follow(seen) } else { Class::new(seen.event.call, 0) };
+        if !self.keeps_log {
+            return;
+        }
         self.log.threads[seen.thread as usize].push(TimedCall {
             start_ns: seen.start_ns.max(behind_ns),
             end_ns: seen.end_ns,

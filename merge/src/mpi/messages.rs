@@ -9,6 +9,7 @@ use crate::graph::dependency::{Dependencies, Moment, Point};
 use crate::rules::{message, rendezvous};
 use foldhash::HashMap;
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 use syn_trace::calls::ANY;
 
 /// Where messages are in sequence; ranks are those in the communicator.
@@ -60,11 +61,14 @@ enum Half {
     Receive(Receive),
 }
 
-/// Every message that is under way. Memory: sends and receives that have not met, about 100 bytes each.
+/// So many channels without a message stay, since most are soon used again.
+const MOST_EMPTY: usize = 1 << 12;
+
+/// Every message that is under way. Memory: sends and receives that have not met, about 100 bytes each, and some thousand empty channels.
 #[derive(Debug, Default)]
 pub struct Channels {
     open: HashMap<Channel, VecDeque<Half>>,
-    spare: Vec<VecDeque<Half>>,
+    empty: usize,
     longs: Vec<Long>,
     free_longs: Vec<LongId>,
     /// Messages that were matched.
@@ -131,15 +135,24 @@ impl Channels {
             return None;
         }
         let half = queue.pop_front();
-        if queue.is_empty() {
-            self.spare.extend(self.open.remove(&channel));
-        }
+        self.empty += usize::from(queue.is_empty());
         half
     }
 
     fn keep(&mut self, channel: Channel, half: Half) {
-        let spare = &mut self.spare;
-        self.open.entry(channel).or_insert_with(|| spare.pop().unwrap_or_default()).push_back(half);
+        if self.empty > MOST_EMPTY {
+            self.open.retain(|_, queue| !queue.is_empty());
+            self.empty = 0;
+        }
+        match self.open.entry(channel) {
+            Entry::Occupied(mut queue) => {
+                self.empty -= usize::from(queue.get().is_empty());
+                queue.get_mut().push_back(half);
+            }
+            Entry::Vacant(new) => {
+                new.insert(VecDeque::from([half]));
+            }
+        }
     }
 
     /// Where they began.

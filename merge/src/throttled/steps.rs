@@ -1,7 +1,7 @@
 //! What the threads of a run did: the calls that got them somewhere, and the holds before them.
 
 use crate::clocks::Clocks;
-use crate::follow::pass::{Measuring, Seen, Visitor, pass};
+use crate::follow::pass::{Measuring, Reading, Seen, Visitor, pass};
 use crate::graph::dependency::Moment;
 use crate::progress::Progress;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -72,7 +72,7 @@ impl Steps {
                 .collect(),
             pending: vec![None; run.threads.len()],
         };
-        pass(run, clocks, Measuring::No, progress, &mut [&mut steps]);
+        pass(run, clocks, Measuring::No, Reading::Ahead, progress, &mut [&mut steps]);
         steps.holds.sort_by_key(|hold| hold.end_ns);
         steps
     }

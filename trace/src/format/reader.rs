@@ -224,9 +224,9 @@ impl<'a> Events<'a> {
     }
 
     /// The same for who only wants to know which call it was, when, and inside of what: outcome and arguments of other calls than
-    /// [`Call::Repeats`] and [`Call::Entered`] may be those of an earlier event.
+    /// [`Call::Repeats`], [`Call::Entered`] and [`Call::Unobserved`] may be those of an earlier event.
     #[inline]
-    pub(crate) fn next_times_into(&mut self, event: &mut Event<'a>) -> bool {
+    pub fn next_times_into(&mut self, event: &mut Event<'a>) -> bool {
         self.read_into::<false>(event)
     }
 

@@ -2,6 +2,7 @@
 
 use super::{Run, Segment, Thread};
 use crate::Header;
+use crate::reader::Event;
 use rayon::prelude::*;
 use std::ops::AddAssign;
 use std::sync::atomic::Ordering;
@@ -108,17 +109,17 @@ impl Thread {
     /// Where the thread's time went.
     pub fn balance(&self, startup: Startup) -> Balance {
         let mut balance = Balance { startup, ..Balance::default() };
-        let mut events = self.measured();
-        let started_ns = events.behind_ns();
-        for (_, measured) in events.by_ref() {
+        let (mut measures, mut event) = (self.measures_among(1), Event::NOTHING);
+        let started_ns = measures.behind_ns();
+        while let Some(measured) = measures.next_by(&mut event) {
             balance.count(&measured.before);
             balance.count(&measured.call);
         }
-        if let Some(segment) = events.rest() {
+        if let Some(segment) = measures.rest() {
             balance.count(&segment);
         }
-        balance.wall_ns = events.behind_ns().saturating_sub(started_ns);
-        balance.residual_ns = events.residual_ns().unsigned_abs();
+        balance.wall_ns = measures.behind_ns().saturating_sub(started_ns);
+        balance.residual_ns = measures.residual_ns().unsigned_abs();
         balance
     }
 }

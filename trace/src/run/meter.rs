@@ -33,15 +33,21 @@ const MOST_HELD_TOGETHER: usize = 1 << 18;
 const LEAST_HELD: usize = 1 << 8;
 
 /// The events of a thread, each with what it took. They are read twice: ahead, as far as the next reading that tells something of
-/// them, and when they are handed out. Memory: some bytes for each event since the first behind the latest reading that lost its
-/// processor or is long, but of no more than some thousands, and a few words for every call that is open around the present one.
+/// them, and when they are handed out.
 #[derive(Debug)]
 pub struct MeasuredEvents<'a> {
-    thread: &'a Thread,
-    /// As far as they have been measured, and as far as they have been handed out.
-    events: Events<'a>,
+    measures: Measures<'a>,
     handed: Events<'a>,
-    /// What each event between these took.
+}
+
+/// What each event of a thread took. Memory: some bytes for each event since the first behind the latest reading that lost its
+/// processor or is long, but of no more than some thousands, and a few words for every call that is open around the present one.
+#[derive(Debug)]
+pub struct Measures<'a> {
+    thread: &'a Thread,
+    /// As far as they have been measured.
+    events: Events<'a>,
+    /// What those took that have not been handed out.
     held: Held,
     most_held: usize,
     /// Where the segments are whose CPU time the next reading tells.
@@ -98,11 +104,15 @@ impl Thread {
 
     /// The same, for one of so many threads whose events are gone through together: it holds back fewer of them.
     pub fn measured_among(&self, threads: usize) -> MeasuredEvents<'_> {
+        MeasuredEvents { measures: self.measures_among(threads), handed: self.events() }
+    }
+
+    /// What each event took, without the events; of one of so many threads that are gone through together.
+    pub fn measures_among(&self, threads: usize) -> Measures<'_> {
         let started_ns = self.clock.start_ns.max(0.0) as u64;
-        MeasuredEvents {
+        Measures {
             thread: self,
             events: self.events(),
-            handed: self.events(),
             held: Held::default(),
             most_held: (MOST_HELD_TOGETHER / threads.max(1)).clamp(LEAST_HELD, MOST_HELD),
             unread: Vec::new(),
@@ -127,6 +137,26 @@ impl Thread {
 }
 
 impl<'a> MeasuredEvents<'a> {
+    /// As far as they have been measured.
+    pub fn measures(&self) -> &Measures<'a> {
+        &self.measures
+    }
+
+    /// See [`Events::let_go`].
+    pub fn let_go(&mut self) {
+        self.handed.let_go();
+    }
+
+    /// The next event of which all is known that can be, in place of another one, and what it took: an event is large to be moved.
+    #[inline]
+    pub fn next_into(&mut self, event: &mut Event<'a>) -> Option<Measured> {
+        let measured = self.measures.next_by(event)?;
+        self.handed.next_into(event);
+        Some(measured)
+    }
+}
+
+impl<'a> Measures<'a> {
     /// The latest boundary: the end of the last event, or of the thread, nanoseconds since the start of the run.
     pub fn behind_ns(&self) -> u64 {
         self.behind_ns
@@ -145,11 +175,6 @@ impl<'a> MeasuredEvents<'a> {
     /// The events as they are in the file, as far as they have been read.
     pub fn events(&self) -> &Events<'a> {
         &self.events
-    }
-
-    /// See [`Events::let_go`].
-    pub fn let_go(&mut self) {
-        self.handed.let_go();
     }
 
     /// The segments of the event with this number. `hold` is done with the first of them, before the second.
@@ -346,10 +371,10 @@ impl<'a> Iterator for MeasuredEvents<'a> {
     }
 }
 
-impl<'a> MeasuredEvents<'a> {
-    /// The next event of which all is known that can be, in place of another one, and what it took: an event is large to be moved.
+impl<'a> Measures<'a> {
+    /// What the next event took, of which all is known that can be. `event` is room to read events ahead.
     #[inline]
-    pub fn next_into(&mut self, event: &mut Event<'a>) -> Option<Measured> {
+    pub fn next_by(&mut self, event: &mut Event<'a>) -> Option<Measured> {
         if self.held.is_empty() && !self.is_over {
             if !self.events.next_times_into(event) {
                 self.finish();
@@ -357,7 +382,6 @@ impl<'a> MeasuredEvents<'a> {
                 let measured = self.measure(event, self.held.end(), |_, _| ());
                 if !self.awaits_reading() {
                     self.held.pass();
-                    self.handed.next_into(event);
                     return Some(measured);
                 }
                 self.held.push(&measured.before);
@@ -373,9 +397,7 @@ impl<'a> MeasuredEvents<'a> {
                 true => self.hold(event),
             }
         }
-        let measured = self.held.pop()?;
-        self.handed.next_into(event);
-        Some(measured)
+        self.held.pop()
     }
 
     /// What lost its processor is never handed out before its reading because others are many.

@@ -1,7 +1,7 @@
-//! Reads the events of all threads ahead of a pass, and puts them in the order in which their calls returned, on another
-//! processor.
+//! Reads the events of all threads for a pass, and puts them in the order in which their calls returned.
 //!
-//! The pass gets one row of events, and need not go from thread to thread itself.
+//! The pass gets one row of events, and need not go from thread to thread itself. So they can be read ahead on another processor, which
+//! takes a seventh more work in all: it is worth it unless another pass uses that processor.
 
 use crate::clocks::Clocks;
 use crate::follow::source::{Behind, Measuring, Nesting, Source};
@@ -101,7 +101,9 @@ impl<'a> Block<'a> {
 }
 
 /// Puts the events of all threads in order.
-struct Row<'a> {
+#[derive(Debug)]
+pub struct Row<'a> {
+    clocks: &'a Clocks,
     sources: Vec<Source<'a>>,
     /// The next event of each thread: when it returns, the thread.
     turns: BinaryHeap<Reverse<(u64, usize)>>,
@@ -109,9 +111,9 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// From the beginning of all threads; those without events end in `block`.
-    fn new(run: &'a Run, clocks: &Clocks, measuring: Measuring, block: &mut Block<'a>) -> Row<'a> {
+    fn new(run: &'a Run, clocks: &'a Clocks, measuring: Measuring, block: &mut Block<'a>) -> Row<'a> {
         let threads = run.threads.len();
-        let mut row = Row { sources: Vec::new(), turns: BinaryHeap::with_capacity(threads) };
+        let mut row = Row { clocks, sources: Vec::new(), turns: BinaryHeap::with_capacity(threads) };
         for thread in 0..threads {
             let mut source = Source::new(run, thread, measuring);
             if source.advance() {
@@ -126,7 +128,8 @@ impl<'a> Row<'a> {
     }
 
     /// Puts the next events into a block. False when there are none left.
-    fn fill(&mut self, clocks: &Clocks, block: &mut Block<'a>) -> bool {
+    fn fill(&mut self, block: &mut Block<'a>) -> bool {
+        let clocks = self.clocks;
         block.taken = 0;
         while block.places.len() < IN_BLOCK {
             let Some(mut turn) = self.turns.peek_mut() else { return false };
@@ -162,31 +165,46 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The events of all threads of a run, in blocks.
-#[derive(Debug)]
-pub struct Ahead<'a> {
-    empty: Sender<Block<'a>>,
-    filled: Receiver<Block<'a>>,
+/// Where events are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Ahead of the pass, on another processor.
+    Ahead,
+    /// By the thread of the pass.
+    Here,
 }
 
-impl<'a> Ahead<'a> {
+/// The events of all threads of a run, in blocks.
+#[derive(Debug)]
+pub enum Blocks<'a> {
+    /// Filled on another processor, and given back to be filled again.
+    Ahead(Receiver<Block<'a>>, Sender<Block<'a>>),
+    /// Filled when they are asked for. The ends of threads without events, and whether there are no more.
+    Here(Row<'a>, Block<'a>, bool),
+}
+
+impl<'a> Blocks<'a> {
     /// Begins to read.
     pub fn start<'s>(
         scope: &'s Scope<'s, '_>,
         run: &'a Run,
         clocks: &'a Clocks,
         measuring: Measuring,
-    ) -> Ahead<'a>
+        reading: Reading,
+    ) -> Blocks<'a>
     where
         'a: 's,
     {
+        let mut block = Block::default();
+        let mut row = Row::new(run, clocks, measuring, &mut block);
+        if reading == Reading::Here {
+            return Blocks::Here(row, block, false);
+        }
         let (empty, requests) = channel::<Block<'a>>();
         let (to_pass, filled) = channel();
         scope.spawn(move || {
-            let mut block = Block::default();
-            let mut row = Row::new(run, clocks, measuring, &mut block);
             loop {
-                let goes_on = row.fill(clocks, &mut block);
+                let goes_on = row.fill(&mut block);
                 // The pass has ended early if it fails: nobody needs this any more.
                 if to_pass.send(block).is_err() || !goes_on {
                     return;
@@ -202,14 +220,24 @@ impl<'a> Ahead<'a> {
             // Fails when the reader has, of which the scope tells.
             let _ = empty.send(Block::default());
         }
-        Ahead { empty, filled }
+        Blocks::Ahead(filled, empty)
     }
 
     /// Puts the next block in place of the one that is done with. False when there is none.
     pub fn next(&mut self, block: &mut Block<'a>) -> bool {
-        let Ok(next) = self.filled.recv() else { return false };
-        // The reader needs none any more behind the last.
-        let _ = self.empty.send(std::mem::replace(block, next));
-        true
+        match self {
+            Blocks::Ahead(filled, empty) => {
+                let Ok(next) = filled.recv() else { return false };
+                // The reader needs none any more behind the last.
+                let _ = empty.send(std::mem::replace(block, next));
+                true
+            }
+            Blocks::Here(_, _, true) => false,
+            Blocks::Here(row, other, is_over) => {
+                std::mem::swap(block, other);
+                *is_over = !row.fill(block);
+                true
+            }
+        }
     }
 }
