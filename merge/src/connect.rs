@@ -49,8 +49,8 @@ pub enum Purpose<'a> {
     Alone(&'a mut Looks),
     /// To make a plan of it, and to compare others with it.
     Base(&'a mut Outline),
-    /// To be compared with the base, while another is on the other processor. What only a plan needs is left out.
-    Beside(&'a mut Outline),
+    /// To be compared with the base. The log of MPI calls, which is long, is left out.
+    Beside(&'a mut Outline, Reading),
 }
 
 /// Applies all rules. Files come after the alignment of the clocks, which they need and do not help; where all
@@ -66,7 +66,7 @@ pub fn connect(
     let mut clocks = Clocks::recorded(run);
     let (reading, keeps_log) = match purpose {
         Purpose::Alone(_) | Purpose::Base(_) => (Reading::Ahead, true),
-        Purpose::Beside(_) => (Reading::Here, false),
+        Purpose::Beside(_, reading) => (reading, false),
     };
     let mut matcher = Matcher::new(&recorded.worlds, run.threads.len(), keeps_log);
     let mut process_tree = ProcessTree::new(run, &clocks);
@@ -76,7 +76,7 @@ pub fn connect(
     let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];
     match &mut purpose {
         Purpose::Alone(looks) => visitors.push(*looks),
-        Purpose::Base(outline) | Purpose::Beside(outline) => visitors.push(*outline),
+        Purpose::Base(outline) | Purpose::Beside(outline, _) => visitors.push(*outline),
     }
     if clocks.shared() {
         visitors.push(&mut accesses);

@@ -72,7 +72,7 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let throttled_runs = runs.split_off(plain);
     let progress = Progress::new(bytes_to_read(&runs, &throttled_runs));
     let (mut looks, mut found) = (Looks::new(&runs[0].run), Notes::default());
-    let mut outline = (runs.len() > 1).then(|| Outline::new(runs[0].run.threads.len()));
+    let mut outline = (runs.len() > 1).then(|| Outline::new(&runs[0]));
     let purpose = match &mut outline {
         None => Purpose::Alone(&mut looks),
         Some(outline) => Purpose::Base(outline),
@@ -155,7 +155,7 @@ struct Across {
     durations: Durations,
 }
 
-/// Connects so many runs at a time, each on one processor. More would hold more in memory.
+/// Connects so many runs at a time. More would hold more in memory.
 const CONNECTED_AT_ONCE: usize = 2;
 
 /// Another run: what was found there, and what of the base corresponds to what of it.
@@ -182,10 +182,10 @@ fn compare(
     let mut comparison = Comparison::new(&base.run, &connected.clocks, outline, dependencies);
     let mut alignment = Vec::new();
     let roles = &connected.roles;
-    let beside = |number: usize| {
+    let beside = |number: usize, reading: Reading| {
         let run = &others[number];
-        let (mut of_other, mut unheard) = (Outline::new(run.run.threads.len()), Notes::default());
-        let purpose = Purpose::Beside(&mut of_other);
+        let (mut of_other, mut unheard) = (Outline::new(run), Notes::default());
+        let purpose = Purpose::Beside(&mut of_other, reading);
         let Connected { clocks, mut dependencies, in_plan, roles: of_other_roles, .. } =
             connect(run, options.all_files, purpose, progress, &mut unheard);
         leave_out(&options.without, &mut dependencies);
@@ -193,9 +193,14 @@ fn compare(
         Beside { run, clocks, dependencies, in_plan, outline: of_other, map }
     };
     for first in (0..others.len()).step_by(CONNECTED_AT_ONCE) {
+        let some = first..others.len().min(first + CONNECTED_AT_ONCE);
+        // Where each has a processor to itself and no more, nobody reads ahead.
+        let reading = match rayon::current_num_threads() / some.len() {
+            0 | 1 => Reading::Here,
+            _ => Reading::Ahead,
+        };
+        let some: Vec<Beside<'_>> = some.into_par_iter().map(|number| beside(number, reading)).collect();
         progress.stage("comparing");
-        let last = others.len().min(first + CONNECTED_AT_ONCE);
-        let some: Vec<Beside<'_>> = (first..last).into_par_iter().map(beside).collect();
         for other in some {
             alignment.extend(agree(base, connected, outline, &other, notes));
             let Beside { run, clocks, dependencies, outline, map, .. } = other;

@@ -38,6 +38,33 @@ fn the_run_with_the_median_time_is_the_base() {
 }
 
 #[test]
+fn the_plan_does_not_depend_on_how_many_processors_there_are() {
+    let place = Place::new();
+    // Blocks of events of 512, and a thread without any.
+    let runs = [(1, 511), (2, 512), (3, 513), (4, 1030)].map(|(nth, count)| {
+        let text = writer(100 + nth, &vec![100; count]) + "thread pid=10 tid=11\n";
+        place.run(&nth.to_string(), &text)
+    });
+    for some in 2..=runs.len() {
+        let runs: Vec<&Path> = runs[..some].iter().map(|run| &**run).collect();
+        // With one or two nobody reads ahead in the runs that are compared.
+        let with = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| merged(&runs).unwrap())
+        };
+        let one = with(1);
+        for threads in [2, 4] {
+            let other = with(threads);
+            assert_eq!(
+                (&one.plan, &one.alignment),
+                (&other.plan, &other.alignment),
+                "{some} runs, {threads}"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_differs_is_reported_and_not_rejected() {
     let place = Place::new();
     let base = place.run("base", &writer(100, &[100; 10]));
@@ -55,6 +82,29 @@ fn what_differs_is_reported_and_not_rejected() {
         both.plan.about.remarks
     );
     assert!(both.notes.warnings.is_empty());
+}
+
+#[test]
+fn runs_in_folders_of_their_own_are_alike() {
+    let place = Place::new();
+    let run = |cwd: &str| {
+        let text = format!(
+            "thread pid=10 cwd={cwd}
+             10 +5 openat dirfd=-100 pathname=data/in = 3
+             20 +5 read fd=3 count=100
+             30 +5 open pathname=/etc/limits = 4
+             40 +5 unlink pathname={cwd}/data/out
+             50 +5 unlink pathname={cwd}s/data/out\n"
+        );
+        place.run(&cwd.replace('/', "-"), &text)
+    };
+    for (one, other) in [("/jobs/1", "/jobs/2"), ("/jobs/3", "/")] {
+        let runs = [run(one), run(other)];
+        let both = merged(&runs.each_ref().map(|run| &**run)).unwrap();
+        let [(_, thread)] = &both.alignment[..] else { panic!("{:?}", both.alignment) };
+        // `/jobs/1s` is no part of `/jobs/1`.
+        assert_eq!((thread.alike, thread.of), (5, 6));
+    }
 }
 
 /// A rank that sends ten messages, and looks after others in those of these numbers.

@@ -53,14 +53,13 @@ struct MomentsInBase {
 }
 
 /// The base's dependencies by the first point that waits, thread by thread and in program order: runs show them in nearly the same
-/// order, so that the next one to be looked up in a thread mostly stands behind the one before. What waits for several stands by the
-/// first of these.
+/// order, so that the next one to be looked up in a thread mostly stands behind the one before. Those of one record stand in the order of their
+/// first sources, and of rules.
 #[derive(Debug)]
 struct ByTarget {
     /// The record, the dependency.
     threads: Vec<Vec<(u32, u32)>>,
-    /// How many there are.
-    len: usize,
+    count: usize,
 }
 
 impl ByTarget {
@@ -70,12 +69,17 @@ impl ByTarget {
             let Point { thread, record, .. } = first_point(dependencies.targets(index));
             by_thread[thread as usize].push((record, index as u32));
         }
-        let source = |index: u32| first_point(dependencies.sources(index as usize));
         by_thread.par_iter_mut().for_each(|of_thread: &mut Vec<(u32, u32)>| {
-            of_thread
-                .sort_by(|one, other| one.0.cmp(&other.0).then_with(|| source(one.1).cmp(&source(other.1))));
+            of_thread.sort_by(|one, other| {
+                let place = |index| ByTarget::place_at_record(dependencies, index);
+                one.0.cmp(&other.0).then_with(|| place(one.1).cmp(&place(other.1)))
+            });
         });
-        ByTarget { threads: by_thread, len: dependencies.len() }
+        ByTarget { threads: by_thread, count: dependencies.len() }
+    }
+
+    fn place_at_record(dependencies: &Dependencies, index: u32) -> (Point, Rule) {
+        (first_point(dependencies.sources(index as usize)), dependencies.rule(index as usize))
     }
 
     /// Which one says the same. `hints` has a place for each thread: where the next one is looked for first.
@@ -97,13 +101,14 @@ impl ByTarget {
                 && are_same(dependencies.targets(index), targets)
         };
         if !of_thread.get(*hint).is_some_and(says_the_same) {
-            let wanted = first_point(sources);
-            let source = |index: u32| first_point(dependencies.sources(index as usize));
-            let place = of_thread
-                .partition_point(|&(at, index)| at < record || at == record && source(index) < wanted);
-            let mut alike =
-                of_thread[place..].iter().take_while(|&&(at, index)| at == record && source(index) == wanted);
-            *hint = place + alike.position(says_the_same)?;
+            let wanted = (first_point(sources), rule);
+            let place_of = |index| ByTarget::place_at_record(dependencies, index);
+            let first = of_thread
+                .partition_point(|&(at, index)| at < record || at == record && place_of(index) < wanted);
+            let mut alike = of_thread[first..]
+                .iter()
+                .take_while(|&&(at, index)| at == record && place_of(index) == wanted);
+            *hint = first + alike.position(says_the_same)?;
         }
         *hint += 1;
         Some(of_thread[*hint - 1].1)
@@ -111,7 +116,7 @@ impl ByTarget {
 }
 
 fn first_point(moments: &[Moment]) -> Point {
-    moments.iter().map(Moment::point).min().expect("a dependency has a target")
+    moments.iter().map(Moment::point).min().expect("a dependency has sources and targets")
 }
 
 /// Whether two lists have the same points, in whatever order.
@@ -252,7 +257,7 @@ impl<'a> Comparison<'a> {
     /// Says of every dependency in how many runs it was seen and could have been; leaves out the weak ones, unless `keep_weak`.
     pub fn finish(mut self, keep_weak: bool) -> Compared<'a> {
         let weak = self.judge();
-        let of_base = self.of_base.len;
+        let of_base = self.of_base.count;
         let mut compared = Compared {
             dependencies: Dependencies::default(),
             weak: BTreeMap::new(),
@@ -280,7 +285,7 @@ impl<'a> Comparison<'a> {
 
     /// By dependency: whether it is weak.
     fn judge(&mut self) -> Vec<bool> {
-        let (count, of_base) = (self.dependencies.len(), self.of_base.len);
+        let (count, of_base) = (self.dependencies.len(), self.of_base.count);
         let mut weak = vec![false; count];
         let (mut seen, mut possible) = (vec![1u32; count], vec![1u32; count]);
         seen[of_base..].fill(0);
@@ -372,7 +377,7 @@ impl Times {
             let (mut events, mut event, mut record) = (trace.events(), Event::NOTHING, 0u32);
             let mut found = Vec::with_capacity(points.len());
             let mut points = points.iter().peekable();
-            while points.peek().is_some() && events.next_into(&mut event) {
+            while points.peek().is_some() && events.next_times_into(&mut event) {
                 while let Some(&point) = points.next_if(|point| point.record == record) {
                     let ns = match point.stage {
                         Stage::Around => trace.clock.start_ns.max(0.0) as u64,

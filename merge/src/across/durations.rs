@@ -301,7 +301,7 @@ fn in_the_middle(sums: &[Sum], of: fn(&Sum) -> u64) -> usize {
 /// Another run's events that correspond to the base's.
 struct Cursor<'a> {
     measures: Measures<'a>,
-    event: Event<'a>,
+    room: Event<'a>,
     /// How many of its records were read.
     read: u32,
     blocks: &'a [Block],
@@ -319,7 +319,7 @@ impl<'a> Cursor<'a> {
         }
         let measures = run.threads[counterpart.thread as usize].measures_among(among);
         let blocks = &counterpart.blocks;
-        Some(Cursor { measures, event: Event::NOTHING, read: 0, blocks, sum: (0, 0), next: (0, 0) })
+        Some(Cursor { measures, room: Event::NOTHING, read: 0, blocks, sum: (0, 0), next: (0, 0) })
     }
 
     /// What the run took outside of calls from the last event that corresponds to one of the base's to that which corresponds to
@@ -334,7 +334,7 @@ impl<'a> Cursor<'a> {
         let block = self.blocks.first().filter(|block| block.base <= record)?;
         let within = record - block.base;
         while self.read <= block.other + within {
-            let before = self.measures.next_by(&mut self.event)?.before;
+            let before = self.measures.next_with(&mut self.room)?.before;
             if before.inside.is_none() {
                 add(&mut self.sum, (before.cpu_ns, before.waited_ns));
             }
@@ -349,11 +349,11 @@ impl<'a> Cursor<'a> {
 /// Adds up what a thread and its likes took outside of calls, from one event that all have to the next. A run that has no such thread counts
 /// like the base.
 fn gather(base: &Run, thread: usize, among: usize, others: &mut [Option<Cursor<'_>>], slots: &mut Slots) {
-    let (mut measures, mut event) = (base.threads[thread].measures_among(among), Event::NOTHING);
+    let (mut measures, mut room) = (base.threads[thread].measures_among(among), Event::NOTHING);
     let mut of_runs: Vec<Sum> = Vec::with_capacity(slots.runs);
     let mut since: Option<Segment> = None;
     let mut record = 0u32;
-    while let Some(measured) = measures.next_by(&mut event) {
+    while let Some(measured) = measures.next_with(&mut room) {
         let before = measured.before;
         if before.inside.is_none() {
             since = Some(since.map_or(before, |since| joined(since, &before)));

@@ -2,6 +2,7 @@
 
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Point, Stage};
+use crate::load::Recorded;
 use foldhash::HashMap;
 use foldhash::fast::FixedState;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -50,25 +51,38 @@ impl Events {
 pub struct Outline {
     /// By thread.
     pub threads: Vec<Events>,
+    /// The folder in which the application was started: jobs often have one each.
+    pub(super) started_in: String,
     /// By what stands for the name of a temporary file: what stands for its kind. Each run has other names.
     pub(super) temporary: HashMap<u64, u64>,
 }
 
 impl Outline {
-    /// Of so many threads, nothing seen yet.
-    pub fn new(threads: usize) -> Outline {
-        Outline { threads: vec![Events::default(); threads], temporary: HashMap::default() }
+    /// Of a run, nothing seen yet.
+    pub fn new(recorded: &Recorded) -> Outline {
+        let first = recorded.application().next();
+        Outline {
+            threads: vec![Events::default(); recorded.run.threads.len()],
+            started_in: first.map_or("", |process| process.cwd.trim_end_matches('/')).to_owned(),
+            temporary: HashMap::default(),
+        }
     }
 
     /// What stands for the file that an event is about.
     fn file(&mut self, seen: &Seen<'_>, path: Option<&str>) -> u64 {
         let hash = |name: &Option<&str>| FixedState::default().hash_one(name);
+        let path = path.map(|path| below(path, &self.started_in));
         let name = hash(&path);
         if let Some(kind) = path.filter(|_| makes_temporary_file(seen.event)).map(kind_of) {
             self.temporary.insert(name, FixedState::default().hash_one(kind));
         }
         self.temporary.get(&name).copied().unwrap_or(name)
     }
+}
+
+/// What comes behind the folder in a path, or the path where it is elsewhere.
+fn below<'a>(path: &'a str, folder: &str) -> &'a str {
+    path.strip_prefix(folder).filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
 }
 
 /// As mkstemp(3) does.

@@ -179,8 +179,8 @@ pub enum Reading {
 pub enum Blocks<'a> {
     /// Filled on another processor, and given back to be filled again.
     Ahead(Receiver<Block<'a>>, Sender<Block<'a>>),
-    /// Filled when they are asked for. The ends of threads without events, and whether there are no more.
-    Here(Row<'a>, Block<'a>, bool),
+    /// Filled when they are asked for. `first`: of those that have not been, the first, with the ends of threads without events.
+    Here { row: Row<'a>, first: Option<Box<Block<'a>>>, is_over: bool },
 }
 
 impl<'a> Blocks<'a> {
@@ -198,7 +198,7 @@ impl<'a> Blocks<'a> {
         let mut block = Block::default();
         let mut row = Row::new(run, clocks, measuring, &mut block);
         if reading == Reading::Here {
-            return Blocks::Here(row, block, false);
+            return Blocks::Here { row, first: Some(Box::new(block)), is_over: false };
         }
         let (empty, requests) = channel::<Block<'a>>();
         let (to_pass, filled) = channel();
@@ -232,9 +232,11 @@ impl<'a> Blocks<'a> {
                 let _ = empty.send(std::mem::replace(block, next));
                 true
             }
-            Blocks::Here(_, _, true) => false,
-            Blocks::Here(row, other, is_over) => {
-                std::mem::swap(block, other);
+            Blocks::Here { is_over: true, .. } => false,
+            Blocks::Here { row, first, is_over } => {
+                if let Some(first) = first.take() {
+                    *block = *first;
+                }
                 *is_over = !row.fill(block);
                 true
             }

@@ -428,14 +428,15 @@ impl Visitor for Matcher<'_> {
         if seen.event.call.layer() != Layer::Mpi {
             // What MPI does for its files is the application's I/O; nobody is known to wait for anybody there.
             let again = matches!(seen.event.call.effect(), Effect::Mpi(_)) && seen.event.result == 0;
-            if again && seen.first_inside < seen.record && self.worlds.is_one(seen.process) {
+            if self.keeps_log && again && seen.first_inside < seen.record && self.worlds.is_one(seen.process)
+            {
                 let (first, call) = (seen.first_inside, seen.record);
                 let around = Around { first, call, communicates: false, begins: false };
                 self.log.around_files[seen.thread as usize].push(around);
             }
             return;
         }
-        if seen.first_inside < seen.record {
+        if self.keeps_log && seen.first_inside < seen.record {
             let (first, call) = (seen.first_inside, seen.record);
             let communicates = communicates(seen.event.call);
             let begins = seen.event.call.effect() == Effect::Mpi(Mpi::Init) && seen.event.result == 0;

@@ -3,7 +3,7 @@
 //! A run is a list of threads; times are nanoseconds since the start of the run:
 //!
 //! ```text
-//! thread rank=0/2 pid=10                    (also: tid, ppid, host, starts, image, command,
+//! thread rank=0/2 pid=10                    (also: tid, ppid, host, starts, image, command, cwd,
 //!                                            dropped, launcher, opaque, outside, ready; ended=NS/CPU: with its process;
 //!                                            before=CPU/SETUP: used before it started, of it by the recorder)
 //!   100 +50 MPI_Send bytes=8 dest=1 tag=5 comm=1
@@ -96,7 +96,8 @@ fn thread(words: &str) -> TraceBuilder {
     }
     let at = number_of("starts").or(number_of("image")).unwrap_or(0);
     let command = field("command").unwrap_or("app");
-    builder.call(Call::ProcessStart, at, 0, 0, &[1], &[b"/bin/app", b"/w", command.as_bytes()], &[])
+    let cwd = field("cwd").unwrap_or("/w");
+    builder.call(Call::ProcessStart, at, 0, 0, &[1], &[b"/bin/app", cwd.as_bytes(), command.as_bytes()], &[])
 }
 
 fn event(builder: TraceBuilder, line: &str) -> TraceBuilder {

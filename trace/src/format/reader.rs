@@ -223,8 +223,8 @@ impl<'a> Events<'a> {
         self.read_into::<true>(event)
     }
 
-    /// The same for who only wants to know which call it was, when, and inside of what: outcome and arguments of other calls than
-    /// [`Call::Repeats`], [`Call::Entered`] and [`Call::Unobserved`] may be those of an earlier event.
+    /// The same for who only wants to know which call it was, when, and inside of what: outcome and arguments may be those of an earlier
+    /// event, but for calls with a text, [`Call::Repeats`] and [`Call::Entered`].
     #[inline]
     pub fn next_times_into(&mut self, event: &mut Event<'a>) -> bool {
         self.read_into::<false>(event)

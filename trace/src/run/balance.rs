@@ -109,9 +109,9 @@ impl Thread {
     /// Where the thread's time went.
     pub fn balance(&self, startup: Startup) -> Balance {
         let mut balance = Balance { startup, ..Balance::default() };
-        let (mut measures, mut event) = (self.measures_among(1), Event::NOTHING);
+        let (mut measures, mut room) = (self.measures_among(1), Event::NOTHING);
         let started_ns = measures.behind_ns();
-        while let Some(measured) = measures.next_by(&mut event) {
+        while let Some(measured) = measures.next_with(&mut room) {
             balance.count(&measured.before);
             balance.count(&measured.call);
         }

@@ -137,7 +137,7 @@ impl Thread {
 }
 
 impl<'a> MeasuredEvents<'a> {
-    /// As far as they have been measured.
+    /// What lies behind the last event, what could not be put anywhere, and how the records ended.
     pub fn measures(&self) -> &Measures<'a> {
         &self.measures
     }
@@ -150,7 +150,7 @@ impl<'a> MeasuredEvents<'a> {
     /// The next event of which all is known that can be, in place of another one, and what it took: an event is large to be moved.
     #[inline]
     pub fn next_into(&mut self, event: &mut Event<'a>) -> Option<Measured> {
-        let measured = self.measures.next_by(event)?;
+        let measured = self.measures.next_with(event)?;
         self.handed.next_into(event);
         Some(measured)
     }
@@ -350,36 +350,16 @@ impl<'a> Measures<'a> {
         }
         given_ns
     }
-}
 
-fn signed(ns: u64) -> i64 {
-    i64::try_from(ns).unwrap_or(i64::MAX)
-}
-
-/// The end of what lies before a call: its entry, which a damaged trace may put behind its return.
-fn end_of_gap(start_ns: u64, end_ns: u64) -> u64 {
-    start_ns.min(end_ns)
-}
-
-impl<'a> Iterator for MeasuredEvents<'a> {
-    type Item = (Event<'a>, Measured);
-
+    /// What the next event took, of which all is known that can be. `room` is an event to read others ahead into; what is in it
+    /// afterwards means nothing.
     #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        let mut event = Event::NOTHING;
-        self.next_into(&mut event).map(|measured| (event, measured))
-    }
-}
-
-impl<'a> Measures<'a> {
-    /// What the next event took, of which all is known that can be. `event` is room to read events ahead.
-    #[inline]
-    pub fn next_by(&mut self, event: &mut Event<'a>) -> Option<Measured> {
+    pub fn next_with(&mut self, room: &mut Event<'a>) -> Option<Measured> {
         if self.held.is_empty() && !self.is_over {
-            if !self.events.next_times_into(event) {
+            if !self.events.next_times_into(room) {
                 self.finish();
-            } else if event.flags & record::PROCESSOR_FLAGS == 0 && event.call != Call::Repeats {
-                let measured = self.measure(event, self.held.end(), |_, _| ());
+            } else if room.flags & record::PROCESSOR_FLAGS == 0 && room.call != Call::Repeats {
+                let measured = self.measure(room, self.held.end(), |_, _| ());
                 if !self.awaits_reading() {
                     self.held.pass();
                     return Some(measured);
@@ -387,14 +367,14 @@ impl<'a> Measures<'a> {
                 self.held.push(&measured.before);
                 self.held.set((self.held.end() - 1, false), &measured.call);
             } else {
-                self.hold(event);
+                self.hold(room);
             }
         }
         // Readings come soon behind what they tell of.
         while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held() {
-            match self.events.next_times_into(event) {
+            match self.events.next_times_into(room) {
                 false => self.finish(),
-                true => self.hold(event),
+                true => self.hold(room),
             }
         }
         self.held.pop()
@@ -416,4 +396,23 @@ impl<'a> Measures<'a> {
         let measured = self.measure(event, number, Held::push);
         self.held.set((number, false), &measured.call);
     }
+}
+
+impl<'a> Iterator for MeasuredEvents<'a> {
+    type Item = (Event<'a>, Measured);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut event = Event::NOTHING;
+        self.next_into(&mut event).map(|measured| (event, measured))
+    }
+}
+
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+/// The end of what lies before a call: its entry, which a damaged trace may put behind its return.
+fn end_of_gap(start_ns: u64, end_ns: u64) -> u64 {
+    start_ns.min(end_ns)
 }

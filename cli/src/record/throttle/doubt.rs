@@ -48,9 +48,9 @@ const MAP_SHARED: i32 = 1;
 const PROT_WRITE: i32 = 2;
 
 fn long_gaps_ns(thread: &syn_trace::run::Thread) -> u64 {
-    let mut events = thread.measured();
-    let (mut event, mut sum) = (syn_trace::Event::NOTHING, 0);
-    while let Some(measured) = events.next_into(&mut event) {
+    let mut measures = thread.measures_among(1);
+    let (mut room, mut sum) = (syn_trace::Event::NOTHING, 0);
+    while let Some(measured) = measures.next_with(&mut room) {
         if measured.before.inside.is_none() && measured.before.cpu_ns >= LONG_NS {
             sum += measured.before.cpu_ns;
         }

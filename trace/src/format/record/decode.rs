@@ -181,9 +181,9 @@ fn decode_known<'a, const WHOLE: bool>(
     decode_rest(dictionary, known.call, flags, times, &mut { known.rest }, &mut arguments)
 }
 
-/// Calls whose arguments say how many calls a record stands for, what the next ones are inside of, or what is not on record.
+/// Calls whose arguments say how many calls a record stands for, or what the next ones are inside of.
 fn tells_of_time(call: Call) -> bool {
-    matches!(call, Call::Repeats | Call::Entered | Call::Unobserved)
+    matches!(call, Call::Repeats | Call::Entered)
 }
 
 /// Whether the rest of a record is as many well-formed integers as it should be, which nobody is to remember.
