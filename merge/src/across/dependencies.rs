@@ -53,8 +53,8 @@ struct MomentsInBase {
 }
 
 /// The base's dependencies by the first point that waits, thread by thread and in program order: runs show them in nearly the same
-/// order, so that the next one to be looked up in a thread mostly stands behind the one before. Those of one record stand in the order of their
-/// first sources, and of rules.
+/// order, so that the next one to be looked up in a thread mostly stands behind the one before. Those of one record stand in the
+/// order of their first sources, and of rules.
 #[derive(Debug)]
 struct ByTarget {
     /// The record, the dependency.

@@ -1,6 +1,7 @@
 //! What every thread of a run did, as far as another run can be compared with it.
 
 use crate::follow::pass::{Seen, Visitor};
+use crate::follow::scope::below;
 use crate::graph::dependency::{Point, Stage};
 use crate::load::Recorded;
 use foldhash::HashMap;
@@ -71,18 +72,13 @@ impl Outline {
     /// What stands for the file that an event is about.
     fn file(&mut self, seen: &Seen<'_>, path: Option<&str>) -> u64 {
         let hash = |name: &Option<&str>| FixedState::default().hash_one(name);
-        let path = path.map(|path| below(path, &self.started_in));
+        let path = path.map(|path| below(&self.started_in, path).unwrap_or(path));
         let name = hash(&path);
         if let Some(kind) = path.filter(|_| makes_temporary_file(seen.event)).map(kind_of) {
             self.temporary.insert(name, FixedState::default().hash_one(kind));
         }
         self.temporary.get(&name).copied().unwrap_or(name)
     }
-}
-
-/// What comes behind the folder in a path, or the path where it is elsewhere.
-fn below<'a>(path: &'a str, folder: &str) -> &'a str {
-    path.strip_prefix(folder).filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
 }
 
 /// As mkstemp(3) does.

@@ -71,9 +71,12 @@ pub fn is_deleted(path: &str) -> bool {
 }
 
 fn is_below(folders: &[&str], path: &str) -> bool {
-    folders
-        .iter()
-        .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    folders.iter().any(|folder| below(folder, path).is_some())
+}
+
+/// What comes behind a folder in a path: nothing for the folder itself, else a slash and names; `None` where the path is elsewhere.
+pub fn below<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
+    path.strip_prefix(folder).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Calls on longer names fail before they reach a storage; and names that are not UTF-8 are longer in a plan.

@@ -436,17 +436,17 @@ impl Visitor for Matcher<'_> {
             }
             return;
         }
-        if self.keeps_log && seen.first_inside < seen.record {
-            let (first, call) = (seen.first_inside, seen.record);
-            let communicates = communicates(seen.event.call);
-            let begins = seen.event.call.effect() == Effect::Mpi(Mpi::Init) && seen.event.result == 0;
-            self.log.around[seen.thread as usize].push(Around { first, call, communicates, begins });
-        }
         let behind_ns = if communicates(seen.event.call) { 0 } else { behind_ns };
         let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);
         let class = if succeeded { self.follow(seen) } else { Class::new(seen.event.call, 0) };
         if !self.keeps_log {
             return;
+        }
+        if seen.first_inside < seen.record {
+            let (first, call) = (seen.first_inside, seen.record);
+            let communicates = communicates(seen.event.call);
+            let begins = seen.event.call.effect() == Effect::Mpi(Mpi::Init) && seen.event.result == 0;
+            self.log.around[seen.thread as usize].push(Around { first, call, communicates, begins });
         }
         self.log.threads[seen.thread as usize].push(TimedCall {
             start_ns: seen.start_ns.max(behind_ns),

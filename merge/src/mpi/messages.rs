@@ -9,7 +9,6 @@ use crate::graph::dependency::{Dependencies, Moment, Point};
 use crate::rules::{message, rendezvous};
 use foldhash::HashMap;
 use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
 use syn_trace::calls::ANY;
 
 /// Where messages are in sequence; ranks are those in the communicator.
@@ -61,15 +60,11 @@ enum Half {
     Receive(Receive),
 }
 
-/// So many channels without a message stay, or as many as there are others: most are soon used again.
-const MOST_EMPTY: usize = 1 << 12;
-
-/// Every message that is under way. Memory: sends and receives that have not met, about 100 bytes each, and as many empty channels, or some thousand, each with the room that it
-/// had at most.
+/// Every message that is under way. Memory: sends and receives that have not met, about 100 bytes each.
 #[derive(Debug, Default)]
 pub struct Channels {
     open: HashMap<Channel, VecDeque<Half>>,
-    empty: usize,
+    spare: Vec<VecDeque<Half>>,
     longs: Vec<Long>,
     free_longs: Vec<LongId>,
     /// Messages that were matched.
@@ -136,24 +131,15 @@ impl Channels {
             return None;
         }
         let half = queue.pop_front();
-        self.empty += usize::from(queue.is_empty());
+        if queue.is_empty() {
+            self.spare.extend(self.open.remove(&channel));
+        }
         half
     }
 
     fn keep(&mut self, channel: Channel, half: Half) {
-        if self.empty > MOST_EMPTY.max(self.open.len() / 2) {
-            self.open.retain(|_, queue| !queue.is_empty());
-            self.empty = 0;
-        }
-        match self.open.entry(channel) {
-            Entry::Occupied(mut queue) => {
-                self.empty -= usize::from(queue.get().is_empty());
-                queue.get_mut().push_back(half);
-            }
-            Entry::Vacant(new) => {
-                new.insert(VecDeque::from([half]));
-            }
-        }
+        let spare = &mut self.spare;
+        self.open.entry(channel).or_insert_with(|| spare.pop().unwrap_or_default()).push_back(half);
     }
 
     /// Where they began.
@@ -258,36 +244,5 @@ impl Posted {
             return Outcome::Nothing;
         }
         Outcome::Got(self.source, self.tag, None)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::graph::dependency::Stage;
-
-    #[test]
-    fn a_message_is_found_however_many_channels_were_used_since() {
-        let moment = |thread, record| Moment::new(Point { thread, record, stage: Stage::Leave }, 0);
-        let channel = |tag| Channel { comm: 0, source: 0, destination: 1, tag };
-        let send = |record| Send { enter: moment(0, record), long: None };
-        let receive = |record| Receive {
-            posted: moment(1, record),
-            completed: Some(moment(1, record)),
-            probes: Vec::new(),
-        };
-        let (mut channels, mut found) = (Channels::default(), Dependencies::default());
-        channels.send(channel(-1), send(0), &mut found);
-        let count = 3 * MOST_EMPTY as u32;
-        // Twice: what was swept is used again.
-        for record in (1..=count).chain(1..=count) {
-            channels.receive(channel(record as i32), receive(record), &mut found);
-            channels.send(channel(record as i32), send(record), &mut found);
-            assert!(channels.open.len() <= MOST_EMPTY + 3);
-        }
-        assert_eq!(channels.unmatched(), (1, 0));
-        channels.receive(channel(-1), receive(count + 1), &mut found);
-        assert_eq!((channels.unmatched(), channels.matched), ((0, 0), 2 * u64::from(count) + 1));
-        assert_eq!(found.sources(found.len() - 1), [moment(0, 0)]);
     }
 }
