@@ -19,7 +19,8 @@ const PER_RUN: usize = 3;
 /// The most records about one mapping that list its runs; what lies behind them is told as a sum.
 const MOST_LISTS: usize = 16;
 /// A mapping below this is small: the kernel brings 16 pages into the page table when one of them is read, if they are
-/// in the page cache, so that a look says little of fewer.
+/// in the page cache, so that a look says little of fewer. What of them is dirty is not worth the milliseconds that smaps takes in
+/// a process with hundreds of mappings.
 const SMALL_BYTES: usize = 16 * PAGE;
 /// What may be left out, and costs more than a look, gets one part in so many of the process's time.
 const TIME_SHARE: u64 = 50;
@@ -233,13 +234,13 @@ impl<'a> Scan<'a> {
         self.write(span, self.mapping.end, dirty);
     }
 
-    /// What smaps counts: whole blocks of the page cache, less what has been written back. [`UNKNOWN`] where that would
-    /// take too long, or where there are several records to share it.
+    /// What smaps counts: whole blocks of the page cache, less what has been written back. [`UNKNOWN`] of small mappings, where it
+    /// would take too long, or where there are several records to share it.
     fn dirty_by_smaps(&mut self) -> i64 {
         if self.present == 0 {
             return 0;
         }
-        if self.lists > 0 {
+        if self.lists > 0 || self.mapping.bytes() < SMALL_BYTES {
             return UNKNOWN;
         }
         let (start, end) = (self.mapping.start, self.mapping.end);
