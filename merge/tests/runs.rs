@@ -395,7 +395,7 @@ fn computed(plan: &Plan) -> Vec<u64> {
 }
 
 /// A process that computes for these milliseconds, with a call behind each stretch.
-fn computing(stretches: [u64; 4]) -> String {
+fn computing<const N: usize>(stretches: [u64; N]) -> String {
     let (mut text, mut at) = ("thread pid=10\n".to_owned(), 0);
     for ms in stretches {
         at += ms * 1_000_000;
@@ -420,6 +420,22 @@ fn computation_takes_as_long_as_usual() {
     assert_eq!(balance.wall_ns, balance.accounted_ns(), "{balance:?}");
     let other_order = merged(&[&runs[2], &runs[0], &runs[1]]).unwrap();
     assert_eq!(all.plan, other_order.plan);
+}
+
+#[test]
+fn what_disturbs_every_run_now_and_then_is_usual() {
+    let place = Place::new();
+    // Of 200 stretches of 10 ms each run has some slow ones, and one run a long disturbance.
+    let runs = [(0, 4), (1, 5), (2, 6)].map(|(own, slow)| {
+        let mut stretches = [10; 200];
+        (0..slow).for_each(|nth| stretches[30 * nth + own] = 20);
+        stretches[199] = if own == 1 { 700 } else { 10 };
+        place.run(&own.to_string(), &computing(stretches))
+    });
+    let all = merged(&runs.each_ref().map(|run| &**run)).unwrap();
+    let [ns] = computed(&all.plan)[..] else { panic!("{:?}", all.plan.programs) };
+    // Four of them in the first hundred stretches of each, and none, one or two in the other.
+    assert!((2_049_000_000..2_061_000_000).contains(&ns), "{ns}");
 }
 
 /// Two ranks that compute for so long, each on its own.

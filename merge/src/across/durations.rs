@@ -5,6 +5,10 @@
 //! Interrupts come every few milliseconds in every run, so a stretch is 10 ms: long enough that each run has its usual share of
 //! them in it. What disturbs a run for a while disturbs whole stretches of it, and of one run only.
 //!
+//! What disturbs every run about once a second, each time elsewhere, is missing in the stretches in the middle: they add up to less than
+//! any run took. So a hundred stretches together take what the run in the middle took for them, and each of them its part of that.
+//! In a program that is shorter, what disturbed each run once is left out.
+//!
 //! In a stretch all threads of a host take what they took in the same run, the one in the middle by their sum: what makes one slow for
 //! a while, a processor that is lent to others or is hot, makes its neighbours slow too, and they stay in step. The median of each
 //! thread for itself would be of this run for one and of that for the next, so that ranks wait that never did.
@@ -27,6 +31,8 @@ const SLOT_NS: u64 = 10_000_000;
 const MOST_SLOTS: u64 = 8192;
 const LEAST_SLOTS: u64 = 64;
 const MOST_SUMS: u64 = 1 << 22;
+/// So many stretches, or up to twice as many, take together what they take in the run in the middle; of fewer each for itself.
+const TOGETHER: usize = 100;
 /// A thread counts in a slot if it computes for this part of it.
 const BUSY_PART: u64 = 16;
 /// Of less CPU time or waiting than this in a stretch nothing is concluded, nanoseconds.
@@ -202,7 +208,7 @@ impl Slots {
         let (first, last) =
             (self.cut.slot(gap.start_ns), self.cut.slot(gap.start_ns.saturating_add(gap.wall_ns)));
         if first == last {
-            self.at(first).iter_mut().zip(of_runs).for_each(|(sum, &more)| add(sum, more));
+            add_all(self.at(first), of_runs);
             return;
         }
         for slot in first..=last {
@@ -233,7 +239,8 @@ impl Slots {
             }
             begin = part.end;
             let end_ns = self.cut.begin_ns(part.end as u64);
-            Stretch { end_ns, cpu: factor(base.0, usual.0), waited: factor(base.1, usual.1) }
+            let (cpu, waited) = part.together;
+            Stretch { end_ns, cpu: cpu * factor(base.0, usual.0), waited: waited * factor(base.1, usual.1) }
         };
         if self.sums.is_empty() { Vec::new() } else { parts.iter().map(of_part).collect() }
     }
@@ -259,43 +266,73 @@ struct Part {
     /// The run that has the median of CPU time in it, and that of waiting.
     cpu: usize,
     waited: usize,
+    /// By what factors these are longer where the stretches around take what they take together.
+    together: (f32, f32),
 }
 
 /// Cuts the time of a host's threads into stretches.
 fn parts(threads: &[&Slots], cut: Cut, runs: usize) -> Vec<Part> {
-    let mut found: Vec<Part> = Vec::new();
+    // The slot behind each, and what each run took in it.
+    let mut found: Vec<(usize, Vec<Sum>)> = Vec::new();
     let (mut sums, mut most_busy): (Vec<Sum>, u64) = (vec![(0, 0); runs], 1);
     let slots = threads.iter().map(|thread| thread.end()).max().unwrap_or(0);
     for slot in 0..slots {
         let mut busy = 0;
         for of_slot in threads.iter().filter_map(|thread| thread.of_slot(slot)) {
-            sums.iter_mut().zip(of_slot).for_each(|(sum, &more)| add(sum, more));
+            add_all(&mut sums, of_slot);
             busy += u64::from(of_slot[0].0 >= cut.slot_ns / BUSY_PART);
         }
         most_busy = most_busy.max(busy);
         if sums[0].0 >= most_busy.saturating_mul(STRETCH_NS) {
-            found.push(part(slot + 1, &sums));
-            (sums, most_busy) = (vec![(0, 0); runs], 1);
+            found.push((slot + 1, std::mem::replace(&mut sums, vec![(0, 0); runs])));
+            most_busy = 1;
         }
     }
     // What is left is too little to be a stretch.
     match found.last_mut() {
-        Some(last) => last.end = slots,
-        None => found.push(part(slots, &sums)),
+        Some((end, last)) => {
+            *end = slots;
+            add_all(last, &sums);
+        }
+        None => found.push((slots, sums)),
     }
-    found
+    let at_once = match found.len() / TOGETHER {
+        0 => 1,
+        times => found.len().div_ceil(times),
+    };
+    found.chunks(at_once).flat_map(together).collect()
 }
 
-fn part(end: usize, sums: &[Sum]) -> Part {
-    Part { end, cpu: in_the_middle(sums, |sum| sum.0), waited: in_the_middle(sums, |sum| sum.1) }
+/// Some stretches that take together what they take in the run in the middle.
+fn together(stretches: &[(usize, Vec<Sum>)]) -> Vec<Part> {
+    let mut of_all = vec![(0, 0); stretches[0].1.len()];
+    let mut usual = (0, 0);
+    let mut parts: Vec<Part> = Vec::with_capacity(stretches.len());
+    for (end, sums) in stretches {
+        let (cpu, waited) = in_the_middle(sums);
+        add(&mut usual, (sums[cpu].0, sums[waited].1));
+        add_all(&mut of_all, sums);
+        parts.push(Part { end: *end, cpu, waited, together: (1.0, 1.0) });
+    }
+    let (cpu, waited) = in_the_middle(&of_all);
+    let factors = (factor(usual.0, of_all[cpu].0), factor(usual.1, of_all[waited].1));
+    parts.iter_mut().for_each(|part| part.together = factors);
+    parts
 }
 
-/// Which run has the median; the base if it has.
-fn in_the_middle(sums: &[Sum], of: fn(&Sum) -> u64) -> usize {
-    let mut all: Vec<(u64, usize)> = sums.iter().map(of).zip(0..).collect();
-    all.sort_unstable();
-    let (usual, run) = all[(all.len() - 1) / 2];
-    if of(&sums[0]) == usual { 0 } else { run }
+fn add_all(sums: &mut [Sum], more: &[Sum]) {
+    sums.iter_mut().zip(more).for_each(|(sum, &more)| add(sum, more));
+}
+
+/// Which run has the median of CPU time, and which that of waiting; the base if it has.
+fn in_the_middle(sums: &[Sum]) -> (usize, usize) {
+    let of = |part: fn(&Sum) -> u64| {
+        let mut all: Vec<(u64, usize)> = sums.iter().map(part).zip(0..).collect();
+        all.sort_unstable();
+        let (usual, run) = all[(all.len() - 1) / 2];
+        if part(&sums[0]) == usual { 0 } else { run }
+    };
+    (of(|sum| sum.0), of(|sum| sum.1))
 }
 
 /// Another run's events that correspond to the base's.
