@@ -6,14 +6,15 @@ mod reason;
 
 use children::Children;
 pub use missing::{NotEntered, Unobserved, grouped};
+use rayon::prelude::*;
 pub use reason::Reason;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use syn_trace::calls::Effect;
 use syn_trace::reader::Ending;
 use syn_trace::record::Fault;
 use syn_trace::run::Thread;
-use syn_trace::{Call, Run, header};
+use syn_trace::{Call, Event, Run, header};
 
 /// What one pass over a run found.
 pub struct Survey {
@@ -44,9 +45,9 @@ pub struct ThreadSurvey {
 }
 
 impl Survey {
-    /// Reads every record of the run.
+    /// Reads every record of the run, on all processors.
     pub fn of(run: &Run) -> Survey {
-        let mut counts = vec![0u64; usize::from(u16::MAX) + 1];
+        let mut counts: BTreeMap<Call, u64> = BTreeMap::new();
         let mut children = Children::default();
         let mut survey = Survey {
             threads: Vec::with_capacity(run.threads.len()),
@@ -55,36 +56,19 @@ impl Survey {
             unobserved: Vec::new(),
             dropped: run.dropped(),
         };
-        for thread in &run.threads {
-            let pid = run.processes[thread.process].pid;
-            let mut events = thread.events();
-            let (mut count, mut latest) = (0, Call::Repeats);
-            let (mut not_understood, mut unobserved) = (0, Vec::new());
-            for event in events.by_ref() {
-                // What came again is a call of the same kind as the one before.
-                let again = event.call == Call::Repeats;
-                let times = if again { event.numbers[0].max(0) as u64 } else { 1 };
-                latest = if again { latest } else { event.call };
-                count += times;
-                counts[latest as usize] += times;
-                children.see(thread.process, &event);
-                match event.call {
-                    call if call.effect() == Effect::Unknown => not_understood += 1,
-                    Call::Unobserved => {
-                        unobserved.push(String::from_utf8_lossy(&event.texts[0].bytes()).into_owned());
-                    }
-                    _ => {}
-                }
+        let looks: Vec<Look> = run.threads.par_iter().map(Look::at).collect();
+        for (thread, look) in run.threads.iter().zip(looks) {
+            let pid = Some(run.processes[thread.process].pid);
+            let reasons = look.thread.unobserved.iter().cloned();
+            survey.unobserved.extend(reasons.map(|reason| Unobserved { pid, reason }));
+            for (call, more) in look.calls {
+                let count = counts.entry(call).or_default();
+                *count = count.saturating_add(more);
             }
-            children.thread_ends(thread.process);
-            let ending = events.ending().unwrap_or(Ending::Whole);
-            let reasons = unobserved.iter().cloned();
-            survey.unobserved.extend(reasons.map(|reason| Unobserved { pid: Some(pid), reason }));
-            let (events, bytes) = (count, events.bytes_read());
-            survey.threads.push(ThreadSurvey { events, bytes, ending, not_understood, unobserved });
+            children.append(look.children);
+            survey.threads.push(look.thread);
         }
-        survey.calls = Call::ALL.iter().map(|&call| (call, counts[call as usize])).collect();
-        survey.calls.retain(|&(_, count)| count > 0);
+        survey.calls = counts.into_iter().collect();
         survey.not_entered = children.without_trace(run);
         survey.not_entered.extend(missing_ranks(run));
         survey.look_for_faults(run);
@@ -123,12 +107,53 @@ impl Survey {
 
     /// Records in all.
     pub fn events(&self) -> u64 {
-        self.threads.iter().map(|thread| thread.events).sum()
+        self.threads.iter().fold(0, |sum, thread| sum.saturating_add(thread.events))
     }
 
     /// Bytes in use in all.
     pub fn bytes(&self) -> u64 {
         self.threads.iter().map(|thread| thread.bytes).sum()
+    }
+}
+
+/// What one thread's records show.
+struct Look {
+    thread: ThreadSurvey,
+    /// Events per call that it made.
+    calls: Vec<(Call, u64)>,
+    children: Children,
+}
+
+impl Look {
+    fn at(thread: &Thread) -> Look {
+        let most = Call::ALL.iter().map(|&call| call as usize).max().unwrap_or(0);
+        let mut counts = vec![0u64; most + 1];
+        let mut children = Children::default();
+        let (mut events, mut event) = (thread.events(), Event::NOTHING);
+        let (mut count, mut latest) = (0, Call::Repeats);
+        let (mut not_understood, mut unobserved) = (0, Vec::new());
+        while events.next_into(&mut event) {
+            // What came again is a call of the same kind as the one before.
+            let again = event.call == Call::Repeats;
+            let times = if again { event.numbers[0].max(0) as u64 } else { 1 };
+            latest = if again { latest } else { event.call };
+            count = times.saturating_add(count);
+            counts[latest as usize] = times.saturating_add(counts[latest as usize]);
+            children.see(thread.process, &event);
+            match event.call {
+                call if call.effect() == Effect::Unknown => not_understood += 1,
+                Call::Unobserved => {
+                    unobserved.push(String::from_utf8_lossy(&event.texts[0].bytes()).into_owned());
+                }
+                _ => {}
+            }
+        }
+        children.thread_ends(thread.process);
+        let ending = events.ending().unwrap_or(Ending::Whole);
+        let bytes = events.bytes_read();
+        let thread = ThreadSurvey { events: count, bytes, ending, not_understood, unobserved };
+        let calls = Call::ALL.iter().map(|&call| (call, counts[call as usize]));
+        Look { thread, calls: calls.filter(|&(_, count)| count > 0).collect(), children }
     }
 }
 

@@ -23,7 +23,7 @@ impl Started {
     }
 }
 
-/// Collects what was started while the events go by, thread after thread.
+/// Collects what was started while a thread's events go by.
 #[derive(Default)]
 pub struct Children {
     started: Vec<Started>,
@@ -71,6 +71,11 @@ impl Children {
         if let Some((call, program)) = self.exec.take() {
             self.started.push(Started { by: process, pid: None, call, program: Some(program) });
         }
+    }
+
+    /// And what another thread started.
+    pub fn append(&mut self, other: Children) {
+        self.started.extend(other.started);
     }
 
     /// What was started and has no trace in the run.
