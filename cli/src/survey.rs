@@ -130,14 +130,13 @@ impl Look {
         let mut counts = vec![0u64; most + 1];
         let mut children = Children::default();
         let (mut events, mut event) = (thread.events(), Event::NOTHING);
-        let (mut count, mut latest) = (0, Call::Repeats);
+        let mut latest = Call::Repeats;
         let (mut not_understood, mut unobserved) = (0, Vec::new());
         while events.next_into(&mut event) {
             // What came again is a call of the same kind as the one before.
             let again = event.call == Call::Repeats;
             let times = if again { event.numbers[0].max(0) as u64 } else { 1 };
             latest = if again { latest } else { event.call };
-            count = times.saturating_add(count);
             counts[latest as usize] = times.saturating_add(counts[latest as usize]);
             children.see(thread.process, &event);
             match event.call {
@@ -149,9 +148,9 @@ impl Look {
             }
         }
         children.thread_ends(thread.process);
-        let ending = events.ending().unwrap_or(Ending::Whole);
-        let bytes = events.bytes_read();
-        let thread = ThreadSurvey { events: count, bytes, ending, not_understood, unobserved };
+        let (ending, bytes) = (events.ending().unwrap_or(Ending::Whole), events.bytes_read());
+        let events = counts.iter().fold(0, |sum: u64, &count| sum.saturating_add(count));
+        let thread = ThreadSurvey { events, bytes, ending, not_understood, unobserved };
         let calls = Call::ALL.iter().map(|&call| (call, counts[call as usize]));
         Look { thread, calls: calls.filter(|&(_, count)| count > 0).collect(), children }
     }
