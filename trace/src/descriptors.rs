@@ -167,28 +167,34 @@ impl Descriptors {
     /// call changes nothing, but its paths are told.
     #[inline]
     pub fn apply(&mut self, event: &Event<'_>, began_ns: u64, returned_ns: u64) -> Touched {
-        (self.began_ns, self.returned_ns) = (began_ns, returned_ns);
-        let operands = Operands::of(event.call);
         let mut touched = Touched::default();
+        self.apply_into(event, began_ns, returned_ns, &mut touched);
+        touched
+    }
+
+    /// The same; what the event had to do with files takes the place of what another one had.
+    #[inline(always)]
+    pub fn apply_into(&mut self, event: &Event<'_>, began_ns: u64, returned_ns: u64, touched: &mut Touched) {
+        (self.began_ns, self.returned_ns) = (began_ns, returned_ns);
+        *touched = Touched::default();
+        let operands = Operands::of(event.call);
         if operands.has_path() {
-            self.find_paths(event, operands, &mut touched);
+            self.find_paths(event, operands, touched);
         } else if let Some(file) = self.at_entry(operands.fd(event), operands) {
-            self.touch(file, &mut touched);
+            self.touch(file, touched);
         } else if operands.none() {
-            self.follow_memory(event, &mut touched);
-            return touched;
+            return self.follow_memory(event, touched);
         }
         match (event.call.effect(), touched.file) {
-            _ if event.has(record::FAILED) => self.apply_failed(event, &mut touched),
+            _ if event.has(record::FAILED) => self.apply_failed(event, touched),
             (Effect::Read(Place::Position), Some(file)) => {
                 self.files[file as usize].transfer(event.result, false);
             }
             (Effect::Write(Place::Position), Some(file)) => {
                 self.files[file as usize].transfer(event.result, true);
             }
-            (effect, _) => self.apply_rare(effect, event, &mut touched),
+            (effect, _) => self.apply_rare(effect, event, touched),
         }
-        touched
     }
 
     /// The open file that the descriptor stood for when the call being followed began, as far as that matters: it may wait.

@@ -44,12 +44,6 @@ impl Clock {
     pub fn ns(&self, units: u64) -> u64 {
         (self.start_ns + units as f64 * self.ns_per_unit) as u64
     }
-
-    /// When the call of an event returned, nanoseconds since the start of the run, `cost_ns` of recording taken off.
-    #[inline]
-    pub fn end_ns(&self, event: &Event<'_>, cost_ns: u64) -> u64 {
-        self.ns(event.end).saturating_sub(cost_ns).max(self.ns(event.start))
-    }
 }
 
 /// One thread of a run.
@@ -79,6 +73,14 @@ pub struct Costs {
     pub reading_ns: u64,
     /// From the start of the thread's recording until the recorder was ready.
     pub setup_ns: u64,
+}
+
+impl Costs {
+    /// When a call returned, the cost of recording taken off.
+    #[inline]
+    pub fn end_ns(&self, started_ns: u64, returned_ns: u64) -> u64 {
+        returned_ns.saturating_sub(self.call_ns).max(started_ns)
+    }
 }
 
 impl Thread {
@@ -113,7 +115,7 @@ impl Thread {
     /// When the call returned, nanoseconds since the start of the run, the cost of recording taken off.
     #[inline]
     pub fn end_ns(&self, event: &Event<'_>) -> u64 {
-        self.clock.end_ns(event, self.costs.call_ns)
+        self.costs.end_ns(self.clock.ns(event.start), self.clock.ns(event.end))
     }
 
     /// When the recorder saw the call return, nanoseconds since the start of the run: no call that needed this one's

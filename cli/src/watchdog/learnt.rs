@@ -49,8 +49,9 @@ const UNIT_NS: u32 = 1000;
 fn steps(run: &Run, thread: usize) -> Vec<u32> {
     let (mut steps, mut took_ns) = (Vec::new(), 0);
     let mut events = run.threads[thread].measured();
-    let mut event = syn_trace::Event::NOTHING;
-    while let Some(Measured { before, call }) = events.next_into(&mut event) {
+    let (mut event, mut measured) = (syn_trace::Event::NOTHING, Measured::NOTHING);
+    while events.next_into(&mut event, &mut measured) {
+        let Measured { before, call } = &measured;
         let waited_ns = if waits(event.call) { 0 } else { call.waited_ns };
         took_ns += before.cpu_ns + before.waited_ns + call.cpu_ns + waited_ns;
         if event.is_step() {

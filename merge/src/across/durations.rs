@@ -21,7 +21,7 @@ use rayon::prelude::*;
 use std::collections::BTreeMap;
 use syn_trace::Run;
 use syn_trace::reader::Event;
-use syn_trace::run::{Measures, Segment};
+use syn_trace::run::{Measured, Measures, Segment};
 
 /// So much CPU time of each thread of the base makes a stretch, nanoseconds.
 const STRETCH_NS: u64 = 10_000_000;
@@ -339,6 +339,7 @@ fn in_the_middle(sums: &[Sum]) -> (usize, usize) {
 struct Cursor<'a> {
     measures: Measures<'a>,
     room: Event<'a>,
+    measured: Measured,
     /// How many of its records were read.
     read: u32,
     blocks: &'a [Block],
@@ -356,7 +357,8 @@ impl<'a> Cursor<'a> {
         }
         let measures = run.threads[counterpart.thread as usize].measures_among(among);
         let blocks = &counterpart.blocks;
-        Some(Cursor { measures, room: Event::NOTHING, read: 0, blocks, sum: (0, 0), next: (0, 0) })
+        let (room, measured) = (Event::NOTHING, Measured::NOTHING);
+        Some(Cursor { measures, room, measured, read: 0, blocks, sum: (0, 0), next: (0, 0) })
     }
 
     /// What the run took outside of calls from the last event that corresponds to one of the base's to that which corresponds to
@@ -371,7 +373,10 @@ impl<'a> Cursor<'a> {
         let block = self.blocks.first().filter(|block| block.base <= record)?;
         let within = record - block.base;
         while self.read <= block.other + within {
-            let before = self.measures.next_with(&mut self.room)?.before;
+            if !self.measures.next_with(&mut self.room, &mut self.measured) {
+                return None;
+            }
+            let before = &self.measured.before;
             if before.inside.is_none() {
                 add(&mut self.sum, (before.cpu_ns, before.waited_ns));
             }
@@ -386,11 +391,12 @@ impl<'a> Cursor<'a> {
 /// Adds up what a thread and its likes took outside of calls, from one event that all have to the next. A run that has no such thread counts
 /// like the base.
 fn gather(base: &Run, thread: usize, among: usize, others: &mut [Option<Cursor<'_>>], slots: &mut Slots) {
-    let (mut measures, mut room) = (base.threads[thread].measures_among(among), Event::NOTHING);
+    let mut measures = base.threads[thread].measures_among(among);
+    let (mut room, mut measured) = (Event::NOTHING, Measured::NOTHING);
     let mut of_runs: Vec<Sum> = Vec::with_capacity(slots.runs);
     let mut since: Option<Segment> = None;
     let mut record = 0u32;
-    while let Some(measured) = measures.next_with(&mut room) {
+    while measures.next_with(&mut room, &mut measured) {
         let before = measured.before;
         if before.inside.is_none() {
             since = Some(since.map_or(before, |since| joined(since, &before)));

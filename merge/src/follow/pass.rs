@@ -29,7 +29,7 @@ pub struct Seen<'a> {
     /// The event.
     pub event: &'a Event<'a>,
     /// What it took; empty where that was not asked for.
-    pub measured: Measured,
+    pub measured: &'a Measured,
     /// The recorder has seen of every call whether the thread kept its processor.
     pub sees_preemption: bool,
     /// When the call was entered, nanoseconds on the time axis of the merge.
@@ -102,7 +102,7 @@ fn in_order<'a>(
     let mut shared = SharedPositions::new(run);
     let mut endings = vec![None; run.threads.len()];
     let sees_preemption: Vec<bool> = run.threads.iter().map(|thread| thread.sees_preemption()).collect();
-    let (mut block, mut event) = (Block::default(), Event::NOTHING);
+    let (mut block, mut event, mut touched) = (Block::default(), Event::NOTHING, Touched::default());
     while blocks.next(&mut block) {
         while let Some(next) = block.next_into(&mut event) {
             let (place, measured) = match next {
@@ -115,7 +115,7 @@ fn in_order<'a>(
                     continue;
                 }
             };
-            let Place { thread, process, record, first_inside, start_ns, end_ns, returned_ns } = place;
+            let Place { thread, process, record, first_inside, start_ns, end_ns, returned_ns } = *place;
             let (event, sees_preemption) = (&event, sees_preemption[thread as usize]);
             let seen = Seen {
                 thread,
@@ -132,7 +132,7 @@ fn in_order<'a>(
             let process = process as usize;
             let files = &mut descriptors[process];
             shared.arrive(process, files);
-            let touched = files.apply(event, start_ns, returned_ns);
+            files.apply_into(event, start_ns, returned_ns, &mut touched);
             shared.leave(process, files);
             if let (Effect::Inherit, Some(open)) = (event.call.effect(), touched.opened) {
                 shared.inherit(process, event.numbers[0] as i32, open, &mut descriptors);

@@ -5,12 +5,10 @@
 
 use crate::clocks::Clocks;
 use crate::follow::source::{Behind, Measuring, Nesting, Source};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Scope;
 use syn_trace::Run;
+use syn_trace::order::Turns;
 use syn_trace::reader::Event;
 use syn_trace::run::{EventQueue, Fifo, Measured};
 
@@ -41,9 +39,9 @@ pub struct Place {
 
 /// What comes next in a block.
 #[derive(Clone, Copy, Debug)]
-pub enum Next {
+pub enum Next<'b> {
     /// An event, and what it took, where that was asked for.
-    Event(Place, Measured),
+    Event(&'b Place, &'b Measured),
     /// A thread has no more events.
     End(u32, Behind),
 }
@@ -73,7 +71,7 @@ pub struct Block<'a> {
 impl<'a> Block<'a> {
     /// Takes out what comes next; an event in place of another one.
     #[inline]
-    pub fn next_into(&mut self, event: &mut Event<'a>) -> Option<Next> {
+    pub fn next_into(&mut self, event: &mut Event<'a>) -> Option<Next<'_>> {
         if let Some(&Ended { events, thread, behind }) = self.ended.first()
             && events == self.taken
         {
@@ -83,15 +81,15 @@ impl<'a> Block<'a> {
         let place = self.places.pop()?;
         self.taken += 1;
         self.events.pop_into(event);
-        Some(Next::Event(place, self.measured.pop().unwrap_or(Measured::NOTHING)))
+        Some(Next::Event(place, self.measured.pop().unwrap_or(&Measured::NOTHING)))
     }
 
     #[inline]
-    fn push(&mut self, place: Place, event: &Event<'a>, measured: Option<Measured>) {
+    fn push(&mut self, place: Place, event: &Event<'a>, measured: Option<&Measured>) {
         self.events.push(event);
         self.places.extend(&[place]);
         if let Some(measured) = measured {
-            self.measured.extend(&[measured]);
+            self.measured.extend(std::slice::from_ref(measured));
         }
     }
 
@@ -105,26 +103,24 @@ impl<'a> Block<'a> {
 pub struct Row<'a> {
     clocks: &'a Clocks,
     sources: Vec<Source<'a>>,
-    /// The next event of each thread: when it returns, the thread.
-    turns: BinaryHeap<Reverse<(u64, usize)>>,
+    /// When the next event of each thread returns.
+    turns: Turns,
 }
 
 impl<'a> Row<'a> {
     /// From the beginning of all threads; those without events end in `block`.
     fn new(run: &'a Run, clocks: &'a Clocks, measuring: Measuring, block: &mut Block<'a>) -> Row<'a> {
-        let threads = run.threads.len();
-        let mut row = Row { clocks, sources: Vec::new(), turns: BinaryHeap::with_capacity(threads) };
-        for thread in 0..threads {
+        let (mut sources, mut first) = (Vec::new(), Vec::new());
+        for thread in 0..run.threads.len() {
             let mut source = Source::new(run, thread, measuring);
-            if source.advance() {
-                let returned_ns = clocks.ns(thread, source.clock.ns(source.event.end));
-                row.turns.push(Reverse((returned_ns, thread)));
-            } else {
+            let returns_ns = source.advance().then(|| clocks.ns(thread, source.returned_ns));
+            if returns_ns.is_none() {
                 block.end(thread, Behind { end: None, ..source.behind() });
             }
-            row.sources.push(source);
+            first.push(returns_ns);
+            sources.push(source);
         }
-        row
+        Row { clocks, sources, turns: Turns::new(&first) }
     }
 
     /// Puts the next events into a block. False when there are none left.
@@ -132,34 +128,30 @@ impl<'a> Row<'a> {
         let clocks = self.clocks;
         block.taken = 0;
         while block.places.len() < IN_BLOCK {
-            let Some(mut turn) = self.turns.peek_mut() else { return false };
-            let Reverse((time, thread)) = &mut *turn;
-            let source = &mut self.sources[*thread];
+            let Some((returned_ns, thread)) = self.turns.first() else { return false };
+            let source = &mut self.sources[thread];
             let event = &source.event;
-            let (start_ns, end_ns) =
-                (source.clock.ns(event.start), source.clock.end_ns(event, source.call_cost_ns));
             let place = Place {
-                thread: *thread as u32,
+                thread: thread as u32,
                 process: source.process,
                 record: source.record,
                 first_inside: source.nesting.first_inside(event, source.record),
-                start_ns: clocks.ns(*thread, start_ns),
-                end_ns: clocks.ns(*thread, end_ns),
-                returned_ns: *time,
+                start_ns: clocks.ns(thread, source.started_ns),
+                end_ns: clocks.ns(thread, source.end_ns()),
+                returned_ns,
             };
-            block.push(place, event, source.measured);
+            block.push(place, event, source.measured());
             source.record += 1;
             if source.record.is_multiple_of(LET_GO_EVERY) {
                 block.bytes += source.let_go();
             }
-            if source.advance() {
-                *time = clocks.ns(*thread, source.clock.ns(source.event.end));
-            } else {
+            let returns_ns = source.advance().then(|| clocks.ns(thread, source.returned_ns));
+            if returns_ns.is_none() {
                 block.bytes += source.let_go();
-                block.end(*thread, source.behind());
+                block.end(thread, source.behind());
                 source.nesting = Nesting::default();
-                PeekMut::pop(turn);
             }
+            self.turns.go_on(returns_ns);
         }
         true
     }

@@ -2,7 +2,7 @@
 
 use syn_trace::calls::Fact;
 use syn_trace::reader::{Ending, Event, Events};
-use syn_trace::run::{Clock, Measured, MeasuredEvents, Segment};
+use syn_trace::run::{Clock, Costs, Measured, MeasuredEvents, Segment};
 use syn_trace::{Call, Run, record};
 
 /// The end of a thread.
@@ -49,11 +49,12 @@ pub struct Source<'a> {
     /// The next one.
     pub event: Event<'a>,
     /// What it took, where that was asked for.
-    pub measured: Option<Measured>,
-    /// The thread's time axis.
-    pub clock: Clock,
-    /// What recording adds to a call, nanoseconds.
-    pub call_cost_ns: u64,
+    measured: Measured,
+    /// When its call was entered and when it returned, on the thread's time axis.
+    pub started_ns: u64,
+    pub returned_ns: u64,
+    clock: Clock,
+    costs: Costs,
     /// Index into the run's processes.
     pub process: u32,
     /// How many records precede the next event.
@@ -83,9 +84,11 @@ impl<'a> Source<'a> {
         Source {
             events,
             event: Event::NOTHING,
-            measured: None,
+            measured: Measured::NOTHING,
+            started_ns: 0,
+            returned_ns: 0,
             clock: trace.clock,
-            call_cost_ns: trace.costs.call_ns,
+            costs: trace.costs,
             process: trace.process as u32,
             record: 0,
             nesting: Nesting::default(),
@@ -96,13 +99,25 @@ impl<'a> Source<'a> {
     /// Goes on to the next event. False when there is none.
     #[inline]
     pub fn advance(&mut self) -> bool {
-        match &mut self.events {
+        let there_is_one = match &mut self.events {
             Timed::Plain(events) => events.next_into(&mut self.event),
-            Timed::Measured(events) => {
-                self.measured = events.next_into(&mut self.event);
-                self.measured.is_some()
-            }
-        }
+            Timed::Measured(events) => events.next_into(&mut self.event, &mut self.measured),
+        };
+        (self.started_ns, self.returned_ns) =
+            (self.clock.ns(self.event.start), self.clock.ns(self.event.end));
+        there_is_one
+    }
+
+    /// What the next event took, where that was asked for.
+    #[inline]
+    pub fn measured(&self) -> Option<&Measured> {
+        matches!(self.events, Timed::Measured(_)).then_some(&self.measured)
+    }
+
+    /// When the call returned, the cost of recording taken off.
+    #[inline]
+    pub fn end_ns(&self) -> u64 {
+        self.costs.end_ns(self.started_ns, self.returned_ns)
     }
 
     /// Lets go of what was read; how many bytes that was since the last time.

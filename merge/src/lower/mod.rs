@@ -267,7 +267,7 @@ impl<'a> Lowering<'a> {
 
     /// What an event took, with the usual time before it.
     fn measured(&mut self, seen: &Seen<'_>) -> Measured {
-        let Measured { before, call } = seen.measured;
+        let Measured { before, call } = *seen.measured;
         let thread = &mut self.threads[seen.thread as usize];
         let index = seen.thread as usize;
         let usual = self.from.durations.usual(index, &mut thread.next_stretch, before);

@@ -371,8 +371,8 @@ impl Default for Reader<'_> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn body(&self, place: usize) -> Option<Known<'a>> {
-        self.bodies.get(place).copied().flatten()
+    pub(crate) fn body(&self, place: usize) -> Option<&Known<'a>> {
+        self.bodies.get(place)?.as_ref()
     }
 
     pub(crate) fn remember(&mut self, place: usize, known: Known<'a>) {

@@ -238,9 +238,10 @@ impl<'a> Events<'a> {
         while self.rest.first().is_none_or(|&length| length == 0) && self.next_part() {}
         let offset = self.offset() as u64;
         let Event { numbers, texts, list, .. } = event;
-        let arguments = record::Arguments { numbers, texts, list };
-        match record::decode_into::<WHOLE>(&mut self.dictionary, &mut self.rest, arguments) {
-            Ok(Some(record)) => {
+        let mut record = record::Front::NOTHING;
+        let room = record::Room { front: &mut record, numbers, texts, list };
+        match record::decode_into::<WHOLE>(&mut self.dictionary, &mut self.rest, room) {
+            Ok(true) => {
                 self.end = self.end.saturating_add(record.times.end);
                 match record.call.effect() {
                     Effect::Exit => self.is_closed = true,
@@ -257,7 +258,7 @@ impl<'a> Events<'a> {
                 (event.result, event.errno) = (record.result, record.errno);
                 true
             }
-            Ok(None) => {
+            Ok(false) => {
                 self.ending = Some(self.ending_here());
                 false
             }

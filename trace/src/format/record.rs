@@ -34,9 +34,9 @@ mod tests;
 mod text;
 
 pub(crate) use commit::{commit, gap};
-#[cfg(feature = "std")]
-pub(crate) use decode::{Arguments, decode_into, read_flags};
 pub use decode::{Fault, List, Record, decode};
+#[cfg(feature = "std")]
+pub(crate) use decode::{Front, Room, decode_into, read_flags};
 pub(crate) use encode::text_field;
 pub use encode::{copy_with_times, encode, room};
 pub use text::Text;

@@ -88,12 +88,17 @@ pub fn length(value: u64) -> usize {
 /// Reads one integer from the front of `bytes` and advances it. `None`: cut off, or longer than 64 bits.
 #[inline(always)]
 pub fn read(bytes: &mut &[u8]) -> Option<u64> {
-    let (&first, rest) = bytes.split_first()?;
-    if first < 0x80 {
-        *bytes = rest;
-        return Some(u64::from(first));
+    match **bytes {
+        [first, ref rest @ ..] if first < 0x80 => {
+            *bytes = rest;
+            Some(u64::from(first))
+        }
+        [first, second, ref rest @ ..] if second < 0x80 => {
+            *bytes = rest;
+            Some(u64::from(first & 0x7f) | u64::from(second) << 7)
+        }
+        _ => read_long(bytes),
     }
-    read_long(bytes)
 }
 
 fn read_long(bytes: &mut &[u8]) -> Option<u64> {

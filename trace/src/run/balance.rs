@@ -1,6 +1,6 @@
 //! The time balance of a recording: every thread's time, divided by what it was.
 
-use super::{Run, Segment, Thread};
+use super::{Measured, Run, Segment, Thread};
 use crate::Header;
 use crate::reader::Event;
 use rayon::prelude::*;
@@ -111,7 +111,8 @@ impl Thread {
         let mut balance = Balance { startup, ..Balance::default() };
         let (mut measures, mut room) = (self.measures_among(1), Event::NOTHING);
         let started_ns = measures.behind_ns();
-        while let Some(measured) = measures.next_with(&mut room) {
+        let mut measured = Measured::NOTHING;
+        while measures.next_with(&mut room, &mut measured) {
             balance.count(&measured.before);
             balance.count(&measured.call);
         }

@@ -55,7 +55,7 @@ impl Short {
     }
 
     #[inline]
-    fn segment(self) -> Segment {
+    fn segment(&self) -> Segment {
         let rest_ns = u64::from(self.wall_ns - self.cpu_ns);
         let rest = |wanted| if self.rest == wanted { rest_ns } else { 0 };
         Segment {
@@ -110,17 +110,22 @@ impl Held {
         self.list.push_back([part, Short::default()]);
     }
 
-    /// Takes the first one out.
+    /// Takes the first one out, in place of another one. False when there is none.
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<Measured> {
-        let parts = self.list.pop_front()?;
+    pub(super) fn pop_into(&mut self, measured: &mut Measured) -> bool {
+        let Some(parts) = self.list.front() else { return false };
         let number = self.first;
-        self.first += 1;
-        let mut segment = |part: Short, place| match part.rest {
-            Rest::Long => self.long.remove(&place).unwrap_or_default(),
-            _ => part.segment(),
+        let mut put = |part: &Short, place, segment: &mut Segment| {
+            *segment = match part.rest {
+                Rest::Long => self.long.remove(&place).unwrap_or_default(),
+                _ => part.segment(),
+            };
         };
-        Some(Measured { before: segment(parts[0], (number, true)), call: segment(parts[1], (number, false)) })
+        put(&parts[0], (number, true), &mut measured.before);
+        put(&parts[1], (number, false), &mut measured.call);
+        self.list.pop_front();
+        self.first += 1;
+        true
     }
 
     /// The segment at this place, if it is still there.
@@ -188,13 +193,15 @@ mod tests {
         held.set((6, true), &all[0]);
         held.set((1, true), &all[5]);
         assert_eq!((held.end(), held.len()), (all.len() + 1, all.len()));
+        let mut found = Measured::NOTHING;
         for (nth, &segment) in all.iter().enumerate() {
             let before = [(0, all[5]), (5, all[0])].into_iter().find(|&(other, _)| other == nth);
             let call = all[(nth + 3) % all.len()];
             let before = before.map_or(segment, |(_, segment)| segment);
-            assert_eq!(held.pop(), Some(Measured { before, call }));
+            assert!(held.pop_into(&mut found));
+            assert_eq!(found, Measured { before, call });
             assert_eq!(held.get((nth + 1, true)), None);
         }
-        assert!(held.is_empty() && held.long.is_empty() && held.pop().is_none());
+        assert!(held.is_empty() && held.long.is_empty() && !held.pop_into(&mut found));
     }
 }

@@ -147,12 +147,11 @@ impl<'a> MeasuredEvents<'a> {
         self.handed.let_go();
     }
 
-    /// The next event of which all is known that can be, in place of another one, and what it took: an event is large to be moved.
+    /// The next event of which all is known that can be, and what it took, in place of others: both are large to be moved. False
+    /// when there are no more.
     #[inline]
-    pub fn next_into(&mut self, event: &mut Event<'a>) -> Option<Measured> {
-        let measured = self.measures.next_with(event)?;
-        self.handed.next_into(event);
-        Some(measured)
+    pub fn next_into(&mut self, event: &mut Event<'a>, measured: &mut Measured) -> bool {
+        self.measures.next_with(event, measured) && self.handed.next_into(event)
     }
 }
 
@@ -184,7 +183,8 @@ impl<'a> Measures<'a> {
         event: &Event<'a>,
         number: usize,
         hold: impl FnOnce(&mut Held, &Segment),
-    ) -> Measured {
+        measured: &mut Measured,
+    ) {
         let thread = self.thread;
         let (start_ns, end_ns) = (thread.clock.ns(event.start), thread.clock.ns(event.end));
         self.close_outer(event, start_ns);
@@ -206,8 +206,9 @@ impl<'a> Measures<'a> {
             lost: event.has(record::LOST_BEFORE),
         };
         let inside = self.open.last().map(|&(_, call, _)| call);
-        let before = self.segment(end_of_gap(start_ns, end_ns), cost_ns, seen, inside, (number, true));
-        hold(&mut self.held, &before);
+        let gap_end_ns = end_of_gap(start_ns, end_ns);
+        self.segment(gap_end_ns, cost_ns, seen, inside, (number, true), &mut measured.before);
+        hold(&mut self.held, &measured.before);
         if event.call == Call::Entered {
             self.enter(event, start_ns);
         }
@@ -223,12 +224,11 @@ impl<'a> Measures<'a> {
             _ if event.start == event.end => 0,
             _ => thread.costs.call_ns.saturating_mul(count),
         };
-        let call = self.segment(end_ns, cost_ns, seen, Some(event.call), (number, false));
+        self.segment(end_ns, cost_ns, seen, Some(event.call), (number, false), &mut measured.call);
         self.read_behind = event.has(record::CPU_AFTER);
         let (_, texts, _) = event.call.shape();
         self.gap_cost_ns = thread.costs.gap_ns[usize::from(texts > 0)];
         self.is_first = false;
-        Measured { before, call }
     }
 
     /// There are no more events: what lies behind them, and what no reading will tell any more.
@@ -240,7 +240,9 @@ impl<'a> Measures<'a> {
             let seen = Seen { reading: Some(reading), waited: true, lost: true };
             let inside = self.open.last().map(|&(_, call, _)| call);
             // The last place: behind all that are held.
-            self.rest = Some(self.segment(end_ns, 0, seen, inside, (self.held.end(), true)));
+            let (place, mut rest) = ((self.held.end(), true), Segment::NOTHING);
+            self.segment(end_ns, 0, seen, inside, place, &mut rest);
+            self.rest = Some(rest);
         }
         for place in std::mem::take(&mut self.unread) {
             if let Some(segment) = self.held.get(place) {
@@ -267,7 +269,8 @@ impl<'a> Measures<'a> {
         }
     }
 
-    /// The segment from the latest boundary to `end_ns`, `cost_ns` of which is recording's.
+    /// Puts the segment from the latest boundary to `end_ns`, `cost_ns` of which is recording's, in place of another one: what was
+    /// just written in pieces is slow to be moved.
     #[inline]
     fn segment(
         &mut self,
@@ -276,16 +279,16 @@ impl<'a> Measures<'a> {
         seen: Seen,
         inside: Option<Call>,
         place: Place,
-    ) -> Segment {
+        segment: &mut Segment,
+    ) {
         let start_ns = self.behind_ns.min(end_ns);
         let raw_ns = end_ns.saturating_sub(self.behind_ns);
         self.behind_ns = self.behind_ns.max(end_ns);
         let recording_ns = cost_ns.max(self.ready_ns.saturating_sub(start_ns)).min(raw_ns);
         let wall_ns = raw_ns - recording_ns;
-        let mut segment =
-            Segment { start_ns, wall_ns, cpu_ns: wall_ns, recording_ns, inside, ..Segment::default() };
+        *segment = Segment { start_ns, wall_ns, cpu_ns: wall_ns, recording_ns, inside, ..Segment::NOTHING };
         if let Some(cpu_ns) = seen.reading {
-            self.read(&mut segment, cpu_ns, seen.waited);
+            self.read(segment, cpu_ns, seen.waited);
         } else if (seen.lost || self.by_ptrace) && raw_ns > 0 {
             self.unread.push(place);
             self.unread_ns = self.unread_ns.saturating_add(raw_ns);
@@ -297,7 +300,6 @@ impl<'a> Measures<'a> {
         } else {
             self.known_ns = self.known_ns.saturating_add(raw_ns);
         }
-        segment
     }
 
     /// A reading at the end of a segment: `cpu_ns` since the reading before.
@@ -351,33 +353,33 @@ impl<'a> Measures<'a> {
         given_ns
     }
 
-    /// What the next event took, of which all is known that can be. `room` is an event to read others ahead into; what is in it
-    /// afterwards means nothing.
+    /// What the next event took, of which all is known that can be; false when there are no more. `room` is an event to read others
+    /// ahead into; what is in it afterwards means nothing.
     #[inline]
-    pub fn next_with(&mut self, room: &mut Event<'a>) -> Option<Measured> {
+    pub fn next_with(&mut self, room: &mut Event<'a>, measured: &mut Measured) -> bool {
         if self.held.is_empty() && !self.is_over {
             if !self.events.next_times_into(room) {
                 self.finish();
             } else if room.flags & record::PROCESSOR_FLAGS == 0 && room.call != Call::Repeats {
-                let measured = self.measure(room, self.held.end(), |_, _| ());
+                self.measure(room, self.held.end(), |_, _| (), measured);
                 if !self.awaits_reading() {
                     self.held.pass();
-                    return Some(measured);
+                    return true;
                 }
                 self.held.push(&measured.before);
                 self.held.set((self.held.end() - 1, false), &measured.call);
             } else {
-                self.hold(room);
+                self.hold(room, measured);
             }
         }
         // Readings come soon behind what they tell of.
         while !self.is_over && self.awaits_reading() && self.held.len() < self.most_held() {
             match self.events.next_times_into(room) {
                 false => self.finish(),
-                true => self.hold(room),
+                true => self.hold(room, measured),
             }
         }
-        self.held.pop()
+        self.held.pop_into(measured)
     }
 
     /// What lost its processor is never handed out before its reading because others are many.
@@ -390,10 +392,10 @@ impl<'a> Measures<'a> {
         !self.unread.is_empty() || !self.kept.is_empty()
     }
 
-    /// Measures an event, and keeps it until all is known of it. A reading at its return tells of what lay before it, too.
-    fn hold(&mut self, event: &Event<'a>) {
+    /// Measures an event, and keeps it until all is known of it; `measured` is room for that. A reading at its return tells of what lay before it, too.
+    fn hold(&mut self, event: &Event<'a>, measured: &mut Measured) {
         let number = self.held.end();
-        let measured = self.measure(event, number, Held::push);
+        self.measure(event, number, Held::push, measured);
         self.held.set((number, false), &measured.call);
     }
 }
@@ -403,8 +405,8 @@ impl<'a> Iterator for MeasuredEvents<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let mut event = Event::NOTHING;
-        self.next_into(&mut event).map(|measured| (event, measured))
+        let (mut event, mut measured) = (Event::NOTHING, Measured::NOTHING);
+        self.next_into(&mut event, &mut measured).then_some((event, measured))
     }
 }
 

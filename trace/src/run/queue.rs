@@ -49,8 +49,8 @@ impl<T: Copy> Fifo<T> {
 
     /// Takes the next one out.
     #[inline]
-    pub fn pop(&mut self) -> Option<T> {
-        let item = *self.first()?;
+    pub fn pop(&mut self) -> Option<&T> {
+        let item = self.items.get(self.taken)?;
         self.taken += 1;
         Some(item)
     }
@@ -125,7 +125,7 @@ impl<'a> EventQueue<'a> {
     /// Takes out the next event, in place of another one. False when there is none.
     #[inline]
     pub fn pop_into(&mut self, event: &mut Event<'a>) -> bool {
-        let Some(Head { start, end, result, offset, errno, call, flags }) = self.heads.pop() else {
+        let Some(&Head { start, end, result, offset, errno, call, flags }) = self.heads.pop() else {
             return false;
         };
         let (numbers, texts, lists) = call.shape();
@@ -136,13 +136,13 @@ impl<'a> EventQueue<'a> {
             *place = number;
         }
         let mut reading =
-            |flag| if flags & flag != 0 { self.numbers.pop().map(|ns| ns as u64) } else { None };
+            |flag| if flags & flag != 0 { self.numbers.pop().map(|&ns| ns as u64) } else { None };
         (event.cpu_before, event.cpu_after) = (reading(CPU_BEFORE), reading(CPU_AFTER));
         event.texts = [Text::EMPTY; MAX_TEXTS];
         for (place, &text) in event.texts.iter_mut().zip(self.texts.take(texts)) {
             *place = text;
         }
-        event.list = if lists > 0 { self.lists.pop().unwrap_or(List::EMPTY) } else { List::EMPTY };
+        event.list = if lists > 0 { self.lists.pop().copied().unwrap_or(List::EMPTY) } else { List::EMPTY };
         true
     }
 }

@@ -4,7 +4,8 @@
 use std::path::Path;
 use syn_merge::Options;
 use syn_trace::calls::Effect;
-use syn_trace::{Run, record};
+use syn_trace::run::Measured;
+use syn_trace::{Event, Run, record};
 
 /// A computation that is shorter is taken for one.
 const LONG_NS: u64 = 500_000;
@@ -49,8 +50,8 @@ const PROT_WRITE: i32 = 2;
 
 fn long_gaps_ns(thread: &syn_trace::run::Thread) -> u64 {
     let mut measures = thread.measures_among(1);
-    let (mut room, mut sum) = (syn_trace::Event::NOTHING, 0);
-    while let Some(measured) = measures.next_with(&mut room) {
+    let (mut room, mut measured, mut sum) = (Event::NOTHING, Measured::NOTHING, 0);
+    while measures.next_with(&mut room, &mut measured) {
         if measured.before.inside.is_none() && measured.before.cpu_ns >= LONG_NS {
             sum += measured.before.cpu_ns;
         }

@@ -86,8 +86,21 @@ pub(crate) struct Front {
     pub(crate) errno: i32,
 }
 
-/// Where the arguments of a record go: zeros and empty texts stand behind as many as the call has.
-pub(crate) struct Arguments<'r, 'a> {
+impl Front {
+    /// Room for one.
+    pub(crate) const NOTHING: Front = Front {
+        call: Call::ALL[0],
+        flags: 0,
+        times: Times { end: 0, took: 0, cpu_before: 0, cpu_after: 0 },
+        result: 0,
+        errno: 0,
+    };
+}
+
+/// Where a record goes: zeros and empty texts stand behind as many arguments as the call has. It is written where it is wanted: what
+/// was written in pieces is slow to be moved as a whole.
+pub(crate) struct Room<'r, 'a> {
+    pub(crate) front: &'r mut Front,
     pub(crate) numbers: &'r mut [i64; MAX_NUMBERS],
     pub(crate) texts: &'r mut [Text<'a>; MAX_TEXTS],
     pub(crate) list: &'r mut List<'a>,
@@ -104,22 +117,25 @@ pub fn decode<'a>(
 ) -> Result<Option<Record<'a>>, Fault> {
     let (mut numbers, mut texts, mut list) =
         ([0; MAX_NUMBERS], [Text::default(); MAX_TEXTS], List::default());
-    let arguments = Arguments { numbers: &mut numbers, texts: &mut texts, list: &mut list };
-    let Some(front) = decode_into::<true>(dictionary, bytes, arguments)? else { return Ok(None) };
+    let mut front = Front::NOTHING;
+    let room = Room { front: &mut front, numbers: &mut numbers, texts: &mut texts, list: &mut list };
+    if !decode_into::<true>(dictionary, bytes, room)? {
+        return Ok(None);
+    }
     let Front { call, flags, times, result, errno } = front;
     Ok(Some(Record { call, flags, times, result, errno, numbers, texts, list }))
 }
 
-/// The same, with the arguments put where they are wanted. Without `WHOLE` it may leave out outcome and arguments, if they are
+/// The same, put where it is wanted; false at the end of the records. Without `WHOLE` it may leave out outcome and arguments, if they are
 /// well-formed and say nothing of when the call was or what it was inside of.
 #[inline]
 pub(crate) fn decode_into<'a, const WHOLE: bool>(
     dictionary: &mut dictionary::Reader<'a>,
     bytes: &mut &'a [u8],
-    arguments: Arguments<'_, 'a>,
-) -> Result<Option<Front>, Fault> {
+    room: Room<'_, 'a>,
+) -> Result<bool, Fault> {
     if bytes.first().is_none_or(|&byte| byte == 0) {
-        return Ok(None);
+        return Ok(false);
     }
     let mut rest = *bytes;
     let length = varint::read(&mut rest).ok_or(Fault::CutOff)?;
@@ -129,36 +145,37 @@ pub(crate) fn decode_into<'a, const WHOLE: bool>(
     let Some((mut body, behind)) = rest.split_at_checked(length as usize) else {
         return Err(Fault::CutOff);
     };
-    let front = decode_body::<WHOLE>(dictionary, &mut body, arguments)?;
+    decode_body::<WHOLE>(dictionary, &mut body, room)?;
     if !body.is_empty() {
         return Err(Fault::WrongLength);
     }
     *bytes = behind;
-    Ok(Some(front))
+    Ok(true)
 }
 
 #[inline(always)]
 fn decode_body<'a, const WHOLE: bool>(
     dictionary: &mut dictionary::Reader<'a>,
     body: &mut &'a [u8],
-    mut arguments: Arguments<'_, 'a>,
-) -> Result<Front, Fault> {
+    mut room: Room<'_, 'a>,
+) -> Result<(), Fault> {
     let short = Fault::WrongLength;
     let key = varint::read(body).ok_or(short)?;
     if key & 1 == 1 {
-        return decode_known::<WHOLE>(dictionary, key, body, arguments);
+        return decode_known::<WHOLE>(dictionary, key, body, room);
     }
     let call = Call::from_id(key >> 1).ok_or(Fault::UnknownCall(key >> 1))?;
     let flags = read_flags(body)?;
-    let times = read_times(body, flags)?;
+    (room.front.call, room.front.flags) = (call, flags);
+    read_times(body, flags, &mut room.front.times)?;
     if !WHOLE && may_be_left_out(call, flags, body) {
         *body = &[];
-        return Ok(Front { call, flags, times, result: 0, errno: 0 });
+        return Ok(());
     }
     let rest = *body;
-    let front = decode_rest(dictionary, call, flags, times, body, &mut arguments)?;
-    remember(dictionary, &front, arguments.numbers, arguments.list, rest);
-    Ok(front)
+    decode_rest(dictionary, body, &mut room)?;
+    remember(dictionary, &room, rest);
+    Ok(())
 }
 
 /// A record that names the body it has.
@@ -167,18 +184,20 @@ fn decode_known<'a, const WHOLE: bool>(
     dictionary: &mut dictionary::Reader<'a>,
     key: u64,
     body: &mut &'a [u8],
-    mut arguments: Arguments<'_, 'a>,
-) -> Result<Front, Fault> {
+    mut room: Room<'_, 'a>,
+) -> Result<(), Fault> {
     let place = key >> 2;
     let known = usize::try_from(place).ok().and_then(|place| dictionary.body(place));
     let known = known.ok_or(Fault::UnknownPlace(place))?;
     let own = if key & 2 == 0 { 0 } else { read_flags(body)? };
+    let (call, mut rest) = (known.call, known.rest);
     let flags = known.flags & BODY_FLAGS | own & !BODY_FLAGS;
-    let times = read_times(body, flags)?;
-    if !WHOLE && !tells_of_time(known.call) {
-        return Ok(Front { call: known.call, flags, times, result: 0, errno: 0 });
+    (room.front.call, room.front.flags) = (call, flags);
+    read_times(body, flags, &mut room.front.times)?;
+    if !WHOLE && !tells_of_time(call) {
+        return Ok(());
     }
-    decode_rest(dictionary, known.call, flags, times, &mut { known.rest }, &mut arguments)
+    decode_rest(dictionary, &mut rest, &mut room)
 }
 
 /// Calls whose arguments say how many calls a record stands for, or what the next ones are inside of.
@@ -219,26 +238,19 @@ pub(crate) fn read_flags(body: &mut &[u8]) -> Result<Flags, Fault> {
 }
 
 #[inline(always)]
-fn read_times(body: &mut &[u8], flags: Flags) -> Result<Times, Fault> {
+fn read_times(body: &mut &[u8], flags: Flags, times: &mut Times) -> Result<(), Fault> {
     let mut next = || varint::read(body).ok_or(Fault::WrongLength);
     let (gap, took) = (unzigzag(next()?) as u64, next()?);
-    Ok(Times {
-        end: gap.wrapping_add(took),
-        took,
-        cpu_before: if flags & CPU_BEFORE != 0 { next()? } else { 0 },
-        cpu_after: if flags & CPU_AFTER != 0 { next()? } else { 0 },
-    })
+    (times.end, times.took) = (gap.wrapping_add(took), took);
+    times.cpu_before = if flags & CPU_BEFORE != 0 { next()? } else { 0 };
+    times.cpu_after = if flags & CPU_AFTER != 0 { next()? } else { 0 };
+    Ok(())
 }
 
 /// Keeps the body of a record that stood at full length, if a writer does.
 #[inline(always)]
-fn remember<'a>(
-    dictionary: &mut dictionary::Reader<'a>,
-    record: &Front,
-    all: &[i64; MAX_NUMBERS],
-    list: &List<'a>,
-    rest: &'a [u8],
-) {
+fn remember<'a>(dictionary: &mut dictionary::Reader<'a>, room: &Room<'_, 'a>, rest: &'a [u8]) {
+    let Room { front: record, numbers: all, list, .. } = room;
     let (numbers, _, lists) = record.call.shape();
     if !record.call.recurs() || numbers + list.len() + 2 > dictionary::WORDS || record.flags & SIGNAL != 0 {
         return;
@@ -259,14 +271,12 @@ fn remember<'a>(
 #[inline(always)]
 fn decode_rest<'a>(
     dictionary: &mut dictionary::Reader<'a>,
-    call: Call,
-    flags: Flags,
-    times: Times,
     body: &mut &'a [u8],
-    arguments: &mut Arguments<'_, 'a>,
-) -> Result<Front, Fault> {
+    room: &mut Room<'_, 'a>,
+) -> Result<(), Fault> {
     let short = Fault::WrongLength;
-    let Arguments { numbers, texts, list } = arguments;
+    let Room { front, numbers, texts, list } = room;
+    let (call, flags) = (front.call, front.flags);
     let (mut result, mut errno) = (-1, 0);
     if flags & FAILED != 0 {
         errno = varint::read(body).ok_or(short)?.min(i32::MAX as u64) as i32;
@@ -293,7 +303,8 @@ fn decode_rest<'a>(
     if flags & (COMPLETE | FAILED) == COMPLETE {
         result = call.requested().map(|position| numbers[position]).ok_or(short)?;
     }
-    Ok(Front { call, flags, times, result, errno })
+    (front.result, front.errno) = (result, errno);
+    Ok(())
 }
 
 #[inline]

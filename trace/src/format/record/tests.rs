@@ -299,9 +299,11 @@ fn fronts<const WHOLE: bool>(bytes: &[u8]) -> (Vec<Told>, Option<Fault>) {
     let (mut dictionary, mut rest, mut found) = (dictionary::Reader::default(), bytes, Vec::new());
     let (mut numbers, mut texts, mut list) = ([0; MAX_NUMBERS], [Text::EMPTY; MAX_TEXTS], List::EMPTY);
     loop {
-        let arguments = Arguments { numbers: &mut numbers, texts: &mut texts, list: &mut list };
-        match decode_into::<WHOLE>(&mut dictionary, &mut rest, arguments) {
-            Ok(Some(Front { call, flags, times, .. })) => {
+        let mut front = Front::NOTHING;
+        let room = Room { front: &mut front, numbers: &mut numbers, texts: &mut texts, list: &mut list };
+        match decode_into::<WHOLE>(&mut dictionary, &mut rest, room) {
+            Ok(true) => {
+                let Front { call, flags, times, .. } = front;
                 let told = if call == Call::Entered { numbers[0] } else { 0 };
                 found.push((call, flags, times, told));
             }
