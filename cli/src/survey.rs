@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use syn_trace::calls::Effect;
 use syn_trace::reader::Ending;
 use syn_trace::record::Fault;
-use syn_trace::run::Thread;
-use syn_trace::{Call, Event, Run, header};
+use syn_trace::run::{ProcessEnd, Thread};
+use syn_trace::{Call, Event, Run};
 
 /// What one pass over a run found.
 pub struct Survey {
@@ -175,17 +175,12 @@ pub fn describe_ending(ending: Ending) -> Option<String> {
     }
 }
 
-/// How a process ended, from the states of its threads.
-pub fn end_of_process(threads: &[&Thread]) -> &'static str {
-    let has = |state| threads.iter().any(|thread| thread.trace.header().state.load(Relaxed) == state);
-    if has(header::STATE_STOPPED) {
-        "recording stopped"
-    } else if has(header::STATE_PROCESS_ENDED) {
-        "ended"
-    } else if has(header::STATE_RECORDING) {
-        "killed or running"
-    } else {
-        "ended"
+/// How a process ended, for people.
+pub fn describe_end(end: ProcessEnd) -> &'static str {
+    match end {
+        ProcessEnd::Stopped => "recording stopped",
+        ProcessEnd::Ended => "ended",
+        ProcessEnd::Killed => "killed or running",
     }
 }
 

@@ -23,16 +23,16 @@ pub struct Args {
     /// Plan, or a run folder.
     path: PathBuf,
     /// The first thread of this rank.
-    #[arg(long, value_name = "N", conflicts_with = "program")]
+    #[arg(long, value_name = "N", conflicts_with = "program", allow_negative_numbers = true)]
     rank: Option<u32>,
     /// The program with this number, as `syn dump` of a plan names them (p0, p1, …).
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     program: Option<usize>,
     /// When in the run, as in `3.4s` or `250ms`; without it, that program's longest wait.
-    #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
+    #[arg(long, value_name = "TIME", value_parser = nanoseconds, allow_hyphen_values = true)]
     at: Option<u64>,
     /// Tells at most so many steps back, waits, and lines of a table.
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true, default_value_t = 12)]
     most: usize,
     /// Writes what led there as a graph for Graphviz; of the run's end, if no place is named.
     #[arg(long, value_name = "FILE")]
@@ -83,16 +83,18 @@ fn open(path: &Path) -> anyhow::Result<Plan> {
 
 /// The act that was asked about, if any was.
 fn place(args: &Args, timeline: &Timeline<'_>) -> anyhow::Result<Option<Act>> {
+    let (ranks, programs) = (timeline.plan.about.ranks, timeline.programs.len());
     let program = match (args.rank, args.program) {
         (None, None) if args.at.is_none() => return Ok(None),
         (None, None) => bail!("--at tells when; --rank or --program is to tell who"),
+        (Some(_), _) if ranks == 0 => {
+            bail!("it has no ranks; --program N names one of its {programs} programs, counted from 0")
+        }
         (Some(rank), _) => timeline
             .first_of_rank(rank)
-            .with_context(|| format!("rank {rank} is not in it; there are {}", timeline.plan.about.ranks))?,
-        (None, Some(program)) if program < timeline.programs.len() => program,
-        (None, Some(program)) => {
-            bail!("program {program} is not in it; there are {}", timeline.programs.len())
-        }
+            .with_context(|| format!("rank {rank} is not in it; there are {ranks}"))?,
+        (None, Some(program)) if program < programs => program,
+        (None, Some(program)) => bail!("program {program} is not in it; there are {programs}"),
     };
     let found = match args.at {
         Some(at_ns) => timeline.at(program, at_ns).with_context(|| {
@@ -118,6 +120,11 @@ fn write_to(
         out.flush()
     });
     written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A number of things on the command line.
+fn count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected a whole number, 0 or more".into())
 }
 
 /// A time on the command line: seconds, unless a unit follows.

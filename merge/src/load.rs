@@ -47,6 +47,7 @@ pub fn load(
     for other in &runs[1..] {
         same_application(first, other)?;
     }
+    leave_out_cut_short(&mut runs, base, notes);
     runs.sort_by_key(|run| (is_throttled(&run.run.path), run.elapsed_ns));
     let plain = runs.partition_point(|run| !is_throttled(&run.run.path));
     ensure!(plain > 0, "all runs were throttled: name the one that was recorded without that too");
@@ -63,9 +64,31 @@ pub fn load(
     Ok(runs)
 }
 
+/// A run that was interrupted is not repeated by a plan, nor compared with whole ones: of processes that others let end, some were
+/// killed. Servers are killed in every run.
+fn leave_out_cut_short(runs: &mut Vec<Recorded>, base: Option<&Path>, notes: &mut Notes) {
+    let least = runs.iter().map(Recorded::killed).min().unwrap_or(0);
+    let is_base = |run: &Recorded| base.is_some_and(|base| is_same_folder(&run.run.path, base));
+    for run in runs.extract_if(.., |run| run.killed() > least && !is_base(run)) {
+        notes.remark(format!(
+            "left out: {}, which was cut short: {} of its processes were killed, and {least} in the run with the fewest; --base {0} follows it all the same",
+            run.name(),
+            run.killed()
+        ));
+    }
+}
+
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    id(one).is_ok_and(|one| id(other).is_ok_and(|other| one == other))
+}
+
+/// The file system's name of a folder.
+fn id(path: &Path) -> std::io::Result<(u64, u64)> {
+    std::fs::metadata(path).map(|about| (about.dev(), about.ino()))
+}
+
 /// Which of the runs is this folder.
 fn named(runs: &[Recorded], folder: &Path) -> Result<usize> {
-    let id = |path: &Path| std::fs::metadata(path).map(|about| (about.dev(), about.ino()));
     let wanted = id(folder).with_context(|| format!("cannot open the run {}", folder.display()))?;
     let found = runs.iter().position(|run| id(&run.run.path).is_ok_and(|id| id == wanted));
     found.with_context(|| format!("--base {}: it is none of the runs to merge", folder.display()))

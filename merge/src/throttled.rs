@@ -123,7 +123,7 @@ pub fn connect(
     evidence
 }
 
-/// Those that nothing else explains: without them the target could come before the held call has returned.
+/// Those that nothing else explains: without them the target could come before the held call begins, as it would without the hold.
 fn unexplained(others: &Dependencies, all: Vec<(Seen, Count)>) -> Vec<(Seen, Count)> {
     let mut together = Dependencies::default();
     for index in 0..others.len() {
@@ -142,4 +142,28 @@ fn unexplained(others: &Dependencies, all: Vec<(Seen, Count)>) -> Vec<(Seen, Cou
         !graph.is_dropped(place as u32) && together.target_range(place).any(|moment| needed.contains(moment))
     });
     places.into_iter().map(|(_, seen, count)| (seen, count)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::dependency::{Moment, Stage};
+
+    fn moment(thread: u32, record: u32, stage: Stage, ns: u64) -> Moment {
+        Moment::new(Point { thread, record, stage }, ns)
+    }
+
+    /// Who stood in a barrier while another one was held before it waited for the barrier.
+    #[test]
+    fn what_waits_in_a_collective_for_who_is_held_before_it_is_explained() {
+        let enters: Vec<Moment> = (0..3).map(|rank| moment(rank, 5, Stage::Enter, 100)).collect();
+        let leaves: Vec<Moment> = (0..3).map(|rank| moment(rank, 5, Stage::Leave, 200)).collect();
+        let mut others = Dependencies::default();
+        others.add(Rule::Collective, &enters, &leaves);
+        let seen = |held, target| (Seen { held, source: held, target }, Count { seen: 1, possible: 1 });
+        let spins = moment(2, 6, Stage::Enter, 400);
+        let all = vec![seen(enters[1], leaves[2]), seen(moment(1, 6, Stage::Enter, 300), spins)];
+        let left = unexplained(&others, all);
+        assert_eq!(left.iter().map(|(seen, _)| seen.target).collect::<Vec<_>>(), [spins]);
+    }
 }

@@ -38,6 +38,25 @@ fn the_run_with_the_median_time_is_the_base() {
 }
 
 #[test]
+fn a_run_that_was_interrupted_is_left_out_beside_whole_ones() {
+    let place = Place::new();
+    let ended = |text: String| text.replacen("thread pid=10", "thread pid=10 exited", 1);
+    let whole = place.run("whole", &ended(writer(100, &[100; 10])));
+    let cut = place.run("cut", &writer(100, &[100; 4]));
+    let both = merged(&[&cut, &whole]).unwrap();
+    assert_eq!(both.plan.programs, merged(&[&whole]).unwrap().plan.programs);
+    assert_eq!(both.plan.about.runs_ns.len(), 1);
+    let told = |merged: &Merged| merged.notes.remarks.iter().any(|remark| remark.contains("left out"));
+    assert!(told(&both), "{:?}", both.notes);
+    // What is killed in every run, as servers are, is no worse than the rest; and whoever wants to follows it.
+    let other = place.run("other", &writer(100, &[100; 5]));
+    assert_eq!(merged(&[&cut, &other]).unwrap().plan.about.runs_ns.len(), 2);
+    let options = Options { runs: vec![cut.clone(), whole], base: Some(cut), ..Options::default() };
+    let chosen = merge(&options).unwrap();
+    assert!(chosen.plan.about.runs_ns.len() == 2 && !told(&chosen), "{:?}", chosen.notes);
+}
+
+#[test]
 fn the_plan_does_not_depend_on_how_many_processors_there_are() {
     let place = Place::new();
     // Blocks of events of 512, and a thread without any.

@@ -209,11 +209,13 @@ def openmp(folder, quick, project):
     return [program, 100 if quick else 3000]
 
 
-def lammps(folder, quick, project):
-    script = project / "scripts" / "lammps" / "in.melt"
-    sizes = {"n": 8, "steps": 100} if quick else {"n": 16, "steps": 600}
-    variables = [word for name, value in sizes.items() for word in ("-var", name, value)]
-    return mpirun(4, "lmp", "-log", "none", "-screen", "none", "-in", script, *variables)
+def lammps(ranks):
+    def command(folder, quick, project):
+        script = project / "scripts" / "lammps" / "in.melt"
+        sizes = {"n": 8, "steps": 100} if quick else {"n": 16, "steps": 600}
+        variables = [word for name, value in sizes.items() for word in ("-var", name, value)]
+        return mpirun(ranks, "lmp", "-log", "none", "-screen", "none", "-in", script, *variables)
+    return command
 
 
 def hpcc(folder, quick, project):
@@ -284,7 +286,8 @@ ALL = [
     Workload("redis-always", redis("always", 3000), REDIS),
     Workload("openmp-stencil", openmp, ("gcc",), environment={"OMP_NUM_THREADS": "2"}),
     Workload("fio-psync", fio, ("fio",)),
-    Workload("lammps", lammps, ("lmp", "mpirun"), launched=True),
+    Workload("lammps", lammps(4), ("lmp", "mpirun"), launched=True),
+    Workload("lammps-2", lammps(2), ("lmp", "mpirun"), launched=True),
     Workload("hpcc", hpcc, ("hpcc", "mpirun", HPCC_EXAMPLE), launched=True),
     Workload("mpi-messages-4", mpi_small("messages", 4, 60_000), MPI, launched=True),
     Workload("mpi-broadcasts-4", mpi_small("broadcasts", 4, 60_000), MPI, launched=True),

@@ -126,6 +126,17 @@ impl Thread {
     }
 }
 
+/// How a process image ended, as far as its recorder saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProcessEnd {
+    /// By itself: it ended, or became another program.
+    Ended,
+    /// Recording stopped before.
+    Stopped,
+    /// It was killed, or still ran when the traces were copied.
+    Killed,
+}
+
 /// One process image of a run: from start or `execve` to exit or the next `execve`.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -198,6 +209,20 @@ pub struct Run {
 }
 
 impl Run {
+    /// How process image `process` ended.
+    ///
+    /// # Panics
+    /// When there is no such process.
+    pub fn end_of(&self, process: usize) -> ProcessEnd {
+        let threads = || self.processes[process].threads.iter().map(|&thread| &self.threads[thread].trace);
+        let has = |state| threads().any(|trace| trace.header().state.load(Ordering::Relaxed) == state);
+        match () {
+            () if has(header::STATE_STOPPED) => ProcessEnd::Stopped,
+            () if has(header::STATE_PROCESS_ENDED) || !has(header::STATE_RECORDING) => ProcessEnd::Ended,
+            () => ProcessEnd::Killed,
+        }
+    }
+
     /// Opens every trace in the folder at `path`, puts threads into processes, and all on one time axis.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use super::common::{Common, Counts};
 use super::run_balance::{self, Seconds};
 use super::statement::Observed;
 use super::table::{self, row};
-use crate::survey::{Survey, end_of_process};
+use crate::survey::{Survey, describe_end};
 use serde::Serialize;
 use std::fmt::Write;
 use syn_plan::figures::seconds;
@@ -123,7 +123,7 @@ fn process_list(run: &Run, survey: &Survey, balances: &Balances) -> Vec<ProcessI
             bytes: sum(|thread| thread.bytes),
             command: process.command.clone(),
             launcher: process.process_only,
-            end: end_of_process(&threads),
+            end: describe_end(run.end_of(index)),
             observed: Observed::of(run, index, survey),
         }
     };

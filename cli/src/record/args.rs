@@ -4,6 +4,7 @@ use super::choice;
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs a command and records it. Returns the command's exit code; 128 + N when signal N ended it.
 #[derive(clap::Args)]
@@ -33,23 +34,23 @@ pub struct Args {
         conflicts_with_all = ["join", "repeat"])]
     pub throttle: ThrottleMode,
     /// Every how manyth call is held: 1, or in `auto` mode what gives a hundred holds at first.
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "P", requires = "throttle", value_parser = clap::value_parser!(u32).range(1..))]
     pub period: Option<u32>,
     /// What the throttled runs may cost: a time (90s, 5m) or a number of runs.
-    #[arg(long, value_name = "TIME|RUNS", value_parser = choice::budget)]
+    #[arg(long, value_name = "TIME|RUNS", requires = "throttle", value_parser = choice::budget)]
     pub budget: Option<choice::Budget>,
     /// Which calls are held.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "io")]
+    #[arg(long, requires = "throttle", value_enum, value_delimiter = ',', default_value = "io")]
     pub hold: Vec<choice::Held>,
     /// The longest time for a hold, seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    pub bound: f64,
+    #[arg(long, value_name = "SECONDS", requires = "throttle", value_parser = choice::bound, default_value = "10")]
+    pub bound: Duration,
     /// An address of this host at which the watchdogs of the other hosts of the job reach the one here. Only who knows the secret in
     /// the run folder is listened to.
-    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    #[arg(long, value_name = "ADDRESS", requires = "throttle", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub watchdog_address: IpAddr,
     /// What starts a watchdog on another host: a command that takes the host's name and a command line.
-    #[arg(long, value_name = "COMMAND", default_value = "ssh")]
+    #[arg(long, value_name = "COMMAND", requires = "throttle", default_value = "ssh")]
     pub remote_shell: String,
     /// The command and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]

@@ -20,7 +20,12 @@ pub fn mode(text: &str) -> Result<Option<Mode>, String> {
         "none" => None,
         "auto" => Some(Mode::Auto),
         "all" => Some(Mode::All),
-        number => Some(Mode::Some(number.parse().map_err(|_| "auto, all, none, or how many nodes")?)),
+        number => match number.parse().map_err(|_| "auto, all, none, or how many nodes")? {
+            0 => {
+                return Err("at least 1 node; with `none`, or without --throttle, nobody is throttled".into());
+            }
+            nodes => Some(Mode::Some(nodes)),
+        },
     })
 }
 
@@ -39,9 +44,20 @@ pub fn budget(text: &str) -> Result<Budget, String> {
         |text: &str| text.parse::<u64>().map_err(|_| "seconds (90s), minutes (5m), or a number of runs");
     Ok(match (text.strip_suffix('s'), text.strip_suffix('m')) {
         (Some(seconds), _) => Budget::Time(Duration::from_secs(number(seconds)?)),
-        (_, Some(minutes)) => Budget::Time(Duration::from_secs(60 * number(minutes)?)),
+        (_, Some(minutes)) => Budget::Time(Duration::from_secs(number(minutes)?.saturating_mul(60))),
         _ => Budget::Runs(number(text)? as usize),
     })
+}
+
+/// Thirty years. The board holds nanoseconds in 64 bits.
+const MOST_BOUND_S: f64 = 1e9;
+
+/// From the command line: seconds.
+pub fn bound(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= MOST_BOUND_S => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err(format!("seconds, more than 0 and at most {MOST_BOUND_S}")),
+    }
 }
 
 /// Calls that are held.

@@ -3,6 +3,7 @@
 //! Ctrl-C at a terminal reaches the command by itself, since it is in our process group; a signal that someone
 //! sends to us is passed on. Either way we stay until the command has ended, to tell about the run folder.
 
+use crate::output::complain;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
 use rustix::termios::tcgetpgrp;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
@@ -10,12 +11,15 @@ use signal_hook::iterator::Signals;
 use std::fs::File;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Passes signals on to the command that is running.
 pub struct Relay {
     /// Set while there is a process that a signal can be sent to: a zombie still counts, a reaped one does not.
     running: Arc<Mutex<Option<Pid>>>,
+    interrupted: Arc<AtomicBool>,
+    advice: Arc<Mutex<String>>,
 }
 
 impl Relay {
@@ -23,11 +27,24 @@ impl Relay {
     pub fn start() -> io::Result<Relay> {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
         let running = Arc::new(Mutex::new(None));
-        let relay = Relay { running: running.clone() };
+        let interrupted = Arc::new(AtomicBool::new(false));
+        let advice = Arc::new(Mutex::new(String::new()));
+        let relay =
+            Relay { running: running.clone(), interrupted: interrupted.clone(), advice: advice.clone() };
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             for number in signals.forever() {
-                match (*lock(&running), Signal::from_named_raw(number)) {
-                    (None, _) => std::process::exit(128 + number),
+                let running = lock(&running);
+                if !matches!(number, SIGUSR1 | SIGUSR2) {
+                    interrupted.store(true, Ordering::Relaxed);
+                }
+                match (*running, Signal::from_named_raw(number)) {
+                    (None, _) => {
+                        let advice = lock(&advice);
+                        if !advice.is_empty() {
+                            complain(&advice);
+                        }
+                        std::process::exit(128 + number)
+                    }
                     (Some(child), Some(signal)) if !came_from_terminal(number) => {
                         // It fails only for a set-user-ID command, which is not ours to stop.
                         let _ = kill_process(child, signal);
@@ -42,6 +59,7 @@ impl Relay {
     /// Starts `command`; no signal gets lost in between.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         let mut running = lock(&self.running);
+        self.interrupted.store(false, Ordering::Relaxed);
         let child = command.spawn()?;
         *running = Some(Pid::from_child(&child));
         Ok(child)
@@ -57,6 +75,16 @@ impl Relay {
         *lock(&self.running) = None;
     }
 
+    /// What to say when a signal ends this program. The signal of a terminal may end the command before it is seen here.
+    pub fn advise(&self, advice: &str) {
+        advice.clone_into(&mut lock(&self.advice));
+    }
+
+    /// True when somebody wanted the command that was spawned last to end.
+    pub fn was_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
     /// Waits for the command. Its process id stays taken until no more signal can be sent to it.
     pub fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -70,8 +98,8 @@ impl Relay {
     }
 }
 
-fn lock(running: &Mutex<Option<Pid>>) -> MutexGuard<'_, Option<Pid>> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The terminal sends SIGINT and SIGQUIT to its whole foreground process group, the command included.

@@ -31,6 +31,9 @@ struct Node {
 
 /// In auto mode each thread is held about so often at first; each further round holds ten times as many calls.
 const FIRST_HOLDS: u64 = 100;
+/// Said when a signal comes between two runs.
+const GOES_ON: &str = "interrupted; the same command goes on from there";
+
 /// The jobs of the manager, in an output folder.
 struct Manager<'a> {
     args: &'a Args,
@@ -59,9 +62,17 @@ pub fn run(args: &Args, mode: Mode, shim: &Path, relay: &Relay) -> anyhow::Resul
         }
         None => {
             let folder = Folder::make(&args.output)?;
+            let unfinished = format!(
+                "interrupted: the plain run {} is not finished, and merge leaves it out beside a whole one; the same command starts anew",
+                folder.path.display()
+            );
+            relay.advise(&unfinished);
             let began = Instant::now();
             let code = record(&args.command, shim, &folder, relay, false)?;
             if code != 0 {
+                if relay.was_interrupted() {
+                    complain(&unfinished);
+                }
                 return Ok(code);
             }
             let plain = folder.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -70,6 +81,7 @@ pub fn run(args: &Args, mode: Mode, shim: &Path, relay: &Relay) -> anyhow::Resul
             job
         }
     };
+    relay.advise(GOES_ON);
     let plain = args.output.canonicalize()?.join(&job.plain);
     let plain_time = Duration::from_secs_f64(job.seconds);
     let done = Statement::all(&args.output)?;
@@ -156,12 +168,17 @@ impl Manager<'_> {
 
     /// One throttled run, unless it was done before.
     fn throttle(&mut self, node: u32, period: u32, of: usize) -> anyhow::Result<u8> {
-        let request =
-            Request { node, period, kinds: self.kinds(), bound: Duration::from_secs_f64(self.args.bound) };
+        let request = Request { node, period, kinds: self.kinds(), bound: self.args.bound };
         if self.done.iter().any(|(_, done)| done.is_of(&request)) {
             return Ok(0);
         }
         let folder = Folder::make(&self.args.output)?;
+        let name = watchdog::verdict::name(node);
+        let unfinished = format!(
+            "interrupted: run {}, with {name} throttled, is not finished, and merge leaves it out; the same command goes on from there",
+            folder.path.display()
+        );
+        self.relay.advise(&unfinished);
         let reach = Reach { address: self.args.watchdog_address, remote_shell: &self.args.remote_shell };
         let hosts: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
         let watchdogs = Watchdogs::start(&folder.path, &self.plain, &hosts, &request, &reach)?;
@@ -173,7 +190,14 @@ impl Manager<'_> {
         let seconds = [seconds, self.plain_time.as_secs_f64()];
         let statement = Statement::of(&boards, &request, seconds, code, lived);
         statement.write(&folder.path)?;
-        complain(&format!("throttled {} of {of} nodes, {}", watchdog::verdict::name(node), statement.text()));
+        if code == 0 {
+            self.relay.advise(GOES_ON);
+        }
+        if code != 0 && self.relay.was_interrupted() {
+            complain(&unfinished);
+        } else {
+            complain(&format!("throttled {name} of {of} nodes, {}", statement.text()));
+        }
         self.done.push((folder.path, statement));
         Ok(code)
     }
@@ -189,8 +213,9 @@ impl Manager<'_> {
         let merged = self.merged()?;
         let unexplained = merged.balance.unexplained_calls_ns + merged.balance.unexplained_ns;
         complain(&format!(
-            "{} throttled runs in {:.1} s, {:.1} times the plain run: {} waits that nothing else explains; unexplained waiting {:.3} s of {:.3} s in all threads",
+            "{} throttled run{} in {:.1} s, {:.1} times the plain run: {} waits that nothing else explains; unexplained waiting {:.3} s of {:.3} s in all threads",
             self.done.len(),
+            if self.done.len() == 1 { "" } else { "s" },
             self.spent().as_secs_f64(),
             self.spent().as_secs_f64() / self.plain_time.as_secs_f64(),
             edges(&merged),

@@ -7,6 +7,8 @@ use super::timeline::{Act, Cause, Timeline, What};
 use std::io::{self, Write};
 pub use syn_plan::figures::seconds;
 use syn_plan::{Evidence, Rule};
+use syn_trace::Call;
+use syn_trace::calls::effect::{Effect, Mpi};
 
 /// Less than this share of the critical path is not worth a simulation, percent.
 const LEAST_SHARE: f64 = 0.5;
@@ -59,8 +61,9 @@ pub fn place(
             _ => {}
         }
     }
-    if told >= most {
-        writeln!(out, "  (there is more before; --most {} tells it)", most * 4)?;
+    let ends_with_a_wait = matches!(chain.last(), Some(Link::Waited(_)));
+    if told >= most && ends_with_a_wait {
+        writeln!(out, "  (there is more before; --most {} tells it)", most.max(1).saturating_mul(4))?;
     }
     Ok(())
 }
@@ -75,13 +78,30 @@ pub fn whole(
     let end_ns = timeline.end().map_or(0, |end| timeline.get(end).end_ns);
     writeln!(out, "{}: {:.6} s", timeline.plan.about.command, seconds(end_ns))?;
     let waits = timeline.waits(None);
-    writeln!(out, "\nThe longest of {} waits:", waits.len())?;
+    if most > 0 && !waits.is_empty() {
+        writeln!(out, "\nThe longest of {} waits:", waits.len())?;
+    }
     for &wait in waits.iter().take(most) {
         if let Some(cause) = timeline.cause(wait) {
             writeln!(out, "  {}", waited(timeline, &cause))?;
         }
     }
     let shares = shares::of(timeline, critical);
+    if most > 0 {
+        critical_path(out, timeline, critical, &shares, most)?;
+    }
+    writeln!(out, "\nMore about one wait: --rank N or --program N, with --at TIME")
+}
+
+/// What the run's end waited for, and how much earlier it would have come without that.
+fn critical_path(
+    out: &mut impl Write,
+    timeline: &Timeline<'_>,
+    critical: &[Link],
+    shares: &Shares,
+    most: usize,
+) -> io::Result<()> {
+    let end_ns = timeline.end().map_or(0, |end| timeline.get(end).end_ns);
     let hops = critical.iter().filter(|link| matches!(link, Link::Waited(_))).count();
     writeln!(
         out,
@@ -90,7 +110,7 @@ pub fn whole(
     writeln!(out, "{:>12} {:>7}  {:>12} {:>8}  what", "time s", "share", "end then s", "change")?;
     let length_ns: u64 = shares.values().sum();
     let baseline_ns = simulate::end_ns(timeline, None);
-    for ((group, kind), ns) in shares::sorted(&shares).into_iter().take(most) {
+    for ((group, kind), ns) in shares::sorted(shares).into_iter().take(most) {
         let share = ns as f64 * 100.0 / length_ns.max(1) as f64;
         let what = format!("{}: {}", timeline.group_name(group), kind.name());
         if share < LEAST_SHARE {
@@ -107,7 +127,7 @@ pub fn whole(
             seconds(then_ns)
         )?;
     }
-    writeln!(out, "\nMore about one wait: --rank N or --program N, with --at TIME")
+    Ok(())
 }
 
 /// A wait and what ended it, as a sentence.
@@ -115,24 +135,44 @@ fn waited(timeline: &Timeline<'_>, cause: &Cause) -> String {
     let What::Wait(edge, _) = timeline.get(cause.wait).what else { return String::new() };
     let [from, to] = timeline.calls(edge);
     let rule = timeline.edge(edge).rule;
-    let made = match from {
+    let of_all = to.filter(|call| rule == Rule::Collective && is_called_by_all(call));
+    let made = match from.or(of_all) {
         // Its first record comes later.
         _ if rule == Rule::ProcessExec => "was executed".to_owned(),
         Some(call) => format!("came to {call}"),
-        None => "came to it".to_owned(),
+        None => "let it go on".to_owned(),
     };
     // What it had slept in may be another call, as select is before waitpid.
     let next = to.map_or(String::new(), |call| format!(", and went on with {call}"));
     let Evidence { guarantee, seen, possible, .. } = timeline.edge(edge).evidence;
     format!(
-        "{} waited {}, from {:.6} to {:.6} s, until {} {made} at {:.6} s{next} ({rule}: {}, seen in {seen} of {possible} runs)",
+        "{} {} {}, from {:.6} to {:.6} s, until {} {made} at {:.6} s{next} ({rule}: {}, seen in {seen} of {possible} runs)",
         timeline.name(cause.wait.program),
+        if cause.spins { "computed, or waited in its own code," } else { "waited" },
         duration(cause.until_ns.saturating_sub(cause.since_ns)),
         seconds(cause.since_ns),
         seconds(cause.until_ns),
         timeline.name(cause.signal.program),
         seconds(cause.signalled_ns),
         guarantee.name(),
+    )
+}
+
+/// Whether all members of a collective operation come to this very call. (Not so `MPI_Wait`, and `MPI_Init` meets `MPI_Init_thread`.)
+fn is_called_by_all(call: &str) -> bool {
+    matches!(
+        Call::from_name(call).map(Call::effect),
+        Some(Effect::Mpi(
+            Mpi::Collective(_)
+                | Mpi::MakeCommunicator(_)
+                | Mpi::FreeCommunicator
+                | Mpi::MakeWindow
+                | Mpi::MakeDynamicWindow
+                | Mpi::FreeWindow
+                | Mpi::OpenFile
+                | Mpi::CloseFile
+                | Mpi::Finalize
+        ))
     )
 }
 
@@ -175,5 +215,20 @@ fn duration(ns: u64) -> String {
         10_000..10_000_000 => format!("{:.1} us", ns as f64 / 1e3),
         10_000_000..10_000_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
         _ => format!("{:.3} s", seconds(ns)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_called_by_all;
+
+    #[test]
+    fn members_of_a_collective_come_to_the_same_call() {
+        for call in ["MPI_Barrier", "MPI_Comm_dup", "MPI_Win_free", "MPI_File_open", "MPI_Finalize"] {
+            assert!(is_called_by_all(call), "{call}");
+        }
+        for call in ["MPI_Init", "MPI_Wait", "MPI_Test", "MPI_Ibarrier", "write"] {
+            assert!(!is_called_by_all(call), "{call}");
+        }
     }
 }

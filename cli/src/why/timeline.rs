@@ -2,7 +2,7 @@
 
 use crate::info::kind_of;
 use std::collections::{BTreeMap, BTreeSet};
-use syn_plan::{Edge, EdgeId, Op, Plan, Program, Step};
+use syn_plan::{Edge, EdgeId, Op, Plan, Program, Rule, Step};
 
 /// A step among those of all programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +46,7 @@ pub struct Timed {
 pub struct Cause {
     /// The wait that was over last, of those at one point.
     pub wait: Act,
-    /// When the thread began to wait.
+    /// When the thread began to wait; where it may have spun, the beginning of the computation in front of the wait.
     pub since_ns: u64,
     /// When it went on.
     pub until_ns: u64,
@@ -55,6 +55,8 @@ pub struct Cause {
     /// When that was given, at the latest when the thread went on: what shows it may be on record later, as the first record of
     /// another program is for who waited for its execve.
     pub signalled_ns: u64,
+    /// The thread did not sleep: it computed, or asked again and again in memory, which looks the same.
+    pub spins: bool,
 }
 
 /// A plan in time.
@@ -166,7 +168,12 @@ impl<'a> Timeline<'a> {
         let step = steps.partition_point(|step| step.end_ns < at_ns).min(steps.len() - 1);
         let here = steps[step..].iter().take_while(|step| step.start_ns <= at_ns).enumerate();
         let longest = here.max_by_key(|(nth, step)| (step.end_ns - step.start_ns, std::cmp::Reverse(*nth)));
-        Some(Act { program, step: step + longest.map_or(0, |(nth, _)| nth) })
+        let step = step + longest.map_or(0, |(nth, _)| nth);
+        // Of computation in which the thread may have waited, that wait.
+        let next = Act { program, step: (step + 1).min(steps.len() - 1) };
+        let spins =
+            self.cause(next).is_some_and(|cause| cause.spins && cause.since_ns == steps[step].start_ns);
+        Some(if spins { next } else { Act { program, step } })
     }
 
     /// What ended the waiting at a step that is a wait; waits next to each other are one. `None` where the thread came late and
@@ -188,14 +195,22 @@ impl<'a> Timeline<'a> {
         let (since_ns, until_ns) = (steps[first].start_ns, steps[first + count - 1].end_ns);
         let What::Wait(edge, _) = steps[step].what else { return None };
         let signalled_ns = signalled_ns.min(until_ns);
+        let rule = self.edge(edge).rule;
         // Before it was made, a thread was not there.
-        let begins = first == 0 && self.edge(edge).rule.starts_a_thread();
-        (begins || signalled_ns > since_ns).then_some(Cause {
+        let begins = first == 0 && rule.starts_a_thread();
+        // What throttling alone has shown may have been waited for in the thread's own code.
+        let before = first.checked_sub(1).map(|before| steps[before]);
+        let spun_ns = before
+            .filter(|before| rule == Rule::Throttled && matches!(before.what, What::Compute(..)))
+            .map(|before| before.start_ns)
+            .filter(|&start_ns| signalled_ns <= since_ns && signalled_ns > start_ns);
+        (begins || spun_ns.is_some() || signalled_ns > since_ns).then_some(Cause {
             wait: Act { step, ..act },
-            since_ns: if begins { signalled_ns } else { since_ns },
+            since_ns: if begins { signalled_ns } else { spun_ns.unwrap_or(since_ns) },
             until_ns,
             signal,
             signalled_ns,
+            spins: spun_ns.is_some(),
         })
     }
 

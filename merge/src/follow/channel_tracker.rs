@@ -11,7 +11,7 @@ use crate::follow::pass::{Seen, Visitor};
 use crate::follow::ring_tracker::{Moving, RingTracker};
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
-use crate::rules::pipe;
+use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::Moved;
 use std::collections::{BTreeMap, HashMap};
 use syn_trace::calls::{Effect, Fact, Field};
@@ -102,6 +102,16 @@ impl ChannelTracker {
             }
             false => held.open_files += 1,
         }
+    }
+
+    /// An end of a pipe with a name is opened, if the file is one.
+    fn open_named_pipe(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
+        let Some((Kind::Pipe, end)) = self.end_of(seen.process, open, descriptors) else { return };
+        let flags = descriptors.open_file(open).flags;
+        let waits = seen.may_have_slept() && flags & flags::O_NONBLOCK == 0;
+        let access = flags & flags::O_ACCMODE;
+        let span = Span { enter: seen.enter(), leave: seen.leave() };
+        self.traffic.entry((Kind::Pipe, end)).or_default().opens.push(Opened { span, access, waits });
     }
 
     /// A call puts in or takes out; it took nothing out at the end.
@@ -312,6 +322,9 @@ impl Visitor for ChannelTracker {
         }
         if let Some(opened) = touched.opened {
             self.hold(seen, opened, descriptors, false);
+            if matches!(effect, Effect::Open | Effect::OpenStream) {
+                self.open_named_pipe(seen, opened, descriptors);
+            }
             if matches!(effect, Effect::Pipe | Effect::OpenSocketPair) {
                 self.hold(seen, opened + 1, descriptors, false);
             }

@@ -160,7 +160,7 @@ impl FileTracker {
     /// Keeps the books on who asks about a name until the answer is another.
     fn follow_polls(&mut self, seen: &Seen<'_>, touched: &Touched) {
         let (event, thread) = (seen.event, seen.thread);
-        if event.call.effect() == Effect::Sleep || event.call.has(Fact::Note) || event.call == Call::Repeats {
+        if event.sleeps() || event.call.has(Fact::Note) || event.call == Call::Repeats {
             return;
         }
         let before = self.polls[thread as usize].take();
@@ -283,6 +283,16 @@ impl FileTracker {
                 }
             }
             Effect::Truncate => contents.cut(length(seen), Some(seen.leave())),
+            Effect::Stat(_) => {
+                contents.find(size(seen), seen.enter(), &mut self.already_ordered, &mut self.found)
+            }
+            Effect::Seek => {
+                let [_, offset, whence, ..] = seen.event.numbers;
+                if whence == SEEK_END {
+                    let size = seen.event.result.saturating_sub(offset).max(0) as u64;
+                    contents.find(size, seen.enter(), &mut self.already_ordered, &mut self.found);
+                }
+            }
             _ => {}
         }
     }
@@ -333,9 +343,14 @@ impl FileTracker {
                     self.files[file as usize].contents.cut(length(seen), Some(seen.leave()));
                 }
             }
-            Effect::Stat(_) | Effect::Access | Effect::ReadLink | Effect::ChangeFolder => {
+            Effect::Stat(_) => {
                 self.find(seen, path, true);
+                if let Some(file) = self.at_path(path) {
+                    let contents = &self.files[file as usize].contents;
+                    contents.find(size(seen), seen.enter(), &mut self.already_ordered, &mut self.found);
+                }
             }
+            Effect::Access | Effect::ReadLink | Effect::ChangeFolder => self.find(seen, path, true),
             _ => {}
         }
     }
@@ -364,6 +379,14 @@ fn moved(seen: &Seen<'_>, descriptors: &Descriptors, open: OpenId, place: Place)
 fn length(seen: &Seen<'_>) -> u64 {
     seen.event.field(Field::Bytes).unwrap_or(0).max(0) as u64
 }
+
+/// How long a file was found to be.
+fn size(seen: &Seen<'_>) -> u64 {
+    seen.event.field(Field::StSize).unwrap_or(0).max(0) as u64
+}
+
+/// `unistd.h`.
+const SEEK_END: i64 = 2;
 
 impl Visitor for FileTracker {
     #[inline]

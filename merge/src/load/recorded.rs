@@ -2,7 +2,7 @@
 
 use crate::mpi::Worlds;
 use syn_trace::Run;
-use syn_trace::run::Process;
+use syn_trace::run::{Process, ProcessEnd};
 
 /// A run and what a first look at it showed.
 #[derive(Debug)]
@@ -27,6 +27,12 @@ impl Recorded {
     /// The processes that are not launchers.
     pub fn application(&self) -> impl Iterator<Item = &Process> {
         self.run.processes.iter().filter(|process| !process.process_only)
+    }
+
+    /// How many of them were killed, or did not end before their traces were copied.
+    pub fn killed(&self) -> usize {
+        let processes = self.run.processes.iter().enumerate().filter(|(_, process)| !process.process_only);
+        processes.filter(|&(index, _)| self.run.end_of(index) == ProcessEnd::Killed).count()
     }
 
     /// The command of the first of them that has one.

@@ -37,7 +37,7 @@ use io::{Operations, Tables};
 use polling::Polling;
 use program::{Program, Stretch};
 use syn_plan::{Attribute, Balance, File, HandleId, LeftOut, Members, Mpi, Steps};
-use syn_trace::calls::{Effect, Fact};
+use syn_trace::calls::Fact;
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
 use syn_trace::run::{Before, Measured, Segment};
@@ -328,7 +328,7 @@ impl Visitor for Lowering<'_> {
         let around = self.around(seen);
         let call = seen.event.call;
         let is_mpi = call.layer() == Layer::Mpi && !call.has(Fact::Note);
-        let sleeps = call.effect() == Effect::Sleep;
+        let sleeps = seen.event.sleeps();
         let on_file = self.file_call(seen);
         let is_io = (around.is_none() || self.from.scope.all_files) && !is_mpi && !sleeps && !on_file;
         if is_io {

@@ -106,6 +106,19 @@ impl Contents {
         }
     }
 
+    /// A call that began at `enter` found the file `size` bytes long: as long as it is since somebody has written the last byte.
+    pub fn find(
+        &self,
+        size: u64,
+        enter: Moment,
+        already_ordered: &mut AlreadyOrdered,
+        found: &mut Dependencies,
+    ) {
+        if size > 0 && size == self.size {
+            self.read(size - 1..size, enter, already_ordered, found);
+        }
+    }
+
     /// These bytes were read by a call that began at `enter`.
     pub fn read(
         &self,

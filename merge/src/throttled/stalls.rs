@@ -23,7 +23,7 @@ pub struct Pairing<'a> {
 /// A dependency that was seen, in places of the base run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// The held call has returned.
+    /// The held call begins: it stands behind its hold.
     pub held: Moment,
     /// Where the thread that was held has come to when the other one goes on: that, or the entry of a call behind it.
     pub source: Moment,
@@ -36,7 +36,7 @@ pub struct Seen {
 pub struct Found {
     /// The dependencies.
     pub seen: Vec<Seen>,
-    /// The returns of all calls whose hold could show some.
+    /// The entries of all calls whose hold could show some.
     pub held: Vec<Moment>,
     /// Holds that ended because of the time or the watchdog.
     pub without_verdict: usize,
@@ -96,7 +96,7 @@ pub fn stalls(pairing: &Pairing<'_>) -> Found {
         let Some((node, _)) = pairing.threads[hold.thread] else { continue };
         let Some(step) = hold.step else { continue };
         let Some(held) = pairing.in_base(hold.thread, step) else { continue };
-        found.held.push(held.leave);
+        found.held.push(held.enter);
         let until_ns = holds[place + 1..].iter().map(|next| next.end_ns).find(|&end_ns| end_ns > hold.end_ns);
         for (thread, steps) in pairing.steps.of_thread.iter().enumerate() {
             if pairing.threads[thread].is_none_or(|(other, _)| other == node) {
@@ -116,7 +116,7 @@ pub fn stalls(pairing: &Pairing<'_>) -> Found {
             if let Some((target, stuck)) = target {
                 let source =
                     source(pairing, hold, step, stuck, &held_steps[hold.thread]).unwrap_or(held.leave);
-                found.seen.push(Seen { held: held.leave, source, target });
+                found.seen.push(Seen { held: held.enter, source, target });
             }
         }
     }

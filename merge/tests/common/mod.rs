@@ -18,7 +18,7 @@
 use std::path::Path;
 use syn_trace::builder::TraceBuilder;
 use syn_trace::calls::Call;
-use syn_trace::header::{BEGAN_READY, BY_PTRACE, PROCESS_ONLY, SEES_LIBC_INTERNAL};
+use syn_trace::header::{BEGAN_READY, BY_PTRACE, PROCESS_ONLY, SEES_LIBC_INTERNAL, STATE_PROCESS_ENDED};
 use syn_trace::record;
 
 /// Writes the run that `text` describes into `folder`.
@@ -69,6 +69,9 @@ fn thread(words: &str) -> TraceBuilder {
         header.ppid = number_of("ppid").unwrap_or(1) as u32;
         if field("launcher").is_some() {
             header.capabilities.fetch_or(PROCESS_ONLY, std::sync::atomic::Ordering::Relaxed);
+        }
+        if field("exited").is_some() {
+            header.state = STATE_PROCESS_ENDED.into();
         }
         if field("outside").is_some() {
             header.capabilities.fetch_or(BY_PTRACE, std::sync::atomic::Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! Runs that are damaged, incomplete, or none.
+//! Runs that are damaged, incomplete, or none, and recordings that cannot be.
 
 use crate::says;
 use std::path::{Path, PathBuf};
 use syn_trace::{Run, header};
 use tempfile::TempDir;
-use tests::{Job, mpirun, program, run_recorded, syn};
+use tests::{Job, mpirun, program, run_recorded, shim, syn};
 
 /// A recorded job of two ranks, to be damaged.
 struct Damaged {
@@ -136,4 +136,44 @@ fn runs_that_are_none() {
     says(syn().arg("replay").arg(&file).arg("--storage").arg(folder.path()), 1, &["not a syn plan"]);
     says(syn().arg("replay").arg(&file), 2, &["--storage"]);
     assert!(!output.exists());
+}
+
+/// `record` refuses these options before it runs anything.
+#[track_caller]
+fn is_not_recorded(options: &[&str], words: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let (output, ran) = (folder.path().join("runs"), folder.path().join("ran"));
+    let record = syn().arg("record").arg("--shim").arg(shim()).arg("-o").arg(&output).args(options);
+    says(record.args(["--", "touch"]).arg(&ran), 2, words);
+    assert!(!output.exists() && !ran.exists(), "{options:?}");
+}
+
+#[test]
+fn bounds_and_numbers_of_nodes_that_cannot_be() {
+    for bound in ["-1", "0", "nan", "inf", "1e30", "soon"] {
+        is_not_recorded(
+            &["--throttle=all", "--bound", bound],
+            &["--bound", bound, "more than 0 and at most"],
+        );
+    }
+    for nodes in ["0", "00"] {
+        is_not_recorded(&[&format!("--throttle={nodes}")], &["--throttle", "at least 1 node", "`none`"]);
+    }
+    is_not_recorded(&["--throttle=-1"], &["auto, all, none, or how many nodes"]);
+    is_not_recorded(&["--throttle=all", "--budget", "-1"], &["--budget", "or a number of runs"]);
+    is_not_recorded(&["--throttle=all", "--period", "0"], &["--period", "0 is not in 1.."]);
+}
+
+#[test]
+fn options_of_throttling_without_it() {
+    for (option, value) in [
+        ("--period", "2"),
+        ("--budget", "3"),
+        ("--hold", "mpi"),
+        ("--bound", "1"),
+        ("--watchdog-address", "127.0.0.1"),
+        ("--remote-shell", "rsh"),
+    ] {
+        is_not_recorded(&[option, value], &["--throttle", "not provided", option]);
+    }
 }

@@ -6,7 +6,7 @@
 pub use super::error::TraceError;
 pub use super::thread_trace::ThreadTrace;
 use crate::calls::effect::{Follow, Place};
-use crate::calls::{Call, Effect, Field, MAX_NUMBERS, MAX_TEXTS};
+use crate::calls::{Call, Effect, Field, Kind, MAX_NUMBERS, MAX_TEXTS};
 use crate::dictionary;
 use crate::header;
 use crate::record::{self, Fault, List, Text};
@@ -92,6 +92,19 @@ impl Event<'_> {
             Follow::Followed => true,
             Follow::Itself => false,
             Follow::ByFlags => self.field(Field::Flags).unwrap_or(0) & NO_FOLLOW == 0,
+        }
+    }
+    /// The call does nothing but let time pass: a sleep, or a wait with a limit for the readiness of no descriptor at all.
+    pub fn sleeps(&self) -> bool {
+        match self.call.effect() {
+            Effect::Sleep => true,
+            Effect::AwaitReadiness => {
+                let counts_descriptors = matches!(self.call.args()[0].kind, Kind::Int);
+                counts_descriptors
+                    && self.numbers[0] == 0
+                    && self.field(Field::Nanos).is_some_and(|ns| ns >= 0)
+            }
+            _ => false,
         }
     }
     /// 0 for a call of the application itself, 1 for one by a library inside another call.

@@ -91,6 +91,11 @@ impl Held {
         self.list.is_empty()
     }
 
+    /// The number of the first event that has not been handed out.
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+
     /// The number of the event that comes behind the last one.
     pub(super) fn end(&self) -> usize {
         self.first + self.list.len()

@@ -387,9 +387,11 @@ impl<'a> Measures<'a> {
         if self.unread.is_empty() { self.most_held } else { MOST_HELD }
     }
 
-    /// True if the next reading may tell something of the events that are held back.
+    /// True if the next reading may tell something of the events that are held back: of those that were handed out it does not.
+    #[inline]
     fn awaits_reading(&self) -> bool {
-        !self.unread.is_empty() || !self.kept.is_empty()
+        let latest = |places: &[Place]| places.last().is_some_and(|&(number, _)| number >= self.held.first());
+        latest(&self.unread) || latest(&self.kept)
     }
 
     /// Measures an event, and keeps it until all is known of it; `measured` is room for that. A reading at its return tells of what lay before it, too.

@@ -136,9 +136,12 @@ impl Statement {
     /// One line.
     pub fn text(&self) -> String {
         let [quiet, bound, lost] = self.holds;
+        let every = match self.period {
+            1 => "every call".to_owned(),
+            period => format!("every {period}. call"),
+        };
         let mut text = format!(
-            "every {}. call: {quiet} holds until all others were blocked or gone, {bound} until the bound of {} s; {:.2} s, {:.1} times the plain run",
-            self.period,
+            "{every}: {quiet} holds until all others were blocked or gone, {bound} until the bound of {} s; {:.2} s, {:.1} times the plain run",
             self.bound_s,
             self.seconds,
             self.seconds / self.plain_seconds,

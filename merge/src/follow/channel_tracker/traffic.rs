@@ -2,6 +2,7 @@
 
 use crate::graph::dependency::Moment;
 use crate::rules::open_file::Span;
+use crate::rules::pipe::Opened;
 use crate::rules::stream::Moved;
 use std::collections::BTreeMap;
 
@@ -35,4 +36,6 @@ pub struct Traffic {
     /// Something put in or took out nobody knows how much.
     pub is_unknown: bool,
     pub capacity: Option<u64>,
+    /// Of a pipe with a name: the calls that opened an end of it, and how.
+    pub opens: Vec<Opened>,
 }

@@ -19,6 +19,9 @@ impl ChannelTracker {
         std::mem::take(&mut self.datagrams).finish(looks, is_known, &mut self.found);
         let keys: Vec<(Kind, End)> = self.traffic.keys().copied().collect();
         for key in keys {
+            if let Some(here) = self.traffic.get_mut(&key) {
+                pipe::connect_opens(&std::mem::take(&mut here.opens), &mut self.found);
+            }
             // What is received at one end of a connection was sent at the other.
             let from = match key.0 {
                 Kind::Pipe => Some(key),
