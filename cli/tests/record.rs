@@ -2,7 +2,7 @@
 
 mod support;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -123,5 +123,25 @@ fn a_signal_reaches_the_command_and_the_run_is_still_told_about() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(7));
         assert!(String::from_utf8_lossy(&output.stderr).contains("syn: "));
+    }
+}
+
+/// As a terminal does it: the command may be gone before the signal is seen here.
+#[test]
+fn a_signal_to_all_of_the_process_group_leaves_the_run_told_about() {
+    let (folder, _) = folder_with_shim();
+    for _ in 0..20 {
+        let mut child = record(&folder, &["--", "sh", "-c", "echo ready; exec sleep 30"])
+            .process_group(0)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "ready");
+        kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("nothing was recorded"), "{output:?}");
     }
 }

@@ -48,6 +48,7 @@ pub fn record(
         relay.wait(&mut child).with_context(|| format!("cannot wait for {}", words[0].to_string_lossy()))?;
     let took = begun.elapsed();
     let run = tell(folder, words)?;
+    relay.told();
     let images = run.processes.len();
     if !throttled && images >= FEW_PROCESSES && images as u32 * WORTH_A_TRIAL > took {
         let costs = trial::start_costs(shim, &folder.path);
@@ -64,6 +65,7 @@ pub fn trace(words: &[OsString], folder: &Folder, relay: &Relay) -> anyhow::Resu
     match ended {
         Ok(ended) => {
             tell(folder, words)?;
+            relay.told();
             Ok(match ended {
                 Ended::Code(code) => code as u8,
                 Ended::Signal(signal) => 128u8.saturating_add(signal as u8),

@@ -14,10 +14,21 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// What a signal finds.
+#[derive(Clone, Copy)]
+enum Phase {
+    /// Nothing that could not end here.
+    Idle,
+    /// A process that it can be sent to: a zombie still counts, a reaped one does not.
+    Running(Pid),
+    /// The command has ended, and what it was is being told. Ctrl-C may have ended it before it is seen here: it ends us when it comes
+    /// once more.
+    Telling,
+}
+
 /// Passes signals on to the command that is running.
 pub struct Relay {
-    /// Set while there is a process that a signal can be sent to: a zombie still counts, a reaped one does not.
-    running: Arc<Mutex<Option<Pid>>>,
+    phase: Arc<Mutex<Phase>>,
     interrupted: Arc<AtomicBool>,
     advice: Arc<Mutex<String>>,
 }
@@ -26,26 +37,26 @@ impl Relay {
     /// Takes over the signals. Without a command running they end this program, as they would have.
     pub fn start() -> io::Result<Relay> {
         let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
-        let running = Arc::new(Mutex::new(None));
+        let phase = Arc::new(Mutex::new(Phase::Idle));
         let interrupted = Arc::new(AtomicBool::new(false));
         let advice = Arc::new(Mutex::new(String::new()));
-        let relay =
-            Relay { running: running.clone(), interrupted: interrupted.clone(), advice: advice.clone() };
+        let relay = Relay { phase: phase.clone(), interrupted: interrupted.clone(), advice: advice.clone() };
         std::thread::Builder::new().name("signals".into()).spawn(move || {
             for number in signals.forever() {
-                let running = lock(&running);
+                let mut phase = lock(&phase);
                 if !matches!(number, SIGUSR1 | SIGUSR2) {
                     interrupted.store(true, Ordering::Relaxed);
                 }
-                match (*running, Signal::from_named_raw(number)) {
-                    (None, _) => {
+                match (*phase, Signal::from_named_raw(number)) {
+                    (Phase::Telling, _) => *phase = Phase::Idle,
+                    (Phase::Idle, _) => {
                         let advice = lock(&advice);
                         if !advice.is_empty() {
                             complain(&advice);
                         }
                         std::process::exit(128 + number)
                     }
-                    (Some(child), Some(signal)) if !came_from_terminal(number) => {
+                    (Phase::Running(child), Some(signal)) if !came_from_terminal(number) => {
                         // It fails only for a set-user-ID command, which is not ours to stop.
                         let _ = kill_process(child, signal);
                     }
@@ -58,21 +69,28 @@ impl Relay {
 
     /// Starts `command`; no signal gets lost in between.
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        let mut running = lock(&self.running);
+        let mut phase = lock(&self.phase);
         self.interrupted.store(false, Ordering::Relaxed);
         let child = command.spawn()?;
-        *running = Some(Pid::from_child(&child));
+        *phase = Phase::Running(Pid::from_child(&child));
         Ok(child)
     }
 
     /// The same for a process that somebody else starts, and waits for.
     pub fn begin(&self, pid: u32) {
-        *lock(&self.running) = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            *lock(&self.phase) = Phase::Running(pid);
+        }
     }
 
     /// There is no such process any more.
     pub fn end(&self) {
-        *lock(&self.running) = None;
+        *lock(&self.phase) = Phase::Telling;
+    }
+
+    /// All is told about the command.
+    pub fn told(&self) {
+        *lock(&self.phase) = Phase::Idle;
     }
 
     /// What to say when a signal ends this program. The signal of a terminal may end the command before it is seen here.
@@ -93,7 +111,7 @@ impl Relay {
                 return Err(error.into());
             }
         }
-        *lock(&self.running) = None;
+        self.end();
         child.wait()
     }
 }
