@@ -10,6 +10,7 @@ use crate::follow::datagrams::Datagrams;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::ring_tracker::{Moving, RingTracker};
 use crate::graph::dependency::{Dependencies, Moment};
+use crate::rules::eventfd::Taken;
 use crate::rules::open_file::Span;
 use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::Moved;
@@ -172,8 +173,7 @@ impl ChannelTracker {
                     traffic.room.push(span);
                 }
             }
-            // What was there was not waited for.
-            (Moving::Out, _) if kind == Kind::Counter && !waited => {}
+            (Moving::Out, _) if kind == Kind::Counter => traffic.taken.push(Taken { span, waited }),
             (_, 0) => traffic.looks.push(span),
             (_, units) => traffic.reads.push(Moved { span, units }),
         }

@@ -204,6 +204,10 @@ impl Lowering<'_> {
         if self.operations.is_empty() {
             return self.pass(visit);
         }
+        let awaited = Transfer::of(seen.event).and_then(|_| self.awaited(seen.thread, seen.record));
+        if let Some((awaited_ns, rule)) = awaited.filter(|&(awaited_ns, _)| awaited_ns > visit.begin_ns) {
+            return self.transfer(visit, awaited_ns.min(visit.end_ns), rule);
+        }
         let (count, took_ns) = (self.operations.len(), visit.end_ns - visit.begin_ns);
         // Nobody saw how long a transfer inside the kernel read and how long it wrote: each gets its half. What a call
         // closes in passing takes no time of its own.
@@ -230,6 +234,31 @@ impl Lowering<'_> {
         program.balance.calls_cpu_ns += visit.own.cpu_ns;
         program.balance.calls_wait_ns += visit.own.waited_ns;
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
+    }
+
+    /// A transfer between a file and a pipe or a socket, at which it waited until `awaited_ns`: what goes into the file comes first,
+    /// and what was read from it had to wait for room.
+    fn transfer(&mut self, visit: &Visit<'_>, awaited_ns: u64, rule: Option<Rule>) {
+        let (thread, record) = (visit.seen.thread, visit.seen.record);
+        let into_file =
+            self.operations.iter().any(|(call, _)| matches!(call, Io::Write { .. } | Io::WriteAt { .. }));
+        let read_ns = visit.begin_ns.saturating_add(visit.own.cpu_ns).min(awaited_ns);
+        let (start_ns, end_ns) =
+            if into_file { (awaited_ns, visit.end_ns) } else { (visit.begin_ns, read_ns) };
+        if into_file {
+            self.synchronize(thread, record, Stage::Leave, visit.begin_ns, awaited_ns);
+        }
+        let program = &mut self.threads[thread as usize].program;
+        for (call, result) in self.operations.drain(..) {
+            program.step(start_ns, end_ns, Op::Io { call, result });
+        }
+        let explained_ns = visit.own.waited_ns.min(awaited_ns - visit.begin_ns);
+        program.balance.calls_cpu_ns += visit.own.cpu_ns;
+        program.balance.calls_wait_ns += visit.own.waited_ns - explained_ns;
+        program.explain(rule, explained_ns, 0);
+        if !into_file {
+            self.synchronize(thread, record, Stage::Leave, read_ns, awaited_ns);
+        }
     }
 
     /// What the event's only operation asks.

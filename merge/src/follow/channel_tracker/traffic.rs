@@ -1,6 +1,7 @@
 //! What went through one pipe, connection or counter.
 
 use crate::graph::dependency::Moment;
+use crate::rules::eventfd::Taken;
 use crate::rules::open_file::Span;
 use crate::rules::pipe::Opened;
 use crate::rules::stream::Moved;
@@ -27,6 +28,8 @@ pub struct Held {
 pub struct Traffic {
     pub writes: Vec<Moved>,
     pub reads: Vec<Moved>,
+    /// Reads of a counter.
+    pub taken: Vec<Taken>,
     pub looks: Vec<Span>,
     /// Calls that waited until there was room to write.
     pub room: Vec<Span>,

@@ -5,7 +5,7 @@ use super::traffic::{Held, Kind};
 use crate::clocks::Clocks;
 use crate::follow::connections::End;
 use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::stream::{Moved, Stream};
+use crate::rules::stream::Stream;
 use crate::rules::{eventfd, pipe, socket};
 
 impl ChannelTracker {
@@ -93,10 +93,9 @@ impl ChannelTracker {
     /// Connects what waited for a counter.
     fn count(&mut self, key: (Kind, End)) {
         let Some(here) = self.traffic.get_mut(&key).filter(|here| !here.is_unknown) else { return };
-        let spans = |calls: &mut Vec<Moved>| calls.drain(..).map(|call| call.span).collect::<Vec<_>>();
-        let (additions, mut waits) = (spans(&mut here.writes), spans(&mut here.reads));
-        waits.append(&mut here.looks);
-        eventfd::connect(waits, additions, &mut self.found);
+        let additions = here.writes.drain(..).map(|write| write.span).collect();
+        let (reads, looks) = (std::mem::take(&mut here.taken), std::mem::take(&mut here.looks));
+        eventfd::connect(reads, looks, additions, &mut self.found);
     }
 
     /// When every process closed the end for the last time; of one that did not, its end.
