@@ -64,14 +64,15 @@ pub fn load(
     Ok(runs)
 }
 
-/// A run that was interrupted is not repeated by a plan, nor compared with whole ones: of processes that others let end, some were
-/// killed. Servers are killed in every run.
+/// A run that was interrupted is not repeated by a plan, nor compared with whole ones: the command or ranks that others let end were
+/// killed. Servers are killed in every run, and in throttled ones, where all takes longer, it may be too late for that.
 fn leave_out_cut_short(runs: &mut Vec<Recorded>, base: Option<&Path>, notes: &mut Notes) {
-    let least = runs.iter().map(Recorded::killed).min().unwrap_or(0);
+    let is_plain = |run: &Recorded| !is_throttled(&run.run.path);
+    let least = runs.iter().filter(|run| is_plain(run)).map(Recorded::killed).min().unwrap_or(0);
     let is_base = |run: &Recorded| base.is_some_and(|base| is_same_folder(&run.run.path, base));
-    for run in runs.extract_if(.., |run| run.killed() > least && !is_base(run)) {
+    for run in runs.extract_if(.., |run| is_plain(run) && run.killed() > least && !is_base(run)) {
         notes.remark(format!(
-            "left out: {}, which was cut short: {} of its processes were killed, and {least} in the run with the fewest; --base {0} follows it all the same",
+            "left out: {}, which was cut short: of its ranks, or of the command itself, {} were killed, and {least} in the run with the fewest; --base {0} follows it all the same",
             run.name(),
             run.killed()
         ));

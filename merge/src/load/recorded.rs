@@ -1,6 +1,7 @@
 //! A run that was opened.
 
 use crate::mpi::Worlds;
+use std::collections::HashSet;
 use syn_trace::Run;
 use syn_trace::run::{Process, ProcessEnd};
 
@@ -29,10 +30,13 @@ impl Recorded {
         self.run.processes.iter().filter(|process| !process.process_only)
     }
 
-    /// How many of them were killed, or did not end before their traces were copied.
+    /// How many of them were killed, or did not end before their traces were copied: of ranks, and of the command itself. Whether
+    /// one that a process of the application made is killed in time may be chance.
     pub fn killed(&self) -> usize {
+        let makers: HashSet<_> = self.application().map(|process| (process.boot_id, process.pid)).collect();
         let processes = self.run.processes.iter().enumerate().filter(|(_, process)| !process.process_only);
-        processes.filter(|&(index, _)| self.run.end_of(index) == ProcessEnd::Killed).count()
+        let first = processes.filter(|(_, process)| !makers.contains(&(process.boot_id, process.ppid)));
+        first.filter(|&(index, _)| self.run.end_of(index) == ProcessEnd::Killed).count()
     }
 
     /// The command of the first of them that has one.
