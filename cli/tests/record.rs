@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use support::{Folder, Said, rank, syn};
 
 /// A folder with a file that passes for the shim: the loader cannot load it, says so, and goes on.
@@ -101,19 +101,19 @@ fn without_a_shim_nothing_is_run() {
     said(command).code(1).err_has(&["spaces and colons"]);
 }
 
+/// A script that is being recorded, not in the foreground of a terminal, where SIGINT would count as the terminal's own.
+fn running(folder: &Folder, script: &str) -> Child {
+    let mut command = record(folder, &["--", "sh", "-c", script]);
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
 #[test]
 fn a_signal_reaches_the_command_and_the_run_is_still_told_about() {
     let (folder, _) = folder_with_shim();
     for (signal, name) in [(Signal::TERM, "TERM"), (Signal::INT, "INT"), (Signal::USR1, "USR1")] {
         let script = format!("trap 'echo caught; exit 7' {name}; echo ready; read line");
-        let mut child = record(&folder, &["--", "sh", "-c", &script])
-            // Not in the foreground of a terminal, where SIGINT would count as the terminal's own.
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = running(&folder, &script);
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -131,12 +131,7 @@ fn a_signal_reaches_the_command_and_the_run_is_still_told_about() {
 fn a_signal_to_all_of_the_process_group_leaves_the_run_told_about() {
     let (folder, _) = folder_with_shim();
     for _ in 0..20 {
-        let mut child = record(&folder, &["--", "sh", "-c", "echo ready; exec sleep 30"])
-            .process_group(0)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = running(&folder, "echo ready; exec sleep 30");
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
         kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();

@@ -1,5 +1,6 @@
 //! Follows signals between processes and threads of a run: who sent which to whom, and where they arrived: at a handler, at who
-//! waits for them, or at a descriptor of `signalfd`, of which is known for which signals it is.
+//! waits for them, or at a descriptor of `signalfd`, of which is known for which signals it is. The end of a process sends `SIGCHLD` to
+//! its parent (exit(3)); a handler that it interrupts a wait with is told by that wait's end.
 
 use crate::clocks::Clocks;
 use crate::follow::pass::{Seen, Visitor};
@@ -28,6 +29,10 @@ pub struct SignalTracker {
     signals: BTreeMap<(Whom, i64), Signals>,
     /// By the process that made it and its open file: for which signals a descriptor is, a bit each, 1 for the first.
     descriptors: HashMap<(u32, OpenId), i64>,
+    /// By process: its parent's id, and its last moment.
+    ends: Vec<(u32, Option<Moment>)>,
+    /// Calls that have waited for `SIGCHLD`, and whose.
+    awaited_ends: Vec<((usize, u32), Moment)>,
 }
 
 impl SignalTracker {
@@ -39,14 +44,44 @@ impl SignalTracker {
             threads: HashMap::new(),
             signals: BTreeMap::new(),
             descriptors: HashMap::new(),
+            ends: run.processes.iter().map(|process| (process.ppid, None)).collect(),
+            awaited_ends: Vec::new(),
         }
     }
 
     /// What arrived because it was sent.
-    pub fn finish(self) -> Dependencies {
+    pub fn finish(mut self) -> Dependencies {
         let mut found = Dependencies::default();
-        self.signals.into_values().for_each(|signals| signal::connect(signals, &mut found));
+        std::mem::take(&mut self.signals)
+            .into_values()
+            .for_each(|signals| signal::connect(signals, &mut found));
+        self.connect_ends(&mut found);
         found
+    }
+
+    fn connect_ends(self, found: &mut Dependencies) {
+        let mut signals: BTreeMap<(usize, u32), Signals> = BTreeMap::new();
+        for (parent, moment) in self.awaited_ends {
+            signals.entry(parent).or_default().arrived.push(moment);
+        }
+        // A process ends with its last image.
+        let last_images: BTreeMap<(usize, u32), usize> =
+            self.processes.iter().enumerate().map(|(image, &process)| (process, image)).collect();
+        for ((host, _), image) in last_images {
+            let (parent, end) = self.ends[image];
+            if let (Some(signals), Some(end)) = (signals.get_mut(&(host, parent)), end) {
+                signals.sent.push(Span { enter: end, leave: end });
+            }
+        }
+        signals.into_values().for_each(|signals| signal::connect(signals, found));
+    }
+
+    /// A call that waits for signals got this one.
+    fn receive(&mut self, seen: &Seen<'_>, signal: i64) {
+        self.arrive(seen, signal, seen.leave());
+        if signal == i64::from(libc::SIGCHLD) {
+            self.awaited_ends.push((self.processes[seen.process as usize], seen.leave()));
+        }
     }
 
     fn send(&mut self, whom: Whom, signal: i64, seen: &Seen<'_>) {
@@ -66,7 +101,7 @@ impl SignalTracker {
     pub fn read(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
         let Some(&mask) = self.descriptors.get(&origin(seen, open, descriptors)) else { return };
         for bit in (0..i64::BITS).filter(|bit| mask >> bit & 1 != 0) {
-            self.arrive(seen, i64::from(bit) + 1, seen.leave());
+            self.receive(seen, i64::from(bit) + 1);
         }
     }
 }
@@ -80,6 +115,7 @@ impl Visitor for SignalTracker {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let event = seen.event;
+        self.ends[seen.process as usize].1 = Some(seen.leave());
         match event.call.effect() {
             _ if event.has(record::FAILED) => {}
             _ if event.call == Call::SignalDelivered => self.arrive(seen, event.numbers[0], seen.leave()),
@@ -106,7 +142,7 @@ impl Visitor for SignalTracker {
             Effect::Read(_) if !self.descriptors.is_empty() => {
                 touched.file.into_iter().for_each(|open| self.read(seen, open, descriptors));
             }
-            Effect::AwaitSignal => self.arrive(seen, event.result, seen.leave()),
+            Effect::AwaitSignal => self.receive(seen, event.result),
             _ => {}
         }
     }
