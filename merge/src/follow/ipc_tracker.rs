@@ -39,6 +39,10 @@ enum Object {
     Queue(usize, i64),
     /// A queue of POSIX, by its inode.
     OpenQueue(usize, u64),
+    /// Room in a queue of System V.
+    Room(usize, i64),
+    /// Room in one of POSIX.
+    OpenRoom(usize, u64),
 }
 
 /// The locks of a file: its host and inode, and whether they are of `flock`.
@@ -110,6 +114,20 @@ impl IpcTracker {
         self.objects.entry(object).or_default().wakes.push(Wake { span, times });
     }
 
+    /// A message goes into a queue. Who slept waited for room; how much there was nobody knows.
+    fn send(&mut self, queue: Object, room: Object, seen: &Seen<'_>) {
+        self.wake(queue, span_of(seen), 1);
+        if seen.event.has(record::WAITED_AFTER) {
+            self.objects.entry(room).or_default().waits.push(span_of(seen));
+        }
+    }
+
+    /// One comes out.
+    fn receive(&mut self, queue: Object, room: Object, seen: &Seen<'_>) {
+        self.wait(queue, seen);
+        self.wake(room, span_of(seen), 1);
+    }
+
     fn use_object(&mut self, seen: &Seen<'_>, sync: Sync, touched: &Touched, descriptors: &Descriptors) {
         let (event, span) = (seen.event, span_of(seen));
         let (host, id) = (self.hosts[seen.process as usize], event.numbers[0]);
@@ -128,10 +146,14 @@ impl IpcTracker {
                     }
                 }
             }
-            Sync::SendToQueue => self.wake(Object::Queue(host, id), span, 1),
-            Sync::ReceiveFromQueue => self.wait(Object::Queue(host, id), seen),
-            Sync::SendToOpenQueue => self.wake(Object::OpenQueue(host, inode()), span, 1),
-            Sync::ReceiveFromOpenQueue => self.wait(Object::OpenQueue(host, inode()), seen),
+            Sync::SendToQueue => self.send(Object::Queue(host, id), Object::Room(host, id), seen),
+            Sync::ReceiveFromQueue => self.receive(Object::Queue(host, id), Object::Room(host, id), seen),
+            Sync::SendToOpenQueue => {
+                self.send(Object::OpenQueue(host, inode()), Object::OpenRoom(host, inode()), seen);
+            }
+            Sync::ReceiveFromOpenQueue => {
+                self.receive(Object::OpenQueue(host, inode()), Object::OpenRoom(host, inode()), seen);
+            }
             _ => {}
         }
     }

@@ -1,5 +1,5 @@
 //! Semaphores of System V are taken after they were given, and messages of queues (of System V and POSIX) received after they
-//! were sent, where that was waited for.
+//! were sent, where that was waited for. Who waits for room sends after one was received.
 //!
 //! Messages have kinds and priorities: which one a waiter got is taken from the order of the calls.
 
