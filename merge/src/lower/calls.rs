@@ -13,6 +13,9 @@ use syn_trace::descriptors::Transfer;
 use syn_trace::run::Segment;
 use syn_trace::{Layer, record};
 
+/// A sleep that took so much longer than it was asked for was stopped meanwhile (signal(7), `SIGSTOP`).
+const STOPPED_FROM_NS: u64 = 100_000_000;
+
 /// Shorter waits say nothing about how the library waits.
 const LEAST_WAIT_NS: u64 = 100_000;
 
@@ -341,12 +344,13 @@ impl Lowering<'_> {
         let seen = visit.seen;
         let requested = seen.event.field(Field::Nanos).unwrap_or(0);
         let took_ns = visit.end_ns - visit.begin_ns;
-        // An interrupted sleep, and one until a point in time, lasted as long as it did. Interrupted in its last second, sleep(3) of
+        // An interrupted or stopped sleep, and one until a point in time, lasted as long as it did. Interrupted in its last second, sleep(3) of
         // the GNU C library returns 0, the whole seconds that are left. What is recorded inside is a signal's arrival.
         let relative = seen.event.field(Field::Flags).unwrap_or(0) == 0;
         let requested_ns = requested.max(0) as u64;
         let interrupted = visit.begin_ns > seen.start_ns || took_ns < requested_ns;
-        let whole = relative && seen.event.result == 0 && !interrupted;
+        let stopped = took_ns >= requested_ns.saturating_add(STOPPED_FROM_NS);
+        let whole = relative && seen.event.result == 0 && !interrupted && !stopped;
         self.sleep_for(visit, if whole { requested_ns } else { took_ns });
     }
 
