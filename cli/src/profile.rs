@@ -80,9 +80,10 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
                 return Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
             }
         };
-        if !done.status.success() {
+        let code = relay.told(exit_code(done.status));
+        if code != 0 {
             crate::signal_end::die_as(done.status);
-            return Ok(exit_code(done.status));
+            return Ok(code);
         }
         if done.lost.is_some() && args.n > 1 {
             return Ok(LOOK);

@@ -48,14 +48,14 @@ pub fn record(
         relay.wait(&mut child).with_context(|| format!("cannot wait for {}", words[0].to_string_lossy()))?;
     let took = begun.elapsed();
     let run = tell(folder, words)?;
-    relay.told();
+    let code = relay.told(exit_code(status));
     let images = run.processes.len();
     if !throttled && images >= FEW_PROCESSES && images as u32 * WORTH_A_TRIAL > took {
         let costs = trial::start_costs(shim, &folder.path);
         let written = costs.map_or(Ok(()), |costs| costs.write(&folder.path));
         written.unwrap_or_else(|error| complain(&format!("warning: {error}")));
     }
-    Ok(exit_code(status))
+    Ok(code)
 }
 
 /// Records through ptrace.
@@ -65,11 +65,10 @@ pub fn trace(words: &[OsString], folder: &Folder, relay: &Relay) -> anyhow::Resu
     match ended {
         Ok(ended) => {
             tell(folder, words)?;
-            relay.told();
-            Ok(match ended {
+            Ok(relay.told(match ended {
                 Ended::Code(code) => code as u8,
                 Ended::Signal(signal) => 128u8.saturating_add(signal as u8),
-            })
+            }))
         }
         Err(syn_tracer::Error::Command { program, cause }) => Ok(not_run(folder, &program, &cause)),
         Err(error) => {

@@ -24,6 +24,8 @@ enum Phase {
     /// The command has ended, and what it was is being told. Ctrl-C may have ended it before it is seen here: it ends us when it comes
     /// once more.
     Telling,
+    /// The same, and this signal has come.
+    Asked(i32),
 }
 
 /// Passes signals on to the command that is running.
@@ -48,8 +50,8 @@ impl Relay {
                     interrupted.store(true, Ordering::Relaxed);
                 }
                 match (*phase, Signal::from_named_raw(number)) {
-                    (Phase::Telling, _) => *phase = Phase::Idle,
-                    (Phase::Idle, _) => {
+                    (Phase::Telling, _) => *phase = Phase::Asked(number),
+                    (Phase::Idle | Phase::Asked(_), _) => {
                         let advice = lock(&advice);
                         if !advice.is_empty() {
                             complain(&advice);
@@ -88,9 +90,13 @@ impl Relay {
         *lock(&self.phase) = Phase::Telling;
     }
 
-    /// All is told about the command.
-    pub fn told(&self) {
-        *lock(&self.phase) = Phase::Idle;
+    /// All is told about the command, which ended with this code. The exit code to go on with: that of a signal that came meanwhile,
+    /// if it is 0, so that nothing more is run.
+    pub fn told(&self, code: u8) -> u8 {
+        match (code, std::mem::replace(&mut *lock(&self.phase), Phase::Idle)) {
+            (0, Phase::Asked(signal)) => 128u8.saturating_add(signal as u8),
+            _ => code,
+        }
     }
 
     /// What to say when a signal ends this program. The signal of a terminal may end the command before it is seen here.

@@ -394,7 +394,8 @@ impl<'a> Measures<'a> {
         latest(&self.unread) || latest(&self.kept)
     }
 
-    /// Measures an event, and keeps it until all is known of it; `measured` is room for that. A reading at its return tells of what lay before it, too.
+    /// Measures an event, and keeps it until all is known of it; `measured` is room for that. A reading at its return tells of what
+    /// lay before it, too.
     fn hold(&mut self, event: &Event<'a>, measured: &mut Measured) {
         let number = self.held.end();
         self.measure(event, number, Held::push, measured);
