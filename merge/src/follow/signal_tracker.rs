@@ -1,6 +1,7 @@
 //! Follows signals between processes and threads of a run: who sent which to whom, and where they arrived: at a handler, at who
 //! waits for them, or at a descriptor of `signalfd`, of which is known for which signals it is. The end of a process sends `SIGCHLD` to
-//! its parent (exit(3)); a handler that it interrupts a wait with is told by that wait's end.
+//! its parent (exit(3)); a handler that it interrupts a wait with is told by that wait's end. A descriptor of `pidfd_open` tells of it
+//! to whoever has it.
 
 use crate::clocks::Clocks;
 use crate::follow::pass::{Seen, Visitor};
@@ -8,6 +9,7 @@ use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
 use crate::rules::signal::{self, Signals};
 use std::collections::{BTreeMap, HashMap};
+use syn_plan::Rule;
 use syn_trace::calls::{Call, Effect};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Run, record};
@@ -29,10 +31,14 @@ pub struct SignalTracker {
     signals: BTreeMap<(Whom, i64), Signals>,
     /// By the process that made it and its open file: for which signals a descriptor is, a bit each, 1 for the first.
     descriptors: HashMap<(u32, OpenId), i64>,
+    /// By the process that made it and its open file: the id of the process whose end a descriptor tells of.
+    subjects: HashMap<(u32, OpenId), u32>,
     /// By process: its parent's id, and its last moment.
     ends: Vec<(u32, Option<Moment>)>,
     /// Calls that have waited for `SIGCHLD`, and whose.
     awaited_ends: Vec<((usize, u32), Moment)>,
+    /// Calls that a descriptor has told of the end of a process, and of which.
+    told_ends: Vec<((usize, u32), Moment)>,
 }
 
 impl SignalTracker {
@@ -44,8 +50,10 @@ impl SignalTracker {
             threads: HashMap::new(),
             signals: BTreeMap::new(),
             descriptors: HashMap::new(),
+            subjects: HashMap::new(),
             ends: run.processes.iter().map(|process| (process.ppid, None)).collect(),
             awaited_ends: Vec::new(),
+            told_ends: Vec::new(),
         }
     }
 
@@ -67,10 +75,18 @@ impl SignalTracker {
         // A process ends with its last image.
         let last_images: BTreeMap<(usize, u32), usize> =
             self.processes.iter().enumerate().map(|(image, &process)| (process, image)).collect();
-        for ((host, _), image) in last_images {
+        for (&(host, _), &image) in &last_images {
             let (parent, end) = self.ends[image];
             if let (Some(signals), Some(end)) = (signals.get_mut(&(host, parent)), end) {
                 signals.sent.push(Span { enter: end, leave: end });
+            }
+        }
+        for (process, told) in self.told_ends {
+            let end = last_images.get(&process).and_then(|&image| self.ends[image].1);
+            if let Some(end) =
+                end.filter(|end| end.ns <= told.ns && end.point().thread != told.point().thread)
+            {
+                found.add_one(Rule::ProcessJoin, end, told);
             }
         }
         signals.into_values().for_each(|signals| signal::connect(signals, found));
@@ -97,9 +113,15 @@ impl SignalTracker {
         }
     }
 
-    /// A call has found this file ready to read, or has read from it: if signals arrive there, some have.
+    /// A call has found this file ready to read, or has read from it: if signals arrive there, some have, and if it tells of the
+    /// end of a process, that has ended.
     pub fn read(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
-        let Some(&mask) = self.descriptors.get(&origin(seen, open, descriptors)) else { return };
+        let origin = origin(seen, open, descriptors);
+        if let Some(&pid) = self.subjects.get(&origin) {
+            let (host, _) = self.processes[seen.process as usize];
+            self.told_ends.push(((host, pid), seen.leave()));
+        }
+        let Some(&mask) = self.descriptors.get(&origin) else { return };
         for bit in (0..i64::BITS).filter(|bit| mask >> bit & 1 != 0) {
             self.receive(seen, i64::from(bit) + 1);
         }
@@ -138,6 +160,17 @@ impl Visitor for SignalTracker {
                 if let Some(open) = touched.opened.or(touched.file) {
                     self.descriptors.insert(origin(seen, open, descriptors), event.numbers[1]);
                 }
+            }
+            Effect::OpenProcess => {
+                if let (Some(open), Ok(pid)) = (touched.opened, u32::try_from(event.numbers[0])) {
+                    self.subjects.insert(origin(seen, open, descriptors), pid);
+                }
+            }
+            Effect::AwaitProcessById if event.numbers[0] == i64::from(libc::P_PIDFD) => {
+                let ends = event.numbers[2] & i64::from(libc::WEXITED) != 0;
+                let fd = i32::try_from(event.numbers[1]).ok().filter(|_| ends);
+                let open = fd.and_then(|fd| descriptors.descriptor(fd));
+                open.into_iter().for_each(|open| self.read(seen, open, descriptors));
             }
             Effect::Read(_) if !self.descriptors.is_empty() => {
                 touched.file.into_iter().for_each(|open| self.read(seen, open, descriptors));

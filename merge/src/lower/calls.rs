@@ -88,14 +88,23 @@ impl Lowering<'_> {
                 self.begin_mpi(seen, entered_ns);
             }
             let before = later.split_at(awaited_ns);
-            let program = &mut self.threads[seen.thread as usize].program;
-            program.compute(Stretch { idle_ns: 0, ..before });
-            program.explain(rule, before.idle_ns, 0);
+            let thread = &mut self.threads[seen.thread as usize];
+            thread.program.compute(Stretch { idle_ns: 0, ..before });
+            thread.program.explain(rule, before.idle_ns, 0);
+            thread.waited_inside_ns += before.idle_ns;
             if later.end_ns > awaited_ns {
-                self.synchronize(seen.thread, around, Stage::Leave, before.end_ns, before.end_ns);
+                let since_ns = self.since_inside(seen.thread, before.end_ns);
+                self.synchronize(seen.thread, around, Stage::Leave, since_ns, before.end_ns);
                 self.threads[seen.thread as usize].program.compute(later);
             }
         }
+    }
+
+    /// Since when a wait that `until_ns` ends took place between calls inside, whose work the plan has in front of it as one stretch.
+    fn since_inside(&mut self, thread: u32, until_ns: u64) -> u64 {
+        let thread = &mut self.threads[thread as usize];
+        let since_ns = until_ns.saturating_sub(std::mem::take(&mut thread.waited_inside_ns));
+        thread.program.end_stretch_by(since_ns)
     }
 
     /// From here on MPI begins.
@@ -419,6 +428,9 @@ impl Lowering<'_> {
         }
         let until_ns = awaited_ns.unwrap_or(0).clamp(since_ns, visit.end_ns);
         self.count_waiting(visit, until_ns);
+        if self.threads[seen.thread as usize].waited_inside_ns > 0 {
+            since_ns = self.since_inside(seen.thread, since_ns);
+        }
         self.synchronize(seen.thread, seen.record, Stage::Leave, since_ns, until_ns);
         // Without anything to wait for, its CPU time is its cost.
         let most_ns = awaited_ns.map_or(u64::MAX, |_| self.from.costs.of_call(&call, awaited_ns));

@@ -130,6 +130,8 @@ struct Thread<'a> {
     next_file_call: usize,
     /// It has come to where it begins MPI.
     begins_mpi: bool,
+    /// What a rule explains of the waiting between the calls that MPI makes while it begins or ends, nanoseconds, until that wait is over.
+    waited_inside_ns: u64,
     polling: Option<Polling>,
     /// Its place among the stretches of the durations, and by how much these make it longer, nanoseconds.
     next_stretch: usize,
@@ -184,6 +186,7 @@ impl<'a> Lowering<'a> {
             next_around: 0,
             next_file_call: 0,
             begins_mpi: false,
+            waited_inside_ns: 0,
             polling: None,
             next_stretch: 0,
             longer_ns: 0,

@@ -80,6 +80,13 @@ impl Program {
         self.stretch = Some(stretch);
     }
 
+    /// The stretch that is not appended yet ended by then, or where it began; returns when it has ended, or `ns` without one.
+    pub fn end_stretch_by(&mut self, ns: u64) -> u64 {
+        let Some(stretch) = &mut self.stretch else { return ns };
+        stretch.end_ns = stretch.end_ns.min(ns).max(stretch.start_ns);
+        stretch.end_ns.max(ns)
+    }
+
     fn account_computation(&mut self, stretch: &Stretch) {
         let balance = &mut self.balance;
         balance.work_ns = balance.work_ns.saturating_add(stretch.cpu_ns);

@@ -200,6 +200,8 @@ pub enum Effect {
     OpenSignals,
     /// The same of a timer.
     OpenTimer,
+    /// The same of a process, whose end it tells of.
+    OpenProcess,
     /// Waits until descriptors are ready, or a time is over; the result is how many.
     AwaitReadiness,
 
@@ -480,6 +482,7 @@ impl Effect {
                 | OpenAnonymous
                 | OpenSignals
                 | OpenTimer
+                | OpenProcess
                 | OpenRing
         )
     }

@@ -428,7 +428,7 @@ calls! {
     366 InotifyInit "inotify_init" Posix (flags: InotifyFlags) [OpenAnonymous] also "inotify_init1";
     367 InotifyAddWatch "inotify_add_watch" Posix (fd: Fd, mask: InotifyMask, pathname: Path);
     368 InotifyRmWatch "inotify_rm_watch" Posix (fd: Fd, wd: Int);
-    369 PidfdOpen "pidfd_open" Process (pid: Pid, flags: PidfdFlags) [OpenAnonymous];
+    369 PidfdOpen "pidfd_open" Process (pid: Pid, flags: PidfdFlags) [OpenProcess];
     /// What the descriptor is that was taken stands in an `inherited-fd` record behind this one.
     370 PidfdGetfd "pidfd_getfd" Process (pidfd: Fd, targetfd: Int, flags: Int);
     371 PidfdSendSignal "pidfd_send_signal" Sync (pidfd: Fd, sig: Int);
