@@ -22,6 +22,7 @@ pub mod profile;
 pub mod profiler;
 pub mod rate;
 pub mod sample;
+mod screen;
 pub mod stats;
 pub mod store;
 mod sys;

@@ -45,11 +45,16 @@ impl Reader {
         Ok(self.text(len))
     }
 
-    fn text(&self, len: usize) -> &str {
-        // Names of processes are any bytes.
-        let text = &self.buffer[..len];
-        std::str::from_utf8(text)
-            .unwrap_or_else(|error| std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default())
+    /// Names of processes are any bytes, and are cut at the fifteenth: what is no text becomes a question mark.
+    fn text(&mut self, len: usize) -> &str {
+        let text = &mut self.buffer[..len];
+        let mut from = 0;
+        while let Err(error) = std::str::from_utf8(&text[from..]) {
+            let wrong = from + error.valid_up_to();
+            from = error.error_len().map_or(len, |bytes| wrong + bytes);
+            text[wrong..from].fill(b'?');
+        }
+        std::str::from_utf8(text).unwrap_or_default()
     }
 }
 

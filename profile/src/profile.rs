@@ -141,6 +141,11 @@ impl Profile {
         words.collect::<Vec<_>>().join(" ")
     }
 
+    /// True when somebody saw how it ended; until then its totals are not known.
+    pub fn is_finished(&self) -> bool {
+        self.tail.outcome != Outcome::Unfinished
+    }
+
     /// A total; 0 where it was not observed.
     pub fn total(&self, field: crate::sample::Field) -> u64 {
         self.tail.totals[field as usize].unwrap_or(0)

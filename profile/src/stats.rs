@@ -7,9 +7,9 @@ pub struct Summary {
     pub count: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation of the sample (n - 1); 0 of a single value.
+    /// Standard deviation of the sample (n - 1); 0 of a single value, of which it is not known.
     pub deviation: f64,
-    /// Half the width of the 95 % confidence interval of the mean (Student's t).
+    /// Half the width of the 95 % confidence interval of the mean (Student's t); 0 of a single value, as above.
     pub confidence: f64,
 }
 
@@ -33,12 +33,15 @@ impl Summary {
 }
 
 /// Places of values that are far from the others: more than three and a half deviations, estimated from the median of the distances
-/// to the median (Iglewicz and Hoaglin, 1993).
+/// to the median, or from their mean where most values are the same (Iglewicz and Hoaglin, 1993).
 pub fn outliers(values: &[f64]) -> Vec<usize> {
     let middle = median(values);
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    let spread = median(&distances);
-    let far = |&place: &usize| 0.6745 * distances[place] > 3.5 * spread && spread > 0.0;
+    let deviation = match median(&distances) / 0.6745 {
+        0.0 => 1.2533 * distances.iter().sum::<f64>() / distances.len().max(1) as f64,
+        deviation => deviation,
+    };
+    let far = |&place: &usize| distances[place] > 3.5 * deviation;
     (0..values.len()).filter(far).collect()
 }
 
@@ -74,6 +77,8 @@ mod tests {
         assert_eq!(Summary::of(&[3.0]).confidence, 0.0);
         assert_eq!(outliers(&[1.0, 1.1, 0.9, 1.05, 9.0]), [4]);
         assert!(outliers(&[1.0, 1.1, 0.9]).is_empty());
+        assert_eq!(outliers(&[100.0, 100.0, 5000.0, 100.0, 100.0]), [2]);
+        assert!(outliers(&[100.0, 100.0, 100.0]).is_empty() && outliers(&[]).is_empty());
         assert!((correlation(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.5]).expect("both vary") - 0.998).abs() < 0.01);
         assert_eq!(correlation(&[1.0, 1.0], &[1.0, 2.0]), None);
     }

@@ -69,6 +69,12 @@ impl Tree {
         }
     }
 
+    /// Leaves out what is below the calling process by now: it is of a command that was run before.
+    pub fn begin(&mut self) {
+        self.list(0);
+        self.strangers.extend(std::mem::take(&mut self.living).into_keys());
+    }
+
     /// Looks at the processes of the tree, and for new ones where any may have come.
     pub fn refresh(&mut self, now_ns: u64) {
         let fresh = self.something_was_born(now_ns);

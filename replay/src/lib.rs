@@ -43,6 +43,7 @@ pub mod sys;
 mod transport;
 
 pub use args::Args;
+use communicate::LEAVES_STORAGE;
 pub use communicate::{Comm, MpiIo};
 
 use against::Application;
@@ -121,9 +122,9 @@ pub fn started_by_mpi() -> Option<u32> {
 }
 
 fn stages(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<u8> {
-    let Replayed { plan, machine, comm, against, replays } = replayed(args, launcher)?;
+    let Replayed { plan, machine, comm, mpi_io, against, replays } = replayed(args, launcher)?;
     let reported = if launcher.is_root() {
-        tell(args, launcher, comm, plan.whole()?, machine, &replays, against)
+        tell(args, launcher, (comm, mpi_io), plan.whole()?, machine, &replays, against)
     } else {
         Ok(0)
     };
@@ -135,6 +136,7 @@ struct Replayed {
     plan: Loaded,
     machine: Machine,
     comm: Comm,
+    mpi_io: MpiIo,
     against: Option<Application>,
     replays: Vec<Vec<Outcome>>,
 }
@@ -186,7 +188,7 @@ fn replayed_plan(plan: Loaded, args: &Args, launcher: &dyn Launcher) -> anyhow::
     }
     launcher.agree(earlier.into_iter().try_for_each(Folder::remove))?;
     progress.done();
-    Ok(Replayed { plan, machine, comm, against, replays })
+    Ok(Replayed { plan, machine, comm, mpi_io, against, replays })
 }
 
 /// What a replay has used.
@@ -262,7 +264,8 @@ pub const RANKS_TOGETHER: bool = cfg!(feature = "mpi");
 
 /// What is done with communication: the root finds out, all do it.
 fn comm(args: &Args, launcher: &dyn Launcher, plan: &Loaded) -> anyhow::Result<Comm> {
-    let found = launcher.is_root().then(|| Comm::of(plan.whole()?, args.comm, launcher.name() == "mpi"));
+    let found =
+        launcher.is_root().then(|| Comm::of(plan.whole()?, args.comm, args.mode, launcher.name() == "mpi"));
     let found = agreed(launcher, found.transpose())?;
     let told = launcher.share(found.map(|comm| vec![comm as u8]));
     let of_root = [Comm::Full, Comm::Order, Comm::None].into_iter().find(|&comm| told == [comm as u8]);
@@ -275,7 +278,12 @@ fn mpi_io(args: &Args, launcher: &dyn Launcher, plan: &Loaded, comm: Comm) -> an
         launcher.is_root().then(|| anyhow::Ok(communicate::stays_below(plan.whole()?, &args.storage)));
     let found = agreed(launcher, found.transpose())?;
     let stays_below = launcher.share(found.map(|found| vec![found.into()])) == [1];
-    agreed(launcher, MpiIo::of(args.mpi_io, comm, args.mode, stays_below).map_err(Into::into))
+    if launcher.is_root() && comm == Comm::Full && args.mpi_io.is_none() && !stays_below {
+        eprintln!(
+            "syn-replay: what MPI read and wrote inside is replayed (`--mpi-io posix`): {LEAVES_STORAGE}"
+        );
+    }
+    agreed(launcher, MpiIo::of(args.mpi_io, comm, stays_below).map_err(Into::into))
 }
 
 /// A stage's value, when the stage went well everywhere.
@@ -313,14 +321,13 @@ fn folder(
 fn tell(
     args: &Args,
     launcher: &dyn Launcher,
-    comm: Comm,
+    (comm, mpi_io): (Comm, MpiIo),
     plan: &Plan,
     machine: Machine,
     replays: &[Vec<Outcome>],
     against: Option<Application>,
 ) -> anyhow::Result<u8> {
-    let report = Report::new(args, (launcher.name(), comm), plan, machine, replays, against);
-    std::io::stdout().write_all(report.text().as_bytes()).context("cannot write to standard output")?;
+    let report = Report::new(args, (launcher.name(), comm, mpi_io), plan, machine, replays, against);
     let write = |path: &Path, text: String| {
         std::fs::write(path, text).with_context(|| format!("cannot write the report {}", path.display()))
     };
@@ -330,5 +337,6 @@ fn tell(
     if let Some(path) = &args.html {
         write(path, report.page())?;
     }
+    std::io::stdout().write_all(report.text().as_bytes()).context("cannot write to standard output")?;
     Ok(if report.needs_a_look() { NEEDS_A_LOOK } else { 0 })
 }

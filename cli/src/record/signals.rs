@@ -6,7 +6,7 @@
 use crate::output::complain;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
 use rustix::termios::tcgetpgrp;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use std::fs::File;
 use std::io;
@@ -38,7 +38,14 @@ pub struct Relay {
 impl Relay {
     /// Takes over the signals. Without a command running they end this program, as they would have.
     pub fn start() -> io::Result<Relay> {
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2])?;
+        // What we were told to ignore (by nohup, or by a shell for what it runs in the background), the command is to ignore as well.
+        let ignored = ignored();
+        let ours = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
+        let mut signals = Signals::new(ours.into_iter().filter(|signal| !ignored.contains(signal)))?;
+        if ignored.contains(&SIGCHLD) {
+            // Nobody could see how the command ends. With a handler for it here, the command starts with the default.
+            signal_hook::flag::register(SIGCHLD, Arc::default())?;
+        }
         let phase = Arc::new(Mutex::new(Phase::Idle));
         let interrupted = Arc::new(AtomicBool::new(false));
         let advice = Arc::new(Mutex::new(String::new()));
@@ -120,6 +127,14 @@ impl Relay {
         self.end();
         child.wait()
     }
+}
+
+/// The signals that this program ignores: `SigIgn` in `/proc/self/status` (proc_pid_status(5)).
+fn ignored() -> Vec<i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask =
+        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    (1..=64).filter(|signal| mask.unwrap_or(0) >> (signal - 1) & 1 != 0).collect()
 }
 
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

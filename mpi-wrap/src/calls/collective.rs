@@ -234,7 +234,12 @@ pub(super) unsafe fn exchange<R: Recorder, L: Language, E: Fn(Way, usize) -> i64
     R::returned(span);
     // SAFETY: an input of the call.
     let comm = unsafe { L::handle(mpi, Handle::Comm, comm) };
-    let ((to, from), of) = (if result == SUCCESS { peers(mpi, comm) } else { (0, 0) }, of(mpi));
+    // After a failure MPI is asked nothing: the datatypes may be what was wrong.
+    let ((to, from), of) = match result == SUCCESS {
+        true => (peers(mpi, comm), Some(of(mpi))),
+        false => ((0, 0), None),
+    };
+    let of = |way, peer| of.as_ref().map_or(0, |of| of(way, peer));
     let (sent_to, received_from) =
         (|| (0..to).map(|peer| of(Way::To, peer)), || (0..from).map(|peer| of(Way::From, peer)));
     let (sent, received): (i64, i64) = (sent_to().sum(), received_from().sum());

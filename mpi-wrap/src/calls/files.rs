@@ -211,7 +211,10 @@ unsafe fn text<'a>(result: c_int, name: Ptr, length: Option<usize>) -> &'a [u8] 
     // SAFETY: a name of that length, padded with blanks, or one that ends with a zero.
     unsafe {
         match length {
-            Some(length) => core::slice::from_raw_parts(name.cast::<u8>(), length).trim_ascii_end(),
+            // Older compilers pass an `int`, and leave what is above it as it was.
+            Some(length) => {
+                core::slice::from_raw_parts(name.cast::<u8>(), length as u32 as usize).trim_ascii_end()
+            }
             None => CStr::from_ptr(name.cast::<c_char>()).to_bytes(),
         }
     }

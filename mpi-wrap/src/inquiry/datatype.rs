@@ -83,12 +83,13 @@ impl List<'_> {
     }
 }
 
-/// The contents of a datatype are new handles, but for basic types.
+/// The contents of a datatype are new handles, but for basic types, those of Fortran's kinds among them (`MPI_COMBINER_F90_REAL` and the like),
+/// of which MPI says that they may not be freed.
 fn give_back(mpi: Mpi, mut datatype: usize) {
     let (mut counts, mut combiner) = ([0; 3], 0);
     let [integers, addresses, datatypes] = counts.each_mut();
     let asked = type_get_envelope(datatype, integers, addresses, datatypes, &mut combiner);
-    if asked == SUCCESS && combiner != mpi.abi.combiners[NAMED] {
+    if asked == SUCCESS && mpi.abi.combiners[NAMED + 1..].contains(&combiner) {
         type_free(&mut datatype);
     }
 }

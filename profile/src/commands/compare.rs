@@ -4,9 +4,11 @@ use super::part::{emulated, restrict, within};
 use super::words::amounts;
 use crate::profile::Profile;
 use crate::sample::{BlockKind, COLUMNS, Resource, Sample};
+use crate::screen::print;
 use crate::stats::correlation;
 use crate::store::{Selector, Store, default_path};
 use anyhow::Context;
+use std::fmt::Write;
 use std::path::PathBuf;
 
 /// Which two.
@@ -41,21 +43,26 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         restrict(&mut second, &second_samples, &samples, &part);
         second_samples = samples;
     }
-    println!("{:<22} {:>18} {:>18} {:>10} {:>12}", "", args.first, args.second, "change %", "correlation");
-    let line = |name: &str, a: f64, b: f64, over_time: Option<f64>| {
+    let mut out = String::new();
+    writeln!(
+        out,
+        "{:<22} {:>18} {:>18} {:>10} {:>12}",
+        "", args.first, args.second, "change %", "correlation"
+    )?;
+    let mut line = |name: &str, a: f64, b: f64, over_time: Option<f64>| {
         let change = if a == 0.0 { "-".into() } else { format!("{:+.2}", (b - a) / a * 100.0) };
         let over_time = over_time.map_or_else(|| "-".into(), |value| format!("{value:.4}"));
-        println!("{name:<22} {a:>18.6} {b:>18.6} {change:>10} {over_time:>12}");
+        writeln!(out, "{name:<22} {a:>18.6} {b:>18.6} {change:>10} {over_time:>12}")
     };
-    line("run_time_s", first.tail.wall_ns as f64 / 1e9, second.tail.wall_ns as f64 / 1e9, None);
-    line("peak_bytes", first.peak_bytes() as f64, second.peak_bytes() as f64, None);
+    line("run_time_s", first.tail.wall_ns as f64 / 1e9, second.tail.wall_ns as f64 / 1e9, None)?;
+    line("peak_bytes", first.peak_bytes() as f64, second.peak_bytes() as f64, None)?;
     for resource in
         [Resource::Cpu, Resource::Memory, Resource::Storage, Resource::Network, Resource::Processes]
     {
         for (place, name) in amounts(resource) {
             if let (Some(a), Some(b)) = (first.tail.totals[place], second.tail.totals[place]) {
                 let over_time = correlation(&curve(&first_samples, place), &curve(&second_samples, place));
-                line(name, a as f64, b as f64, over_time);
+                line(name, a as f64, b as f64, over_time)?;
             }
         }
     }
@@ -66,10 +73,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
                 block.map_or(0.0, |block| block.bytes as f64)
             };
             if bytes(&first) + bytes(&second) > 0.0 {
-                line(&format!("{} < 2^{bin} B", kind.name()), bytes(&first), bytes(&second), None);
+                line(&format!("{} < 2^{bin} B", kind.name()), bytes(&first), bytes(&second), None)?;
             }
         }
     }
+    print(&out)?;
     Ok(0)
 }
 

@@ -10,10 +10,12 @@ pub use chosen::{Chosen, tag};
 
 use crate::profile::Profile;
 use crate::sample::{COLUMNS, Field};
+use crate::screen::print;
 use crate::stats::{Summary, outliers};
-use crate::store::{Format, Selector, Store, default_path};
+use crate::store::{Format, Store, default_path};
 use anyhow::{Context, bail};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::PathBuf;
 use words::outcome;
 
@@ -74,17 +76,19 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         Action::Stats(chosen) => stats(chosen),
         Action::Compare(args) => compare::run(args),
         Action::Export { output, format, chosen } => {
-            let (store, profiles) = chosen.find()?;
-            let [profile] = profiles.as_slice() else {
+            let (store, mut profiles) = chosen.find()?;
+            let [profile] = profiles.as_mut_slice() else {
                 bail!("{} profiles fit; name one by its number", profiles.len())
             };
+            // Elsewhere nobody knows its machine.
+            store.add_probes_to(profile)?;
             store.export(profile, kind(*format, output)?, output)?;
             Ok(0)
         }
         Action::Import { store, format, files } => {
             let mut store = Store::open(&store.clone().unwrap_or_else(default_path))?;
             for file in files {
-                println!("{}", store.import(kind(*format, file)?, file)?);
+                print(&format!("{}\n", store.import(kind(*format, file)?, file)?))?;
             }
             Ok(0)
         }
@@ -100,7 +104,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         }
         Action::Check(chosen) => {
             chosen.open()?.check()?;
-            println!("the store is whole");
+            print("the store is whole\n")?;
             Ok(0)
         }
     }
@@ -115,11 +119,17 @@ fn kind(asked: Option<Format>, path: &std::path::Path) -> anyhow::Result<Format>
 fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     let store = chosen.open()?;
     let profiles = store.find(&chosen.selector())?;
-    println!("{:>5} {:>12} {:>12} {:>10} {:<12} command", "id", "seconds", "cpu s", "samples", "outcome");
+    let mut out = String::new();
+    writeln!(
+        out,
+        "{:>5} {:>12} {:>12} {:>10} {:<12} command",
+        "id", "seconds", "cpu s", "samples", "outcome"
+    )?;
     for profile in profiles {
         let tags: Vec<String> =
             profile.head.tags.iter().map(|(key, value)| format!("  {key}={value}")).collect();
-        println!(
+        writeln!(
+            out,
             "{:>5} {:>12.6} {:>12.6} {:>10} {:<12} {}{}",
             profile.id,
             profile.tail.wall_ns as f64 / 1e9,
@@ -128,44 +138,50 @@ fn list(chosen: &Chosen) -> anyhow::Result<u8> {
             outcome(profile.tail.outcome),
             profile.command_line(),
             tags.concat()
-        );
+        )?;
     }
+    print(&out)?;
     Ok(0)
 }
 
 fn stats(chosen: &Chosen) -> anyhow::Result<u8> {
     let (_, profiles) = chosen.find()?;
+    let (finished, unfinished): (Vec<&Profile>, Vec<&Profile>) =
+        profiles.iter().partition(|profile| profile.is_finished());
     let mut commands: BTreeMap<(String, String), Vec<&Profile>> = BTreeMap::new();
-    for profile in &profiles {
+    for profile in finished {
         commands.entry((profile.command_line(), profile.head.machine.clone())).or_default().push(profile);
     }
+    let mut out = String::new();
     for ((command, machine), repeats) in commands {
-        println!("{command}\n{} profiles on {machine}", repeats.len());
-        println!("{:<22} {:>18} {:>14} {:>16}  outliers", "", "mean", "deviation", "95 % +-");
-        let line = |name: &str, values: &[f64]| {
-            let summary = Summary::of(values);
+        writeln!(out, "{command}\n{} profiles on {machine}", repeats.len())?;
+        writeln!(out, "{:<22} {:>18} {:>14} {:>16}  outliers", "", "mean", "deviation", "95 % +-")?;
+        let mut line = |name: &str, values: &[f64]| {
+            let Summary { count, mean, deviation, confidence } = Summary::of(values);
+            // Of one value nobody knows.
+            let known = |value: f64| if count > 1 { format!("{value:.6}") } else { "-".into() };
             let far: Vec<String> =
                 outliers(values).into_iter().map(|place| repeats[place].id.to_string()).collect();
-            println!(
-                "{name:<22} {:>18.6} {:>14.6} {:>16.6}  {}",
-                summary.mean,
-                summary.deviation,
-                summary.confidence,
-                far.join(" ")
-            );
+            let (deviation, confidence) = (known(deviation), known(confidence));
+            writeln!(out, "{name:<22} {mean:>18.6} {deviation:>14} {confidence:>16}  {}", far.join(" "))
         };
         line(
             "run_time_s",
             &repeats.iter().map(|profile| profile.tail.wall_ns as f64 / 1e9).collect::<Vec<_>>(),
-        );
+        )?;
         for (place, column) in COLUMNS.iter().enumerate() {
             let values: Option<Vec<f64>> =
                 repeats.iter().map(|profile| profile.tail.totals[place].map(|value| value as f64)).collect();
             if let Some(values) = values {
-                line(column.name, &values);
+                line(column.name, &values)?;
             }
         }
     }
+    if !unfinished.is_empty() {
+        let ids: Vec<String> = unfinished.iter().map(|profile| profile.id.to_string()).collect();
+        writeln!(out, "left out, since they never ended: {}", ids.join(" "))?;
+    }
+    print(&out)?;
     Ok(0)
 }
 
@@ -187,14 +203,7 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
     let (store, profiles) = args.chosen.find()?;
     let here = crate::machine::probe(&args.dir)?;
     for mut profile in profiles {
-        if profile.tail.metrics.get("probe.mixed").is_none()
-            && let Some(other) = store.probes_of(&profile.head.machine, 0)?
-        {
-            // Of the same machine, at another time.
-            let other = store.find(&Selector { id: Some(other), ..Selector::default() })?;
-            let rows = other.into_iter().flat_map(|profile| profile.tail.metrics.rows);
-            profile.tail.metrics.rows.extend(rows.filter(|metric| metric.name.starts_with("probe.")));
-        }
+        store.add_probes_to(&mut profile)?;
         let samples = store.all_samples(profile.id)?;
         let prediction = crate::predict::predict(&profile, &samples, &here).with_context(|| {
             format!(
@@ -202,8 +211,8 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
                 profile.id
             )
         })?;
-        println!(
-            "profile {} ({}): recorded {:.6} s, expected here {:.6} s ({:.6} to {:.6}: kernels differ by {:.1} %, probes varied by {:.1} %); idle {:.1} %, taken to last as long",
+        print(&format!(
+            "profile {} ({}): recorded {:.6} s, expected here {:.6} s ({:.6} to {:.6}: kernels differ by {:.1} %, probes varied by {:.1} %); idle {:.1} %, taken to last as long\n",
             profile.id,
             profile.command_line(),
             profile.tail.wall_ns as f64 / 1e9,
@@ -213,7 +222,7 @@ pub fn predict(args: &PredictArgs) -> anyhow::Result<u8> {
             prediction.kernels * 100.0,
             prediction.probes * 100.0,
             prediction.idle * 100.0
-        );
+        ))?;
     }
     Ok(0)
 }

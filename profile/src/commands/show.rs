@@ -5,8 +5,10 @@ use super::words::outcome;
 use crate::page;
 use crate::profile::Profile;
 use crate::sample::BlockKind;
+use crate::screen::print;
 use anyhow::Context;
 use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 use std::path::PathBuf;
 
 /// What to show.
@@ -34,47 +36,52 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         return Ok(0);
     }
     for profile in &profiles {
+        let mut out = String::new();
         if args.json {
-            println!("{}", serde_json::to_string(profile)?);
+            writeln!(out, "{}", serde_json::to_string(profile)?)?;
         } else {
-            print(profile, store.sample_count(profile.id)?);
+            write(&mut out, profile, store.sample_count(profile.id)?)?;
         }
+        print(&out)?;
     }
     Ok(0)
 }
 
-fn print(profile: &Profile, samples: u64) {
-    println!("profile    {}", profile.id);
-    println!("command    {}", profile.command_line());
+fn write(out: &mut String, profile: &Profile, samples: u64) -> fmt::Result {
+    writeln!(out, "profile    {}", profile.id)?;
+    writeln!(out, "command    {}", profile.command_line())?;
     for (key, value) in &profile.head.tags {
-        println!("tag        {key}={value}");
+        writeln!(out, "tag        {key}={value}")?;
     }
-    println!("machine    {}", profile.head.machine);
-    println!("outcome    {}", outcome(profile.tail.outcome));
-    println!("samples    {samples}, rate {}", profile.head.rate);
+    writeln!(out, "machine    {}", profile.head.machine)?;
+    writeln!(out, "outcome    {}", outcome(profile.tail.outcome))?;
+    writeln!(out, "samples    {samples}, rate {}", profile.head.rate)?;
     for note in &profile.tail.metrics.notes {
-        println!("note       {note}");
+        writeln!(out, "note       {note}")?;
     }
-    println!("\n{:<30} {:>20} {:<14} how", "metric", "value", "unit");
+    writeln!(out, "\n{:<30} {:>20} {:<14} how", "metric", "value", "unit")?;
     for metric in &profile.tail.metrics.rows {
         match metric.value {
             Some(value) => {
-                println!("{:<30} {:>20} {:<14} {}", metric.name, figure(value), metric.unit, metric.how)
+                writeln!(out, "{:<30} {:>20} {:<14} {}", metric.name, figure(value), metric.unit, metric.how)
             }
-            None => println!(
+            None => writeln!(
+                out,
                 "{:<30} {:>20} {:<14} not on this machine, because: {}",
                 metric.name, "-", metric.unit, metric.how
             ),
-        }
+        }?;
     }
     if !profile.tail.processes.is_empty() {
-        println!(
+        writeln!(
+            out,
             "\n{:>8} {:>8} {:<16} {:>11} {:>11} {:>11} {:>13} {:>7}",
             "process", "parent", "name", "from s", "to s", "cpu s", "peak B", "threads"
-        );
+        )?;
     }
     for row in &profile.tail.processes {
-        println!(
+        writeln!(
+            out,
             "{:>8} {:>8} {:<16} {:>11.6} {:>11.6} {:>11.6} {:>13} {:>7}",
             row.pid,
             row.ppid,
@@ -84,28 +91,29 @@ fn print(profile: &Profile, samples: u64) {
             row.cpu_ns as f64 / 1e9,
             row.peak_bytes,
             row.threads
-        );
+        )?;
     }
     if !profile.tail.blocks.is_empty() {
-        println!("\n{:<8} {:>14} {:>12} {:>16}", "calls", "up to B", "count", "bytes");
+        writeln!(out, "\n{:<8} {:>14} {:>12} {:>16}", "calls", "up to B", "count", "bytes")?;
     }
     for block in &profile.tail.blocks {
         let end = largest(block.bin);
-        println!("{:<8} {end:>14} {:>12} {:>16}", block.kind.name(), block.count, block.bytes);
+        writeln!(out, "{:<8} {end:>14} {:>12} {:>16}", block.kind.name(), block.count, block.bytes)?;
     }
     let systems = sizes_by_system(profile);
     if !systems.is_empty() {
-        println!("\n{:<10} {:<8} {:>14} {:>12} {:>16}", "system", "calls", "up to B", "count", "bytes");
+        writeln!(out, "\n{:<10} {:<8} {:>14} {:>12} {:>16}", "system", "calls", "up to B", "count", "bytes")?;
     }
     for ((system, kind, bin), [count, bytes]) in systems {
-        println!("{system:<10} {:<8} {:>14} {count:>12} {bytes:>16}", kind.name(), largest(bin));
+        writeln!(out, "{system:<10} {:<8} {:>14} {count:>12} {bytes:>16}", kind.name(), largest(bin))?;
     }
     if !profile.tail.files.is_empty() {
-        println!("\n{:>14} {:>14} {:<10} file", "read B", "written B", "system");
+        writeln!(out, "\n{:>14} {:>14} {:<10} file", "read B", "written B", "system")?;
     }
     for file in &profile.tail.files {
-        println!("{:>14} {:>14} {:<10} {}", file.bytes[0], file.bytes[1], file.system, file.path);
+        writeln!(out, "{:>14} {:>14} {:<10} {}", file.bytes[0], file.bytes[1], file.system, file.path)?;
     }
+    Ok(())
 }
 
 /// Calls and bytes by file system, kind and size.

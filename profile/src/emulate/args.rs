@@ -1,6 +1,8 @@
 //! The command line of `syn emulate`.
 
+use super::plan::MOST_PROCESSES;
 use crate::commands::Chosen;
+use clap::builder::RangedU64ValueParser;
 use std::path::PathBuf;
 use syn_replay::demands::kernels::Kernel;
 
@@ -43,11 +45,11 @@ pub struct Args {
     /// Where draws begin; the same seed, the same draws.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Number of processes; without it as recorded.
-    #[arg(long, value_name = "N")]
+    /// Number of processes, at most 64; without it as recorded.
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_PROCESSES as u64))]
     pub processes: Option<usize>,
-    /// Threads of each process; all take an equal part of the CPU time.
-    #[arg(long, value_name = "N")]
+    /// Threads of each process, at most 4096; all take an equal part of the CPU time.
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=4096))]
     pub threads: Option<usize>,
     /// No step ends earlier than it did: the time that the command spent idle is kept.
     #[arg(long)]
@@ -71,7 +73,7 @@ pub struct Args {
     #[arg(long, value_name = "RESOURCE=PERCENT", value_parser = super::load::target)]
     pub load: Vec<super::load::Target>,
     /// Without a profile: how long the load lasts.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub seconds: f64,
     /// Writes the results as JSON.
     #[arg(long, value_name = "FILE")]
@@ -87,6 +89,13 @@ pub enum Which {
     Drawn,
     /// The one whose run time is next to the mean, scaled to the mean's totals
     Mean,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=1e9).contains(&number) => Ok(number),
+        _ => Err("it is a number of seconds, not negative".into()),
+    }
 }
 
 fn pair(text: &str) -> Result<(String, f64), String> {

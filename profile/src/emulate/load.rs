@@ -1,6 +1,7 @@
 //! Artificial load: a part of all processors, of a disk's bandwidth, of the memory, held while something else runs.
 
 use crate::machine::processors;
+use crate::screen::print;
 use anyhow::Context;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -87,12 +88,12 @@ pub fn run(targets: &[Target], time: Duration, folder: &Path) -> anyhow::Result<
         stage.ended.store(true, Ordering::Release);
         for (load, target) in all.into_iter().zip(targets) {
             let held = load.join().map_err(|_| anyhow::anyhow!("a thread has failed"))??;
-            println!(
-                "load       {:?}: {:.2} % held of {:.2} % asked for",
+            print(&format!(
+                "load       {:?}: {:.2} % held of {:.2} % asked for\n",
                 target.what,
                 held * 100.0,
                 target.part * 100.0
-            );
+            ))?;
         }
         Ok(())
     })?;

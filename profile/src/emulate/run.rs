@@ -5,11 +5,13 @@ use super::steps::{Step, Tuning, WIDEST, steps};
 use super::{load, plan};
 use crate::machine::{fingerprint, speed};
 use crate::metrics::ROOM;
-use crate::profile::{Outcome, Profile};
+use crate::profile::Profile;
 use crate::sample::Field;
+use crate::screen::print;
 use crate::stats::Summary;
 use anyhow::{Context, bail};
 use rustix::fs::statvfs;
+use std::fmt::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,23 +30,38 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     if !args.chosen.is_given() && !args.load.is_empty() {
         return load::run(&args.load, Duration::from_secs_f64(args.seconds), &args.dir);
     }
-    let (store, profiles) = args.chosen.find()?;
+    let (store, mut profiles) = args.chosen.find()?;
+    for profile in &mut profiles {
+        store.add_probes_to(profile)?;
+    }
     let mut draw = Draw(args.seed.max(1));
     let folder = tempfile::tempdir().context("cannot make a folder for plans")?;
     let (mut emulated, mut plans) = (Vec::new(), Vec::new());
     for number in 0..args.n {
         let (profile, scale) = choose(&profiles, args, &mut draw)?;
-        let tuning = tuning(profile, args, scale, &mut draw)?;
+        let mut tuning = tuning(profile, args, scale, &mut draw)?;
         let samples = store.all_samples(profile.id)?;
-        let steps = steps(profile, &samples, &tuning);
+        let mut made = steps(profile, &samples, &tuning);
+        if let Some(threads) = args.threads {
+            let (processes, _) = plan::population(&made, args.processes, args.threads, share(args));
+            tuning.width = Some((processes * threads).min(WIDEST));
+            made = steps(profile, &samples, &tuning);
+        }
         drop(samples);
+        let steps = made;
         if steps.is_empty() {
             bail!("profile {} has no samples", profile.id);
         }
+        check_memory(&steps)?;
         let made = plan::plan(profile, &steps, &shape(profile, &steps, args, tuning.factor("storage"))?);
         if let Some(path) = &args.plan {
             made.save(path)?;
-            println!("plan       {} ({} steps) of profile {}", path.display(), steps.len(), profile.id);
+            print(&format!(
+                "plan       {} ({} steps) of profile {}\n",
+                path.display(),
+                steps.len(),
+                profile.id
+            ))?;
             return Ok(0);
         }
         emulated.push((profile, steps.len()));
@@ -126,21 +143,33 @@ fn tell(
     done: Consumed,
     steps: usize,
 ) -> anyhow::Result<u8> {
-    let recorded: Vec<f64> = profiles.iter().map(|profile| profile.tail.wall_ns as f64 / 1e9).collect();
-    let recorded = if args.which == Which::Mean { recorded } else { vec![profile.tail.wall_ns as f64 / 1e9] };
+    let finished = profiles.iter().filter(|profile| profile.is_finished());
+    let recorded: Vec<f64> = finished.map(|profile| profile.tail.wall_ns as f64 / 1e9).collect();
+    let recorded = if args.which == Which::Mean && !recorded.is_empty() {
+        recorded
+    } else {
+        vec![profile.tail.wall_ns as f64 / 1e9]
+    };
     let (there, here) = (Summary::of(&recorded), Summary::of(walls));
     let change = (here.mean - there.mean) / there.mean.max(1e-9) * 100.0;
-    println!("profile    {} ({}), {steps} steps", profile.id, profile.command_line());
-    println!("recorded   {:.6} s, CPU {:.6} s", there.mean, profile.total(Field::Cpu) as f64 / 1e9);
-    println!("emulated   {:.6} s, CPU {:.6} s, change {change:+.2} %", here.mean, done.cpu_ns as f64 / 1e9);
+    let mut out = String::new();
+    writeln!(out, "profile    {} ({}), {steps} steps", profile.id, profile.command_line())?;
+    writeln!(out, "recorded   {:.6} s, CPU {:.6} s", there.mean, profile.total(Field::Cpu) as f64 / 1e9)?;
+    writeln!(
+        out,
+        "emulated   {:.6} s, CPU {:.6} s, change {change:+.2} %",
+        here.mean,
+        done.cpu_ns as f64 / 1e9
+    )?;
     if walls.len() > 1 {
-        println!("           {} times, deviation {:.6} s", walls.len(), here.deviation);
+        writeln!(out, "           {} times, deviation {:.6} s", walls.len(), here.deviation)?;
     }
     let [read, written] = done.bytes;
-    println!(
+    writeln!(
+        out,
         "moved      {read} bytes read, {written} written, {} sent, {} received, {} within",
         done.network[0], done.network[1], done.network[2]
-    );
+    )?;
     if let Some(path) = &args.report {
         let report = serde_json::json!({
             "profile": profile.id,
@@ -153,7 +182,23 @@ fn tell(
         std::fs::write(path, format!("{report:#}\n"))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
+    print(&out)?;
     Ok(0)
+}
+
+/// Who would need more memory than there is would be ended without a word.
+fn check_memory(steps: &[Step]) -> anyhow::Result<()> {
+    let most = steps.iter().map(|step| step.resident).max().unwrap_or(0);
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = crate::proc::field::<u64>(&text, "MemAvailable:").map(|kib| kib * 1024);
+    match free.filter(|&free| most > free) {
+        Some(free) => bail!(
+            "the profile holds {} MiB of memory, and {} MiB are free here: --scale memory=FACTOR makes it less",
+            most >> 20,
+            free >> 20
+        ),
+        None => Ok(()),
+    }
 }
 
 /// The profile to emulate, and factors that give it other totals.
@@ -163,19 +208,24 @@ fn choose<'a>(
     draw: &mut Draw,
 ) -> anyhow::Result<(&'a Profile, Vec<(&'static str, f64)>)> {
     let newest = profiles.last().context("no profile fits")?;
+    // What was never finished has no totals; it is emulated if there is nothing else.
+    let finished: Vec<&Profile> = profiles.iter().filter(|profile| profile.is_finished()).collect();
+    let profiles = if finished.is_empty() { vec![newest] } else { finished };
+    let newest = profiles[profiles.len() - 1];
     Ok(match args.which {
         Which::Last => (newest, Vec::new()),
         Which::Drawn => {
-            (&profiles[(draw.uniform() * profiles.len() as f64) as usize % profiles.len()], Vec::new())
+            (profiles[(draw.uniform() * profiles.len() as f64) as usize % profiles.len()], Vec::new())
         }
         Which::Mean => {
             let mean = |value: &dyn Fn(&Profile) -> f64| {
-                profiles.iter().map(value).sum::<f64>() / profiles.len() as f64
+                profiles.iter().map(|profile| value(profile)).sum::<f64>() / profiles.len() as f64
             };
             let wall = |profile: &Profile| profile.tail.wall_ns as f64;
             let middle = mean(&wall);
-            let near = |profile: &&Profile| (wall(profile) - middle).abs();
-            let nearest = profiles.iter().min_by(|a, b| near(a).total_cmp(&near(b))).unwrap_or(newest);
+            let near = |profile: &Profile| (wall(profile) - middle).abs();
+            let nearest =
+                profiles.iter().copied().min_by(|a, b| near(a).total_cmp(&near(b))).unwrap_or(newest);
             let factor = |fields: &[Field]| {
                 let value =
                     |profile: &Profile| fields.iter().map(|&field| profile.total(field)).sum::<u64>() as f64;
@@ -219,11 +269,8 @@ fn tuning(
             ),
         }
     }
-    if args.threads.is_some() {
-        tuning.width = Some((args.processes.unwrap_or(1) * args.threads.unwrap_or(1)).clamp(1, WIDEST));
-    }
     tuning.share = share(args);
-    if profile.tail.outcome == Outcome::Unfinished {
+    if !profile.is_finished() {
         eprintln!("syn: warning: profile {} was never finished: only its samples are emulated", profile.id);
     }
     Ok(tuning)

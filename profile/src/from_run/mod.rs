@@ -12,7 +12,6 @@ use anyhow::{Context, ensure};
 use moved::{CALLS, Moved};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::SystemTime;
 use syn_trace::Run;
 
 /// Length of a sample that is made of calls, nanoseconds; `--rate` chooses another one.
@@ -36,14 +35,20 @@ pub fn profile(folder: &Path, options: &Options, store: &mut Store) -> anyhow::R
         command: first
             .map_or_else(Vec::new, |process| process.command.split(' ').map(str::to_owned).collect()),
         tags: options.tags.clone(),
-        started_ns: SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos() as i64),
+        started_ns: run
+            .threads
+            .iter()
+            .map(|thread| thread.trace.header().start_realtime_ns)
+            .min()
+            .unwrap_or(0) as i64,
         rate: (1e9 / span_ns as f64).to_string(),
         source: Source::Recorded,
-        machine: crate::machine::fingerprint(),
+        machine: machine_of(&run),
     };
     let mut totals: [Option<u64>; WIDTH] = [None; WIDTH];
     let mut live = Live::begin(store, &head)?;
-    let samples = moved.in_order(span_ns);
+    let end_ns = processes.iter().map(|process| process.seen_ns[1]).max().unwrap_or(0);
+    let samples = moved.in_order(span_ns, end_ns);
     let wall_ns = samples.last().map_or(0, |sample| sample.end_ns);
     for sample in samples {
         for ((total, value), column) in totals.iter_mut().zip(sample.values).zip(COLUMNS) {
@@ -87,6 +92,15 @@ pub fn profile(folder: &Path, options: &Options, store: &mut Store) -> anyhow::R
     let id = live.id();
     live.finish(&tail)?;
     Ok(id)
+}
+
+/// The machine that a run was recorded on: this one, if it has the name of its host. Of others no more is known than that.
+fn machine_of(run: &Run) -> String {
+    let here = rustix::system::uname();
+    match run.processes.iter().find(|process| process.host.as_bytes() != here.nodename().to_bytes()) {
+        Some(process) => format!("unknown machine, host {}", process.host),
+        None => crate::machine::fingerprint(),
+    }
 }
 
 /// Adds what a run folder tells to the profile that was sampled meanwhile.

@@ -151,14 +151,15 @@ impl Moved {
         }
     }
 
-    /// Samples without a hole.
-    pub fn in_order(&mut self, span_ns: u64) -> Vec<Sample> {
+    /// Samples without a hole; the last one ends with the last record.
+    pub fn in_order(&mut self, span_ns: u64, end_ns: u64) -> Vec<Sample> {
         let last = self.samples.keys().next_back().copied().unwrap_or(0);
         (0..=last)
             .map(|place| {
                 let mut sample = self.samples.remove(&place).unwrap_or_default();
-                sample.span_ns = span_ns;
-                sample.end_ns = (place + 1) * span_ns;
+                let start_ns = place * span_ns;
+                sample.end_ns = if place == last { end_ns.max(start_ns + 1) } else { start_ns + span_ns };
+                sample.span_ns = sample.end_ns - start_ns;
                 CALLS.iter().for_each(|&field| sample.set(field, sample.get(field)));
                 sample
             })

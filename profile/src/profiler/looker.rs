@@ -59,6 +59,7 @@ impl Looker {
 
     /// The command starts now.
     pub fn begin(&mut self) {
+        self.tree.begin();
         self.watchers.iter_mut().for_each(|watcher| watcher.pre());
         (self.start, self.start_ns) = (Instant::now(), now_ns());
     }
@@ -118,8 +119,10 @@ impl Looker {
     /// Waits for orphans that have ended. True when the command itself has; that is left to be looked at.
     fn reap(&mut self, main: Pid) -> bool {
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        if matches!(waitid(WaitId::Pid(main), look), Ok(Some(_))) {
-            return true;
+        match waitid(WaitId::Pid(main), look) {
+            // Somebody else has waited for it.
+            Ok(Some(_)) | Err(rustix::io::Errno::CHILD) => return true,
+            _ => {}
         }
         for process in self.tree.living.values().filter(|process| process.stat.state == 'Z') {
             let pid = Pid::from_raw(process.pid).filter(|&pid| pid != main);

@@ -112,6 +112,21 @@ impl Store {
         found.map_err(|cause| self.told(cause))
     }
 
+    /// Gives a profile without probes of its machine those that another one of that machine has.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn add_probes_to(&self, profile: &mut Profile) -> Result<(), StoreError> {
+        if profile.tail.metrics.get("probe.mixed").is_some() {
+            return Ok(());
+        }
+        let Some(other) = self.probes_of(&profile.head.machine, 0)? else { return Ok(()) };
+        let other = self.find(&Selector { id: Some(other), ..Selector::default() })?;
+        let rows = other.into_iter().flat_map(|profile| profile.tail.metrics.rows);
+        profile.tail.metrics.rows.extend(rows.filter(|metric| metric.name.starts_with("probe.")));
+        Ok(())
+    }
+
     /// Adds metrics to a profile; those that it has under the same name give way.
     ///
     /// # Errors

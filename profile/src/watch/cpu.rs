@@ -101,7 +101,7 @@ impl Watcher for Cpu {
             ("cpu.stalled_back", Field::StalledBack),
         ] {
             let value = get(field).map(|value| value as f64);
-            metrics.either(name, "", value, "perf_event_open", &counters.why(field));
+            metrics.either(name, "", value, "perf_event_open, outside the kernel", &counters.why(field));
         }
         let used = get(Field::Cycles).map(|cycles| cycles as f64);
         let wasted =

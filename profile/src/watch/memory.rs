@@ -55,9 +55,10 @@ impl Watcher for Memory {
 
     fn finalize(&mut self, whole: &Whole<'_>, metrics: &mut Metrics) {
         let seen = tree_peak(whole.tree);
-        // A child begins as this program, and its peak with what that had.
-        let one = seen
-            .max(Some(sys::children().peak_bytes).filter(|&peak| peak > sys::own_peak_bytes()).unwrap_or(0));
+        // A child begins as this program, and its peak with what that had; and it is the highest of all that were ever waited for.
+        let reaped = Some(sys::children().peak_bytes);
+        let least = sys::own_peak_bytes().max(self.before.peak_bytes);
+        let one = seen.max(reaped.filter(|&peak| peak > least).unwrap_or(0));
         let peak = whole.peak_bytes.max(one);
         metrics.measured(
             "memory.peak",
@@ -69,7 +70,7 @@ impl Watcher for Memory {
             "memory.peak_of_one",
             "B",
             one as f64,
-            "resident sizes seen; rusage of the reaped where that is more than the profiler had",
+            "resident sizes seen; rusage of the reaped where that is more than the profiler, and repeats before, had",
         );
         metrics.either(
             "memory.proportional",

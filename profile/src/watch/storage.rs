@@ -36,7 +36,8 @@ impl Watcher for Storage {
                 Err(rustix::io::Errno::ACCESS) => {
                     self.not_allowed.insert(process.stat.name.clone());
                 }
-                Err(_) => {}
+                // It is gone, and in its parent's figures.
+                Err(_) => continue,
             }
             sum = sum.plus(process.io.unwrap_or_default());
         }

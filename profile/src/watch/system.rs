@@ -5,6 +5,7 @@ use crate::machine::cgroup_processors;
 use crate::metrics::Metrics;
 use crate::proc::field;
 use crate::tree::Tree;
+use std::collections::BTreeMap;
 
 /// See the module.
 #[derive(Default)]
@@ -13,12 +14,12 @@ pub struct System {
 }
 
 /// What `/proc/stat` and `/proc/diskstats` have counted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Busy {
     /// Clock ticks of all processors: in use, in all.
     ticks: [u64; 2],
-    /// Milliseconds in which the busiest disk had something to do.
-    disk_ms: u64,
+    /// By disk: milliseconds in which it had something to do.
+    disks_ms: BTreeMap<String, u64>,
 }
 
 impl Watcher for System {
@@ -86,7 +87,7 @@ impl Watcher for System {
             "1 - MemAvailable / MemTotal, at the end",
             "not in /proc/meminfo",
         );
-        let (now, before) = (Busy::now(), self.before);
+        let (now, before) = (Busy::now(), std::mem::take(&mut self.before));
         let ticks = |place: usize| now.ticks[place].saturating_sub(before.ticks[place]) as f64;
         let busy = (ticks(1) > 0.0).then(|| ticks(0) / ticks(1));
         metrics.either(
@@ -96,7 +97,8 @@ impl Watcher for System {
             "/proc/stat, all processors meanwhile, whoever used them",
             "too short for a clock tick",
         );
-        let disk = now.disk_ms.saturating_sub(before.disk_ms) as f64 * 1e6 / whole.wall_ns.max(1) as f64;
+        let disk_ms = now.busiest_disk_ms(&before);
+        let disk = disk_ms as f64 * 1e6 / whole.wall_ns.max(1) as f64;
         metrics.measured(
             "system.load_disk",
             "",
@@ -116,7 +118,35 @@ impl Busy {
         let all: u64 = ticks.iter().sum();
         let idle = ticks.get(3).copied().unwrap_or(0) + ticks.get(4).copied().unwrap_or(0);
         let disks = std::fs::read_to_string("/proc/diskstats").unwrap_or_default();
-        let busy = |line: &str| line.split_ascii_whitespace().nth(12)?.parse::<u64>().ok();
-        Busy { ticks: [all - idle, all], disk_ms: disks.lines().filter_map(busy).max().unwrap_or(0) }
+        Busy { ticks: [all - idle, all], disks_ms: disks.lines().filter_map(busy).collect() }
+    }
+
+    /// Of the disk that had the most to do meanwhile.
+    fn busiest_disk_ms(&self, before: &Busy) -> u64 {
+        let since = |(name, ms): (&String, &u64)| ms.saturating_sub(*before.disks_ms.get(name).unwrap_or(ms));
+        self.disks_ms.iter().map(since).max().unwrap_or(0)
+    }
+}
+
+/// The name of a disk, and how long it was busy, milliseconds: a line of `/proc/diskstats` (proc_diskstats(5)).
+fn busy(line: &str) -> Option<(String, u64)> {
+    let mut words = line.split_ascii_whitespace().skip(2);
+    Some((words.next()?.to_owned(), words.nth(9)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_busiest_disk_is_that_of_this_time() {
+        let of = |lines: [&str; 2]| Busy {
+            ticks: [0; 2],
+            disks_ms: lines.iter().copied().filter_map(busy).collect(),
+        };
+        let old = "8 0 sda 1 2 3 4 5 6 7 8 9 1000000 11";
+        let before = of([old, "259 0 nvme0n1 1 2 3 4 5 6 7 8 9 100 11"]);
+        let now = of([old, "259 0 nvme0n1 1 2 3 4 5 6 7 8 9 900 11"]);
+        assert_eq!(now.busiest_disk_ms(&before), 800);
     }
 }

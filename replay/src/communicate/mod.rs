@@ -69,8 +69,18 @@ impl Comm {
     ///
     /// # Errors
     /// When the calls are to be made, and cannot be: `ranks` tells whether these are the ranks of an MPI job.
-    pub fn of(plan: &Plan, asked: Option<Comm>, ranks: bool) -> anyhow::Result<Comm> {
+    pub fn of(plan: &Plan, asked: Option<Comm>, mode: Mode, ranks: bool) -> anyhow::Result<Comm> {
         let full = asked == Some(Comm::Full);
+        if mode != Mode::Closed {
+            return match full {
+                true => Err(WrongUsage(format!(
+                    "`--comm full` makes calls of MPI, and nobody waits for anybody in the mode `{}`",
+                    mode.name()
+                ))
+                .into()),
+                false => Ok(Comm::None),
+            };
+        }
         if full && !ranks {
             return Err(WrongUsage(
                 "`--comm full` makes calls of MPI, for which it takes ranks: start it with mpirun, in a build with `--features mpi`".into(),
@@ -118,24 +128,29 @@ pub(crate) fn stays_below(plan: &Plan, storage: &Path) -> bool {
     opens.peek().is_none() || !(storage_is_odd || opens.any(is_odd) || makes_links())
 }
 
+/// Why files that were used through MPI may not be replayed through it.
+pub(crate) const LEAVES_STORAGE: &str = "MPI opens files by name, and would leave the storage folder: the plan makes symbolic links, or a \
+    name has a colon, which some MPIs take for a prefix";
+
 impl MpiIo {
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            MpiIo::Mpi => "mpi",
+            MpiIo::Posix => "posix",
+        }
+    }
+
     /// What is done with such files: as `asked`, or what goes with the way to communicate.
     ///
     /// # Errors
     /// When the calls are to be made, and no others of MPI are, or `stays_below` is not so ([`stays_below`]).
-    pub(crate) fn of(
-        asked: Option<MpiIo>,
-        comm: Comm,
-        mode: Mode,
-        stays_below: bool,
-    ) -> Result<MpiIo, WrongUsage> {
-        let calls = comm == Comm::Full && mode == Mode::Closed;
+    pub(crate) fn of(asked: Option<MpiIo>, comm: Comm, stays_below: bool) -> Result<MpiIo, WrongUsage> {
+        let calls = comm == Comm::Full;
         match asked {
-            Some(MpiIo::Mpi) if calls && !stays_below => Err(WrongUsage(
-                "MPI opens files by name, and would leave the storage folder: the plan makes symbolic links, or a name \
-                 has a colon, which some MPIs take for a prefix; replay with `--mpi-io posix`"
-                    .into(),
-            )),
+            Some(MpiIo::Mpi) if calls && !stays_below => {
+                Err(WrongUsage(format!("{LEAVES_STORAGE}; replay with `--mpi-io posix`")))
+            }
             None if !stays_below => Ok(MpiIo::Posix),
             Some(MpiIo::Mpi) if !calls => Err(WrongUsage(
                 "`--mpi-io mpi` makes calls of MPI: that takes `--comm full`, in the mode `closed`".into(),

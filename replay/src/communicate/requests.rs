@@ -48,8 +48,12 @@ impl Engine<'_> {
             unsafe {
                 match persistent {
                     None => {
-                        started.all()[count] = self.requests.get(number);
-                        count += 1;
+                        let request = self.requests.get(number);
+                        // Of a communicator of two groups there is none: that is replayed as time.
+                        if request != ffi::RSMPI_REQUEST_NULL {
+                            started.all()[count] = request;
+                            count += 1;
+                        }
                     }
                     Some(what) => {
                         let mut new = ffi::RSMPI_REQUEST_NULL;

@@ -2,7 +2,8 @@
 //!
 //! Where the plan has no symbolic link, a call is about one name in an open folder and follows nothing. Elsewhere
 //! the path is opened beneath the root first, as no more than a place (`O_PATH`), so that no link leads out of it
-//! between the look-up and the call. Calls that do not take a descriptor get its name in `/proc/self/fd`.
+//! between the look-up and the call. Calls that do not take a descriptor get its name in `/proc/thread-self/fd`: a thread
+//! that stands for a process has descriptors of its own.
 
 use super::Target;
 use super::flags::permissions;
@@ -155,7 +156,7 @@ fn by_name(
 }
 
 fn name(place: &impl AsFd) -> String {
-    format!("/proc/self/fd/{}", place.as_fd().as_raw_fd())
+    format!("/proc/thread-self/fd/{}", place.as_fd().as_raw_fd())
 }
 
 fn attribute<'a>(target: &Target<'a>, name: NameId) -> &'a str {

@@ -12,13 +12,11 @@ use crate::sys::child::{exit_now, fork, require_one_thread};
 use crate::sys::own_files::OwnFiles;
 use crate::sys::shared::SharedSlice;
 use crate::sys::signals::Signals;
-use crate::sys::{give_back_memory, resident_bytes, used};
+use crate::sys::{give_back_memory, raise_limit_of_files, resident_bytes, used};
 use crate::transport::shared::Counters;
 use anyhow::{Context, bail};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitOptions, getrlimit, kill_process, setrlimit, waitpid,
-};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::thread::futex::{self, Flags};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -49,9 +47,7 @@ impl Local {
     /// When the calling process has more than one thread.
     pub fn new() -> anyhow::Result<Local> {
         require_one_thread()?;
-        let limit = getrlimit(Resource::Nofile);
-        // Where it is refused, the replay has as many as it had, and says so when they are used up.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+        raise_limit_of_files();
         Ok(Local { signals: Signals::block() })
     }
 }

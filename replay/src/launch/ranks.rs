@@ -12,7 +12,7 @@ use crate::loaded::Loaded;
 use crate::measure::Outcome;
 use crate::mode::Mode;
 use crate::sys::child::exit_now;
-use crate::sys::resident_bytes;
+use crate::sys::{raise_limit_of_files, resident_bytes};
 use crate::transport::communicator::{Shared, pause};
 use crate::transport::listeners::listeners;
 use crate::transport::messages::{Messages, RankEdges, outside};
@@ -51,6 +51,7 @@ impl Ranks {
     /// # Errors
     /// When MPI is already in use by this process.
     pub fn new(args: &Args) -> anyhow::Result<Ranks> {
+        raise_limit_of_files();
         let since_ns = now_ns();
         let (universe, threading) = mpi::initialize_with_threading(threading(args))
             .context("MPI was initialised before the replay")?;
@@ -194,6 +195,7 @@ impl Launcher for Ranks {
         // The launcher ends all ranks as soon as one has failed: the reason is told before any of them leaves.
         if let Err(error) = stage
             && first == mine
+            && !error.is::<FailedElsewhere>()
         {
             eprintln!("syn-replay: {error:#}");
         }
@@ -252,19 +254,25 @@ impl Launcher for Ranks {
         let processes: Vec<Vec<usize>> = by_process(plan).into_values().collect();
         let beginnings = Beginnings::of(plan, job.mode);
         let ranked = plan.programs.iter().filter(|program| program.thread.rank.is_some()).count();
-        if job.comm == Comm::Full && ranked > 1 && self.threading < Threading::Multiple {
-            bail!(
-                "rank {} replays several threads, and this MPI does not let them call it at once: `--comm order` does without",
-                self.rank
-            );
-        }
-        let engine = match job.comm == Comm::Full && job.mode == Mode::Closed {
-            true => {
-                let lets_all_in = self.threading == Threading::Multiple;
-                Some(Engine::new(job, self.rank, &self.world, lets_all_in, self.begin_ns)?)
+        let engine = || {
+            if job.comm != Comm::Full {
+                return Ok(None);
             }
-            false => None,
+            if ranked > 1 && self.threading < Threading::Multiple {
+                bail!(
+                    "rank {} replays several threads, and this MPI does not let them call it at once: `--comm order` does without",
+                    self.rank
+                );
+            }
+            let lets_all_in = self.threading == Threading::Multiple;
+            Engine::new(job, self.rank, &self.world, lets_all_in, self.begin_ns).map(Some)
         };
+        // Ranks that wait for the common start would wait for ever for one that has failed.
+        let (engine, stage) = match engine() {
+            Ok(engine) => (engine, Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        self.agree(stage)?;
         let demands = job.own.is_some();
         let edges = Messages::new(plan, of_rank, job.polls, demands, &self.world, self.rank, engine.as_ref());
         let places: Vec<AtomicU64> = plan.programs.iter().map(|_| AtomicU64::new(0)).collect();

@@ -10,7 +10,7 @@ mod total;
 
 use crate::against::Application;
 use crate::args::Args;
-use crate::communicate::Comm;
+use crate::communicate::{Comm, MpiIo};
 use crate::delays::Performed;
 use crate::job::Machine;
 use crate::measure::Outcome;
@@ -35,6 +35,7 @@ pub struct Report {
     storage: String,
     transport: &'static str,
     comm: Comm,
+    mpi_io: MpiIo,
     waits_by_polling: bool,
     cpu_scale: f64,
     #[serde(flatten)]
@@ -70,7 +71,7 @@ impl Report {
     /// From all replays. What is told per rank, process and call is of the replay nearest to the median.
     pub fn new(
         args: &Args,
-        (transport, comm): (&'static str, Comm),
+        (transport, comm, mpi_io): (&'static str, Comm, MpiIo),
         plan: &Plan,
         machine: Machine,
         replays: &[Vec<Outcome>],
@@ -90,6 +91,7 @@ impl Report {
             storage: args.storage.display().to_string(),
             transport,
             comm,
+            mpi_io,
             waits_by_polling: polls(plan, args.wait),
             cpu_scale: args.cpu_scale,
             totals: Totals::new(

@@ -2,6 +2,7 @@
 
 use super::total::{Seconds, Totals};
 use super::{Report, calls, threads};
+use crate::communicate::Comm;
 use std::fmt::{self, Write};
 
 impl Report {
@@ -18,7 +19,10 @@ impl Report {
     pub(super) fn how(&self) -> String {
         let is_mpi = self.transport == "mpi";
         let processes = if is_mpi { "MPI ranks" } else { "local processes" };
-        let comm = if is_mpi { format!(", communication {}", self.comm.name()) } else { String::new() };
+        let mut comm = if is_mpi { format!(", communication {}", self.comm.name()) } else { String::new() };
+        if self.comm == Comm::Full {
+            comm += &format!(", MPI-IO {}", self.mpi_io.name());
+        }
         format!("replayed with {processes} on {}, mode {}{comm}", self.storage, self.mode.name())
     }
 

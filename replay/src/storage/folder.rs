@@ -28,7 +28,7 @@ impl Folder {
         let dir = open_storage(storage)?;
         let name = fresh(&dir, storage)?;
         let path = storage.join(name);
-        let mut folder = Folder::open(&path)?;
+        let mut folder = Folder::open(&path).inspect_err(|_| drop(std::fs::remove_dir(&path)))?;
         folder.remove = !keep;
         room(&folder.root, storage, needed)?;
         Ok(folder)
@@ -70,7 +70,7 @@ impl Folder {
 
     /// Whether it may stay beside the folder of a further replay that needs so many bytes: it takes a small part of the storage.
     pub fn may_stay(&self, needed: u64) -> bool {
-        free(&self.root).is_ok_and(|free| needed <= free / 4)
+        free(&self.root).is_ok_and(|free| free.is_some_and(|free| needed <= free / 4))
     }
 
     fn remove_all(&self) -> std::io::Result<()> {
@@ -131,7 +131,7 @@ fn fresh(dir: &OwnedFd, storage: &Path) -> anyhow::Result<String> {
 fn room(root: &Root, storage: &Path, needed: u64) -> anyhow::Result<()> {
     let free =
         free(root).with_context(|| format!("cannot ask for the free space of {}", storage.display()))?;
-    if needed > free {
+    if let Some(free) = free.filter(|&free| needed > free) {
         bail!(
             "--storage {}: too small; the replay needs up to {needed} bytes there, {free} bytes are free",
             storage.display()
@@ -140,7 +140,7 @@ fn room(root: &Root, storage: &Path, needed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Bytes that may still be written to the file system.
-fn free(root: &Root) -> rustix::io::Result<u64> {
-    fstatvfs(root).map(|about| about.f_bavail.saturating_mul(about.f_frsize))
+/// Bytes that may still be written to the file system; `None` where it does not say how large it is, as ramfs.
+fn free(root: &Root) -> rustix::io::Result<Option<u64>> {
+    fstatvfs(root).map(|about| (about.f_blocks > 0).then(|| about.f_bavail.saturating_mul(about.f_frsize)))
 }

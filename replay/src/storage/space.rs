@@ -35,16 +35,18 @@ pub fn needed_bytes(plan: &Plan) -> u64 {
     u64::try_from(disk.peak).unwrap_or(u64::MAX)
 }
 
-/// A file's length, and how much of it holds data: at least one of the two bounds what it takes.
+/// What one file holds, by whatever names: its length, and how much of it is data; at least one of the two bounds what it takes.
 #[derive(Clone, Copy, Default)]
-struct Extent {
+struct Inode {
     bytes: u128,
     written: u128,
     /// The repeat that cut it last: each iteration does.
     cut_in: Repeat,
+    /// Names and open handles: without any it is gone.
+    held: u32,
 }
 
-impl Extent {
+impl Inode {
     fn taken(self) -> u128 {
         self.bytes.min(self.written)
     }
@@ -52,7 +54,7 @@ impl Extent {
 
 #[derive(Clone, Copy)]
 struct Position {
-    file: FileId,
+    inode: usize,
     offset: u128,
     appends: bool,
     /// The repeat that has set it last: each iteration does.
@@ -60,7 +62,11 @@ struct Position {
 }
 
 struct Disk {
-    files: Vec<Extent>,
+    /// By file of the plan: what its name leads to.
+    names: Vec<usize>,
+    inodes: Vec<Inode>,
+    /// Those that are gone.
+    unused: Vec<usize>,
     handles: HashMap<(u32, HandleId), Position>,
     taken: u128,
     peak: u128,
@@ -75,29 +81,72 @@ impl Disk {
             Initial::Regular { bytes } => u128::from(bytes),
             Initial::Absent | Initial::Directory => 0,
         };
-        let files = plan.files.iter().map(|file| size(file.initial)).map(|bytes| Extent {
+        let inodes = plan.files.iter().map(|file| size(file.initial)).map(|bytes| Inode {
             bytes,
             written: bytes,
-            ..Extent::default()
+            held: 1,
+            ..Inode::default()
         });
-        let files: Vec<Extent> = files.collect();
-        let taken = files.iter().map(|file| file.taken()).sum();
-        Disk { files, handles: HashMap::new(), taken, peak: taken, repeat: (0, 0), times: 1 }
+        let inodes: Vec<Inode> = inodes.collect();
+        let taken = inodes.iter().map(|inode| inode.taken()).sum();
+        let names = (0..inodes.len()).collect();
+        let (unused, handles) = (Vec::new(), HashMap::new());
+        Disk { names, inodes, unused, handles, taken, peak: taken, repeat: (0, 0), times: 1 }
     }
 
-    fn change(&mut self, file: FileId, change: impl FnOnce(&mut Extent)) {
-        let file = &mut self.files[file as usize];
-        self.taken -= file.taken();
-        change(file);
-        self.taken += file.taken();
+    fn change(&mut self, inode: usize, change: impl FnOnce(&mut Inode)) {
+        let inode = &mut self.inodes[inode];
+        self.taken -= inode.taken();
+        change(inode);
+        self.taken += inode.taken();
         self.peak = self.peak.max(self.taken);
     }
 
-    fn write(&mut self, file: FileId, end: u128, bytes: u128) {
+    fn hold(&mut self, inode: usize) -> usize {
+        self.inodes[inode].held += 1;
+        inode
+    }
+
+    fn release(&mut self, inode: usize) {
+        self.inodes[inode].held -= 1;
+        if self.inodes[inode].held == 0 {
+            self.cut(inode, 0);
+            self.unused.push(inode);
+        }
+    }
+
+    /// From now on a name leads to this, or to nothing yet. What it led to before is held by others, or gone.
+    fn lead(&mut self, file: FileId, to: Option<usize>) {
+        let to = to.unwrap_or_else(|| {
+            let inode = self.unused.pop().unwrap_or(self.inodes.len());
+            if inode == self.inodes.len() {
+                self.inodes.push(Inode::default());
+            }
+            self.hold(inode)
+        });
+        let before = std::mem::replace(&mut self.names[file as usize], to);
+        self.release(before);
+    }
+
+    /// A handle is another one's from now on, or nobody's.
+    fn put(&mut self, process: u32, handle: HandleId, position: Option<Position>) {
+        let before = match position {
+            Some(position) => {
+                self.hold(position.inode);
+                self.handles.insert((process, handle), position)
+            }
+            None => self.handles.remove(&(process, handle)),
+        };
+        if let Some(before) = before {
+            self.release(before.inode);
+        }
+    }
+
+    fn write(&mut self, inode: usize, end: u128, bytes: u128) {
         let written = bytes * self.times;
-        self.change(file, |extent| {
-            extent.bytes = extent.bytes.max(end);
-            extent.written += written;
+        self.change(inode, |inode| {
+            inode.bytes = inode.bytes.max(end);
+            inode.written += written;
         });
     }
 
@@ -106,12 +155,12 @@ impl Disk {
         if put_back_in == self.repeat && self.repeat.1 > 0 { 1 } else { self.times }
     }
 
-    fn cut(&mut self, file: FileId, bytes: u64) {
+    fn cut(&mut self, inode: usize, bytes: u64) {
         let repeat = self.repeat;
-        self.change(file, |extent| {
-            extent.cut_in = repeat;
-            extent.bytes = bytes.into();
-            extent.written = extent.written.min(bytes.into());
+        self.change(inode, |inode| {
+            inode.cut_in = repeat;
+            inode.bytes = bytes.into();
+            inode.written = inode.written.min(bytes.into());
         });
     }
 
@@ -120,22 +169,25 @@ impl Disk {
         let set_in = self.repeat;
         match call {
             Io::Open { file, handle, flags, .. } => {
+                let inode = self.names[file as usize];
                 if flags & TRUNCATES != 0 {
-                    self.cut(file, 0);
+                    self.cut(inode, 0);
                 }
-                let position = Position { file, offset: 0, appends: flags & APPENDS != 0, set_in };
-                self.handles.insert((process, handle), position);
+                let position = Position { inode, offset: 0, appends: flags & APPENDS != 0, set_in };
+                self.put(process, handle, Some(position));
             }
             Io::Inherit { file, handle, flags, offset } => {
+                let inode = self.names[file as usize];
                 let position =
-                    Position { file, offset: offset.into(), appends: flags & APPENDS != 0, set_in };
-                self.handles.insert((process, handle), position);
+                    Position { inode, offset: offset.into(), appends: flags & APPENDS != 0, set_in };
+                self.put(process, handle, Some(position));
             }
             Io::Dup { handle, new } => {
                 if let Some(position) = position(handle) {
-                    self.handles.insert((process, new), Position { set_in, ..position });
+                    self.put(process, new, Some(Position { set_in, ..position }));
                 }
             }
+            Io::Close { handle } => self.put(process, handle, None),
             Io::Seek { handle, offset } => {
                 if let Some(position) = self.handles.get_mut(&(process, handle)) {
                     (position.offset, position.set_in) = (offset.into(), set_in);
@@ -149,37 +201,45 @@ impl Disk {
             }
             Io::Write { handle, .. } => {
                 if let Some(to) = position(handle) {
-                    let file = &self.files[to.file as usize];
+                    let file = &self.inodes[to.inode];
                     let (offset, put_back_in) =
                         if to.appends { (file.bytes, file.cut_in) } else { (to.offset, to.set_in) };
                     let end = offset + u128::from(result) * self.times_from(put_back_in);
-                    self.write(to.file, end, result.into());
+                    self.write(to.inode, end, result.into());
                     self.move_to(process, handle, end);
                 }
             }
             Io::WriteAt { handle, offset, .. } => {
                 if let Some(to) = position(handle) {
-                    self.write(to.file, u128::from(offset) + u128::from(result), result.into());
+                    self.write(to.inode, u128::from(offset) + u128::from(result), result.into());
                 }
             }
             Io::Allocate { handle, offset, bytes, .. } => {
                 if let Some(to) = position(handle) {
-                    self.write(to.file, u128::from(offset) + u128::from(bytes), bytes.into());
+                    self.write(to.inode, u128::from(offset) + u128::from(bytes), bytes.into());
                 }
             }
             Io::Ftruncate { handle, bytes } => {
                 if let Some(at) = position(handle) {
-                    self.cut(at.file, bytes);
+                    self.cut(at.inode, bytes);
                 }
             }
-            Io::Truncate { file, bytes } => self.cut(file, bytes),
-            Io::Unlink { file } => self.cut(file, 0),
-            Io::Rename { from, to } | Io::RenameWith { from, to, flags: 0 | NO_REPLACE } => {
-                let moved = self.files[from as usize];
-                self.cut(from, 0);
-                self.change(to, |extent| *extent = moved);
+            Io::Truncate { file, bytes } => self.cut(self.names[file as usize], bytes),
+            Io::Unlink { file } => self.lead(file, None),
+            Io::Link { from, to } => {
+                let inode = self.hold(self.names[from as usize]);
+                self.lead(to, Some(inode));
             }
-            Io::RenameWith { from, to, .. } => self.files.swap(from as usize, to as usize),
+            Io::Rename { from, to } | Io::RenameWith { from, to, flags: 0 | NO_REPLACE } => {
+                let inode = self.names[from as usize];
+                // Two names of one file stay (rename(2)).
+                if inode != self.names[to as usize] {
+                    self.hold(inode);
+                    self.lead(to, Some(inode));
+                    self.lead(from, None);
+                }
+            }
+            Io::RenameWith { from, to, .. } => self.names.swap(from as usize, to as usize),
             _ => {}
         }
     }
@@ -233,10 +293,25 @@ mod tests {
     #[test]
     fn removed_files_make_room() {
         let write = |handle| (Io::Write { handle, bytes: 50 }, 50);
-        let calls = [open(0, 1), write(0), (Io::Unlink { file: 0 }, 0), open(1, 1), write(1)];
+        let (close, unlink) = ((Io::Close { handle: 0 }, 0), (Io::Unlink { file: 0 }, 0));
+        let calls = [open(0, 1), write(0), close, unlink, open(1, 1), write(1)];
         assert_eq!(needed(0, &calls), 50);
         let calls = [open(0, 1), write(0), (Io::Rename { from: 0, to: 1 }, 0), open(0, 1), write(0)];
         assert_eq!(needed(0, &calls), 100);
+    }
+
+    #[test]
+    fn a_file_is_there_while_it_has_a_name_or_is_open() {
+        let write = |handle| (Io::Write { handle, bytes: 50 }, 50);
+        let (unlink, close) = (|file| (Io::Unlink { file }, 0), |handle| (Io::Close { handle }, 0));
+        let temporary = |file| [open(file, 1), unlink(file), write(file), close(file)];
+        assert_eq!(needed(0, &[temporary(0), temporary(1), temporary(0)].concat()), 50);
+        assert_eq!(needed(0, &[&temporary(0)[..3], &temporary(1)].concat()), 100, "the first is still open");
+        let link = (Io::Link { from: 0, to: 1 }, 0);
+        let linked = [open(0, 1), write(0), close(0), link, unlink(0), open(0, 1), write(0)];
+        assert_eq!(needed(0, &linked), 100);
+        let both_gone = [&linked[..5], &[unlink(1), open(0, 1), write(0)]].concat();
+        assert_eq!(needed(0, &both_gone), 50);
     }
 
     /// Needed by `calls` before and `body` so often, and the same step by step.

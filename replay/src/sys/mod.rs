@@ -10,9 +10,17 @@ pub mod signals;
 
 use crate::measure::Preparation;
 use rustix::mm::{Advice, madvise};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
+
+/// Lets this process have as many open files as it may. Where that is refused, the replay has as many as it had, and says so when they
+/// are used up.
+pub fn raise_limit_of_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
 
 /// Gives back what this process has read of its program and libraries and allocated to get here: it is not to count as what is replayed.
 /// What is needed again comes back from the page cache. (Code that others have changed, as recorders do, is left alone.)

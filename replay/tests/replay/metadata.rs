@@ -3,7 +3,7 @@
 use crate::common::*;
 use serde_json::Value;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use syn_plan::{Attribute, Initial, Io, Op};
+use syn_plan::{Attribute, Edge, Initial, Io, Op, Rule};
 
 /// One program that uses each of them, with failures that must come out too.
 fn everything() -> Draft {
@@ -94,6 +94,33 @@ fn a_folder_without_rights_is_removed_all_the_same() {
     ];
     draft.program(0, None, &ops);
     draft.replay(&[]).went_well();
+}
+
+/// A created process has open files of its own: names of descriptors are looked up among these.
+#[test]
+fn a_created_process_finds_what_it_names() {
+    let mut draft = Draft::new();
+    let folder = draft.file("/a/b", Initial::Directory);
+    let (file, renamed, soft) =
+        (draft.regular("/a/b/c", 10), draft.absent("/elsewhere"), draft.absent("/soft"));
+    draft.0.names = vec!["user.mark".into()];
+    let created = draft.edge(1);
+    draft.0.edges[created as usize] = Edge::new(Rule::ProcessCreate, 1);
+    draft.program(0, None, &[signal(created)]);
+    let ops = [
+        wait(created, 1),
+        io(Io::SetXattr { file, follow: true, name: 0, bytes: 9, flags: 0 }, 0),
+        io(Io::GetXattr { file, follow: true, name: 0, bytes: 100 }, 0),
+        io(Io::ListXattr { file: folder, follow: true, bytes: 0 }, 0),
+        io(Io::Symlink { target: renamed, link: soft }, 0),
+        io(Io::Chmod { file, mode: 0o600, follow: true }, 0),
+        io(Io::Utimens { file, follow: true }, 0),
+    ];
+    draft.program(1, None, &ops);
+    let replay = draft.replay(&["--keep"]);
+    assert_eq!(replay.code(), 0, "{}", replay.text());
+    let mode = replay.kept("/a/b/c").metadata().expect("there").permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
 }
 
 #[test]

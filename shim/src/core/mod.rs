@@ -6,6 +6,7 @@ pub mod detour;
 pub mod elf;
 pub mod file_status;
 pub mod lock_words;
+pub mod own_path;
 pub mod preemption;
 pub mod procfs;
 pub mod prologue;

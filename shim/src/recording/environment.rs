@@ -5,14 +5,14 @@
 //! before `main` ([`crate::recording::process::settings::export`]): the program sees the environment that it was given.
 
 use crate::core::readable::{self, PAGE, Reader};
-use crate::core::{elf, sys};
+use crate::core::{own_path, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::span::note;
 use crate::recording::thread::scratch::WINDOWS;
 use crate::recording::thread::state::State;
 use crate::recording::thread::{current, private_table};
 use core::cell::UnsafeCell;
-use core::ffi::{CStr, c_char};
+use core::ffi::c_char;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// An array of strings that ends with a null pointer.
@@ -53,9 +53,7 @@ pub fn for_child(given: Strings) -> Strings {
         return array.and_then(|array| unsafe { switched_off(given, array) }).unwrap_or(given);
     }
     let Some(scratch) = scratch else { return given };
-    let Some(ours) = elf::own_path().map(CStr::to_bytes).filter(|path| path.starts_with(b"/")) else {
-        return given;
-    };
+    let Some(ours) = own_path::from_root() else { return given };
     // SAFETY: what calls this uses none of them.
     let (environment, words, windows) =
         unsafe { (scratch.environment.lend(), scratch.words.lend(), scratch.windows.lend()) };
@@ -146,9 +144,29 @@ fn look<'a>(given: &mut Given<'_>, ours: &[u8], room: &'a mut [u8]) -> Option<Fo
         }
     }
     let preload = preload.map(|value| readable::text(value, &mut room[..MAX_ENTRY_BYTES]));
-    let loads_us = preload
-        .is_some_and(|value| value.split(|&byte| byte == b':' || byte == b' ').any(|path| path == ours));
+    let loads_us = preload.is_some_and(|value| parts(value).any(|path| path == ours));
     (!loads_us || !job).then_some(Found { entries, preload })
+}
+
+/// The libraries in a value of `LD_PRELOAD`.
+fn parts(preload: &[u8]) -> impl Iterator<Item = &[u8]> {
+    preload.split(|&byte| byte == b':' || byte == b' ')
+}
+
+/// What stands in front of and behind a path of this library that is not from the root: a child may be in another folder.
+fn without_us<'a>(preload: &'a [u8], ours: &[u8]) -> [&'a [u8]; 2] {
+    let is_end_of_ours = |path: &[u8]| {
+        let before = ours.strip_suffix(path);
+        path.contains(&b'/') && before.is_some_and(|before| before.ends_with(b"/"))
+    };
+    let mut at = 0;
+    for part in parts(preload) {
+        if is_end_of_ours(part) {
+            return [&preload[..at], &preload[at + part.len()..]];
+        }
+        at += part.len() + 1;
+    }
+    [preload, b""]
 }
 
 /// The environment that the program gives, which the kernel has not read yet.
@@ -204,8 +222,8 @@ fn complete(
             put(text as *const c_char);
         }
     }
-    let others = found.preload.unwrap_or(b"");
-    let separator: &[u8] = if others.is_empty() { b"" } else { b":" };
+    let [others, more] = without_us(found.preload.unwrap_or(b""), ours);
+    let separator: &[u8] = if others.is_empty() && more.is_empty() { b"" } else { b":" };
     let (name, value): (&[u8], &[u8]) = found.preload.map_or((b"", b""), |value| (PRELOAD, value));
     process::with_folder(|folder| {
         let mut add = |parts: &[&[u8]]| -> Option<()> {
@@ -214,7 +232,7 @@ fn complete(
             put(text);
             Some(())
         };
-        add(&[PRELOAD, ours, separator, others])?;
+        add(&[PRELOAD, ours, separator, others, more])?;
         add(&[b"SYN_JOB=", folder])?;
         add(&[settings::ADDED, name, value])
     })?;

@@ -8,7 +8,7 @@ mod program_path;
 pub mod run_folder;
 pub mod settings;
 
-use crate::core::{clock, preemption, sys};
+use crate::core::{clock, own_path, preemption, sys};
 use crate::recording::process::program_path::PATH_BYTES;
 use crate::recording::process::run_folder::FOLDER_BYTES;
 use crate::recording::thread::current;
@@ -132,6 +132,7 @@ fn start() {
     if !decision.policy.is_process_only() && settings::may_be_throttled() {
         find_board();
     }
+    own_path::note();
     let mode = if decision.policy.is_process_only() { PROCESS_ONLY } else { RECORDING };
     MODE.store(mode, Ordering::Release);
 }

@@ -61,6 +61,57 @@ os._exit(5)
     assert!((0.3..1.5).contains(&cpu), "{cpu} s");
 }
 
+/// What whoever starts `syn` lets it ignore (nohup, a shell for what it runs in the background), the program ignores as well; and its end
+/// is seen where nobody is told of ends of children.
+#[test]
+fn signals_that_are_ignored() {
+    let house = House::new();
+    let script =
+        r#"trap "" HUP USR1; "$0" profile --no-probe -- sh -c 'kill -HUP $$; kill -USR1 $$; exit 5'"#;
+    let run = |script: &str| {
+        let mut command = Command::new("timeout");
+        command.args(["60", "sh", "-c", script]).arg(program()).current_dir(house.path());
+        command.env("SYN_PROFILES", house.path().join("profiles.db"));
+        command.output().expect("a shell").status.code()
+    };
+    assert_eq!(run(script), Some(5));
+    assert_eq!(run(r#"trap "" CHLD; exec "$0" profile --no-probe -- sh -c 'exit 6'"#), Some(6));
+}
+
+/// Nobody reads what is printed: no panic, and what was to be written is written.
+#[test]
+fn output_that_nobody_takes() {
+    let house = House::new();
+    assert!(house.profile(&[], &["true"]).success());
+    let to_full = |words: &str| {
+        let script = format!(r#""$0" {words} >/dev/full"#);
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).arg(program()).current_dir(house.path());
+        let output = command.env("SYN_PROFILES", house.path().join("profiles.db")).output().expect("a shell");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{words}: {told}");
+        assert!(told.contains("cannot write to standard output"), "{words}: {told}");
+    };
+    for words in ["profiles list", "profiles show 1", "profiles stats", "profiles compare 1 1"] {
+        to_full(words);
+    }
+    to_full("emulate --report report.json 1");
+    assert!(house.path().join("report.json").exists());
+}
+
+/// What a first repeat has left behind is no part of the second one.
+#[test]
+fn repeats_do_not_count_what_others_left() {
+    let house = House::new();
+    let script = "if [ ! -e again ]; then touch again; setsid sh -c 'i=0; while [ $i -lt 9000000 ]; do i=$((i+1)); done' & echo $! >left; sleep 0.5; else sleep 0.3; fi";
+    let status = house.profile(&["-n", "2"], &["sh", "-c", script]);
+    let left = std::fs::read_to_string(house.path().join("left")).expect("a process id");
+    let ended = Command::new("sh").args(["-c", &format!("kill -9 {left}")]).status().expect("a shell");
+    assert!(status.success() && ended.success(), "{status}");
+    let cpu = metric(&house.shown(2), "cpu.time").expect("measured");
+    assert!(cpu < 0.1, "{cpu} s in the second one, which sleeps");
+}
+
 #[test]
 fn a_program_that_fills_the_disk() {
     let house = House::new();

@@ -128,4 +128,6 @@ fn a_profiler_that_is_killed_leaves_an_unfinished_profile() {
     house.done(&["profiles", "check"]);
     let list = house.done(&["profiles", "list"]);
     assert!(list.contains("unfinished"), "{list}");
+    let stats = house.done(&["profiles", "stats"]);
+    assert!(stats.contains("never ended: 1") && !stats.contains("run_time_s"), "{stats}");
 }

@@ -56,6 +56,32 @@ fn nothing_else_is_added() {
     assert_eq!(others(&recorded), others(&plain), "{}", recorded.stderr);
 }
 
+/// By a path from where the program is started, children in other folders are recorded as well, and nobody complains.
+#[test]
+fn preloaded_by_a_path_from_here() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    std::fs::create_dir(folder.path().join("lib")).expect("a folder");
+    std::os::unix::fs::symlink(shim(), folder.path().join("lib/us.so")).expect("a link");
+    let writes = format!("{} --child write", program("surroundings").display());
+    let text = format!(
+        "{writes} here; mkdir d; cd d; {writes} below; env -i {writes} cleared; env >values; exec sh -c '{writes} last'"
+    );
+    for list in ["lib/us.so", "./lib/us.so"] {
+        let run = folder.path().join(list.replace('/', "-"));
+        let job = Job::new("sh").args(["-c", &text]).env("LD_PRELOAD", list).env("SYN_RUN", &run);
+        let outcome = job.run_in(folder.path()).succeeded();
+        assert_eq!(outcome.stderr, "", "{list}");
+        let dump = Dump::of(&run);
+        for name in ["here", "below", "cleared", "last"] {
+            assert!(dump.written(name).0 > 0, "{list}: {name}");
+        }
+        let below = folder.path().join("d");
+        let values = std::fs::read_to_string(below.join("values")).expect("what env has written");
+        assert!(values.lines().any(|line| line == format!("LD_PRELOAD={list}")), "{values}");
+        std::fs::remove_dir_all(below).expect("removed");
+    }
+}
+
 #[test]
 fn strange_settings() {
     let long = "/".to_owned() + &"long/".repeat(2000);

@@ -71,8 +71,9 @@ impl Lowering<'_> {
 
     fn storage(&mut self, rank: u32, executor: usize, step: &Step, part: &dyn Fn(u64) -> u64) {
         for &calls in &step.calls {
-            let calls = Calls { bytes: calls.bytes.min(LARGEST), count: part(calls.count), ..calls };
-            if calls.write { self.writes(executor, calls) } else { self.reads(executor, calls) }
+            for calls in of_at_most(LARGEST, Calls { count: part(calls.count), ..calls }) {
+                if calls.write { self.writes(executor, calls) } else { self.reads(executor, calls) }
+            }
         }
         let (file, now_ns) = (rank * FILES, self.now_ns);
         let (read, name) = (file, file + 2);
@@ -159,6 +160,16 @@ impl Lowering<'_> {
             }
         }
     }
+}
+
+/// Calls in pieces: what one call moved is moved by as many as it takes, the same bytes in all.
+fn of_at_most(most: u64, calls: Calls) -> impl Iterator<Item = Calls> {
+    let pieces = calls.bytes.div_ceil(most).max(1);
+    let longer = calls.bytes % pieces;
+    [(calls.bytes / pieces, pieces - longer), (calls.bytes / pieces + 1, longer)]
+        .into_iter()
+        .map(move |(bytes, times)| Calls { bytes, count: calls.count.saturating_mul(times), ..calls })
+        .filter(|calls| calls.count > 0)
 }
 
 /// Bytes of messages that are an executor's: by its part of the CPU time. The first one moves what goes through files as well, and so

@@ -82,6 +82,9 @@ fn read_len(steps: &[Step]) -> u64 {
         .max(largest)
 }
 
+/// Most processes of an emulation.
+pub const MOST_PROCESSES: usize = 64;
+
 /// Processes and threads that stand for those of a profile: `processes` and `executors` of a [`Shape`]. `share`: the part of all
 /// that one rank is.
 pub fn population(
@@ -90,8 +93,6 @@ pub fn population(
     threads: Option<usize>,
     share: f64,
 ) -> (usize, usize) {
-    /// Most processes of an emulation.
-    const MOST_PROCESSES: usize = 64;
     let width = steps.iter().map(|step| step.cpu_ns.len()).max().unwrap_or(1);
     // Those of all ranks are in the profile.
     let recorded = [0, 1].map(|what| (stayed(steps, what) as f64 * share).ceil() as usize);

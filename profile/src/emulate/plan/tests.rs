@@ -128,6 +128,26 @@ fn only_those_are_set_off_that_have_something_to_do() {
     assert_eq!(plan.programs[3].thread.process, 1);
 }
 
+/// Programs write gigabytes by one call.
+#[test]
+fn calls_of_any_size_move_all_their_bytes() {
+    for bytes in [(1_u64 << 30) + 1, 64 << 20, (64 << 20) + 1] {
+        let calls = [(true, 2), (false, 3)].map(|(write, count)| Calls { write, bytes, count }).to_vec();
+        let steps = [Step { span_ns: 10, cpu_ns: vec![1], calls, ..Step::default() }];
+        let plan = plan(&profile(), &steps, &shape(1));
+        plan.check().expect("it can be replayed");
+        let mut moved = [0; 2];
+        for Counted { step, times, .. } in plan.programs.iter().flat_map(|line| line.steps.counted()) {
+            match step.op {
+                Op::Io { call: Io::Read { bytes, .. }, .. } => moved[0] += bytes * times,
+                Op::Io { call: Io::Write { bytes, .. }, .. } => moved[1] += bytes * times,
+                _ => {}
+            }
+        }
+        assert_eq!(moved, [3 * bytes, 2 * bytes]);
+    }
+}
+
 /// Those that were there for a moment are not there all the time.
 #[test]
 fn processes_and_threads_are_those_that_stayed() {
