@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use std::process::{Command, Output};
-use syn_plan::{Io, Op};
+use syn_plan::{Io, Mpi, Op, SendMode, WORLD};
 
 fn mpirun(ranks: u32, draft: &Draft, options: &[&str]) -> (Output, Option<serde_json::Value>) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -89,6 +89,26 @@ fn a_plan_without_mpi_is_wrong_usage() {
     let (output, _) = mpirun(2, &draft, &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("without mpirun"));
+}
+
+/// The others do not wait for it at the common start.
+#[test]
+fn a_rank_that_cannot_begin_ends_all_ranks() {
+    let mut draft = Draft::new();
+    let op = |call| Op::Mpi { call, cpu_ns: 0, idle_ns: 0 };
+    let all = 0..4096;
+    let send = Mpi::Send { mode: SendMode::Standard, comm: WORLD, peer: 1, tag: 1, bytes: i32::MAX as u64 };
+    let sends = all.clone().map(|_| op(send));
+    let receives = all.map(|request| {
+        op(Mpi::Irecv { comm: WORLD, peer: 0, tag: 1, bytes: i32::MAX as u64, request })
+    });
+    let between = |calls: Vec<Op>| [vec![op(Mpi::Init)], calls, vec![op(Mpi::Finalize)]].concat();
+    draft.program(0, Some(0), &between(sends.collect()));
+    draft.program(1, Some(1), &between(receives.collect()));
+    let (output, _) = mpirun(2, &draft, &["--comm", "full"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(stderr.matches("the messages of a rank take").count(), 1, "{stderr}");
 }
 
 #[test]
