@@ -99,12 +99,12 @@ fn a_rank_that_cannot_begin_ends_all_ranks() {
     let all = 0..4096;
     let send = Mpi::Send { mode: SendMode::Standard, comm: WORLD, peer: 1, tag: 1, bytes: i32::MAX as u64 };
     let sends = all.clone().map(|_| op(send));
-    let receives = all.map(|request| {
-        op(Mpi::Irecv { comm: WORLD, peer: 0, tag: 1, bytes: i32::MAX as u64, request })
-    });
+    let receives =
+        all.map(|request| op(Mpi::Irecv { comm: WORLD, peer: 0, tag: 1, bytes: i32::MAX as u64, request }));
     let between = |calls: Vec<Op>| [vec![op(Mpi::Init)], calls, vec![op(Mpi::Finalize)]].concat();
     draft.program(0, Some(0), &between(sends.collect()));
     draft.program(1, Some(1), &between(receives.collect()));
+    draft.0.lists = vec![vec![0]];
     let (output, _) = mpirun(2, &draft, &["--comm", "full"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
