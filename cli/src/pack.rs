@@ -13,8 +13,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
-use syn_trace::header;
 use syn_trace::pack::{self, Packer, Times};
 use syn_trace::reader::Ending;
 use syn_trace::run::EXTENSION;
@@ -166,7 +164,7 @@ impl Group {
         let mut whole = Vec::new();
         for trace in ThreadTrace::open_all(path)? {
             let trace = trace?;
-            if !force && is_being_recorded(&trace) {
+            if !force && trace.is_being_recorded() {
                 bail!("{}: process {} still records into it", path.display(), trace.header().pid);
             }
             let counted = count(&trace);
@@ -259,16 +257,4 @@ fn count(trace: &ThreadTrace) -> (u64, u64, Ending) {
     });
     let calls = calls.sum();
     (calls, events.bytes_read(), events.ending().unwrap_or(Ending::Whole))
-}
-
-/// True when the trace has not been ended, and its process is there on this machine.
-fn is_being_recorded(trace: &ThreadTrace) -> bool {
-    let head = trace.header();
-    let here = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let digits: Vec<u32> = here.chars().filter_map(|digit| digit.to_digit(16)).collect();
-    let same_boot = digits.len() == 32
-        && digits.chunks(2).zip(head.boot_id).all(|(pair, byte)| pair[0] * 16 + pair[1] == u32::from(byte));
-    let exists =
-        Path::new("/proc").join(head.pid.to_string()).join("task").join(head.tid.to_string()).exists();
-    head.state.load(Relaxed) == header::STATE_RECORDING && same_boot && exists
 }

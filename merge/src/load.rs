@@ -64,6 +64,22 @@ pub fn load(
     Ok(runs)
 }
 
+/// What the command has left behind goes on: a plan ends with what is on record by now.
+fn still_running(run: &Run, notes: &mut Notes) {
+    let mut running = run.processes.iter().filter(|process| {
+        process.threads.iter().any(|&thread| run.threads[thread].trace.is_being_recorded())
+    });
+    if let Some(first) = running.next() {
+        let others = running.count();
+        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+        notes.remark(format!(
+            "process {} ({}){others} still runs: what it does from now on is not in the plan",
+            first.pid,
+            first.image()
+        ));
+    }
+}
+
 /// A run that was interrupted is not repeated by a plan, nor compared with whole ones: the command or ranks that others let end were
 /// killed. Servers are killed in every run, and in throttled ones, where all takes longer, it may be too late for that.
 fn leave_out_cut_short(runs: &mut Vec<Recorded>, base: Option<&Path>, notes: &mut Notes) {
@@ -139,6 +155,7 @@ fn open(path: &Path, partial: bool, look: bool, notes: &mut Notes) -> Result<Rec
         };
         bail!("{name} is not a run folder: {hint}");
     }
+    still_running(&run, notes);
     let worlds = Worlds::of(&run);
     missing_ranks(&run, &worlds, partial, notes)?;
     let bytes = run.threads.iter().map(|thread| thread.trace.bytes()).sum();

@@ -31,7 +31,7 @@ impl Reason {
             Reason::OtherLibc => "linked against another C library than glibc".into(),
             Reason::OtherMachine => "not a program for x86-64".into(),
             Reason::Privileged(how) => format!("{how}, and such programs take no preloaded libraries"),
-            Reason::Unknown => "started with a cleared environment, or ended before it was loaded".into(),
+            Reason::Unknown => "started with a cleared environment, or as a user who may not write into the run folder, or ended before it was loaded".into(),
             Reason::Gone => "its file cannot be looked at any more".into(),
         }
     }

@@ -41,6 +41,13 @@ impl Lowering<'_> {
         thread.program.balance.recording_ns += recording_ns;
         thread.program.balance.preempted_ns += preempted_ns;
         let mut stretch = Stretch { start_ns: since_ns, end_ns: started_ns, cpu_ns, idle_ns, in_call: true };
+        if created.is_none() && idle_ns > 0 {
+            // Nobody of the run has made it: until somebody else did, it was not there, and waited for nothing.
+            let begun_ns = since_ns + idle_ns;
+            thread.program.step(since_ns, begun_ns, Op::Sleep { ns: idle_ns });
+            thread.program.balance.sleep_ns += idle_ns;
+            (stretch.start_ns, stretch.idle_ns) = (begun_ns, 0);
+        }
         // It became another program meanwhile, and let its creator go on.
         let exec_ns = self.next_point(visit.seen.thread, 0, Stage::Enter).filter(|&ns| ns < started_ns);
         if let Some(exec_ns) = exec_ns {

@@ -130,7 +130,16 @@ impl Translation<'_> {
             while let Some(handle) = self.tables.handles.close(Some(released), self.thread) {
                 self.out.push((Io::Close { handle }, 0));
             }
+            self.remove_unnamed(released);
         }
+    }
+
+    /// A file that was opened without a name has one in the replay, until it is closed: it may get a name before.
+    fn remove_unnamed(&mut self, open: OpenId) {
+        let file = self.descriptors.open_file(open);
+        let path = file.path.as_ref().filter(|_| file.is_unnamed());
+        let id = path.and_then(|path| self.tables.files.touch(path, Evidence::Something));
+        self.out.extend(id.map(|file| (Io::Unlink { file }, 0)));
     }
 
     fn opened(&mut self, open: OpenId, file: &OpenFile) {
@@ -142,7 +151,11 @@ impl Translation<'_> {
             let flags = file.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC);
             self.out.push((Io::Inherit { file: id, handle, flags, offset: file.offset }, 0));
         } else {
-            self.out.push((Io::Open { file: id, handle, flags: file.flags, mode: self.mode() }, 0));
+            let flags = match file.is_unnamed() {
+                true => file.flags & !libc::O_TMPFILE | libc::O_CREAT | libc::O_EXCL,
+                false => file.flags,
+            };
+            self.out.push((Io::Open { file: id, handle, flags, mode: self.mode() }, 0));
         }
     }
 
@@ -150,6 +163,7 @@ impl Translation<'_> {
     fn shown_by_open(&self, file: &OpenFile) -> Evidence {
         let creates = file.flags & libc::O_CREAT != 0 && !file.inherited;
         match file.st_mode & libc::S_IFMT {
+            _ if file.is_unnamed() => Evidence::Absent,
             libc::S_IFDIR => Evidence::Directory,
             0 if file.flags & libc::O_DIRECTORY != 0 => Evidence::Directory,
             _ if creates && (file.flags & libc::O_EXCL != 0 || file.was_made() == Some(true)) => {

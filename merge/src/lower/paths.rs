@@ -154,7 +154,10 @@ impl Translation<'_> {
     }
 
     fn link(&mut self) -> Option<Io> {
-        let from = if self.names_what_has_no_name() { None } else { self.named(Evidence::Something) };
+        let from = match self.unnamed().cloned() {
+            Some(path) => self.tables.files.touch(&path, Evidence::Something),
+            None => self.named(Evidence::Something),
+        };
         let to = self.second(Evidence::Absent)?;
         if let Some(from) = from {
             if self.result == 0 {
@@ -166,10 +169,10 @@ impl Translation<'_> {
         (self.result == 0).then_some(Io::Mknod { file: to, mode: libc::S_IFREG | 0o666 })
     }
 
-    /// True for a link to a file that was opened without a name (`O_TMPFILE`), by its descriptor.
-    fn names_what_has_no_name(&self) -> bool {
-        let is_unnamed = |open| self.descriptors.open_file(open).flags & libc::O_TMPFILE == libc::O_TMPFILE;
-        self.touched.file.is_some_and(is_unnamed)
+    /// Of a link to a file that was opened without a name (`O_TMPFILE`), by its descriptor: the name that it has in a replay.
+    fn unnamed(&self) -> Option<&Rc<str>> {
+        let file = self.descriptors.open_file(self.touched.file?);
+        file.path.as_ref().filter(|_| file.is_unnamed())
     }
 
     /// A link to what no plan holds leads to itself in the replay, which takes as long to make, read and remove.

@@ -214,7 +214,10 @@ impl Disk {
                     self.write(to.inode, u128::from(offset) + u128::from(result), result.into());
                 }
             }
-            Io::Allocate { handle, offset, bytes, .. } => {
+            // To make a hole, or to take a part out, takes no room.
+            Io::Allocate { handle, mode, offset, bytes }
+                if mode & (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_COLLAPSE_RANGE) == 0 =>
+            {
                 if let Some(to) = position(handle) {
                     self.write(to.inode, u128::from(offset) + u128::from(bytes), bytes.into());
                 }
@@ -307,6 +310,8 @@ mod tests {
         let temporary = |file| [open(file, 1), unlink(file), write(file), close(file)];
         assert_eq!(needed(0, &[temporary(0), temporary(1), temporary(0)].concat()), 50);
         assert_eq!(needed(0, &[&temporary(0)[..3], &temporary(1)].concat()), 100, "the first is still open");
+        let hole = (Io::Allocate { handle: 0, mode: 3, offset: 0, bytes: 1 << 40 }, 0);
+        assert_eq!(needed(0, &[open(0, 1), write(0), hole]), 50);
         let link = (Io::Link { from: 0, to: 1 }, 0);
         let linked = [open(0, 1), write(0), close(0), link, unlink(0), open(0, 1), write(0)];
         assert_eq!(needed(0, &linked), 100);

@@ -39,6 +39,11 @@ impl Descriptors {
             }
         } else {
             touched.path = self.absolute(directory, &path);
+            if matches!(event.call.effect(), Effect::Open | Effect::OpenStream | Effect::ReopenStream)
+                && let Some(file) = touched.path.as_deref().and_then(|path| self.named_descriptor(path))
+            {
+                touched.path.clone_from(&self.files[file as usize].path);
+            }
         }
         match event.call.effect() {
             Effect::Rename | Effect::Link => {
@@ -54,6 +59,20 @@ impl Descriptors {
             }
             _ => {}
         }
+    }
+
+    /// The descriptor that a name stands for: who opens `/dev/stdin` opens what that is (proc_pid_fd(5)).
+    fn named_descriptor(&self, path: &str) -> Option<OpenId> {
+        let number = match path {
+            "/dev/stdin" => 0,
+            "/dev/stdout" => 1,
+            "/dev/stderr" => 2,
+            _ => {
+                let folders = ["/dev/fd/", "/proc/self/fd/", "/proc/thread-self/fd/"];
+                folders.iter().find_map(|folder| path.strip_prefix(folder))?.parse().ok()?
+            }
+        };
+        self.table.get(number)
     }
 
     fn absolute(&mut self, directory: Option<i64>, path: &[u8]) -> Option<Rc<str>> {

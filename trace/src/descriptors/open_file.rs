@@ -1,6 +1,6 @@
 //! One open file, and how calls move its position.
 
-use super::flags::{O_APPEND, SETTABLE};
+use super::flags::{O_APPEND, O_TMPFILE, SETTABLE};
 use crate::birth;
 use crate::calls::{Effect, Field};
 use crate::reader::Event;
@@ -53,6 +53,11 @@ impl OpenFile {
     /// True for eventfd, epoll and the like: they have no type, no path and no inode of their own.
     pub fn is_anonymous(&self) -> bool {
         self.st_mode & libc::S_IFMT == 0 && self.path.is_none()
+    }
+
+    /// True for a file that was opened without a name (`O_TMPFILE`), by whoever opened it.
+    pub fn is_unnamed(&self) -> bool {
+        self.flags & O_TMPFILE == O_TMPFILE && !self.inherited
     }
 
     /// True for pipes, sockets and anonymous ones: what moves at a time depends on what is there by then.

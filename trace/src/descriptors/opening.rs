@@ -9,8 +9,13 @@ impl Descriptors {
         if fd < 0 {
             return;
         }
-        let anonymous = flags & flags::O_TMPFILE == flags::O_TMPFILE;
-        let id = self.add_file(if anonymous { None } else { touched.path.clone() }, flags, stat);
+        // The path is that of a folder, in which the kernel gives the file a name like this (proc_pid_fd(5)).
+        let path = match flags & flags::O_TMPFILE == flags::O_TMPFILE {
+            true if stat[2] == 0 => None,
+            true => self.paths.absolute(touched.path.as_deref(), format!("#{}", stat[2]).as_bytes()),
+            false => touched.path.clone(),
+        };
+        let id = self.add_file(path, flags, stat);
         self.files[id as usize].descriptors = 1;
         if let Some(old) = self.table.put(fd, id) {
             self.give_away(fd, old, touched);

@@ -125,6 +125,20 @@ impl ThreadTrace {
         bytes
     }
 
+    /// True when it has not been ended, and its thread is there on this machine.
+    pub fn is_being_recorded(&self) -> bool {
+        let head = self.header();
+        let here = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let digits: Vec<u32> = here.chars().filter_map(|digit| digit.to_digit(16)).collect();
+        let same_boot = digits.len() == 32
+            && digits
+                .chunks(2)
+                .zip(head.boot_id)
+                .all(|(pair, byte)| pair[0] * 16 + pair[1] == u32::from(byte));
+        let exists = || Path::new(&format!("/proc/{}/task/{}", head.pid, head.tid)).exists();
+        head.state.load(Ordering::Relaxed) == header::STATE_RECORDING && same_boot && exists()
+    }
+
     /// The header; its atomic fields may still change while the program runs.
     pub fn header(&self) -> &Header {
         layout::header_at(&self.map, self.layout.header).expect("checked when it was opened")
