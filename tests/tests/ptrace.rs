@@ -327,7 +327,8 @@ fn kernel_calls(run: &Path, work: &Path) -> BTreeMap<(String, u32), Vec<String>>
     for seen in &dump.0 {
         let next = processes.len() as u32;
         let process = *processes.entry(seen.pid).or_insert(next);
-        let inside = seen.path.as_deref().and_then(|path| Path::new(path).strip_prefix(&work).ok());
+        let named = seen.path.as_deref().filter(|path| !is_nameless(path));
+        let inside = named.and_then(|path| Path::new(path).strip_prefix(&work).ok());
         if let (true, Some(path)) = (CALLS.contains(&seen.call.as_str()), inside) {
             let calls = found.entry((path.display().to_string(), process)).or_default();
             // It returns its error, and goes on to the other.

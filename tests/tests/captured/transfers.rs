@@ -119,7 +119,7 @@ pub fn seen_by_shim(folder: &Path) -> Moved {
             }
         };
         for (direction, path) in [(Direction::Read, source), (Direction::Write, target)] {
-            if let Some(path) = path {
+            if let Some(path) = path.as_deref().filter(|path| !is_nameless(path)) {
                 count(&mut moved, (seen.tid, class.name, direction, &same_name(path)), seen.result);
             }
         }

@@ -28,7 +28,6 @@ impl Names {
         match object {
             "" => NOTHING.into(),
             _ if is_inode("pipe") || is_inode("socket") => object.into(),
-            path if path.starts_with('/') && is_nameless(path) => NAMELESS.into(),
             path if path.starts_with('/') => self.of_path(path),
             _ => ANONYMOUS.into(),
         }
@@ -57,7 +56,11 @@ impl Names {
         if let Some(name) = self.given.get(path) {
             return name.clone();
         }
-        let name = if path.starts_with(BY_DESCRIPTOR) { BY_DESCRIPTOR.to_owned() } else { same_name(path) };
+        let name = match path {
+            _ if path.starts_with(BY_DESCRIPTOR) => BY_DESCRIPTOR.to_owned(),
+            _ if is_nameless(path) => NAMELESS.to_owned(),
+            _ => same_name(path),
+        };
         self.given.insert(path.to_owned(), name.clone());
         name
     }
