@@ -71,9 +71,9 @@ fn still_running(run: &Run, notes: &mut Notes) {
     });
     if let Some(first) = running.next() {
         let others = running.count();
-        let others = if others > 0 { format!(" and {others} more") } else { String::new() };
+        let others = if others > 0 { format!(" and {others} more still run") } else { " still runs".into() };
         notes.remark(format!(
-            "process {} ({}){others} still runs: what it does from now on is not in the plan",
+            "process {} ({}){others}: what is done there from now on is not in the plan",
             first.pid,
             first.image()
         ));

@@ -4,7 +4,7 @@ use crate::clocks::Clocks;
 pub use crate::follow::row::Reading;
 use crate::follow::row::{Block, Blocks, Next, Place};
 use crate::follow::shared::SharedPositions;
-use crate::follow::source::Behind;
+use crate::follow::source::{Behind, INTERRUPTED};
 pub use crate::follow::source::{End, Measuring};
 use crate::graph::dependency::{Moment, Point, Stage};
 use crate::progress::Progress;
@@ -24,7 +24,7 @@ pub struct Seen<'a> {
     pub process: u32,
     /// How many records of the thread precede.
     pub record: u32,
-    /// The first record inside this call, itself when there is none.
+    /// The first record inside this call, itself when there is none; of a signal alone, its record with [`INTERRUPTED`].
     pub first_inside: u32,
     /// The event.
     pub event: &'a Event<'a>,
@@ -46,6 +46,8 @@ impl Seen<'_> {
     pub fn enter(&self) -> Moment {
         let (record, stage) = match self.first_inside {
             inside if inside < self.record => (inside, Stage::Around),
+            // What the call does may be what the signal was sent for.
+            signal if signal & INTERRUPTED != 0 => (signal & !INTERRUPTED, Stage::Enter),
             _ => (self.record, Stage::Enter),
         };
         Moment::new(Point { thread: self.thread, record, stage }, self.start_ns)

@@ -65,10 +65,17 @@ pub struct Source<'a> {
     counted: u64,
 }
 
+/// Set in the number of a signal's record that arrived inside a call without others: more than any thread has records.
+pub const INTERRUPTED: u32 = 1 << 31;
+
 /// The records since a thread's last call that was inside no other.
 #[derive(Debug, Default)]
 pub struct Nesting {
     inside: Vec<(u64, u32)>,
+    /// A call is under way that the trace has told of.
+    entered: bool,
+    /// Signals that arrived inside of such calls: when, and their records. What a handler calls has records of its own behind.
+    signals: Vec<(u64, u32)>,
     /// The record before is of a call inside another.
     was_inner: bool,
 }
@@ -150,7 +157,8 @@ impl<'a> Source<'a> {
 }
 
 impl Nesting {
-    /// The first record inside the present one. A call is recorded after those that were made inside it.
+    /// The first record inside the present one. A call is recorded after those that were made inside it. Where nothing but a signal
+    /// has arrived inside, that one's record with [`INTERRUPTED`].
     #[inline]
     pub fn first_inside(&mut self, event: &Event<'_>, record: u32) -> u32 {
         // A `repeats` record does not say that it is inside a call: it is where the record before it is.
@@ -160,12 +168,47 @@ impl Nesting {
             self.inside.push((event.start, record));
             return record;
         }
-        if self.inside.is_empty() || event.call.has(Fact::Note) {
+        if event.call.has(Fact::Note) {
+            self.note(event, record);
             return record;
+        }
+        let signal = self.first_signal(event);
+        if self.inside.is_empty() {
+            return signal.map_or(record, |signal| signal | INTERRUPTED);
         }
         let outside = self.inside.partition_point(|&(start, _)| start < event.start);
         let first = self.inside.get(outside).map_or(record, |&(_, record)| record);
         self.inside.clear();
+        match signal {
+            Some(signal) if first == record => signal | INTERRUPTED,
+            Some(signal) => first.min(signal),
+            None => first,
+        }
+    }
+
+    fn note(&mut self, event: &Event<'_>, record: u32) {
+        match event.call {
+            // 0: all of them were left by a jump.
+            Call::Entered => {
+                self.entered = event.numbers[0] != 0;
+                if !self.entered {
+                    self.signals.clear();
+                }
+            }
+            Call::SignalDelivered if self.entered => self.signals.push((event.start, record)),
+            _ => {}
+        }
+    }
+
+    /// The record of the first signal that arrived inside the present call.
+    fn first_signal(&mut self, event: &Event<'_>) -> Option<u32> {
+        let mut first = None;
+        while let Some((_, record)) = self.signals.pop_if(|(arrived, _)| *arrived > event.start) {
+            first = Some(record);
+        }
+        if self.signals.is_empty() {
+            self.entered = false;
+        }
         first
     }
 }
