@@ -699,6 +699,14 @@ static void await_file(int side)
         CHECK_OK(flock(locks[1], LOCK_SH));
 }
 
+static void await_refused(int side)
+{
+    while (side == 1 && flock(locks[1], LOCK_EX | LOCK_NB) != 0) {
+        CHECK_EQ(errno, EWOULDBLOCK);
+        usleep(500);
+    }
+}
+
 static void await_bytes(int side)
 {
     if (side == 1)
@@ -960,6 +968,7 @@ static const struct mechanism {
     {"posix-queue", open_queues, NULL, await_mq, pass_mq},
     {"flock", take_file, open_other_lock, await_file, pass_file},
     {"flock-close", take_file, open_other_lock, await_file, close_file},
+    {"flock-refused", take_file, open_other_lock, await_refused, pass_file},
     {"fcntl", take_bytes, open_other_lock, await_bytes, pass_bytes},
     {"lock-file", hold_locks, NULL, await_lock_file, pass_lock_file},
     {"name", NULL, NULL, await_name, pass_name},

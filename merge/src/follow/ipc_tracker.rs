@@ -9,6 +9,7 @@ use crate::rules::waking::{Wake, Waking};
 use crate::rules::{file_lock, ipc};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use syn_trace::calls::Fact;
 use syn_trace::calls::effect::{Effect, Sync};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Run, record};
@@ -75,6 +76,8 @@ pub struct IpcTracker {
     files: BTreeMap<Locked, FileLocks>,
     /// What processes have locked and not given back, by their open files.
     held: BTreeMap<(u32, OpenId), Vec<Lock>>,
+    /// By thread and file: since when it has been refused a lock that it did not want to wait for in the call.
+    refused: BTreeMap<(u32, Locked), Moment>,
 }
 
 impl IpcTracker {
@@ -86,6 +89,7 @@ impl IpcTracker {
             objects: BTreeMap::new(),
             files: BTreeMap::new(),
             held: BTreeMap::new(),
+            refused: BTreeMap::new(),
         }
     }
 
@@ -160,13 +164,19 @@ impl IpcTracker {
 
     /// A call locks bytes of an open file, or gives them back.
     fn lock(&mut self, seen: &Seen<'_>, open: OpenId, locked: Locked, bytes: Range<u64>, change: Change) {
-        let span = span_of(seen);
+        let mut span = span_of(seen);
+        if seen.event.has(record::FAILED) {
+            self.refused.entry((seen.thread, locked)).or_insert(span.enter);
+            return;
+        }
         let (file, held) =
             (self.files.entry(locked).or_default(), self.held.entry((seen.process, open)).or_default());
         match change {
             Change::Take { waits, shared } => {
                 held.push((locked, bytes.clone(), shared));
-                if waits {
+                let refused = self.refused.remove(&(seen.thread, locked));
+                span.enter = refused.unwrap_or(span.enter);
+                if waits || refused.is_some() {
                     file.waits.push(Locking { span, bytes, shared });
                 }
             }
@@ -181,6 +191,16 @@ impl IpcTracker {
                 });
                 file.releases.push(Locking { span, bytes, shared });
             }
+        }
+    }
+
+    /// Who does something else between two questions than sleep does not wait for the lock.
+    fn end_asking(&mut self, seen: &Seen<'_>) {
+        let event = seen.event;
+        let asks =
+            matches!(event.call.effect(), Effect::LockFile | Effect::LockFileAtPosition | Effect::Control);
+        if !(asks || event.sleeps() || event.call.has(Fact::Note)) {
+            self.refused.retain(|&(thread, _), _| thread != seen.thread);
         }
     }
 
@@ -237,10 +257,18 @@ impl Visitor for IpcTracker {
                 self.files.entry(locked).or_default().releases.push(locking);
             }
         }
-        if seen.event.has(record::FAILED) {
-            return;
+        if !self.refused.is_empty() {
+            self.end_asking(seen);
         }
+        let failed = seen.event.has(record::FAILED);
+        let is_refusal = [libc::EAGAIN, libc::EACCES].contains(&seen.event.errno);
         match (seen.event.call.effect(), touched.file) {
+            (Effect::LockFile | Effect::LockFileAtPosition | Effect::Control, Some(open))
+                if failed && is_refusal =>
+            {
+                self.lock_file(seen, open, descriptors);
+            }
+            _ if failed => {}
             (Effect::Sync(sync), _) => self.use_object(seen, sync, touched, descriptors),
             (Effect::LockFile | Effect::LockFileAtPosition | Effect::Control, Some(open)) => {
                 self.lock_file(seen, open, descriptors);

@@ -142,7 +142,12 @@ fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     match event.call.effect() {
         Effect::Sync(_) => event.result == timeout || failed == timeout || failed == again,
         Effect::AwaitReadiness => failed == 0 && event.result == 0,
-        Effect::Read(_) | Effect::ReceiveMessage | Effect::Accept => failed == again,
+        Effect::Read(_)
+        | Effect::ReceiveMessage
+        | Effect::Accept
+        | Effect::LockFile
+        | Effect::LockFileAtPosition
+        | Effect::Control => failed == again,
         _ => false,
     }
 }

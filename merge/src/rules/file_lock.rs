@@ -1,5 +1,5 @@
 //! A thread that had to wait for the lock of a file has it after the one that had it before gave it back: by unlocking it, by
-//! closing the file, or by ending.
+//! closing the file, or by ending. Who does not want to wait in the call may be refused, and ask until it gets the lock.
 
 use crate::graph::dependency::Dependencies;
 use crate::rules::open_file::Span;

@@ -14,7 +14,7 @@ use tests::{
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 46] = [
+const MECHANISMS: [Mechanism; 47] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -51,6 +51,7 @@ const MECHANISMS: [Mechanism; 46] = [
     Mechanism("posix-queue", &[Rule::Ipc]),
     Mechanism("flock", &[Rule::FileLock]),
     Mechanism("flock-close", &[Rule::FileLock]),
+    Mechanism("flock-refused", &[Rule::FileLock]),
     Mechanism("fcntl", &[Rule::FileLock]),
     Mechanism("lock-file", &[Rule::FileCreate]),
     Mechanism("name", &[Rule::FileCreate]),
