@@ -106,7 +106,8 @@ impl Contents {
         }
     }
 
-    /// A call that began at `enter` found the file `size` bytes long: as long as it is since somebody has written the last byte.
+    /// A call that began at `enter` found the file `size` bytes long: as long as it is since somebody has moved its end on. Who has written
+    /// the last byte again since has changed nothing about that.
     pub fn find(
         &self,
         size: u64,
@@ -114,8 +115,9 @@ impl Contents {
         already_ordered: &mut AlreadyOrdered,
         found: &mut Dependencies,
     ) {
-        if size > 0 && size == self.size {
-            self.read(size - 1..size, enter, already_ordered, found);
+        let grown = self.grown.filter(|_| size == self.size);
+        if let Some(grown) = grown.filter(|grown| grown.ns <= enter.ns) {
+            already_ordered.add(grown, enter, found);
         }
     }
 
@@ -155,12 +157,21 @@ impl Contents {
             self.grown.into_iter().for_each(&mut add);
         }
         latest.sort_unstable_by_key(|written| written.point());
-        for written in latest {
-            let known = already_ordered.0.entry((reader, written.point().thread)).or_insert(0);
-            if written.point().record >= *known {
-                *known = written.point().record + 1;
-                found.add_one(Rule::FileData, written, enter);
-            }
+        latest.into_iter().for_each(|written| already_ordered.add(written, enter, found));
+    }
+}
+
+impl AlreadyOrdered {
+    /// Who is at `enter` comes after what was `written`, unless that is known, or was by itself.
+    fn add(&mut self, written: Moment, enter: Moment, found: &mut Dependencies) {
+        let (reader, writer) = (enter.point().thread, written.point().thread);
+        if reader == writer {
+            return;
+        }
+        let known = self.0.entry((reader, writer)).or_insert(0);
+        if written.point().record >= *known {
+            *known = written.point().record + 1;
+            found.add_one(Rule::FileData, written, enter);
         }
     }
 }
@@ -181,6 +192,23 @@ mod tests {
             .map(|index| found.sources(index)[0].point())
             .map(|point| (point.thread, point.record))
             .collect()
+    }
+
+    #[test]
+    fn the_length_is_of_who_has_moved_the_end_on() {
+        let finders = |contents: &Contents, size| {
+            let (mut found, mut known) = (Dependencies::default(), AlreadyOrdered::default());
+            contents.find(size, moment(9, 99), &mut known, &mut found);
+            (0..found.len()).map(|index| found.sources(index)[0].point().thread).collect::<Vec<_>>()
+        };
+        let mut contents = Contents { shared: true, ..Contents::default() };
+        contents.write(0..80, moment(0, 1));
+        contents.write(79..80, moment(1, 2));
+        assert_eq!((finders(&contents, 80), finders(&contents, 79)), (vec![0], vec![]));
+        contents.write(80..90, moment(2, 3));
+        assert_eq!(finders(&contents, 90), [2]);
+        contents.write(90..91, moment(9, 4));
+        assert_eq!(finders(&contents, 91), [0; 0]);
     }
 
     #[test]
