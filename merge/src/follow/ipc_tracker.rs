@@ -261,18 +261,15 @@ impl Visitor for IpcTracker {
             self.end_asking(seen);
         }
         let failed = seen.event.has(record::FAILED);
-        let is_refusal = [libc::EAGAIN, libc::EACCES].contains(&seen.event.errno);
+        if failed && ![libc::EAGAIN, libc::EACCES].contains(&seen.event.errno) {
+            return;
+        }
         match (seen.event.call.effect(), touched.file) {
-            (Effect::LockFile | Effect::LockFileAtPosition | Effect::Control, Some(open))
-                if failed && is_refusal =>
-            {
-                self.lock_file(seen, open, descriptors);
-            }
-            _ if failed => {}
-            (Effect::Sync(sync), _) => self.use_object(seen, sync, touched, descriptors),
+            // It may have been refused.
             (Effect::LockFile | Effect::LockFileAtPosition | Effect::Control, Some(open)) => {
                 self.lock_file(seen, open, descriptors);
             }
+            (Effect::Sync(sync), _) if !failed => self.use_object(seen, sync, touched, descriptors),
             _ => {}
         }
     }

@@ -115,8 +115,8 @@ impl Contents {
         already_ordered: &mut AlreadyOrdered,
         found: &mut Dependencies,
     ) {
-        let grown = self.grown.filter(|_| size == self.size);
-        if let Some(grown) = grown.filter(|grown| grown.ns <= enter.ns) {
+        let is_others = |grown: &Moment| grown.ns <= enter.ns && grown.point().thread != enter.point().thread;
+        if let Some(grown) = self.grown.filter(is_others).filter(|_| size == self.size) {
             already_ordered.add(grown, enter, found);
         }
     }
@@ -162,13 +162,9 @@ impl Contents {
 }
 
 impl AlreadyOrdered {
-    /// Who is at `enter` comes after what was `written`, unless that is known, or was by itself.
+    /// Who is at `enter` comes after what another thread has `written`, unless that is known.
     fn add(&mut self, written: Moment, enter: Moment, found: &mut Dependencies) {
-        let (reader, writer) = (enter.point().thread, written.point().thread);
-        if reader == writer {
-            return;
-        }
-        let known = self.0.entry((reader, writer)).or_insert(0);
+        let known = self.0.entry((enter.point().thread, written.point().thread)).or_insert(0);
         if written.point().record >= *known {
             *known = written.point().record + 1;
             found.add_one(Rule::FileData, written, enter);
