@@ -3,6 +3,7 @@
 use crate::across::outline::Outline;
 use crate::across::roles::Roles;
 use crate::clocks::Clocks;
+use crate::exits::Exits;
 use crate::follow::channel_tracker::ChannelTracker;
 use crate::follow::file_tracker::FileTracker;
 use crate::follow::pass::{Measuring, Reading, Visitor, pass};
@@ -35,6 +36,8 @@ pub struct Connected {
     pub matching: Matching,
     /// Who created every process, and when.
     pub creators: Vec<Option<Creator>>,
+    /// What processes took to end.
+    pub exits: Exits,
     /// By thread: whether it is part of the plan.
     pub in_plan: Vec<bool>,
     /// Which files are.
@@ -49,7 +52,7 @@ pub enum Purpose<'a> {
     Alone(&'a mut Looks),
     /// To make a plan of it, and to compare others with it.
     Base(&'a mut Outline),
-    /// To be compared with the base. The log of MPI calls, which is long, is left out.
+    /// To be compared with the base. The log of MPI calls, which is long, is left out, and what processes took to end.
     Beside(&'a mut Outline, Reading),
 }
 
@@ -89,7 +92,8 @@ pub fn connect(
     let Matched { found: mut dependencies, mut log, matching, remarks, window_locks, mut unmatched } =
         matcher.finish();
     remarks.into_iter().for_each(|remark| notes.remark(remark));
-    let creators = processes::connect(&process_tree, &mut dependencies);
+    let (creators, ended) = processes::connect(&process_tree, &mut dependencies);
+    let exits = if keeps_log { Exits::of(run, &process_tree, &ended) } else { Exits::default() };
     let (standings, thread_creators) = thread_create::connect(&process_tree, &mut dependencies);
     let roles = Roles::of(run, &recorded.worlds, &process_tree, &creators, &thread_creators);
     thread_join::connect(&process_tree, &mut dependencies);
@@ -119,7 +123,7 @@ pub fn connect(
     if in_plan.contains(&false) {
         dependencies.retain_threads(|thread| in_plan[thread as usize]);
     }
-    Connected { clocks, dependencies, ended_by_timer, log, matching, creators, in_plan, scope, roles }
+    Connected { clocks, dependencies, ended_by_timer, log, matching, creators, exits, in_plan, scope, roles }
 }
 
 /// Whether each thread is part of the plan. Launchers are not, nor are the threads that MPI made for itself: these wait for

@@ -20,6 +20,7 @@ mod across;
 mod clocks;
 mod connect;
 mod costs;
+mod exits;
 mod follow;
 mod graph;
 mod load;

@@ -315,6 +315,7 @@ fn lower(
         matching: &connected.matching,
         costs: &costs,
         in_plan: &connected.in_plan,
+        exits: &connected.exits,
         origin_ns,
         cpu_before: &cpu_before,
         durations,

@@ -38,6 +38,7 @@ const WITHOUT_MPI: &[&str] = &[
     "time/threads",
     "time/openmp",
     "time/load",
+    "time/ends",
 ];
 
 /// What a program or library is linked with besides libc.

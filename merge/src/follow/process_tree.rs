@@ -18,6 +18,8 @@ pub struct Image {
     pub last: Moment,
     /// Its call of `execve`, if that did not fail.
     pub exec: Option<Moment>,
+    /// CPU time of the children whose end this image and those before it have seen, nanoseconds.
+    pub children_ns: u64,
     /// The last event of its parent before its own first one: which process, when.
     pub parent_before: Option<(u32, Moment)>,
 }
@@ -68,6 +70,8 @@ pub struct Join {
     pub leave: Moment,
     /// The signal that ended them, if it says.
     pub signal: Option<i64>,
+    /// CPU time that the kernel counted for them, and for those whose end they saw, nanoseconds.
+    pub used_ns: Option<u64>,
 }
 
 /// A call that sent a signal to a process, or to a group of them.
@@ -247,12 +251,18 @@ impl ProcessTree {
     fn arrive(&mut self, seen: &Seen<'_>, first: Moment, last: Moment) {
         let (host, pid, ppid) = self.identity[seen.process as usize];
         let parent = self.latest_image.get(&(host, ppid)).copied();
+        // What becomes another program keeps what its children have used.
+        let before =
+            self.latest_image.get(&(host, pid)).and_then(|&before| self.images[before as usize].as_ref());
+        let children_ns =
+            before.filter(|before| before.exec.is_some()).map_or(0, |before| before.children_ns);
         let parent_before = parent.and_then(|parent| {
             let image = self.images[parent as usize].as_ref()?;
             Some((parent, image.last))
         });
         self.latest_image.insert((host, pid), seen.process);
-        self.images[seen.process as usize] = Some(Image { first, last, exec: None, parent_before });
+        self.images[seen.process as usize] =
+            Some(Image { first, last, exec: None, children_ns, parent_before });
     }
 
     /// Keeps the list of the calls under way. Number 0 of a `call-entered` says that all of them were left by a jump.
@@ -318,7 +328,22 @@ impl ProcessTree {
 
     fn join(&mut self, seen: &Seen<'_>, whom: Whom, status: i64) {
         let signal = Some(status & 0x7f).filter(|&signal| signal != 0);
-        self.joins.push(Join { whom, process: seen.process, leave: seen.leave(), signal });
+        let leave = seen.leave();
+        self.joins.push(Join { whom, process: seen.process, leave, signal, used_ns: None });
+    }
+
+    /// The children whose end the process has seen have used so much in all: what is more than before, those of the record before.
+    fn used_by_children(&mut self, seen: &Seen<'_>, all_ns: u64) {
+        let Some(image) = &mut self.images[seen.process as usize] else { return };
+        let before_ns = image.children_ns;
+        image.children_ns = all_ns.max(before_ns);
+        let is_its = |join: &&mut Join| {
+            let Point { thread, record, .. } = join.leave.point();
+            thread == seen.thread && record + 1 == seen.record
+        };
+        if let Some(join) = self.joins.iter_mut().rev().take(LATEST_JOINS).find(is_its) {
+            join.used_ns = Some(all_ns.saturating_sub(before_ns));
+        }
     }
 
     fn kill(&mut self, seen: &Seen<'_>, pid: i64, signal: i64) {
@@ -327,6 +352,9 @@ impl ProcessTree {
         self.kills.push(Kill { host, pid, signal, process: seen.process, enter: seen.enter() });
     }
 }
+
+/// Between a call and what is told of it, no more calls of other threads that see processes end.
+const LATEST_JOINS: usize = 64;
 
 /// `wait(2)`: neither stopped nor continued. The low seven bits are the signal that ended a process.
 fn has_ended(status: i64) -> bool {
@@ -364,6 +392,7 @@ impl Visitor for ProcessTree {
             Effect::AwaitProcess if has_ended(event.numbers[1]) => {
                 self.join_by_pid(seen, event.result, event.numbers[1])
             }
+            Effect::UsedByChildren => self.used_by_children(seen, event.numbers[0].max(0) as u64),
             Effect::SendSignal => self.kill(seen, event.numbers[0], event.numbers[1]),
             Effect::AwaitProcessById => {
                 let ends = event.numbers[2] & i64::from(libc::WEXITED) != 0;

@@ -22,6 +22,7 @@ mod unreplayed;
 use crate::across::durations::Durations;
 use crate::clocks::Clocks;
 use crate::costs::Costs;
+use crate::exits::{Exit, Exits};
 use crate::follow::pass::{End, Seen, Visitor};
 use crate::follow::scope::Scope;
 use crate::follow::timer_tracker::EndedByTimer;
@@ -71,6 +72,8 @@ pub struct Sources<'a> {
     pub costs: &'a Costs,
     /// By thread: whether it is part of the plan.
     pub in_plan: &'a [bool],
+    /// What processes took to end.
+    pub exits: &'a Exits,
     /// When the application started on the time axis of the merge.
     pub origin_ns: u64,
     /// What [`Run::cpu_before`] says.
@@ -253,6 +256,11 @@ impl<'a> Lowering<'a> {
         }
         let started_ns = trace.clock.start_ns.max(0.0) as u64;
         let thread = &mut self.threads[index];
+        if let Some(&Exit { cpu_ns, killed: true, .. }) = self.from.exits.of_thread(index as u32) {
+            let (start_ns, end_ns) = (thread.behind_ns, thread.behind_ns.saturating_add(cpu_ns));
+            thread.program.compute(Stretch { start_ns, end_ns, cpu_ns, idle_ns: 0, in_call: false });
+            thread.longer_ns += cpu_ns as i64;
+        }
         let before_ns = self.from.clocks.ns(index, started_ns).saturating_sub(thread.since_ns);
         let balance = &mut thread.program.balance;
         let wall_ns = end.behind_ns.saturating_sub(started_ns).saturating_add(before_ns);
@@ -273,7 +281,13 @@ impl<'a> Lowering<'a> {
         let Measured { before, call } = *seen.measured;
         let thread = &mut self.threads[seen.thread as usize];
         let index = seen.thread as usize;
-        let usual = self.from.durations.usual(index, &mut thread.next_stretch, before);
+        let mut usual = self.from.durations.usual(index, &mut thread.next_stretch, before);
+        let exit = self.from.exits.of_thread(seen.thread);
+        if let Some(exit) = exit.filter(|exit| exit.record == seen.record && !exit.killed) {
+            // In front of the last record, with which the end is signalled.
+            usual.cpu_ns = usual.cpu_ns.saturating_add(exit.cpu_ns);
+            usual.wall_ns = usual.wall_ns.saturating_add(exit.cpu_ns);
+        }
         thread.longer_ns += usual.wall_ns as i64 - before.wall_ns as i64;
         Measured { before: usual, call }
     }

@@ -53,6 +53,7 @@ mod tests {
         let image = |exec: Option<u64>, last| Image {
             first: moment(1, 0, 100),
             last: moment(1, 9, last),
+            children_ns: 0,
             exec: exec.map(|ns| moment(1, 5, ns)),
             parent_before: None,
         };

@@ -18,8 +18,11 @@ enum Fact {
     Join(usize, u32),
 }
 
-/// Connects the processes of a run. Returns the creator of every process.
-pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Option<Creator>> {
+/// Connects the processes of a run. Returns the creator of every process, and which ones each join saw end.
+pub fn connect(
+    process_tree: &ProcessTree,
+    found: &mut Dependencies,
+) -> (Vec<Option<Creator>>, Vec<Vec<u32>>) {
     let creators = process_create::creators(process_tree);
     process_exec::connect(process_tree, &creators, found);
     let mut facts = Vec::new();
@@ -28,9 +31,10 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Opti
             facts.push((enter.ns, Fact::Create(parent, process)));
         }
     }
-    for (position, ended) in process_join::ended(process_tree, &creators).into_iter().enumerate() {
+    let ended = process_join::ended(process_tree, &creators);
+    for (position, ended) in ended.iter().enumerate() {
         let leave_ns = process_tree.joins[position].leave.ns;
-        facts.extend(ended.into_iter().map(|process| (leave_ns, Fact::Join(position, process))));
+        facts.extend(ended.iter().map(|&process| (leave_ns, Fact::Join(position, process))));
     }
     facts.sort_unstable();
     let mut frontiers = vec![Frontier::default(); process_tree.images.len()];
@@ -63,7 +67,7 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> Vec<Opti
             }
         }
     }
-    creators
+    (creators, ended)
 }
 
 /// What a launcher's next act comes after.

@@ -150,12 +150,23 @@ pub fn process_cpu_ns() -> u64 {
     sys::clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// CPU time of all children that this process has waited for, and of theirs, nanoseconds.
+pub fn children_cpu_ns() -> u64 {
+    let libc::rusage { ru_utime: user, ru_stime: system, .. } = usage(libc::RUSAGE_CHILDREN);
+    let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+    (us(user) + us(system)) * 1000
+}
+
 /// How often this thread gave up its processor of its own accord.
 pub fn voluntary_switches() -> u64 {
+    usage(libc::RUSAGE_THREAD).ru_nvcsw as u64
+}
+
+fn usage(whose: i32) -> libc::rusage {
     // SAFETY: a zeroed rusage is valid, and the call fills it in.
     unsafe {
         let mut usage: libc::rusage = core::mem::zeroed();
-        sys::getrusage(libc::RUSAGE_THREAD, &mut usage);
-        usage.ru_nvcsw as u64
+        sys::getrusage(whose, &mut usage);
+        usage
     }
 }

@@ -46,7 +46,7 @@ hooks! {
 
 /// The stream is gone after the call: its descriptor is read before.
 macro_rules! closes_stream {
-    ($name:ident, $call:ident, $descriptor:path) => {
+    ($name:ident, $call:ident, $descriptor:path $(, then $after:expr)?) => {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name(stream: $crate::hooks::metadata::Opaque) -> core::ffi::c_int {
@@ -66,6 +66,7 @@ macro_rules! closes_stream {
             let failed = result == -1;
             let outcome = if failed { $crate::recording::span::errno() } else { i64::from(result) };
             span.leave(syn_trace::calls::Call::$call, failed, outcome, &[fd], &[], &[]);
+            $( $after; )?
             result
         }
     };

@@ -6,6 +6,7 @@
 
 use super::directories::closes_stream;
 use super::metadata::Opaque;
+use super::processes::wait;
 use super::{hooks, opened_status};
 use crate::core::detour;
 use crate::recording::span;
@@ -56,7 +57,7 @@ hooks! {
 }
 
 closes_stream!(fclose, Fclose, descriptor);
-closes_stream!(pclose, Pclose, descriptor);
+closes_stream!(pclose, Pclose, descriptor, then wait::tell_used(true));
 
 /// Streams as a whole, recorded only where libc's own calls cannot be seen.
 macro_rules! without_detours {

@@ -9,6 +9,7 @@ mod answer;
 mod balance;
 mod check;
 mod costs;
+mod ends;
 mod load;
 mod stages;
 

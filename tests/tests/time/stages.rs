@@ -99,7 +99,7 @@ impl Stages {
 }
 
 /// What `syn info --json` says.
-fn info(of: &Path) -> Result<Value, String> {
+pub fn info(of: &Path) -> Result<Value, String> {
     let outcome = syn().args(["info", "--json"]).arg(of).run_in(Path::new("/"));
     serde_json::from_str(&outcome.stdout)
         .map_err(|error| format!("syn info --json {}: {error}: {}", of.display(), outcome.stderr))

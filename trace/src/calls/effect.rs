@@ -217,6 +217,8 @@ pub enum Effect {
     Exec,
     /// No call: which program the child of the call before became, in its parent's memory.
     ChildExec,
+    /// No call: what the children have used whose end the process has seen.
+    UsedByChildren,
     /// `system`: runs a command and waits for its end.
     RunCommand,
     /// `waitpid`; the result is the process's id.

@@ -470,6 +470,9 @@ calls! {
     430 Clone "clone" Process (flags: Handle) [Clone];
     /// Not a call: which program the child of the `vfork` before has called `execve` for, in its parent's memory.
     431 ChildExecve "child-execve" Process (pid: Pid, pathname: Path) [ChildExec, Note];
+    /// Not a call: CPU time of all children whose end the process has seen so far, and of theirs (getrusage(2), `RUSAGE_CHILDREN`).
+    /// The call of the record before has seen one.
+    432 ChildrenUsed "children-used" Process (cpu: Nanos) [UsedByChildren, Note];
 
     /// Collectives that make a request, and those that make a persistent one.
     440 MpiIBarrier "MPI_Ibarrier" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))];

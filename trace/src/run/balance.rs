@@ -179,7 +179,7 @@ impl Run {
     }
 
     /// CPU time of a process image and those before it under the same number, nanoseconds, as the kernel had it at the end.
-    fn process_cpu_ns(&self, process: usize) -> Option<u64> {
+    pub fn process_cpu_ns(&self, process: usize) -> Option<u64> {
         let cpu =
             |&thread: &usize| self.threads[thread].trace.header().process_cpu_ns.load(Ordering::Relaxed);
         self.processes[process].threads.iter().map(cpu).max().filter(|&cpu| cpu != 0)

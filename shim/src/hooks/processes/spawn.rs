@@ -81,5 +81,6 @@ static INNER_SPAWN: crate::core::real::Inner = crate::core::real::Inner::new(
 
 hooks! {
     // It is the shell's start that fails where the command cannot be read.
-    System quiet: system (command: *const c_char) -> result: c_int, [], [Unread(command)];
+    System quiet: system (command: *const c_char) -> result: c_int, [], [Unread(command)], &[],
+        then super::wait::tell_used(result != -1);
 }

@@ -1,0 +1,60 @@
+//! What processes take to end, behind their last records: the kernel gives their memory back and closes their files before it tells
+//! who waits. And what those took that were killed, behind their last calls.
+//!
+//! Who has seen a process end is told what that has used in all (wait(2), getrusage(2)); what is on record of it is less.
+
+use crate::follow::process_tree::{Image, Join, ProcessTree};
+use std::collections::HashMap;
+use syn_trace::Run;
+use syn_trace::run::Before;
+
+/// The end of a process.
+#[derive(Clone, Copy, Debug)]
+pub struct Exit {
+    /// Its last record.
+    pub record: u32,
+    /// CPU time that is on no record, nanoseconds.
+    pub cpu_ns: u64,
+    /// It was at work behind its last record, until a signal ended it.
+    pub killed: bool,
+}
+
+/// The ends of a run's processes, by the thread that has the last record.
+#[derive(Debug, Default)]
+pub struct Exits(HashMap<u32, Exit>);
+
+impl Exits {
+    /// Given which processes each join saw end.
+    pub fn of(run: &Run, process_tree: &ProcessTree, ended: &[Vec<u32>]) -> Exits {
+        let before = run.cpu_before();
+        let of_join = |(join, ended): (&Join, &Vec<u32>)| {
+            let (used_ns, &process) = (join.used_ns?, ended.last()?);
+            let pid = process_tree.host_and_pid(process);
+            let is_one = ended.iter().all(|&other| process_tree.host_and_pid(other) == pid);
+            let image = process_tree.images[process as usize].as_ref().filter(|_| is_one)?;
+            let told_ns = run.process_cpu_ns(process as usize);
+            let known_ns = told_ns.or_else(|| on_record(run, process as usize, &before))?;
+            let cpu_ns = used_ns.saturating_sub(known_ns).saturating_sub(image.children_ns);
+            // No more than one processor can do until it is seen.
+            let Image { last, .. } = *image;
+            let cpu_ns = cpu_ns.min(join.leave.ns.saturating_sub(last.ns));
+            Some((
+                last.point().thread,
+                Exit { record: last.point().record, cpu_ns, killed: told_ns.is_none() },
+            ))
+        };
+        Exits(process_tree.joins.iter().zip(ended).filter_map(of_join).collect())
+    }
+
+    /// The end of the process of which this thread has the last record.
+    pub fn of_thread(&self, thread: u32) -> Option<&Exit> {
+        self.0.get(&thread)
+    }
+}
+
+/// CPU time of a process that did not come to say what it has used, nanoseconds: if it had one thread, as that has it on record.
+fn on_record(run: &Run, process: usize, before: &[Before]) -> Option<u64> {
+    let [thread] = run.processes[process].threads[..] else { return None };
+    let balance = run.threads[thread].balance(run.startup(thread, before));
+    Some(balance.cpu_ns().saturating_add(before[process].process_ns))
+}
