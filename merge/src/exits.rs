@@ -28,7 +28,9 @@ impl Exits {
     pub fn of(run: &Run, process_tree: &ProcessTree, ended: &[Vec<u32>]) -> Exits {
         let before = run.cpu_before();
         let of_join = |(join, ended): (&Join, &Vec<u32>)| {
-            let (used_ns, &process) = (join.used_ns?, ended.last()?);
+            // Behind the end of a process that only its launcher waited for there is nothing of the application.
+            let by_application = !process_tree.is_launcher(join.process);
+            let (used_ns, &process) = (join.used_ns.filter(|_| by_application)?, ended.last()?);
             let pid = process_tree.host_and_pid(process);
             let is_one = ended.iter().all(|&other| process_tree.host_and_pid(other) == pid);
             let image = process_tree.images[process as usize].as_ref().filter(|_| is_one)?;
