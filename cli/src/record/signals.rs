@@ -4,11 +4,10 @@
 //! sends to us is passed on. Either way we stay until the command has ended, to tell about the run folder.
 
 use crate::output::complain;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpgrp, kill_process, waitid};
-use rustix::termios::tcgetpgrp;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-use signal_hook::iterator::Signals;
-use std::fs::File;
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithRawSiginfo;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +40,8 @@ impl Relay {
         // What we were told to ignore (by nohup, or by a shell for what it runs in the background), the command is to ignore as well.
         let ignored = ignored();
         let ours = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
-        let mut signals = Signals::new(ours.into_iter().filter(|signal| !ignored.contains(signal)))?;
+        let taken = ours.into_iter().filter(|signal| !ignored.contains(signal));
+        let mut signals = SignalsInfo::<WithRawSiginfo>::new(taken)?;
         if ignored.contains(&SIGCHLD) {
             // Nobody could see how the command ends. With a handler for it here, the command starts with the default.
             signal_hook::flag::register(SIGCHLD, Arc::default())?;
@@ -51,7 +51,8 @@ impl Relay {
         let advice = Arc::new(Mutex::new(String::new()));
         let relay = Relay { phase: phase.clone(), interrupted: interrupted.clone(), advice: advice.clone() };
         std::thread::Builder::new().name("signals".into()).spawn(move || {
-            for number in signals.forever() {
+            for received in signals.forever() {
+                let number = received.si_signo;
                 let mut phase = lock(&phase);
                 if !matches!(number, SIGUSR1 | SIGUSR2) {
                     interrupted.store(true, Ordering::Relaxed);
@@ -65,7 +66,9 @@ impl Relay {
                         }
                         std::process::exit(128 + number)
                     }
-                    (Phase::Running(child), Some(signal)) if !came_from_terminal(number) => {
+                    (Phase::Running(child), Some(signal))
+                        if !came_from_terminal(number, received.si_code) =>
+                    {
                         // It fails only for a set-user-ID command, which is not ours to stop.
                         let _ = kill_process(child, signal);
                     }
@@ -141,8 +144,9 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The terminal sends SIGINT and SIGQUIT to its whole foreground process group, the command included.
-fn came_from_terminal(signal: i32) -> bool {
-    let in_foreground = || tcgetpgrp(File::open("/dev/tty").ok()?).ok().map(|group| group == getpgrp());
-    matches!(signal, SIGINT | SIGQUIT) && in_foreground() == Some(true)
+/// The terminal sends SIGINT and SIGQUIT to its whole foreground process group, the command included. What a process has sent to us
+/// may have been meant for us alone. Source: sigaction(2).
+fn came_from_terminal(signal: i32, code: i32) -> bool {
+    const SI_KERNEL: i32 = 0x80;
+    matches!(signal, SIGINT | SIGQUIT) && code == SI_KERNEL
 }
