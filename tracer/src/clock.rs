@@ -4,6 +4,7 @@ use crate::ptrace::Tid;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 use syn_trace::header::ClockPair;
 
 /// Record times are in units of 2^3 nanoseconds.
@@ -54,8 +55,19 @@ pub struct OnProcessor {
     pub times: u64,
 }
 
-/// Descriptors from here on are left to others: a program may have more threads than the tracer may have descriptors.
-const MOST_HELD: i32 = 512;
+/// Descriptors from here on are left to others, and so is half of what this process may have: a program may have more threads than
+/// the tracer may have descriptors.
+const MOST_HELD: u64 = 512;
+
+fn most_held() -> u64 {
+    static MOST: OnceLock<u64> = OnceLock::new();
+    *MOST.get_or_init(|| {
+        let mut limit = libc::rlimit { rlim_cur: 2 * MOST_HELD, rlim_max: 0 };
+        // SAFETY: `limit` is valid for writing.
+        unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+        MOST_HELD.min(limit.rlim_cur / 2)
+    })
+}
 
 impl Schedstat {
     fn open(tid: Tid) -> Option<Schedstat> {
@@ -64,7 +76,7 @@ impl Schedstat {
 
     /// That of a thread, to be kept: a reading takes a fourth of what opening it anew does. `None` where it is not to be.
     pub fn hold(tid: Tid) -> Option<Schedstat> {
-        Schedstat::open(tid).filter(|held| held.0.as_raw_fd() < MOST_HELD)
+        Schedstat::open(tid).filter(|held| (held.0.as_raw_fd() as u64) < most_held())
     }
 
     fn read(&self) -> Option<OnProcessor> {
