@@ -131,11 +131,13 @@ fn one(
     }
     if libraries.shim.is_some() {
         command.env("SYN_RUN", &run);
+        shim::leave_outer_job(&mut command, &run);
     }
     options.allocations = libraries.counter.as_ref().map(|_| folder.path().join("allocations"));
     if let Some(path) = &options.allocations {
         command.env(syn_trace::allocations::VARIABLE, path);
     }
+    syn_tracer::hand_down(&mut command);
     let done = match profile(&args.command, &mut command, options, store, &Relayed(relay))? {
         Ok(done) => done,
         Err(error) => return Ok(Err(error)),

@@ -20,8 +20,11 @@ pub fn measure() -> Result<Costs, Error> {
     let child = start(body)?;
     let tree = Tree::new(&folder.0, Costs::default(), child.pid()).record_at_once();
     let released = child.release();
-    tree.follow(|| ())?;
+    let (_, unmade) = tree.follow(|| ())?;
     released?.succeeded(body)?;
+    if let Some(unmade) = unmade {
+        return Err(unmade.first);
+    }
     let run = Run::open(&folder.0).map_err(|error| Error::System {
         doing: "read what was recorded for a measurement",
         cause: std::io::Error::other(error),

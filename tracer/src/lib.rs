@@ -33,6 +33,7 @@ mod error;
 mod file;
 mod filter;
 mod image;
+mod inherited;
 mod memory;
 mod process;
 mod ptrace;
@@ -41,13 +42,15 @@ mod thread;
 mod tree;
 
 pub use error::Error;
+pub use inherited::hand_down;
 pub use ptrace::Ended;
 use std::ffi::OsString;
 use std::path::Path;
+pub use tree::Unmade;
 
 /// Runs a command and records it into `folder`, with everything that it starts; returns when all of that has ended.
 /// `started` is told the command's process id, for passing signals on to it; `ended`, that there is no such process any
-/// more.
+/// more. Returns how the command ended, and which traces could not be made.
 ///
 /// # Errors
 /// [`Error`] when the command cannot be started or traced. What goes wrong with a trace later on is counted in it.
@@ -56,8 +59,9 @@ pub fn run(
     folder: &Path,
     started: impl FnOnce(u32),
     ended: impl FnOnce(),
-) -> Result<Ended, Error> {
+) -> Result<(Ended, Option<Unmade>), Error> {
     let command = start::Command::new(command)?;
+    inherited::ignore_size_limit();
     let costs = cost::measure()?;
     let body = start::Body::Command(&command);
     let child = start::start(body)?;

@@ -78,11 +78,17 @@ pub fn resume(tid: Tid, how: Resume, signal: i32) {
     unsafe { libc::ptrace(request, tid, null_mut::<u8>(), signal as usize as *mut u8) };
 }
 
+/// True for a thread that has not been waited for after its end.
+pub fn exists(tid: Tid) -> bool {
+    // SAFETY: no pointers are passed, and no signal is sent.
+    unsafe { libc::kill(tid, 0) == 0 || *libc::__errno_location() != libc::ESRCH }
+}
+
 /// So long the next stop is looked for before sleeping. To wake a tracer that sleeps takes the thread longer than
 /// everything else of a stop, several times as long where the machine is virtual.
 const AWAKE: Duration = Duration::from_micros(200);
 
-/// Waits for the next stop of any thread; `None` when none is left.
+/// Waits for the next stop of any thread, or the end of any child; `None` when none is left.
 pub fn wait() -> Result<Option<(Tid, Stop)>, Error> {
     let began = Instant::now();
     loop {

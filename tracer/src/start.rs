@@ -1,7 +1,7 @@
 //! The first process: made by us, stopped until it is traced, then filtered, then the command.
 
 use crate::error::Error;
-use crate::{filter, ptrace};
+use crate::{filter, inherited, ptrace};
 use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -152,8 +152,7 @@ unsafe fn child(body: Body<'_>, mut wait: File, mut say: File, filter: &[libc::s
 unsafe fn become_traced(body: Body<'_>, filter: &[libc::sock_filter]) -> Complaint {
     // SAFETY: the pointers are to live variables; only async-signal-safe functions are called.
     unsafe {
-        // Rust's runtime ignores this signal, and the command would inherit that.
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        inherited::restore();
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::pthread_sigmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());

@@ -33,8 +33,16 @@ pub struct Tree<'a> {
     /// New threads that have not stopped yet, and who made them.
     expected: HashMap<Tid, Tid>,
     room: Box<Room>,
-    /// A file that could not be made.
-    fault: Option<Error>,
+    unmade: Option<Unmade>,
+}
+
+/// Traces that could not be made; their threads ran on, unrecorded.
+#[derive(Debug)]
+pub struct Unmade {
+    /// How many.
+    pub traces: u64,
+    /// Why, of the first.
+    pub first: Error,
 }
 
 /// How many processors there are: those that the first process of the machine, or container, may use. This one may be bound
@@ -89,7 +97,7 @@ impl<'a> Tree<'a> {
             unannounced: Vec::new(),
             expected: HashMap::new(),
             room: Box::new(Room::NEW),
-            fault: None,
+            unmade: None,
         };
         tree.processes.insert(first, Process::begin(first, clock::now()));
         tree.threads.insert(first, Thread::new(first, first, None, costs));
@@ -102,19 +110,30 @@ impl<'a> Tree<'a> {
         self
     }
 
-    /// Follows all threads until the last has ended; `ended` is told when the command has. Returns how that was.
-    pub fn follow(mut self, ended: impl FnOnce()) -> Result<Ended, Error> {
+    /// Follows all threads until the last has ended; `ended` is told when the command has. Returns how that was, and what could
+    /// not be recorded.
+    pub fn follow(mut self, ended: impl FnOnce()) -> Result<(Ended, Option<Unmade>), Error> {
         let mut ended = Some(ended);
-        while let Some((tid, stop)) = ptrace::wait()? {
+        // There may be children that are not ours to follow: those of whoever became this program by execve.
+        while self.has_threads() {
+            let Some((tid, stop)) = ptrace::wait()? else { break };
             self.handle(tid, stop);
             if let Some(ended) = self.how.and_then(|_| ended.take()) {
                 ended();
             }
         }
-        match self.fault {
-            Some(fault) => Err(fault),
-            None => Ok(self.how.unwrap_or(Ended::Signal(libc::SIGKILL))),
+        Ok((self.how.unwrap_or(Ended::Signal(libc::SIGKILL)), self.unmade))
+    }
+
+    /// False when the last thread has ended.
+    fn has_threads(&mut self) -> bool {
+        if self.threads.is_empty() {
+            // Whoever made these was killed before it could say so.
+            for tid in std::mem::take(&mut self.unannounced) {
+                self.adopt(tid, tid);
+            }
         }
+        !(self.threads.is_empty() && self.expected.is_empty())
     }
 
     fn handle(&mut self, tid: Tid, stop: Stop) {
@@ -235,7 +254,9 @@ impl<'a> Tree<'a> {
                 self.unannounced.swap_remove(position);
                 self.adopt(new, tid);
             }
-            None => drop(self.expected.insert(new, tid)),
+            // One that was killed before its first stop may have been waited for already.
+            None if ptrace::exists(new) => drop(self.expected.insert(new, tid)),
+            None => {}
         }
     }
 
@@ -306,7 +327,7 @@ impl<'a> Tree<'a> {
                 Some(file)
             }
             Err(fault) => {
-                self.fault.get_or_insert(fault);
+                self.unmade.get_or_insert(Unmade { traces: 0, first: fault }).traces += 1;
                 None
             }
         };

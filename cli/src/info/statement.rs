@@ -83,8 +83,8 @@ fn seen_by(run: &Run, process: &Process) -> &'static str {
     }
 }
 
-/// The whole statement.
-pub fn text(run: &Run, survey: &Survey) -> String {
+/// The whole statement. `unmade` tells of traces that could not be made.
+pub fn text(run: &Run, survey: &Survey, unmade: Option<&str>) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "Completeness of the run in {}", run.path.display());
     let _ = writeln!(
@@ -119,7 +119,11 @@ pub fn text(run: &Run, survey: &Survey) -> String {
     if let Some(about) = run.about_empty() {
         let _ = writeln!(out, "\nEmpty: {about}");
     }
-    let verdict = if survey.complete() { "Nothing was missed." } else { "Something was missed: see above." };
+    if let Some(unmade) = unmade {
+        let _ = writeln!(out, "\nNot recorded: {unmade}");
+    }
+    let complete = survey.complete() && run.empty.is_empty() && unmade.is_none();
+    let verdict = if complete { "Nothing was missed." } else { "Something was missed: see above." };
     let _ = writeln!(out, "\n{verdict}");
     out
 }

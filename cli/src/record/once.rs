@@ -15,8 +15,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
-use syn_trace::{Run, TraceError, board};
-use syn_tracer::Ended;
+use syn_trace::policy::Choice;
+use syn_trace::{Run, board};
+use syn_tracer::{Ended, Unmade};
 
 /// As shells have it: the command was not found, or could not be run.
 const NOT_FOUND: u8 = 127;
@@ -35,10 +36,13 @@ pub fn record(
     // There may be something in the folder already.
     if folder.joined || throttled {
         command.env("SYN_JOB", &folder.path);
+    } else {
+        shim::leave_outer_job(&mut command, &folder.path);
     }
     if throttled {
         command.env(board::VARIABLE, "1");
     }
+    syn_tracer::hand_down(&mut command);
     let mut child = match relay.spawn(&mut command) {
         Ok(child) => child,
         Err(error) => return Ok(not_run(folder, &words[0].to_string_lossy(), &error)),
@@ -47,9 +51,9 @@ pub fn record(
     let status =
         relay.wait(&mut child).with_context(|| format!("cannot wait for {}", words[0].to_string_lossy()))?;
     let took = begun.elapsed();
-    let run = tell(folder, words)?;
+    let run = tell(folder, words, None);
     let code = relay.told(exit_code(status));
-    let images = run.processes.len();
+    let images = run.map_or(0, |run| run.processes.len());
     if !throttled && images >= FEW_PROCESSES && images as u32 * WORTH_A_TRIAL > took {
         let costs = trial::start_costs(shim, &folder.path);
         let written = costs.map_or(Ok(()), |costs| costs.write(&folder.path));
@@ -63,8 +67,8 @@ pub fn trace(words: &[OsString], folder: &Folder, relay: &Relay) -> anyhow::Resu
     let ended = syn_tracer::run(words, &folder.path, |pid| relay.begin(pid), || relay.end());
     relay.end();
     match ended {
-        Ok(ended) => {
-            tell(folder, words)?;
+        Ok((ended, unmade)) => {
+            tell(folder, words, unmade.as_ref());
             Ok(relay.told(match ended {
                 Ended::Code(code) => code as u8,
                 Ended::Signal(signal) => 128u8.saturating_add(signal as u8),
@@ -100,20 +104,24 @@ const FEW_PROCESSES: usize = 8;
 /// than half a percent.
 const WORTH_A_TRIAL: Duration = Duration::from_millis(40);
 
-/// One line about what was recorded, and what was not. The run.
-fn tell(folder: &Folder, words: &[OsString]) -> Result<Run, TraceError> {
-    let (run, folder, before) = (Run::open(&folder.path)?, &folder.path, folder.traces);
+/// One line about what was recorded, and what was not. The run, if it can be read: whether it can does not change how the command
+/// has ended.
+fn tell(folder: &Folder, words: &[OsString], unmade: Option<&Unmade>) -> Option<Run> {
+    let unmade = unmade
+        .map(|Unmade { traces, first }| format!("{traces} traces could not be made; the first: {first}"));
+    if let Some(unmade) = &unmade {
+        complain(&format!("warning: {unmade}"));
+    }
+    let run = Run::open(&folder.path).inspect_err(|error| complain(&format!("warning: {error}"))).ok()?;
+    let (folder, before) = (&folder.path, folder.traces);
     if run.threads.len() + run.unreadable.len() == before {
-        let name = words[0].to_string_lossy();
-        let why = Reason::of(&name, ".");
-        let hint = if why.ptrace_helps() { HINT } else { "" };
+        let (why, hint) = why_nothing(&words[0].to_string_lossy(), unmade.is_some());
         complain(&format!(
-            "warning: nothing was recorded: {name} is {}; {} {}{hint}",
-            why.text(),
+            "warning: nothing was recorded: {why}; {} {}{hint}",
             folder.display(),
             if before == 0 { "is empty" } else { "is as it was" }
         ));
-        return Ok(run);
+        return Some(run);
     }
     let launchers = run.processes.iter().filter(|process| process.process_only).count();
     let mut line = format!(
@@ -128,7 +136,7 @@ fn tell(folder: &Folder, words: &[OsString]) -> Result<Run, TraceError> {
     }
     complain(&line);
     let (statement, survey) = (folder.join(statement::FILE), Survey::of(&run));
-    if let Err(error) = std::fs::write(&statement, statement::text(&run, &survey)) {
+    if let Err(error) = std::fs::write(&statement, statement::text(&run, &survey, unmade.as_deref())) {
         complain(&format!("warning: cannot write {}: {error}", statement.display()));
     }
     tell_not_entered(&run, &survey.not_entered);
@@ -137,7 +145,22 @@ fn tell(folder: &Folder, words: &[OsString]) -> Result<Run, TraceError> {
             "many processes: where making files is slow, a run folder on tmpfs (-o /dev/shm/…) makes their starts cheaper",
         );
     }
-    Ok(run)
+    Some(run)
+}
+
+/// Why the command `name` has left no trace, and what helps.
+fn why_nothing(name: &str, unmade: bool) -> (String, &'static str) {
+    let is_off = std::env::var_os("SYN_OFF").is_some_and(|value| {
+        Choice::of(|name| (name == b"SYN_OFF").then_some(value.as_encoded_bytes())).is_off()
+    });
+    if is_off {
+        return ("SYN_OFF is set, which switches recording off".into(), "");
+    }
+    if unmade {
+        return ("no trace could be made".into(), "");
+    }
+    let why = Reason::of(name, ".");
+    (format!("{name} is {}", why.text()), if why.ptrace_helps() { HINT } else { "" })
 }
 
 /// From so many process images on, what it costs to make their files is worth a hint.

@@ -4,6 +4,8 @@ use anyhow::{Context, bail};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use syn_trace::board;
 
 /// A library to preload.
 #[derive(Clone, Copy)]
@@ -60,6 +62,15 @@ fn beside_this_program(file: &str) -> anyhow::Result<Vec<PathBuf>> {
         std::env::current_exe().context("cannot tell where this program is; name the shim with --shim")?;
     let folder = program.parent().unwrap_or(Path::new("/"));
     Ok(["", "deps", "../lib/syn"].map(|place| folder.join(place).join(file)).to_vec())
+}
+
+/// Where this program itself is part of a recorded job, the command is to be part of a job of its own, in `folder`. (A recorder that
+/// this program runs under puts the outer folder where it finds none.)
+pub fn leave_outer_job(command: &mut Command, folder: &Path) {
+    command.env_remove(board::VARIABLE);
+    if std::env::var_os("SYN_JOB").is_some() {
+        command.env("SYN_JOB", folder);
+    }
 }
 
 /// LD_PRELOAD with these libraries in front of what is preloaded already.
