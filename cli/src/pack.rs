@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use syn_trace::pack::{self, Packer, Times};
 use syn_trace::reader::Ending;
 use syn_trace::run::EXTENSION;
@@ -31,10 +32,13 @@ pub struct Args {
     /// Keeps every bit of the times. Without it they are rounded by at most 3.2 %, which does not add up over a trace.
     #[arg(long)]
     exact: bool,
-    /// Packs traces of processes that still run, too: what they record from then on is lost.
+    /// Packs traces of processes that still run, or may still run on another machine, too: what they record from then on is lost.
     #[arg(long)]
     force: bool,
 }
+
+/// A trace of another machine that has not been ended, and to which something was written in this time, may still be recorded.
+const MAY_BE_WRITTEN: Duration = Duration::from_secs(5 * 60);
 
 /// What packing did.
 #[derive(Default)]
@@ -167,6 +171,15 @@ impl Group {
             if !force && trace.is_being_recorded() {
                 bail!("{}: process {} still records into it", path.display(), trace.header().pid);
             }
+            if !force && trace.may_be_recorded_elsewhere() && was_written_lately(path)? {
+                bail!(
+                    "{}: process {} on {} may still record into it, which was written to in the last {} minutes; --force packs it",
+                    path.display(),
+                    trace.header().pid,
+                    trace.host(),
+                    MAY_BE_WRITTEN.as_secs() / 60
+                );
+            }
             let counted = count(&trace);
             // Packed, what is cut between records would look whole.
             if let Some(fault) = describe_ending(counted.2) {
@@ -209,6 +222,13 @@ impl Group {
         }
         Ok(())
     }
+}
+
+/// A time that lies ahead is one of now: the clock of a file server may be another one.
+fn was_written_lately(path: &Path) -> anyhow::Result<bool> {
+    let written = std::fs::metadata(path).and_then(|about| about.modified());
+    let written = written.with_context(|| format!("cannot look at {}", path.display()))?;
+    Ok(written.elapsed().unwrap_or_default() < MAY_BE_WRITTEN)
 }
 
 /// Writes a packed file, compares it with its traces and gives it its name, on the disk too: the traces go next.

@@ -2,7 +2,24 @@
 
 mod support;
 
-use support::{json_on, on, whole_run};
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use support::{Folder, json_on, on};
+
+/// A run of another machine that was written an hour ago: in one of its traces there is no end.
+fn whole_run() -> Folder {
+    let folder = support::whole_run();
+    for (name, _) in files(folder.path()) {
+        age(&folder.path().join(name));
+    }
+    folder
+}
+
+fn age(path: &Path) {
+    let hour = Duration::from_secs(3600);
+    File::options().append(true).open(path).unwrap().set_modified(SystemTime::now() - hour).unwrap();
+}
 
 #[test]
 fn packed_runs_are_read_as_before() {
@@ -21,7 +38,7 @@ fn packed_runs_are_read_as_before() {
 }
 
 /// What is in a run folder, by name.
-fn files(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     let mut files: Vec<_> = entries
         .map(|entry| (entry.file_name().into_string().unwrap(), std::fs::read(entry.path()).unwrap()))
@@ -58,6 +75,7 @@ fn what_comes_later_is_packed_beside_the_rest() {
     std::fs::remove_file(folder.path().join(&late.0)).unwrap();
     support::run(["pack", folder.path().to_str().unwrap()]).code(0);
     std::fs::write(folder.path().join(&late.0), &late.1).unwrap();
+    age(&folder.path().join(&late.0));
     let said = support::run(["pack", folder.path().to_str().unwrap()]).code(0).out;
     assert!(said.starts_with("packed 1 traces"), "{said}");
     assert_eq!(files(folder.path()).len(), 2);
@@ -100,4 +118,17 @@ fn damaged_traces_are_left_alone() {
     let empty = tempfile::tempdir().unwrap();
     let said = support::run(["pack", empty.path().to_str().unwrap()]).code(1);
     assert!(said.err.contains("is not a run folder"), "{}", said.err);
+}
+
+#[test]
+fn what_may_still_be_recorded_elsewhere_is_left_alone() {
+    let folder = support::whole_run();
+    let said = support::run(["pack", folder.path().to_str().unwrap()]).code(3);
+    assert!(said.out.starts_with("packed 2 traces"), "{}", said.out);
+    let said =
+        said.err_has(&["process 100 on ", "may still record into it", "--force packs it", "left as it is"]);
+    assert_eq!(said.err.lines().filter(|line| line.contains("may still")).count(), 1, "{}", said.err);
+    let said = support::run(["pack", "--force", folder.path().to_str().unwrap()]).code(0);
+    assert!(said.out.starts_with("packed 1 traces"), "{}", said.out);
+    assert_eq!(json_on("info", folder.path()).code(0).json().remove(0)["threads"], 3);
 }

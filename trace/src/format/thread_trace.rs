@@ -128,15 +128,26 @@ impl ThreadTrace {
     /// True when it has not been ended, and its thread is there on this machine.
     pub fn is_being_recorded(&self) -> bool {
         let head = self.header();
+        let exists = || Path::new(&format!("/proc/{}/task/{}", head.pid, head.tid)).exists();
+        self.is_open() && self.is_of_this_boot() && exists()
+    }
+
+    /// True when it has not been ended, and is of another machine, or of this one before it was started: whether its thread is there,
+    /// nobody can tell here.
+    pub fn may_be_recorded_elsewhere(&self) -> bool {
+        self.is_open() && !self.is_of_this_boot()
+    }
+
+    fn is_open(&self) -> bool {
+        self.header().state.load(Ordering::Relaxed) == header::STATE_RECORDING
+    }
+
+    fn is_of_this_boot(&self) -> bool {
         let here = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let digits: Vec<u32> = here.chars().filter_map(|digit| digit.to_digit(16)).collect();
-        let same_boot = digits.len() == 32
-            && digits
-                .chunks(2)
-                .zip(head.boot_id)
-                .all(|(pair, byte)| pair[0] * 16 + pair[1] == u32::from(byte));
-        let exists = || Path::new(&format!("/proc/{}/task/{}", head.pid, head.tid)).exists();
-        head.state.load(Ordering::Relaxed) == header::STATE_RECORDING && same_boot && exists()
+        let of_trace = self.header().boot_id;
+        digits.len() == 32
+            && digits.chunks(2).zip(of_trace).all(|(pair, byte)| pair[0] * 16 + pair[1] == u32::from(byte))
     }
 
     /// The header; its atomic fields may still change while the program runs.
