@@ -17,7 +17,7 @@ static RANK: AtomicU32 = AtomicU32::new(NOBODY);
 /// This process's node, [`NOBODY`] until one of its threads needs it.
 static NODE: AtomicU32 = AtomicU32::new(NOBODY);
 
-/// A held thread looks around so often, nanoseconds.
+/// A held thread looks around so often, nanoseconds. Signals wake it more often, which does not count.
 const LOOK_NS: u64 = 20_000_000;
 /// The watchdog is taken to be gone after so many looks, and so long a time, without a sign of life. (A job that stood still as a
 /// whole has had no looks.)
@@ -142,8 +142,9 @@ pub fn hold(slot: &Slot) -> Release {
     slot.hold.store(hold::HELD, Ordering::Release);
     let bound_ns = board.bound_ns.load(Ordering::Relaxed);
     let (mut sign, mut silent_since_ns, mut looks) = (board.heartbeat.load(Ordering::Relaxed), began_ns, 0);
+    let mut looked_ns = began_ns;
     let reason = loop {
-        let timed_out = sleep(slot);
+        sleep(slot);
         if slot.hold.load(Ordering::Acquire) == hold::RELEASED {
             break Release::Quiet;
         }
@@ -152,7 +153,9 @@ pub fn hold(slot: &Slot) -> Release {
         if latest != sign {
             (sign, silent_since_ns, looks) = (latest, now_ns, 0);
         }
-        looks += u32::from(timed_out);
+        if now_ns.saturating_sub(looked_ns) >= LOOK_NS {
+            (looked_ns, looks) = (now_ns, looks + 1);
+        }
         if looks > LOOKS && now_ns.saturating_sub(silent_since_ns) > SILENCE_NS {
             board.lost.store(1, Ordering::Relaxed);
             break Release::Lost;
@@ -168,16 +171,15 @@ pub fn hold(slot: &Slot) -> Release {
     reason
 }
 
-/// Until the thread is let go, a signal arrives, or it is time to look around; true in the last case.
-fn sleep(slot: &Slot) -> bool {
+/// Until the thread is let go, a signal arrives, or it is time to look around.
+fn sleep(slot: &Slot) {
     let time = libc::timespec { tv_sec: 0, tv_nsec: LOOK_NS as i64 };
     let (word, expected) = (slot.hold.as_ptr() as usize, hold::HELD as usize);
     // SAFETY: the word and the time are valid; nothing is written. Processes share the word: no FUTEX_PRIVATE_FLAG.
-    let answer = unsafe {
+    unsafe {
         sys::call(
             libc::SYS_futex,
             [word, libc::FUTEX_WAIT as usize, expected, &raw const time as usize, 0, 0],
         )
     };
-    answer == -(libc::ETIMEDOUT as isize)
 }
