@@ -9,7 +9,7 @@ mod file;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(feature = "std")]
-pub use file::{BoardFile, Request};
+pub use file::{BoardFile, Request, check_host};
 
 /// Environment variable that tells the processes of a job that there is a board; set to anything.
 pub const VARIABLE: &str = "SYN_THROTTLE";

@@ -12,13 +12,13 @@ use super::once::record;
 use super::signals::Relay;
 use crate::output::complain;
 use crate::watchdog;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use statement::{Job, Statement};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use syn_merge::{Merged, Options};
 use syn_plan::Rule;
-use syn_trace::board::Request;
+use syn_trace::board::{Request, check_host};
 use syn_trace::{Run, record as flags};
 use watchdogs::{Reach, Watchdogs};
 
@@ -85,7 +85,10 @@ pub fn run(args: &Args, mode: Mode, shim: &Path, relay: &Relay) -> anyhow::Resul
     let plain = args.output.canonicalize()?.join(&job.plain);
     let plain_time = Duration::from_secs_f64(job.seconds);
     let done = Statement::all(&args.output)?;
-    let hosts = Run::open(&plain)?.hosts().into_iter().map(str::to_owned).collect();
+    let hosts: Vec<String> = Run::open(&plain)?.hosts().into_iter().map(str::to_owned).collect();
+    for host in &hosts {
+        check_host(host).with_context(|| format!("cannot throttle what ran in {}", plain.display()))?;
+    }
     let mut manager = Manager { args, shim, relay, plain, plain_time, hosts, done };
     manager.rounds(mode)
 }

@@ -21,6 +21,22 @@ pub struct Request {
     pub bound: Duration,
 }
 
+/// Refuses what is no name of a host. Those in traces come from whoever wrote the traces, and go into names of files and onto command
+/// lines.
+///
+/// # Errors
+/// When it is empty, begins with a hyphen, or has other characters than letters, digits, `.`, `-` and `_`.
+pub fn check_host(host: &str) -> Result<()> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    if !host.is_empty() && !host.starts_with('-') && host.bytes().all(is_fit) {
+        return Ok(());
+    }
+    let about = format!(
+        "{host:?} is no name of a host: it may have letters, digits, '.', '-' and '_', and '-' not in front"
+    );
+    Err(Error::new(ErrorKind::InvalidInput, about))
+}
+
 /// A board that is mapped.
 #[derive(Debug)]
 pub struct BoardFile(MappedFile<Board>);
@@ -37,8 +53,9 @@ impl BoardFile {
     /// Makes the board of a host.
     ///
     /// # Errors
-    /// When there is one, or the file cannot be made.
+    /// When there is one, the file cannot be made, or the host's name is none.
     pub fn create(run: &Path, host: &str, request: &Request) -> Result<BoardFile> {
+        check_host(host)?;
         let board = BoardFile(MappedFile::create(&BoardFile::path(run, host), |board: &mut Board| {
             (board.magic, board.version) = (MAGIC, VERSION);
         })?);
@@ -52,8 +69,9 @@ impl BoardFile {
     /// Opens the board of a host.
     ///
     /// # Errors
-    /// When there is none, or the file is something else.
+    /// When there is none, the file is something else, or the host's name is none.
     pub fn open(run: &Path, host: &str) -> Result<BoardFile> {
+        check_host(host)?;
         let board = BoardFile(MappedFile::open(&BoardFile::path(run, host))?);
         match board.is_valid() {
             true => Ok(board),
@@ -75,6 +93,21 @@ mod tests {
     use super::super::BYTES;
     use super::*;
     use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn names_of_hosts() {
+        for host in ["a", "node-7.cluster_2", "10.0.0.1"] {
+            check_host(host).expect(host);
+        }
+        for host in ["", "-oProxyCommand=x", "a/b", "../a", "a b", "a,b", "a\n", "a;b", "h\u{f6}st", "a\0"] {
+            assert_eq!(
+                check_host(host).map_err(|error| error.kind()),
+                Err(ErrorKind::InvalidInput),
+                "{host:?}"
+            );
+            assert!(BoardFile::open(Path::new("/"), host).is_err());
+        }
+    }
 
     #[test]
     fn blocks_are_there_before_they_are_used() {
