@@ -1,32 +1,49 @@
 /* Spin: processes take turns by nothing but a word in shared memory, for which each spins in user space.
  *
- *   spin [--processes N] [--rounds N] [--compute N] [--apart] [--word FILE --place N]
+ *   spin [--processes N] [--rounds N] [--compute N] [--apart] [--alarms] [--word FILE --place N]
  *
  * Process p ("a", "b", ...) writes a line into its own file when the word says that it is its turn, then passes the turn on.
  * No call tells of that order. With --apart, as many processes with other names do the same at about the same times, in an
  * order of their own: nothing relates the two groups. With --word, this process is the one of that place, and others that are
- * started with the same FILE are the others.
+ * started with the same FILE are the others. With --alarms, a signal comes every 5 ms.
  *
  * Verifies that turns come in order; without that a process waits for ever.
  */
 #include "common.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { MOST = 8 };
 
 static long long processes = 2, rounds = 6, compute = 2000;
-static int apart;
+static int apart, alarms;
 static long long place;
 static const char *word;
+
+static void ignore(int signal)
+{
+    (void)signal;
+}
+
+static void start_alarms(void)
+{
+    struct sigaction action = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 5000}, {0, 5000}};
+    CHECK_OK(sigaction(SIGALRM, &action, NULL));
+    CHECK_OK(setitimer(ITIMER_REAL, &often, NULL));
+}
 
 static void take_turns(_Atomic long long *turn, int group, int place)
 {
     char name[2] = {(char)('a' + group * MOST + place), 0};
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     CHECK(fd >= 0);
+    if (alarms)
+        start_alarms();
     for (long long round = 0; round < rounds; round++) {
         long long mine = round * processes + place;
         while (*turn < mine)
@@ -56,6 +73,7 @@ int main(int argc, char **argv)
         {"--rounds", NUMBER, &rounds, "turns of each (6)"},
         {"--compute", NUMBER, &compute, "units of work in a turn (2000)"},
         {"--apart", FLAG, &apart, "a second group that has nothing to do with the first"},
+        {"--alarms", FLAG, &alarms, "a signal every 5 ms"},
         {"--word", TEXT, &word, "file with the word, for processes that are started one by one"},
         {"--place", NUMBER, &place, "which of them this is (0)"},
         {NULL, FLAG, NULL, NULL},

@@ -25,8 +25,18 @@ fn watchdog_of(manager: u32) -> u32 {
 
 #[test]
 fn without_a_watchdog_nobody_waits() {
+    without_a_watchdog(&[]);
+}
+
+/// Signals come more often than a held thread looks for the watchdog.
+#[test]
+fn without_a_watchdog_nobody_waits_amid_signals() {
+    without_a_watchdog(&["--alarms"]);
+}
+
+fn without_a_watchdog(more: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
-    let spin = Job::new(program("spin")).args(["--rounds", "20", "--compute", "100000"]);
+    let spin = Job::new(program("spin")).args(["--rounds", "20", "--compute", "100000"]).args(more);
     let options = ["-o", "runs", "--throttle=1", "--bound", "100"];
     let record = syn().arg("record").arg("--shim").arg(shim()).args(options).arg("--").followed_by(&spin);
     let mut command = record.command_in(folder.path());
