@@ -148,7 +148,9 @@ impl Source<'_> {
                     count: dependencies.source_range(dependency).len() as u32,
                 }),
             };
-            let last_ns = if is_source { None } else { self.last_ns(dependency) };
+            // Nothing waits for what was dropped: the recorded time is not explained by it.
+            let waits = !is_source && !graph.is_dropped(dependency as u32);
+            let last_ns = if waits { self.last_ns(dependency) } else { None };
             let awaited = last_ns.map(|last_ns| (last_ns, dependencies.rule(dependency)));
             Part { point: at.point(), ns: at.ns, awaited, is_source, op }
         };
@@ -192,4 +194,31 @@ fn last_of_many(dependencies: &Dependencies) -> HashMap<usize, u64> {
         many => Some((dependency, many.iter().map(|source| source.ns).max()?)),
     };
     (0..dependencies.len()).filter_map(last_ns).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::dependency::Stage;
+
+    #[test]
+    fn what_was_dropped_explains_no_time() {
+        let moment = |thread, record, ns| Moment::new(Point { thread, record, stage: Stage::Enter }, ns);
+        let mut all = Dependencies::default();
+        all.add_one(Rule::Message, moment(0, 2, 20), moment(1, 1, 15));
+        all.add_one(Rule::FileData, moment(1, 2, 16), moment(0, 1, 19));
+        let (graph, needed) = Graph::reduced(&all);
+        assert_eq!(graph.dropped, [1]);
+        let schedule = Schedule::new(&all, &graph, &needed, 2);
+        let awaited = |thread| {
+            let mut points = schedule.points(thread);
+            let mut rules = Vec::new();
+            while let Some(point) = points.peek() {
+                rules.push(point.rule());
+                points.pass(|_| ());
+            }
+            rules
+        };
+        assert_eq!((awaited(0), awaited(1)), (vec![None], vec![Some(Rule::Message)]));
+    }
 }
