@@ -48,6 +48,8 @@ impl Started {
 struct Pending {
     /// The number of the first one in `queue`.
     first: u64,
+    /// So many members of the recording take part in each.
+    present: usize,
     /// How many of the communicator belong to the first of two groups; 0 where there is one.
     first_group: u32,
     queue: VecDeque<Vec<Arrival>>,
@@ -80,8 +82,8 @@ impl Collectives {
         if self.pending.len() <= comm as usize {
             self.pending.resize_with(comm as usize + 1, Pending::default);
         }
-        let pending = &mut self.pending[comm as usize];
-        pending.first_group = first_group;
+        let mut pending = &mut self.pending[comm as usize];
+        (pending.present, pending.first_group) = (present as usize, first_group);
         let Some(index) = nth.checked_sub(pending.first) else { return };
         while pending.queue.len() as u64 <= index {
             pending.queue.push_back(self.spare.pop().unwrap_or_default());
@@ -91,25 +93,69 @@ impl Collectives {
             let Some(mut arrivals) = pending.queue.pop_front() else { break };
             let instance = (comm, pending.first);
             pending.first += 1;
-            if !collective::connect(&mut arrivals, first_group, found) {
-                self.mixed += 1;
-                self.broken.insert(instance);
-            } else if collective::varies(arrivals[0].call) {
-                self.traffic.insert(instance, arrivals.iter().map(|arrival| arrival.bytes).collect());
-            }
+            self.complete(instance, first_group, &mut arrivals, found);
             arrivals.clear();
             self.spare.push(arrivals);
+            pending = &mut self.pending[comm as usize];
         }
     }
 
-    /// Connects what is left: the operations that not all members came to, among those who did.
+    /// All members came.
+    fn complete(
+        &mut self,
+        instance: (CommId, u64),
+        first_group: u32,
+        arrivals: &mut [Arrival],
+        found: &mut Dependencies,
+    ) {
+        if !collective::connect(arrivals, first_group, found) {
+            self.mixed += 1;
+            self.broken.insert(instance);
+        } else if collective::varies(arrivals[0].call) {
+            self.traffic.insert(instance, arrivals.iter().map(|arrival| arrival.bytes).collect());
+        }
+    }
+
+    /// Connects what is left: the operations that not all members came to, among those who did; and those behind one of these.
     pub fn finish(&mut self, found: &mut Dependencies) {
-        for (comm, pending) in (0..).zip(&mut self.pending) {
-            for (nth, mut arrivals) in (pending.first..).zip(pending.queue.drain(..)) {
+        for (comm, pending) in (0..).zip(std::mem::take(&mut self.pending)) {
+            let Pending { first, present, first_group, queue } = pending;
+            for (nth, mut arrivals) in (first..).zip(queue) {
+                if arrivals.len() >= present {
+                    self.complete((comm, nth), first_group, &mut arrivals, found);
+                    continue;
+                }
                 self.incomplete += 1;
                 self.broken.insert((comm, nth));
-                self.mixed += u64::from(!collective::connect(&mut arrivals, pending.first_group, found));
+                self.mixed += u64::from(!collective::connect(&mut arrivals, first_group, found));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::waking::tests::span;
+
+    #[test]
+    fn what_all_came_to_is_whole_behind_what_some_did_not() {
+        let (mut all, mut found) = (Collectives::default(), Dependencies::default());
+        for (rank, nth) in [(0, 0), (0, 1), (1, 1), (0, 2)] {
+            let times = span(rank, nth as u32 + 1, 10 * (nth + 1), 10 * (nth + 1) + 5);
+            let arrival = Arrival {
+                rank,
+                call: Call::MpiAllgatherv,
+                root: 0,
+                enter: times.enter,
+                leave: times.leave,
+                bytes: (8, 16),
+            };
+            all.arrive((0, nth), (2, 0), arrival, &mut found);
+        }
+        all.finish(&mut found);
+        assert_eq!((all.incomplete, all.broken.len(), all.broken.contains(&(0, 1))), (2, 2, false));
+        assert_eq!(all.traffic[&(0, 1)], [(8, 16); 2]);
+        assert_eq!(found.len(), 1);
     }
 }
