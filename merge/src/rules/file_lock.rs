@@ -38,11 +38,23 @@ pub struct FileLocks {
 pub fn connect(locks: FileLocks, found: &mut Dependencies) {
     let FileLocks { waits, mut releases } = locks;
     releases.sort_by_key(|release| (release.span.enter.ns, release.span.enter.point()));
+    // By release: when the last of those up to it returned. Where none of them overlaps the wait, none further back needs a look.
+    let mut last_ns = 0;
+    let until_ns: Vec<u64> = releases
+        .iter()
+        .map(|release| {
+            last_ns = release.span.leave.ns.max(last_ns);
+            last_ns
+        })
+        .collect();
     for wait in waits {
         let before = releases.partition_point(|release| release.span.enter.ns <= wait.span.leave.ns);
-        let is_other =
-            |release: &&Locking| release.span.enter.point().thread != wait.span.leave.point().thread;
-        let last = releases[..before].iter().rev().filter(is_other).find(|release| release.keeps_out(&wait));
+        let overlapping = (0..before).rev().take_while(|&index| until_ns[index] >= wait.span.enter.ns);
+        let thread = wait.span.leave.point().thread;
+        let last = overlapping
+            .map(|index| &releases[index])
+            .filter(|release| release.span.enter.point().thread != thread)
+            .find(|release| release.keeps_out(&wait));
         if let Some(release) = last.filter(|release| release.span.leave.ns >= wait.span.enter.ns) {
             found.add_one(Rule::FileLock, release.span.enter, wait.span.leave);
         }
@@ -80,5 +92,22 @@ mod tests {
         let mut found = Dependencies::default();
         connect(locks, &mut found);
         assert_eq!(records(&found), [(1, 7), (2, 8)]);
+    }
+
+    #[test]
+    fn releases_of_long_ago_are_not_looked_at() {
+        const COUNT: u32 = 200_000;
+        let locking = |nth: u32, after_ns: u64| {
+            let from_ns = u64::from(nth) * 100 + after_ns;
+            Locking { span: span(1, nth, from_ns, from_ns + 5), bytes: 0..10, shared: false }
+        };
+        let early = Locking { span: span(0, 1, 0, 3), bytes: 0..10, shared: false };
+        let late = Locking { span: span(0, 2, 305, 310), bytes: 0..10, shared: false };
+        let mut waits: Vec<Locking> = (1..=COUNT).map(|nth| locking(nth, 0)).collect();
+        waits[2].span.leave = span(1, 3, 300, 320).leave;
+        let releases = [early, late].into_iter().chain((1..=COUNT).map(|nth| locking(nth, 50))).collect();
+        let mut found = Dependencies::default();
+        connect(FileLocks { waits, releases }, &mut found);
+        assert_eq!(records(&found), [(2, 3)]);
     }
 }

@@ -21,10 +21,23 @@ pub struct Mutex {
 pub fn connect(mutex: Mutex, found: &mut Dependencies) {
     let Mutex { waits, mut releases } = mutex;
     releases.sort_unstable_by_key(|release| (release.enter.ns, release.enter.point()));
+    let thread_of = |release: &Span| release.enter.point().thread;
+    // By release: how many there are up to the last one of another thread. Who waits for conditions may have very many of its own
+    // in a row.
+    let mut up_to_others = Vec::with_capacity(releases.len());
+    for (index, release) in releases.iter().enumerate() {
+        let before = index.checked_sub(1);
+        up_to_others.push(match before {
+            Some(before) if thread_of(&releases[before]) == thread_of(release) => up_to_others[before],
+            _ => index,
+        });
+    }
     for wait in waits {
-        let before = releases.partition_point(|release| release.enter.ns <= wait.leave.ns);
-        let thread = wait.leave.point().thread;
-        let last = releases[..before].iter().rev().find(|release| release.enter.point().thread != thread);
+        let mut before = releases.partition_point(|release| release.enter.ns <= wait.leave.ns);
+        if before > 0 && thread_of(&releases[before - 1]) == wait.leave.point().thread {
+            before = up_to_others[before - 1];
+        }
+        let last = releases[..before].last();
         if let Some(release) = last.filter(|release| release.leave.ns >= wait.enter.ns) {
             found.add_one(Rule::Mutex, release.enter, wait.leave);
         }
@@ -46,5 +59,25 @@ mod tests {
         let mut found = Dependencies::default();
         connect(mutex, &mut found);
         assert_eq!(records(&found), [(3, 7), (2, 8), (2, 9)]);
+    }
+
+    #[test]
+    fn own_releases_in_a_row_are_passed_over() {
+        const COUNT: u32 = 200_000;
+        // Each wait for a condition gives the mutex back and takes it again.
+        let of_thread = |thread: u32, count: u32| {
+            let wait = move |nth: u32| {
+                let from_ns = u64::from(thread * COUNT + nth) * 10;
+                span(thread, nth, from_ns, from_ns + 5)
+            };
+            (1..=count).map(wait)
+        };
+        let first = span(9, 1, 2, 13);
+        let releases: Vec<_> =
+            std::iter::once(first).chain(of_thread(0, COUNT)).chain(of_thread(1, 3)).collect();
+        let waits = of_thread(0, COUNT).chain([span(0, COUNT + 1, 30, 10_000_000)]).collect();
+        let mut found = Dependencies::default();
+        connect(Mutex { waits, releases }, &mut found);
+        assert_eq!(records(&found), [(1, 1), (3, COUNT + 1)]);
     }
 }
