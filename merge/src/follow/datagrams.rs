@@ -36,6 +36,8 @@ pub struct Datagrams {
     current: HashMap<End, usize>,
     numbers: HashMap<Vec<u8>, u32>,
     addresses: Vec<Vec<u8>>,
+    /// By address: the sockets that have had it, or one that takes what is sent to it; when all are known.
+    holders: Vec<Vec<usize>>,
 }
 
 impl Datagrams {
@@ -96,23 +98,33 @@ impl Datagrams {
         if sends { socket.sent.push(message) } else { socket.received.push(message) }
     }
 
+    /// Finds out which sockets have which address: nobody wants to look at all of them for each message.
+    fn find_holders(&mut self) {
+        let mut by_local: HashMap<u32, Vec<usize>> = HashMap::new();
+        for (index, socket) in self.sockets.iter().enumerate() {
+            if let Some(local) = socket.local {
+                by_local.entry(local).or_default().push(index);
+            }
+        }
+        let holders = |address: &Vec<u8>| {
+            let wildcards = wildcards(address);
+            let own =
+                std::iter::once(address).chain(wildcards.iter().filter(|&wildcard| wildcard != address));
+            let numbers = own.filter_map(|address| self.numbers.get(address));
+            numbers.filter_map(|number| by_local.get(number)).flatten().copied().collect()
+        };
+        self.holders = self.addresses.iter().map(holders).collect();
+    }
+
     /// Whose address it is at a time, as the host there has it; `None` where it may be several sockets'.
     fn owner(&self, address: u32, host: usize, ns: u64) -> Option<usize> {
+        let holders = &self.holders[address as usize];
         let address = &self.addresses[address as usize];
         let stays =
             [&b"unix:"[..], b"inet:127.", b"inet6:[::1]"].iter().any(|start| address.starts_with(start));
-        let wildcards = wildcards(address);
-        let has_it = |socket: &Socket| {
-            socket.local.is_some_and(|local| {
-                let local = &self.addresses[local as usize];
-                local == address || wildcards.contains(local)
-            })
-        };
-        let might = |socket: &Socket| {
-            (!stays || socket.end.host == host) && socket.local_since_ns <= ns && has_it(socket)
-        };
-        let all = || (0..self.sockets.len()).filter(|&index| might(&self.sockets[index]));
-        let latest = all().max_by_key(|&index| self.sockets[index].local_since_ns)?;
+        let might = |socket: &Socket| (!stays || socket.end.host == host) && socket.local_since_ns <= ns;
+        let all = || holders.iter().copied().filter(|&index| might(&self.sockets[index]));
+        let latest = all().max_by_key(|&index| (self.sockets[index].local_since_ns, index))?;
         let since_ns = self.sockets[latest].local_since_ns;
         let is_alone = all().all(|other| other == latest || self.sockets[other].last_ns < since_ns);
         is_alone.then_some(latest)
@@ -139,7 +151,8 @@ impl Datagrams {
                 let to = message.address.and_then(|to| self.owner(to, socket.end.host, enter_ns));
                 let Some(to) = to else { continue };
                 let senders = went.entry(to).or_default();
-                if senders.iter().all(|&(_, sender)| sender != index) {
+                // Sockets come one after the other.
+                if senders.last().is_none_or(|&(_, sender)| sender != index) {
                     senders.push((enter_ns, index));
                 }
             }
@@ -166,7 +179,9 @@ impl Datagrams {
         is_known: impl Fn(End) -> bool,
         found: &mut Dependencies,
     ) {
+        self.find_holders();
         self.learn();
+        self.find_holders();
         // By receiver: who has sent to it.
         let mut sent: BTreeMap<usize, BTreeMap<usize, Vec<Datagram>>> = BTreeMap::new();
         for (index, socket) in self.sockets.iter().enumerate() {
@@ -203,5 +218,29 @@ fn wildcards(address: &[u8]) -> Vec<Vec<u8>> {
         _ if address.starts_with(b"inet6:") => vec![[b"inet6:[::]", port].concat()],
         _ if address.starts_with(b"inet:") => vec![[b"inet:0.0.0.0", port].concat()],
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::waking::tests::{records, span};
+
+    #[test]
+    fn addresses_are_looked_up_among_many() {
+        const COUNT: u32 = 20_000;
+        let end = |inode: u32| End { host: 0, named: false, inode: inode.into() };
+        let address = |number: u32| format!("inet:127.0.0.1:{}", number + 1).into_bytes();
+        let mut all = Datagrams::default();
+        all.name(end(0), b"inet:0.0.0.0:1", 0);
+        for number in 1..=COUNT {
+            all.name(end(number), &address(number), 0);
+            let at_ns = u64::from(number) * 10;
+            all.transfer(end(number), span(1, number, at_ns, at_ns + 1), 1, true, &address(0));
+            all.transfer(end(0), span(0, number, at_ns, at_ns + 5), 1, false, &address(number));
+        }
+        let mut found = Dependencies::default();
+        all.finish(|_| Vec::new(), |_| true, &mut found);
+        assert_eq!(records(&found), (1..=COUNT).map(|number| (number, number)).collect::<Vec<_>>());
     }
 }
