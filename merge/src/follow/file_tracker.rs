@@ -11,15 +11,16 @@ use std::ops::Range;
 use std::rc::Rc;
 use syn_trace::calls::effect::{Effect, Place};
 use syn_trace::calls::{Fact, Field};
-use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
+use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer, flags};
 use syn_trace::reader::Event;
 use syn_trace::{Call, Run, record};
 
 /// One path.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct File {
     existence: Existence,
-    contents: Contents,
+    /// Which contents it has now. A file that is removed, or gets another name, keeps its own: descriptors may still be open on it.
+    contents: u32,
     /// Of the one that was opened last.
     inode: u64,
 }
@@ -34,7 +35,10 @@ pub struct FileTracker {
     changed: Changed,
     files: Vec<File>,
     by_path: HashMap<Rc<str>, u32>,
-    /// By process and open file: which file it is.
+    /// By folder: the paths in it.
+    below: HashMap<Rc<str>, Vec<Rc<str>>>,
+    contents: Vec<Contents>,
+    /// By process and open file: which contents it has.
     by_open: Vec<Vec<u32>>,
     /// Open files of processes with several threads.
     handed_over: HashMap<(u32, OpenId), HandedOver>,
@@ -55,6 +59,8 @@ impl FileTracker {
             changed: Changed::new(),
             files: Vec::new(),
             by_path: HashMap::default(),
+            below: HashMap::default(),
+            contents: Vec::new(),
             by_open: vec![Vec::new(); run.processes.len()],
             handed_over: HashMap::default(),
             several_threads: run.processes.iter().map(|process| process.threads.len() > 1).collect(),
@@ -88,8 +94,33 @@ impl FileTracker {
         if file == OUTSIDE {
             return None;
         }
-        self.files.push(File::default());
+        let contents = self.new_contents();
+        self.files.push(File { existence: Existence::default(), contents, inode: 0 });
+        self.put_below(path.clone());
         Some(file)
+    }
+
+    /// Notes a path, which is new, with its folder, and that with its own.
+    fn put_below(&mut self, mut path: Rc<str>) {
+        while let Some((folder, _)) = path.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
+            if let Some(paths) = self.below.get_mut(folder) {
+                paths.push(path);
+                return;
+            }
+            let folder: Rc<str> = folder.into();
+            self.below.insert(folder.clone(), vec![path]);
+            path = folder;
+        }
+    }
+
+    fn new_contents(&mut self) -> u32 {
+        self.contents.push(Contents::default());
+        self.contents.len() as u32 - 1
+    }
+
+    /// A name stands for no file, or for a new one, from now on.
+    fn empty(&mut self, file: u32) {
+        self.files[file as usize].contents = self.new_contents();
     }
 
     #[inline]
@@ -105,13 +136,26 @@ impl FileTracker {
         if opened.flags & (flags::O_ACCMODE | flags::O_CREAT | flags::O_TRUNC) != 0 {
             self.note_change(path);
         }
-        let table = &mut self.by_open[seen.process as usize];
-        table.resize((open as usize).max(table.len()), OUTSIDE);
-        table.push(file.unwrap_or(OUTSIDE));
         if self.several_threads[seen.process as usize] && file.is_some() {
             self.handed_over.insert((seen.process, open), HandedOver::new(seen.leave()));
         }
-        let (Some(index), false) = (file, opened.inherited) else { return };
+        let made = file.is_some_and(|file| !opened.inherited && self.find_opened(seen, opened, file));
+        let contents = file.map_or(OUTSIDE, |file| self.files[file as usize].contents);
+        let table = &mut self.by_open[seen.process as usize];
+        table.resize((open as usize).max(table.len()), OUTSIDE);
+        table.push(contents);
+        if contents == OUTSIDE || opened.inherited {
+            return;
+        }
+        let truncates = opened.flags & libc::O_TRUNC != 0;
+        self.contents[contents as usize].open(seen.process, opened.size, truncates);
+        if made {
+            self.find_folder(seen, touched);
+        }
+    }
+
+    /// A call opened this file. Whether it made it.
+    fn find_opened(&mut self, seen: &Seen<'_>, opened: &OpenFile, index: u32) -> bool {
         let flags = opened.flags;
         let file = &mut self.files[index as usize];
         let exists = file.existence.exists() == Some(true);
@@ -123,15 +167,13 @@ impl FileTracker {
         if made {
             // It was not there before.
             file.existence.find(seen, false, &mut self.found);
+            self.empty(index);
             let polls = asks(&self.polls, index);
-            file.existence.change(seen, true, polls, &mut self.found);
+            self.files[index as usize].existence.change(seen, true, polls, &mut self.found);
         } else {
             file.existence.find(seen, true, &mut self.found);
         }
-        file.contents.open(seen.process, opened.size, flags & libc::O_TRUNC != 0);
-        if made {
-            self.find_folder(seen, touched);
-        }
+        made
     }
 
     /// What is made in a folder comes after the folder was.
@@ -183,11 +225,63 @@ impl FileTracker {
     fn rename(&mut self, seen: &Seen<'_>, touched: &Touched) {
         self.find(seen, touched.path.as_ref(), true);
         let (old, new) = (self.at_path(touched.path.as_ref()), self.at_path(touched.second_path.as_ref()));
+        let flags = seen.event.field(Field::Flags).unwrap_or(0);
+        if flags & i64::from(libc::RENAME_EXCHANGE) != 0 {
+            // What is in exchanged folders is not followed.
+            if let (Some(old), Some(new)) = (old, new) {
+                self.exchange(old as usize, new as usize);
+            }
+            self.change(seen, touched.path.as_ref(), true);
+            self.change(seen, touched.second_path.as_ref(), true);
+            return;
+        }
         if let (Some(old), Some(new)) = (old, new) {
-            self.files[new as usize].contents = std::mem::take(&mut self.files[old as usize].contents);
+            self.hand_on(old, new);
         }
         self.change(seen, touched.path.as_ref(), false);
         self.change(seen, touched.second_path.as_ref(), true);
+        if let (Some(old), Some(new)) = (&touched.path, &touched.second_path)
+            && old != new
+        {
+            self.rename_below(seen, old, new);
+        }
+    }
+
+    fn exchange(&mut self, one: usize, other: usize) {
+        let of = |file: &File| (file.contents, file.inode);
+        let (first, second) = (of(&self.files[one]), of(&self.files[other]));
+        (self.files[one].contents, self.files[one].inode) = second;
+        (self.files[other].contents, self.files[other].inode) = first;
+    }
+
+    /// One name's file gets another name.
+    fn hand_on(&mut self, old: u32, new: u32) {
+        if old != new {
+            let File { contents, inode, .. } = self.files[old as usize];
+            let file = &mut self.files[new as usize];
+            (file.contents, file.inode) = (contents, inode);
+            self.empty(old);
+        }
+    }
+
+    /// A folder has another name: so has all that is in it.
+    fn rename_below(&mut self, seen: &Seen<'_>, old: &str, new: &str) {
+        let mut folders = vec![Rc::<str>::from(old)];
+        while let Some(folder) = folders.pop() {
+            for path in self.below.get(&folder).cloned().unwrap_or_default() {
+                folders.push(path.clone());
+                let Some(file) = self.by_path.get(&path).copied().filter(|&file| file != OUTSIDE) else {
+                    continue;
+                };
+                let new_path: Rc<str> = format!("{new}{}", &path[old.len()..]).into();
+                let Some(new_file) = self.at_path(Some(&new_path)) else { continue };
+                self.hand_on(file, new_file);
+                if self.files[file as usize].existence.exists() == Some(true) {
+                    self.change(seen, Some(&path), false);
+                    self.change(seen, Some(&new_path), true);
+                }
+            }
+        }
     }
 
     /// A call on an open file, by `how` it uses it.
@@ -236,7 +330,7 @@ impl FileTracker {
         };
         if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {
             self.hand_over_at(seen, open, read_at.is_none());
-            let contents = &self.files[file].contents;
+            let contents = &self.contents[file];
             contents.read(place(read_at, open), seen.enter(), &mut self.already_ordered, &mut self.found);
         }
         if let (Some(open), Some(file)) =
@@ -244,7 +338,7 @@ impl FileTracker {
         {
             self.hand_over_at(seen, open, written_at.is_none());
             if bytes > 0 {
-                self.files[file].contents.write(place(written_at, open), seen.leave());
+                self.contents[file].write(place(written_at, open), seen.leave());
             }
         }
     }
@@ -265,7 +359,7 @@ impl FileTracker {
             Effect::Close if touched.released.is_empty() => self.hand_over(seen, open, HandedOver::close_one),
             _ => self.hand_over_at(seen, open, self.is_at_position(seen, appends)),
         }
-        let contents = &mut self.files[file].contents;
+        let contents = &mut self.contents[file];
         match effect {
             Effect::Write(place) => {
                 let mut bytes = moved(seen, descriptors, open, place);
@@ -325,6 +419,9 @@ impl FileTracker {
             Effect::Unlink | Effect::RemoveFolder => {
                 self.find(seen, path, true);
                 self.change(seen, path, false);
+                if let Some(file) = self.at_path(path) {
+                    self.empty(file);
+                }
             }
             Effect::MakeFolder | Effect::MakeNode | Effect::Symlink => {
                 self.find(seen, path, false);
@@ -340,13 +437,14 @@ impl FileTracker {
             Effect::Truncate => {
                 self.find(seen, path, true);
                 if let Some(file) = self.at_path(path) {
-                    self.files[file as usize].contents.cut(length(seen), Some(seen.leave()));
+                    self.contents[self.files[file as usize].contents as usize]
+                        .cut(length(seen), Some(seen.leave()));
                 }
             }
             Effect::Stat(_) => {
                 self.find(seen, path, true);
                 if let Some(file) = self.at_path(path) {
-                    let contents = &self.files[file as usize].contents;
+                    let contents = &self.contents[self.files[file as usize].contents as usize];
                     contents.find(size(seen), seen.enter(), &mut self.already_ordered, &mut self.found);
                 }
             }
