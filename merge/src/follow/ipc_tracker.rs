@@ -14,9 +14,10 @@ use syn_trace::calls::effect::{Effect, Sync};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Run, record};
 
-/// `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`, and which of them wait.
+/// `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`, which of them wait, and which lock for an open file.
 const SET_LOCK: [i64; 4] = [6, 7, 37, 38];
 const WAIT_FOR_LOCK: [i64; 2] = [7, 38];
+const OF_OPEN_FILE: [i64; 2] = [37, 38];
 const F_RDLCK: i64 = 0;
 const F_UNLCK: i64 = 2;
 /// Of `flock`.
@@ -49,8 +50,16 @@ enum Object {
 /// The locks of a file: its host and inode, and whether they are of `flock`.
 type Locked = (usize, u64, bool);
 
-/// A lock of some bytes, and whether it is shared.
-type Lock = (Locked, Range<u64>, bool);
+/// A lock of some bytes that was taken.
+#[derive(Clone, Debug)]
+struct Lock {
+    locked: Locked,
+    bytes: Range<u64>,
+    shared: bool,
+    /// It is of an open file that another process has as well: `( flock 9; work ) 9> lock`. When the last one gives it back by closing
+    /// the file or by ending is not followed.
+    outlives: bool,
+}
 
 /// What a call does with a lock.
 #[derive(Clone, Copy)]
@@ -98,7 +107,7 @@ impl IpcTracker {
         let mut found = Dependencies::default();
         for ((process, _), locks) in std::mem::take(&mut self.held) {
             let Some(last) = self.last[process as usize] else { continue };
-            for (locked, bytes, shared) in locks {
+            for Lock { locked, bytes, shared, .. } in locks.into_iter().filter(|lock| !lock.outlives) {
                 let span = Span { enter: last, leave: last };
                 self.files.entry(locked).or_default().releases.push(Locking { span, bytes, shared });
             }
@@ -163,7 +172,14 @@ impl IpcTracker {
     }
 
     /// A call locks bytes of an open file, or gives them back.
-    fn lock(&mut self, seen: &Seen<'_>, open: OpenId, locked: Locked, bytes: Range<u64>, change: Change) {
+    fn lock(
+        &mut self,
+        seen: &Seen<'_>,
+        (open, outlives): (OpenId, bool),
+        locked: Locked,
+        bytes: Range<u64>,
+        change: Change,
+    ) {
         let mut span = span_of(seen);
         if seen.event.has(record::FAILED) {
             self.refused.entry((seen.thread, locked)).or_insert(span.enter);
@@ -173,7 +189,7 @@ impl IpcTracker {
             (self.files.entry(locked).or_default(), self.held.entry((seen.process, open)).or_default());
         match change {
             Change::Take { waits, shared } => {
-                held.push((locked, bytes.clone(), shared));
+                held.push(Lock { locked, bytes: bytes.clone(), shared, outlives });
                 let refused = self.refused.remove(&(seen.thread, locked));
                 span.enter = refused.unwrap_or(span.enter);
                 if waits || refused.is_some() {
@@ -181,13 +197,14 @@ impl IpcTracker {
                 }
             }
             Change::GiveBack => {
-                let is_of_it =
-                    |(of, held, _): &Lock| *of == locked && held.start < bytes.end && bytes.start < held.end;
+                let is_of_it = |lock: &&Lock| {
+                    lock.locked == locked && lock.bytes.start < bytes.end && bytes.start < lock.bytes.end
+                };
                 // What was taken where nobody saw it may have kept out all others.
-                let shared =
-                    held.iter().any(is_of_it) && held.iter().filter(|lock| is_of_it(lock)).all(|lock| lock.2);
-                held.retain(|(of, held, _)| {
-                    *of != locked || held.start < bytes.start || bytes.end < held.end
+                let shared = held.iter().any(|lock| is_of_it(&lock))
+                    && held.iter().filter(is_of_it).all(|lock| lock.shared);
+                held.retain(|lock| {
+                    lock.locked != locked || lock.bytes.start < bytes.start || bytes.end < lock.bytes.end
                 });
                 file.releases.push(Locking { span, bytes, shared });
             }
@@ -206,19 +223,20 @@ impl IpcTracker {
 
     fn lock_file(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
         let event = seen.event;
-        let (host, inode) = (self.hosts[seen.process as usize], descriptors.open_file(open).inode);
+        let file = descriptors.open_file(open);
+        let (host, inode, inherited) = (self.hosts[seen.process as usize], file.inode, file.inherited);
         let operation = event.numbers[1];
         match event.call.effect() {
             _ if inode == 0 => {}
             Effect::LockFile => {
                 let (waits, shared) = (operation & LOCK_NB == 0, operation & LOCK_SH != 0);
                 let change = Change::new(operation & LOCK_UN != 0, waits, shared);
-                self.lock(seen, open, (host, inode, true), WHOLE, change);
+                self.lock(seen, (open, inherited), (host, inode, true), WHOLE, change);
             }
             // From the position on, which is not followed here.
             Effect::LockFileAtPosition => {
                 let change = Change::new(operation == F_ULOCK, operation == F_LOCK, false);
-                self.lock(seen, open, (host, inode, false), WHOLE, change);
+                self.lock(seen, (open, false), (host, inode, false), WHOLE, change);
             }
             Effect::Control if SET_LOCK.contains(&operation) => {
                 let lock: Vec<i64> = event.list.iter().collect();
@@ -226,7 +244,9 @@ impl IpcTracker {
                 let waits = WAIT_FOR_LOCK.contains(&operation);
                 let change = Change::new(kind == F_UNLCK, waits, kind == F_RDLCK);
                 let bytes = if whence == 0 { range(start, length) } else { WHOLE };
-                self.lock(seen, open, (host, inode, false), bytes, change);
+                // Others are of the process.
+                let outlives = inherited && OF_OPEN_FILE.contains(&operation);
+                self.lock(seen, (open, outlives), (host, inode, false), bytes, change);
             }
             _ => {}
         }
@@ -252,7 +272,8 @@ impl Visitor for IpcTracker {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         self.last[seen.process as usize] = Some(seen.leave());
         for &released in &touched.released {
-            for (locked, bytes, shared) in self.held.remove(&(seen.process, released)).into_iter().flatten() {
+            let locks = self.held.remove(&(seen.process, released)).into_iter().flatten();
+            for Lock { locked, bytes, shared, .. } in locks.filter(|lock| !lock.outlives) {
                 let locking = Locking { span: span_of(seen), bytes, shared };
                 self.files.entry(locked).or_default().releases.push(locking);
             }
