@@ -18,7 +18,7 @@ use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::rules::process_create::Creator;
 use crate::rules::thread_create::Standing;
-use crate::rules::{processes, rendezvous, thread_create, thread_join};
+use crate::rules::{collective, processes, rendezvous, thread_create, thread_join};
 use syn_trace::Run;
 
 /// Everything that the rules found in a run.
@@ -112,6 +112,7 @@ pub fn connect(
         pass(run, &clocks, Measuring::No, reading, progress, &mut [&mut accesses, &mut waits]);
     }
     rendezvous::settle(&mut dependencies);
+    collective::settle(&mut dependencies);
     window_locks.connect(|thread, ns| clocks.ns(thread as usize, ns), &mut unmatched, &mut dependencies);
     unmatched.remarks().into_iter().for_each(|remark| notes.remark(remark));
     let (of_files, changed) = accesses.finish();
