@@ -7,7 +7,7 @@ mod simulate;
 mod text;
 mod timeline;
 
-use crate::exit_code::DONE;
+use crate::exit_code::{DONE, LOOK};
 use crate::output;
 use anyhow::{Context, bail};
 use std::fs::File;
@@ -47,7 +47,11 @@ pub struct Args {
 /// # Errors
 /// When there is no plan and no run, or no such place in it.
 pub fn run(args: &Args) -> anyhow::Result<u8> {
-    let plan = open(&args.path)?;
+    let (plan, warnings) = open(&args.path)?;
+    for warning in &warnings {
+        // Nobody need be there to read it.
+        let _ = writeln!(std::io::stderr(), "syn: warning: {warning}");
+    }
     let timeline = Timeline::of(&plan);
     let place = place(args, &timeline)?;
     let end = timeline.end().context("nothing is recorded in it")?;
@@ -68,17 +72,18 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             None => text::whole(out, &timeline, &chain, args.most),
         }
         .context(output::WRITING)?;
-        Ok(DONE)
+        Ok(if warnings.is_empty() { DONE } else { LOOK })
     })
 }
 
-/// A plan, or that of a run.
-fn open(path: &Path) -> anyhow::Result<Plan> {
+/// A plan, or that of a run, and what is wrong with that.
+fn open(path: &Path) -> anyhow::Result<(Plan, Vec<String>)> {
     let about = std::fs::metadata(path).with_context(|| format!("cannot open {}", path.display()))?;
     if about.is_dir() {
-        return Ok(merge(&Options { runs: vec![path.to_owned()], ..Options::default() })?.plan);
+        let merged = merge(&Options { runs: vec![path.to_owned()], ..Options::default() })?;
+        return Ok((merged.plan, merged.notes.warnings));
     }
-    Ok(Plan::load(path)?)
+    Ok((Plan::load(path)?, Vec::new()))
 }
 
 /// The act that was asked about, if any was.
