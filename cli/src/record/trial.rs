@@ -1,9 +1,6 @@
 //! A trial of what recording adds to the start of a process image unseen: [`StartCosts`]. The same short programs run with the
-//! recorder's library and without it, one by the other; what the recording says of their CPU time, less what the kernel says of them bare,
-//! is what it should not say.
-//!
-//! What the kernel does at a process's end is in no recording, and is in the CPU time of the bare program: so much less is taken off, and a
-//! plan's work comes out as the application's CPU time.
+//! recorder's library and without it, one by the other; what they use more, beyond what the recording knows that it costs itself, would be
+//! taken for the program's own. What the kernel does at a process's end, which merge learns of from who waits for it, is part of both.
 
 use super::shim;
 use std::path::Path;
@@ -45,18 +42,21 @@ pub fn start_costs(library: &Path, folder: &Path) -> Option<StartCosts> {
 
 /// CPU time of a command that is run so many times, with its children and all their ends, nanoseconds.
 fn bare(words: &[&str], times: usize) -> Option<f64> {
-    let cpu_ns = || {
-        let used = syn_profile::children();
-        used.user_ns + used.system_ns
-    };
-    let before_ns = cpu_ns();
+    let before_ns = children_ns();
     (0..times).try_for_each(|_| run(Command::new(words[0]).args(&words[1..])))?;
-    Some((cpu_ns() - before_ns) as f64)
+    Some((children_ns() - before_ns) as f64)
 }
 
-/// What a recording of the same says of its CPU time, nanoseconds.
+/// CPU time of all that this process has started and seen end, nanoseconds.
+fn children_ns() -> u64 {
+    let used = syn_profile::children();
+    used.user_ns + used.system_ns
+}
+
+/// The same recorded, less what recording says that it took, nanoseconds.
 fn recorded(words: &[&str], times: usize, library: &Path, folder: &Path) -> Option<f64> {
     std::fs::create_dir(folder).ok()?;
+    let before_ns = children_ns();
     for _ in 0..times {
         let mut command = Command::new(words[0]);
         for other in ["SYN_OFF", "SYN_ONLY", "SYN_EXCEPT"] {
@@ -65,10 +65,11 @@ fn recorded(words: &[&str], times: usize, library: &Path, folder: &Path) -> Opti
         command.env("LD_PRELOAD", shim::preload(&[library])).env("SYN_RUN", folder).env("SYN_JOB", folder);
         run(command.args(&words[1..]))?;
     }
+    let used_ns = children_ns() - before_ns;
     let run = Run::open(folder).ok()?;
     let told = run.balances().threads;
-    let cpu_ns = told.iter().map(|thread| thread.startup.cpu_ns + thread.work_ns + thread.calls_ns);
-    (run.threads.len() >= STARTS).then(|| cpu_ns.sum::<u64>() as f64)
+    let recording_ns: u64 = told.iter().map(|thread| thread.startup.recording_ns + thread.recording_ns).sum();
+    (run.threads.len() >= STARTS).then(|| used_ns as f64 - recording_ns as f64)
 }
 
 fn run(command: &mut Command) -> Option<()> {
