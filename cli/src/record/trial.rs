@@ -69,7 +69,7 @@ fn recorded(words: &[&str], times: usize, library: &Path, folder: &Path) -> Opti
     let run = Run::open(folder).ok()?;
     let told = run.balances().threads;
     let recording_ns: u64 = told.iter().map(|thread| thread.startup.recording_ns + thread.recording_ns).sum();
-    (run.threads.len() >= STARTS).then(|| used_ns as f64 - recording_ns as f64)
+    (run.threads.len() >= STARTS).then_some(used_ns as f64 - recording_ns as f64)
 }
 
 fn run(command: &mut Command) -> Option<()> {
