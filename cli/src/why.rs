@@ -8,7 +8,7 @@ mod text;
 mod timeline;
 
 use crate::exit_code::{DONE, LOOK};
-use crate::output;
+use crate::output::{self, complain};
 use anyhow::{Context, bail};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -49,8 +49,7 @@ pub struct Args {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     let (plan, warnings) = open(&args.path)?;
     for warning in &warnings {
-        // Nobody need be there to read it.
-        let _ = writeln!(std::io::stderr(), "syn: warning: {warning}");
+        complain(&format!("warning: {warning}"));
     }
     let timeline = Timeline::of(&plan);
     let place = place(args, &timeline)?;

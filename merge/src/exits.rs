@@ -3,7 +3,7 @@
 //!
 //! Who has seen a process end is told what that has used in all (wait(2), getrusage(2)); what is on record of it is less.
 
-use crate::follow::process_tree::{Image, Join, ProcessTree};
+use crate::follow::process_tree::{Join, ProcessTree};
 use std::collections::HashMap;
 use syn_trace::Run;
 use syn_trace::run::Before;
@@ -38,7 +38,7 @@ impl Exits {
             let known_ns = told_ns.or_else(|| on_record(run, process as usize, &before))?;
             let cpu_ns = used_ns.saturating_sub(known_ns).saturating_sub(image.children_ns);
             // No more than one processor can do until it is seen.
-            let Image { last, .. } = *image;
+            let last = image.last;
             let cpu_ns = cpu_ns.min(join.leave.ns.saturating_sub(last.ns));
             Some((
                 last.point().thread,

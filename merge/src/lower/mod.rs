@@ -139,6 +139,8 @@ struct Thread<'a> {
     /// Its place among the stretches of the durations, and by how much these make it longer, nanoseconds.
     next_stretch: usize,
     longer_ns: i64,
+    /// What its process took to end, if it has the last record.
+    exit: Option<Exit>,
 }
 
 /// Turns events into steps; a visitor of the last pass.
@@ -193,6 +195,7 @@ impl<'a> Lowering<'a> {
             polling: None,
             next_stretch: 0,
             longer_ns: 0,
+            exit: from.exits.of_thread(index as u32).copied(),
         });
         Lowering {
             from,
@@ -256,7 +259,7 @@ impl<'a> Lowering<'a> {
         }
         let started_ns = trace.clock.start_ns.max(0.0) as u64;
         let thread = &mut self.threads[index];
-        if let Some(&Exit { cpu_ns, killed: true, .. }) = self.from.exits.of_thread(index as u32) {
+        if let Some(Exit { cpu_ns, killed: true, .. }) = thread.exit {
             let (start_ns, end_ns) = (thread.behind_ns, thread.behind_ns.saturating_add(cpu_ns));
             thread.program.compute(Stretch { start_ns, end_ns, cpu_ns, idle_ns: 0, in_call: false });
             thread.longer_ns += cpu_ns as i64;
@@ -282,8 +285,7 @@ impl<'a> Lowering<'a> {
         let thread = &mut self.threads[seen.thread as usize];
         let index = seen.thread as usize;
         let mut usual = self.from.durations.usual(index, &mut thread.next_stretch, before);
-        let exit = self.from.exits.of_thread(seen.thread);
-        if let Some(exit) = exit.filter(|exit| exit.record == seen.record && !exit.killed) {
+        if let Some(exit) = thread.exit.filter(|exit| exit.record == seen.record && !exit.killed) {
             // In front of the last record, with which the end is signalled.
             usual.cpu_ns = usual.cpu_ns.saturating_add(exit.cpu_ns);
             usual.wall_ns = usual.wall_ns.saturating_add(exit.cpu_ns);
