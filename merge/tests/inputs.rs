@@ -168,7 +168,7 @@ fn a_rank_whose_file_is_empty_is_named_with_the_file() {
     assert_says(&place.refuse(&[&run]), &["no trace of 1 of 2 ranks: 1", "could not be read", name]);
     let (code, screen, _) = place.merge(&[&run, Path::new("--partial")]);
     assert_eq!(code, 3);
-    assert_says(&screen, &["left out", "cut off inside its header (0 of"]);
+    assert_says(&screen, &["left out", "cut off in front of its first event (0 bytes"]);
 }
 
 /// What is left of a rank that was killed as it began.
@@ -192,7 +192,7 @@ fn an_empty_file_of_no_rank_is_a_warning() {
     fs::write(run.join("99-99-1.trace"), "").unwrap();
     let (code, screen, _) = place.merge(&[&run]);
     assert_eq!(code, 3);
-    assert_says(&screen, &["warning", "99-99-1.trace", "cut off inside its header"]);
+    assert_says(&screen, &["warning", "99-99-1.trace", "cut off in front of its first event"]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Bytes, or messages, that go one way: what comes out at one end was put in at the other, in the same order.
 //!
-//! Of several writers at once the order is taken to be that in which their calls began. Where nobody knows how much fits between the
+//! Of several writers at once the order is taken to be that in which their calls began. Of several readers at once one may be back
+//! later than another that took what came behind: it waits for no more than what it took at the earliest. Where nobody knows how much fits between the
 //! ends, who waited for room went on after the last receive that had begun by then, unless hardly anything lay in between: then it
 //! slept for another reason.
 
@@ -61,8 +62,6 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
     let (written, read) = (sums(&writes), sums(&reads));
     let mut whole = reads.len();
     for (index, call) in reads.iter().enumerate() {
-        let before = index.checked_sub(1).map_or(0, |before| read[before]);
-        let first = written.partition_point(|&sum| sum <= before);
         let last = written.partition_point(|&sum| sum < read[index]);
         let is_later = |write: &Moved| write.span.enter.ns > call.span.leave.ns && !is_unaligned;
         if writes.get(last).is_none_or(is_later) {
@@ -72,7 +71,10 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
         if is_unaligned {
             found.add_one(rule, writes[last].span.enter, call.span.leave);
         } else {
-            last_of_each_thread(&writes[first..=last], call.span.leave, rule, found);
+            let before = earliest(&reads[..=index], &read, &writes, &written);
+            let first = written.partition_point(|&sum| sum <= before);
+            let last = written.partition_point(|&sum| sum < before.saturating_add(call.units));
+            last_of_each_thread(&writes[first.min(last)..=last], call.span.leave, rule, found);
         }
     }
     if is_unaligned {
@@ -117,6 +119,24 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
         }
     }
     whole == reads.len()
+}
+
+/// How much had been taken out before the last of these reads at the least. It may have taken its part before those of others that are back
+/// earlier, if it had begun by then, and if what they took instead had been put in when they came back.
+fn earliest(reads: &[Moved], read: &[u64], writes: &[Moved], written: &[u64]) -> u64 {
+    let [others @ .., call] = reads else { return 0 };
+    let mut at = others.len();
+    while let Some(before) = at.checked_sub(1) {
+        let other = &others[before].span;
+        let is_own = other.leave.point().thread == call.span.leave.point().thread;
+        let instead = written.partition_point(|&sum| sum < read[before].saturating_add(call.units));
+        let was_there = writes.get(instead).is_some_and(|write| write.span.enter.ns <= other.leave.ns);
+        if is_own || other.leave.ns < call.span.enter.ns || !was_there {
+            break;
+        }
+        at = before;
+    }
+    at.checked_sub(1).map_or(0, |before| read[before])
 }
 
 fn last_of_each_thread(writes: &[Moved], target: Moment, rule: Rule, found: &mut Dependencies) {
@@ -209,6 +229,25 @@ mod tests {
             ..Stream::default()
         };
         assert!(connected(small).0.contains(&(7, 4)));
+    }
+
+    #[test]
+    fn who_is_back_last_of_several_readers_may_have_taken_the_first() {
+        let readers = |second_write: u64| Stream {
+            writes: vec![moved(0, 1, 20, 21, 1), moved(0, 2, second_write, second_write + 1, 1)],
+            // Both wait; one takes the first byte, and is back late.
+            reads: vec![moved(1, 7, 10, 60, 1), moved(2, 8, 12, 40, 1)],
+            ..Stream::default()
+        };
+        assert_eq!(connected(readers(30)), (vec![(1, 8), (1, 7)], true));
+        // The first to be back cannot have had what was not there yet.
+        assert_eq!(connected(readers(50)), (vec![(1, 8), (2, 7)], true));
+        let in_turn = Stream {
+            writes: vec![moved(0, 1, 20, 21, 1), moved(0, 2, 30, 31, 1)],
+            reads: vec![moved(1, 7, 41, 60, 1), moved(2, 8, 12, 40, 1)],
+            ..Stream::default()
+        };
+        assert_eq!(connected(in_turn), (vec![(1, 8), (2, 7)], true));
     }
 
     #[test]

@@ -15,10 +15,10 @@ pub enum TraceError {
         /// What the operating system said.
         cause: std::io::Error,
     },
-    /// The file is empty, or ends inside its header.
+    /// The file is empty, or ends inside its header or the part that has it.
     #[error(
-        "{}: cut off inside its header ({bytes} of {} bytes); the recording ended before its first event, or the copy is incomplete",
-        path.display(), header::HEADER_BYTES
+        "{}: cut off in front of its first event ({bytes} bytes); the recording ended there, or the copy is incomplete",
+        path.display()
     )]
     Short {
         /// The file.
