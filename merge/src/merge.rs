@@ -8,6 +8,7 @@ use crate::clocks::Clocks;
 use crate::connect::{Connected, Purpose, connect};
 use crate::costs::Costs;
 use crate::follow::pass::{Measuring, Reading, pass};
+use crate::follow::shared::images_before;
 use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
 use crate::graph::schedule::{Count, Schedule};
@@ -18,7 +19,7 @@ use crate::progress::Progress;
 use crate::throttled;
 use anyhow::Result;
 use rayon::prelude::*;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use syn_plan::{About, Balance, LeftOutThreads, Op, Plan, Program, Rule, Steps, Thread};
 use syn_trace::Run;
@@ -380,13 +381,6 @@ fn assemble(
         }
     }
     (plan, processes.len())
-}
-
-/// By process image: the one before it of the same process.
-fn images_before(run: &Run) -> Vec<Option<usize>> {
-    let mut latest = HashMap::new();
-    let images = run.processes.iter().map(|image| (image.boot_id, image.pid));
-    images.enumerate().map(|(index, image)| latest.insert(image, index)).collect()
 }
 
 /// Threads of a process, which is `number` in the plan, that are not part of the plan: also that of a launcher which has

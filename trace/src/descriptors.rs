@@ -129,6 +129,11 @@ impl Descriptors {
         &self.files[id as usize]
     }
 
+    /// All open files of the process so far, in the order of opening, also those without a descriptor by now.
+    pub fn open_files(&self) -> std::ops::Range<OpenId> {
+        0..self.files.len() as OpenId
+    }
+
     /// The open file that descriptor `fd` stands for.
     #[inline]
     pub fn descriptor(&self, fd: i32) -> Option<OpenId> {

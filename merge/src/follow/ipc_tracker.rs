@@ -2,6 +2,7 @@
 
 use crate::clocks::Clocks;
 use crate::follow::pass::{Seen, Visitor};
+use crate::follow::shared::images_before;
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::file_lock::{FileLocks, Locking};
 use crate::rules::open_file::Span;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use syn_trace::calls::Fact;
 use syn_trace::calls::effect::{Effect, Sync};
-use syn_trace::descriptors::{Descriptors, OpenId, Touched};
+use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched};
 use syn_trace::{Run, record};
 
 /// `F_SETLK`, `F_SETLKW`, `F_OFD_SETLK`, `F_OFD_SETLKW`, which of them wait, and which lock for an open file.
@@ -56,9 +57,17 @@ struct Lock {
     locked: Locked,
     bytes: Range<u64>,
     shared: bool,
-    /// It is of an open file that another process has as well: `( flock 9; work ) 9> lock`. When the last one gives it back by closing
-    /// the file or by ending is not followed.
-    outlives: bool,
+}
+
+/// An open file that was locked, or that several processes have: `( flock 9; work ) 9> lock`. A lock of `flock`, or of
+/// `F_OFD_SETLK`, is given back when the last of them has closed it (flock(2), fcntl_locking(2)).
+#[derive(Debug, Default)]
+struct Held {
+    locks: Vec<Lock>,
+    /// The processes and the file's numbers there, and when they closed it.
+    holders: Vec<(u32, OpenId, Option<Span>)>,
+    /// It came from somebody whose records do not tell: when that one closes it is not known.
+    has_others: bool,
 }
 
 /// What a call does with a lock.
@@ -83,8 +92,13 @@ pub struct IpcTracker {
     last: Vec<Option<Moment>>,
     objects: BTreeMap<Object, Waking>,
     files: BTreeMap<Locked, FileLocks>,
-    /// What processes have locked and not given back, by their open files.
-    held: BTreeMap<(u32, OpenId), Vec<Lock>>,
+    /// By open file, as the process has it that opened it.
+    held: BTreeMap<(u32, OpenId), Held>,
+    /// What processes have locked and not given back with `F_SETLK`, by inode. Any close of the file gives it back, a child has nothing
+    /// of it, and the next program of the process has it (fcntl_locking(2)).
+    of_processes: BTreeMap<(u32, u64), Vec<Lock>>,
+    /// By process image: the one before it of the same process.
+    before: Vec<Option<usize>>,
     /// By thread and file: since when it has been refused a lock that it did not want to wait for in the call.
     refused: BTreeMap<(u32, Locked), Moment>,
 }
@@ -98,6 +112,8 @@ impl IpcTracker {
             objects: BTreeMap::new(),
             files: BTreeMap::new(),
             held: BTreeMap::new(),
+            of_processes: BTreeMap::new(),
+            before: images_before(run),
             refused: BTreeMap::new(),
         }
     }
@@ -105,12 +121,16 @@ impl IpcTracker {
     /// Who waited for whom. What a process had locked when it ended was given back then.
     pub fn finish(mut self) -> Dependencies {
         let mut found = Dependencies::default();
-        for ((process, _), locks) in std::mem::take(&mut self.held) {
+        for held in std::mem::take(&mut self.held).into_values().filter(|held| !held.has_others) {
+            let end = |&(process, _, closed): &(u32, OpenId, Option<Span>)| {
+                closed.or_else(|| self.last[process as usize].map(|last| Span { enter: last, leave: last }))
+            };
+            let last = held.holders.iter().filter_map(end).max_by_key(|span| span.leave.ns);
+            last.into_iter().for_each(|span| self.give_back(held.locks.clone(), span));
+        }
+        for ((process, _), locks) in std::mem::take(&mut self.of_processes) {
             let Some(last) = self.last[process as usize] else { continue };
-            for Lock { locked, bytes, shared, .. } in locks.into_iter().filter(|lock| !lock.outlives) {
-                let span = Span { enter: last, leave: last };
-                self.files.entry(locked).or_default().releases.push(Locking { span, bytes, shared });
-            }
+            self.give_back(locks, Span { enter: last, leave: last });
         }
         self.objects.into_values().for_each(|waking| ipc::connect(waking, &mut found));
         self.files.into_values().for_each(|locks| file_lock::connect(locks, &mut found));
@@ -171,11 +191,66 @@ impl IpcTracker {
         }
     }
 
-    /// A call locks bytes of an open file, or gives them back.
+    fn give_back(&mut self, locks: Vec<Lock>, span: Span) {
+        for Lock { locked, bytes, shared } in locks {
+            self.files.entry(locked).or_default().releases.push(Locking { span, bytes, shared });
+        }
+    }
+
+    /// The open file, as all processes know it that have it.
+    fn open_file(&mut self, process: u32, open: OpenId, file: &OpenFile) -> &mut Held {
+        let held = self.held.entry(file.twin.unwrap_or((process, open))).or_default();
+        if !held.holders.iter().any(|&(owner, own, _)| (owner, own) == (process, open)) {
+            held.holders.push((process, open, None));
+        }
+        held.has_others |= file.inherited && file.twin.is_none();
+        held
+    }
+
+    /// A process has found a file open: also who opened it has it, and what the program before has locked is this one's.
+    fn inherit(&mut self, process: u32, open: OpenId, file: &OpenFile) {
+        let Some((owner, own)) = file.twin else { return };
+        let held = self.open_file(process, open, file);
+        if !held.holders.iter().any(|&(other, its, _)| (other, its) == (owner, own)) {
+            held.holders.push((owner, own, None));
+        }
+        if let Some(before) = self.before[process as usize]
+            && let Some(locks) = self.of_processes.remove(&(before as u32, file.inode))
+        {
+            self.of_processes.entry((process, file.inode)).or_default().extend(locks);
+        }
+    }
+
+    /// A call closes descriptors.
+    fn close(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        let (process, span) = (seen.process, span_of(seen));
+        for &open in &touched.released {
+            let opened = descriptors.open_file(open).twin.unwrap_or((process, open));
+            let Some(held) = self.held.get_mut(&opened) else { continue };
+            let of_it = held.holders.iter_mut().filter(|(owner, own, _)| (*owner, *own) == (process, open));
+            of_it.for_each(|(.., closed)| *closed = Some(span));
+            // Without locks nobody asks any more. With some, a child that has it may not have told so yet.
+            if held.locks.is_empty() && held.holders.iter().all(|(.., closed)| closed.is_some()) {
+                self.held.remove(&opened);
+            }
+        }
+        if self.of_processes.is_empty() {
+            return;
+        }
+        let is_close = matches!(seen.event.call.effect(), Effect::Close | Effect::CloseStream);
+        let one_of_several = touched.file.filter(|_| is_close);
+        for &open in touched.released.iter().chain(&touched.loosened).chain(&one_of_several) {
+            let inode = descriptors.open_file(open).inode;
+            let locks = self.of_processes.remove(&(process, inode)).unwrap_or_default();
+            self.give_back(locks, span);
+        }
+    }
+
+    /// A call locks bytes of an open file, or for the whole process, or gives them back.
     fn lock(
         &mut self,
         seen: &Seen<'_>,
-        (open, outlives): (OpenId, bool),
+        (open, opened): (Option<OpenId>, &OpenFile),
         locked: Locked,
         bytes: Range<u64>,
         change: Change,
@@ -185,15 +260,20 @@ impl IpcTracker {
             self.refused.entry((seen.thread, locked)).or_insert(span.enter);
             return;
         }
-        let (file, held) =
-            (self.files.entry(locked).or_default(), self.held.entry((seen.process, open)).or_default());
+        let refused = match change {
+            Change::Take { .. } => self.refused.remove(&(seen.thread, locked)),
+            Change::GiveBack => None,
+        };
+        let held = match open {
+            Some(open) => &mut self.open_file(seen.process, open, opened).locks,
+            None => self.of_processes.entry((seen.process, opened.inode)).or_default(),
+        };
         match change {
             Change::Take { waits, shared } => {
-                held.push(Lock { locked, bytes: bytes.clone(), shared, outlives });
-                let refused = self.refused.remove(&(seen.thread, locked));
+                held.push(Lock { locked, bytes: bytes.clone(), shared });
                 span.enter = refused.unwrap_or(span.enter);
                 if waits || refused.is_some() {
-                    file.waits.push(Locking { span, bytes, shared });
+                    self.files.entry(locked).or_default().waits.push(Locking { span, bytes, shared });
                 }
             }
             Change::GiveBack => {
@@ -206,7 +286,7 @@ impl IpcTracker {
                 held.retain(|lock| {
                     lock.locked != locked || lock.bytes.start < bytes.start || bytes.end < lock.bytes.end
                 });
-                file.releases.push(Locking { span, bytes, shared });
+                self.files.entry(locked).or_default().releases.push(Locking { span, bytes, shared });
             }
         }
     }
@@ -224,19 +304,19 @@ impl IpcTracker {
     fn lock_file(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
         let event = seen.event;
         let file = descriptors.open_file(open);
-        let (host, inode, inherited) = (self.hosts[seen.process as usize], file.inode, file.inherited);
+        let (host, inode) = (self.hosts[seen.process as usize], file.inode);
         let operation = event.numbers[1];
         match event.call.effect() {
             _ if inode == 0 => {}
             Effect::LockFile => {
                 let (waits, shared) = (operation & LOCK_NB == 0, operation & LOCK_SH != 0);
                 let change = Change::new(operation & LOCK_UN != 0, waits, shared);
-                self.lock(seen, (open, inherited), (host, inode, true), WHOLE, change);
+                self.lock(seen, (Some(open), file), (host, inode, true), WHOLE, change);
             }
             // From the position on, which is not followed here.
             Effect::LockFileAtPosition => {
                 let change = Change::new(operation == F_ULOCK, operation == F_LOCK, false);
-                self.lock(seen, (open, false), (host, inode, false), WHOLE, change);
+                self.lock(seen, (None, file), (host, inode, false), WHOLE, change);
             }
             Effect::Control if SET_LOCK.contains(&operation) => {
                 let lock: Vec<i64> = event.list.iter().collect();
@@ -244,9 +324,8 @@ impl IpcTracker {
                 let waits = WAIT_FOR_LOCK.contains(&operation);
                 let change = Change::new(kind == F_UNLCK, waits, kind == F_RDLCK);
                 let bytes = if whence == 0 { range(start, length) } else { WHOLE };
-                // Others are of the process.
-                let outlives = inherited && OF_OPEN_FILE.contains(&operation);
-                self.lock(seen, (open, outlives), (host, inode, false), bytes, change);
+                let open = Some(open).filter(|_| OF_OPEN_FILE.contains(&operation));
+                self.lock(seen, (open, file), (host, inode, false), bytes, change);
             }
             _ => {}
         }
@@ -271,12 +350,8 @@ impl Visitor for IpcTracker {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         self.last[seen.process as usize] = Some(seen.leave());
-        for &released in &touched.released {
-            let locks = self.held.remove(&(seen.process, released)).into_iter().flatten();
-            for Lock { locked, bytes, shared, .. } in locks.filter(|lock| !lock.outlives) {
-                let locking = Locking { span: span_of(seen), bytes, shared };
-                self.files.entry(locked).or_default().releases.push(locking);
-            }
+        if !(self.held.is_empty() && self.of_processes.is_empty()) {
+            self.close(seen, touched, descriptors);
         }
         if !self.refused.is_empty() {
             self.end_asking(seen);
@@ -286,6 +361,7 @@ impl Visitor for IpcTracker {
             return;
         }
         match (seen.event.call.effect(), touched.file) {
+            (Effect::Inherit, Some(open)) => self.inherit(seen.process, open, descriptors.open_file(open)),
             // It may have been refused.
             (Effect::LockFile | Effect::LockFileAtPosition | Effect::Control, Some(open)) => {
                 self.lock_file(seen, open, descriptors);

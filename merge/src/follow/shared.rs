@@ -9,6 +9,8 @@ use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Position, flags};
 
 /// How many processes up the line of descent an open file is looked for.
 const MOST_ANCESTORS: usize = 16;
+/// So many of the files that an ancestor opened last are looked through, for one that it has closed since it forked.
+const MOST_CLOSED: usize = 256;
 
 /// Who shares which position.
 #[derive(Debug)]
@@ -67,6 +69,9 @@ impl SharedPositions {
     /// `process` has found `fd` open: as the file that it stands for in the process it came from, or as another of its
     /// own descriptors.
     pub fn inherit(&mut self, process: usize, fd: i32, open: OpenId, all: &mut [Descriptors]) {
+        if let Some((owner, twin)) = self.opened_by(process, fd, all[process].open_file(open), all) {
+            all[process].identify(open, owner, twin);
+        }
         let file = all[process].open_file(open);
         if file.is_told_by_number() {
             if let Some((owner, twin)) = self.number_in_origin(process, fd, all) {
@@ -104,6 +109,28 @@ impl SharedPositions {
         all[process].share(open, position);
     }
 
+    /// Who opened a regular file, and what it is there. Its path may be another: links are followed in that of a file found open.
+    fn opened_by(
+        &self,
+        process: usize,
+        fd: i32,
+        file: &OpenFile,
+        all: &[Descriptors],
+    ) -> Option<(u32, OpenId)> {
+        let kind = |file: &OpenFile| (file.inode, file.st_mode & libc::S_IFMT, file.flags & flags::O_ACCMODE);
+        if file.inode == 0 || file.st_mode & libc::S_IFMT != libc::S_IFREG {
+            return None;
+        }
+        let ancestors = std::iter::successors(self.origins[process], |&origin| self.origins[origin]);
+        ancestors.take(MOST_ANCESTORS).find_map(|origin| {
+            let files = &all[origin];
+            let is_it = |&open: &OpenId| kind(files.open_file(open)) == kind(file);
+            let latest = || files.open_files().rev().take(MOST_CLOSED).find(is_it);
+            let open = files.descriptor(fd).filter(is_it).or_else(latest)?;
+            Some(files.open_file(open).twin.unwrap_or((origin as u32, open)))
+        })
+    }
+
     /// What a descriptor that only its number tells apart stands for in the process it came from.
     fn number_in_origin(&self, process: usize, fd: i32, all: &[Descriptors]) -> Option<(u32, OpenId)> {
         let origin = self.origins[process]?;
@@ -130,6 +157,13 @@ impl SharedPositions {
             same_number.or_else(any).map(|open| (origin, open))
         })
     }
+}
+
+/// By process image: the one before it of the same process.
+pub fn images_before(run: &Run) -> Vec<Option<usize>> {
+    let mut latest = HashMap::new();
+    let images = run.processes.iter().map(|image| (image.boot_id, image.pid));
+    images.enumerate().map(|(index, image)| latest.insert(image, index)).collect()
 }
 
 /// Whether both can be one open file.

@@ -41,7 +41,7 @@ pub struct OpenFile {
     pub local: Option<Rc<str>>,
     /// The address at the other end of a socket.
     pub peer: Option<Rc<str>>,
-    /// The process and its open file which this one is, where nothing else tells: [`super::Descriptors::identify`].
+    /// The process and its open file which this one is, of those without a name and of regular files: [`super::Descriptors::identify`].
     pub twin: Option<(u32, OpenId)>,
     /// Where the file ends as far as this open file's own calls tell, bytes.
     pub(super) end: u64,
