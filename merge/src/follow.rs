@@ -3,6 +3,7 @@
 pub mod channel_tracker;
 pub mod connections;
 pub mod datagrams;
+pub mod file_ids;
 pub mod file_tracker;
 pub mod ipc_tracker;
 pub mod lock_tracker;

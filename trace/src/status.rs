@@ -10,7 +10,14 @@ pub const MASK: u32 = libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_SIZE | l
 /// The file system of POSIX's message queues, as statfs(2) names it (`MQUEUE_MAGIC`).
 pub const QUEUES: i64 = 0x1980_0202;
 
-/// `st_mode`, `st_size`, `st_ino` of an answer to such a question.
+/// `st_mode`, `st_size`, `st_ino` of an answer to such a question. Above the 32 bits of the mode is the device: two file systems
+/// have the same inodes.
 pub fn numbers(status: &libc::statx) -> [i64; 3] {
-    [status.stx_mode.into(), status.stx_size as i64, status.stx_ino as i64]
+    let device = i64::from(status.stx_dev_major << 20 | status.stx_dev_minor);
+    [i64::from(status.stx_mode) | device << 32, status.stx_size as i64, status.stx_ino as i64]
+}
+
+/// The device beside an `st_mode`; 0 where it is not on record.
+pub fn device(st_mode: i64) -> u32 {
+    (st_mode as u64 >> 32) as u32
 }

@@ -5,6 +5,7 @@
 use super::errno;
 use super::timeline::{Item, Line};
 use std::io::{self, Write};
+use syn_trace::calls::Kind;
 use syn_trace::descriptors::Touched;
 use syn_trace::record::{BEGAN, FAILED, SIGNAL};
 use syn_trace::{Event, text};
@@ -73,7 +74,10 @@ fn arguments(out: &mut impl Write, event: &Event<'_>, touched: &Touched) -> io::
         let comma = if position == 0 { "" } else { "," };
         write!(out, "{comma}\"{}\":", arg.name)?;
         if arg.kind.is_number() {
-            write!(out, "{}", event.numbers[position])?;
+            let number = event.numbers[position];
+            // Above a mode may be the device.
+            let number = if arg.kind == Kind::Mode { number & 0xffff_ffff } else { number };
+            write!(out, "{number}")?;
         } else if arg.kind.is_text() {
             string(out, &text::escape(&texts.next().copied().unwrap_or_default().bytes()))?;
         } else {

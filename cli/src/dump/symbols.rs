@@ -18,7 +18,8 @@ impl Display for Symbol {
         let value = self.value;
         match self.kind {
             Kind::OpenFlags => open_flags(out, value),
-            Kind::Mode => write!(out, "{value:#o}"),
+            // Above it may be the device.
+            Kind::Mode => write!(out, "{:#o}", value as u32),
             Kind::Handle => write!(out, "{value:#x}"),
             Kind::DirFd if value == AT_FDCWD => out.write_str("AT_FDCWD"),
             Kind::Comm => match value {

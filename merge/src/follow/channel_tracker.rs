@@ -70,7 +70,7 @@ impl ChannelTracker {
         let file = descriptors.open_file(open);
         if file.is_anonymous() {
             let (process, open) = file.twin.unwrap_or((process, open));
-            let end = End { host: process as usize, named: false, inode: u64::from(open) };
+            let end = End { host: process as usize, named: false, device: 0, inode: u64::from(open) };
             return Some((Kind::Counter, end));
         }
         let kind = match file.st_mode & libc::S_IFMT {
@@ -79,8 +79,9 @@ impl ChannelTracker {
             _ => return None,
         };
         let named = file.path.is_some();
-        (file.inode != 0)
-            .then_some((kind, End { host: self.processes[process as usize].0, named, inode: file.inode }))
+        let device = if named { file.device } else { 0 };
+        let host = self.processes[process as usize].0;
+        (file.inode != 0).then_some((kind, End { host, named, device, inode: file.inode }))
     }
 
     fn at(&mut self, process: u32, open: OpenId, descriptors: &Descriptors) -> Option<&mut Traffic> {

@@ -18,6 +18,8 @@ pub struct End {
     pub host: usize,
     /// It lies in a file system: its inode is that of a file.
     pub named: bool,
+    /// The device of that file system; 0 for others.
+    pub device: u32,
     /// Its inode.
     pub inode: u64,
 }

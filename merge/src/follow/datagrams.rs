@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn addresses_are_looked_up_among_many() {
         const COUNT: u32 = 20_000;
-        let end = |inode: u32| End { host: 0, named: false, inode: inode.into() };
+        let end = |inode: u32| End { host: 0, named: false, device: 0, inode: inode.into() };
         let address = |number: u32| format!("inet:127.0.0.1:{}", number + 1).into_bytes();
         let mut all = Datagrams::default();
         all.name(end(0), b"inet:0.0.0.0:1", 0);

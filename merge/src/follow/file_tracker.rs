@@ -21,8 +21,8 @@ struct File {
     existence: Existence,
     /// Which contents it has now. A file that is removed, or gets another name, keeps its own: descriptors may still be open on it.
     contents: u32,
-    /// Of the one that was opened last.
-    inode: u64,
+    /// Of the one that was opened last, the device and the inode.
+    inode: (u32, u64),
 }
 
 /// In place of the index of a file that is not in scope.
@@ -95,7 +95,7 @@ impl FileTracker {
             return None;
         }
         let contents = self.new_contents();
-        self.files.push(File { existence: Existence::default(), contents, inode: 0 });
+        self.files.push(File { existence: Existence::default(), contents, inode: (0, 0) });
         self.put_below(path.clone());
         Some(file)
     }
@@ -160,8 +160,9 @@ impl FileTracker {
         let file = &mut self.files[index as usize];
         let exists = file.existence.exists() == Some(true);
         // The file system's clock does not tell apart two calls that empty a file, one soon after the other: the first one made it.
-        let is_known = exists && opened.inode != 0 && opened.inode == file.inode;
-        file.inode = opened.inode;
+        let inode = (opened.device, opened.inode);
+        let is_known = exists && opened.inode != 0 && inode == file.inode;
+        file.inode = inode;
         let seems_made = || opened.was_made().unwrap_or(opened.size == 0 && !exists);
         let made = flags & libc::O_CREAT != 0 && (flags & libc::O_EXCL != 0 || !is_known && seems_made());
         if made {

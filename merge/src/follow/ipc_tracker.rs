@@ -1,6 +1,7 @@
 //! Follows locks of files, semaphores of System V and message queues: who waited, and who ended waits.
 
 use crate::clocks::Clocks;
+use crate::follow::file_ids::FileIds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::shared::images_before;
 use crate::graph::dependency::{Dependencies, Moment};
@@ -48,8 +49,8 @@ enum Object {
     OpenRoom(usize, u64),
 }
 
-/// The locks of a file: its host and inode, and whether they are of `flock`.
-type Locked = (usize, u64, bool);
+/// The locks of a file: its number, and whether they are of `flock`.
+type Locked = (u32, bool);
 
 /// A lock of some bytes that was taken.
 #[derive(Clone, Debug)]
@@ -94,9 +95,10 @@ pub struct IpcTracker {
     files: BTreeMap<Locked, FileLocks>,
     /// By open file, as the process has it that opened it.
     held: BTreeMap<(u32, OpenId), Held>,
-    /// What processes have locked and not given back with `F_SETLK`, by inode. Any close of the file gives it back, a child has nothing
+    numbers: FileIds,
+    /// What processes have locked and not given back with `F_SETLK`, by file. Any close of the file gives it back, a child has nothing
     /// of it, and the next program of the process has it (fcntl_locking(2)).
-    of_processes: BTreeMap<(u32, u64), Vec<Lock>>,
+    of_processes: BTreeMap<(u32, u32), Vec<Lock>>,
     /// By process image: the one before it of the same process.
     before: Vec<Option<usize>>,
     /// By thread and file: since when it has been refused a lock that it did not want to wait for in the call.
@@ -112,6 +114,7 @@ impl IpcTracker {
             objects: BTreeMap::new(),
             files: BTreeMap::new(),
             held: BTreeMap::new(),
+            numbers: FileIds::default(),
             of_processes: BTreeMap::new(),
             before: images_before(run),
             refused: BTreeMap::new(),
@@ -197,6 +200,10 @@ impl IpcTracker {
         }
     }
 
+    fn number(&mut self, process: u32, file: &OpenFile) -> Option<u32> {
+        self.numbers.of(self.hosts[process as usize], file)
+    }
+
     /// The open file, as all processes know it that have it.
     fn open_file(&mut self, process: u32, open: OpenId, file: &OpenFile) -> &mut Held {
         let held = self.held.entry(file.twin.unwrap_or((process, open))).or_default();
@@ -215,9 +222,10 @@ impl IpcTracker {
             held.holders.push((owner, own, None));
         }
         if let Some(before) = self.before[process as usize]
-            && let Some(locks) = self.of_processes.remove(&(before as u32, file.inode))
+            && let Some(number) = self.number(process, file)
+            && let Some(locks) = self.of_processes.remove(&(before as u32, number))
         {
-            self.of_processes.entry((process, file.inode)).or_default().extend(locks);
+            self.of_processes.entry((process, number)).or_default().extend(locks);
         }
     }
 
@@ -240,8 +248,8 @@ impl IpcTracker {
         let is_close = matches!(seen.event.call.effect(), Effect::Close | Effect::CloseStream);
         let one_of_several = touched.file.filter(|_| is_close);
         for &open in touched.released.iter().chain(&touched.loosened).chain(&one_of_several) {
-            let inode = descriptors.open_file(open).inode;
-            let locks = self.of_processes.remove(&(process, inode)).unwrap_or_default();
+            let Some(number) = self.number(process, descriptors.open_file(open)) else { continue };
+            let locks = self.of_processes.remove(&(process, number)).unwrap_or_default();
             self.give_back(locks, span);
         }
     }
@@ -266,7 +274,7 @@ impl IpcTracker {
         };
         let held = match open {
             Some(open) => &mut self.open_file(seen.process, open, opened).locks,
-            None => self.of_processes.entry((seen.process, opened.inode)).or_default(),
+            None => self.of_processes.entry((seen.process, locked.0)).or_default(),
         };
         match change {
             Change::Take { waits, shared } => {
@@ -304,19 +312,18 @@ impl IpcTracker {
     fn lock_file(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors) {
         let event = seen.event;
         let file = descriptors.open_file(open);
-        let (host, inode) = (self.hosts[seen.process as usize], file.inode);
+        let Some(number) = self.number(seen.process, file) else { return };
         let operation = event.numbers[1];
         match event.call.effect() {
-            _ if inode == 0 => {}
             Effect::LockFile => {
                 let (waits, shared) = (operation & LOCK_NB == 0, operation & LOCK_SH != 0);
                 let change = Change::new(operation & LOCK_UN != 0, waits, shared);
-                self.lock(seen, (Some(open), file), (host, inode, true), WHOLE, change);
+                self.lock(seen, (Some(open), file), (number, true), WHOLE, change);
             }
             // From the position on, which is not followed here.
             Effect::LockFileAtPosition => {
                 let change = Change::new(operation == F_ULOCK, operation == F_LOCK, false);
-                self.lock(seen, (None, file), (host, inode, false), WHOLE, change);
+                self.lock(seen, (None, file), (number, false), WHOLE, change);
             }
             Effect::Control if SET_LOCK.contains(&operation) => {
                 let lock: Vec<i64> = event.list.iter().collect();
@@ -325,7 +332,7 @@ impl IpcTracker {
                 let change = Change::new(kind == F_UNLCK, waits, kind == F_RDLCK);
                 let bytes = if whence == 0 { range(start, length) } else { WHOLE };
                 let open = Some(open).filter(|_| OF_OPEN_FILE.contains(&operation));
-                self.lock(seen, (open, file), (host, inode, false), bytes, change);
+                self.lock(seen, (open, file), (number, false), bytes, change);
             }
             _ => {}
         }

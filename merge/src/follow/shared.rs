@@ -117,14 +117,17 @@ impl SharedPositions {
         file: &OpenFile,
         all: &[Descriptors],
     ) -> Option<(u32, OpenId)> {
-        let kind = |file: &OpenFile| (file.inode, file.st_mode & libc::S_IFMT, file.flags & flags::O_ACCMODE);
+        let kind = |file: &OpenFile| (file.st_mode & libc::S_IFMT, file.flags & flags::O_ACCMODE);
         if file.inode == 0 || file.st_mode & libc::S_IFMT != libc::S_IFREG {
             return None;
         }
         let ancestors = std::iter::successors(self.origins[process], |&origin| self.origins[origin]);
         ancestors.take(MOST_ANCESTORS).find_map(|origin| {
             let files = &all[origin];
-            let is_it = |&open: &OpenId| kind(files.open_file(open)) == kind(file);
+            let is_it = |&open: &OpenId| {
+                let other = files.open_file(open);
+                file.may_be_of(other) && kind(file) == kind(other)
+            };
             let latest = || files.open_files().rev().take(MOST_CLOSED).find(is_it);
             let open = files.descriptor(fd).filter(is_it).or_else(latest)?;
             Some(files.open_file(open).twin.unwrap_or((origin as u32, open)))
@@ -169,5 +172,5 @@ pub fn images_before(run: &Run) -> Vec<Option<usize>> {
 /// Whether both can be one open file.
 fn is_same(one: &OpenFile, other: &OpenFile) -> bool {
     const KEPT: i32 = flags::O_ACCMODE | flags::O_APPEND;
-    one.path == other.path && one.inode == other.inode && one.flags & KEPT == other.flags & KEPT
+    one.path == other.path && one.may_be_of(other) && one.flags & KEPT == other.flags & KEPT
 }

@@ -5,6 +5,7 @@
 //! memory ends is not on record: it counts as shared until something else is mapped there.
 
 use crate::clocks::Clocks;
+use crate::follow::file_ids::FileIds;
 use crate::follow::pass::Seen;
 use std::collections::{BTreeMap, HashMap};
 use syn_trace::Run;
@@ -24,8 +25,8 @@ const LEAST_SEGMENT_BYTES: u64 = 4096;
 /// What shared memory is known by, on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Name {
-    /// The inode of a file.
-    File(u64),
+    /// A file.
+    File(u32),
     /// A segment of `shmget`.
     Segment(i64),
     /// A name of `sem_open`, and how often it had been given away before.
@@ -45,6 +46,7 @@ pub struct SharedMemory {
     /// By process, by first address.
     pieces: Vec<BTreeMap<u64, Piece>>,
     segments: HashMap<(usize, Name), u32>,
+    files: FileIds,
     /// Of segments of `shmget`, by host and id, bytes.
     sizes: HashMap<(usize, i64), u64>,
     /// How often a name of `sem_open` was removed.
@@ -67,6 +69,7 @@ impl SharedMemory {
             origins,
             pieces: vec![BTreeMap::new(); run.processes.len()],
             segments: HashMap::new(),
+            files: FileIds::default(),
             sizes: HashMap::new(),
             removed: HashMap::new(),
         }
@@ -143,11 +146,9 @@ impl SharedMemory {
         if flags & i64::from(libc::MAP_SHARED) == 0 {
             return self.forget(seen.process, seen.event.result, bytes);
         }
-        let inode = touched.file.map_or(0, |file| descriptors.open_file(file).inode);
-        let name = match inode {
-            0 => Name::Anonymous(seen.thread, seen.record),
-            inode => Name::File(inode),
-        };
+        let host = self.origins[seen.process as usize].0;
+        let file = touched.file.and_then(|file| self.files.of(host, descriptors.open_file(file)));
+        let name = file.map_or(Name::Anonymous(seen.thread, seen.record), Name::File);
         self.put(seen.process, seen.event.result, bytes, name, offset.max(0) as u64);
     }
 

@@ -58,7 +58,10 @@ mod tests {
         let about = file.metadata().expect("its status");
         for status in [of(file.as_raw_fd()), older(file.as_raw_fd())] {
             let status = status.expect("it is open");
-            assert_eq!(status::numbers(&status), [about.mode().into(), 0, about.ino() as i64]);
+            let [mode, size, inode] = status::numbers(&status);
+            assert_eq!([mode & 0xffff_ffff, size, inode], [about.mode().into(), 0, about.ino() as i64]);
+            let beside = status::device(mode);
+            assert_eq!(libc::makedev(beside >> 20, beside & 0xf_ffff), about.dev());
             let device = libc::makedev(status.stx_dev_major, status.stx_dev_minor);
             assert_eq!((device, status.stx_rdev_major, status.stx_rdev_minor), (about.dev(), 1, 3));
         }

@@ -31,6 +31,8 @@ pub struct OpenFile {
     pub size: u64,
     /// `st_ino` right after the open.
     pub inode: u64,
+    /// The device of its file system; 0 where it is not on record.
+    pub device: u32,
     /// The position as far as the process's own calls tell, bytes.
     pub offset: u64,
     /// It came from elsewhere: it was open when the process image started, or another process has passed it on.
@@ -53,6 +55,12 @@ impl OpenFile {
     /// True for eventfd, epoll and the like: they have no type, no path and no inode of their own.
     pub fn is_anonymous(&self) -> bool {
         self.st_mode & libc::S_IFMT == 0 && self.path.is_none()
+    }
+
+    /// Whether both may be of one file, on one host: two file systems have the same inodes.
+    pub fn may_be_of(&self, other: &OpenFile) -> bool {
+        let is_known = self.device != 0 && other.device != 0;
+        self.inode == other.inode && (self.device == other.device || !is_known)
     }
 
     /// True for a file that was opened without a name (`O_TMPFILE`), by whoever opened it.

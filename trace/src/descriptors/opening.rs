@@ -2,6 +2,7 @@
 
 use super::{Descriptors, OpenFile, OpenId, PIPE, Touched, descriptor, flags, stat};
 use crate::reader::Event;
+use crate::status;
 use std::rc::Rc;
 
 impl Descriptors {
@@ -32,6 +33,7 @@ impl Descriptors {
             st_mode: stat[0] as u32,
             size,
             inode: stat[2] as u64,
+            device: status::device(stat[0]),
             offset: 0,
             inherited: false,
             shared: false,
