@@ -98,14 +98,7 @@ pub fn connect(
     let roles = Roles::of(run, &recorded.worlds, &process_tree, &creators, &thread_creators);
     thread_join::connect(&process_tree, &mut dependencies);
     if !clocks.shared() {
-        let mut of_connections = Dependencies::default();
-        if !clocks.can_align(&dependencies) {
-            progress.stage("clocks");
-            let mut channels = ChannelTracker::new(run, &clocks);
-            pass(run, &clocks, Measuring::No, reading, progress, &mut [&mut channels]);
-            of_connections = channels.between_hosts(&clocks);
-        }
-        clocks.align(&[&dependencies, &of_connections], notes);
+        align(run, &mut clocks, &dependencies, reading, progress, notes);
         dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));
         log.retime(|thread, ns| clocks.ns(thread, ns));
         progress.stage("files");
@@ -125,6 +118,38 @@ pub fn connect(
         dependencies.retain_threads(|thread| in_plan[thread as usize]);
     }
     Connected { clocks, dependencies, ended_by_timer, log, matching, creators, exits, in_plan, scope, roles }
+}
+
+/// Aligns the clocks of hosts by what MPI guarantees, and where that does not tell by what went over connections.
+fn align(
+    run: &Run,
+    clocks: &mut Clocks,
+    dependencies: &Dependencies,
+    reading: Reading,
+    progress: &Progress,
+    notes: &mut Notes,
+) {
+    let mut of_connections = Dependencies::default();
+    if !clocks.can_align(dependencies) {
+        progress.stage("clocks");
+        let mut channels = ChannelTracker::new(run, clocks);
+        pass(run, clocks, Measuring::No, reading, progress, &mut [&mut channels]);
+        of_connections = channels.between_hosts(clocks);
+    }
+    clocks.align(&[dependencies, &of_connections], notes);
+}
+
+/// The aligned clocks of a run of which no dependencies are asked for.
+pub fn aligned(recorded: &Recorded, progress: &Progress) -> Clocks {
+    let run = &recorded.run;
+    let mut clocks = Clocks::recorded(run);
+    if !clocks.shared() {
+        let mut matcher = Matcher::new(&recorded.worlds, run.threads.len(), false);
+        pass(run, &clocks, Measuring::No, Reading::Ahead, progress, &mut [&mut matcher]);
+        let found = matcher.finish().found;
+        align(run, &mut clocks, &found, Reading::Ahead, progress, &mut Notes::default());
+    }
+    clocks
 }
 
 /// Whether each thread is part of the plan. Launchers are not, nor are the threads that MPI made for itself: these wait for

@@ -8,6 +8,7 @@ use crate::mpi::Worlds;
 use crate::notes::Notes;
 use anyhow::{Context, Result, bail, ensure};
 pub use looks::Looks;
+use recorded::OnHost;
 pub use recorded::Recorded;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -159,8 +160,16 @@ fn open(path: &Path, partial: bool, look: bool, notes: &mut Notes) -> Result<Rec
     let worlds = Worlds::of(&run);
     missing_ranks(&run, &worlds, partial, notes)?;
     let bytes = run.threads.iter().map(|thread| thread.trace.bytes()).sum();
-    let mut recorded =
-        Recorded { run, worlds, events: 0, bytes, elapsed_ns: 0, preempted: 0.0, is_disturbed: false };
+    let mut recorded = Recorded {
+        run,
+        worlds,
+        events: 0,
+        bytes,
+        elapsed_ns: 0,
+        on_hosts: Vec::new(),
+        preempted: 0.0,
+        is_disturbed: false,
+    };
     if look {
         let mut looks = Looks::new(&recorded.run);
         looks.read(&recorded.run);
@@ -265,17 +274,21 @@ impl Recorded {
     /// When a thread has more events than can be counted.
     pub fn judge(&mut self, looks: &Looks, notes: &mut Notes) -> Result<()> {
         let run = &self.run;
-        let (mut start_ns, mut end_ns) = (u64::MAX, 0);
+        let mut on_hosts: BTreeMap<[u8; 16], OnHost> = BTreeMap::new();
         let mut unobserved: BTreeMap<&str, u64> = BTreeMap::new();
-        for (thread, look) in run.threads.iter().zip(&looks.0) {
+        for (index, (thread, look)) in run.threads.iter().zip(&looks.0).enumerate() {
             ensure!(
                 look.events < u64::from(u32::MAX),
                 "{}: more than 4 294 967 294 events",
                 thread.trace.path().display()
             );
             self.events += look.events;
-            if !run.processes[thread.process].process_only {
-                (start_ns, end_ns) = (start_ns.min(look.first_ns), end_ns.max(look.last_ns));
+            let process = &run.processes[thread.process];
+            if !process.process_only {
+                let here = OnHost { thread: index, first_ns: look.first_ns, last_ns: look.last_ns };
+                let host = on_hosts.entry(process.boot_id).or_insert(here);
+                host.first_ns = host.first_ns.min(look.first_ns);
+                host.last_ns = host.last_ns.max(look.last_ns);
             }
             for what in &look.unobserved {
                 *unobserved.entry(what).or_default() += 1;
@@ -292,7 +305,10 @@ impl Recorded {
                 run.dropped()
             ));
         }
-        self.elapsed_ns = end_ns.saturating_sub(start_ns);
+        self.on_hosts = on_hosts.into_values().collect();
+        // The clocks of two hosts may differ by more than all takes.
+        let spans = self.on_hosts.iter().map(|host| host.last_ns.saturating_sub(host.first_ns));
+        self.elapsed_ns = spans.max().unwrap_or(0);
         Ok(())
     }
 }

@@ -82,13 +82,15 @@ pub fn merge(options: &Options) -> Result<Merged> {
     if let ([alone], [_]) = (&mut runs[..], &folders[..]) {
         alone.judge(&looks, &mut notes)?;
     }
+    runs[0].elapsed_ns = runs[0].elapsed_on(&connected.clocks);
     notes.append(found);
     leave_out(&options.without, &mut connected.dependencies);
     let mut across = Across::default();
     if let Some(outline) = outline {
         across = compare(&runs, &mut connected, &outline, options, &progress, &mut notes);
     }
-    let Across { alignment, weak, durations } = across;
+    let Across { alignment, weak, durations, elapsed_ns } = across;
+    runs[1..].iter_mut().zip(elapsed_ns).for_each(|(run, elapsed_ns)| run.elapsed_ns = elapsed_ns);
     let mut evidence = throttled::Evidence::default();
     if !throttled_runs.is_empty() && !options.without.contains(&Rule::Throttled) {
         evidence = throttled::connect(&runs[0], &throttled_runs, &mut connected, &progress, &mut notes);
@@ -122,11 +124,11 @@ fn has_io(steps: &Steps) -> bool {
 }
 
 /// Every pass reads a run once: two of the base, one of each other run, and one more if its hosts need aligning; with throttled
-/// runs one of them and of the base.
+/// runs one of them, or two, and one of the base.
 fn bytes_to_read(runs: &[Recorded], throttled: &[Recorded]) -> u64 {
     let connecting = |run: &Recorded| run.bytes * if Clocks::recorded(&run.run).shared() { 1 } else { 2 };
     let aligned = if throttled.is_empty() { 0 } else { runs[0].bytes };
-    let throttled = throttled.iter().map(|run| run.bytes).sum::<u64>();
+    let throttled = throttled.iter().map(connecting).sum::<u64>();
     runs[0].bytes + runs.iter().map(connecting).sum::<u64>() + aligned + throttled
 }
 
@@ -154,6 +156,8 @@ struct Across {
     alignment: Vec<(String, Alignment)>,
     weak: BTreeMap<Rule, u64>,
     durations: Durations,
+    /// Of each of them, on its own aligned clocks.
+    elapsed_ns: Vec<u64>,
 }
 
 /// Connects so many runs at a time. More would hold more in memory.
@@ -181,7 +185,7 @@ fn compare(
     let (base, others) = (&runs[0], &runs[1..]);
     let dependencies = std::mem::take(&mut connected.dependencies);
     let mut comparison = Comparison::new(&base.run, &connected.clocks, outline, dependencies);
-    let mut alignment = Vec::new();
+    let (mut alignment, mut elapsed_ns) = (Vec::new(), Vec::new());
     let roles = &connected.roles;
     let beside = |number: usize, reading: Reading| {
         let run = &others[number];
@@ -205,6 +209,7 @@ fn compare(
         for other in some {
             alignment.extend(agree(base, connected, outline, &other, notes));
             let Beside { run, clocks, dependencies, outline, map, .. } = other;
+            elapsed_ns.push(run.elapsed_on(&clocks));
             comparison.add(&run.run, clocks, &outline, map, &dependencies);
         }
     }
@@ -214,7 +219,7 @@ fn compare(
     let maps: Vec<(&Run, &Map)> = calm.map(|(other, _)| (other.run, &other.map)).collect();
     let durations = Durations::of(base, connected, outline, &maps);
     connected.dependencies = dependencies;
-    Across { alignment, weak, durations }
+    Across { alignment, weak, durations, elapsed_ns }
 }
 
 fn tell_of(weak: &BTreeMap<Rule, u64>, added: &BTreeMap<Rule, u64>, kept: bool, notes: &mut Notes) {

@@ -5,7 +5,7 @@
 mod stalls;
 mod steps;
 
-use crate::connect::Connected;
+use crate::connect::{Connected, aligned};
 use crate::graph::Graph;
 use crate::graph::bits::Bits;
 use crate::graph::dependency::{Dependencies, Point};
@@ -74,7 +74,7 @@ pub fn connect(
     let mut possible: BTreeMap<Point, u16> = BTreeMap::new();
     let mut bound = 0;
     for run in runs {
-        let steps = Steps::recorded(&run.run, progress);
+        let steps = Steps::of(&run.run, &aligned(run, progress), progress);
         let pairing = Pairing::of(base, &of_base, run, &steps);
         let found = stalls(&pairing);
         bound += found.without_verdict;

@@ -74,15 +74,22 @@ impl Durations {
             return Durations::default();
         }
         let runs = others.len() + 1;
-        let starts = threads.iter().map(|&thread| run.threads[thread].clock.start_ns.max(0.0) as u64);
-        let since_ns = starts.min().unwrap_or(0);
+        // By host, whose clocks are not aligned here.
+        let clocks = &connected.clocks;
+        let mut starts: BTreeMap<usize, u64> = BTreeMap::new();
+        for &thread in &threads {
+            let start_ns = run.threads[thread].clock.start_ns.max(0.0) as u64;
+            let first_ns = starts.entry(clocks.host(thread)).or_insert(start_ns);
+            *first_ns = start_ns.min(*first_ns);
+        }
         let most = (MOST_SUMS / (threads.len() * runs).max(1) as u64).clamp(LEAST_SLOTS, MOST_SLOTS);
-        let cut = Cut { since_ns, slot_ns: SLOT_NS.max(base.elapsed_ns.div_ceil(most)), slots: most };
+        let slot_ns = SLOT_NS.max(base.elapsed_ns.div_ceil(most));
+        let cut = |host: usize| Cut { since_ns: starts[&host], slot_ns, slots: most };
         let among = threads.len() * runs;
         let of_thread = |&thread: &usize| {
             let cursors = others.iter().map(|(run, map)| Cursor::new(run, map, thread, among));
             let mut cursors: Vec<Option<Cursor<'_>>> = cursors.collect();
-            let mut slots = Slots::new(cut, runs);
+            let mut slots = Slots::new(cut(clocks.host(thread)), runs);
             if cursors.iter().any(Option::is_some) {
                 gather(run, thread, among, &mut cursors, &mut slots);
             }
@@ -91,12 +98,12 @@ impl Durations {
         let slots: Vec<Slots> = threads.par_iter().map(of_thread).collect();
         let mut hosts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (place, &thread) in threads.iter().enumerate() {
-            hosts.entry(connected.clocks.host(thread)).or_default().push(place);
+            hosts.entry(clocks.host(thread)).or_default().push(place);
         }
         let mut stretches = vec![Vec::new(); run.threads.len()];
-        for places in hosts.values() {
+        for (&host, places) in &hosts {
             let of_host: Vec<&Slots> = places.iter().map(|&place| &slots[place]).collect();
-            let parts = parts(&of_host, cut, runs);
+            let parts = parts(&of_host, cut(host), runs);
             places.iter().for_each(|&place| stretches[threads[place]] = slots[place].stretches(&parts));
         }
         Durations(stretches)

@@ -1,5 +1,6 @@
 //! A run that was opened.
 
+use crate::clocks::Clocks;
 use crate::mpi::Worlds;
 use std::collections::HashSet;
 use syn_trace::Run;
@@ -16,15 +17,35 @@ pub struct Recorded {
     pub events: u64,
     /// Bytes of all traces.
     pub bytes: u64,
-    /// Elapsed time of the application, nanoseconds.
+    /// Elapsed time of the application, nanoseconds: of the host where it took longest, or of all together if their clocks are aligned.
     pub elapsed_ns: u64,
+    /// The application on each host.
+    pub on_hosts: Vec<OnHost>,
     /// What part of the time in which its threads were ready to run the processor was another's, 0 to 1. Of a run alone nobody asks.
     pub preempted: f64,
     /// Of several runs, one that others disturbed much more than the rest: it tells in which order things happen, not how long they take.
     pub is_disturbed: bool,
 }
 
+/// The application on one host, by the clock of that.
+#[derive(Clone, Copy, Debug)]
+pub struct OnHost {
+    /// One of its threads there.
+    pub thread: usize,
+    /// Its beginning, nanoseconds.
+    pub first_ns: u64,
+    /// Its end.
+    pub last_ns: u64,
+}
+
 impl Recorded {
+    /// Elapsed time of the application on these clocks, nanoseconds.
+    pub fn elapsed_on(&self, clocks: &Clocks) -> u64 {
+        let first_ns = self.on_hosts.iter().map(|host| clocks.ns(host.thread, host.first_ns)).min();
+        let last_ns = self.on_hosts.iter().map(|host| clocks.ns(host.thread, host.last_ns)).max();
+        last_ns.unwrap_or(0).saturating_sub(first_ns.unwrap_or(0))
+    }
+
     /// The processes that are not launchers.
     pub fn application(&self) -> impl Iterator<Item = &Process> {
         self.run.processes.iter().filter(|process| !process.process_only)

@@ -76,11 +76,6 @@ impl Steps {
         steps.holds.sort_by_key(|hold| hold.end_ns);
         steps
     }
-
-    /// On the time axis as it was recorded.
-    pub fn recorded(run: &Run, progress: &Progress) -> Steps {
-        Steps::of(run, &Clocks::recorded(run), progress)
-    }
 }
 
 impl Visitor for Steps {
