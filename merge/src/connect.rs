@@ -73,7 +73,7 @@ pub fn connect(
     };
     let mut matcher = Matcher::new(&recorded.worlds, run.threads.len(), keeps_log);
     let mut process_tree = ProcessTree::new(run, &clocks);
-    let mut accesses = FileTracker::new(run, Scope { all_files, ..Scope::default() });
+    let mut accesses = FileTracker::new(run, &clocks, Scope { all_files, ..Scope::default() });
     let mut waits = WaitTracker::new(run, &clocks);
     progress.stage("matching");
     let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];

@@ -7,6 +7,7 @@ pub mod file_ids;
 pub mod file_tracker;
 pub mod ipc_tracker;
 pub mod lock_tracker;
+pub mod node_local;
 pub mod pass;
 pub mod process_tree;
 pub mod ring_tracker;

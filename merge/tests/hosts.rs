@@ -84,3 +84,37 @@ fn who_waited_for_who_was_held_is_found_between_clocks_that_differ() {
         assert_eq!(found, Some(1), "{name}: {:?}", both.notes);
     }
 }
+
+/// Rank 0 makes a file and writes, rank 1 reads what it finds under that name. Whether these are ordered.
+fn reading(path: &str, inodes: [u64; 2]) -> bool {
+    let writes = |since: u64| {
+        let at = since + 5 * MS;
+        format!(
+            "  {at} +10 open flags=0o101 st_mode=0o40000100644 st_ino={} pathname={path} = 4\n  {} +10 write fd=4 count=100\n",
+            inodes[0],
+            at + 100
+        )
+    };
+    let reads = |since: u64| {
+        let at = since + 7 * MS;
+        format!(
+            "  {at} +10 open flags=0o100 st_mode=0o100000100644 st_size=100 st_ino={} pathname={path} = 4\n  {} +10 read fd=4 count=100\n",
+            inodes[1],
+            at + 100
+        )
+    };
+    let place = Place::new();
+    let run = place.run("run", &ranks(0, &[MS, 2 * MS, 3 * MS], [&writes, &reads]));
+    let merged = merged(&[&run]);
+    let found =
+        [Rule::FileCreate, Rule::FileData].map(|rule| merged.counts.get(&rule).map(|count| count.found));
+    assert!(found == [None; 2] || found == [Some(1); 2], "{found:?}");
+    found != [None; 2]
+}
+
+#[test]
+fn hosts_with_a_file_of_their_own_under_one_name_do_not_wait_for_each_other() {
+    assert!(reading("/home/u/x", [10, 10]));
+    assert!(!reading("/tmp/x", [10, 11]));
+    assert!(!reading("/dev/shm/x", [10, 10]));
+}

@@ -1,5 +1,9 @@
 //! Follows what all processes do to files, for the rules on files, and which of the system's they change.
 
+mod names;
+
+use crate::clocks::Clocks;
+use crate::follow::node_local::{Identity, Known, NodeLocal};
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::scope::{Changed, Scope, is_of_system};
 use crate::graph::dependency::{Dependencies, Moment};
@@ -21,8 +25,8 @@ struct File {
     existence: Existence,
     /// Which contents it has now. A file that is removed, or gets another name, keeps its own: descriptors may still be open on it.
     contents: u32,
-    /// Of the one that was opened last, the device and the inode.
-    inode: (u32, u64),
+    /// Which one it was when it was opened.
+    known: Known,
 }
 
 /// In place of the index of a file that is not in scope.
@@ -32,9 +36,12 @@ const OUTSIDE: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct FileTracker {
     scope: Scope,
+    /// By process.
+    hosts: Vec<usize>,
     changed: Changed,
     files: Vec<File>,
     by_path: HashMap<Rc<str>, u32>,
+    node_local: NodeLocal,
     /// By folder: the paths in it.
     below: HashMap<Rc<str>, Vec<Rc<str>>>,
     contents: Vec<Contents>,
@@ -53,12 +60,14 @@ pub struct FileTracker {
 
 impl FileTracker {
     /// For a run, with nothing seen yet.
-    pub fn new(run: &Run, scope: Scope) -> FileTracker {
+    pub fn new(run: &Run, clocks: &Clocks, scope: Scope) -> FileTracker {
         FileTracker {
             scope,
+            hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
             changed: Changed::new(),
             files: Vec::new(),
             by_path: HashMap::default(),
+            node_local: NodeLocal::default(),
             below: HashMap::default(),
             contents: Vec::new(),
             by_open: vec![Vec::new(); run.processes.len()],
@@ -84,43 +93,9 @@ impl FileTracker {
         }
     }
 
-    fn at_path(&mut self, path: Option<&Rc<str>>) -> Option<u32> {
-        let path = path?;
-        if let Some(&file) = self.by_path.get(path) {
-            return (file != OUTSIDE).then_some(file);
-        }
-        let file = if self.scope.could_contain(path) { self.files.len() as u32 } else { OUTSIDE };
-        self.by_path.insert(path.clone(), file);
-        if file == OUTSIDE {
-            return None;
-        }
-        let contents = self.new_contents();
-        self.files.push(File { existence: Existence::default(), contents, inode: (0, 0) });
-        self.put_below(path.clone());
-        Some(file)
-    }
-
-    /// Notes a path, which is new, with its folder, and that with its own.
-    fn put_below(&mut self, mut path: Rc<str>) {
-        while let Some((folder, _)) = path.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
-            if let Some(paths) = self.below.get_mut(folder) {
-                paths.push(path);
-                return;
-            }
-            let folder: Rc<str> = folder.into();
-            self.below.insert(folder.clone(), vec![path]);
-            path = folder;
-        }
-    }
-
     fn new_contents(&mut self) -> u32 {
         self.contents.push(Contents::default());
         self.contents.len() as u32 - 1
-    }
-
-    /// A name stands for no file, or for a new one, from now on.
-    fn empty(&mut self, file: u32) {
-        self.files[file as usize].contents = self.new_contents();
     }
 
     #[inline]
@@ -132,7 +107,7 @@ impl FileTracker {
     fn open(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors, open: OpenId) {
         let opened = descriptors.open_file(open);
         let path = opened.path.as_ref().filter(|_| Scope::contains_type(opened.st_mode));
-        let file = self.at_path(path);
+        let file = self.at_path(seen, path).and_then(|file| self.tell_apart(seen, opened, file));
         if opened.flags & (flags::O_ACCMODE | flags::O_CREAT | flags::O_TRUNC) != 0 {
             self.note_change(path);
         }
@@ -160,9 +135,8 @@ impl FileTracker {
         let file = &mut self.files[index as usize];
         let exists = file.existence.exists() == Some(true);
         // The file system's clock does not tell apart two calls that empty a file, one soon after the other: the first one made it.
-        let inode = (opened.device, opened.inode);
-        let is_known = exists && opened.inode != 0 && inode == file.inode;
-        file.inode = inode;
+        let identity = Identity::of(self.hosts[seen.process as usize], opened);
+        let is_known = exists && file.known.is(&identity);
         let seems_made = || opened.was_made().unwrap_or(opened.size == 0 && !exists);
         let made = flags & libc::O_CREAT != 0 && (flags & libc::O_EXCL != 0 || !is_known && seems_made());
         if made {
@@ -174,27 +148,26 @@ impl FileTracker {
         } else {
             file.existence.find(seen, true, &mut self.found);
         }
+        self.files[index as usize].known.set(identity);
         made
     }
 
     /// What is made in a folder comes after the folder was.
     fn find_folder(&mut self, seen: &Seen<'_>, touched: &Touched) {
         let folder = touched.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
-        let Some(&file) = folder.and_then(|folder| self.by_path.get(folder)).filter(|&&file| file != OUTSIDE)
-        else {
-            return;
-        };
+        let file = folder.and_then(|folder| self.by_path.get(folder).copied());
+        let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { return };
         self.files[file as usize].existence.find(seen, true, &mut self.found);
     }
 
     fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
-        if let Some(file) = self.at_path(path) {
+        if let Some(file) = self.at_path(seen, path) {
             self.files[file as usize].existence.find(seen, exists, &mut self.found);
         }
     }
 
     fn change(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
-        if let Some(file) = self.at_path(path) {
+        if let Some(file) = self.at_path(seen, path) {
             let polls = asks(&self.polls, file);
             self.files[file as usize].existence.change(seen, exists, polls, &mut self.found);
         }
@@ -211,7 +184,7 @@ impl FileTracker {
         if before.is_none() && !in_vain {
             return;
         }
-        let file = self.at_path(touched.path.as_ref().filter(|_| touched.second_path.is_none()));
+        let file = self.at_path(seen, touched.path.as_ref().filter(|_| touched.second_path.is_none()));
         let now = file.map(|file| (event.call, file));
         if let Some((_, asked)) = before.filter(|_| !in_vain || now != before) {
             let was_polling = now == before && !event.has(record::FAILED);
@@ -219,69 +192,6 @@ impl FileTracker {
         }
         if in_vain {
             self.polls[thread as usize] = now;
-        }
-    }
-
-    /// The old name's file has the new name from now on.
-    fn rename(&mut self, seen: &Seen<'_>, touched: &Touched) {
-        self.find(seen, touched.path.as_ref(), true);
-        let (old, new) = (self.at_path(touched.path.as_ref()), self.at_path(touched.second_path.as_ref()));
-        let flags = seen.event.field(Field::Flags).unwrap_or(0);
-        if flags & i64::from(libc::RENAME_EXCHANGE) != 0 {
-            // What is in exchanged folders is not followed.
-            if let (Some(old), Some(new)) = (old, new) {
-                self.exchange(old as usize, new as usize);
-            }
-            self.change(seen, touched.path.as_ref(), true);
-            self.change(seen, touched.second_path.as_ref(), true);
-            return;
-        }
-        if let (Some(old), Some(new)) = (old, new) {
-            self.hand_on(old, new);
-        }
-        self.change(seen, touched.path.as_ref(), false);
-        self.change(seen, touched.second_path.as_ref(), true);
-        if let (Some(old), Some(new)) = (&touched.path, &touched.second_path)
-            && old != new
-        {
-            self.rename_below(seen, old, new);
-        }
-    }
-
-    fn exchange(&mut self, one: usize, other: usize) {
-        let of = |file: &File| (file.contents, file.inode);
-        let (first, second) = (of(&self.files[one]), of(&self.files[other]));
-        (self.files[one].contents, self.files[one].inode) = second;
-        (self.files[other].contents, self.files[other].inode) = first;
-    }
-
-    /// One name's file gets another name.
-    fn hand_on(&mut self, old: u32, new: u32) {
-        if old != new {
-            let File { contents, inode, .. } = self.files[old as usize];
-            let file = &mut self.files[new as usize];
-            (file.contents, file.inode) = (contents, inode);
-            self.empty(old);
-        }
-    }
-
-    /// A folder has another name: so has all that is in it.
-    fn rename_below(&mut self, seen: &Seen<'_>, old: &str, new: &str) {
-        let mut folders = vec![Rc::<str>::from(old)];
-        while let Some(folder) = folders.pop() {
-            for path in self.below.get(&folder).cloned().unwrap_or_default() {
-                folders.push(path.clone());
-                let Some(file) = self.by_path.get(&path).copied().filter(|&file| file != OUTSIDE) else {
-                    continue;
-                };
-                let new_path: Rc<str> = format!("{new}{}", &path[old.len()..]).into();
-                let Some(new_file) = self.at_path(Some(&new_path)) else { continue };
-                self.hand_on(file, new_file);
-                if self.files[file as usize].existence.exists() == Some(true) {
-                    self.change(seen, Some(&path), false);
-                    self.change(seen, Some(&new_path), true);
-                }
-            }
         }
     }
 
@@ -420,7 +330,7 @@ impl FileTracker {
             Effect::Unlink | Effect::RemoveFolder => {
                 self.find(seen, path, true);
                 self.change(seen, path, false);
-                if let Some(file) = self.at_path(path) {
+                if let Some(file) = self.at_path(seen, path) {
                     self.empty(file);
                 }
             }
@@ -437,14 +347,14 @@ impl FileTracker {
             }
             Effect::Truncate => {
                 self.find(seen, path, true);
-                if let Some(file) = self.at_path(path) {
+                if let Some(file) = self.at_path(seen, path) {
                     self.contents[self.files[file as usize].contents as usize]
                         .cut(length(seen), Some(seen.leave()));
                 }
             }
             Effect::Stat(_) => {
                 self.find(seen, path, true);
-                if let Some(file) = self.at_path(path) {
+                if let Some(file) = self.at_path(seen, path) {
                     let contents = &self.contents[self.files[file as usize].contents as usize];
                     contents.find(size(seen), seen.enter(), &mut self.already_ordered, &mut self.found);
                 }

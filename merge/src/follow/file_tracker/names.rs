@@ -1,0 +1,143 @@
+//! Which file a path means: names that change, and hosts that have files of their own.
+
+use super::{File, FileTracker, OUTSIDE};
+use crate::follow::node_local::{Identity, Known, is_certainly};
+use crate::follow::pass::Seen;
+use crate::rules::file_create::Existence;
+use std::rc::Rc;
+use syn_trace::calls::Field;
+use syn_trace::descriptors::{OpenFile, Touched};
+
+impl FileTracker {
+    pub(super) fn at_path(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>) -> Option<u32> {
+        let path = path?;
+        if let Some(&file) = self.by_path.get(path) {
+            return self.on_host(seen, file);
+        }
+        let file = if self.scope.could_contain(path) { self.new_file() } else { OUTSIDE };
+        self.by_path.insert(path.clone(), file);
+        if file == OUTSIDE {
+            return None;
+        }
+        if is_certainly(path) {
+            self.node_local.split(file, self.hosts[seen.process as usize]);
+        }
+        self.put_below(path.clone());
+        Some(file)
+    }
+
+    /// The file of a path on the host of an event.
+    pub(super) fn on_host(&mut self, seen: &Seen<'_>, file: u32) -> Option<u32> {
+        if file == OUTSIDE {
+            return None;
+        }
+        let host = self.hosts[seen.process as usize];
+        self.node_local.on(host, file).or_else(|| {
+            let copy = self.new_file();
+            self.node_local.put(host, file, copy);
+            Some(copy)
+        })
+    }
+
+    fn new_file(&mut self) -> u32 {
+        let contents = self.new_contents();
+        self.files.push(File { existence: Existence::default(), contents, known: Known::default() });
+        self.files.len() as u32 - 1
+    }
+
+    /// Notes a path, which is new, with its folder, and that with its own.
+    fn put_below(&mut self, mut path: Rc<str>) {
+        while let Some((folder, _)) = path.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
+            if let Some(paths) = self.below.get_mut(folder) {
+                paths.push(path);
+                return;
+            }
+            let folder: Rc<str> = folder.into();
+            self.below.insert(folder.clone(), vec![path]);
+            path = folder;
+        }
+    }
+
+    /// A name stands for no file, or for a new one, from now on.
+    pub(super) fn empty(&mut self, file: u32) {
+        let contents = self.new_contents();
+        let file = &mut self.files[file as usize];
+        file.contents = contents;
+        file.known.set(Identity::default());
+    }
+
+    /// What a call has opened, where another host has another file of this name.
+    pub(super) fn tell_apart(&mut self, seen: &Seen<'_>, opened: &OpenFile, file: u32) -> Option<u32> {
+        let found = Identity::of(self.hosts[seen.process as usize], opened);
+        let known = &self.files[file as usize].known;
+        if opened.inherited || !known.is_apart(&found) {
+            return Some(file);
+        }
+        self.node_local.split(file, known.now.host);
+        self.on_host(seen, file)
+    }
+
+    /// The old name's file has the new name from now on.
+    pub(super) fn rename(&mut self, seen: &Seen<'_>, touched: &Touched) {
+        self.find(seen, touched.path.as_ref(), true);
+        let (old, new) =
+            (self.at_path(seen, touched.path.as_ref()), self.at_path(seen, touched.second_path.as_ref()));
+        let flags = seen.event.field(Field::Flags).unwrap_or(0);
+        if flags & i64::from(libc::RENAME_EXCHANGE) != 0 {
+            // What is in exchanged folders is not followed.
+            if let (Some(old), Some(new)) = (old, new) {
+                self.exchange(old as usize, new as usize);
+            }
+            self.change(seen, touched.path.as_ref(), true);
+            self.change(seen, touched.second_path.as_ref(), true);
+            return;
+        }
+        if let (Some(old), Some(new)) = (old, new) {
+            self.hand_on(old, new);
+        }
+        self.change(seen, touched.path.as_ref(), false);
+        self.change(seen, touched.second_path.as_ref(), true);
+        if let (Some(old), Some(new)) = (&touched.path, &touched.second_path)
+            && old != new
+        {
+            self.rename_below(seen, old, new);
+        }
+    }
+
+    fn exchange(&mut self, one: usize, other: usize) {
+        let of = |file: &File| (file.contents, file.known);
+        let (first, second) = (of(&self.files[one]), of(&self.files[other]));
+        (self.files[one].contents, self.files[one].known) = second;
+        (self.files[other].contents, self.files[other].known) = first;
+    }
+
+    /// One name's file gets another name.
+    fn hand_on(&mut self, old: u32, new: u32) {
+        if old != new {
+            let File { contents, known, .. } = self.files[old as usize];
+            let file = &mut self.files[new as usize];
+            file.contents = contents;
+            file.known.set(known.now);
+            self.empty(old);
+        }
+    }
+
+    /// A folder has another name: so has all that is in it.
+    fn rename_below(&mut self, seen: &Seen<'_>, old: &str, new: &str) {
+        let mut folders = vec![Rc::<str>::from(old)];
+        while let Some(folder) = folders.pop() {
+            for path in self.below.get(&folder).cloned().unwrap_or_default() {
+                folders.push(path.clone());
+                let file = self.by_path.get(&path).copied();
+                let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { continue };
+                let new_path: Rc<str> = format!("{new}{}", &path[old.len()..]).into();
+                let Some(new_file) = self.at_path(seen, Some(&new_path)) else { continue };
+                self.hand_on(file, new_file);
+                if self.files[file as usize].existence.exists() == Some(true) {
+                    self.change(seen, Some(&path), false);
+                    self.change(seen, Some(&new_path), true);
+                }
+            }
+        }
+    }
+}
