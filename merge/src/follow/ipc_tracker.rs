@@ -65,8 +65,8 @@ struct Lock {
 #[derive(Debug, Default)]
 struct Held {
     locks: Vec<Lock>,
-    /// The processes and the file's numbers there, and when they closed it.
-    holders: Vec<(u32, OpenId, Option<Span>)>,
+    /// By process and number there: when it was closed.
+    holders: BTreeMap<(u32, OpenId), Option<Span>>,
     /// It came from somebody whose records do not tell: when that one closes it is not known.
     has_others: bool,
 }
@@ -125,7 +125,7 @@ impl IpcTracker {
     pub fn finish(mut self) -> Dependencies {
         let mut found = Dependencies::default();
         for held in std::mem::take(&mut self.held).into_values().filter(|held| !held.has_others) {
-            let end = |&(process, _, closed): &(u32, OpenId, Option<Span>)| {
+            let end = |(&(process, _), closed): (&(u32, OpenId), &Option<Span>)| {
                 closed.or_else(|| self.last[process as usize].map(|last| Span { enter: last, leave: last }))
             };
             let last = held.holders.iter().filter_map(end).max_by_key(|span| span.leave.ns);
@@ -207,20 +207,15 @@ impl IpcTracker {
     /// The open file, as all processes know it that have it.
     fn open_file(&mut self, process: u32, open: OpenId, file: &OpenFile) -> &mut Held {
         let held = self.held.entry(file.twin.unwrap_or((process, open))).or_default();
-        if !held.holders.iter().any(|&(owner, own, _)| (owner, own) == (process, open)) {
-            held.holders.push((process, open, None));
-        }
+        held.holders.entry((process, open)).or_insert(None);
         held.has_others |= file.inherited && file.twin.is_none();
         held
     }
 
     /// A process has found a file open: also who opened it has it, and what the program before has locked is this one's.
     fn inherit(&mut self, process: u32, open: OpenId, file: &OpenFile) {
-        let Some((owner, own)) = file.twin else { return };
-        let held = self.open_file(process, open, file);
-        if !held.holders.iter().any(|&(other, its, _)| (other, its) == (owner, own)) {
-            held.holders.push((owner, own, None));
-        }
+        let Some(opened) = file.twin else { return };
+        self.open_file(process, open, file).holders.entry(opened).or_insert(None);
         if let Some(before) = self.before[process as usize]
             && let Some(number) = self.number(process, file)
             && let Some(locks) = self.of_processes.remove(&(before as u32, number))
@@ -235,10 +230,9 @@ impl IpcTracker {
         for &open in &touched.released {
             let opened = descriptors.open_file(open).twin.unwrap_or((process, open));
             let Some(held) = self.held.get_mut(&opened) else { continue };
-            let of_it = held.holders.iter_mut().filter(|(owner, own, _)| (*owner, *own) == (process, open));
-            of_it.for_each(|(.., closed)| *closed = Some(span));
+            held.holders.insert((process, open), Some(span));
             // Without locks nobody asks any more. With some, a child that has it may not have told so yet.
-            if held.locks.is_empty() && held.holders.iter().all(|(.., closed)| closed.is_some()) {
+            if held.locks.is_empty() && held.holders.values().all(Option::is_some) {
                 self.held.remove(&opened);
             }
         }
