@@ -3,6 +3,7 @@
 use super::collectives::Started;
 use super::communicators::Instance;
 use super::matcher::{Made, Matcher};
+use super::matching::place;
 use crate::follow::pass::Seen;
 use syn_trace::Call;
 use syn_trace::calls::NOBODY;
@@ -21,7 +22,8 @@ impl Matcher<'_> {
             let Made { enter, leave, .. } = made;
             let (call, bytes) = (Call::MpiIntercommCreate, (0, 0));
             let begun = leave;
-            self.leave(Started { comm, nth, rank, call, root: NOBODY, enter, begun, bytes }, leave);
+            let noted = place(enter);
+            self.leave(Started { comm, nth, rank, call, root: NOBODY, enter, begun, bytes, noted }, leave);
         }
     }
 }

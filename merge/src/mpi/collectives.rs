@@ -2,6 +2,7 @@
 //! communicator.
 
 use super::communicators::CommId;
+use super::matching::Place;
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::collective::{self, Arrival};
 use foldhash::{HashMap, HashSet};
@@ -27,6 +28,8 @@ pub struct Started {
     pub begun: Moment,
     /// Bytes that it gives, and gets.
     pub bytes: (i64, i64),
+    /// The call that notes of its counts stand behind.
+    pub noted: Place,
 }
 
 impl Started {
@@ -39,6 +42,7 @@ impl Started {
             enter: self.enter,
             leave,
             bytes: self.bytes,
+            noted: self.noted,
         }
     }
 }
@@ -55,11 +59,13 @@ struct Pending {
     queue: VecDeque<Vec<Arrival>>,
 }
 
-/// The collective operations of a run. Memory: those that are under way.
+/// The collective operations of a run. Memory: those that are under way, and exchanges, less than the notes of these.
 #[derive(Debug, Default)]
 pub struct Collectives {
     pending: Vec<Pending>,
     spare: Vec<Vec<Arrival>>,
+    /// Exchanges, with the size of a first group: who gives to whom stands in notes behind the calls.
+    exchanges: Vec<(u32, Vec<Arrival>)>,
     /// Operations whose members called different functions.
     pub mixed: u64,
     /// Operations that some members never reached.
@@ -108,7 +114,7 @@ impl Collectives {
         arrivals: &mut [Arrival],
         found: &mut Dependencies,
     ) {
-        if !collective::connect(arrivals, first_group, found) {
+        if !self.connect(arrivals, first_group, found) {
             self.mixed += 1;
             self.broken.insert(instance);
         } else if collective::varies(arrivals[0].call) {
@@ -116,8 +122,22 @@ impl Collectives {
         }
     }
 
+    /// Connects the parts of an operation, or puts off an exchange. False when the members called different functions.
+    fn connect(&mut self, arrivals: &mut [Arrival], first_group: u32, found: &mut Dependencies) -> bool {
+        if !arrivals
+            .iter()
+            .all(|arrival| collective::tells_pairs(arrival.call) && arrival.call == arrivals[0].call)
+        {
+            return collective::connect(arrivals, first_group, found);
+        }
+        arrivals.sort_unstable_by_key(|arrival| arrival.rank);
+        self.exchanges.push((first_group, arrivals.to_vec()));
+        true
+    }
+
     /// Connects what is left: the operations that not all members came to, among those who did; and those behind one of these.
-    pub fn finish(&mut self, found: &mut Dependencies) {
+    /// `told` is what notes tell.
+    pub fn finish(&mut self, told: &HashMap<(Place, Call), Vec<i64>>, found: &mut Dependencies) {
         for (comm, pending) in (0..).zip(std::mem::take(&mut self.pending)) {
             let Pending { first, present, first_group, queue } = pending;
             for (nth, mut arrivals) in (first..).zip(queue) {
@@ -127,8 +147,12 @@ impl Collectives {
                 }
                 self.incomplete += 1;
                 self.broken.insert((comm, nth));
-                self.mixed += u64::from(!collective::connect(&mut arrivals, first_group, found));
+                self.mixed += u64::from(!self.connect(&mut arrivals, first_group, found));
             }
+        }
+        for (first_group, arrivals) in std::mem::take(&mut self.exchanges) {
+            let told = |arrival: &Arrival| told.get(&(arrival.noted, Call::MpiCounts)).map(Vec::as_slice);
+            collective::connect_pairs(&arrivals, first_group, told, found);
         }
     }
 }
@@ -150,10 +174,11 @@ mod tests {
                 enter: times.enter,
                 leave: times.leave,
                 bytes: (8, 16),
+                noted: (rank, nth as u32 + 1),
             };
             all.arrive((0, nth), (2, 0), arrival, &mut found);
         }
-        all.finish(&mut found);
+        all.finish(&HashMap::default(), &mut found);
         assert_eq!((all.incomplete, all.broken.len(), all.broken.contains(&(0, 1))), (2, 2, false));
         assert_eq!(all.traffic[&(0, 1)], [(8, 16); 2]);
         assert_eq!(found.len(), 1);

@@ -128,7 +128,7 @@ impl<'a> Matcher<'a> {
                 self.pass_on(process as u32, comm);
             }
         }
-        self.collectives.finish(&mut self.found);
+        self.collectives.finish(&self.notes.told, &mut self.found);
         self.partitioned.finish(&mut self.found);
         let remarks = self.remarks();
         let mut matching = self.matching;
@@ -272,7 +272,8 @@ impl Matcher<'_> {
 /// The part of a process in a collective operation.
 fn part_in(seen: &Seen<'_>, call: Call, root: i64, bytes: (i64, i64), instance: Instance) -> Started {
     let Instance { id: (comm, nth), rank } = instance;
-    Started { comm, nth, rank, call, root, enter: seen.enter(), begun: seen.leave(), bytes }
+    let noted = (seen.thread, seen.record);
+    Started { comm, nth, rank, call, root, enter: seen.enter(), begun: seen.leave(), bytes, noted }
 }
 
 impl Matcher<'_> {
@@ -366,9 +367,9 @@ impl Matcher<'_> {
                 if collective::is_among_neighbours(call) {
                     self.count_unmatched(seen);
                 }
-                self.begin(seen, n[4], gathering(call, n));
+                self.begin(seen, n[4], gathering(seen));
             }
-            Mpi::CollectiveInit(_) => self.prepare(seen, n[4], gathering(call, n)),
+            Mpi::CollectiveInit(_) => self.prepare(seen, n[4], gathering(seen)),
             Mpi::OpenFile
             | Mpi::CloseFile
             | Mpi::DeleteFile
@@ -409,9 +410,10 @@ impl Matcher<'_> {
 }
 
 /// The collective operation that a request stands for.
-fn gathering(call: Call, n: &[i64]) -> Persistent {
-    let traffic = (n[0].max(0), n[1].max(0));
-    Persistent::Collective(Gathering { call, traffic, root: n[2], comm: n[3] })
+fn gathering(seen: &Seen<'_>) -> Persistent {
+    let (call, n) = (seen.event.call, &seen.event.numbers);
+    let (traffic, noted) = ((n[0].max(0), n[1].max(0)), (seen.thread, seen.record));
+    Persistent::Collective(Gathering { call, traffic, root: n[2], comm: n[3], noted })
 }
 
 impl Visitor for Matcher<'_> {

@@ -1,5 +1,6 @@
 //! The matcher's part on messages: sends, receives, probes, and the requests that stand for them.
 
+use super::collectives::Started;
 use super::communicators::CommId;
 use super::matcher::Matcher;
 use super::matching::place;
@@ -122,7 +123,10 @@ impl Matcher<'_> {
             },
             Persistent::Collective(what) => {
                 match self.join_in(seen, what.call, what.comm, what.root, what.traffic) {
-                    Some(started) => Active::Collective(what.traffic.0 + what.traffic.1, started),
+                    Some(started) => {
+                        let started = Started { noted: what.noted, ..started };
+                        Active::Collective(what.traffic.0 + what.traffic.1, started)
+                    }
                     None => Active::Nothing,
                 }
             }

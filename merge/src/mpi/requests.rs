@@ -2,6 +2,7 @@
 
 use super::collectives::Started;
 use super::communicators::CommId;
+use super::matching::Place;
 use super::messages::LongId;
 use foldhash::HashMap;
 use syn_trace::Call;
@@ -55,6 +56,8 @@ pub struct Gathering {
     pub root: i64,
     /// Handle of the communicator.
     pub comm: i64,
+    /// The call.
+    pub noted: Place,
 }
 
 /// What a request is doing.
