@@ -212,6 +212,14 @@ fn missing_ranks(run: &Run, worlds: &Worlds, partial: bool, notes: &mut Notes) -
             process.ranks
         ));
     }
+    let guesses = worlds.worlds.iter().filter(|world| world.is_guess).count();
+    if guesses > 0 {
+        notes.warn(format!(
+            "{}: {guesses} MPI programs of the same sizes ran at the same time, and nothing on record tells which process is of which: \
+             nobody is said to wait for anybody by MPI in them",
+            run.path.display()
+        ));
+    }
     for world in &worlds.worlds {
         let missing = world.missing();
         if missing.is_empty() {

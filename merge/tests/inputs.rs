@@ -261,6 +261,26 @@ fn launchers_alone_are_no_application() {
     assert_says(&place.refuse(&[&run]), &["nothing but process creation", "SYN_ONLY or SYN_EXCEPT"]);
 }
 
+/// As `golden/jobs.txt`, without the numbers of the jobs.
+#[test]
+fn of_jobs_that_cannot_be_told_apart_nobody_waits() {
+    let golden = include_str!("golden/jobs.txt").split_once("----").unwrap().0;
+    let place = Place::new();
+    let run = place.run("run", &golden.replace(" job=7", "").replace(" job=8", ""));
+    let (code, screen, _) = place.merge(&[&run, Path::new("--json"), Path::new("report.json")]);
+    assert_eq!(code, 3);
+    assert_says(
+        &screen,
+        &["2 MPI programs of the same sizes ran at the same time", "which process is of which"],
+    );
+    assert!(!screen.contains("creation was not seen"), "{screen}");
+    let report = fs::read_to_string(place.0.path().join("report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    for rule in ["message", "collective"] {
+        assert_eq!(report["edges"][rule]["found"], 0, "{rule}");
+    }
+}
+
 #[test]
 fn a_plan_that_cannot_be_written_says_where() {
     let place = Place::new();

@@ -154,6 +154,8 @@ pub struct Process {
     pub rank: Option<u32>,
     /// Size of `MPI_COMM_WORLD`, 0 without MPI.
     pub ranks: u32,
+    /// Ranks with other numbers than this are of other jobs; 0 where that is not known.
+    pub job: u64,
     /// Which MPI implementation.
     pub mpi: Option<&'static str>,
     /// The program file.
@@ -347,6 +349,7 @@ impl Run {
         if rank >= 0 {
             process.rank = Some(rank as u32);
             process.ranks = trace.header().ranks.load(Ordering::Relaxed).max(0) as u32;
+            process.job = trace.header().job.load(Ordering::Relaxed);
             process.mpi = header::mpi_name(trace.header().mpi.load(Ordering::Relaxed));
         }
         for event in trace.events().take(8) {
@@ -419,6 +422,7 @@ fn describe(trace: &ThreadTrace) -> Process {
         start_monotonic_ns: header.process_start_ns,
         rank: None,
         ranks: 0,
+        job: 0,
         mpi: None,
         exe: String::new(),
         cwd: String::new(),

@@ -63,7 +63,7 @@ fn header_fields_stand_where_the_document_says() {
         magic version header_bytes pid tid ppid tick_shift clock state latest_index mpi rank ranks gap_cost_ticks
         call_cost_ticks capabilities process_start_ns start_realtime_ns start latest dropped boot_id host start_cpu_ns
         process_cpu_ns end_ticks end_cpu_ns helpers_cpu_ns reading_cost_ticks processors
-        setup_cpu_ns setup_ticks behind readings
+        setup_cpu_ns setup_ticks behind readings job
     );
     let ends = fields[1..].iter().map(|&(_, offset)| offset).chain([size_of::<Header>()]);
     let expected: Vec<[String; 3]> = fields

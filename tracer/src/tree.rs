@@ -372,6 +372,7 @@ impl<'a> Tree<'a> {
             setup_ticks: 0.into(),
             behind: Default::default(),
             readings: Default::default(),
+            job: 0.into(),
         }
     }
 

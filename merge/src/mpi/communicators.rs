@@ -148,8 +148,10 @@ impl Communicators {
                 present: world.members.iter().flatten().count() as u32,
             })
             .collect();
-        let handles = worlds.of_process.iter().map(|place| {
-            let world = place.map(|(comm, rank)| Meaning::Within(Joined { comm, rank, collectives: 0 }));
+        let handles = (0..worlds.of_process.len()).map(|process| {
+            let world = worlds
+                .known(process as u32)
+                .map(|(comm, rank)| Meaning::Within(Joined { comm, rank, collectives: 0 }));
             let world = world.map(|world| (COMM_WORLD, world));
             world.into_iter().chain([(COMM_SELF, Meaning::Alone)]).collect()
         });
@@ -236,7 +238,7 @@ impl Communicators {
     }
 
     fn identify(&mut self, worlds: &Worlds, process: u32, parent: CommId, runs: &[i64]) -> Option<Meaning> {
-        let (world, world_rank) = worlds.of_process[process as usize]?;
+        let (world, world_rank) = worlds.known(process)?;
         let world_members = &worlds.worlds[world as usize].members;
         let members = || expand(runs, world_members.len());
         let key = (world, runs.to_vec());
@@ -264,7 +266,7 @@ impl Communicators {
 
     /// The remote group of an inter-communicator that `process` has just made. What does not fit into one record is not known.
     pub fn bridge(&mut self, worlds: &Worlds, process: u32, handle: i64, remote: &[i64]) {
-        let Some((world, world_rank)) = worlds.of_process[process as usize] else { return };
+        let Some((world, world_rank)) = worlds.known(process) else { return };
         let world_members = &worlds.worlds[world as usize].members;
         let local = self.bridges.local.remove(&(process, handle));
         let members = |runs: &[i64]| expand(runs, world_members.len());

@@ -81,7 +81,7 @@ impl Epochs {
         if record != notes.latest[seen.thread as usize] {
             return;
         }
-        let Some((_, me)) = worlds.of_process[seen.process as usize] else { return };
+        let Some((_, me)) = worlds.known(seen.process) else { return };
         let runs: Vec<i64> = seen.event.list.iter().collect();
         let members = expand(&runs, worlds.ranks()).unwrap_or_default();
         let exposes = form == Mpi::OpenExposure;

@@ -76,7 +76,7 @@ impl Matcher<'_> {
     }
 
     pub(super) fn rank_in(&self, process: u32, comm: CommId) -> Option<i64> {
-        let (world, world_rank) = self.worlds.of_process[process as usize]?;
+        let (world, world_rank) = self.worlds.known(process)?;
         let rank = if comm == world { Some(world_rank) } else { self.communicators.rank_in(process, comm) };
         rank.map(i64::from)
     }

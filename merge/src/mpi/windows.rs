@@ -15,9 +15,7 @@ impl Communicators {
                 let comm = joined.comm;
                 self.get(comm).members.clone()
             }
-            Some(Meaning::Alone) => {
-                worlds.of_process[process as usize].iter().map(|&(_, rank)| rank).collect()
-            }
+            Some(Meaning::Alone) => worlds.known(process).iter().map(|&(_, rank)| rank).collect(),
             _ => return false,
         };
         let runs: Vec<i64> = members.iter().flat_map(|&member| [member.into(), 0, 1]).collect();

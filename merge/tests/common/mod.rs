@@ -3,7 +3,7 @@
 //! A run is a list of threads; times are nanoseconds since the start of the run:
 //!
 //! ```text
-//! thread rank=0/2 pid=10                    (also: tid, ppid, host, starts, image, command, cwd,
+//! thread rank=0/2 pid=10                    (also: tid, ppid, host, job, starts, image, command, cwd,
 //!                                            dropped, launcher, opaque, outside, ready; ended=NS/CPU: with its process;
 //!                                            before=CPU/SETUP: used before it started, of it by the recorder)
 //!   100 +50 MPI_Send bytes=8 dest=1 tag=5 comm=1
@@ -55,6 +55,9 @@ fn thread(words: &str) -> TraceBuilder {
     let mut builder = TraceBuilder::new(pid, tid);
     if let Some((rank, ranks)) = field("rank").and_then(|rank| rank.split_once('/')) {
         builder = builder.rank(number(rank) as i32, number(ranks) as i32);
+    }
+    if let Some(job) = number_of("job") {
+        builder = builder.job(job);
     }
     if let Some(host) = field("host") {
         builder = builder.host(host);

@@ -37,6 +37,7 @@ static START_NS: AtomicU64 = AtomicU64::new(0);
 static NOT_RANK: AtomicI32 = AtomicI32::new(0);
 static RANKS: AtomicI32 = AtomicI32::new(0);
 static MPI: AtomicU32 = AtomicU32::new(0);
+static JOB: AtomicU64 = AtomicU64::new(0);
 static COSTS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 /// CPU time of the thread that found out what to record, when it began to; 0 in a forked child, which need not.
 static SETUP_FROM_CPU_NS: AtomicU64 = AtomicU64::new(0);
@@ -223,6 +224,7 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
     to.rank.store(!NOT_RANK.load(Ordering::Relaxed), Ordering::Relaxed);
     to.ranks.store(RANKS.load(Ordering::Relaxed), Ordering::Relaxed);
     to.mpi.store(MPI.load(Ordering::Relaxed), Ordering::Relaxed);
+    to.job.store(JOB.load(Ordering::Relaxed), Ordering::Relaxed);
     [to.gap_cost_ticks, to.call_cost_ticks, to.reading_cost_ticks] =
         [0, 1, 2].map(|index: usize| COSTS[index].load(Ordering::Relaxed));
     to.processors = PROCESSORS.load(Ordering::Relaxed);
@@ -257,9 +259,11 @@ pub fn set_world(state: &State, rank: i32, ranks: i32, mpi: u32) {
     NOT_RANK.store(!rank, Ordering::Relaxed);
     RANKS.store(ranks, Ordering::Relaxed);
     MPI.store(mpi, Ordering::Relaxed);
+    JOB.store(job::number(settings::variable_at_start), Ordering::Relaxed);
     let header = state.header();
     header.rank.store(rank, Ordering::Relaxed);
     header.ranks.store(ranks, Ordering::Relaxed);
     header.mpi.store(mpi, Ordering::Relaxed);
+    header.job.store(JOB.load(Ordering::Relaxed), Ordering::Relaxed);
     header.capabilities.fetch_or(header::SEES_MPI, Ordering::Relaxed);
 }

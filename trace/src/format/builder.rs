@@ -84,6 +84,7 @@ impl TraceBuilder {
             setup_ticks: 0.into(),
             behind: Default::default(),
             readings: Default::default(),
+            job: 0.into(),
         };
         let builder = TraceBuilder {
             header,
@@ -95,6 +96,12 @@ impl TraceBuilder {
             cpu: (None, None),
         };
         builder.host("node0")
+    }
+
+    /// The job that it is a rank of.
+    pub fn job(self, job: u64) -> TraceBuilder {
+        self.header.job.store(job, Relaxed);
+        self
     }
 
     /// Its rank, in an Open MPI job of `ranks`.

@@ -143,6 +143,8 @@ pub struct Header {
     pub behind: [Behind; 2],
     /// What readings of the CPU clock took during which the thread kept its processor.
     pub readings: Behind,
+    /// A number that the ranks of one job have in common, made from the job's id; 0 before `MPI_Init`, and where no id is known.
+    pub job: AtomicU64,
 }
 
 /// The recorder's work behind the returns of some calls, or in some readings of the CPU clock.

@@ -58,6 +58,14 @@ pub fn find(variable: Variable, room: &mut [u8; 2 * MOST_BYTES]) -> Option<Job<'
     (id.length > 0).then(|| Job { id: id.into_bytes(), origin: origin.into_bytes() })
 }
 
+/// A number made from its id (FNV-1a), the same on all machines; 0 where none is known.
+pub fn number(variable: Variable) -> u64 {
+    let mut room = [0; 2 * MOST_BYTES];
+    let Some(job) = find(variable, &mut room) else { return 0 };
+    let mix = |number: u64, &byte: &u8| (number ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    job.id.iter().fold(0xcbf2_9ce4_8422_2325, mix).max(1)
+}
+
 /// True for what `srun` itself has started. Programs that are started from such a task, a shell for instance, have its variables
 /// and are none.
 fn is_task_of_slurm(set: impl Fn(&[u8]) -> Option<&'static [u8]>) -> bool {
@@ -216,5 +224,7 @@ mod tests {
             _ => None,
         };
         assert_eq!(id_with(of_another), None);
+        let numbers = [unknown, of_intel, of_another].map(number);
+        assert!(numbers[0] != 0 && numbers[1] != 0 && numbers[0] != numbers[1] && numbers[2] == 0);
     }
 }

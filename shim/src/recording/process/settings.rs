@@ -166,10 +166,22 @@ fn variable(name: &[u8]) -> Option<&'static [u8]> {
     entries().find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))
 }
 
+/// The same as the process was started with: that stays where it is, whoever changes the environment.
+pub fn variable_at_start(name: &[u8]) -> Option<&'static [u8]> {
+    // SAFETY: null or an array of strings that ends with null; neither is ever freed.
+    unsafe { of(of_kernel()) }.find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))
+}
+
 fn entries() -> impl Iterator<Item = &'static [u8]> {
     // SAFETY: each is null or an array of strings that ends with null; nobody changes it while we start.
+    unsafe { of(if environ.is_null() { of_kernel() } else { environ }) }
+}
+
+/// # Safety
+/// `at` is null or an array of strings that ends with null, and stays so.
+unsafe fn of(mut at: *const *const c_char) -> impl Iterator<Item = &'static [u8]> {
+    // SAFETY: as the caller vouches.
     unsafe {
-        let mut at = if environ.is_null() { of_kernel() } else { environ };
         core::iter::from_fn(move || {
             if at.is_null() || (*at).is_null() {
                 return None;
