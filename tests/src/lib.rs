@@ -25,7 +25,7 @@ mod unrecorded;
 
 pub use dump::{Direction, Dump, Seen, Tally, syn};
 pub use job::{Job, Outcome, launched, mpirun};
-pub use order::{Write, unordered, writes};
+pub use order::{Write, unordered, writes, writes_by};
 pub use programs::{
     has_go, library, profile_folder, program, program_for_mpich, program_fortified, program_sanitized,
     program_static,

@@ -100,6 +100,11 @@ impl Write {
 
 /// The writes to every file, by its last name.
 pub fn writes(plan: &Plan) -> BTreeMap<String, Vec<Write>> {
+    writes_by(plan, 1)
+}
+
+/// The same by so many last names of its path.
+pub fn writes_by(plan: &Plan, names: usize) -> BTreeMap<String, Vec<Write>> {
     let (mut files, mut found) = (HashMap::new(), BTreeMap::<String, Vec<Write>>::new());
     follow(plan, |program, clock, call| {
         let process = plan.programs[program].thread.process;
@@ -109,7 +114,8 @@ pub fn writes(plan: &Plan) -> BTreeMap<String, Vec<Write>> {
             }
             Io::Write { handle, .. } => {
                 let path = &plan.files[files[&(process, handle)] as usize].path;
-                let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+                let before = path.rsplitn(names + 1, '/').nth(names).map_or(0, |before| before.len() + 1);
+                let name = path[before..].to_owned();
                 found.entry(name).or_default().push(Write { program, clock: clock.to_vec() });
             }
             _ => {}

@@ -1,10 +1,12 @@
 /* Turns: two ranks take turns by MPI and nothing else; in each turn a byte is written to a file of the rank's own.
  *
  *   turns [between-]message|[between-]barrier|between-bcast|between-reduce|partitions|lock|lock-shared|lock-all [TURNS OF EACH]
+ *   turns empty-bcast|empty-allreduce|empty-alltoallv
  *
  * Rank 0 writes to "a", rank 1 to "b". Verifies that who has the lock of a window reads what the one before has put there; that
  * the other turns are in order is MPI's matter. Of locks each rank has one turn. What begins with "between" goes through an
- * inter-communicator, whose groups are a rank each.
+ * inter-communicator, whose groups are a rank each. What begins with "empty" moves no bytes, and nobody waits: the turns are in no
+ * order.
  */
 #include "../common_mpi.h"
 #include <fcntl.h>
@@ -34,6 +36,19 @@ static void pass_between(const char *how, int rank, int turn, MPI_Comm between)
         CHECK(strcmp(how, "reduce") == 0);
         MPI_Reduce(&number, &got, 1, MPI_INT, MPI_SUM, rank == turn ? 0 : MPI_ROOT, between);
         CHECK_EQ(got, rank == turn ? -1 : turn);
+    }
+}
+
+static void pass_nothing(const char *how, int turn)
+{
+    int none[] = {0, 0}, number = 0, got = 0;
+    if (strcmp(how, "bcast") == 0)
+        MPI_Bcast(&number, 0, MPI_INT, turn, MPI_COMM_WORLD);
+    else if (strcmp(how, "allreduce") == 0)
+        MPI_Allreduce(&number, &got, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    else {
+        CHECK(strcmp(how, "alltoallv") == 0);
+        MPI_Alltoallv(&number, none, none, MPI_INT, &got, none, none, MPI_INT, MPI_COMM_WORLD);
     }
 }
 
@@ -130,12 +145,13 @@ int main(int argc, char **argv)
     int rounds = argc == 3 ? atoi(argv[2]) : ROUNDS;
     int by_barrier = strcmp(argv[1], "barrier") == 0;
     const char *between = strncmp(argv[1], "between-", 8) == 0 ? argv[1] + 8 : NULL;
+    const char *empty = strncmp(argv[1], "empty-", 6) == 0 ? argv[1] + 6 : NULL;
     MPI_Comm both = MPI_COMM_NULL;
     if (between)
         MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, !rank, 5, &both);
     int by_lock = strncmp(argv[1], "lock", 4) == 0;
     int by_partitions = strcmp(argv[1], "partitions") == 0;
-    CHECK(by_barrier || by_lock || by_partitions || between || strcmp(argv[1], "message") == 0);
+    CHECK(by_barrier || by_lock || by_partitions || between || empty || strcmp(argv[1], "message") == 0);
     int fd = open(rank ? "b" : "a", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     CHECK(fd >= 0);
     if (by_partitions)
@@ -149,6 +165,8 @@ int main(int argc, char **argv)
             pass_partitions(rank, turn % 2, turn / 2);
         else if (between)
             pass_between(between, rank, turn % 2, both);
+        else if (empty)
+            pass_nothing(empty, turn % 2);
         else if (by_barrier)
             MPI_Barrier(MPI_COMM_WORLD);
         else

@@ -8,7 +8,7 @@ use syn_merge::{Options, merge};
 use syn_plan::{Plan, Rule};
 use tests::{
     Job, Recorded, Write, launched, mpirun, program, program_for_mpich, record, replayed_out_of_order,
-    replays, writes,
+    replays, writes, writes_by,
 };
 
 /// The program takes turns by this mechanism, which these rules see.
@@ -173,6 +173,36 @@ fn locks_of_windows_however_they_are_granted() {
             assert!(recorded.plain.status.success(), "{how}: {}", recorded.plain.stderr);
             let turns = writes(&plan(&recorded, &[]));
             assert_eq!(unordered(&turns, "a", "b"), [] as [usize; 0], "{job:?} {how}");
+        }
+    }
+}
+
+/// Operations without bytes order nothing, however long one rank takes.
+#[test]
+fn ranks_that_give_each_other_nothing() {
+    for how in ["empty-bcast", "empty-allreduce", "empty-alltoallv"] {
+        let turns = writes(&plan(&recorded("ranks", &Mechanism(how, &[])), &[]));
+        assert!(!related(&turns, "a", "b"), "{how}: {turns:?}");
+    }
+}
+
+/// Two jobs of one size at the same time, by either launcher: what the ranks are of is on record.
+#[test]
+fn jobs_at_the_same_time() {
+    let launchers =
+        [(mpirun(2), program("comm/turns")), (launched("mpiexec.hydra", 2), program_for_mpich("comm/turns"))];
+    for (launcher, turns) in launchers {
+        let script = "for job in 1 2 3; do mkdir $job; (cd $job; exec \"$@\") & done; wait";
+        let both = Job::new("sh").args(["-c", script, "sh"]);
+        let recorded = record(&both.followed_by(&launcher.arg(turns).args(["message", "50"])));
+        assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
+        let written = writes_by(&plan(&recorded, &[]), 2);
+        let turns = |of: &str| -> Turns {
+            let job = |name: &str| (name.to_owned(), written[&format!("{of}/{name}")].clone());
+            ["a", "b"].map(job).into()
+        };
+        for job in ["1", "2", "3"] {
+            assert!(unordered(&turns(job), "a", "b").is_empty(), "job {job}");
         }
     }
 }
