@@ -389,20 +389,21 @@ impl Run {
     }
 
     /// From the first process's start to the last event of a process that is not a launcher, nanoseconds: the
-    /// application's own time, without the launcher's before and after it. `None` for a run without any event.
+    /// application's own time, without the launcher's before and after it. Of several hosts, whose clocks differ, on the one where that
+    /// is longest. `None` for a run without any event.
     pub fn application_span_ns(&self) -> Option<(u64, u64)> {
-        let mut span: Option<(u64, u64)> = None;
+        let mut spans: HashMap<[u8; 16], (u64, u64)> = HashMap::new();
         let before = self.cpu_before();
         for process in self.processes.iter().filter(|process| !process.process_only) {
             for &index in &process.threads {
                 let thread = &self.threads[index];
                 let first = self.began_ns(index, &before);
                 let last = thread.events().last().map_or(first, |event| thread.end_ns(&event));
-                let (start, end) = span.unwrap_or((first, last));
-                span = Some((start.min(first), end.max(last)));
+                let span = spans.entry(process.boot_id).or_insert((first, last));
+                *span = (span.0.min(first), span.1.max(last));
             }
         }
-        span
+        spans.into_values().max_by_key(|&(start, end)| (end.saturating_sub(start), start))
     }
 }
 

@@ -319,3 +319,14 @@ fn one_of_many_threads_holds_back_less() {
     assert_eq!((count, first), (2_001, 98_001_000), "it waited for the reading");
     assert_eq!(cpu_of(1 << 20), (count, 100_000_000, sum), "it was handed out before");
 }
+
+#[test]
+fn how_long_a_run_took_does_not_depend_on_how_the_clocks_of_its_hosts_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    read(TraceBuilder::new(1, 1).host("one"), 3_000, 500).write(folder.path()).unwrap();
+    let ahead = TraceBuilder::new(2, 2).host("two").image(50_000_000);
+    read(ahead, 50_004_000, 500).write(folder.path()).unwrap();
+    let run = Run::open(folder.path()).unwrap();
+    let (start_ns, end_ns) = run.application_span_ns().unwrap();
+    assert_eq!(end_ns - start_ns, 4_500);
+}
