@@ -67,6 +67,8 @@ pub struct StatusLayout {
     pub(crate) source: usize,
     pub(crate) tag: usize,
     pub(crate) count: CountField,
+    /// Of the `int` whose lowest bit says that the request was cancelled; none where only MPI itself knows.
+    pub(crate) cancelled: Option<usize>,
 }
 
 /// How a status says how many bytes arrived.
@@ -99,7 +101,7 @@ pub static OPEN_MPI: Abi = Abi {
     implementation: MPI_OPEN_MPI,
     handle_bytes: 8,
     converts_fortran_handles: true,
-    status: StatusLayout { bytes: 24, source: 0, tag: 4, count: CountField::Size(16) },
+    status: StatusLayout { bytes: 24, source: 0, tag: 4, count: CountField::Size(16), cancelled: Some(12) },
     any_source: -1,
     proc_null: -2,
     root: -4,
@@ -131,7 +133,13 @@ pub static MPICH: Abi = Abi {
     implementation: MPI_MPICH,
     handle_bytes: 4,
     converts_fortran_handles: false,
-    status: StatusLayout { bytes: 20, source: 8, tag: 12, count: CountField::Halves(0, 4) },
+    status: StatusLayout {
+        bytes: 20,
+        source: 8,
+        tag: 12,
+        count: CountField::Halves(0, 4),
+        cancelled: Some(4),
+    },
     any_source: -2,
     proc_null: -1,
     root: -3,
@@ -160,7 +168,7 @@ pub static STANDARD: Abi = Abi {
     implementation: MPI_STANDARD_ABI,
     handle_bytes: 8,
     converts_fortran_handles: true,
-    status: StatusLayout { bytes: 32, source: 0, tag: 4, count: CountField::Asked(0x247) },
+    status: StatusLayout { bytes: 32, source: 0, tag: 4, count: CountField::Asked(0x247), cancelled: None },
     any_source: -1,
     proc_null: -3,
     root: -4,
@@ -447,12 +455,16 @@ mod tests {
         // SAFETY: two statuses of 24 bytes.
         unsafe {
             assert_eq!(open_mpi().status_at(open.as_ptr().cast(), 1), second);
+            assert_eq!(open_mpi().completion_at(open.as_ptr().cast(), 1), second);
+            open[9] = 1;
+            assert_eq!(open_mpi().completion_at(open.as_ptr().cast(), 1), Status::UNKNOWN);
         }
         // A count above 4 GiB with the cancelled bit set, which is not part of it.
         let mpich_statuses = [0, 0, -1, -1, 0, 0xffff_fff0u32 as i32, 5 << 1 | 1, 3, 42, 0];
         // SAFETY: two statuses of 20 bytes.
         unsafe {
             assert_eq!(mpich().status_at(mpich_statuses.as_ptr().cast(), 1), second);
+            assert_eq!(mpich().completion_at(mpich_statuses.as_ptr().cast(), 1), Status::UNKNOWN);
             let nobody = Status { source: NOBODY, tag: ANY, bytes: 0 };
             assert_eq!(mpich().status_at(mpich_statuses.as_ptr().cast(), 0), nobody);
         }

@@ -42,6 +42,7 @@ inquiries! {
         (group: usize, count: c_int, ranks: *const c_int, other: usize, translated: *mut c_int);
     fn group_free = c"PMPI_Group_free" (group: *mut usize);
     fn get_count = c"PMPI_Get_count_c" (status: *const c_void, datatype: usize, count: *mut i64);
+    fn test_cancelled = c"PMPI_Test_cancelled" (status: *const c_void, flag: *mut c_int);
     fn topo_test = c"PMPI_Topo_test" (comm: usize, status: *mut c_int);
     fn cartdim_get = c"PMPI_Cartdim_get" (comm: usize, ndims: *mut c_int);
     fn graph_neighbours_count = c"PMPI_Graph_neighbors_count" (comm: usize, rank: c_int, count: *mut c_int);
@@ -136,6 +137,25 @@ impl Mpi {
                 },
             }
         }
+    }
+
+    /// What the status at `index` says of a request that has completed; of one that was cancelled it may say anything.
+    ///
+    /// # Safety
+    /// As of [`Mpi::status_at`].
+    #[inline]
+    pub unsafe fn completion_at(self, array: *const c_void, index: usize) -> Status {
+        let layout = &self.abi.status;
+        // SAFETY: the field lies inside this status, whose layout is the implementation's.
+        let is_cancelled = unsafe {
+            let status = array.cast::<u8>().add(index * layout.bytes);
+            match layout.cancelled {
+                Some(offset) => status.add(offset).cast::<c_int>().read_unaligned() & 1 != 0,
+                None => number(|flag| test_cancelled(status.cast(), flag)).unwrap_or(0) != 0,
+            }
+        };
+        // SAFETY: as the caller vouches.
+        if is_cancelled { Status::UNKNOWN } else { unsafe { self.status_at(array, index) } }
     }
 
     /// Bytes of `count` elements of a datatype.

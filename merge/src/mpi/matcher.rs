@@ -347,7 +347,7 @@ impl Matcher<'_> {
             }
             Mpi::Cancel => {
                 if let Some(request) = self.locals[seen.process as usize].requests.get(n[0]) {
-                    request.cancelled = true;
+                    request.cancelled = Some((seen.thread, seen.record));
                 }
             }
             Mpi::Test if n[1] == 0 => return Class::failed_poll(call),

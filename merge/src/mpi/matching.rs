@@ -22,6 +22,8 @@ pub struct Matching {
     pub unsent: HashSet<Place>,
     /// Receives that got nothing.
     pub unreceived: HashSet<Place>,
+    /// Calls that asked too late for a receive to be cancelled: it got its message.
+    pub refused: HashSet<Place>,
     /// Collective operations that not all members reached, or under different names.
     pub broken: HashSet<(CommId, u64)>,
     /// What each member gave and got, bytes, of operations for which they may differ.

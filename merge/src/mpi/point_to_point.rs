@@ -181,7 +181,7 @@ impl Matcher<'_> {
                 Active::Nothing => {}
                 Active::Send(bytes, long) => {
                     moved = moved.saturating_add(bytes);
-                    if let (Some(long), false) = (long, was.cancelled) {
+                    if let (Some(long), None) = (long, was.cancelled) {
                         self.channels.complete(long, seen.leave(), &mut self.found);
                     }
                 }
@@ -192,7 +192,15 @@ impl Matcher<'_> {
                 Active::Receive(comm, number) => {
                     moved = moved.saturating_add(bytes.max(0));
                     let got = Outcome::Got(source, tag, Some(seen.leave()));
-                    let outcome = if was.cancelled { Outcome::Nothing } else { got };
+                    // A receive can only be cancelled while its message has not come. One that was has no source.
+                    let outcome = match was.cancelled {
+                        Some(_) if source < 0 => Outcome::Nothing,
+                        Some(asked) => {
+                            self.matching.refused.insert(asked);
+                            got
+                        }
+                        None => got,
+                    };
                     self.resolve(seen.process, (comm, number), outcome);
                 }
             }

@@ -80,8 +80,8 @@ pub struct Request {
     pub active: Active,
     /// Set for requests that can be started again.
     pub persistent: Option<Persistent>,
-    /// The application asked for it to be cancelled.
-    pub cancelled: bool,
+    /// Where the application asked for it to be cancelled.
+    pub cancelled: Option<Place>,
 }
 
 /// The requests of a process by their handles.
@@ -91,13 +91,13 @@ pub struct Requests(HashMap<i64, Request>);
 impl Requests {
     /// A request that is active and goes away when it completes.
     pub fn start(&mut self, handle: i64, active: Active) {
-        self.0.insert(handle, Request { active, persistent: None, cancelled: false });
+        self.0.insert(handle, Request { active, persistent: None, cancelled: None });
     }
 
     /// A request that waits to be started.
     pub fn prepare(&mut self, handle: i64, persistent: Persistent) {
         let persistent = Some(persistent);
-        self.0.insert(handle, Request { active: Active::Nothing, persistent, cancelled: false });
+        self.0.insert(handle, Request { active: Active::Nothing, persistent, cancelled: None });
     }
 
     /// The request `handle`.
@@ -110,7 +110,7 @@ impl Requests {
         let request = self.0.get_mut(&handle)?;
         let was = *request;
         if was.persistent.is_some() {
-            (request.active, request.cancelled) = (Active::Nothing, false);
+            (request.active, request.cancelled) = (Active::Nothing, None);
         } else {
             self.0.remove(&handle);
         }

@@ -77,7 +77,7 @@ impl<'a> Batch<'a> {
         }
         let status = match self.statuses {
             // SAFETY: as the caller vouches.
-            Some(statuses) => unsafe { self.mpi.status_at(statuses, position) },
+            Some(statuses) => unsafe { self.mpi.completion_at(statuses, position) },
             None => Status::UNKNOWN,
         };
         let completion = [handle as i64, status.source, status.tag, status.bytes];

@@ -6,7 +6,7 @@ use core::ptr;
 use syn_trace::Call;
 
 use super::batch::Batch;
-use super::{OwnStatus, Ptr, SUCCESS, in_vain, int_at, matched};
+use super::{OwnStatus, Ptr, SUCCESS, in_vain, int_at};
 use crate::abi::{Mpi, Status};
 use crate::language::{Handle, Language};
 use crate::recorder::Recorder;
@@ -126,8 +126,11 @@ unsafe fn leave_one<R: Recorder>(
     // SAFETY: results are read only after success. A negative index is MPI_UNDEFINED: the request was none that could complete.
     let completed = unsafe { completed(result, flag) && (index.is_null() || int_at(index, 0) >= 0) }
         && request != mpi.request_null();
-    // SAFETY: the status is filled when a request completed.
-    let Status { source, tag, bytes } = unsafe { matched(mpi, completed, status) };
+    let Status { source, tag, bytes } = match completed {
+        // SAFETY: the status is filled when a request completed.
+        true => unsafe { mpi.completion_at(status, 0) },
+        false => Status::UNKNOWN,
+    };
     let list = [request as i64, source, tag, bytes];
     let listed = if completed { &list[..] } else { &[] };
     R::leave(open, call, result.into(), &[1, completed.into()], &[], listed);

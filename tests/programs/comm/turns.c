@@ -1,6 +1,7 @@
 /* Turns: two ranks take turns by MPI and nothing else; in each turn a byte is written to a file of the rank's own.
  *
- *   turns [between-]message|[between-]barrier|between-bcast|between-reduce|partitions|lock|lock-shared|lock-all [TURNS OF EACH]
+ *   turns [between-]message|[between-]barrier|between-bcast|between-reduce|partitions|cancelled|lock|lock-shared|
+ *         lock-all [TURNS OF EACH]
  *   turns empty-bcast|empty-allreduce|empty-alltoallv
  *
  * Rank 0 writes to "a", rank 1 to "b". Verifies that who has the lock of a window reads what the one before has put there; that
@@ -20,6 +21,32 @@ static void pass_by_message(int rank, int turn, MPI_Comm comm, int other)
         MPI_Send(&byte, 1, MPI_BYTE, other, turn, comm);
     else
         MPI_Recv(&byte, 1, MPI_BYTE, other, turn, comm, MPI_STATUS_IGNORE);
+}
+
+/* A receive is cancelled before its message, which nobody sends; and another one too late, when its message has come. */
+static void pass_by_cancelled(int rank, int turn, int other)
+{
+    enum { NEVER_SENT = 700 };
+    char byte = 0;
+    int flag = 0;
+    MPI_Request request;
+    MPI_Status status;
+    if (rank == turn) {
+        MPI_Send(&byte, 1, MPI_BYTE, other, turn, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Irecv(&byte, 1, MPI_BYTE, other, NEVER_SENT, MPI_COMM_WORLD, &request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK_EQ(flag, 1);
+    MPI_Irecv(&byte, 1, MPI_BYTE, other, turn, MPI_COMM_WORLD, &request);
+    for (flag = 0; !flag;)
+        MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK_EQ(flag, 0);
 }
 
 /* Whoever does not write waits for the other one. */
@@ -150,8 +177,9 @@ int main(int argc, char **argv)
     if (between)
         MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, !rank, 5, &both);
     int by_lock = strncmp(argv[1], "lock", 4) == 0;
-    int by_partitions = strcmp(argv[1], "partitions") == 0;
-    CHECK(by_barrier || by_lock || by_partitions || between || empty || strcmp(argv[1], "message") == 0);
+    int by_partitions = strcmp(argv[1], "partitions") == 0, cancelled = strcmp(argv[1], "cancelled") == 0;
+    int by_message = strcmp(argv[1], "message") == 0;
+    CHECK(by_barrier || by_lock || by_partitions || between || empty || cancelled || by_message);
     int fd = open(rank ? "b" : "a", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     CHECK(fd >= 0);
     if (by_partitions)
@@ -165,6 +193,8 @@ int main(int argc, char **argv)
             pass_partitions(rank, turn % 2, turn / 2);
         else if (between)
             pass_between(between, rank, turn % 2, both);
+        else if (cancelled)
+            pass_by_cancelled(rank, turn % 2, !rank);
         else if (empty)
             pass_nothing(empty, turn % 2);
         else if (by_barrier)

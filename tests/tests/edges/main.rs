@@ -64,7 +64,7 @@ const MECHANISMS: [Mechanism; 47] = [
     Mechanism("exit", &[Rule::ProcessJoin]),
 ];
 /// The same, between ranks.
-const OF_MPI: [Mechanism; 10] = [
+const OF_MPI: [Mechanism; 11] = [
     Mechanism("message", &[Rule::Message, Rule::Rendezvous]),
     Mechanism("barrier", &[Rule::Collective]),
     Mechanism("between-message", &[Rule::Message, Rule::Rendezvous]),
@@ -72,6 +72,7 @@ const OF_MPI: [Mechanism; 10] = [
     Mechanism("between-bcast", &[Rule::Collective]),
     Mechanism("between-reduce", &[Rule::Collective]),
     Mechanism("partitions", &[Rule::Message, Rule::Rendezvous]),
+    Mechanism("cancelled", &[Rule::Message, Rule::Rendezvous]),
     Mechanism("lock", &[Rule::Epoch]),
     Mechanism("lock-shared", &[Rule::Epoch]),
     Mechanism("lock-all", &[Rule::Epoch]),
@@ -93,8 +94,8 @@ type Turns = BTreeMap<String, Vec<Write>>;
 
 fn recorded(who: &str, mechanism: &Mechanism) -> Recorded {
     let job = match who {
-        // Open MPI has them from version 5 on.
-        "ranks" if mechanism.0 == "partitions" => {
+        // Open MPI has partitions from version 5 on; in MPICH the status of what was cancelled may name any source.
+        "ranks" if matches!(mechanism.0, "partitions" | "cancelled") => {
             launched("mpiexec.hydra", 2).arg(program_for_mpich("comm/turns")).arg(mechanism.0)
         }
         "ranks" => mpirun(2).arg(program("comm/turns")).arg(mechanism.0),
