@@ -106,7 +106,7 @@ pub enum Kind {
     Text,
     /// Request handles, in call order.
     Requests,
-    /// Completed requests, four numbers each: handle, source, tag, bytes.
+    /// Completed requests, four numbers each: handle, source, tag, bytes. Of one that was cancelled the source is [`UNDEFINED`].
     Completions,
     /// Ranks in `MPI_COMM_WORLD` of a communicator's members, in rank order.
     Members,
