@@ -9,6 +9,8 @@ use syn_plan::{Balance, Rule};
 
 /// Steps that take longer end with a reading of the CPU clock.
 pub const GRAIN_NS: u64 = 64_000;
+/// The same of a signal: one that wakes nobody takes less, and one that does may give its processor to whom it wakes.
+const SIGNAL_GRAIN_NS: u64 = 5_000;
 
 /// What a stretch of time was spent on.
 #[derive(Clone, Copy, Debug)]
@@ -52,29 +54,40 @@ impl Meter {
         }
     }
 
-    /// The thread begins now: what came before was not its time.
-    pub fn begin(&mut self) {
+    /// The thread begins now: what came before was not its time, but for what it has used since its CPU clock showed
+    /// `since_ns`. That was work to get here. Returns how much, nanoseconds.
+    pub fn begin(&mut self, since_ns: Option<u64>) -> u64 {
         *self = Meter::start(self.clock.now_ns(), self.clock);
+        let used_ns = since_ns.map_or(0, |since_ns| self.cpu_ns.saturating_sub(since_ns));
+        self.begun_ns = self.now_ns.saturating_sub(used_ns);
+        charge(&mut self.balance, Part::Work, used_ns, used_ns);
+        used_ns
     }
 
     /// Adds the time since the last call to `part`, and returns it, nanoseconds.
     #[inline]
     pub fn lap(&mut self, part: Part) -> u64 {
-        self.lap_with_share(part).0
+        self.lap_with_share(part, GRAIN_NS).0
     }
 
     /// The same of work; returns how much of that time the thread had the processor, nanoseconds.
     #[inline]
     pub fn lap_of_work(&mut self) -> u64 {
-        self.lap_with_share(Part::Work).1
+        self.lap_with_share(Part::Work, GRAIN_NS).1
+    }
+
+    /// The same of a signal.
+    #[inline]
+    pub fn lap_of_signal(&mut self) -> u64 {
+        self.lap_with_share(Part::Work, SIGNAL_GRAIN_NS).1
     }
 
     // It is short where the part is known.
     #[inline(always)]
-    fn lap_with_share(&mut self, part: Part) -> (u64, u64) {
+    fn lap_with_share(&mut self, part: Part, grain_ns: u64) -> (u64, u64) {
         let before = std::mem::replace(&mut self.now_ns, self.clock.now_ns());
         let wall_ns = self.now_ns.saturating_sub(before);
-        let share_ns = if wall_ns < GRAIN_NS {
+        let share_ns = if wall_ns < grain_ns {
             if !matches!(part, Part::Sleep | Part::Idle) {
                 self.short_ns += wall_ns;
             }
@@ -86,10 +99,10 @@ impl Meter {
         (wall_ns, share_ns)
     }
 
-    /// Reads the CPU clock before a step of which it is known that it takes `work_ns`, if that is long: short waits
-    /// and short I/O before it may have been without the processor, and must not be taken off its share.
-    pub fn before_work(&mut self, work_ns: f64) {
-        if self.short_ns > 0 && work_ns >= GRAIN_NS as f64 {
+    /// Reads the CPU clock before a step of which it is known that it takes long: short waits and short I/O before it may
+    /// have been without the processor, and must not be taken off its share.
+    pub fn before_long_step(&mut self) {
+        if self.short_ns > 0 {
             self.long(thread_cpu_ns(), 0);
         }
     }
@@ -174,8 +187,9 @@ mod tests {
     #[test]
     fn laps_add_up_to_the_wall_time() {
         let mut meter = started(now_ns());
-        meter.begin();
-        let mut sum_ns = 0;
+        let used_ns = meter.begin(Some(meter.cpu_ns));
+        assert!(used_ns > 0, "reading a clock takes time");
+        let mut sum_ns = used_ns;
         for part in [Part::Work, Part::Io, Part::Wait(Rule::FileData), Part::Idle, Part::Sleep] {
             sum_ns += meter.lap(part);
         }

@@ -9,7 +9,7 @@ use crate::job::{Job, Machine};
 use crate::measure::Outcome;
 use crate::mode::Mode;
 use crate::process::ProcessEnd;
-use crate::program::{Prepared, Runner};
+use crate::program::{Prepared, Runner, Since};
 use crate::storage::{Parents, Paths, Root};
 use crate::transport::Nobody;
 use anyhow::Context;
@@ -87,11 +87,17 @@ fn refused_call() -> Op {
 /// What a program of so many steps on `file` gives that does `op` again and again.
 fn steps_take(file: &OwnedFd, op: Op, steps: u64, tick_ns: f64, comm: Comm) -> anyhow::Result<Outcome> {
     let steps: Steps = (0..steps).map(|number| Step { start_ns: number * 1000, took_ns: 200, op }).collect();
-    run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, comm)
+    run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, comm, None)
 }
 
 /// Replays one program whose only open file is `file`.
-fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine, comm: Comm) -> anyhow::Result<Outcome> {
+fn run_alone(
+    file: &OwnedFd,
+    steps: Steps,
+    machine: Machine,
+    comm: Comm,
+    since: Option<Since>,
+) -> anyhow::Result<Outcome> {
     // No path is looked up by this program, so a file serves as the root.
     let root = Root::new(file.try_clone()?);
     let handles = Handles::with_room(2);
@@ -103,7 +109,7 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine, comm: Comm) -> anyh
         Target { root: &root, files: &[], paths: &paths, parents, names: &[], handles, direct_refused };
     let thread = Thread { process: 0, rank: None, pid: 0, tid: 0, ends_with_process: false };
     let program = Program { thread, balance: Balance::default(), steps };
-    let edges = vec![Edge::new(Rule::Message, 0)];
+    let edges = vec![Edge::new(Rule::Message, 0), Edge::new(Rule::ThreadCreate, 1)];
     let plan = Plan { programs: vec![program], edges, ..Plan::default() };
     let job = Job {
         plan: &plan,
@@ -123,7 +129,7 @@ fn run_alone(file: &OwnedFd, steps: Steps, machine: Machine, comm: Comm) -> anyh
     };
     let end = ProcessEnd::of(&plan.programs);
     let (place, prepared) = (AtomicU64::new(0), Prepared::of(&job, 0));
-    Ok(Runner::new(&job, &target, &Nobody, &end, 0, &place, prepared).run(now_ns()))
+    Ok(Runner::new(&job, &target, &Nobody, &end, 0, &place, prepared).run(now_ns(), since).0)
 }
 
 /// How late a short sleep ends, nanoseconds: the median.
@@ -155,7 +161,7 @@ mod tests {
             // The host of a virtual machine may take the processor in the last slice, which nothing makes up for: the closest counts.
             let replayed = |_| {
                 let steps: Steps = (0..share).map(|_| Step { start_ns: 0, took_ns: 0, op }).collect();
-                run_alone(&file, steps, machine, Comm::Order).expect("a replay")
+                run_alone(&file, steps, machine, Comm::Order, None).expect("a replay")
             };
             let outcome = (0..5).map(replayed).min_by_key(|outcome| outcome.cpu_ns.abs_diff(ALL_NS));
             let outcome = outcome.expect("there are five");
@@ -163,6 +169,30 @@ mod tests {
             assert!(error < ALL_NS / 50, "speed × {wrong_by}, {share} steps: {} ns", outcome.cpu_ns);
             assert!(outcome.balance.work_ns.abs_diff(outcome.cpu_ns) < ALL_NS / 50, "{:?}", outcome.balance);
         }
+    }
+
+    /// A thread that another one makes is not ready at once, nor was the application's, whose computation has that in it.
+    #[test]
+    fn what_a_thread_has_used_to_begin_it_computes_less() {
+        const ALL_NS: u64 = 20_000_000;
+        const START_NS: u64 = 8_000_000;
+        let file = memfd_create("work", MemfdFlags::CLOEXEC).expect("memory");
+        let machine =
+            Machine { iterations_per_ns: burn::calibrate(1).expect("a thread"), ..Machine::default() };
+        let outcome = std::thread::scope(|scope| {
+            let begun = || {
+                burn::burn((START_NS as f64 * machine.iterations_per_ns) as u64);
+                let ops =
+                    [Op::Wait { edge: 1, count: 1, stride: 0 }, Op::Compute { cpu_ns: ALL_NS, idle_ns: 0 }];
+                let steps = ops.map(|op| Step { start_ns: 0, took_ns: 0, op }).into_iter().collect();
+                run_alone(&file, steps, machine, Comm::Order, Some(Since::default())).expect("a replay")
+            };
+            scope.spawn(begun).join().expect("a thread")
+        });
+        let Outcome { cpu_ns, balance, .. } = outcome;
+        assert!(cpu_ns.abs_diff(ALL_NS) < ALL_NS / 10, "{cpu_ns} ns");
+        assert!(balance.work_ns.abs_diff(ALL_NS) < ALL_NS / 10, "{balance:?}");
+        assert_eq!(balance.open_ns(), 0);
     }
 
     /// A clock that stands still does not keep a replay from its end.
@@ -173,7 +203,7 @@ mod tests {
             [Step { start_ns: 0, took_ns: 0, op: Op::Compute { cpu_ns: 50_000_000, idle_ns: 0 } }]
                 .into_iter()
                 .collect();
-        let outcome = run_alone(&file, steps, Machine::default(), Comm::Order).expect("a replay");
+        let outcome = run_alone(&file, steps, Machine::default(), Comm::Order, None).expect("a replay");
         assert!(outcome.cpu_ns < 10_000_000, "{} ns", outcome.cpu_ns);
     }
 }

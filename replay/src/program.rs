@@ -21,11 +21,6 @@ use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
 use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
 
-/// A signal is not taken to cost more: beyond that, its thread lost the processor.
-const LONGEST_SIGNAL_NS: f64 = 5_000.0;
-/// The same of a signal that creates a thread, or a process.
-const LONGEST_CREATION_NS: f64 = 100_000.0;
-
 /// What takes long to find out or to fill, and is there before a program begins.
 pub struct Prepared {
     buffers: Buffers,
@@ -43,6 +38,15 @@ impl Prepared {
         let demands = Demands::of(program, job.peer);
         Prepared { buffers: Buffers::for_program(program, number as u64), demands, seen }
     }
+}
+
+/// Since when what a thread uses is for a program that another one has begun.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Since {
+    /// On the thread's CPU clock.
+    cpu_ns: u64,
+    /// What the program before it in this thread has computed too much.
+    ahead_ns: f64,
 }
 
 /// Runs the steps of one program in the thread that owns it.
@@ -120,27 +124,30 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs all steps; `start_ns` is the common start of all programs on the monotonic clock.
-    pub fn run(mut self, start_ns: u64) -> Outcome {
-        let cpu_before = thread_cpu_ns();
+    /// Runs all steps; `start_ns` is the common start of all programs on the monotonic clock. `since` is for a program that
+    /// another one has begun. Returns the same for the one that goes on in this thread.
+    pub fn run(mut self, start_ns: u64, since: Option<Since>) -> (Outcome, Since) {
+        let cpu_before = since.map_or_else(thread_cpu_ns, |since| since.cpu_ns);
         (self.meter, self.start_ns) =
             (Meter::start(start_ns, NearClock::new(self.job.machine.tick_ns)), start_ns);
         self.prepared.demands.begin(start_ns);
         let steps = self.steps;
         match self.job.mode {
-            Mode::Closed => self.closed(steps),
+            Mode::Closed => self.closed(steps, since),
             Mode::Afap => self.as_fast_as_possible(steps),
             Mode::Think => self.think_limited(steps),
             Mode::Timed => self.timed(steps, start_ns),
         }
-        let cpu_ns = thread_cpu_ns() - cpu_before;
+        let cpu_ns = thread_cpu_ns();
+        // What a program that was cut off has not computed, nobody computes.
+        let next = Since { cpu_ns, ahead_ns: self.ahead_ns.max(0.0) };
         let (network, failure) = self.prepared.demands.finish();
-        Outcome {
+        let outcome = Outcome {
             program: self.number,
             start_ns,
             end_ns: self.meter.now_ns.saturating_sub(start_ns),
             balance: self.meter.finish(),
-            cpu_ns,
+            cpu_ns: cpu_ns - cpu_before,
             after_process: self.after_process,
             classes: self.classes.into_map(),
             divergences: self.divergences.finish(),
@@ -150,10 +157,11 @@ impl<'a> Runner<'a> {
             failure,
             performed: self.performed,
             preparation: None,
-        }
+        };
+        (outcome, next)
     }
 
-    fn closed(&mut self, steps: &Steps) {
+    fn closed(&mut self, steps: &Steps, since: Option<Since>) {
         let seen = self.prepared.seen;
         let mut begun = false;
         let mut ahead = Ahead::of(steps);
@@ -204,14 +212,12 @@ impl<'a> Runner<'a> {
                 }
                 Op::Signal { edge } => {
                     self.work_ends();
+                    if self.job.plan.edges[edge as usize].rule.starts_a_thread() {
+                        self.meter.before_long_step();
+                    }
                     self.transport.signal(edge);
                     // What the application's call cost is computation already.
-                    let took_ns = self.meter.lap_of_work() as f64;
-                    let longest_ns = match self.job.plan.edges[edge as usize].rule {
-                        Rule::ThreadCreate | Rule::ProcessCreate => LONGEST_CREATION_NS,
-                        _ => LONGEST_SIGNAL_NS,
-                    };
-                    self.ahead_ns += took_ns.min(longest_ns);
+                    self.ahead_ns += self.meter.lap_of_signal() as f64;
                 }
                 Op::Wait { edge, count, .. } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
@@ -221,8 +227,9 @@ impl<'a> Runner<'a> {
                     let slept = begins || step.took_ns as f64 > self.job.machine.wake_ns;
                     self.transport.wait(edge, count, slept);
                     if begins {
-                        // The thread was not there before.
-                        self.meter.begin();
+                        // The thread was not there before. What its start cost the application is computation already.
+                        let used_ns = self.meter.begin(since.map(|since| since.cpu_ns));
+                        self.ahead_ns += since.map_or(0.0, |since| since.ahead_ns) + used_ns as f64;
                         continue;
                     }
                     let waited_ns = self.meter.lap(Part::Wait(rule));

@@ -6,7 +6,7 @@ use crate::io::Target;
 use crate::job::Job;
 use crate::measure::Outcome;
 use crate::process::ProcessEnd;
-use crate::program::{Prepared, Runner};
+use crate::program::{Prepared, Runner, Since};
 use crate::sys::birthplace::Birthplace;
 use crate::sys::own_files::OwnFiles;
 use crate::transport::Transport;
@@ -83,10 +83,10 @@ pub fn run_programs<'p>(
     std::thread::scope(|scope| {
         let (threads, start) = (&threads, &start);
         for &(process, index) in first.iter().skip(1) {
-            threads.create(scope, &threads.processes[process], index, start);
+            threads.create(scope, &threads.processes[process], index, None, start);
         }
         if let Some(&(process, index)) = first.first() {
-            threads.run(scope, &threads.processes[process], index, start);
+            threads.run(scope, &threads.processes[process], index, None, start);
         }
     });
     let Threads { processes, outcomes, .. } = threads;
@@ -132,9 +132,11 @@ impl<'a> Threads<'a, '_> {
         scope: &'scope Scope<'scope, '_>,
         process: &'scope Process<'a>,
         index: usize,
+        since: Option<Since>,
         start: impl Fn() + Send + 'scope,
     ) {
-        let thread = Builder::new().spawn_scoped(scope, move || self.run(scope, process, index, start));
+        let run = move || self.run(scope, process, index, since, start);
+        let thread = Builder::new().spawn_scoped(scope, run);
         if let Err(error) = thread {
             (self.died)(&format!("cannot start the thread of program {index}: {error}"));
         }
@@ -146,16 +148,17 @@ impl<'a> Threads<'a, '_> {
         scope: &'scope Scope<'scope, '_>,
         process: &'scope Process<'a>,
         index: usize,
+        since: Option<Since>,
         start: impl Fn(),
     ) {
         let at = Cell::new(index);
         let body = || {
             let _exact = ExactSleeps::begin();
-            let mut next = self.image(scope, process, index, start);
+            let (mut next, mut since) = self.image(scope, process, index, since, start);
             while let Some(index) = next {
                 at.set(index);
                 let process = &self.processes[self.process_of[&index]];
-                next = self.image(scope, process, index, || ());
+                (next, since) = self.image(scope, process, index, Some(since), || ());
             }
         };
         if std::panic::catch_unwind(AssertUnwindSafe(body)).is_err() {
@@ -163,28 +166,29 @@ impl<'a> Threads<'a, '_> {
         }
     }
 
-    /// Runs a program in the calling thread; the one that it becomes.
+    /// Runs a program in the calling thread; the one that it becomes, and since when.
     fn image<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         process: &'scope Process<'a>,
         index: usize,
+        since: Option<Since>,
         start: impl Fn(),
-    ) -> Option<usize> {
+    ) -> (Option<usize>, Since) {
         let earlier = locked(&process.prepared).remove(&index);
         let prepared = earlier.unwrap_or_else(|| Prepared::of(self.job, index));
         let creator = Creator { threads: self, scope, next: OnceLock::new() };
         let place = (self.place)(index);
         let runner = Runner::new(self.job, &process.target, &creator, &process.end, index, place, prepared);
         start();
-        let outcome = runner.run(self.start_ns.load(Ordering::Relaxed));
+        let (outcome, since) = runner.run(self.start_ns.load(Ordering::Relaxed), since);
         self.transport.ended();
         process.end.ended(&self.job.plan.programs[index].thread);
         if process.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             process.target.close_all();
         }
         locked(&self.outcomes).push(outcome);
-        creator.next.into_inner()
+        (creator.next.into_inner(), since)
     }
 }
 
@@ -219,7 +223,13 @@ impl Transport for Creator<'_, '_, '_, '_> {
             own_files.into_iter().for_each(OwnFiles::begin);
         };
         let create = |&index: &usize| {
-            self.threads.create(self.scope, &processes[process_of[&index]], index, begins);
+            self.threads.create(
+                self.scope,
+                &processes[process_of[&index]],
+                index,
+                Some(Since::default()),
+                begins,
+            );
         };
         with_usual_slack(|| created.iter().for_each(create));
         birthplace.give_way();

@@ -23,7 +23,7 @@ impl Runner<'_> {
         self.ahead_ns -= cpu_ns as f64 * self.job.cpu_scale;
         if -self.ahead_ns >= GRAIN_NS as f64 {
             self.worked(0.0);
-            self.meter.before_work(-self.ahead_ns);
+            self.meter.before_long_step();
         }
         while -self.ahead_ns >= GRAIN_NS as f64 && !(self.cut && self.end.is_over()) {
             let slice_ns = SLICE_NS.min(-self.ahead_ns);
