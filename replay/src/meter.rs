@@ -82,6 +82,14 @@ impl Meter {
         self.lap_with_share(Part::Work, SIGNAL_GRAIN_NS).1
     }
 
+    /// Adds the time since the last call to a wait; returns it, and how much of it the thread had the processor, as far as
+    /// that was measured; nanoseconds.
+    #[inline]
+    pub fn lap_of_wait(&mut self, rule: Rule) -> (u64, u64) {
+        let (wall_ns, share_ns) = self.lap_with_share(Part::Wait(rule), GRAIN_NS);
+        (wall_ns, if wall_ns < GRAIN_NS { 0 } else { share_ns })
+    }
+
     // It is short where the part is known.
     #[inline(always)]
     fn lap_with_share(&mut self, part: Part, grain_ns: u64) -> (u64, u64) {
