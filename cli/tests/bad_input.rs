@@ -57,8 +57,8 @@ fn traces_of_other_versions_and_lengths() {
     let header_only = &rank(0).bytes()[..100];
     for (bytes, expected) in [
         (&newer[..], format!("newer than {VERSION}")),
-        (header_only, "100 of 512".into()),
-        (&[], "0 of 512".into()),
+        (header_only, "(100 bytes)".into()),
+        (&[], "(0 bytes)".into()),
     ] {
         fs::write(&file, bytes).unwrap();
         for subcommand in ALL {

@@ -41,19 +41,14 @@ impl Arrival {
 
 /// Whether an operation is there to move bytes.
 fn moves_bytes(call: Call) -> bool {
-    let form = match call.effect() {
-        Effect::Mpi(form) => form,
-        _ => return false,
-    };
-    matches!(form, Mpi::Collective(_) | Mpi::CollectiveRequest(_) | Mpi::CollectiveInit(_))
-        && !matches!(call, Call::MpiBarrier | Call::MpiIBarrier | Call::MpiBarrierInit)
+    kind(call) != Collective::Meeting
 }
 
 /// Init, finalize and the making of communicators are for all.
 fn kind(call: Call) -> Collective {
     match call.effect() {
         Effect::Mpi(Mpi::Collective(kind) | Mpi::CollectiveRequest(kind) | Mpi::CollectiveInit(kind)) => kind,
-        _ => Collective::AllForAll,
+        _ => Collective::Meeting,
     }
 }
 
@@ -96,11 +91,11 @@ pub fn connect(arrivals: &mut [Arrival], first_group: u32, found: &mut Dependenc
     }
     let at_root = arrivals.iter().find(|arrival| is_root(arrival));
     match if agree { kind(call) } else { Collective::AllForAll } {
-        Collective::AllForAll if arrivals.len() > 1 => {
+        Collective::Meeting | Collective::AllForAll | Collective::Exchange if arrivals.len() > 1 => {
             let (from, to) = (those(&Arrival::gives, |a| a.enter), those(&Arrival::gets, |a| a.leave));
             found.add(Rule::Collective, &from, &to);
         }
-        Collective::AllForAll => {}
+        Collective::Meeting | Collective::AllForAll | Collective::Exchange => {}
         Collective::AllForRoot => {
             if let Some(root) = at_root {
                 let to = those(&|other| !is_root(other) && other.gets(), |a| a.leave);
@@ -131,11 +126,7 @@ pub fn settle(found: &mut Dependencies) {
 
 /// Whether each member tells what goes to each other one and comes from it.
 pub fn tells_pairs(call: Call) -> bool {
-    use Call::*;
-    matches!(
-        call,
-        MpiAlltoallv | MpiAlltoallw | MpiIAlltoallv | MpiIAlltoallw | MpiAlltoallvInit | MpiAlltoallwInit
-    )
+    kind(call) == Collective::Exchange
 }
 
 /// Connects the parts of such an operation: each waits for those that it gets bytes from. `told` is what notes say: bytes to each,

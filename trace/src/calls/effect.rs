@@ -446,8 +446,12 @@ pub enum Mode {
 /// Who waits for whom in a collective operation (MPI-4.0, chapter 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
-    /// All wait for all.
+    /// All wait for all, whether bytes go between them or not.
+    Meeting,
+    /// All wait for all that give bytes.
     AllForAll,
+    /// Each waits for those that give it bytes; it names how many for each.
+    Exchange,
     /// All wait for the root.
     AllForRoot,
     /// The root waits for all.

@@ -4,7 +4,9 @@
 //! listed behind `also`: functions that do the same with other arguments. The comment above a row goes into `FORMAT.md`.
 
 use super::argument::{Arg, Kind};
-use super::effect::Collective::{AllForAll, AllForRoot, LaterForEarlier, Neighbours, RootForAll};
+use super::effect::Collective::{
+    AllForAll, AllForRoot, Exchange, LaterForEarlier, Meeting, Neighbours, RootForAll,
+};
 use super::effect::Effect::{self, *};
 use super::effect::Follow::{ByFlags, Followed, Itself};
 use super::effect::Members::{Between, Group, Merged, Within};
@@ -281,7 +283,7 @@ calls! {
     170 MpiTestsome "MPI_Testsome" Mpi (incount: Int, outcount: Int, completed: Completions) [Mpi(Test)];
 
     /// Collectives: what this rank contributes and receives, bytes; `root` is -2 where there is none.
-    180 MpiBarrier "MPI_Barrier" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))];
+    180 MpiBarrier "MPI_Barrier" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(Meeting))];
     181 MpiBcast "MPI_Bcast" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForRoot))] also "MPI_Bcast_c";
     182 MpiReduce "MPI_Reduce" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(RootForAll))] also "MPI_Reduce_c";
     183 MpiAllreduce "MPI_Allreduce" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))] also "MPI_Allreduce_c";
@@ -292,8 +294,8 @@ calls! {
     188 MpiAllgather "MPI_Allgather" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))] also "MPI_Allgather_c";
     189 MpiAllgatherv "MPI_Allgatherv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))] also "MPI_Allgatherv_c";
     190 MpiAlltoall "MPI_Alltoall" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))] also "MPI_Alltoall_c";
-    191 MpiAlltoallv "MPI_Alltoallv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))] also "MPI_Alltoallv_c";
-    192 MpiAlltoallw "MPI_Alltoallw" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))] also "MPI_Alltoallw_c";
+    191 MpiAlltoallv "MPI_Alltoallv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(Exchange))] also "MPI_Alltoallv_c";
+    192 MpiAlltoallw "MPI_Alltoallw" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(Exchange))] also "MPI_Alltoallw_c";
     193 MpiReduceScatter "MPI_Reduce_scatter" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))] also "MPI_Reduce_scatter_c";
     194 MpiReduceScatterBlock "MPI_Reduce_scatter_block" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(AllForAll))] also "MPI_Reduce_scatter_block_c";
     195 MpiScan "MPI_Scan" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm) [Mpi(Collective(LaterForEarlier))] also "MPI_Scan_c";
@@ -475,7 +477,7 @@ calls! {
     432 ChildrenUsed "children-used" Process (cpu: Nanos) [UsedByChildren, Note];
 
     /// Collectives that make a request, and those that make a persistent one.
-    440 MpiIBarrier "MPI_Ibarrier" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))];
+    440 MpiIBarrier "MPI_Ibarrier" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(Meeting))];
     441 MpiIBcast "MPI_Ibcast" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForRoot))] also "MPI_Ibcast_c";
     442 MpiIReduce "MPI_Ireduce" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(RootForAll))] also "MPI_Ireduce_c";
     443 MpiIAllreduce "MPI_Iallreduce" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))] also "MPI_Iallreduce_c";
@@ -486,13 +488,13 @@ calls! {
     448 MpiIAllgather "MPI_Iallgather" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))] also "MPI_Iallgather_c";
     449 MpiIAllgatherv "MPI_Iallgatherv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))] also "MPI_Iallgatherv_c";
     450 MpiIAlltoall "MPI_Ialltoall" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))] also "MPI_Ialltoall_c";
-    451 MpiIAlltoallv "MPI_Ialltoallv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))] also "MPI_Ialltoallv_c";
-    452 MpiIAlltoallw "MPI_Ialltoallw" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))] also "MPI_Ialltoallw_c";
+    451 MpiIAlltoallv "MPI_Ialltoallv" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(Exchange))] also "MPI_Ialltoallv_c";
+    452 MpiIAlltoallw "MPI_Ialltoallw" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(Exchange))] also "MPI_Ialltoallw_c";
     453 MpiIReduceScatter "MPI_Ireduce_scatter" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))] also "MPI_Ireduce_scatter_c";
     454 MpiIReduceScatterBlock "MPI_Ireduce_scatter_block" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(AllForAll))] also "MPI_Ireduce_scatter_block_c";
     455 MpiIScan "MPI_Iscan" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(LaterForEarlier))] also "MPI_Iscan_c";
     456 MpiIExscan "MPI_Iexscan" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveRequest(LaterForEarlier))] also "MPI_Iexscan_c";
-    460 MpiBarrierInit "MPI_Barrier_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))];
+    460 MpiBarrierInit "MPI_Barrier_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(Meeting))];
     461 MpiBcastInit "MPI_Bcast_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForRoot))] also "MPI_Bcast_init_c";
     462 MpiReduceInit "MPI_Reduce_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(RootForAll))] also "MPI_Reduce_init_c";
     463 MpiAllreduceInit "MPI_Allreduce_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))] also "MPI_Allreduce_init_c";
@@ -503,8 +505,8 @@ calls! {
     468 MpiAllgatherInit "MPI_Allgather_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))] also "MPI_Allgather_init_c";
     469 MpiAllgathervInit "MPI_Allgatherv_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))] also "MPI_Allgatherv_init_c";
     470 MpiAlltoallInit "MPI_Alltoall_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))] also "MPI_Alltoall_init_c";
-    471 MpiAlltoallvInit "MPI_Alltoallv_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))] also "MPI_Alltoallv_init_c";
-    472 MpiAlltoallwInit "MPI_Alltoallw_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))] also "MPI_Alltoallw_init_c";
+    471 MpiAlltoallvInit "MPI_Alltoallv_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(Exchange))] also "MPI_Alltoallv_init_c";
+    472 MpiAlltoallwInit "MPI_Alltoallw_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(Exchange))] also "MPI_Alltoallw_init_c";
     473 MpiReduceScatterInit "MPI_Reduce_scatter_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))] also "MPI_Reduce_scatter_init_c";
     474 MpiReduceScatterBlockInit "MPI_Reduce_scatter_block_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(AllForAll))] also "MPI_Reduce_scatter_block_init_c";
     475 MpiScanInit "MPI_Scan_init" Mpi (send_bytes: Bytes, recv_bytes: Bytes, root: Rank, comm: Comm, request: Handle) [Mpi(CollectiveInit(LaterForEarlier))] also "MPI_Scan_init_c";
