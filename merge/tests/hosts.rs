@@ -87,22 +87,17 @@ fn who_waited_for_who_was_held_is_found_between_clocks_that_differ() {
 
 /// Rank 0 makes a file and writes, rank 1 reads what it finds under that name. Whether these are ordered.
 fn reading(path: &str, inodes: [u64; 2]) -> bool {
-    let writes = |since: u64| {
-        let at = since + 5 * MS;
-        format!(
-            "  {at} +10 open flags=0o101 st_mode=0o40000100644 st_ino={} pathname={path} = 4\n  {} +10 write fd=4 count=100\n",
-            inodes[0],
-            at + 100
-        )
+    let does = |after_ms: u64, open: &'static str, inode: u64, call: &'static str| {
+        move |since: u64| {
+            let at = since + after_ms * MS;
+            format!(
+                "  {at} +10 open {open} st_ino={inode} pathname={path} = 4\n  {} +10 {call} fd=4 count=100\n",
+                at + 100
+            )
+        }
     };
-    let reads = |since: u64| {
-        let at = since + 7 * MS;
-        format!(
-            "  {at} +10 open flags=0o100 st_mode=0o100000100644 st_size=100 st_ino={} pathname={path} = 4\n  {} +10 read fd=4 count=100\n",
-            inodes[1],
-            at + 100
-        )
-    };
+    let writes = does(5, "flags=0o101 st_mode=0o40000100644", inodes[0], "write");
+    let reads = does(7, "flags=0o100 st_mode=0o100000100644 st_size=100", inodes[1], "read");
     let place = Place::new();
     let run = place.run("run", &ranks(0, &[MS, 2 * MS, 3 * MS], [&writes, &reads]));
     let merged = merged(&[&run]);

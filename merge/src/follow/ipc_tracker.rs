@@ -129,7 +129,9 @@ impl IpcTracker {
                 closed.or_else(|| self.last[process as usize].map(|last| Span { enter: last, leave: last }))
             };
             let last = held.holders.iter().filter_map(end).max_by_key(|span| span.leave.ns);
-            last.into_iter().for_each(|span| self.give_back(held.locks.clone(), span));
+            if let Some(span) = last {
+                self.give_back(held.locks, span);
+            }
         }
         for ((process, _), locks) in std::mem::take(&mut self.of_processes) {
             let Some(last) = self.last[process as usize] else { continue };
