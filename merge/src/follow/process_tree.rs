@@ -24,6 +24,15 @@ pub struct Image {
     pub parent_before: Option<(u32, Moment)>,
 }
 
+/// By how much the clocks of processes of one host may be apart at the most.
+const APART_NS: u64 = 1_000_000;
+
+/// Whether what ended with `last` may have been over when somebody was told so at `told`: of two that a call may have waited for, it
+/// has not waited for the one that went on.
+pub fn may_be_over(last: Moment, told: Moment) -> bool {
+    last.ns <= told.ns.saturating_add(APART_NS)
+}
+
 /// How a process was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {

@@ -1,7 +1,8 @@
 //! A wait for a process returns after the process ended: by itself, or by a signal that another one sent.
 
 use super::process_create::Creator;
-use crate::follow::process_tree::{How, Join, Kill, ProcessTree, Whom};
+use crate::follow::process_tree::{How, Join, Kill, ProcessTree, Whom, may_be_over};
+use crate::graph::dependency::Moment;
 use std::collections::HashMap;
 
 /// The images whose end every join saw, by position of the join.
@@ -24,7 +25,8 @@ pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Ve
                 images.rfind(started).into_iter().collect()
             }
             Whom::ChildrenSince(start_ns) => {
-                children().filter(|&process| first_ns(process) >= start_ns).collect()
+                let since: Vec<u32> = children().filter(|&process| first_ns(process) >= start_ns).collect();
+                commands_own(process_tree, since, join.leave)
             }
             Whom::Stream(fd) => {
                 let popen = process_tree
@@ -42,6 +44,18 @@ pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Ve
         }
     };
     process_tree.joins.iter().map(of_join).collect()
+}
+
+/// Of the processes that a process made while `system` ran in it, other threads may have made some. The call returns when its
+/// own command has ended (system(3)): the last one that is over by then.
+fn commands_own(process_tree: &ProcessTree, mut made: Vec<u32>, leave: Moment) -> Vec<u32> {
+    let last = |process: u32| process_tree.images[process as usize].as_ref().map(|image| image.last);
+    let over =
+        made.iter().copied().filter(|&process| last(process).is_some_and(|last| may_be_over(last, leave)));
+    if let Some(own) = over.max_by_key(|&process| last(process).map(|last| last.ns)) {
+        made.retain(|&process| process_tree.host_and_pid(process) == process_tree.host_and_pid(own));
+    }
+    made
 }
 
 /// The signals that were sent, by host, signal and process (`None` for a group), ascending in time.

@@ -5,7 +5,7 @@
 
 use super::process_create::{self, Creator};
 use super::{process_exec, process_join};
-use crate::follow::process_tree::ProcessTree;
+use crate::follow::process_tree::{ProcessTree, may_be_over};
 use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::Rule;
 
@@ -62,7 +62,9 @@ pub fn connect(
                     let known = frontiers[child as usize].at_start.clone();
                     frontiers[join.process as usize].advance(&known, ends);
                 } else {
-                    ends.iter().for_each(|&end| found.add_one(Rule::ProcessJoin, end, join.leave));
+                    // Which image is meant may be wrong: numbers of processes come again, also in another namespace.
+                    let over = ends.into_iter().filter(|&end| may_be_over(end, join.leave));
+                    over.for_each(|end| found.add_one(Rule::ProcessJoin, end, join.leave));
                 }
             }
         }
