@@ -191,8 +191,17 @@ fn is_same(one: Call, other: Call) -> bool {
 }
 
 /// Rank r has what it needs when rank r - 1 has and has come itself: a chain of m - 1 dependencies says the same as
-/// one from every rank to every later one. A link starts where rank r - 1 is done waiting, not where it returned.
+/// one from every rank to every later one. A link starts where rank r - 1 is done waiting, not where it returned. Of an operation that
+/// goes on behind the call the ranks ask whenever they like: what each needs is that the earlier ones have come.
 fn chain(arrivals: &[Arrival], found: &mut Dependencies) {
+    let goes_on = |arrival: &Arrival| arrival.enter.point().record != arrival.leave.point().record;
+    if arrivals.iter().any(goes_on) {
+        let from: Vec<Moment> = arrivals.iter().map(|arrival| arrival.enter).collect();
+        for (rank, arrival) in arrivals.iter().enumerate().skip(1).filter(|(_, arrival)| arrival.gives()) {
+            found.add(Rule::Collective, &from[..rank], &[arrival.leave]);
+        }
+        return;
+    }
     for pair in arrivals.windows(2).filter(|pair| pair[1].gives()) {
         let ready = Moment::new(pair[0].leave.point(), pair[0].enter.ns);
         found.add_one(Rule::Collective, ready, pair[1].leave);
@@ -202,6 +211,7 @@ fn chain(arrivals: &[Arrival], found: &mut Dependencies) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::dependency::Stage;
     use crate::rules::waking::tests::span;
     use syn_trace::calls::NOBODY;
 
@@ -281,6 +291,22 @@ mod tests {
         // 0 and 1 give to 2, and 2 to 1.
         let between: [&[i64]; 3] = [&[8, 0], &[8, 8], &[0, 8, 8, 8]];
         assert_eq!(connected(Some(between), 2), [(vec![0, 1], vec![2]), (vec![2], vec![1])]);
+    }
+
+    #[test]
+    fn of_a_scan_that_was_started_nobody_waits_for_who_asks_late() {
+        let mut arrivals = with_bytes(Call::MpiIScan, &[(8, 8); 3]);
+        let connected = |arrivals: &[Arrival]| {
+            let mut found = Dependencies::default();
+            chain(arrivals, &mut found);
+            let stages = |index| found.sources(index).iter().map(|moment| moment.point().stage).collect();
+            (ranks(&found), (0..found.len()).map(stages).collect::<Vec<Vec<Stage>>>())
+        };
+        let leaves = vec![vec![Stage::Leave]; 2];
+        assert_eq!(connected(&arrivals), (vec![(vec![0], vec![1]), (vec![1], vec![2])], leaves));
+        arrivals[0].leave = span(0, 2, 5000, 9000).leave;
+        let enters = vec![vec![Stage::Enter], vec![Stage::Enter; 2]];
+        assert_eq!(connected(&arrivals), (vec![(vec![0], vec![1]), (vec![0, 1], vec![2])], enters));
     }
 
     #[test]
