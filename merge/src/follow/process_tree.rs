@@ -24,11 +24,10 @@ pub struct Image {
     pub parent_before: Option<(u32, Moment)>,
 }
 
-/// By how much the clocks of processes of one host may be apart at the most.
+/// The clocks of processes of one host are apart by far less, nanoseconds.
 const APART_NS: u64 = 1_000_000;
 
-/// Whether what ended with `last` may have been over when somebody was told so at `told`: of two that a call may have waited for, it
-/// has not waited for the one that went on.
+/// Whether a process or thread whose last moment was `last` may be the one of which a call said at `told` that it had ended.
 pub fn may_be_over(last: Moment, told: Moment) -> bool {
     last.ns <= told.ns.saturating_add(APART_NS)
 }
