@@ -61,6 +61,8 @@ pub enum Rule {
     Terminal,
     /// A call that made a process returns after that has become another program, or has ended: `vfork`, `posix_spawn`.
     ProcessExec,
+    /// Of several that took out of a pipe or a connection at once, or put in, one went on after another.
+    Contended,
 }
 
 impl Rule {
@@ -75,7 +77,7 @@ impl Rule {
     }
 
     /// Every rule.
-    pub const ALL: [Rule; 27] = [
+    pub const ALL: [Rule; 28] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -103,6 +105,7 @@ impl Rule {
         Rule::ProcessEnd,
         Rule::Terminal,
         Rule::ProcessExec,
+        Rule::Contended,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -134,6 +137,7 @@ impl Rule {
             Rule::ProcessEnd => "process-end",
             Rule::Terminal => "terminal",
             Rule::ProcessExec => "process-exec",
+            Rule::Contended => "contended",
         }
     }
 
@@ -168,7 +172,8 @@ impl Rule {
             | Rule::Throttled
             | Rule::Epoch
             | Rule::Room
-            | Rule::Terminal => Guarantee::Observed,
+            | Rule::Terminal
+            | Rule::Contended => Guarantee::Observed,
         }
     }
 }

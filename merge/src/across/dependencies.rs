@@ -339,7 +339,10 @@ impl<'a> Comparison<'a> {
 /// True where one waits for the other whichever comes first: in another run they may have come the other way round, but a
 /// replay without any order would let both in at once.
 fn takes_turns(rule: Rule) -> bool {
-    matches!(rule, Rule::Mutex | Rule::Rwlock | Rule::Semaphore | Rule::FileLock | Rule::Ipc)
+    matches!(
+        rule,
+        Rule::Mutex | Rule::Rwlock | Rule::Semaphore | Rule::FileLock | Rule::Ipc | Rule::Contended
+    )
 }
 
 /// Stands for what two runs must have in common to show the same dependency.

@@ -1,6 +1,7 @@
 //! Follows what all processes do to pipes and connected sockets: who put in what, took out what, waited for what, and closed
 //! which end.
 
+mod lifetimes;
 mod traffic;
 mod waits;
 
@@ -14,14 +15,17 @@ use crate::rules::eventfd::Taken;
 use crate::rules::open_file::Span;
 use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::Moved;
+use lifetimes::Holder;
 use std::collections::{BTreeMap, HashMap};
 use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
 use syn_trace::reader::Event;
+use syn_trace::run::ProcessEnd;
 use syn_trace::{Run, record};
-use traffic::{Held, Kind, Traffic};
+use traffic::{Kind, Traffic};
 
 const F_SETPIPE_SZ: i64 = 1031;
+const MSG_OOB: i64 = 1;
 const MSG_PEEK: i64 = 2;
 const MSG_ERRQUEUE: i64 = 0x2000;
 /// `EPOLL_CTL_ADD`, `EPOLL_CTL_MOD`.
@@ -37,6 +41,10 @@ pub struct ChannelTracker {
     datagrams: Datagrams,
     /// By process: its host, and its id there.
     processes: Vec<(usize, u32)>,
+    /// By process: its parent's id.
+    parents: Vec<u32>,
+    /// By process: whether its end is on record.
+    ended: Vec<bool>,
     traffic: BTreeMap<(Kind, End), Traffic>,
     /// By process: its last moment.
     last: Vec<Option<Moment>>,
@@ -57,6 +65,8 @@ impl ChannelTracker {
                 .iter()
                 .map(|process| (clocks.host_of(&process.boot_id), process.pid))
                 .collect(),
+            parents: run.processes.iter().map(|process| process.ppid).collect(),
+            ended: (0..run.processes.len()).map(|process| run.end_of(process) == ProcessEnd::Ended).collect(),
             traffic: BTreeMap::new(),
             last: vec![None; run.processes.len()],
             watched: HashMap::new(),
@@ -93,16 +103,27 @@ impl ChannelTracker {
     fn hold(&mut self, seen: &Seen<'_>, open: OpenId, descriptors: &Descriptors, closes: bool) {
         let file = descriptors.open_file(open);
         let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
+        let pid = self.processes[seen.process as usize].1;
+        let traffic = self.traffic.entry((kind, end)).or_default();
+        // Whoever began with it has it from another one that had it.
+        let mut since_ns = if file.inherited { 0 } else { seen.start_ns };
+        if kind == Kind::Pipe && end.named {
+            let holder = Holder { process: seen.process, pid };
+            let span = Span { enter: seen.enter(), leave: seen.leave() };
+            match (closes, file.inherited) {
+                (true, _) => traffic.lifetimes.close(holder, span),
+                (false, false) => traffic.lifetimes.open(holder, span),
+                (false, true) => {
+                    since_ns = traffic.lifetimes.inherit(holder, self.parents[seen.process as usize], span);
+                }
+            }
+        }
         if kind == Kind::Pipe && file.flags & flags::O_ACCMODE == 0 {
             return;
         }
-        let traffic = self.traffic.entry((kind, end)).or_default();
-        let held = traffic.holders.entry(seen.process).or_default();
         match closes {
-            true => {
-                *held = Held { open_files: held.open_files.saturating_sub(1), closed: Some(seen.enter()) }
-            }
-            false => held.open_files += 1,
+            true => traffic.let_go(seen.process, seen.enter()),
+            false => traffic.hold(seen.process, since_ns),
         }
     }
 
@@ -162,8 +183,12 @@ impl ChannelTracker {
             return;
         }
         let traffic = self.traffic.entry((kind, end)).or_default();
-        if kind == Kind::Pipe && traffic.capacity.is_none() {
-            traffic.capacity = Some(pipe::CAPACITY_BYTES);
+        if kind == Kind::Pipe {
+            traffic.capacity.get_or_insert(pipe::CAPACITY_BYTES);
+            if moving == Moving::In && units > 0 {
+                let flags = descriptors.open_file(open).flags;
+                traffic.keep_packets(!end.named && flags & libc::O_DIRECT != 0);
+            }
         }
         match (moving, units) {
             (Moving::In, 0) => {}
@@ -187,6 +212,10 @@ impl ChannelTracker {
         let bytes = moved.unwrap_or(event.result).max(0) as u64;
         match event.field(Field::Flags).unwrap_or(0) {
             flags if flags & MSG_ERRQUEUE != 0 => {}
+            // The last byte may come out beside the others, or among them (tcp(7)).
+            flags if flags & MSG_OOB != 0 => {
+                self.transfer(seen, open, bytes, Moving::Unknown, descriptors);
+            }
             flags if flags & MSG_PEEK != 0 => {
                 if let Some(traffic) = self.at(seen.process, open, descriptors) {
                     traffic.looks.push(Span { enter: seen.enter(), leave: seen.leave() });

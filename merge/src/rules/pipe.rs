@@ -8,6 +8,8 @@ use syn_plan::Rule;
 
 /// What fits into a pipe unless `F_SETPIPE_SZ` says otherwise, bytes: 16 pages.
 pub const CAPACITY_BYTES: u64 = 65536;
+/// The most that one packet holds, and what it takes: a page.
+pub const PACKET_BYTES: u64 = 4096;
 
 /// An end of a pipe with a name was opened.
 #[derive(Clone, Copy, Debug)]
@@ -22,15 +24,15 @@ pub struct Opened {
 
 /// Who waited for the other end waited for the first call to open it that began meanwhile.
 pub fn connect_opens(opens: &[Opened], found: &mut Dependencies) {
+    let mut by_enter: Vec<&Opened> = opens.iter().collect();
+    by_enter.sort_by_key(|open| open.span.enter.ns);
     for waiting in opens.iter().filter(|open| open.waits && open.access != libc::O_RDWR) {
-        let meanwhile = waiting.span.enter.ns..=waiting.span.leave.ns;
-        let others = opens.iter().filter(|other| other.access != waiting.access);
-        let others = others.map(|other| other.span.enter).filter(|enter| meanwhile.contains(&{ enter.ns }));
-        let thread = waiting.span.enter.point().thread;
-        if let Some(first) =
-            others.filter(|enter| enter.point().thread != thread).min_by_key(|enter| enter.ns)
-        {
-            found.add_one(Rule::Pipe, first, waiting.span.leave);
+        let Span { enter, leave } = waiting.span;
+        let first = by_enter.partition_point(|other| other.span.enter.ns < enter.ns);
+        let meanwhile = by_enter[first..].iter().take_while(|other| other.span.enter.ns <= leave.ns);
+        let mut others = meanwhile.filter(|other| other.access != waiting.access);
+        if let Some(first) = others.find(|other| other.span.enter.point().thread != enter.point().thread) {
+            found.add_one(Rule::Pipe, first.span.enter, leave);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Bytes, or messages, that go one way: what comes out at one end was put in at the other, in the same order.
 //!
-//! Of several writers at once the order is taken to be that in which their calls began. Of several readers at once one may be back
-//! later than another that took what came behind: it waits for no more than what it took at the earliest. Where nobody knows how much fits between the
-//! ends, who waited for room went on after the last receive that had begun by then, unless hardly anything lay in between: then it
-//! slept for another reason.
+//! Of several writers at once the order is taken to be that in which their calls began, and of several readers that in which they
+//! came back: what hangs on that is observed, not certain. Of several readers at once one may be back later than another that took
+//! what came behind: it waits for no more than what it took at the earliest. Where nobody knows how much fits between the ends, who
+//! waited for room went on after the last receive that had begun by then, unless hardly anything lay in between: then it slept for
+//! another reason.
 
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
+use std::collections::HashSet;
 use syn_plan::Rule;
 
 /// A call that put in or took out so many bytes or messages.
@@ -18,6 +20,17 @@ pub struct Moved {
     pub units: u64,
 }
 
+/// A process that could put in closed it.
+#[derive(Clone, Copy, Debug)]
+pub struct Closing {
+    /// Which one.
+    pub process: u32,
+    /// Since when it could.
+    pub since_ns: u64,
+    /// Until when.
+    pub at: Moment,
+}
+
 /// All that happened to one direction.
 #[derive(Debug, Default)]
 pub struct Stream {
@@ -27,8 +40,8 @@ pub struct Stream {
     pub reads: Vec<Moved>,
     /// Calls that saw that there is something to take out, or that nothing will come any more.
     pub looks: Vec<Span>,
-    /// When the writers closed it, each for the last time.
-    pub closings: Vec<Moment>,
+    /// When the writers closed it.
+    pub closings: Vec<Closing>,
     /// The most that fits in, where that is known.
     pub capacity: Option<u64>,
     /// Calls that waited for room, where it is not known.
@@ -43,100 +56,191 @@ pub struct Stream {
 const LEAST_FULL_BYTES: u64 = 2048;
 const BESIDES_BYTES: u64 = 512;
 
-/// How much was moved by the end of each call.
-fn sums(calls: &[Moved]) -> Vec<u64> {
-    let add = |sum: &mut u64, call: &Moved| {
-        *sum = sum.saturating_add(call.units);
-        Some(*sum)
-    };
-    calls.iter().scan(0, add).collect()
+/// How many of the earlier reads at most are asked whether they must have come before one.
+const MOST_OVERLAPPING: usize = 1024;
+
+/// Calls on one direction, in an order, and how much was moved by the end of each.
+struct Calls {
+    calls: Vec<Moved>,
+    sums: Vec<u64>,
+    /// More than one thread makes them.
+    are_of_several: bool,
+}
+
+impl Calls {
+    fn new(mut calls: Vec<Moved>, time: impl Fn(&Span) -> Moment) -> Calls {
+        calls.sort_unstable_by_key(|call| (time(&call.span).ns, time(&call.span).point()));
+        let add = |sum: &mut u64, call: &Moved| {
+            *sum = sum.saturating_add(call.units);
+            Some(*sum)
+        };
+        let sums = calls.iter().scan(0, add).collect();
+        let thread = |call: &Moved| call.span.enter.point().thread;
+        let are_of_several = calls.windows(2).any(|pair| thread(&pair[0]) != thread(&pair[1]));
+        Calls { calls, sums, are_of_several }
+    }
+
+    /// How much the first so many have moved.
+    fn sum(&self, calls: usize) -> u64 {
+        calls.checked_sub(1).map_or(0, |last| self.sums[last])
+    }
+
+    /// How many of the first calls it takes to move so much.
+    fn until(&self, units: u64) -> usize {
+        self.sums.partition_point(|&sum| sum < units)
+    }
+
+    /// How many come before, in their order.
+    fn before(&self, is_before: impl Fn(&Span) -> bool) -> usize {
+        self.calls.partition_point(|call| is_before(&call.span))
+    }
+}
+
+/// The writes, in the order in which they began.
+struct Writes {
+    calls: Calls,
+    /// Behind each: one that comes later in the order may have put in before it, since it began before all up to here were over.
+    overlap: Vec<bool>,
+}
+
+impl Writes {
+    fn new(writes: Vec<Moved>) -> Writes {
+        let calls = Calls::new(writes, |span| span.enter);
+        let mut over_ns = 0;
+        let mut overlaps = |pair: &[Moved]| {
+            over_ns = pair[0].span.leave.ns.max(over_ns);
+            calls.are_of_several && pair[1].span.enter.ns < over_ns
+        };
+        let overlap = calls.calls.windows(2).map(&mut overlaps).chain([false]).take(calls.calls.len());
+        Writes { overlap: overlap.collect(), calls }
+    }
+
+    /// Whether it is certain which calls have put in the first so many units, of which `last` is the last one.
+    fn is_certain(&self, units: u64, last: usize) -> bool {
+        let is_alone = last.checked_sub(1).is_none_or(|before| !self.overlap[before]);
+        !self.overlap[last] && (is_alone || self.calls.sums[last] == units)
+    }
+
+    /// How much those that began by then have put in, and will.
+    fn begun(&self, ns: u64) -> u64 {
+        self.calls.sum(self.calls.before(|write| write.enter.ns <= ns))
+    }
 }
 
 /// Connects the ends of one direction. Where more came out than went in, writers are not on record: then nothing is connected
 /// from there on, and the answer is false.
 pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
-    let Stream { mut writes, mut reads, looks, closings, capacity, room, keeps_messages, is_unaligned } =
-        stream;
-    writes.sort_unstable_by_key(|write| (write.span.enter.ns, write.span.enter.point()));
-    reads.sort_unstable_by_key(|read| (read.span.leave.ns, read.span.leave.point()));
-    let (written, read) = (sums(&writes), sums(&reads));
-    let mut whole = reads.len();
-    for (index, call) in reads.iter().enumerate() {
-        let last = written.partition_point(|&sum| sum < read[index]);
+    let Stream { writes, reads, looks, mut closings, capacity, room, keeps_messages, is_unaligned } = stream;
+    let (writes, reads) = (Writes::new(writes), Calls::new(reads, |span| span.leave));
+    let rule_if = |is_certain: bool| if is_certain { rule } else { Rule::Contended };
+    let written = &writes.calls;
+    let mut whole = reads.calls.len();
+    for (index, call) in reads.calls.iter().enumerate() {
+        let last = written.until(reads.sums[index]);
         let is_later = |write: &Moved| write.span.enter.ns > call.span.leave.ns && !is_unaligned;
-        if writes.get(last).is_none_or(is_later) {
+        if written.calls.get(last).is_none_or(is_later) {
             whole = index;
             break;
         }
         if is_unaligned {
-            found.add_one(rule, writes[last].span.enter, call.span.leave);
+            found.add_one(rule, written.calls[last].span.enter, call.span.leave);
         } else {
-            let before = earliest(&reads[..=index], &read, &writes, &written);
-            let first = written.partition_point(|&sum| sum <= before);
-            let last = written.partition_point(|&sum| sum < before.saturating_add(call.units));
-            last_of_each_thread(&writes[first.min(last)..=last], call.span.leave, rule, found);
+            let before = taken_before(index, &reads, &writes);
+            let until = before.saturating_add(call.units);
+            let (first, last) = (written.sums.partition_point(|&sum| sum <= before), written.until(until));
+            let rule = rule_if(writes.is_certain(until, last));
+            last_of_each_thread(&written.calls[first.min(last)..=last], call.span.leave, rule, found);
         }
     }
+    let is_whole = whole == reads.calls.len();
     if is_unaligned {
-        return whole == reads.len();
+        return is_whole;
     }
-    let known_ns = reads.get(whole).map_or(u64::MAX, |unknown| unknown.span.enter.ns);
+    closings.sort_unstable_by_key(|closing| (closing.at.ns, closing.at.point()));
+    let mut since_ns: Vec<u64> = closings.iter().map(|closing| closing.since_ns).collect();
+    since_ns.sort_unstable();
+    let known_ns = reads.calls.get(whole).map_or(u64::MAX, |unknown| unknown.span.enter.ns);
     for look in looks.into_iter().filter(|look| look.leave.ns < known_ns) {
-        let taken = reads.partition_point(|call| call.span.leave.ns <= look.leave.ns);
-        let before = taken.checked_sub(1).map_or(0, |before| read[before]);
-        let next = writes.get(written.partition_point(|&sum| sum <= before));
-        match next.filter(|write| write.span.enter.ns <= look.leave.ns) {
-            Some(write) => add(rule, write.span.enter, look.leave, found),
-            // Somebody else may have taken what was there.
-            None if closings.iter().any(|closing| closing.ns > look.leave.ns) => {}
-            None => closings.iter().for_each(|&closing| add(rule, closing, look.leave, found)),
+        let before = reads.sum(reads.before(|read| read.leave.ns <= look.leave.ns));
+        let next = written.sums.partition_point(|&sum| sum <= before);
+        // Somebody else may have taken what this one saw.
+        let is_alone =
+            !reads.are_of_several || reads.sum(reads.before(|read| read.leave.ns <= look.enter.ns)) == before;
+        match written.calls.get(next).filter(|write| write.span.enter.ns <= look.leave.ns) {
+            Some(write) => {
+                let is_certain = is_alone && writes.is_certain(before.saturating_add(1), next);
+                add(rule_if(is_certain), write.span.enter, look.leave, found);
+            }
+            None => {
+                let over = closings.partition_point(|closing| closing.at.ns <= look.leave.ns);
+                // Or somebody can still put in.
+                if since_ns.partition_point(|&since| since <= look.leave.ns) == over {
+                    close(rule_if(is_alone), &closings[..over], look.leave, found);
+                }
+            }
         }
     }
-    if let Some(capacity) = capacity.filter(|_| whole == reads.len()) {
-        for (index, write) in writes.iter().enumerate() {
-            let room = written[index].saturating_sub(capacity);
-            let reader = reads.get(read.partition_point(|&sum| sum < room)).filter(|_| room > 0);
-            reader.into_iter().for_each(|reader| add(rule, reader.span.enter, write.span.leave, found));
+    if let Some(capacity) = capacity.filter(|_| is_whole) {
+        for (index, write) in written.calls.iter().enumerate() {
+            let room = written.sums[index].saturating_sub(capacity);
+            let is_certain = writes.is_certain(written.sums[index], index) && !reads.are_of_several;
+            if let Some(reader) = reads.calls.get(reads.until(room)).filter(|_| room > 0) {
+                add(rule_if(is_certain), reader.span.enter, write.span.leave, found);
+            }
         }
     }
-    let sum_of = |calls: usize, sums: &[u64]| calls.checked_sub(1).map_or(0, |last| sums[last]);
     for wait in room {
-        let begun = writes.partition_point(|call| call.span.enter.ns < wait.leave.ns);
-        let read_before = reads.partition_point(|call| call.span.leave.ns < wait.enter.ns);
-        let taken = sum_of(read_before, &read);
-        let wholly_taken = written.partition_point(|&sum| sum <= taken);
+        let begun = written.before(|write| write.enter.ns < wait.leave.ns);
+        let taken = reads.sum(reads.before(|read| read.leave.ns < wait.enter.ns));
+        let wholly_taken = written.sums.partition_point(|&sum| sum <= taken);
         let besides = BESIDES_BYTES * begun.saturating_sub(wholly_taken) as u64;
-        let between = sum_of(begun, &written).saturating_sub(taken).saturating_add(besides);
+        let between = written.sum(begun).saturating_sub(taken).saturating_add(besides);
         if !keeps_messages && between < LEAST_FULL_BYTES {
             continue;
         }
-        let over = reads.partition_point(|call| call.span.leave.ns <= wait.leave.ns);
+        let over = reads.before(|read| read.leave.ns <= wait.leave.ns);
         // One may be under way.
-        let last = reads[over.saturating_sub(1)..].iter().take(2).map(|call| call.span);
+        let last = reads.calls[over.saturating_sub(1)..].iter().take(2).map(|call| call.span);
         let during = |read: &Span| read.leave.ns >= wait.enter.ns && read.enter.ns <= wait.leave.ns;
         if let Some(read) = last.filter(during).max_by_key(|read| read.enter.ns) {
             add(Rule::Room, read.enter, wait.leave, found);
         }
     }
-    whole == reads.len()
+    is_whole
 }
 
-/// How much had been taken out before the last of these reads at the least. It may have taken its part before those of others that are back
-/// earlier, if it had begun by then, and if what they took instead had been put in when they came back.
-fn earliest(reads: &[Moved], read: &[u64], writes: &[Moved], written: &[u64]) -> u64 {
-    let [others @ .., call] = reads else { return 0 };
-    let mut at = others.len();
-    while let Some(before) = at.checked_sub(1) {
-        let other = &others[before].span;
-        let is_own = other.leave.point().thread == call.span.leave.point().thread;
-        let instead = written.partition_point(|&sum| sum < read[before].saturating_add(call.units));
-        let was_there = writes.get(instead).is_some_and(|write| write.span.enter.ns <= other.leave.ns);
-        if is_own || other.leave.ns < call.span.enter.ns || !was_there {
-            break;
-        }
-        at = before;
+/// How much had been taken out before read `index` at the least: by those that were over when it began, and by those that
+/// cannot have come after it, because what they would have taken then had not been put in when they came back.
+fn taken_before(index: usize, reads: &Calls, writes: &Writes) -> u64 {
+    if !reads.are_of_several {
+        return reads.sum(index);
     }
-    at.checked_sub(1).map_or(0, |before| read[before])
+    let over_by = |ns: u64| reads.sum(reads.before(|read| read.leave.ns <= ns));
+    let call = &reads.calls[index];
+    let over = reads.before(|read| read.leave.ns <= call.span.enter.ns).min(index);
+    let first = over.max(index.saturating_sub(MOST_OVERLAPPING));
+    let must_come_before = |other: &&Moved| {
+        let began_ns = other.span.enter.ns.max(call.span.enter.ns);
+        let both = over_by(began_ns).saturating_add(call.units).saturating_add(other.units);
+        writes.begun(other.span.leave.ns) < both
+    };
+    let overlapping = reads.calls[first..index].iter().filter(must_come_before);
+    overlapping.fold(reads.sum(over), |sum, other| sum.saturating_add(other.units))
+}
+
+/// Whoever saw the end saw it after all had closed it that could put in since the last time that nobody could.
+fn close(rule: Rule, closings: &[Closing], target: Moment, found: &mut Dependencies) {
+    let (mut since_ns, mut seen) = (u64::MAX, HashSet::new());
+    for closing in closings.iter().rev().take_while(|closing| {
+        let overlaps = since_ns == u64::MAX || closing.at.ns >= since_ns;
+        since_ns = since_ns.min(closing.since_ns);
+        overlaps
+    }) {
+        // A process may have opened it again.
+        if seen.insert(closing.process) {
+            add(rule, closing.at, target, found);
+        }
+    }
 }
 
 fn last_of_each_thread(writes: &[Moved], target: Moment, rule: Rule, found: &mut Dependencies) {
@@ -164,6 +268,10 @@ mod tests {
 
     fn moved(thread: u32, record: u32, from_ns: u64, to_ns: u64, units: u64) -> Moved {
         Moved { span: span(thread, record, from_ns, to_ns), units }
+    }
+
+    fn closing(process: u32, record: u32, since_ns: u64, at_ns: u64) -> Closing {
+        Closing { process, since_ns, at: span(process, record, at_ns, at_ns).enter }
     }
 
     fn connected(stream: Stream) -> (Vec<(u32, u32)>, bool) {
@@ -251,6 +359,59 @@ mod tests {
     }
 
     #[test]
+    fn of_writers_at_once_nothing_is_certain_but_what_all_have_put_in() {
+        let rules = |reads: &[u64]| {
+            let mut found = Dependencies::default();
+            let reads = (1u32..).zip(reads).map(|(at, &units)| {
+                let ns = 100 * u64::from(at);
+                moved(2, at, ns, ns + 1, units)
+            });
+            // The first two overlap; the third comes when they are over.
+            let writes = vec![moved(0, 1, 10, 30, 4), moved(1, 2, 20, 40, 4), moved(0, 3, 50, 51, 4)];
+            let stream = Stream { writes, reads: reads.collect(), ..Stream::default() };
+            assert!(connect(Rule::Pipe, stream, &mut found));
+            (0..found.len())
+                .map(|index| (found.sources(index)[0].point().record, found.rule(index)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(rules(&[8]), [(2, Rule::Pipe), (1, Rule::Pipe)]);
+        assert_eq!(
+            rules(&[4, 4, 4]),
+            [(1, Rule::Contended), (2, Rule::Pipe), (3, Rule::Pipe)],
+            "who took the first message has it from either, and whoever has taken both came after both"
+        );
+        assert_eq!(rules(&[4, 6]), [(1, Rule::Contended), (3, Rule::Pipe), (2, Rule::Pipe)]);
+    }
+
+    #[test]
+    fn a_poll_beside_other_readers_is_not_certain_to_have_seen_what_is_left() {
+        let rule = |began_ns: u64| {
+            let mut found = Dependencies::default();
+            let stream = Stream {
+                writes: vec![moved(0, 1, 10, 11, 1), moved(0, 2, 20, 21, 1)],
+                reads: vec![moved(3, 7, 12, 13, 1), moved(1, 8, 30, 31, 1)],
+                looks: vec![span(1, 6, began_ns, 25)],
+                ..Stream::default()
+            };
+            assert!(connect(Rule::Pipe, stream, &mut found));
+            let of_look = (0..found.len()).find(|&index| found.targets(index)[0].point().record == 6);
+            found.rule(of_look.unwrap())
+        };
+        assert_eq!([rule(5), rule(15)], [Rule::Contended, Rule::Pipe]);
+    }
+
+    #[test]
+    fn the_end_comes_after_the_last_writers_of_several_in_turn() {
+        let stream = Stream {
+            looks: vec![span(9, 10, 30, 31), span(9, 11, 35, 45), span(9, 12, 60, 61)],
+            closings: vec![closing(0, 1, 10, 20), closing(1, 2, 15, 25), closing(0, 3, 40, 50)],
+            ..Stream::default()
+        };
+        // At 45 one had it open again.
+        assert_eq!(connected(stream).0, vec![(2, 10), (1, 10), (3, 12)]);
+    }
+
+    #[test]
     fn what_nobody_wrote_is_not_connected() {
         let stream = Stream {
             writes: vec![moved(0, 1, 10, 11, 4), moved(0, 2, 40, 41, 4)],
@@ -267,11 +428,11 @@ mod tests {
             writes: vec![moved(0, 1, 10, 11, 8), moved(0, 2, 12, 60, 8)],
             reads: vec![moved(2, 7, 50, 52, 4), moved(2, 8, 53, 55, 4), moved(2, 9, 61, 62, 8)],
             looks: vec![span(2, 10, 70, 90)],
-            closings: vec![span(0, 3, 65, 66).enter, span(1, 4, 80, 81).enter],
+            closings: vec![closing(1, 4, 0, 80), closing(0, 3, 0, 65)],
             capacity: Some(10),
             ..Stream::default()
         };
-        let expected = vec![(1, 7), (1, 8), (2, 9), (3, 10), (4, 10), (8, 2)];
+        let expected = vec![(1, 7), (1, 8), (2, 9), (4, 10), (3, 10), (8, 2)];
         assert_eq!(connected(stream), (expected, true));
     }
 

@@ -1,10 +1,11 @@
 //! What went through one pipe, connection or counter.
 
+use super::lifetimes::Lifetimes;
 use crate::graph::dependency::Moment;
 use crate::rules::eventfd::Taken;
 use crate::rules::open_file::Span;
-use crate::rules::pipe::Opened;
-use crate::rules::stream::Moved;
+use crate::rules::pipe::{self, Opened};
+use crate::rules::stream::{Closing, Moved};
 use std::collections::BTreeMap;
 
 /// What an open file is an end of.
@@ -17,10 +18,10 @@ pub enum Kind {
 }
 
 /// How one process holds an end that can be written to.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Held {
     pub open_files: u32,
-    pub closed: Option<Moment>,
+    pub since_ns: u64,
 }
 
 /// What happened at one socket, or to one pipe.
@@ -35,10 +36,58 @@ pub struct Traffic {
     pub room: Vec<Span>,
     /// By process.
     pub holders: BTreeMap<u32, Held>,
+    /// Those who hold it no more; a process may do so again.
+    pub closings: Vec<Closing>,
     pub shut_down: Option<Moment>,
     /// Something put in or took out nobody knows how much.
     pub is_unknown: bool,
     pub capacity: Option<u64>,
+    /// Of a pipe: what is written stays apart (`O_DIRECT`, pipe(2)).
+    pub keeps_packets: Option<bool>,
     /// Of a pipe with a name: the calls that opened an end of it, and how.
     pub opens: Vec<Opened>,
+    /// Of a pipe with a name: what is in it is lost when nobody has it open.
+    pub lifetimes: Lifetimes,
+}
+
+impl Traffic {
+    /// A process has one more open file that can be written to.
+    pub fn hold(&mut self, process: u32, since_ns: u64) {
+        let held = self.holders.entry(process).or_insert(Held { open_files: 0, since_ns });
+        held.open_files += 1;
+    }
+
+    /// A process has one less; of the first ones nothing may be on record.
+    pub fn let_go(&mut self, process: u32, at: Moment) {
+        let held = self.holders.remove(&process).unwrap_or(Held { open_files: 1, since_ns: 0 });
+        match held.open_files {
+            0 | 1 => self.closings.push(Closing { process, since_ns: held.since_ns, at }),
+            more => _ = self.holders.insert(process, Held { open_files: more - 1, ..held }),
+        }
+    }
+
+    /// What is written to a pipe stays apart, or does not. Where both come nobody knows what a read takes.
+    pub fn keep_packets(&mut self, keeps: bool) {
+        self.is_unknown |= self.keeps_packets.replace(keeps).is_some_and(|before| before != keeps);
+    }
+
+    /// What was put in; packets take a page each.
+    pub fn take_writes(&mut self) -> Vec<Moved> {
+        let mut writes = std::mem::take(&mut self.writes);
+        if self.keeps_packets == Some(true) {
+            writes
+                .iter_mut()
+                .for_each(|write| write.units = write.units.next_multiple_of(pipe::PACKET_BYTES));
+        }
+        writes
+    }
+
+    /// What was taken out; a read takes one packet, also where it wants less.
+    pub fn take_reads(&mut self) -> Vec<Moved> {
+        let mut reads = std::mem::take(&mut self.reads);
+        if self.keeps_packets == Some(true) {
+            reads.iter_mut().for_each(|read| read.units = pipe::PACKET_BYTES);
+        }
+        reads
+    }
 }

@@ -1,11 +1,12 @@
 //! Who waited for whom at pipes, connections and counters, once all is seen.
 
 use super::ChannelTracker;
+use super::lifetimes;
 use super::traffic::{Held, Kind};
 use crate::clocks::Clocks;
 use crate::follow::connections::End;
-use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::stream::Stream;
+use crate::graph::dependency::Dependencies;
+use crate::rules::stream::{Closing, Stream};
 use crate::rules::{eventfd, pipe, socket};
 
 impl ChannelTracker {
@@ -38,11 +39,11 @@ impl ChannelTracker {
             }
             let closings = self.closings(from);
             let Some(sent) = self.traffic.get_mut(&from) else { continue };
-            let (writes, room) = (std::mem::take(&mut sent.writes), std::mem::take(&mut sent.room));
+            let (writes, room) = (sent.take_writes(), std::mem::take(&mut sent.room));
             let Some(here) = self.traffic.get_mut(&key) else { continue };
             let stream = Stream {
                 writes,
-                reads: std::mem::take(&mut here.reads),
+                reads: here.take_reads(),
                 looks: std::mem::take(&mut here.looks),
                 closings,
                 capacity: here.capacity,
@@ -50,10 +51,15 @@ impl ChannelTracker {
                 keeps_messages: key.0 == Kind::Socket && self.connections.has_messages(key.1),
                 is_unaligned: false,
             };
-            let whole = match key.0 == Kind::Pipe {
-                true => pipe::connect(stream, &mut self.found),
-                false => socket::connect(stream, &mut self.found),
-            };
+            let mut whole = true;
+            if key.0 == Kind::Pipe {
+                let gaps = std::mem::take(&mut here.lifetimes).gaps(&self.last, &self.ended);
+                let (streams, all_known) = lifetimes::split(stream, &gaps);
+                whole &= all_known;
+                streams.into_iter().for_each(|stream| whole &= pipe::connect(stream, &mut self.found));
+            } else {
+                whole &= socket::connect(stream, &mut self.found);
+            }
             incomplete += u64::from(!whole);
         }
         (self.found, incomplete)
@@ -98,16 +104,18 @@ impl ChannelTracker {
         eventfd::connect(reads, looks, additions, &mut self.found);
     }
 
-    /// When every process closed the end for the last time; of one that did not, its end.
-    fn closings(&self, end: (Kind, End)) -> Vec<Moment> {
-        let traffic = &self.traffic[&end];
-        let of_process = |(&process, held): (&u32, &Held)| match held.open_files {
-            0 => held.closed,
-            _ => self.last[process as usize],
-        };
-        match traffic.shut_down {
-            Some(moment) => vec![moment],
-            None => traffic.holders.iter().filter_map(of_process).collect(),
+    /// When every process closed the end; of one that did not, its end.
+    fn closings(&mut self, end: (Kind, End)) -> Vec<Closing> {
+        let Some(traffic) = self.traffic.get_mut(&end) else { return Vec::new() };
+        if let Some(at) = traffic.shut_down {
+            return vec![Closing { process: 0, since_ns: 0, at }];
         }
+        let mut closings = std::mem::take(&mut traffic.closings);
+        let at_its_end = |(&process, held): (&u32, &Held)| {
+            let at = self.last[process as usize]?;
+            Some(Closing { process, since_ns: held.since_ns, at })
+        };
+        closings.extend(traffic.holders.iter().filter_map(at_its_end));
+        closings
     }
 }
