@@ -5,6 +5,7 @@ pub mod connections;
 pub mod datagrams;
 pub mod file_ids;
 pub mod file_tracker;
+pub mod interruptions;
 pub mod ipc_tracker;
 pub mod lock_tracker;
 pub mod node_local;

@@ -1,13 +1,13 @@
 //! Follows signals between processes and threads of a run: who sent which to whom, and where they arrived: at a handler, at who
 //! waits for them, or at a descriptor of `signalfd`, of which is known for which signals it is. The end of a process sends `SIGCHLD` to
-//! its parent (exit(3)); a handler that it interrupts a wait with is told by that wait's end. A descriptor of `pidfd_open` tells of it
-//! to whoever has it.
+//! its parent (exit(3)). A descriptor of `pidfd_open` tells of it to whoever has it.
 
 use crate::clocks::Clocks;
+use crate::follow::interruptions::Interruptions;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
-use crate::rules::signal::{self, Signals};
+use crate::rules::signal::{self, Ends, Signals};
 use std::collections::{BTreeMap, HashMap};
 use syn_plan::Rule;
 use syn_trace::calls::{Call, Effect};
@@ -19,6 +19,17 @@ use syn_trace::{Run, record};
 enum Whom {
     Process(usize, u32),
     Thread(u32),
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    /// The id of its parent.
+    parent: u32,
+    /// Its last moment.
+    moment: Option<Moment>,
+    /// It said that it ends. One that a signal ended has not come to do so.
+    exits: bool,
 }
 
 /// The signals of a run. Memory: 48 bytes for each that was sent, 24 for each that arrived.
@@ -33,10 +44,10 @@ pub struct SignalTracker {
     descriptors: HashMap<(u32, OpenId), i64>,
     /// By the process that made it and its open file: the id of the process whose end a descriptor tells of.
     subjects: HashMap<(u32, OpenId), u32>,
-    /// By process: its parent's id, and its last moment.
-    ends: Vec<(u32, Option<Moment>)>,
-    /// Calls that have waited for `SIGCHLD`, and whose.
-    awaited_ends: Vec<((usize, u32), Moment)>,
+    /// By process.
+    ends: Vec<Last>,
+    /// Where `SIGCHLD` arrived.
+    interruptions: Interruptions,
     /// Calls that a descriptor has told of the end of a process, and of which.
     told_ends: Vec<((usize, u32), Moment)>,
 }
@@ -45,14 +56,16 @@ impl SignalTracker {
     /// For a run, with nothing seen yet.
     pub fn new(run: &Run, clocks: &Clocks) -> SignalTracker {
         let host = |process: &syn_trace::run::Process| clocks.host_of(&process.boot_id);
+        let no_end =
+            |process: &syn_trace::run::Process| Last { parent: process.ppid, moment: None, exits: false };
         SignalTracker {
             processes: run.processes.iter().map(|process| (host(process), process.pid)).collect(),
             threads: HashMap::new(),
             signals: BTreeMap::new(),
             descriptors: HashMap::new(),
             subjects: HashMap::new(),
-            ends: run.processes.iter().map(|process| (process.ppid, None)).collect(),
-            awaited_ends: Vec::new(),
+            ends: run.processes.iter().map(no_end).collect(),
+            interruptions: Interruptions::new(run.threads.len()),
             told_ends: Vec::new(),
         }
     }
@@ -60,43 +73,47 @@ impl SignalTracker {
     /// What arrived because it was sent.
     pub fn finish(mut self) -> Dependencies {
         let mut found = Dependencies::default();
-        std::mem::take(&mut self.signals)
-            .into_values()
-            .for_each(|signals| signal::connect(signals, &mut found));
         self.connect_ends(&mut found);
+        self.signals.into_values().for_each(|signals| signal::connect(signals, &mut found));
         found
     }
 
-    fn connect_ends(self, found: &mut Dependencies) {
-        let mut signals: BTreeMap<(usize, u32), Signals> = BTreeMap::new();
-        for (parent, moment) in self.awaited_ends {
-            signals.entry(parent).or_default().arrived.push(moment);
+    fn connect_ends(&mut self, found: &mut Dependencies) {
+        let mut parents: BTreeMap<(usize, u32), Ends> = BTreeMap::new();
+        let interruptions = std::mem::replace(&mut self.interruptions, Interruptions::new(0));
+        for arrival in interruptions.finish() {
+            let parent = self.processes[arrival.process as usize];
+            parents.entry(parent).or_default().arrived.push((arrival.moment, arrival.awaited));
         }
         // A process ends with its last image.
         let last_images: BTreeMap<(usize, u32), usize> =
             self.processes.iter().enumerate().map(|(image, &process)| (process, image)).collect();
         for (&(host, _), &image) in &last_images {
-            let (parent, end) = self.ends[image];
-            if let (Some(signals), Some(end)) = (signals.get_mut(&(host, parent)), end) {
-                signals.sent.push(Span { enter: end, leave: end });
+            let Last { parent, moment, exits } = self.ends[image];
+            if let (Some(ends), Some(end), true) = (parents.get_mut(&(host, parent)), moment, exits) {
+                ends.ended.push(end);
             }
         }
-        for (process, told) in self.told_ends {
-            let end = last_images.get(&process).and_then(|&image| self.ends[image].1);
+        for (&(host, pid), ends) in &mut parents {
+            let sent = self.signals.get(&(Whom::Process(host, pid), i64::from(libc::SIGCHLD)));
+            ends.sent.extend(sent.iter().flat_map(|signals| &signals.sent).map(|call| call.enter));
+        }
+        for (process, told) in std::mem::take(&mut self.told_ends) {
+            let end = last_images.get(&process).and_then(|&image| self.ends[image].moment);
             if let Some(end) =
                 end.filter(|end| end.ns <= told.ns && end.point().thread != told.point().thread)
             {
                 found.add_one(Rule::ProcessJoin, end, told);
             }
         }
-        signals.into_values().for_each(|signals| signal::connect(signals, found));
+        parents.into_values().for_each(|ends| signal::connect_ends(ends, found));
     }
 
     /// A call that waits for signals got this one.
     fn receive(&mut self, seen: &Seen<'_>, signal: i64) {
         self.arrive(seen, signal, seen.leave());
         if signal == i64::from(libc::SIGCHLD) {
-            self.awaited_ends.push((self.processes[seen.process as usize], seen.leave()));
+            self.interruptions.receive(seen);
         }
     }
 
@@ -137,7 +154,10 @@ impl Visitor for SignalTracker {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let event = seen.event;
-        self.ends[seen.process as usize].1 = Some(seen.leave());
+        let last = &mut self.ends[seen.process as usize];
+        last.moment = Some(seen.leave());
+        last.exits |= event.call.effect() == Effect::Exit;
+        self.interruptions.see(seen);
         match event.call.effect() {
             _ if event.has(record::FAILED) => {}
             _ if event.call == Call::SignalDelivered => self.arrive(seen, event.numbers[0], seen.leave()),
