@@ -95,6 +95,10 @@ pub struct Kill {
     pub process: u32,
     /// When it was sent.
     pub enter: Moment,
+    /// When the call returned.
+    pub leave_ns: u64,
+    /// The group, by the id of its leader, if the call names one.
+    pub group: Option<u32>,
 }
 
 /// A thread other than the first of its process.
@@ -356,8 +360,11 @@ impl ProcessTree {
 
     fn kill(&mut self, seen: &Seen<'_>, pid: i64, signal: i64) {
         let (host, _) = self.host_and_pid(seen.process);
-        let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0);
-        self.kills.push(Kill { host, pid, signal, process: seen.process, enter: seen.enter() });
+        let positive = |pid: i64| u32::try_from(pid).ok().filter(|&pid| pid > 0);
+        // kill(2): -1 is everybody.
+        let (pid, group) = (positive(pid), positive(pid.wrapping_neg()).filter(|&leader| leader > 1));
+        let (enter, leave_ns) = (seen.enter(), seen.leave().ns);
+        self.kills.push(Kill { host, pid, group, signal, process: seen.process, enter, leave_ns });
     }
 }
 

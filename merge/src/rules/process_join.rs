@@ -58,6 +58,21 @@ fn commands_own(process_tree: &ProcessTree, mut made: Vec<u32>, leave: Moment) -
     made
 }
 
+/// What ended a process.
+#[derive(Clone, Copy, Debug)]
+pub enum EndedBy<'a> {
+    /// What it did itself.
+    Itself,
+    /// A signal of this call.
+    Signal(&'a Kill),
+    /// A signal of one of several calls.
+    Unknown,
+}
+
+/// A record of a process may be so much later than the return of the call whose signal ended it, nanoseconds: the processor that it
+/// ran on had to be told.
+const LATEST_RECORD_NS: u64 = 100_000;
+
 /// The signals that were sent, by host, signal and process (`None` for a group), ascending in time.
 pub struct Kills<'a>(HashMap<(usize, i64, Option<u32>), Vec<&'a Kill>>);
 
@@ -72,14 +87,27 @@ impl<'a> Kills<'a> {
         Kills(sent)
     }
 
-    /// What ended the process that `join` saw end by a signal on `host`: the last such signal to it, or to a group in which it may have
-    /// been. `None` for one that nobody of the run sent. Then it has ended by what it did.
-    pub fn that_ended(&self, host: usize, join: &Join) -> Option<&'a Kill> {
-        let (Some(signal), Whom::Process(pid)) = (join.signal, join.whom) else { return None };
-        [Some(pid), None].into_iter().find_map(|pid| {
-            let kills = self.0.get(&(host, signal, pid))?;
-            let before = kills.partition_point(|kill| kill.enter.ns <= join.leave.ns);
-            kills[..before].last().copied()
-        })
+    /// What ended the process on `host` that `join` saw end, and that was last seen at `last`. What it did behind a signal, that did not
+    /// end it; the first one behind its last record did, if it was for this process and no other may have come before. Of groups only the
+    /// leader is known.
+    pub fn that_ended(&self, host: usize, join: &Join, last: Moment) -> EndedBy<'a> {
+        let (Some(signal), Whom::Process(pid)) = (join.signal, join.whom) else { return EndedBy::Itself };
+        let sent = [Some(pid), None].into_iter().filter_map(|pid| self.0.get(&(host, signal, pid)));
+        let may_have = |kill: &&Kill| {
+            kill.enter.ns <= join.leave.ns && kill.leave_ns.saturating_add(LATEST_RECORD_NS) >= last.ns
+        };
+        let mut kills: Vec<&Kill> = sent.flatten().copied().filter(may_have).collect();
+        kills.sort_by_key(|kill| kill.enter.ns);
+        let is_for_it = |kill: &Kill| kill.pid.or(kill.group) == Some(pid);
+        match kills[..] {
+            [] => EndedBy::Itself,
+            [only] => EndedBy::Signal(only),
+            [first, next, ..]
+                if is_for_it(first) && first.leave_ns >= last.ns && first.leave_ns <= next.enter.ns =>
+            {
+                EndedBy::Signal(first)
+            }
+            _ => EndedBy::Unknown,
+        }
     }
 }

@@ -4,7 +4,8 @@
 //! `SYN_EXCEPT=sh` and `sh -c "a; b"` the program b starts after a has ended. So a launcher carries a *frontier*, the moments that whatever it does next comes after.
 
 use super::process_create::{self, Creator};
-use super::{process_exec, process_join};
+use super::process_exec;
+use super::process_join::{self, EndedBy};
 use crate::follow::process_tree::{ProcessTree, may_be_over};
 use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::Rule;
@@ -51,12 +52,15 @@ pub fn connect(
                 let Some(last) = process_tree.images[child as usize].as_ref().map(|image| image.last) else {
                     continue;
                 };
-                let sender = kills.that_ended(process_tree.host_and_pid(join.process).0, &join);
-                let ends = match sender.filter(|sender| !process_tree.is_launcher(sender.process)) {
+                let ended_by = kills.that_ended(process_tree.host_and_pid(join.process).0, &join, last);
+                let ends = match ended_by {
                     // How far it had come does not count. Who has sent the signal has not waited for itself.
-                    Some(sender) if sender.enter.point().thread == join.leave.point().thread => Vec::new(),
-                    Some(sender) => vec![sender.enter],
-                    None => frontiers[child as usize].or_own(process_tree, child, last),
+                    EndedBy::Signal(sender) if !process_tree.is_launcher(sender.process) => {
+                        let is_own = sender.enter.point().thread == join.leave.point().thread;
+                        if is_own { Vec::new() } else { vec![sender.enter] }
+                    }
+                    EndedBy::Unknown => Vec::new(),
+                    _ => frontiers[child as usize].or_own(process_tree, child, last),
                 };
                 if process_tree.is_launcher(join.process) {
                     let known = frontiers[child as usize].at_start.clone();
