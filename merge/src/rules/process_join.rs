@@ -2,48 +2,79 @@
 
 use super::process_create::Creator;
 use crate::follow::process_tree::{How, Join, Kill, ProcessTree, Whom, may_be_over};
-use crate::graph::dependency::Moment;
+use crate::graph::dependency::{Moment, Point};
 use std::collections::HashMap;
 
 /// The images whose end every join saw, by position of the join.
 pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Vec<u32>> {
     let mut by_pid: HashMap<(usize, u32), Vec<u32>> = HashMap::new();
-    let mut by_parent: HashMap<(usize, u32), Vec<u32>> = HashMap::new();
-    for (process, _) in (0u32..).zip(&process_tree.images).filter(|(_, image)| image.is_some()) {
+    let mut by_parent: HashMap<(usize, u32), Children> = HashMap::new();
+    let mut by_creation: HashMap<Point, Vec<u32>> = HashMap::new();
+    for (process, image) in (0u32..).zip(&process_tree.images) {
+        let Some(image) = image else { continue };
         by_pid.entry(process_tree.host_and_pid(process)).or_default().push(process);
-        by_parent.entry(process_tree.host_and_parent(process)).or_default().push(process);
+        let siblings = by_parent.entry(process_tree.host_and_parent(process)).or_default();
+        siblings.0.push((image.first.ns, process));
+        if let Some((_, created)) = creators[process as usize] {
+            by_creation.entry(created.point()).or_default().push(process);
+        }
     }
+    by_parent.values_mut().for_each(|children| children.0.sort_unstable());
+    let streams = streams(process_tree);
     let first_ns =
         |process: u32| process_tree.images[process as usize].as_ref().map_or(0, |image| image.first.ns);
     let of_join = |join: &Join| {
-        let (host, pid) = process_tree.host_and_pid(join.process);
+        let own = process_tree.host_and_pid(join.process);
         let started = |&process: &u32| first_ns(process) <= join.leave.ns;
-        let children = || by_parent.get(&(host, pid)).into_iter().flatten().copied().filter(started);
         match join.whom {
             Whom::Process(pid) => {
-                let mut images = by_pid.get(&(host, pid)).into_iter().flatten().copied();
+                let mut images = by_pid.get(&(own.0, pid)).into_iter().flatten().copied();
                 images.rfind(started).into_iter().collect()
             }
             Whom::ChildrenSince(start_ns) => {
-                let since: Vec<u32> = children().filter(|&process| first_ns(process) >= start_ns).collect();
-                commands_own(process_tree, since, join.leave)
+                let children = by_parent.get(&own);
+                let since = children.map(|children| children.started(start_ns, join.leave.ns));
+                commands_own(process_tree, since.unwrap_or_default(), join.leave)
             }
             Whom::Stream(fd) => {
-                let popen = process_tree
-                    .creations
-                    .iter()
-                    .filter(|creation| creation.how == How::Popen(fd) && creation.process == join.process)
-                    .filter(|creation| creation.enter.ns <= join.leave.ns)
-                    .max_by_key(|creation| creation.enter.ns);
-                let by_popen = |process: &u32| {
-                    let creator = creators[*process as usize].map(|(_, created)| created.point());
-                    creator.is_some() && creator == popen.map(|popen| popen.enter.point())
-                };
-                children().filter(by_popen).collect()
+                let created = streams.get(&(join.process, fd)).and_then(|popens| {
+                    let before = popens.partition_point(|enter| enter.ns <= join.leave.ns);
+                    by_creation.get(&popens[..before].last()?.point())
+                });
+                let is_child = |process: &u32| process_tree.host_and_parent(*process) == own;
+                created.into_iter().flatten().copied().filter(is_child).filter(started).collect()
             }
         }
     };
     process_tree.joins.iter().map(of_join).collect()
+}
+
+/// The images of the children of a process, and when each began; ascending.
+#[derive(Default)]
+struct Children(Vec<(u64, u32)>);
+
+impl Children {
+    /// Those that began between these times, in the order of the run.
+    fn started(&self, from_ns: u64, to_ns: u64) -> Vec<u32> {
+        let first = self.0.partition_point(|&(ns, _)| ns < from_ns);
+        let behind = self.0.partition_point(|&(ns, _)| ns <= to_ns).max(first);
+        let mut started: Vec<u32> = self.0[first..behind].iter().map(|&(_, process)| process).collect();
+        started.sort_unstable();
+        started
+    }
+}
+
+/// The calls of `popen` by process and descriptor, ascending in time.
+fn streams(process_tree: &ProcessTree) -> HashMap<(u32, i64), Vec<Moment>> {
+    let mut streams: HashMap<_, Vec<Moment>> = HashMap::new();
+    for creation in &process_tree.creations {
+        if let How::Popen(fd) = creation.how {
+            streams.entry((creation.process, fd)).or_default().push(creation.enter);
+        }
+    }
+    // They were noted as they returned.
+    streams.values_mut().for_each(|popens| popens.sort_by_key(|enter| enter.ns));
+    streams
 }
 
 /// Of the processes that a process made while `system` ran in it, other threads may have made some. The call returns when its
@@ -109,5 +140,20 @@ impl<'a> Kills<'a> {
             }
             _ => EndedBy::Unknown,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_are_found_among_many() {
+        const COUNT: u32 = 200_000;
+        let children = Children((0..COUNT).map(|process| (u64::from(process) * 10, process)).collect());
+        let own = |process| children.started(u64::from(process) * 10, u64::from(process) * 10 + 9);
+        assert!((0..COUNT).all(|process| own(process) == [process]));
+        assert_eq!(Children(vec![(5, 2), (6, 1), (7, 0)]).started(5, 6), [1, 2]);
+        assert_eq!(children.started(30, 20), [] as [u32; 0]);
     }
 }
