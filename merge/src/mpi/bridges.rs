@@ -21,9 +21,8 @@ impl Matcher<'_> {
         if let Some(Instance { id: (comm, nth), rank }) = self.communicators.take_part(process, handle) {
             let Made { enter, leave, .. } = made;
             let (call, bytes) = (Call::MpiIntercommCreate, (0, 0));
-            let begun = leave;
             let noted = place(enter);
-            self.leave(Started { comm, nth, rank, call, root: NOBODY, enter, begun, bytes, noted }, leave);
+            self.leave(Started { comm, nth, rank, call, root: NOBODY, enter, bytes, noted }, leave);
         }
     }
 }

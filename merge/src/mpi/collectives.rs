@@ -24,8 +24,6 @@ pub struct Started {
     pub root: i64,
     /// When it came.
     pub enter: Moment,
-    /// When the call that made the request returned.
-    pub begun: Moment,
     /// Bytes that it gives, and gets.
     pub bytes: (i64, i64),
     /// The call that notes of its counts stand behind.

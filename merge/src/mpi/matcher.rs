@@ -275,7 +275,7 @@ impl Matcher<'_> {
 fn part_in(seen: &Seen<'_>, call: Call, root: i64, bytes: (i64, i64), instance: Instance) -> Started {
     let Instance { id: (comm, nth), rank } = instance;
     let noted = (seen.thread, seen.record);
-    Started { comm, nth, rank, call, root, enter: seen.enter(), begun: seen.leave(), bytes, noted }
+    Started { comm, nth, rank, call, root, enter: seen.enter(), bytes, noted }
 }
 
 impl Matcher<'_> {

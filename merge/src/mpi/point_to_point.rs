@@ -125,7 +125,7 @@ impl Matcher<'_> {
                 match self.join_in(seen, what.call, what.comm, what.root, what.traffic) {
                     Some(started) => {
                         let started = Started { noted: what.noted, ..started };
-                        Active::Collective(what.traffic.0 + what.traffic.1, started)
+                        Active::Collective(what.traffic.0.saturating_add(what.traffic.1), started)
                     }
                     None => Active::Nothing,
                 }
@@ -134,18 +134,30 @@ impl Matcher<'_> {
     }
 
     pub(super) fn begin(&mut self, seen: &Seen<'_>, handle: i64, what: Persistent) {
+        self.forget(seen, handle);
         let active = self.activate(seen, what);
-        let requests = &mut self.locals[seen.process as usize].requests;
-        let before = requests.get(handle).map(|request| request.active);
-        requests.start(handle, active);
-        // Implementations have one handle for all requests that are complete at once.
-        if let Some(Active::Collective(_, started)) = before {
-            self.leave(started, started.begun);
-        }
+        self.locals[seen.process as usize].requests.start(handle, active);
     }
 
     pub(super) fn prepare(&mut self, seen: &Seen<'_>, handle: i64, what: Persistent) {
+        self.forget(seen, handle);
         self.locals[seen.process as usize].requests.prepare(handle, what);
+    }
+
+    /// A handle is given to a new request: the one that had it is over by now, and its end was not seen. Implementations have one
+    /// handle for all requests that are complete at once, too.
+    fn forget(&mut self, seen: &Seen<'_>, handle: i64) {
+        let local = &mut self.locals[seen.process as usize];
+        match local.requests.free(handle).map(|request| request.active) {
+            Some(Active::Collective(_, started)) => self.leave(started, seen.leave()),
+            Some(Active::Receive(comm, number)) => {
+                if let Some(posted) = local.posted.get_mut(&comm) {
+                    posted.forget(number);
+                }
+                self.pass_on(seen.process, comm);
+            }
+            _ => {}
+        }
     }
 
     /// A request is made for a message in partitions.
