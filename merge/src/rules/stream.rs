@@ -8,7 +8,7 @@
 
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use syn_plan::Rule;
 
 /// A call that put in or took out so many bytes or messages.
@@ -228,19 +228,18 @@ fn taken_before(index: usize, reads: &Calls, writes: &Writes) -> u64 {
     overlapping.fold(reads.sum(over), |sum, other| sum.saturating_add(other.units))
 }
 
-/// Whoever saw the end saw it after all had closed it that could put in since the last time that nobody could.
+/// Whoever saw the end saw it after all had closed it that could put in since the last time that nobody could; who did so more than
+/// once, for the last time.
 fn close(rule: Rule, closings: &[Closing], target: Moment, found: &mut Dependencies) {
-    let (mut since_ns, mut seen) = (u64::MAX, HashSet::new());
-    for closing in closings.iter().rev().take_while(|closing| {
-        let overlaps = since_ns == u64::MAX || closing.at.ns >= since_ns;
-        since_ns = since_ns.min(closing.since_ns);
-        overlaps
-    }) {
-        // A process may have opened it again.
-        if seen.insert(closing.process) {
-            add(rule, closing.at, target, found);
+    let (mut since_ns, mut last) = (u64::MAX, BTreeMap::new());
+    for closing in closings.iter().rev() {
+        if since_ns != u64::MAX && closing.at.ns < since_ns {
+            break;
         }
+        since_ns = since_ns.min(closing.since_ns);
+        last.entry(closing.process).or_insert(closing.at);
     }
+    last.into_values().for_each(|at| add(rule, at, target, found));
 }
 
 fn last_of_each_thread(writes: &[Moved], target: Moment, rule: Rule, found: &mut Dependencies) {
@@ -408,7 +407,7 @@ mod tests {
             ..Stream::default()
         };
         // At 45 one had it open again.
-        assert_eq!(connected(stream).0, vec![(2, 10), (1, 10), (3, 12)]);
+        assert_eq!(connected(stream).0, vec![(1, 10), (2, 10), (3, 12)]);
     }
 
     #[test]
@@ -432,7 +431,7 @@ mod tests {
             capacity: Some(10),
             ..Stream::default()
         };
-        let expected = vec![(1, 7), (1, 8), (2, 9), (4, 10), (3, 10), (8, 2)];
+        let expected = vec![(1, 7), (1, 8), (2, 9), (3, 10), (4, 10), (8, 2)];
         assert_eq!(connected(stream), (expected, true));
     }
 
