@@ -120,13 +120,14 @@ impl Connections {
         listeners.sort_unstable_by_key(|(listener, _)| *listener);
         for (listener, mut connections) in listeners {
             connections.sort_unstable_by_key(|(_, accepted)| (accepted.ns, accepted.point()));
+            let accepted_by = |ns: u64| connections.partition_point(|(_, accepted)| accepted.ns <= ns);
             for look in looks(listener) {
-                let next = connections.partition_point(|(_, accepted)| accepted.ns <= look.leave.ns);
+                let next = accepted_by(look.leave.ns);
                 if let Some(&(asked, _)) = connections.get(next) {
-                    socket::accept(asked, look.leave, found);
+                    socket::accept(asked, look.leave, accepted_by(look.enter.ns) == next, found);
                 }
             }
-            connections.iter().for_each(|&(asked, accepted)| socket::accept(asked, accepted, found));
+            connections.iter().for_each(|&(asked, accepted)| socket::accept(asked, accepted, true, found));
         }
     }
 }

@@ -12,9 +12,10 @@ pub fn connect(stream: Stream, found: &mut Dependencies) -> bool {
     stream::connect(Rule::Socket, stream, found)
 }
 
-/// A connection that was asked for at `asked` was accepted, or seen to be there to accept, at `accepted`.
-pub fn accept(asked: Moment, accepted: Moment, found: &mut Dependencies) {
+/// A connection that was asked for at `asked` was accepted at `accepted`, or seen to be there to accept: then somebody else may have
+/// accepted the one that was seen, unless `is_alone`.
+pub fn accept(asked: Moment, accepted: Moment, is_alone: bool, found: &mut Dependencies) {
     if asked.ns <= accepted.ns && asked.point().thread != accepted.point().thread {
-        found.add_one(Rule::Socket, asked, accepted);
+        found.add_one(if is_alone { Rule::Socket } else { Rule::Contended }, asked, accepted);
     }
 }

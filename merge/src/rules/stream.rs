@@ -96,23 +96,36 @@ impl Calls {
     }
 }
 
+/// Behind each of some calls, in the order in which they began: whether a later one began before all up to here were over.
+pub fn overlap(calls: impl Iterator<Item = Span>) -> Vec<bool> {
+    let mut overlap = Vec::new();
+    let mut over_ns = 0;
+    for call in calls {
+        if let Some(before) = overlap.last_mut() {
+            *before = call.enter.ns < over_ns;
+        }
+        over_ns = call.leave.ns.max(over_ns);
+        overlap.push(false);
+    }
+    overlap
+}
+
 /// The writes, in the order in which they began.
 struct Writes {
     calls: Calls,
-    /// Behind each: one that comes later in the order may have put in before it, since it began before all up to here were over.
+    /// What comes later in the order may have put in before those up to here ([`overlap`]).
     overlap: Vec<bool>,
 }
 
 impl Writes {
     fn new(writes: Vec<Moved>) -> Writes {
         let calls = Calls::new(writes, |span| span.enter);
-        let mut over_ns = 0;
-        let mut overlaps = |pair: &[Moved]| {
-            over_ns = pair[0].span.leave.ns.max(over_ns);
-            calls.are_of_several && pair[1].span.enter.ns < over_ns
+        let overlap = if calls.are_of_several {
+            overlap(calls.calls.iter().map(|call| call.span))
+        } else {
+            vec![false; calls.calls.len()]
         };
-        let overlap = calls.calls.windows(2).map(&mut overlaps).chain([false]).take(calls.calls.len());
-        Writes { overlap: overlap.collect(), calls }
+        Writes { calls, overlap }
     }
 
     /// Whether it is certain which calls have put in the first so many units, of which `last` is the last one.
