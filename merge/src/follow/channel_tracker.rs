@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, HashMap};
 use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
 use syn_trace::reader::Event;
-use syn_trace::run::ProcessEnd;
 use syn_trace::{Run, record};
 use traffic::{Kind, Traffic};
 
@@ -43,8 +42,8 @@ pub struct ChannelTracker {
     processes: Vec<(usize, u32)>,
     /// By process: its parent's id.
     parents: Vec<u32>,
-    /// By process: whether its end is on record.
-    ended: Vec<bool>,
+    /// By host and process id: when calls came back that had waited for its end.
+    reaped: HashMap<(usize, u32), Vec<u64>>,
     traffic: BTreeMap<(Kind, End), Traffic>,
     /// By process: its last moment.
     last: Vec<Option<Moment>>,
@@ -66,7 +65,7 @@ impl ChannelTracker {
                 .map(|process| (clocks.host_of(&process.boot_id), process.pid))
                 .collect(),
             parents: run.processes.iter().map(|process| process.ppid).collect(),
-            ended: (0..run.processes.len()).map(|process| run.end_of(process) == ProcessEnd::Ended).collect(),
+            reaped: HashMap::new(),
             traffic: BTreeMap::new(),
             last: vec![None; run.processes.len()],
             watched: HashMap::new(),
@@ -105,8 +104,8 @@ impl ChannelTracker {
         let Some((kind, end)) = self.end_of(seen.process, open, descriptors) else { return };
         let pid = self.processes[seen.process as usize].1;
         let traffic = self.traffic.entry((kind, end)).or_default();
-        // Whoever began with it has it from another one that had it.
-        let mut since_ns = if file.inherited { 0 } else { seen.start_ns };
+        // Who begins with it has it from another one that had it: of a pipe without a name, from who made it.
+        let mut since_ns = if file.inherited && !end.named { 0 } else { seen.start_ns };
         if kind == Kind::Pipe && end.named {
             let holder = Holder { process: seen.process, pid };
             let span = Span { enter: seen.enter(), leave: seen.leave() };
@@ -122,7 +121,7 @@ impl ChannelTracker {
             return;
         }
         match closes {
-            true => traffic.let_go(seen.process, seen.enter()),
+            true => traffic.let_go(seen.process, since_ns, seen.enter()),
             false => traffic.hold(seen.process, since_ns),
         }
     }
@@ -186,8 +185,12 @@ impl ChannelTracker {
         if kind == Kind::Pipe {
             traffic.capacity.get_or_insert(pipe::CAPACITY_BYTES);
             if moving == Moving::In && units > 0 {
-                let flags = descriptors.open_file(open).flags;
-                traffic.keep_packets(!end.named && flags & libc::O_DIRECT != 0);
+                let keeps = descriptors.open_file(open).flags & libc::O_DIRECT != 0;
+                traffic.keep_packets(keeps);
+                // Pages that move keep their sizes.
+                let effect = seen.event.call.effect();
+                traffic.is_unknown |=
+                    keeps && matches!(effect, Effect::Transfer | Effect::Tee | Effect::MoveMemory);
             }
         }
         match (moving, units) {
@@ -381,6 +384,12 @@ impl Visitor for ChannelTracker {
                 }
                 if let Some(open) = touched.second_file {
                     self.transfer(seen, open, bytes, Moving::In, descriptors);
+                }
+            }
+            (Effect::AwaitProcess, _) => {
+                if let Some(pid) = u32::try_from(event.result).ok().filter(|&pid| pid > 0) {
+                    let (host, _) = self.processes[seen.process as usize];
+                    self.reaped.entry((host, pid)).or_default().push(seen.returned_ns);
                 }
             }
             (Effect::AwaitReadiness, _) => self.look(seen, touched, descriptors),

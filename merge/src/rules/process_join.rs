@@ -4,6 +4,7 @@ use super::process_create::Creator;
 use crate::follow::process_tree::{How, Join, Kill, ProcessTree, Whom, may_be_over};
 use crate::graph::dependency::{Moment, Point};
 use std::collections::HashMap;
+use syn_plan::Guarantee;
 
 /// The images whose end every join saw, by position of the join.
 pub fn ended(process_tree: &ProcessTree, creators: &[Option<Creator>]) -> Vec<Vec<u32>> {
@@ -94,8 +95,8 @@ fn commands_own(process_tree: &ProcessTree, mut made: Vec<u32>, leave: Moment) -
 pub enum EndedBy<'a> {
     /// What it did itself.
     Itself,
-    /// A signal of this call.
-    Signal(&'a Kill),
+    /// A signal of this call, perhaps: it was for a group, and whether the process was in it is not known, or for it.
+    Signal(&'a Kill, Guarantee),
     /// A signal of one of several calls.
     Unknown,
 }
@@ -123,20 +124,22 @@ impl<'a> Kills<'a> {
     /// leader is known.
     pub fn that_ended(&self, host: usize, join: &Join, last: Moment) -> EndedBy<'a> {
         let (Some(signal), Whom::Process(pid)) = (join.signal, join.whom) else { return EndedBy::Itself };
-        let sent = [Some(pid), None].into_iter().filter_map(|pid| self.0.get(&(host, signal, pid)));
-        let may_have = |kill: &&Kill| {
-            kill.enter.ns <= join.leave.ns && kill.leave_ns.saturating_add(LATEST_RECORD_NS) >= last.ns
-        };
-        let mut kills: Vec<&Kill> = sent.flatten().copied().filter(may_have).collect();
+        let may_have = |kill: &&Kill| kill.leave_ns.saturating_add(LATEST_RECORD_NS) >= last.ns;
+        let mut kills: Vec<&Kill> = Vec::new();
+        for sent in [Some(pid), None].into_iter().filter_map(|pid| self.0.get(&(host, signal, pid))) {
+            let before = sent.partition_point(|kill| kill.enter.ns <= join.leave.ns);
+            kills.extend(sent[..before].iter().rev().take_while(|kill| may_have(kill)));
+        }
         kills.sort_by_key(|kill| kill.enter.ns);
         let is_for_it = |kill: &Kill| kill.pid.or(kill.group) == Some(pid);
         match kills[..] {
             [] => EndedBy::Itself,
-            [only] => EndedBy::Signal(only),
+            [only] if is_for_it(only) => EndedBy::Signal(only, Guarantee::Certain),
+            [only] => EndedBy::Signal(only, Guarantee::Observed),
             [first, next, ..]
                 if is_for_it(first) && first.leave_ns >= last.ns && first.leave_ns <= next.enter.ns =>
             {
-                EndedBy::Signal(first)
+                EndedBy::Signal(first, Guarantee::Certain)
             }
             _ => EndedBy::Unknown,
         }

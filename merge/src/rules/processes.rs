@@ -8,7 +8,7 @@ use super::process_exec;
 use super::process_join::{self, EndedBy};
 use crate::follow::process_tree::{ProcessTree, may_be_over};
 use crate::graph::dependency::{Dependencies, Moment};
-use syn_plan::Rule;
+use syn_plan::{Guarantee, Rule};
 
 /// Something that happened between two processes; by time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,9 +53,13 @@ pub fn connect(
                     continue;
                 };
                 let ended_by = kills.that_ended(process_tree.host_and_pid(join.process).0, &join, last);
+                let rule = match ended_by {
+                    EndedBy::Signal(_, Guarantee::Observed) => Rule::Signal,
+                    _ => Rule::ProcessJoin,
+                };
                 let ends = match ended_by {
                     // How far it had come does not count. Who has sent the signal has not waited for itself.
-                    EndedBy::Signal(sender) if !process_tree.is_launcher(sender.process) => {
+                    EndedBy::Signal(sender, _) if !process_tree.is_launcher(sender.process) => {
                         let is_own = sender.enter.point().thread == join.leave.point().thread;
                         if is_own { Vec::new() } else { vec![sender.enter] }
                     }
@@ -68,7 +72,7 @@ pub fn connect(
                 } else {
                     // Which image is meant may be wrong: numbers of processes come again, also in another namespace.
                     let over = ends.into_iter().filter(|&end| may_be_over(end, join.leave));
-                    over.for_each(|end| found.add_one(Rule::ProcessJoin, end, join.leave));
+                    over.for_each(|end| found.add_one(rule, end, join.leave));
                 }
             }
         }

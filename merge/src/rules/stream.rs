@@ -52,6 +52,17 @@ pub struct Stream {
     pub is_unaligned: bool,
 }
 
+impl Stream {
+    /// Forgets what began at that time or later.
+    pub fn end_before(&mut self, ns: u64) {
+        self.writes.retain(|write| write.span.enter.ns < ns);
+        self.reads.retain(|read| read.span.enter.ns < ns);
+        self.looks.retain(|look| look.enter.ns < ns);
+        self.room.retain(|wait| wait.enter.ns < ns);
+        self.closings.retain(|closing| closing.at.ns < ns);
+    }
+}
+
 /// What the smallest buffers of sockets take (socket(7): 4608 bytes, of which a call takes 512 or more besides its own) can be full of.
 const LEAST_FULL_BYTES: u64 = 2048;
 const BESIDES_BYTES: u64 = 512;
@@ -63,8 +74,6 @@ const MOST_OVERLAPPING: usize = 1024;
 struct Calls {
     calls: Vec<Moved>,
     sums: Vec<u64>,
-    /// More than one thread makes them.
-    are_of_several: bool,
 }
 
 impl Calls {
@@ -75,9 +84,7 @@ impl Calls {
             Some(*sum)
         };
         let sums = calls.iter().scan(0, add).collect();
-        let thread = |call: &Moved| call.span.enter.point().thread;
-        let are_of_several = calls.windows(2).any(|pair| thread(&pair[0]) != thread(&pair[1]));
-        Calls { calls, sums, are_of_several }
+        Calls { calls, sums }
     }
 
     /// How much the first so many have moved.
@@ -120,18 +127,13 @@ struct Writes {
 impl Writes {
     fn new(writes: Vec<Moved>) -> Writes {
         let calls = Calls::new(writes, |span| span.enter);
-        let overlap = if calls.are_of_several {
-            overlap(calls.calls.iter().map(|call| call.span))
-        } else {
-            vec![false; calls.calls.len()]
-        };
-        Writes { calls, overlap }
+        Writes { overlap: overlap(calls.calls.iter().map(|call| call.span)), calls }
     }
 
     /// Whether it is certain which calls have put in the first so many units, of which `last` is the last one.
     fn is_certain(&self, units: u64, last: usize) -> bool {
-        let is_alone = last.checked_sub(1).is_none_or(|before| !self.overlap[before]);
-        !self.overlap[last] && (is_alone || self.calls.sums[last] == units)
+        let begins_clearly = last.checked_sub(1).is_none_or(|before| !self.overlap[before]);
+        !self.overlap[last] && (begins_clearly || self.calls.sums[last] == units)
     }
 
     /// How much those that began by then have put in, and will.
@@ -147,6 +149,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
     let (writes, reads) = (Writes::new(writes), Calls::new(reads, |span| span.leave));
     let rule_if = |is_certain: bool| if is_certain { rule } else { Rule::Contended };
     let written = &writes.calls;
+    let overlapping = Overlapping::new(&reads, &writes);
     let mut whole = reads.calls.len();
     for (index, call) in reads.calls.iter().enumerate() {
         let last = written.until(reads.sums[index]);
@@ -158,7 +161,8 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
         if is_unaligned {
             found.add_one(rule, written.calls[last].span.enter, call.span.leave);
         } else {
-            let before = taken_before(index, &reads, &writes);
+            let before =
+                overlapping.as_ref().map_or_else(|| reads.sum(index), |reads| reads.taken_before(index));
             let until = before.saturating_add(call.units);
             let (first, last) = (written.sums.partition_point(|&sum| sum <= before), written.until(until));
             let rule = rule_if(writes.is_certain(until, last));
@@ -177,8 +181,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
         let before = reads.sum(reads.before(|read| read.leave.ns <= look.leave.ns));
         let next = written.sums.partition_point(|&sum| sum <= before);
         // Somebody else may have taken what this one saw.
-        let is_alone =
-            !reads.are_of_several || reads.sum(reads.before(|read| read.leave.ns <= look.enter.ns)) == before;
+        let is_alone = reads.sum(reads.before(|read| read.leave.ns <= look.enter.ns)) == before;
         match written.calls.get(next).filter(|write| write.span.enter.ns <= look.leave.ns) {
             Some(write) => {
                 let is_certain = is_alone && writes.is_certain(before.saturating_add(1), next);
@@ -196,7 +199,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
     if let Some(capacity) = capacity.filter(|_| is_whole) {
         for (index, write) in written.calls.iter().enumerate() {
             let room = written.sums[index].saturating_sub(capacity);
-            let is_certain = writes.is_certain(written.sums[index], index) && !reads.are_of_several;
+            let is_certain = writes.is_certain(written.sums[index], index) && overlapping.is_none();
             if let Some(reader) = reads.calls.get(reads.until(room)).filter(|_| room > 0) {
                 add(rule_if(is_certain), reader.span.enter, write.span.leave, found);
             }
@@ -222,23 +225,43 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
     is_whole
 }
 
-/// How much had been taken out before read `index` at the least: by those that were over when it began, and by those that
-/// cannot have come after it, because what they would have taken then had not been put in when they came back.
-fn taken_before(index: usize, reads: &Calls, writes: &Writes) -> u64 {
-    if !reads.are_of_several {
-        return reads.sum(index);
+/// Reads of which some overlap.
+struct Overlapping<'a> {
+    reads: &'a Calls,
+    /// By read: how many were over when it began.
+    over: Vec<usize>,
+    /// By read: how much those writes put in, and will, that had begun when it was back.
+    begun: Vec<u64>,
+}
+
+impl Overlapping<'_> {
+    /// `None` where none does. If two do, so do two that came back one after the other.
+    fn new<'a>(reads: &'a Calls, writes: &Writes) -> Option<Overlapping<'a>> {
+        let overlap = |pair: &[Moved]| pair[1].span.enter.ns < pair[0].span.leave.ns;
+        reads.calls.windows(2).any(overlap).then(|| {
+            let over = |call: &Moved| reads.before(|read| read.leave.ns <= call.span.enter.ns);
+            let begun = |call: &Moved| writes.begun(call.span.leave.ns);
+            Overlapping {
+                reads,
+                over: reads.calls.iter().map(over).collect(),
+                begun: reads.calls.iter().map(begun).collect(),
+            }
+        })
     }
-    let over_by = |ns: u64| reads.sum(reads.before(|read| read.leave.ns <= ns));
-    let call = &reads.calls[index];
-    let over = reads.before(|read| read.leave.ns <= call.span.enter.ns).min(index);
-    let first = over.max(index.saturating_sub(MOST_OVERLAPPING));
-    let must_come_before = |other: &&Moved| {
-        let began_ns = other.span.enter.ns.max(call.span.enter.ns);
-        let both = over_by(began_ns).saturating_add(call.units).saturating_add(other.units);
-        writes.begun(other.span.leave.ns) < both
-    };
-    let overlapping = reads.calls[first..index].iter().filter(must_come_before);
-    overlapping.fold(reads.sum(over), |sum, other| sum.saturating_add(other.units))
+
+    /// How much had been taken out before read `index` at the least: by those that were over when it began, and by those that
+    /// cannot have come after it, because what they would have taken then had not been put in when they came back.
+    fn taken_before(&self, index: usize) -> u64 {
+        let (reads, over) = (self.reads, self.over[index].min(index));
+        let must_come_before = |&other: &usize| {
+            let both_over = reads.sum(self.over[other].max(over));
+            let units = reads.calls[index].units.saturating_add(reads.calls[other].units);
+            self.begun[other] < both_over.saturating_add(units)
+        };
+        let others = over.max(index.saturating_sub(MOST_OVERLAPPING))..index;
+        let before = others.filter(must_come_before).map(|other| reads.calls[other].units);
+        before.fold(reads.sum(over), u64::saturating_add)
+    }
 }
 
 /// Whoever saw the end saw it after all had closed it that could put in since the last time that nobody could; who did so more than

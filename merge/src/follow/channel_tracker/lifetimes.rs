@@ -1,16 +1,14 @@
 //! When nobody had a pipe with a name open: what was left in it then is lost (fifo(7)).
 //!
-//! A process surely has it from the return of its `open` to the entry of its last `close`, and may have it from the entry of
-//! the one to the return of the other; who begins with it may have it since its parent has.
+//! A process surely has it open from the return of `open` to the entry of its last `close`, and may have it from the entry of
+//! `open` to the return of `close`. Who begins with it may have it since its parent first had. Who ends with it open has it until
+//! somebody has waited for that end, at the latest.
 
 use crate::graph::dependency::Moment;
 use crate::rules::open_file::Span;
 use crate::rules::stream::{Moved, Stream};
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;
-
-/// How long behind its last record a process may still have its files open.
-const END_NS: u64 = 10_000_000;
 
 /// A process, by its index and its id.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +19,7 @@ pub struct Holder {
 
 /// For how long a process has had it open.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct Presence {
     open_files: u32,
     maybe_from_ns: u64,
     from_ns: u64,
@@ -29,7 +27,7 @@ struct Held {
     maybe_to_ns: u64,
 }
 
-/// Nobody had it open before, as far as is known, or perhaps.
+/// A stretch in which no process is known to have it open; certain if none can have had it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// What belongs to the time before began earlier than this.
@@ -37,14 +35,24 @@ pub struct Gap {
     pub is_certain: bool,
 }
 
-/// Who has had one pipe open. Memory: 56 bytes for each time that a process has.
+/// When a process with one id may have come to have it open.
+#[derive(Clone, Copy, Debug)]
+struct Since {
+    /// The latest image of the process.
+    process: u32,
+    /// The first time, and the last one.
+    first_ns: u64,
+    last_ns: u64,
+}
+
+/// Who has had one pipe open. Memory: 40 bytes for each time that a process has.
 #[derive(Debug, Default)]
 pub struct Lifetimes {
     /// By process.
-    now: BTreeMap<u32, Held>,
-    over: Vec<Held>,
-    /// By the id of a process: since when it may have it, or had it the last time.
-    since_ns: HashMap<u32, u64>,
+    now: BTreeMap<u32, Presence>,
+    over: Vec<Presence>,
+    /// By the id of a process.
+    since: HashMap<u32, Since>,
 }
 
 impl Lifetimes {
@@ -53,43 +61,52 @@ impl Lifetimes {
         self.hold(holder, call.enter.ns, call.leave.ns);
     }
 
-    /// A process, or a program, begins with it open. Since when it may have had it.
+    /// A process, or a program, begins with it open. Since when it has, as far as is known.
     pub fn inherit(&mut self, holder: Holder, parent: u32, record: Span) -> u64 {
-        let origin = [holder.pid, parent].into_iter().find_map(|pid| self.since_ns.get(&pid));
-        let since_ns = origin.copied().unwrap_or(0);
-        self.hold(holder, since_ns, record.leave.ns);
+        let image_before = self.since.get(&holder.pid).copied();
+        let own = image_before.and_then(|since| self.now.get(&since.process));
+        let (own_from_ns, own_maybe_ns) = own.map(|own| (own.from_ns, own.maybe_from_ns)).unzip();
+        let of_parent = self.since.get(&parent);
+        let maybe_from_ns = own_maybe_ns.or(of_parent.map(|since| since.first_ns)).unwrap_or(0);
+        let since_ns = own_maybe_ns.or(of_parent.map(|since| since.last_ns)).unwrap_or(record.enter.ns);
+        // A new program has it without a break.
+        self.hold(holder, maybe_from_ns, own_from_ns.unwrap_or(record.leave.ns));
         since_ns
     }
 
     fn hold(&mut self, holder: Holder, maybe_from_ns: u64, from_ns: u64) {
         let begins =
-            || Held { open_files: 0, maybe_from_ns, from_ns, to_ns: u64::MAX, maybe_to_ns: u64::MAX };
-        let held = self.now.entry(holder.process).or_insert_with(begins);
-        held.open_files += 1;
-        self.since_ns.insert(holder.pid, held.maybe_from_ns);
+            || Presence { open_files: 0, maybe_from_ns, from_ns, to_ns: u64::MAX, maybe_to_ns: u64::MAX };
+        let presence = self.now.entry(holder.process).or_insert_with(begins);
+        presence.open_files += 1;
+        let (process, ns) = (holder.process, presence.maybe_from_ns);
+        let first = Since { process, first_ns: ns, last_ns: ns };
+        let since = self.since.entry(holder.pid).or_insert(first);
+        *since = Since { process, first_ns: since.first_ns.min(ns), last_ns: ns };
     }
 
     /// A process closes it. Nothing may be on record of how it got it.
     pub fn close(&mut self, holder: Holder, call: Span) {
-        let unknown = Held { open_files: 1, maybe_from_ns: 0, from_ns: 0, to_ns: 0, maybe_to_ns: 0 };
-        let held = self.now.remove(&holder.process).unwrap_or(unknown);
-        match held.open_files {
-            0 | 1 => self.over.push(Held { to_ns: call.enter.ns, maybe_to_ns: call.leave.ns, ..held }),
-            more => _ = self.now.insert(holder.process, Held { open_files: more - 1, ..held }),
+        let unknown = Presence { open_files: 1, maybe_from_ns: 0, from_ns: 0, to_ns: 0, maybe_to_ns: 0 };
+        let presence = self.now.remove(&holder.process).unwrap_or(unknown);
+        match presence.open_files {
+            0 | 1 => {
+                self.over.push(Presence { to_ns: call.enter.ns, maybe_to_ns: call.leave.ns, ..presence })
+            }
+            more => _ = self.now.insert(holder.process, Presence { open_files: more - 1, ..presence }),
         }
     }
 
-    /// The gaps, by time. Wants the last moment of every process, and whether it has ended there.
-    pub fn gaps(self, last: &[Option<Moment>], ended: &[bool]) -> Vec<Gap> {
-        let at_the_end = self.now.into_iter().map(|(process, held)| {
-            let last_ns = last[process as usize].map_or(0, |moment| moment.ns);
-            let maybe_to_ns = if ended[process as usize] { last_ns.saturating_add(END_NS) } else { u64::MAX };
-            Held { to_ns: last_ns, maybe_to_ns, ..held }
+    /// The gaps, by time. Wants the last moment of every process, and until when it was over, if that is known.
+    pub fn gaps(self, last: &[Option<Moment>], over_by: impl Fn(u32) -> Option<u64>) -> Vec<Gap> {
+        let at_the_end = self.now.into_iter().map(|(process, presence)| {
+            let to_ns = last[process as usize].map_or(0, |moment| moment.ns);
+            Presence { to_ns, maybe_to_ns: over_by(process).unwrap_or(u64::MAX), ..presence }
         });
-        let mut all: Vec<Held> = self.over.into_iter().chain(at_the_end).collect();
-        all.sort_unstable_by_key(|held| (held.from_ns, held.to_ns));
+        let mut all: Vec<Presence> = self.over.into_iter().chain(at_the_end).collect();
+        all.sort_unstable_by_key(|presence| (presence.from_ns, presence.to_ns));
         let mut by_maybe: Vec<(u64, u64)> =
-            all.iter().map(|held| (held.maybe_from_ns, held.maybe_to_ns)).collect();
+            all.iter().map(|presence| (presence.maybe_from_ns, presence.maybe_to_ns)).collect();
         by_maybe.sort_unstable();
         let mut certain = uncovered(by_maybe.into_iter()).into_iter().peekable();
         let gap = |(from_ns, to_ns)| {
@@ -97,13 +114,13 @@ impl Lifetimes {
             let inside = certain.peek().filter(|&&(from, _)| from < to_ns);
             Gap { at_ns: inside.map_or(to_ns, |&(_, to)| to.min(to_ns)), is_certain: inside.is_some() }
         };
-        let surely = all.iter().map(|held| (held.from_ns, held.to_ns));
+        let surely = all.iter().map(|presence| (presence.from_ns, presence.to_ns));
         uncovered(surely).into_iter().map(gap).collect()
     }
 }
 
-/// What went through the pipe, apart by its lives. Not what came after bytes of which nobody knows whether they were lost; then
-/// the answer is false.
+/// What went through the pipe, apart by its lives. Where nobody knows whether bytes were lost in a gap, but all came out in the end, none
+/// were. Otherwise not what came behind that gap; then the answer is false.
 pub fn split(stream: Stream, gaps: &[Gap]) -> (Vec<Stream>, bool) {
     if gaps.is_empty() {
         return (vec![stream], true);
@@ -117,9 +134,11 @@ pub fn split(stream: Stream, gaps: &[Gap]) -> (Vec<Stream>, bool) {
     let (mut writes, mut reads) = (writes.into_iter().peekable(), reads.into_iter().peekable());
     let (mut looks, mut room) = (looks.into_iter().peekable(), room.into_iter().peekable());
     let mut closings = closings.into_iter().peekable();
-    let (mut lives, mut all_known, mut is_known) = (Vec::new(), true, true);
+    let (mut lives, mut all_known) = (Vec::new(), true);
     let mut life = Stream::default();
     let (mut put_in, mut taken_out) = (0u64, 0u64);
+    // The first gap in which bytes may have been lost.
+    let mut doubt = None;
     let at_the_end = Gap { at_ns: u64::MAX, is_certain: true };
     for &Gap { at_ns, is_certain } in gaps.iter().chain([&at_the_end]) {
         put_in = put_in.saturating_add(move_before(at_ns, &mut writes, &mut life.writes));
@@ -127,16 +146,20 @@ pub fn split(stream: Stream, gaps: &[Gap]) -> (Vec<Stream>, bool) {
         life.looks.extend(std::iter::from_fn(|| looks.next_if(|look| look.enter.ns < at_ns)));
         life.room.extend(std::iter::from_fn(|| room.next_if(|wait| wait.enter.ns < at_ns)));
         life.closings.extend(std::iter::from_fn(|| closings.next_if(|closing| closing.at.ns < at_ns)));
-        if !is_certain && put_in == taken_out {
-            continue;
+        if put_in == taken_out {
+            doubt = None;
+        } else if !is_certain {
+            doubt.get_or_insert(at_ns);
         }
-        (put_in, taken_out) = (0, 0);
-        let whole = std::mem::take(&mut life);
-        if is_known {
-            lives.push(Stream { capacity, ..whole });
+        if is_certain {
+            let mut whole = Stream { capacity, ..std::mem::take(&mut life) };
+            if let Some(doubt_ns) = doubt.take() {
+                whole.end_before(doubt_ns);
+                all_known = false;
+            }
+            lives.push(whole);
+            (put_in, taken_out) = (0, 0);
         }
-        is_known = is_certain;
-        all_known &= is_known;
     }
     (lives, all_known)
 }
@@ -170,9 +193,9 @@ mod tests {
         Holder { process, pid: 100 + process }
     }
 
-    fn gaps(lifetimes: Lifetimes, last_ns: [u64; 2], ended: bool) -> Vec<(u64, bool)> {
+    fn gaps(lifetimes: Lifetimes, last_ns: [u64; 2], over_by: Option<u64>) -> Vec<(u64, bool)> {
         let last = last_ns.map(|ns| Some(span(0, 9, ns, ns).leave));
-        lifetimes.gaps(&last, &[ended; 2]).into_iter().map(|gap| (gap.at_ns, gap.is_certain)).collect()
+        lifetimes.gaps(&last, |_| over_by).into_iter().map(|gap| (gap.at_ns, gap.is_certain)).collect()
     }
 
     fn held(process: u32, opened: (u64, u64), closed: (u64, u64), lifetimes: &mut Lifetimes) {
@@ -186,7 +209,7 @@ mod tests {
         held(0, (10, 12), (30, 32), &mut lifetimes);
         held(1, (20, 22), (40, 42), &mut lifetimes);
         held(0, (50, 52), (60, 62), &mut lifetimes);
-        assert_eq!(gaps(lifetimes, [70, 70], true), [(50, true)]);
+        assert_eq!(gaps(lifetimes, [70, 70], None), [(50, true)]);
     }
 
     #[test]
@@ -194,30 +217,57 @@ mod tests {
         let mut lifetimes = Lifetimes::default();
         held(0, (10, 12), (30, 36), &mut lifetimes);
         held(1, (34, 38), (40, 42), &mut lifetimes);
-        assert_eq!(gaps(lifetimes, [70, 70], true), [(38, false)]);
+        assert_eq!(gaps(lifetimes, [70, 70], None), [(38, false)]);
     }
 
     #[test]
-    fn who_ends_closes_it_then_and_who_is_killed_perhaps_later() {
-        let opened = |lifetimes: &mut Lifetimes| {
+    fn who_ends_has_closed_it_when_somebody_has_waited_for_that() {
+        let opened = || {
+            let mut lifetimes = Lifetimes::default();
             lifetimes.open(at(0), span(0, 1, 10, 12));
-            held(1, (20_000_000, 20_000_100), (20_000_200, 20_000_300), lifetimes);
+            held(1, (100, 110), (120, 130), &mut lifetimes);
+            lifetimes
         };
-        let (mut by_itself, mut by_signal) = (Lifetimes::default(), Lifetimes::default());
-        opened(&mut by_itself);
-        opened(&mut by_signal);
-        assert_eq!(gaps(by_itself, [70, 30_000_000], true), [(20_000_000, true)]);
-        assert_eq!(gaps(by_signal, [70, 30_000_000], false), [(20_000_100, false)]);
+        assert_eq!(gaps(opened(), [70, 140], Some(90)), [(100, true)]);
+        assert_eq!(gaps(opened(), [70, 140], None), [(110, false)]);
     }
 
     #[test]
-    fn who_begins_with_it_has_had_it_since_its_parent_has() {
+    fn who_begins_with_it_may_have_had_it_since_its_parent_has() {
         let mut lifetimes = Lifetimes::default();
         held(0, (10, 12), (30, 32), &mut lifetimes);
         held(0, (50, 52), (60, 62), &mut lifetimes);
-        // A child of the second time, that tells of itself late.
+        // A child that tells of itself late: of the second time, or the first.
         let child = Holder { process: 1, pid: 900 };
         assert_eq!(lifetimes.inherit(child, 100, span(1, 0, 70, 70)), 50);
-        assert_eq!(gaps(lifetimes, [80, 90], true), [(50, true), (70, false)]);
+        assert_eq!(gaps(lifetimes, [80, 90], None), [(52, false), (70, false)]);
+    }
+
+    #[test]
+    fn a_new_program_has_it_without_a_break() {
+        let mut lifetimes = Lifetimes::default();
+        lifetimes.open(at(0), span(0, 1, 10, 12));
+        let program = Holder { process: 1, pid: 100 };
+        assert_eq!(lifetimes.inherit(program, 1, span(1, 0, 70, 70)), 10);
+        lifetimes.close(program, span(1, 1, 80, 82));
+        assert_eq!(gaps(lifetimes, [30, 90], None), []);
+    }
+
+    #[test]
+    fn bytes_that_came_out_were_not_lost() {
+        let moved = |record, ns| Moved { span: span(0, record, ns, ns + 1), units: 1 };
+        let lives = |reads: &[u64]| {
+            let stream = Stream {
+                writes: vec![moved(1, 10), moved(2, 30), moved(3, 50)],
+                reads: reads.iter().map(|&ns| moved(7, ns)).collect(),
+                ..Stream::default()
+            };
+            let gaps = [(20, false), (40, true)].map(|(at_ns, is_certain)| Gap { at_ns, is_certain });
+            let (lives, all_known) = split(stream, &gaps);
+            (lives.iter().map(|life| life.writes.len()).collect::<Vec<_>>(), all_known)
+        };
+        assert_eq!(lives(&[31, 32]), (vec![2, 1], true));
+        assert_eq!(lives(&[31, 51]), (vec![1, 1], false));
+        assert_eq!(lives(&[11, 51]), (vec![2, 1], true));
     }
 }

@@ -57,9 +57,9 @@ impl Traffic {
         held.open_files += 1;
     }
 
-    /// A process has one less; of the first ones nothing may be on record.
-    pub fn let_go(&mut self, process: u32, at: Moment) {
-        let held = self.holders.remove(&process).unwrap_or(Held { open_files: 1, since_ns: 0 });
+    /// A process has one less; if nothing is on record of the first ones, it had them since then.
+    pub fn let_go(&mut self, process: u32, since_ns: u64, at: Moment) {
+        let held = self.holders.remove(&process).unwrap_or(Held { open_files: 1, since_ns });
         match held.open_files {
             0 | 1 => self.closings.push(Closing { process, since_ns: held.since_ns, at }),
             more => _ = self.holders.insert(process, Held { open_files: more - 1, ..held }),

@@ -53,7 +53,12 @@ impl ChannelTracker {
             };
             let mut whole = true;
             if key.0 == Kind::Pipe {
-                let gaps = std::mem::take(&mut here.lifetimes).gaps(&self.last, &self.ended);
+                let over_by = |process: u32| {
+                    let last_ns = self.last[process as usize]?.ns;
+                    let waits = self.reaped.get(&self.processes[process as usize])?;
+                    waits.iter().copied().find(|&ns| ns >= last_ns)
+                };
+                let gaps = std::mem::take(&mut here.lifetimes).gaps(&self.last, over_by);
                 let (streams, all_known) = lifetimes::split(stream, &gaps);
                 whole &= all_known;
                 streams.into_iter().for_each(|stream| whole &= pipe::connect(stream, &mut self.found));
