@@ -61,7 +61,8 @@ pub enum Rule {
     Terminal,
     /// A call that made a process returns after that has become another program, or has ended: `vfork`, `posix_spawn`.
     ProcessExec,
-    /// Of several that took out of a pipe or a connection at once, or put in, one went on after another.
+    /// The same as `Pipe`, `Socket` or `Barrier`, where calls of several threads overlap and which of them belong together is what the
+    /// recording suggests.
     Contended,
 }
 
