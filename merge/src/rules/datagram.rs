@@ -3,7 +3,7 @@
 
 use crate::graph::dependency::{Dependencies, Moment};
 use crate::rules::open_file::Span;
-use crate::rules::stream;
+use crate::rules::stream::Overlap;
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 
@@ -27,15 +27,13 @@ pub fn connect(
     let mut sent: BTreeMap<usize, Sent> =
         sent.into_iter().map(|(from, sent)| (from, Sent::new(sent))).collect();
     received.sort_unstable_by_key(|(receive, _)| (receive.span.enter.ns, receive.span.enter.point()));
-    // What overlaps stands together by beginnings and by ends.
-    let overlap = stream::overlap(received.iter().map(|(receive, _)| receive.span));
+    let overlap = Overlap::of(received.iter().map(|(receive, _)| receive.span));
     received.sort_unstable_by_key(|(receive, _)| (receive.span.leave.ns, receive.span.leave.point()));
     let mut sources: Vec<Option<Source>> = Vec::with_capacity(received.len());
     for (index, (receive, sender)) in received.iter().enumerate() {
         let source = sender.and_then(|sender| sent.get_mut(&sender)?.take(receive.count));
         let source = source.filter(|source| source.moment.ns <= receive.span.leave.ns);
-        let is_alone = !overlap[index] && index.checked_sub(1).is_none_or(|before| !overlap[before]);
-        source.into_iter().for_each(|source| source.add(is_alone, receive.span.leave, found));
+        source.into_iter().for_each(|source| source.add(overlap.is_alone(index), receive.span.leave, found));
         sources.push(source);
     }
     let received_by = |ns: u64| received.partition_point(|(receive, _)| receive.span.leave.ns <= ns);
@@ -52,7 +50,7 @@ pub fn connect(
 /// What one socket has sent, and how much of it was received.
 struct Sent {
     calls: Vec<Datagram>,
-    overlap: Vec<bool>,
+    overlap: Overlap,
     /// So many calls, and what they have sent, are received.
     received_calls: usize,
     before: u64,
@@ -70,7 +68,7 @@ struct Source {
 impl Sent {
     fn new(mut calls: Vec<Datagram>) -> Sent {
         calls.sort_unstable_by_key(|send| (send.span.enter.ns, send.span.enter.point()));
-        let overlap = stream::overlap(calls.iter().map(|send| send.span));
+        let overlap = Overlap::of(calls.iter().map(|send| send.span));
         Sent { calls, overlap, received_calls: 0, before: 0, received: 0 }
     }
 
@@ -82,9 +80,7 @@ impl Sent {
             self.received_calls += 1;
         }
         let call = self.received_calls;
-        let is_certain =
-            !self.overlap[call] && call.checked_sub(1).is_none_or(|before| !self.overlap[before]);
-        Some(Source { moment: self.calls[call].span.enter, is_certain })
+        Some(Source { moment: self.calls[call].span.enter, is_certain: self.overlap.is_alone(call) })
     }
 }
 

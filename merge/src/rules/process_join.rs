@@ -95,7 +95,7 @@ fn commands_own(process_tree: &ProcessTree, mut made: Vec<u32>, leave: Moment) -
 pub enum EndedBy<'a> {
     /// What it did itself.
     Itself,
-    /// A signal of this call, perhaps: it was for a group, and whether the process was in it is not known, or for it.
+    /// A signal of this call: *observed* where it went to a group of which nobody knows whether the process was in it.
     Signal(&'a Kill, Guarantee),
     /// A signal of one of several calls.
     Unknown,

@@ -103,37 +103,51 @@ impl Calls {
     }
 }
 
-/// Behind each of some calls, in the order in which they began: whether a later one began before all up to here were over.
-pub fn overlap(calls: impl Iterator<Item = Span>) -> Vec<bool> {
-    let mut overlap = Vec::new();
-    let mut over_ns = 0;
-    for call in calls {
-        if let Some(before) = overlap.last_mut() {
-            *before = call.enter.ns < over_ns;
+/// Which of some calls overlap. They come in the order in which they began; those that overlap stand together in the order in which
+/// they came back, too.
+pub struct Overlap(Vec<bool>);
+
+impl Overlap {
+    /// Of these, in the order in which they began.
+    pub fn of(calls: impl Iterator<Item = Span>) -> Overlap {
+        let mut later_began_before = Vec::new();
+        let mut over_ns = 0;
+        for call in calls {
+            if let Some(before) = later_began_before.last_mut() {
+                *before = call.enter.ns < over_ns;
+            }
+            over_ns = call.leave.ns.max(over_ns);
+            later_began_before.push(false);
         }
-        over_ns = call.leave.ns.max(over_ns);
-        overlap.push(false);
+        Overlap(later_began_before)
     }
-    overlap
+
+    /// All up to this one were over when a later one began.
+    pub fn ends_at(&self, index: usize) -> bool {
+        !self.0[index]
+    }
+
+    /// No other one overlaps it.
+    pub fn is_alone(&self, index: usize) -> bool {
+        self.ends_at(index) && index.checked_sub(1).is_none_or(|before| self.ends_at(before))
+    }
 }
 
 /// The writes, in the order in which they began.
 struct Writes {
     calls: Calls,
-    /// What comes later in the order may have put in before those up to here ([`overlap`]).
-    overlap: Vec<bool>,
+    overlap: Overlap,
 }
 
 impl Writes {
     fn new(writes: Vec<Moved>) -> Writes {
         let calls = Calls::new(writes, |span| span.enter);
-        Writes { overlap: overlap(calls.calls.iter().map(|call| call.span)), calls }
+        Writes { overlap: Overlap::of(calls.calls.iter().map(|call| call.span)), calls }
     }
 
     /// Whether it is certain which calls have put in the first so many units, of which `last` is the last one.
     fn is_certain(&self, units: u64, last: usize) -> bool {
-        let begins_clearly = last.checked_sub(1).is_none_or(|before| !self.overlap[before]);
-        !self.overlap[last] && (begins_clearly || self.calls.sums[last] == units)
+        self.overlap.is_alone(last) || self.overlap.ends_at(last) && self.calls.sums[last] == units
     }
 
     /// How much those that began by then have put in, and will.

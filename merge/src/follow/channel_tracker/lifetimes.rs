@@ -63,14 +63,16 @@ impl Lifetimes {
 
     /// A process, or a program, begins with it open. Since when it has, as far as is known.
     pub fn inherit(&mut self, holder: Holder, parent: u32, record: Span) -> u64 {
-        let image_before = self.since.get(&holder.pid).copied();
-        let own = image_before.and_then(|since| self.now.get(&since.process));
-        let (own_from_ns, own_maybe_ns) = own.map(|own| (own.from_ns, own.maybe_from_ns)).unzip();
-        let of_parent = self.since.get(&parent);
-        let maybe_from_ns = own_maybe_ns.or(of_parent.map(|since| since.first_ns)).unwrap_or(0);
-        let since_ns = own_maybe_ns.or(of_parent.map(|since| since.last_ns)).unwrap_or(record.enter.ns);
         // A new program has it without a break.
-        self.hold(holder, maybe_from_ns, own_from_ns.unwrap_or(record.leave.ns));
+        let image_before = self.since.get(&holder.pid).filter(|since| since.process != holder.process);
+        if let Some(own) = image_before.and_then(|since| self.now.remove(&since.process)) {
+            self.now.insert(holder.process, Presence { open_files: 0, ..own });
+        }
+        let own_ns = self.now.get(&holder.process).map(|own| own.maybe_from_ns);
+        let of_parent = self.since.get(&parent);
+        let maybe_from_ns = of_parent.map_or(0, |since| since.first_ns);
+        let since_ns = own_ns.or(of_parent.map(|since| since.last_ns)).unwrap_or(record.enter.ns);
+        self.hold(holder, maybe_from_ns, record.leave.ns);
         since_ns
     }
 
@@ -87,7 +89,8 @@ impl Lifetimes {
 
     /// A process closes it. Nothing may be on record of how it got it.
     pub fn close(&mut self, holder: Holder, call: Span) {
-        let unknown = Presence { open_files: 1, maybe_from_ns: 0, from_ns: 0, to_ns: 0, maybe_to_ns: 0 };
+        let from_ns = call.enter.ns;
+        let unknown = Presence { open_files: 1, maybe_from_ns: 0, from_ns, to_ns: 0, maybe_to_ns: 0 };
         let presence = self.now.remove(&holder.process).unwrap_or(unknown);
         match presence.open_files {
             0 | 1 => {
@@ -250,7 +253,8 @@ mod tests {
         let program = Holder { process: 1, pid: 100 };
         assert_eq!(lifetimes.inherit(program, 1, span(1, 0, 70, 70)), 10);
         lifetimes.close(program, span(1, 1, 80, 82));
-        assert_eq!(gaps(lifetimes, [30, 90], None), []);
+        held(0, (90, 92), (94, 96), &mut lifetimes);
+        assert_eq!(gaps(lifetimes, [30, 90], None), [(90, true)]);
     }
 
     #[test]
