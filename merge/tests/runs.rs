@@ -366,6 +366,35 @@ fn an_order_that_was_the_other_way_round_is_weak() {
     assert!(alone.weak.is_empty());
 }
 
+/// A process that sleeps until one of its two threads adds to a counter, and again; they add at these times.
+fn one_counter(adds: [u64; 2]) -> String {
+    let mut text = String::from(
+        "thread pid=10\n  10 +5 eventfd initval=0 flags=0 = 3\n  100 +10 pthread_create thread=77\n  120 +10 pthread_create thread=78\n",
+    );
+    for since in [500, 1500] {
+        text += &format!("  {since} +600 read fd=3 count=8 = 8 ; waited\n");
+    }
+    for (tid, at) in (11..).zip(adds) {
+        text += &format!(
+            "thread pid=10 tid={tid} starts=150\n  200 +0 thread-start thread={}\n  {at} +90 write fd=3 count=8 = 8\n  3000 +0 thread-end\n",
+            tid + 66
+        );
+    }
+    text
+}
+
+#[test]
+fn who_was_let_go_on_by_another_in_other_runs_still_waits() {
+    let place = Place::new();
+    let base = place.run("base", &one_counter([1000, 2000]));
+    let other = place.run("other", &one_counter([2000, 1000]));
+    let all =
+        merge(&Options { runs: vec![base.clone(), other], base: Some(base.clone()), ..Options::default() })
+            .unwrap();
+    assert_eq!(evidence(&all.plan, Rule::Eventfd), [(1, 2), (1, 2)]);
+    assert!(all.weak.is_empty(), "{:?}", all.weak);
+}
+
 #[test]
 fn certain_orders_are_counted_and_never_weak() {
     let place = Place::new();

@@ -2,8 +2,9 @@
 //!
 //! What the kernel or a standard guarantees holds in every run, and the base shows all of it. What was merely observed is
 //! compared: where a call and the one it came after correspond to calls of another run, the order is the same there, not known
-//! to be needed, or the other way round. One that was the other way round is *weak*: chance may have made it; but locks keep the
-//! turns that the base shows. One that the base does not show is as weak unless most runs show it.
+//! to be needed, or the other way round. One that was the other way round is *weak* if chance may have made it; who had to be let
+//! go on by somebody, at a lock or by a wake, waits as in the base. One that the base does not show is as weak unless most runs show
+//! it.
 
 use crate::across::align::Map;
 use crate::across::outline::Outline;
@@ -326,7 +327,7 @@ impl<'a> Comparison<'a> {
         let ns = |moment: &Moment| Some(times.0.get(&plain(moment.point()))?.to_owned());
         self.dependencies.retime_from(extra.start, ns);
         for index in 0..count {
-            if index < of_base && takes_turns(self.dependencies.rule(index)) {
+            if index < of_base && !may_be_chance(self.dependencies.rule(index)) {
                 weak[index] = false;
             }
             self.dependencies.set_evidence(index, seen[index], possible[index]);
@@ -336,13 +337,10 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// True where one waits for the other whichever comes first: in another run they may have come the other way round, but a
-/// replay without any order would let both in at once.
-fn takes_turns(rule: Rule) -> bool {
-    matches!(
-        rule,
-        Rule::Mutex | Rule::Rwlock | Rule::Semaphore | Rule::FileLock | Rule::Ipc | Rule::Contended
-    )
+/// True where the order may be chance. By all other rules somebody had to let the other go on: in another run it may have been a
+/// third, as where threads take turns or share work, but a replay without any order would not wait at all.
+fn may_be_chance(rule: Rule) -> bool {
+    matches!(rule, Rule::FileCreate | Rule::FileData | Rule::Rendezvous | Rule::Throttled)
 }
 
 /// Stands for what two runs must have in common to show the same dependency.
