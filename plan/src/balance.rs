@@ -3,6 +3,9 @@
 use crate::Rule;
 use serde::{Deserialize, Serialize};
 
+/// A wake-up is not taken to last longer, nanoseconds: beyond that, the thread waited for a processor.
+pub const LONGEST_WAKE_NS: u64 = 200_000;
+
 /// The time balance of one thread, or of several added up. All in nanoseconds.
 ///
 /// What the parts leave open of the wall time ([`Balance::open_ns`]) is a mistake of the measurement. The same

@@ -39,7 +39,7 @@ mod turns;
 mod windows;
 mod writer;
 
-pub use balance::Balance;
+pub use balance::{Balance, LONGEST_WAKE_NS};
 pub use datatype::{Constructor, Datatype};
 pub use demand::{Demand, KERNELS};
 pub use edge::{Edge, Evidence, Guarantee, Rule};

@@ -4,8 +4,10 @@
 //! longer by one wake-up (50 to 80 µs on a virtual machine). So each sleep is asked to end earlier by what the last
 //! ones took to wake up. What still remains too long or too short is made up for in the idle time that follows.
 
-/// A wake-up is not taken to last longer: beyond that, the thread waited for a processor.
-const LONGEST_WAKE_NS: f64 = 200_000.0;
+use syn_plan::LONGEST_WAKE_NS;
+
+/// The same as a float: estimates are.
+const LONGEST_NS: f64 = LONGEST_WAKE_NS as f64;
 /// Weight of the latest wake-up in the estimate.
 const WEIGHT: f64 = 0.125;
 /// A sleep so short may end before the thread has given up its processor.
@@ -25,7 +27,7 @@ pub struct IdleTime {
 impl IdleTime {
     /// For a thread of a machine on which waking up takes `wake_ns`.
     pub fn new(wake_ns: f64) -> IdleTime {
-        IdleTime { wake_ns: wake_ns.clamp(0.0, LONGEST_WAKE_NS), due_ns: 0.0 }
+        IdleTime { wake_ns: wake_ns.clamp(0.0, LONGEST_NS), due_ns: 0.0 }
     }
 
     /// `ns` more are to pass: for how long the kernel is asked to sleep, if that is possible at all. One idle stretch
@@ -51,7 +53,7 @@ impl IdleTime {
     /// One long wake-up says little: it counts as twice the usual one at most.
     fn learn(&mut self, late_ns: f64) {
         let late_ns = late_ns.min(2.0 * self.wake_ns + SHORTEST_NS);
-        self.wake_ns = (self.wake_ns + (late_ns - self.wake_ns) * WEIGHT).min(LONGEST_WAKE_NS);
+        self.wake_ns = (self.wake_ns + (late_ns - self.wake_ns) * WEIGHT).min(LONGEST_NS);
     }
 
     /// The thread has waited for another one for so long, which took up what it was early or late by.
@@ -109,8 +111,8 @@ mod tests {
         };
         assert!((settle(70_000) - 70_000.0).abs() < 1_000.0);
         assert!(settle(3_000) < 4_000.0);
-        assert_eq!(settle(50_000_000), LONGEST_WAKE_NS);
-        assert_eq!(IdleTime::new(1e9).wake_ns, LONGEST_WAKE_NS);
+        assert_eq!(settle(50_000_000), LONGEST_NS);
+        assert_eq!(IdleTime::new(1e9).wake_ns, LONGEST_NS);
         let mut time = IdleTime::new(60_000.0);
         idle(&mut time, 1_000_000, &mut || 4_000_000);
         assert!(time.wake_ns < 70_000.0, "one long wake-up: {}", time.wake_ns);

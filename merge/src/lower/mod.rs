@@ -37,8 +37,9 @@ use handles::Handles;
 use io::{Operations, Tables};
 use polling::Polling;
 use program::{Program, Stretch};
-use syn_plan::{Attribute, Balance, File, HandleId, LeftOut, Members, Mpi, Steps};
+use syn_plan::{Attribute, Balance, File, HandleId, LONGEST_WAKE_NS, LeftOut, Members, Mpi, Steps};
 use syn_trace::calls::Fact;
+use syn_trace::calls::effect::{Effect, Sync};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::reader::Event;
 use syn_trace::run::{Before, Measured, Segment};
@@ -281,7 +282,16 @@ impl<'a> Lowering<'a> {
 
     /// What an event took, with the usual time before it.
     fn measured(&mut self, seen: &Seen<'_>) -> Measured {
-        let Measured { before, call } = *seen.measured;
+        let Measured { before, mut call } = *seen.measured;
+        let wakes = matches!(
+            seen.event.call.effect(),
+            Effect::Sync(Sync::SignalCondition | Sync::BroadcastCondition)
+        );
+        if wakes && self.awaited(seen.thread, seen.record).is_none() {
+            // It waits until those who were woken before have gone on (glibc before 2.41). Beyond a wake-up these had no processor, as
+            // happens in a replay by itself.
+            call.waited_ns = call.waited_ns.min(LONGEST_WAKE_NS);
+        }
         let thread = &mut self.threads[seen.thread as usize];
         let index = seen.thread as usize;
         let mut usual = self.from.durations.usual(index, &mut thread.next_stretch, before);
