@@ -37,6 +37,9 @@ impl Exits {
             let told_ns = run.process_cpu_ns(process as usize);
             let known_ns = told_ns.or_else(|| on_record(run, process as usize, &before))?;
             let cpu_ns = used_ns.saturating_sub(known_ns).saturating_sub(image.children_ns);
+            // What recording has added to a fork; of one that became another program, that image's start has it.
+            let added_ns = if run.is_forked(process as usize) { run.start_costs.forked_ns } else { 0 };
+            let cpu_ns = cpu_ns.saturating_sub(added_ns);
             // No more than one processor can do until it is seen.
             let last = image.last;
             let cpu_ns = cpu_ns.min(join.leave.ns.saturating_sub(last.ns));

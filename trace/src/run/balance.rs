@@ -178,6 +178,12 @@ impl Run {
         started_ns.saturating_sub(self.startup(thread, before).all_ns())
     }
 
+    /// Whether a process image is that of a forked child, which has not set up: its parent had.
+    pub fn is_forked(&self, process: usize) -> bool {
+        let first = self.processes[process].threads.first();
+        first.is_some_and(|&first| self.threads[first].trace.header().setup_cpu_ns == 0)
+    }
+
     /// CPU time of a process image and those before it under the same number, nanoseconds, as the kernel had it at the end.
     pub fn process_cpu_ns(&self, process: usize) -> Option<u64> {
         let cpu =
@@ -198,9 +204,7 @@ impl Run {
             let Some(earlier) = replaced else { continue };
             // Not another process that got the number later: its clock would have begun anew.
             let mut ends = self.processes[earlier].threads.iter().map(header);
-            // A forked child has not set up: its parent had.
-            let first = self.processes[earlier].threads.first();
-            let forked = first.is_some_and(|&first| self.threads[first].trace.header().setup_cpu_ns == 0);
+            let forked = self.is_forked(earlier);
             let used = ends.find_map(|header| {
                 let process_cpu = header.process_cpu_ns.load(Ordering::Relaxed);
                 let own_cpu = |header: &Header| {
