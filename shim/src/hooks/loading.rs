@@ -91,6 +91,8 @@ unsafe fn note(what: &[u8], path: *const c_char) {
     text[what.len()..][..name.len()].copy_from_slice(name);
     // SAFETY: this thread's state, while the hook runs.
     let state = span.state();
+    // No record of this call will come, so nothing is to be told inside it.
+    state.forget_entered();
     note::write(state, Call::Unobserved, 0, &[], &[&text[..what.len() + name.len()]]);
     span.forget();
 }

@@ -34,6 +34,9 @@ fn loaded_with_its_own_surroundings_first() {
     let unobserved = recorded.run.unobserved();
     let said = unobserved.iter().any(|(_, what)| what.contains("RTLD_DEEPBIND"));
     assert!(everything || said, "{:?}, {unobserved:?}", dump.written("plugin"));
+    // What says so is not inside a call, which nothing would tell the end of.
+    let open = syn_trace::Call::Open as i64;
+    assert!(dump.calls("call-entered").all(|seen| seen.args["call"] != open));
 }
 
 /// The library has a libc of its own, which nobody has changed: the trace says so.
