@@ -7,8 +7,9 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use syn_trace::descriptors::flags;
 use tempfile::TempDir;
-use tests::{Dump, Job, Outcome, Tally, mpirun, program, shim, syn, workloads};
+use tests::{Dump, Job, Outcome, Seen, Tally, mpirun, program, shim, syn, workloads};
 
 /// A recorded application, and a folder for what becomes of it.
 struct Recording {
@@ -266,6 +267,31 @@ fn a_copy_moves_its_bytes() {
     let written =
         recording.recorded()["write"].bytes + recording.recorded().get("pwrite").map_or(0, |of| of.bytes);
     assert!(written >= 6_000_000, "{written} bytes written: the copy's are not among them");
+}
+
+/// A child writes into a file that never had a name, and its parent reads that.
+#[test]
+fn files_without_a_name_are_handed_down() {
+    let script = "import os, subprocess, tempfile
+with tempfile.TemporaryFile(dir='.') as file:
+    subprocess.run(['sh', '-c', 'echo hello; echo again'], stdout=file)
+    assert os.pread(file.fileno(), 64, 0) == b'hello\\nagain\\n'";
+    let recording = Recording::of(&Job::new("python3").args(["-S", "-E", "-c", script]));
+    let nameless = i64::from(flags::O_TMPFILE);
+    let is_nameless = |seen: &&Seen| {
+        seen.args.get("flags").and_then(Value::as_i64).is_some_and(|flags| flags & nameless == nameless)
+    };
+    let events = Dump::of(&recording.run).0;
+    let nameless: Vec<&str> = events.iter().filter(is_nameless).map(|seen| seen.call.as_str()).collect();
+    if nameless.is_empty() {
+        eprintln!("left out: the file system has no files without a name");
+        return;
+    }
+    assert!(nameless.contains(&"inherited-fd"), "the child has it: {nameless:?}");
+    recording.merge("app.syn");
+    let _ = recording.replay().run_in(Path::new("/")).succeeded();
+    let report = json(&recording.file("report.json"));
+    assert_eq!(report["divergences"]["total"], 0, "{report:#}");
 }
 
 /// One MPI rank per recorded rank; a build without that says so, and how to get one.

@@ -7,6 +7,9 @@
 /// NFS writes back what is not yet written. fstat(2) always asks for all.
 pub const MASK: u32 = libc::STATX_TYPE | libc::STATX_MODE | libc::STATX_SIZE | libc::STATX_INO;
 
+/// What the kernel adds to the name of a file that has none any more (proc_pid_fd(5)).
+pub const DELETED: &str = " (deleted)";
+
 /// The file system of POSIX's message queues, as statfs(2) names it (`MQUEUE_MAGIC`).
 pub const QUEUES: i64 = 0x1980_0202;
 

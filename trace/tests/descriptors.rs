@@ -354,12 +354,14 @@ fn what_has_no_path() {
         .call(Call::Open, 200, 5, 5, &[unnamed, 0, REGULAR, 0, 1], &[b"/tmp"], &[])
         .call(Call::Popen, 300, 5, 0, &[6], &[b"ls", b"r"], &[])
         .call(Call::InheritedFd, 400, 0, 0, &[70_000, 0, 0, 0o140_777, 0, 5], &[b"socket:[5]"], &[])
+        .call(Call::InheritedFd, 450, 0, 0, &[7, unnamed, 0, REGULAR, 0, 1], &[b"/tmp/#1 (deleted)"], &[])
         .call(Call::Pclose, 500, 5, 0, &[6], &[], &[])
         .close(600, 70_000);
     let (descriptors, all) = follow(&[thread]);
     let pipe = of(&all, Call::Pipe)[0].opened.unwrap();
     assert_eq!((descriptors.descriptor(3), descriptors.descriptor(4)), (Some(pipe), Some(pipe + 1)));
     assert_eq!((path_of(&descriptors, 3), path_of(&descriptors, 5)), (None, Some("/tmp/#1")));
+    assert_eq!(path_of(&descriptors, 7), Some("/tmp/#1"), "a child has the same file");
     assert_eq!(of(&all, Call::Open)[0].path.as_deref(), Some("/tmp"));
     assert_eq!(of(&all, Call::Pclose)[0].released.len(), 1);
     assert_eq!(of(&all, Call::Close)[0].released.len(), 1, "high descriptors are followed too");

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 use syn_plan::{MAX_NAME, MAX_PATH};
+use syn_trace::status::DELETED;
 
 /// Folders of the system: what is read there is the same on every machine that can run the application.
 const SYSTEM: [&str; 9] = ["/run", "/etc", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin"];
@@ -56,9 +57,6 @@ impl Scope {
         kind == libc::S_IFREG || kind == libc::S_IFDIR || st_mode == 0
     }
 }
-
-/// What the kernel adds to the name of a file that has none any more.
-const DELETED: &str = " (deleted)";
 
 /// Whether the path lies in a folder of the system.
 pub fn is_of_system(path: &str) -> bool {

@@ -148,7 +148,10 @@ impl Translation<'_> {
         let Some(id) = self.tables.files.touch(path, evidence) else { return };
         let handle = self.tables.handles.open(open, self.thread);
         if file.inherited {
-            let flags = file.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC);
+            let of_opening = libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC;
+            // One without a name has one in the replay.
+            let unnamed = if file.has_no_name() { libc::O_TMPFILE } else { 0 };
+            let flags = file.flags & !(of_opening | unnamed);
             self.out.push((Io::Inherit { file: id, handle, flags, offset: file.offset }, 0));
         } else {
             let flags = match file.is_unnamed() {
@@ -174,7 +177,18 @@ impl Translation<'_> {
             // What the call makes has no more rights than the call says.
             _ if creates && file.size == 0 && file.st_mode & 0o777 & !self.mode() == 0 => Evidence::Made,
             _ if file.flags & libc::O_TRUNC != 0 && !file.inherited => Evidence::Something,
+            // Where nobody could ask, a later call may tell.
+            0 => Evidence::Something,
             _ => Evidence::Regular(file.size),
+        }
+    }
+
+    /// Of a file about which nobody could ask when it was opened, a later question tells.
+    fn learn_of_open(&mut self) {
+        let open = self.touched.file.map(|open| self.descriptors.open_file(open));
+        let unasked = open.filter(|open| open.st_mode == 0 && self.result == 0);
+        if let Some(path) = unasked.and_then(|open| open.path.as_ref()) {
+            self.tables.files.touch(path, self.shown_by_stat());
         }
     }
 
@@ -259,7 +273,10 @@ impl Translation<'_> {
                 Io::Allocate { handle, mode, offset, bytes }
             }
             // fstatat(2) and statx(2) come here with an empty path, which means the descriptor.
-            Effect::Stat(_) => Io::Fstat { handle },
+            Effect::Stat(_) => {
+                self.learn_of_open();
+                Io::Fstat { handle }
+            }
             // Where libc's own calls are seen, those by which it reads ahead have been.
             Effect::ReadEntry if self.hides_libc_internals => Io::ReadDir { handle, entries: 1 },
             Effect::ReadEntry => return None,

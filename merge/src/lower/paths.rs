@@ -101,12 +101,16 @@ impl Translation<'_> {
     }
 
     fn stat(&mut self, follow: bool) -> Option<Io> {
-        let found = match self.number(Field::StMode) as u32 & libc::S_IFMT {
+        self.named(self.shown_by_stat()).map(|file| Io::Stat { file, follow })
+    }
+
+    /// What the answer to such a question shows.
+    pub(super) fn shown_by_stat(&self) -> Evidence {
+        match self.number(Field::StMode) as u32 & libc::S_IFMT {
             libc::S_IFDIR => Evidence::Directory,
             libc::S_IFREG => Evidence::Regular(self.number(Field::StSize)),
             _ => Evidence::Something,
-        };
-        self.named(found).map(|file| Io::Stat { file, follow })
+        }
     }
 
     /// The plan knows no symbolic links but those the run makes: others cannot be read in the replay.

@@ -65,7 +65,12 @@ impl OpenFile {
 
     /// True for a file that was opened without a name (`O_TMPFILE`), by whoever opened it.
     pub fn is_unnamed(&self) -> bool {
-        self.flags & O_TMPFILE == O_TMPFILE && !self.inherited
+        self.has_no_name() && !self.inherited
+    }
+
+    /// The same, also where it was inherited.
+    pub fn has_no_name(&self) -> bool {
+        self.flags & O_TMPFILE == O_TMPFILE
     }
 
     /// True for pipes, sockets and anonymous ones: what moves at a time depends on what is there by then.

@@ -7,15 +7,20 @@ use std::rc::Rc;
 
 impl Descriptors {
     pub(super) fn open(&mut self, fd: i32, flags: i32, stat: [i64; 3], touched: &mut Touched) {
-        if fd < 0 {
-            return;
-        }
         // The path is that of a folder, in which the kernel gives the file a name like this (proc_pid_fd(5)).
         let path = match flags & flags::O_TMPFILE == flags::O_TMPFILE {
             true if stat[2] == 0 => None,
             true => self.paths.absolute(touched.path.as_deref(), format!("#{}", stat[2]).as_bytes()),
             false => touched.path.clone(),
         };
+        self.open_at(path, fd, flags, stat, touched);
+    }
+
+    /// With the path of the file itself.
+    fn open_at(&mut self, path: Option<Rc<str>>, fd: i32, flags: i32, stat: [i64; 3], touched: &mut Touched) {
+        if fd < 0 {
+            return;
+        }
         let id = self.add_file(path, flags, stat);
         self.files[id as usize].descriptors = 1;
         if let Some(old) = self.table.put(fd, id) {
@@ -86,7 +91,12 @@ impl Descriptors {
 
     pub(super) fn inherit(&mut self, event: &Event<'_>, touched: &mut Touched) {
         let [fd, flags, offset, ..] = event.numbers;
-        self.open(descriptor(fd), flags as i32, stat(event), touched);
+        if flags as i32 & flags::O_TMPFILE == flags::O_TMPFILE {
+            // It has its own path already, which a file without a name has only for show (proc_pid_fd(5)).
+            let shown = touched.path.as_deref().and_then(|path| path.strip_suffix(status::DELETED));
+            touched.path = shown.map(Rc::from).or(touched.path.take());
+        }
+        self.open_at(touched.path.clone(), descriptor(fd), flags as i32, stat(event), touched);
         if let Some(file) = touched.opened {
             let file = &mut self.files[file as usize];
             (file.offset, file.inherited) = (offset.max(0) as u64, true);
