@@ -60,9 +60,23 @@ impl Lowering<'_> {
 
     /// The gap before the event, and what is to be done where it is entered.
     pub(super) fn enter(&mut self, visit: &Visit<'_>) {
+        self.enter_gap(visit);
+        let seen = visit.seen;
+        self.synchronize(seen.thread, seen.record, Stage::Enter, seen.start_ns, seen.start_ns);
+    }
+
+    /// The gap before the event.
+    pub(super) fn enter_gap(&mut self, visit: &Visit<'_>) {
         let seen = visit.seen;
         let gap = self.enter_around(visit);
         let gap = self.awaited_inside(visit, gap);
+        if visit.gap.inside.is_some_and(no_signal_ends) && seen.event.call == Call::SignalDelivered {
+            // It arrived when that call was over, which is replayed behind it and takes that time again.
+            let balance = &mut self.threads[seen.thread as usize].program.balance;
+            balance.calls_cpu_ns += gap.cpu_ns;
+            balance.calls_wait_ns += gap.idle_ns;
+            return;
+        }
         let is_sleep = self.is_sleep(visit, &gap);
         let program = &mut self.threads[seen.thread as usize].program;
         if is_sleep {
@@ -73,7 +87,6 @@ impl Lowering<'_> {
         } else {
             program.compute(gap);
         }
-        self.synchronize(seen.thread, seen.record, Stage::Enter, seen.start_ns, seen.start_ns);
     }
 
     /// Whether the waiting before a signal that arrives in a call is a sleep: in a call that sleeps, or until a timer has run down.
@@ -160,6 +173,25 @@ impl Lowering<'_> {
         let awaited_ns = point.awaited_ns().filter(|_| point.record == record)?;
         Some((awaited_ns, point.rule()))
     }
+}
+
+/// Whether a call on a file goes on until it is done, whatever signals come (signal(7)).
+fn no_signal_ends(call: Call) -> bool {
+    matches!(
+        call.effect(),
+        Effect::Fsync
+            | Effect::Fdatasync
+            | Effect::SyncRange
+            | Effect::SyncFileSystem
+            | Effect::Truncate
+            | Effect::Unlink
+            | Effect::Rename
+            | Effect::Link
+            | Effect::MakeFolder
+            | Effect::RemoveFolder
+            | Effect::Stat(_)
+            | Effect::ReadEntries
+    )
 }
 
 /// Whether a signal says that a timer has run down (setitimer(2)), if no call of the run has sent it.

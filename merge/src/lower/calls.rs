@@ -16,6 +16,9 @@ use syn_trace::{Layer, record};
 /// A sleep that took so much longer than it was asked for was stopped meanwhile (signal(7), `SIGSTOP`).
 const STOPPED_FROM_NS: u64 = 100_000_000;
 
+/// Letting others go on takes so much of a call that sends or forks, and comes last: a wake-up, which takes a replay as long.
+const WAKING_NS: u64 = 4_000;
+
 /// Shorter waits say nothing about how the library waits.
 const LEAST_WAIT_NS: u64 = 100_000;
 
@@ -216,6 +219,9 @@ impl Lowering<'_> {
         };
         if !entered {
             self.interrupt_polling(seen.thread);
+            if let Some(at_ns) = self.lets_go_on_at(visit) {
+                return self.let_go_on(visit, at_ns);
+            }
             self.enter(visit);
         }
         if self.operations.is_empty() {
@@ -293,6 +299,34 @@ impl Lowering<'_> {
     pub(super) fn pass(&mut self, visit: &Visit<'_>) {
         let behind = self.awaits(visit);
         self.threads[visit.seen.thread as usize].program.compute(behind);
+    }
+
+    /// In a call that is not replayed, only works, and lets others go on: when they do.
+    fn lets_go_on_at(&self, visit: &Visit<'_>) -> Option<u64> {
+        let seen = visit.seen;
+        let sends = matches!(
+            seen.event.call.effect(),
+            Effect::Write(_) | Effect::WriteStream | Effect::SendMessage | Effect::Fork
+        );
+        let point = self.threads[seen.thread as usize].points.peek()?;
+        let only_signals =
+            (point.record, point.stage) == (seen.record, Stage::Enter) && point.rule().is_none();
+        let only_works = self.operations.is_empty()
+            && visit.own.waited_ns == 0
+            && self.awaited(seen.thread, seen.record).is_none();
+        (sends && only_signals && only_works)
+            .then(|| visit.end_ns.saturating_sub(WAKING_NS).max(visit.begin_ns))
+    }
+
+    /// Such a call: work, its signals, and what work is left.
+    fn let_go_on(&mut self, visit: &Visit<'_>, at_ns: u64) {
+        self.enter_gap(visit);
+        let thread = visit.seen.thread;
+        let mut behind = visit.own_stretch();
+        let before = behind.split_at(at_ns);
+        self.threads[thread as usize].program.compute(before);
+        self.synchronize(thread, visit.seen.record, Stage::Leave, before.end_ns, before.end_ns);
+        self.threads[thread as usize].program.compute(behind);
     }
 
     /// What a call that has been entered waits for; returns what it costs besides.
