@@ -6,7 +6,7 @@
 
 use syn_plan::LONGEST_WAKE_NS;
 
-/// The same as a float: estimates are.
+/// The same as a floating-point number, as all estimates here.
 const LONGEST_NS: f64 = LONGEST_WAKE_NS as f64;
 /// Weight of the latest wake-up in the estimate.
 const WEIGHT: f64 = 0.125;

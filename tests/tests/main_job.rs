@@ -277,9 +277,9 @@ with tempfile.TemporaryFile(dir='.') as file:
     subprocess.run(['sh', '-c', 'echo hello; echo again'], stdout=file)
     assert os.pread(file.fileno(), 64, 0) == b'hello\\nagain\\n'";
     let recording = Recording::of(&Job::new("python3").args(["-S", "-E", "-c", script]));
-    let nameless = i64::from(flags::O_TMPFILE);
     let is_nameless = |seen: &&Seen| {
-        seen.args.get("flags").and_then(Value::as_i64).is_some_and(|flags| flags & nameless == nameless)
+        let flags = seen.args.get("flags").and_then(Value::as_i64);
+        flags.is_some_and(|flags| flags::have_no_name(flags as i32))
     };
     let events = Dump::of(&recording.run).0;
     let nameless: Vec<&str> = events.iter().filter(is_nameless).map(|seen| seen.call.as_str()).collect();

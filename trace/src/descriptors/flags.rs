@@ -41,6 +41,11 @@ pub const O_PATH: i32 = 0o10000000;
 /// A file without a name; includes the bit of `O_DIRECTORY`.
 pub const O_TMPFILE: i32 = 0o20200000;
 
+/// Whether these are of a file without a name: all bits, as one is that of `O_DIRECTORY`.
+pub fn have_no_name(flags: i32) -> bool {
+    flags & O_TMPFILE == O_TMPFILE
+}
+
 /// The flags that `fcntl(F_SETFL)` can change.
 pub(super) const SETTABLE: i32 = O_APPEND | O_ASYNC | O_DIRECT | O_NOATIME | O_NONBLOCK;
 

@@ -1,6 +1,6 @@
 //! One open file, and how calls move its position.
 
-use super::flags::{O_APPEND, O_TMPFILE, SETTABLE};
+use super::flags::{O_APPEND, SETTABLE, have_no_name};
 use crate::birth;
 use crate::calls::{Effect, Field};
 use crate::reader::Event;
@@ -70,7 +70,7 @@ impl OpenFile {
 
     /// The same, also where it was inherited.
     pub fn has_no_name(&self) -> bool {
-        self.flags & O_TMPFILE == O_TMPFILE
+        have_no_name(self.flags)
     }
 
     /// True for pipes, sockets and anonymous ones: what moves at a time depends on what is there by then.

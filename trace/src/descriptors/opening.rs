@@ -8,7 +8,7 @@ use std::rc::Rc;
 impl Descriptors {
     pub(super) fn open(&mut self, fd: i32, flags: i32, stat: [i64; 3], touched: &mut Touched) {
         // The path is that of a folder, in which the kernel gives the file a name like this (proc_pid_fd(5)).
-        let path = match flags & flags::O_TMPFILE == flags::O_TMPFILE {
+        let path = match flags::have_no_name(flags) {
             true if stat[2] == 0 => None,
             true => self.paths.absolute(touched.path.as_deref(), format!("#{}", stat[2]).as_bytes()),
             false => touched.path.clone(),
@@ -91,7 +91,7 @@ impl Descriptors {
 
     pub(super) fn inherit(&mut self, event: &Event<'_>, touched: &mut Touched) {
         let [fd, flags, offset, ..] = event.numbers;
-        if flags as i32 & flags::O_TMPFILE == flags::O_TMPFILE {
+        if flags::have_no_name(flags as i32) {
             // It has its own path already, which a file without a name has only for show (proc_pid_fd(5)).
             let shown = touched.path.as_deref().and_then(|path| path.strip_suffix(status::DELETED));
             touched.path = shown.map(Rc::from).or(touched.path.take());
