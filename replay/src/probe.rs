@@ -14,7 +14,6 @@ use crate::storage::{Parents, Paths, Root};
 use crate::transport::Nobody;
 use anyhow::Context;
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::Errno;
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -49,7 +48,7 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
 /// What steps cost that the meter of a program does not see as computation: a call and a wait inside of themselves, and between
 /// calls of MPI a computation and a step that is left out.
 ///
-/// Inside a call counts what one takes that does not get to the kernel; inside a wait, what one for nobody takes.
+/// Inside a call counts by how much a small one takes longer there than in a loop; inside a wait, what one for nobody takes.
 fn step_costs(tick_ns: f64) -> anyhow::Result<Machine> {
     let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
     let of_program = |op: Op, comm, part: fn(&Outcome) -> u64| {
@@ -58,8 +57,9 @@ fn step_costs(tick_ns: f64) -> anyhow::Result<Machine> {
     let all = |outcome: &Outcome| outcome.cpu_ns;
     let call = Op::Mpi { call: Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 }, cpu_ns: 0, idle_ns: 0 };
     let wait = Op::Wait { edge: 0, count: 0, stride: 0 };
+    let inside_ns = of_program(small_call(), Comm::Order, |outcome| outcome.balance.calls_cpu_ns)?;
     Ok(Machine {
-        io_inside_ns: of_program(refused_call(), Comm::Order, |outcome| outcome.balance.calls_cpu_ns)?,
+        io_inside_ns: (inside_ns - of_one(|calls| bare_calls_take(&file, calls))?).max(0.0),
         wait_inside_ns: of_program(wait, Comm::Order, |outcome| outcome.balance.explained())?,
         compute_step_ns: of_program(Op::Compute { cpu_ns: 0, idle_ns: 0 }, Comm::Order, all)?,
         left_out_ns: of_program(call, Comm::None, all)?,
@@ -79,9 +79,18 @@ fn of_one(take: impl Fn(u64) -> anyhow::Result<u64>) -> anyhow::Result<f64> {
     Ok(many.saturating_sub(few) as f64 / (PROBE_STEPS[1] - PROBE_STEPS[0]) as f64)
 }
 
-/// A call on a handle that is closed.
-fn refused_call() -> Op {
-    Op::Io { call: Io::Fstat { handle: 1 }, result: -i64::from(Errno::BADF.raw_os_error()) }
+/// A call that gets to the kernel, behind which the processor has forgotten where branches lead. There is nothing to be read.
+fn small_call() -> Op {
+    Op::Io { call: Io::Read { handle: 0, bytes: 1 }, result: 0 }
+}
+
+/// What so many [`small_call`]s take in a loop, nanoseconds.
+fn bare_calls_take(file: &OwnedFd, calls: u64) -> anyhow::Result<u64> {
+    let (mut byte, before) = ([0], now_ns());
+    for _ in 0..calls {
+        rustix::io::read(file, &mut byte)?;
+    }
+    Ok(now_ns() - before)
 }
 
 /// What a program of so many steps on `file` gives that does `op` again and again.

@@ -19,7 +19,7 @@ use crate::mode::Mode;
 use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
-use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
+use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Steps};
 
 /// Going to sleep and waking up are not taken to cost more: a wait that took longer has looked for longer.
 const LONGEST_SLEEP_NS: f64 = 20_000.0;
@@ -168,7 +168,25 @@ impl<'a> Runner<'a> {
         let seen = self.prepared.seen;
         let mut begun = false;
         let mut ahead = Ahead::of(steps);
+        let Job { comm, mpi_io, delays, .. } = *self.job;
+        let is_plain = !self.cut && comm != Comm::Full && mpi_io != MpiIo::Mpi && delays.is_none();
         while let Some(step) = ahead.next() {
+            // What most steps are: behind a system call the processor has to learn again where branches lead.
+            if is_plain && self.communicating.is_none() {
+                match &step.op {
+                    &Op::Compute { cpu_ns, idle_ns: 0 } => {
+                        self.next_step(0.0);
+                        self.compute(cpu_ns);
+                        continue;
+                    }
+                    Op::Io { call, result } => {
+                        self.next_step(self.job.machine.io_inside_ns);
+                        self.io(call, *result);
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
             let over = self.cut && self.end.is_over();
             if over && self.step >= seen {
                 break;
@@ -195,7 +213,7 @@ impl<'a> Runner<'a> {
             if self.communicating != waits_by {
                 self.communicated();
             }
-            self.next_step(step);
+            self.next_step(self.unseen_ns(&step.op));
             if let Some(delays) = self.job.delays.filter(|_| !matches!(step.op, Op::Wait { .. })) {
                 delays.delay(self.number, self.step, now_ns());
             }
@@ -322,18 +340,24 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn next_step(&mut self, step: &Step) {
+    /// A step begins, of whose cost the meter does not see `unseen_ns`.
+    #[inline]
+    fn next_step(&mut self, unseen_ns: f64) {
         self.place.store(self.step, Ordering::Relaxed);
         self.step += 1;
+        self.ahead_ns += unseen_ns;
+    }
+
+    /// Of what a step costs the meter sees as computation what it takes outside of calls and waits; this is the rest, nanoseconds.
+    fn unseen_ns(&self, op: &Op) -> f64 {
         let machine = &self.job.machine;
-        // Of what a step costs the meter sees as computation what it takes outside of calls and waits.
-        self.ahead_ns += match step.op {
+        match op {
             Op::Io { .. } => machine.io_inside_ns,
             Op::Wait { .. } => machine.wait_inside_ns,
             // Between calls of MPI the meter does not look.
             Op::Mpi { .. } if self.communicating.is_some() => machine.compute_step_ns,
             _ => 0.0,
-        };
+        }
     }
 
     fn demand(&mut self, demand: Demand) {

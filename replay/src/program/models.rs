@@ -10,7 +10,7 @@ impl Runner<'_> {
     pub(super) fn as_fast_as_possible(&mut self, steps: &Steps) {
         let mut ahead = Ahead::of(steps);
         while let Some(step) = ahead.next() {
-            self.next_step(step);
+            self.next_step(self.unseen_ns(&step.op));
             if let Op::Io { call, result } = step.op {
                 self.io(&call, result);
             }
@@ -23,7 +23,7 @@ impl Runner<'_> {
         let (mut recorded_end, mut recorded_now, mut work_ns) = (0, 0, 0);
         let mut ahead = Ahead::of(steps);
         while let Some(step) = ahead.next() {
-            self.next_step(step);
+            self.next_step(self.unseen_ns(&step.op));
             recorded_now = end_of(step);
             match step.op {
                 Op::Io { call, result } => {
@@ -52,7 +52,7 @@ impl Runner<'_> {
         let mut recorded_end = 0;
         let mut ahead = Ahead::of(steps);
         while let Some(step) = ahead.next() {
-            self.next_step(step);
+            self.next_step(self.unseen_ns(&step.op));
             recorded_end = end_of(step);
             if let Op::Io { call, result } = step.op {
                 let due = start_ns.saturating_add(step.start_ns);
