@@ -35,6 +35,14 @@ impl Ahead<'_> {
         step
     }
 
+    /// The step that [`Ahead::next`] gives next.
+    pub fn peek(&mut self) -> Option<&Step> {
+        if self.next == self.filled {
+            self.refill();
+        }
+        self.decoded[..self.filled].get(self.next)
+    }
+
     #[inline(never)]
     fn refill(&mut self) {
         (self.next, self.filled) = (0, self.steps.fill(&mut self.decoded));
@@ -52,7 +60,12 @@ mod tests {
             let step = |number| Step { start_ns: number as u64, took_ns: 0, op: Op::Sleep { ns: 1 } };
             let steps = (0..count).map(step).collect();
             let mut ahead = Ahead::of(&steps);
-            let starts: Vec<u64> = std::iter::from_fn(|| ahead.next().map(|step| step.start_ns)).collect();
+            let starts: Vec<u64> = std::iter::from_fn(|| {
+                let next = ahead.peek().copied();
+                assert_eq!(ahead.next().copied(), next);
+                next.map(|step| step.start_ns)
+            })
+            .collect();
             assert_eq!(starts, (0..count as u64).collect::<Vec<_>>());
             assert!(ahead.next().is_none(), "the end stays the end");
         }

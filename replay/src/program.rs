@@ -19,7 +19,7 @@ use crate::mode::Mode;
 use crate::process::{ProcessEnd, steps_others_see};
 use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
-use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Steps};
+use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
 
 /// Going to sleep and waking up are not taken to cost more: a wait that took longer has looked for longer.
 const LONGEST_SLEEP_NS: f64 = 20_000.0;
@@ -70,6 +70,10 @@ pub struct Runner<'a> {
     /// By how much more than the plan's computation the thread has computed: what going from step to step cost, and what was
     /// burned too much or, below 0, too little. The next computation makes up for it.
     ahead_ns: f64,
+    /// What the last creation of a thread took; 0 before the first.
+    creation_ns: f64,
+    /// How much of the next one is in `ahead_ns` already.
+    created_early_ns: f64,
     idle: IdleTime,
     step: u64,
     classes: Classes,
@@ -112,6 +116,8 @@ impl<'a> Runner<'a> {
             prepared,
             meter: Meter::start(0, NearClock::new(job.machine.tick_ns)),
             ahead_ns: 0.0,
+            creation_ns: 0.0,
+            created_early_ns: 0.0,
             idle: IdleTime::new(job.machine.wake_ns),
             step: 0,
             classes: Classes::default(),
@@ -176,6 +182,9 @@ impl<'a> Runner<'a> {
                 match &step.op {
                     &Op::Compute { cpu_ns, idle_ns: 0 } => {
                         self.next_step(0.0);
+                        if cpu_ns as f64 > self.creation_ns && self.creation_ns > 0.0 {
+                            self.before_creation(ahead.peek());
+                        }
                         self.compute(cpu_ns);
                         continue;
                     }
@@ -233,12 +242,18 @@ impl<'a> Runner<'a> {
                 }
                 Op::Signal { edge } => {
                     self.work_ends();
-                    if self.job.plan.edges[edge as usize].rule.starts_a_thread() {
+                    let creates = self.job.plan.edges[edge as usize].rule.starts_a_thread();
+                    if creates {
                         self.meter.before_long_step();
                     }
                     self.transport.signal(edge);
                     // What the application's call cost is computation already.
-                    self.ahead_ns += self.meter.lap_of_signal() as f64;
+                    let used_ns = self.meter.lap_of_signal() as f64;
+                    self.ahead_ns += used_ns;
+                    if creates {
+                        self.ahead_ns -= std::mem::take(&mut self.created_early_ns);
+                        self.creation_ns = used_ns;
+                    }
                 }
                 Op::Wait { edge, count, .. } => {
                     let rule = self.job.plan.edges[edge as usize].rule;
@@ -337,6 +352,16 @@ impl<'a> Runner<'a> {
             Op::Mpi { call, .. } if call.is_on_file() => false,
             Op::Mpi { .. } => self.job.comm == Comm::None,
             _ => false,
+        }
+    }
+
+    /// The computation in front of `next` comes. Where that creates a thread, what this takes is work of the application's call,
+    /// which came before the thread was there: so much less is computed first.
+    fn before_creation(&mut self, next: Option<&Step>) {
+        let Some(&Step { op: Op::Signal { edge }, .. }) = next else { return };
+        if self.job.plan.edges[edge as usize].rule.starts_a_thread() {
+            self.created_early_ns = self.creation_ns;
+            self.ahead_ns += self.created_early_ns;
         }
     }
 
