@@ -7,7 +7,7 @@ mod reason;
 use children::Children;
 pub use missing::{NotEntered, Unobserved, grouped};
 use rayon::prelude::*;
-pub use reason::Reason;
+pub use reason::{Reason, program_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 use syn_trace::calls::Effect;

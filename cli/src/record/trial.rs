@@ -3,6 +3,7 @@
 //! taken for the program's own. What the kernel does at a process's end, which merge learns of from who waits for it, is part of both.
 
 use super::shim;
+use crate::survey::program_file;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use syn_trace::Run;
@@ -19,9 +20,13 @@ const SHORT: &str = "true";
 /// What it comes to, with traces in `folder` for as long as it takes. `None` where the programs are not there, or a run fails.
 pub fn start_costs(library: &Path, folder: &Path) -> Option<StartCosts> {
     let traces = tempfile::Builder::new().prefix("trial").tempdir_in(folder).ok()?;
-    // The shell's own `true` would be no process.
-    let script = format!("(exec {SHORT});").repeat(STARTS) + ":";
-    let spawned = (vec![SHORT], STARTS);
+    // By its path: each folder in which a shell looks for it would be a call that fails, with what recording adds to that.
+    let short = program_file(SHORT, "/")?;
+    let short = short.to_str()?;
+    // The shell's own `true` would be no process. Between fork and exec a child mostly has some calls to make, and what is new to it
+    // takes longest.
+    let script = format!("(exec '{short}' </dev/null >/dev/null);").repeat(STARTS) + ":";
+    let spawned = (vec![short], STARTS);
     let forked = (vec!["sh", "-c", &script], 1);
     let added = |round: usize, (words, times): &(Vec<&str>, usize)| {
         let folder = traces.path().join(format!("{round}-{times}"));

@@ -43,7 +43,7 @@ impl Reason {
 
     /// Looks at the program that was started as `name` by someone in the folder `cwd`.
     pub fn of(name: &str, cwd: &str) -> Reason {
-        find(name, cwd).map_or(Reason::Gone, |path| of_file(&path, SCRIPTS).unwrap_or(Reason::Gone))
+        program_file(name, cwd).map_or(Reason::Gone, |path| of_file(&path, SCRIPTS).unwrap_or(Reason::Gone))
     }
 }
 
@@ -51,7 +51,7 @@ impl Reason {
 const SCRIPTS: u32 = 4;
 
 /// The file that a name stands for: with a slash a path, else something in `PATH`.
-fn find(name: &str, cwd: &str) -> Option<PathBuf> {
+pub fn program_file(name: &str, cwd: &str) -> Option<PathBuf> {
     let name = PathBuf::from(std::ffi::OsString::from(name));
     if name.to_string_lossy().contains('/') {
         return Some(Path::new(cwd).join(name));
