@@ -377,6 +377,19 @@ fn not_entered(scratch: &Scratch, job: &Job, work: &Path) -> Vec<serde_json::Val
     info["not_entered"].as_array().expect("a list").clone()
 }
 
+/// The new image has not begun yet when the command has ended.
+#[test]
+fn who_is_left_behind_and_becomes_another_program_is_not_missing() {
+    let scratch = Scratch::new();
+    let work = scratch.folder("work");
+    for number in 0..5 {
+        let runs = scratch.0.path().join(format!("left-{number}"));
+        let leaves = Job::new("sh").args(["-c", "(exec sleep 0.5) >/dev/null 2>&1 &"]);
+        let outcome = recorder("shim", &runs, &leaves).run_in(&work).succeeded();
+        assert!(!outcome.stderr.contains("not recorded"), "{}", outcome.stderr);
+    }
+}
+
 #[test]
 fn what_the_shim_did_not_enter_is_told_with_the_reason() {
     let scratch = Scratch::new();

@@ -16,6 +16,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 use syn_trace::policy::Choice;
+use syn_trace::reader::is_running;
 use syn_trace::{Run, board};
 use syn_tracer::{Ended, Unmade};
 
@@ -135,7 +136,8 @@ fn tell(folder: &Folder, words: &[OsString], unmade: Option<&Unmade>) -> Option<
         line += &format!("; warning: {dropped} records dropped, {unreadable} files unreadable");
     }
     complain(&line);
-    let (statement, survey) = (folder.join(statement::FILE), Survey::of(&run));
+    let (run, survey) = settled(run, folder);
+    let statement = folder.join(statement::FILE);
     if let Err(error) = std::fs::write(&statement, statement::text(&run, &survey, unmade.as_deref())) {
         complain(&format!("warning: cannot write {}: {error}", statement.display()));
     }
@@ -146,6 +148,21 @@ fn tell(folder: &Folder, words: &[OsString], unmade: Option<&Unmade>) -> Option<
         );
     }
     Some(run)
+}
+
+/// What a run has. A process that the command left behind may just become another program: the image before is over, and the new one is
+/// not there yet. So as long as one of those that seem to be missing runs, the run is looked at again, some times.
+fn settled(mut run: Run, folder: &Path) -> (Run, Survey) {
+    let mut survey = Survey::of(&run);
+    for pause_ms in [10, 50, 250] {
+        if !survey.not_entered.iter().filter_map(|process| process.pid).any(|pid| is_running(pid, pid)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(pause_ms));
+        let Ok(later) = Run::open(folder) else { break };
+        (survey, run) = (Survey::of(&later), later);
+    }
+    (run, survey)
 }
 
 /// Why the command `name` has left no trace, and what helps.

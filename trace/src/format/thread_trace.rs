@@ -128,8 +128,7 @@ impl ThreadTrace {
     /// True when it has not been ended, and its thread is there on this machine.
     pub fn is_being_recorded(&self) -> bool {
         let head = self.header();
-        let exists = || Path::new(&format!("/proc/{}/task/{}", head.pid, head.tid)).exists();
-        self.is_open() && self.is_of_this_boot() && exists()
+        self.is_open() && self.is_of_this_boot() && is_running(head.pid, head.tid)
     }
 
     /// True when it has not been ended, and is of another machine, or of this one before it was started: whether its thread is there,
@@ -250,4 +249,31 @@ fn unpacked(path: PathBuf, packed: &[u8]) -> Result<Vec<Result<ThreadTrace, Trac
     let whole = pack::unpack_each(packed, |member| traces.push(keep(member)));
     whole.map_err(|fault| TraceError::Packed { path: path.clone(), fault })?;
     Ok(traces)
+}
+
+/// Whether this thread of this machine is there and has not ended: one that nobody has reaped yet has (proc_pid_stat(5)).
+pub fn is_running(pid: u32, tid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+    // The name before it may hold anything.
+    let state = stat.rsplit_once(") ").and_then(|(_, behind)| behind.chars().next());
+    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_ended_and_is_not_reaped_does_not_run() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
+        let pid = child.id();
+        assert!(is_running(pid, pid));
+        child.kill().expect("a child");
+        while is_running(pid, pid) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(Path::new(&format!("/proc/{pid}")).exists());
+        child.wait().expect("a child");
+        assert!(!is_running(pid, pid));
+    }
 }
