@@ -73,7 +73,8 @@ pub fn connect(
     };
     let mut matcher = Matcher::new(&recorded.worlds, run.threads.len(), keeps_log);
     let mut process_tree = ProcessTree::new(run, &clocks);
-    let mut accesses = FileTracker::new(run, &clocks, Scope { all_files, ..Scope::default() });
+    let has_mpi = run.processes.iter().any(|process| process.mpi.is_some() || process.rank.is_some());
+    let mut accesses = FileTracker::new(run, &clocks, Scope { all_files, has_mpi, ..Scope::default() });
     let mut waits = WaitTracker::new(run, &clocks);
     progress.stage("matching");
     let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];
@@ -112,7 +113,7 @@ pub fn connect(
     dependencies.append(of_files);
     let (of_waits, ended_by_timer) = waits.finish(notes);
     dependencies.append(of_waits);
-    let scope = Scope { all_files, changed: changed.into() };
+    let scope = Scope { all_files, has_mpi, changed: changed.into() };
     let in_plan = choose(run, &standings, notes);
     if in_plan.contains(&false) {
         dependencies.retain_threads(|thread| in_plan[thread as usize]);

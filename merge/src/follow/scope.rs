@@ -13,9 +13,11 @@ const SYSTEM: [&str; 9] = ["/run", "/etc", "/usr", "/lib", "/lib32", "/lib64", "
 const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// The file system in memory, which is storage like any other, but also where libraries share memory.
 const SHARED_MEMORY: &str = "/dev/shm/";
-/// Beginnings of the names under which they do.
-const SEGMENTS: [&str; 10] =
-    ["vader_segment", "sm_segment", "osc_", "open_mpi", "mpich", "psm", "ucx", "Intel_MPI", "impi", "sem."];
+/// Beginnings of the names under which those of MPI do.
+const SEGMENTS: [&str; 9] =
+    ["vader_segment", "sm_segment", "osc_", "open_mpi", "mpich", "psm", "ucx", "Intel_MPI", "impi"];
+/// What libc keeps a semaphore in (sem_overview(7)).
+const SEMAPHORE: &str = "/dev/shm/sem.";
 /// Beginnings of the names of folders in which MPI implementations keep what their processes share.
 const MPI_SESSIONS: [&str; 4] = ["ompi.", "openmpi-sessions", "pmix-", "prte."];
 
@@ -27,6 +29,8 @@ pub type Changed = HashSet<Rc<str>>;
 pub struct Scope {
     /// Also take what lies in the folders of the system, and what MPI keeps for itself.
     pub all_files: bool,
+    /// There is MPI in the run: what has the names that it uses is its own.
+    pub has_mpi: bool,
     /// What is taken although it lies in a folder of the system: the application wrote, made, renamed, removed or linked it.
     pub changed: Rc<Changed>,
 }
@@ -46,9 +50,7 @@ impl Scope {
         if nameless || in_memory.is_none() && is_below(&KERNEL, path) || !can_be_made(path) {
             return false;
         }
-        let segment = in_memory.is_some_and(|name| SEGMENTS.iter().any(|start| name.starts_with(start)));
-        let session = |part: &str| MPI_SESSIONS.iter().any(|name| part.starts_with(name));
-        self.all_files || !(segment || path.split('/').any(session))
+        self.all_files || !path.starts_with(SEMAPHORE) && !(self.has_mpi && is_of_mpi(path))
     }
 
     /// Whether an open file of this type is: regular files, and directories, which can be listed and synced.
@@ -56,6 +58,13 @@ impl Scope {
         let kind = st_mode & libc::S_IFMT;
         kind == libc::S_IFREG || kind == libc::S_IFDIR || st_mode == 0
     }
+}
+
+/// Whether the path has a name that MPI implementations use for what their processes share.
+pub fn is_of_mpi(path: &str) -> bool {
+    let segment = |name: &str| SEGMENTS.iter().any(|start| name.starts_with(start));
+    let session = |part: &str| MPI_SESSIONS.iter().any(|name| part.starts_with(name));
+    path.strip_prefix(SHARED_MEMORY).is_some_and(segment) || path.split('/').any(session)
 }
 
 /// Whether the path lies in a folder of the system.
@@ -78,7 +87,7 @@ pub fn below<'a>(folder: &str, path: &'a str) -> Option<&'a str> {
 }
 
 /// Calls on longer names fail before they reach a storage; and names that are not UTF-8 are longer in a plan.
-fn can_be_made(path: &str) -> bool {
+pub fn can_be_made(path: &str) -> bool {
     path.len() <= MAX_PATH && path.split('/').all(|name| name.len() <= MAX_NAME)
 }
 
@@ -88,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_application_s_files_are_taken() {
-        let usual = Scope::default();
+        let usual = Scope { has_mpi: true, ..Scope::default() };
         for path in [
             "/home/u/in.melt",
             "/scratch/etc/x",
@@ -118,12 +127,17 @@ mod tests {
             assert!(!usual.contains(path), "{path}");
         }
         assert!(!usual.contains(&format!("/w/{}", "x".repeat(256))));
+        // Without MPI these are names like any other.
+        for path in ["/tmp/ompi.results/x", "/dev/shm/osc_results"] {
+            assert!(Scope::default().contains(path) && !usual.contains(path), "{path}");
+        }
+        assert!(!Scope::default().contains("/dev/shm/sem.x"));
     }
 
     #[test]
     fn what_the_application_changes_is_taken_wherever_it_lies() {
         let changed = ["/etc/app.conf", "/dev/null", "/dev/shm/vader_segment.h.1"].map(Rc::from);
-        let scope = Scope { all_files: false, changed: Rc::new(changed.into()) };
+        let scope = Scope { has_mpi: true, changed: Rc::new(changed.into()), ..Scope::default() };
         assert!(scope.contains("/etc/app.conf") && !scope.contains("/etc/passwd"));
         assert!(!scope.contains("/dev/null") && !scope.contains("/dev/shm/vader_segment.h.1"));
     }

@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn what_is_behind_a_link_to_a_folder_of_the_system_is_in_the_plan() {
         let linked = HashSet::from(["/usr/share/data".into()]);
-        let mut files = FileTable::new(Scope { all_files: false, changed: Rc::new(linked) });
+        let mut files = FileTable::new(Scope { changed: Rc::new(linked), ..Scope::default() });
         assert_eq!(files.touch(&"/usr/share/data/x".into(), Evidence::Regular(3)), None);
         let target = files.touch(&"/usr/share/data".into(), Evidence::Nothing).unwrap();
         let link = files.touch(&"/w/link".into(), Evidence::Absent).unwrap();

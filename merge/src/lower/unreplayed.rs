@@ -2,7 +2,7 @@
 
 use super::io::refused;
 use crate::follow::pass::Seen;
-use crate::follow::scope::{Scope, is_deleted};
+use crate::follow::scope::{Scope, can_be_made, is_deleted, is_of_mpi};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use syn_plan::LeftOut;
@@ -156,8 +156,10 @@ fn on(event: &Event<'_>, touched: &Touched, file: Option<&OpenFile>, scope: &Sco
     }
     match touched.path.as_deref() {
         Some(path) if is_deleted(path) => "removed file",
-        Some(path) if !scope.contains(path) => "system",
-        Some(_) => refused(event).unwrap_or_default(),
+        Some(path) if scope.contains(path) => refused(event).unwrap_or_default(),
+        Some(path) if !can_be_made(path) => "name too long",
+        Some(path) if scope.has_mpi && is_of_mpi(path) => "MPI's own",
+        Some(_) => "system",
         None => "",
     }
 }

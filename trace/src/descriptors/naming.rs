@@ -1,7 +1,7 @@
 //! How the paths of a call are found.
 
 use super::operands::Operands;
-use super::{AT_FDCWD, Descriptors, OpenId, Touched, descriptor};
+use super::{AT_FDCWD, Descriptors, OpenId, Touched, descriptor, flags_of};
 use crate::calls::Effect;
 use crate::reader::Event;
 use crate::record;
@@ -39,10 +39,16 @@ impl Descriptors {
             }
         } else {
             touched.path = self.absolute(directory, &path);
-            if matches!(event.call.effect(), Effect::Open | Effect::OpenStream | Effect::ReopenStream)
-                && let Some(file) = touched.path.as_deref().and_then(|path| self.named_descriptor(path))
-            {
-                touched.path.clone_from(&self.files[file as usize].path);
+            let file = touched.path.as_deref().and_then(|path| self.named_descriptor(path));
+            match (event.call.effect(), file) {
+                (Effect::Open | Effect::OpenStream | Effect::ReopenStream, Some(file)) => {
+                    touched.path.clone_from(&self.files[file as usize].path);
+                }
+                // A way to give a file its first name (open(2), O_TMPFILE).
+                (Effect::Link, Some(file)) if flags_of(event) & libc::AT_SYMLINK_FOLLOW != 0 => {
+                    self.touch(file, touched);
+                }
+                _ => {}
             }
         }
         match event.call.effect() {
