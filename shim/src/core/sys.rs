@@ -203,9 +203,12 @@ pub fn file_limit() -> u64 {
 
 /// The word at an address that the program gave, before the kernel has looked there: for what a call overwrites. `None`
 /// where it cannot be read, or is not aligned. The kernel is asked by a futex(2) call that compares the word, and, with
-/// nobody to wake or to move, does no more.
+/// nobody to wake or to move, does no more. Of no address at all nobody need be asked: Valgrind would find fault with that.
 pub fn word_at(address: *const u32) -> Option<u32> {
     const OTHERWISE: usize = 0;
+    if address.is_null() {
+        return None;
+    }
     let (at, operation) = (address as usize, libc::FUTEX_CMP_REQUEUE | libc::FUTEX_PRIVATE_FLAG);
     // SAFETY: the kernel reads the word if it can; nothing is written.
     let answer = unsafe { call(libc::SYS_futex, [at, operation as usize, 0, 0, at, OTHERWISE]) };

@@ -26,6 +26,7 @@ macro_rules! unseen {
 pub fn install() -> Result<(), &'static [u8]> {
     if elf::is_started_with(b"vgpreload_") {
         private_table::stay_on_thread();
+        single_thread::is_never_known();
         return unseen!("Valgrind runs the program, and replaces some of its entries itself");
     }
     if !settings::wants_detours() {
