@@ -50,7 +50,7 @@ impl Scope {
         if nameless || in_memory.is_none() && is_below(&KERNEL, path) || !can_be_made(path) {
             return false;
         }
-        self.all_files || !path.starts_with(SEMAPHORE) && !(self.has_mpi && is_of_mpi(path))
+        self.all_files || !(path.starts_with(SEMAPHORE) || self.has_mpi && is_of_mpi(path))
     }
 
     /// Whether an open file of this type is: regular files, and directories, which can be listed and synced.
