@@ -39,14 +39,18 @@ impl Descriptors {
             }
         } else {
             touched.path = self.absolute(directory, &path);
-            let file = touched.path.as_deref().and_then(|path| self.named_descriptor(path));
-            match (event.call.effect(), file) {
-                (Effect::Open | Effect::OpenStream | Effect::ReopenStream, Some(file)) => {
-                    touched.path.clone_from(&self.files[file as usize].path);
+            let named = |touched: &Touched| self.named_descriptor(touched.path.as_deref()?);
+            match event.call.effect() {
+                Effect::Open | Effect::OpenStream | Effect::ReopenStream => {
+                    if let Some(file) = named(touched) {
+                        touched.path.clone_from(&self.files[file as usize].path);
+                    }
                 }
                 // A way to give a file its first name (open(2), O_TMPFILE).
-                (Effect::Link, Some(file)) if flags_of(event) & libc::AT_SYMLINK_FOLLOW != 0 => {
-                    self.touch(file, touched);
+                Effect::Link if flags_of(event) & libc::AT_SYMLINK_FOLLOW != 0 => {
+                    if let Some(file) = named(touched) {
+                        self.touch(file, touched);
+                    }
                 }
                 _ => {}
             }
