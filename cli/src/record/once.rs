@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 use syn_trace::policy::Choice;
-use syn_trace::reader::is_running;
+use syn_trace::reader::thread_state;
 use syn_trace::{Run, board};
 use syn_tracer::{Ended, Unmade};
 
@@ -155,7 +155,8 @@ fn tell(folder: &Folder, words: &[OsString], unmade: Option<&Unmade>) -> Option<
 fn settled(mut run: Run, folder: &Path) -> (Run, Survey) {
     let mut survey = Survey::of(&run);
     for pause_ms in [10, 50, 250] {
-        if !survey.not_entered.iter().filter_map(|process| process.pid).any(|pid| is_running(pid, pid)) {
+        let mut missing = survey.not_entered.iter().filter_map(|process| process.pid);
+        if !missing.any(|pid| thread_state(pid, pid).is_some()) {
             break;
         }
         std::thread::sleep(Duration::from_millis(pause_ms));

@@ -6,6 +6,7 @@ use rustix::thread::futex;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use syn_trace::board::{Board, BoardFile, Doing, Slot, hold};
+use syn_trace::reader::thread_state;
 
 /// A look that comes late counts for no more: this process, or the whole job, has stood still.
 const MOST_PASSED: Duration = Duration::from_millis(2);
@@ -84,13 +85,8 @@ fn release(slot: &Slot) {
 /// What the kernel says of a thread (proc(5)): `/proc/PID/task/TID/stat` has its state, `schedstat` its time on a processor and its time
 /// waiting for one, nanoseconds. Of a zombie there is no more to come.
 fn life(pid: u32, tid: u32) -> Option<Processor> {
-    let of_thread = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}")).ok();
-    let stat = of_thread("stat")?;
-    let state = stat.rsplit(')').next()?.trim_start().chars().next()?;
-    if matches!(state, 'Z' | 'X') {
-        return None;
-    }
-    let text = of_thread("schedstat")?;
+    let state = thread_state(pid, tid)?;
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
     let mut times = text.split(' ').map(|word| Duration::from_nanos(word.trim().parse().unwrap_or(0)));
     Some(Processor { used: times.next()?, delayed: times.next()?, ready: state == 'R' })
 }

@@ -4,7 +4,7 @@
 //! [`Events::ending`] says how the file ended.
 
 pub use super::error::TraceError;
-pub use super::thread_trace::{ThreadTrace, is_running};
+pub use super::thread_trace::{ThreadTrace, thread_state};
 use crate::calls::effect::{Follow, Place};
 use crate::calls::{Call, Effect, Field, Kind, MAX_NUMBERS, MAX_TEXTS};
 use crate::dictionary;

@@ -128,7 +128,7 @@ impl ThreadTrace {
     /// True when it has not been ended, and its thread is there on this machine.
     pub fn is_being_recorded(&self) -> bool {
         let head = self.header();
-        self.is_open() && self.is_of_this_boot() && is_running(head.pid, head.tid)
+        self.is_open() && self.is_of_this_boot() && thread_state(head.pid, head.tid).is_some()
     }
 
     /// True when it has not been ended, and is of another machine, or of this one before it was started: whether its thread is there,
@@ -251,12 +251,12 @@ fn unpacked(path: PathBuf, packed: &[u8]) -> Result<Vec<Result<ThreadTrace, Trac
     Ok(traces)
 }
 
-/// Whether this thread of this machine is there and has not ended: one that nobody has reaped yet has (proc_pid_stat(5)).
-pub fn is_running(pid: u32, tid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
+/// The state of a thread of this machine, as in proc_pid_stat(5). `None` for one that is not there, or has ended and is not reaped yet.
+pub fn thread_state(pid: u32, tid: u32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
     // The name before it may hold anything.
-    let state = stat.rsplit_once(") ").and_then(|(_, behind)| behind.chars().next());
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
+    let state = stat.rsplit(')').next()?.trim_start().chars().next()?;
+    (!matches!(state, 'Z' | 'X')).then_some(state)
 }
 
 #[cfg(test)]
@@ -264,16 +264,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_ended_and_is_not_reaped_does_not_run() {
+    fn who_has_ended_and_is_not_reaped_has_no_state() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a process");
         let pid = child.id();
-        assert!(is_running(pid, pid));
+        assert!(thread_state(pid, pid).is_some());
         child.kill().expect("a child");
-        while is_running(pid, pid) {
+        while thread_state(pid, pid).is_some() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         assert!(Path::new(&format!("/proc/{pid}")).exists());
         child.wait().expect("a child");
-        assert!(!is_running(pid, pid));
+        assert_eq!(thread_state(pid, pid), None);
     }
 }

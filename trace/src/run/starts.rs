@@ -12,7 +12,7 @@ const FILE: &str = "start-costs";
 pub struct StartCosts {
     /// To each process image.
     pub image_ns: u64,
-    /// Further to one that a forked child becomes: fork copies what the parent has, and exec takes it down again.
+    /// Further to a forked child, whatever becomes of it: fork copies what the parent has, and exec or its end takes it down again.
     pub forked_ns: u64,
 }
 
