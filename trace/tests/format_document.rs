@@ -104,7 +104,7 @@ fn constants_have_the_values_of_the_document() {
             SEES_LIBC_INTERNAL PROCESS_ONLY SEES_MPI BY_PTRACE SEES_PREEMPTION BEGAN_READY MPI_NONE MPI_OPEN_MPI MPI_MPICH
             MPI_STANDARD_ABI;
         record: FAILED INNER PROCESSOR COMPLETE SIGNAL BEGAN CPU_BEFORE CPU_AFTER WAITED_BEFORE WAITED_AFTER LOST_BEFORE
-            LOST_AFTER;
+            LOST_AFTER KEPT_BEFORE KEPT_AFTER;
     };
     expected.push(("`MAX_TEXT_BYTES`".into(), max_text_bytes.to_string()));
     expected.push(("`MAX_LIST`".into(), max_list.to_string()));

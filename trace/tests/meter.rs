@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 use syn_trace::builder::TraceBuilder;
-use syn_trace::record::{INNER, LOST_AFTER, LOST_BEFORE, WAITED_AFTER, WAITED_BEFORE};
+use syn_trace::record::{INNER, KEPT_BEFORE, LOST_AFTER, LOST_BEFORE, WAITED_AFTER, WAITED_BEFORE};
 use syn_trace::run::{Measured, Segment, Startup};
 use syn_trace::{Call, Run};
 
@@ -59,6 +59,29 @@ fn what_lost_its_processor_unread_shares_what_the_next_reading_leaves() {
     let cpu: Vec<u64> = found.iter().flat_map(|one| [one.before.cpu_ns, one.call.cpu_ns]).collect();
     assert_eq!(cpu, [1_000, 100, 1_000, 200, 1_000, 100, 1_000, 100]);
     assert_eq!([0, 1, 2].map(|index: usize| found[index].call.waited_ns), [900, 1_800, 900]);
+    assert_eq!(residual, 0);
+}
+
+#[test]
+fn a_reading_behind_a_segment_that_kept_its_processor_tells_of_those_before() {
+    // A wait for a condition of 1000, and 40 until the next call, at whose entry the clock is read.
+    let builder = read(TraceBuilder::new(1, 1).flags(LOST_AFTER), 1_000, 1_000);
+    let builder = read(builder.cpu(Some(1_140), None).flags(WAITED_BEFORE | KEPT_BEFORE), 2_040, 30);
+    let (found, _, residual) = measure(builder);
+    assert_eq!((parts(found[0].before), parts(found[0].call)), ((1_000, 1_000, 0), (1_000, 100, 900)));
+    assert_eq!((parts(found[1].before), parts(found[1].call)), ((40, 40, 0), (30, 30, 0)));
+    assert_eq!(residual, 0);
+}
+
+#[test]
+fn waits_for_locks_get_what_computation_leaves() {
+    // 300 until a lock is had, 700 with it, of which 100 the processor was another's; no other waiting.
+    let locked = TraceBuilder::new(1, 1).flags(LOST_AFTER);
+    let locked = locked.call(Call::MutexLock, 1_000, 300, 0, &[7], &[], &[]);
+    let builder = locked.cpu(Some(1_600), None);
+    let (found, _, residual) = measure(builder.call(Call::MutexUnlock, 2_000, 30, 0, &[7], &[], &[]));
+    assert_eq!((parts(found[0].before), parts(found[0].call)), ((1_000, 1_000, 0), (300, 0, 300)));
+    assert_eq!((parts(found[1].before), found[1].before.preempted_ns()), ((700, 600, 0), 100));
     assert_eq!(residual, 0);
 }
 

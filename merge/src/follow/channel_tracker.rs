@@ -198,7 +198,7 @@ impl ChannelTracker {
             (Moving::In, units) => {
                 traffic.writes.push(Moved { span, units });
                 // Of a pipe it is known how much it holds.
-                if kind == Kind::Socket && seen.event.has(record::WAITED_AFTER) {
+                if kind == Kind::Socket && seen.event.waited_inside() {
                     traffic.room.push(span);
                 }
             }
@@ -257,8 +257,7 @@ impl ChannelTracker {
     fn look(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let mut ready = Vec::new();
         self.ready(seen, touched, descriptors, |open, how| ready.push((open, how)));
-        let (span, waited) =
-            (Span { enter: seen.enter(), leave: seen.leave() }, seen.event.has(record::WAITED_AFTER));
+        let (span, waited) = (Span { enter: seen.enter(), leave: seen.leave() }, seen.event.waited_inside());
         for (open, how) in ready {
             let Some(end) = self.end_of(seen.process, open, descriptors) else { continue };
             let traffic = self.traffic.entry(end).or_default();

@@ -115,7 +115,7 @@ impl Interruptions {
 
 /// What lies between a call's entry and a signal in it is the gap before the signal.
 fn may_have_waited_before(seen: &Seen<'_>) -> bool {
-    !seen.sees_preemption || seen.event.has(record::WAITED_BEFORE | record::LOST_BEFORE)
+    !seen.sees_preemption || seen.event.waited_before() || seen.event.has(record::LOST_BEFORE)
 }
 
 /// A call that tells of the end of a process.

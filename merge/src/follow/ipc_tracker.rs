@@ -155,7 +155,7 @@ impl IpcTracker {
     /// A message goes into a queue. Who slept waited for room; how much there was nobody knows.
     fn send(&mut self, queue: Object, room: Object, seen: &Seen<'_>) {
         self.wake(queue, span_of(seen), 1);
-        if seen.event.has(record::WAITED_AFTER) {
+        if seen.event.waited_inside() {
             self.objects.entry(room).or_default().waits.push(span_of(seen));
         }
     }

@@ -64,7 +64,7 @@ impl Seen<'_> {
     pub fn may_have_slept(&self) -> bool {
         let event = self.event;
         let is_whole = self.first_inside >= self.record;
-        !(self.sees_preemption && is_whole) || event.has(record::WAITED_AFTER | record::LOST_AFTER)
+        !(self.sees_preemption && is_whole) || event.waited_inside() || event.has(record::LOST_AFTER)
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Look {
     /// CPU time between readings, and what the processor was another's meanwhile, nanoseconds.
     used_ns: u64,
     preempted_ns: u64,
+    /// Since that reading it has waited for a lock.
+    waited: bool,
 }
 
 impl Look {
@@ -35,6 +37,7 @@ impl Look {
         if let Some(cpu_ns) = event.cpu_after {
             self.read(end_ns, cpu_ns, event.has(record::WAITED_AFTER));
         }
+        self.waited |= event.has(record::LOST_AFTER) && event.call.waits_for_lock();
         if event.call == Call::Unobserved {
             self.unobserved.push(String::from_utf8_lossy(&event.texts[0].bytes()).into_owned());
         }
@@ -43,11 +46,11 @@ impl Look {
     /// The thread has had the processor for so long since the reading before. If it did not wait meanwhile, it was ready to run.
     fn read(&mut self, at_ns: u64, cpu_ns: u64, waited: bool) {
         self.used_ns = self.used_ns.saturating_add(cpu_ns);
-        if !waited {
+        if !(waited || self.waited) {
             let passed_ns = at_ns.saturating_sub(self.read_ns);
             self.preempted_ns = self.preempted_ns.saturating_add(passed_ns.saturating_sub(cpu_ns));
         }
-        self.read_ns = at_ns;
+        (self.read_ns, self.waited) = (at_ns, false);
     }
 }
 
@@ -70,6 +73,7 @@ impl Looks {
                 read_ns: run.threads[thread].clock.start_ns.max(0.0) as u64,
                 used_ns: 0,
                 preempted_ns: 0,
+                waited: false,
             }
         };
         Looks((0..run.threads.len()).map(look).collect())

@@ -457,7 +457,7 @@ impl Visitor for Matcher<'_> {
             end_ns: seen.end_ns,
             record: seen.record,
             class,
-            kept: !seen.event.has(record::CPU_AFTER | record::LOST_AFTER) && seen.first_inside == seen.record,
+            kept: seen.event.kept_inside() && seen.first_inside == seen.record,
         });
     }
 }

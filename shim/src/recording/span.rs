@@ -19,7 +19,7 @@ use crate::throttle;
 use core::sync::atomic::Ordering;
 pub use entry::{enter, enter_untimed};
 use note::{tell_entered, tell_left};
-use processor::look;
+use processor::{Boundary, look};
 use syn_trace::calls::Call;
 use syn_trace::record::{self, Flags, Times};
 
@@ -44,7 +44,7 @@ fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Sp
     let mut start = clock::ticks();
     let mut cpu_before = 0;
     if !kept {
-        let looked = look(state, start);
+        let looked = look(state, start, Boundary::entry_of(call));
         (flags, cpu_before) = (flags | looked.before(), looked.cpu);
         if looked.read {
             start = clock::ticks();
@@ -135,7 +135,7 @@ impl Span {
             flags &= !(record::CPU_BEFORE | record::WAITED_BEFORE | record::LOST_BEFORE);
         }
         if !Mark::Told.stands() {
-            let looked = look(state, self.end);
+            let looked = look(state, self.end, Boundary::return_of(call));
             flags |= looked.after();
             times.cpu_after = looked.cpu;
         }
@@ -195,7 +195,7 @@ impl Span {
         *self = Span::new(state, start, 0, 0, 0);
         self.end = end;
         if !Mark::Told.stands() {
-            let looked = look(state, end);
+            let looked = look(state, end, Boundary::WithoutLock);
             self.flags |= looked.before();
             self.cpu_before = looked.cpu;
         }

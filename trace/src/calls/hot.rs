@@ -18,6 +18,18 @@ struct Hot {
     requested: u8,
     poll: Poll,
     hold: u8,
+    locks: Locks,
+}
+
+/// Whether a thread has a lock at the boundaries of a call, as it mostly does: its caller's, of which the call may know nothing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Locks {
+    Nowhere,
+    AtEntry,
+    AtReturn,
+    AtBoth,
+    /// At both, and in between it waits without.
+    AroundWait,
 }
 
 /// How a call says that nothing has happened yet.
@@ -43,6 +55,7 @@ static HOT: [Hot; NUMBERS] = {
         requested: NONE,
         poll: Poll::Never,
         hold: 0,
+        locks: Locks::Nowhere,
     };
     let mut table = [none; NUMBERS];
     let mut index = 0;
@@ -81,6 +94,7 @@ const fn hot(call: Call) -> Hot {
         requested,
         poll: poll(call),
         hold: hold_kind(info),
+        locks: locks(info.effect),
     }
 }
 
@@ -111,6 +125,18 @@ const fn hold_kind(info: &CallInfo) -> u8 {
         Layer::Socket => kind::SOCKET,
         Layer::Sync => kind::SYNC,
         Layer::Mmap | Layer::Process | Layer::Time => 0,
+    }
+}
+
+const fn locks(effect: Effect) -> Locks {
+    use crate::calls::effect::Sync::*;
+    let Effect::Sync(step) = effect else { return Locks::Nowhere };
+    match step {
+        UnlockMutex | UnlockRwlock => Locks::AtEntry,
+        LockMutex | LockToRead | LockToWrite => Locks::AtReturn,
+        SignalCondition | BroadcastCondition => Locks::AtBoth,
+        AwaitCondition => Locks::AroundWait,
+        _ => Locks::Nowhere,
     }
 }
 
@@ -165,6 +191,21 @@ impl Call {
     #[inline(always)]
     pub fn hold_kind(self) -> u8 {
         HOT[self as usize].hold
+    }
+    /// True when a thread mostly has a lock when it enters the call.
+    #[inline(always)]
+    pub fn enters_with_lock(self) -> bool {
+        matches!(HOT[self as usize].locks, Locks::AtEntry | Locks::AtBoth | Locks::AroundWait)
+    }
+    /// True when it has one when it returns from it.
+    #[inline(always)]
+    pub fn returns_with_lock(self) -> bool {
+        matches!(HOT[self as usize].locks, Locks::AtReturn | Locks::AtBoth | Locks::AroundWait)
+    }
+    /// True when it waits in the call until it has that lock, and does little else.
+    #[inline(always)]
+    pub fn waits_for_lock(self) -> bool {
+        matches!(HOT[self as usize].locks, Locks::AtReturn | Locks::AroundWait)
     }
     /// True when the call got the thread anywhere: it is no failure, no poll that found nothing, and no sleep.
     #[inline]

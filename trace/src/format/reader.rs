@@ -64,6 +64,18 @@ impl Event<'_> {
     pub fn has(&self, flag: record::Flags) -> bool {
         self.flags & flag != 0
     }
+    /// A reading says that the thread gave up its processor in front of the call, and it was not further in front.
+    pub fn waited_before(&self) -> bool {
+        self.flags & (record::WAITED_BEFORE | record::KEPT_BEFORE) == record::WAITED_BEFORE
+    }
+    /// The same of the call itself.
+    pub fn waited_inside(&self) -> bool {
+        self.flags & (record::WAITED_AFTER | record::KEPT_AFTER) == record::WAITED_AFTER
+    }
+    /// The thread kept its processor in the call, where it is known.
+    pub fn kept_inside(&self) -> bool {
+        self.has(record::KEPT_AFTER) || !self.has(record::CPU_AFTER | record::LOST_AFTER)
+    }
     /// The integer argument `name`, if the call has one.
     pub fn number(&self, name: &str) -> Option<i64> {
         let position = self.call.args().iter().position(|arg| arg.name == name)?;

@@ -64,7 +64,8 @@ pub const BEGAN: Flags = 128;
 pub const CPU_BEFORE: Flags = 0x100;
 /// The thread's CPU clock was read at return.
 pub const CPU_AFTER: Flags = 0x200;
-/// Before the call, since the CPU reading before, the thread gave up its processor of its own accord.
+/// Before the call, since the CPU reading before, the thread gave up its processor of its own accord, beyond waits for locks that say
+/// [`LOST_AFTER`].
 pub const WAITED_BEFORE: Flags = 0x400;
 /// The same in the call.
 pub const WAITED_AFTER: Flags = 0x800;
@@ -72,6 +73,10 @@ pub const WAITED_AFTER: Flags = 0x800;
 pub const LOST_BEFORE: Flags = 0x1000;
 /// The same in the call.
 pub const LOST_AFTER: Flags = 0x2000;
+/// With `CPU_BEFORE`: from the boundary before to the call the thread kept its processor; it lost it earlier.
+pub const KEPT_BEFORE: Flags = 0x4000;
+/// The same in the call, with `CPU_AFTER`.
+pub const KEPT_AFTER: Flags = 0x8000;
 /// All of the second byte.
 pub const PROCESSOR_FLAGS: Flags = 0xff00;
 

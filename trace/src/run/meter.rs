@@ -4,7 +4,7 @@
 //! Of a segment in which the thread kept its processor the CPU time is its length. Where the thread lost its processor
 //! the CPU clock was read at the end of the segment, or, to keep readings rare, a little later. A reading
 //! covers everything since the one before: what it leaves is shared by the segments that lost their processor, by their
-//! lengths. So the CPU times of all segments together are what the clock said.
+//! lengths, waits for locks behind the others. So the CPU times of all segments together are what the clock said.
 //!
 //! By ptrace, the clock is read at every stop. Of what was noted in between the next reading tells, too.
 //!
@@ -84,6 +84,8 @@ struct Seen {
     reading: Option<u64>,
     waited: bool,
     lost: bool,
+    /// Of a reading: not in this segment.
+    kept: bool,
 }
 
 impl Thread {
@@ -204,6 +206,7 @@ impl<'a> Measures<'a> {
             reading: if event.has(record::CPU_BEFORE) { event.cpu_before } else { None },
             waited: event.has(record::WAITED_BEFORE),
             lost: event.has(record::LOST_BEFORE),
+            kept: event.has(record::KEPT_BEFORE),
         };
         let inside = self.open.last().map(|&(_, call, _)| call);
         let gap_end_ns = end_of_gap(start_ns, end_ns);
@@ -217,6 +220,7 @@ impl<'a> Measures<'a> {
             waited: event.has(record::WAITED_AFTER),
             // How a long row of polls shared the processor, the next reading tells.
             lost: event.has(record::LOST_AFTER) || event.call == Call::Repeats && self.sees_preemption,
+            kept: event.has(record::KEPT_AFTER),
         };
         let cost_ns = match event.call {
             // To look at the pages of a mapping, and to hold a thread, is recording's work.
@@ -237,7 +241,7 @@ impl<'a> Measures<'a> {
         if let Some((end_ns, cpu_ns)) = self.thread.end() {
             let started_ns = self.thread.trace.header().start_cpu_ns;
             let reading = cpu_ns.saturating_sub(started_ns).saturating_sub(self.told_ns);
-            let seen = Seen { reading: Some(reading), waited: true, lost: true };
+            let seen = Seen { reading: Some(reading), waited: true, lost: true, kept: false };
             let inside = self.open.last().map(|&(_, call, _)| call);
             // The last place: behind all that are held.
             let (place, mut rest) = ((self.held.end(), true), Segment::NOTHING);
@@ -288,7 +292,12 @@ impl<'a> Measures<'a> {
         let wall_ns = raw_ns - recording_ns;
         *segment = Segment { start_ns, wall_ns, cpu_ns: wall_ns, recording_ns, inside, ..Segment::NOTHING };
         if let Some(cpu_ns) = seen.reading {
-            self.read(segment, cpu_ns, seen.waited);
+            if seen.kept && raw_ns < STOLEN_FROM_NS {
+                self.known_ns = self.known_ns.saturating_add(raw_ns);
+                self.read(None, cpu_ns, seen.waited);
+            } else {
+                self.read(Some(segment), cpu_ns, seen.waited);
+            }
         } else if (seen.lost || self.by_ptrace) && raw_ns > 0 {
             self.unread.push(place);
             self.unread_ns = self.unread_ns.saturating_add(raw_ns);
@@ -302,24 +311,38 @@ impl<'a> Measures<'a> {
         }
     }
 
-    /// A reading at the end of a segment: `cpu_ns` since the reading before.
-    fn read(&mut self, last: &mut Segment, cpu_ns: u64, waited: bool) {
+    /// A reading: `cpu_ns` since the reading before. `last` is the segment at whose end it was taken, if more is to be known of it.
+    fn read(&mut self, mut last: Option<&mut Segment>, cpu_ns: u64, waited: bool) {
         self.told_ns = self.told_ns.saturating_add(cpu_ns);
         let (kept, unread) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.unread));
         let (kept, kept_ns) = self.still_held(kept, self.kept_ns);
         let (unread, unread_ns) = self.still_held(unread, self.unread_ns);
-        let unread_ns = unread_ns.saturating_add(last.raw_ns());
+        let last_ns = last.as_ref().map_or(0, |last| last.raw_ns());
         let wanted_ns = signed(cpu_ns).saturating_sub(signed(self.known_ns)).saturating_sub(self.residual_ns);
-        let given_ns = wanted_ns.clamp(0, signed(kept_ns.saturating_add(unread_ns)));
-        self.residual_ns = given_ns.saturating_sub(wanted_ns);
+        let all_ns = kept_ns.saturating_add(unread_ns).saturating_add(last_ns);
+        let mut left_ns = wanted_ns.clamp(0, signed(all_ns)) as u64;
+        self.residual_ns = signed(left_ns).saturating_sub(wanted_ns);
         (self.known_ns, self.kept_ns, self.unread_ns) = (0, 0, 0);
-        let of_kept_ns = kept_ns.min(given_ns as u64);
+        let of_kept_ns = kept_ns.min(left_ns);
         if of_kept_ns < kept_ns {
             self.share(&kept, of_kept_ns, kept_ns, false);
         }
-        let of_unread_ns = given_ns as u64 - of_kept_ns;
-        let shared_ns = self.share(&unread, of_unread_ns, unread_ns, waited);
-        self.settle(last, of_unread_ns.saturating_sub(shared_ns), waited);
+        left_ns -= of_kept_ns;
+        // A wait for a lock takes what is left: it does little but wait.
+        let (waits, others): (Vec<Place>, Vec<Place>) = unread
+            .into_iter()
+            .partition(|&place| self.held.get(place).is_some_and(|one| waits_for_lock(&one)));
+        for (places, are_waits) in [(others, false), (waits, true)] {
+            let last = last.take_if(|last| waits_for_lock(last) == are_waits);
+            let of_last_ns = last.as_ref().map_or(0, |last| last.raw_ns());
+            let group_ns = self.length(&places).saturating_add(of_last_ns);
+            let (given_ns, waited) = (left_ns.min(group_ns), waited || are_waits);
+            left_ns -= given_ns;
+            let shared_ns = self.share(&places, given_ns, group_ns, waited);
+            if let Some(last) = last {
+                self.settle(last, given_ns.saturating_sub(shared_ns), waited);
+            }
+        }
     }
 
     fn settle(&self, segment: &mut Segment, total_ns: u64, waited: bool) {
@@ -333,9 +356,14 @@ impl<'a> Measures<'a> {
     /// with a CPU time, which is known since.
     fn still_held(&mut self, mut places: Vec<Place>, all_ns: u64) -> (Vec<Place>, u64) {
         places.retain(|&place| self.held.get(place).is_some());
-        let held_ns = places.iter().filter_map(|&place| Some(self.held.get(place)?.raw_ns())).sum();
+        let held_ns = self.length(&places);
         self.known_ns = self.known_ns.saturating_add(all_ns.saturating_sub(held_ns));
         (places, held_ns)
+    }
+
+    /// Of those that are held back, together.
+    fn length(&self, places: &[Place]) -> u64 {
+        places.iter().filter_map(|&place| Some(self.held.get(place)?.raw_ns())).sum()
     }
 
     /// Shares CPU time among segments by their lengths, `all_ns` together; what they got, nanoseconds.
@@ -415,6 +443,11 @@ impl<'a> Iterator for MeasuredEvents<'a> {
 
 fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+/// The thread waits in it until it gets a lock.
+fn waits_for_lock(segment: &Segment) -> bool {
+    segment.inside.is_some_and(Call::waits_for_lock)
 }
 
 /// The end of what lies before a call: its entry, which a damaged trace may put behind its return.

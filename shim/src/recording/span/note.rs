@@ -1,6 +1,6 @@
 //! Records that belong to no real call, or stand before one.
 
-use super::processor::look;
+use super::processor::{Boundary, look};
 use crate::core::clock;
 use crate::core::preemption::Mark;
 use crate::recording::span::append;
@@ -26,7 +26,7 @@ pub fn write<const N: usize>(
     let now = clock::ticks();
     let mut times = Times::default();
     if !kept {
-        let looked = look(state, now);
+        let looked = look(state, now, Boundary::WithoutLock);
         flags |= looked.before();
         times.cpu_before = looked.cpu;
     }

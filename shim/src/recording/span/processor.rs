@@ -4,7 +4,38 @@ use crate::core::preemption::{self, Mark};
 use crate::core::{clock, sys};
 use crate::recording::thread::state::State;
 use core::sync::atomic::Ordering;
+use syn_trace::calls::Call;
 use syn_trace::record::{self, Flags};
+
+/// Where a thread has a lock that others may wait for, clocks are read so many times as rarely: about every millisecond. A
+/// reading takes about as long as what many a lock is taken for, and whoever wants it would wait as much longer.
+const RARER_WITH_LOCK: u64 = 20;
+
+/// A boundary of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Boundary {
+    WithoutLock,
+    EntryWithLock,
+    ReturnWithLock,
+    /// Which it has waited for.
+    ReturnFromWait,
+}
+
+impl Boundary {
+    #[inline(always)]
+    pub fn entry_of(call: Call) -> Boundary {
+        if call.enters_with_lock() { Boundary::EntryWithLock } else { Boundary::WithoutLock }
+    }
+
+    #[inline(always)]
+    pub fn return_of(call: Call) -> Boundary {
+        match (call.returns_with_lock(), call.waits_for_lock()) {
+            (true, true) => Boundary::ReturnFromWait,
+            (true, false) => Boundary::ReturnWithLock,
+            (false, _) => Boundary::WithoutLock,
+        }
+    }
+}
 
 /// What a look at the processor has shown, where the thread did not certainly keep it.
 #[derive(Clone, Copy, Default)]
@@ -12,6 +43,8 @@ pub struct Looked {
     /// CPU time, nanoseconds, where it was read.
     pub cpu: u64,
     pub read: bool,
+    /// Since the boundary before.
+    kept: bool,
     waited: bool,
     lost: bool,
 }
@@ -19,17 +52,17 @@ pub struct Looked {
 impl Looked {
     /// As flags of what lay before a call.
     pub fn before(self) -> Flags {
-        self.flags(record::CPU_BEFORE, record::WAITED_BEFORE, record::LOST_BEFORE)
+        self.flags(record::CPU_BEFORE, record::WAITED_BEFORE, record::LOST_BEFORE, record::KEPT_BEFORE)
     }
 
     /// As flags of a call.
     pub fn after(self) -> Flags {
-        self.flags(record::CPU_AFTER, record::WAITED_AFTER, record::LOST_AFTER)
+        self.flags(record::CPU_AFTER, record::WAITED_AFTER, record::LOST_AFTER, record::KEPT_AFTER)
     }
 
-    fn flags(self, read: Flags, waited: Flags, lost: Flags) -> Flags {
+    fn flags(self, read: Flags, waited: Flags, lost: Flags, kept: Flags) -> Flags {
         let flag = |is: bool, flag: Flags| if is { flag } else { 0 };
-        flag(self.read, read) | flag(self.waited, waited) | flag(self.lost, lost)
+        flag(self.read, read) | flag(self.waited, waited) | flag(self.lost, lost) | flag(self.kept, kept)
     }
 }
 
@@ -39,7 +72,7 @@ impl Looked {
 #[cold]
 #[inline(never)]
 #[unsafe(link_section = ".text.startup")]
-pub fn look(state: &State, now: u64) -> Looked {
+pub fn look(state: &State, now: u64, boundary: Boundary) -> Looked {
     let is_known = preemption::is_known();
     if state.is_apart.get() {
         // The thread itself stands still: neither its mark nor this processor tells anything of it.
@@ -47,16 +80,26 @@ pub fn look(state: &State, now: u64) -> Looked {
     }
     let since =
         if is_known { state.cpu_ticks.get() } else { state.last_end.get().max(state.entered.get().start) };
-    let least = if is_known { clock::rarely_ticks() } else { clock::long_ticks() };
+    let kept = Mark::Unread.stands();
+    let rarer = match boundary {
+        Boundary::WithoutLock => 1,
+        // What the thread computed with the lock is told at once where it lost its processor.
+        Boundary::EntryWithLock if !kept => 1,
+        _ => RARER_WITH_LOCK,
+    };
+    let least = if is_known { rarer * clock::rarely_ticks() } else { clock::long_ticks() };
     let mut looked = Looked::default();
     if now.saturating_sub(since) > least && may_read_clocks(state) {
+        looked.kept = kept;
         // Whatever happens from here on, while the clocks are read as well, the next look finds.
         Mark::Told.put();
         let began = clock::ticks();
         let helpers_cpu_ns = state.header().helpers_cpu_ns.load(Ordering::Relaxed);
         looked.cpu = clock::thread_cpu_ns().saturating_add(helpers_cpu_ns);
         let switches = clock::voluntary_switches();
-        (looked.read, looked.waited) = (true, switches != state.switches.get());
+        // Of those that were in waits for locks since the reading before it is known where they were.
+        let elsewhere = switches.wrapping_sub(state.switches.get()) > state.lock_waits.take();
+        (looked.read, looked.waited) = (true, elsewhere);
         state.switches.set(switches);
         let read_at = clock::ticks();
         state.cpu_ticks.set(read_at);
@@ -65,7 +108,10 @@ pub fn look(state: &State, now: u64) -> Looked {
             state.header().readings.add(read_at.saturating_sub(began));
         }
     } else {
-        looked.lost = is_known && !Mark::Unread.stands();
+        looked.lost = is_known && !kept;
+        if looked.lost && boundary == Boundary::ReturnFromWait {
+            state.lock_waits.set(state.lock_waits.get() + 1);
+        }
         Mark::Unread.put();
     }
     looked

@@ -91,6 +91,8 @@ pub struct State {
     pub cpu_ticks: Cell<u64>,
     /// Voluntary context switches at the latest reading of them.
     pub switches: Cell<u64>,
+    /// Waits for locks since then in which the thread lost its processor and whose end nobody has read.
+    pub lock_waits: Cell<u64>,
     /// When to take the next clock pair, ticks.
     pub next_pair: Cell<u64>,
     /// The header page.
