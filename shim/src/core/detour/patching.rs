@@ -80,6 +80,9 @@ unsafe fn with_text_writable(piece: &Range<usize>, patches: &[Patch]) -> Outcome
                 core::ptr::write_volatile((patch.address + index) as *mut u8, *byte);
             }
         }
+        // A mapping of its own from now on, as its neighbours are not so: where it were one with them again, each fork would copy the
+        // page tables of all of libc's text. Its pages are in memory, and so nothing else comes of it.
+        sys::madvise(piece.start, piece.len(), libc::MADV_RANDOM);
         match sys::mprotect(piece.start, piece.len(), libc::PROT_READ | libc::PROT_EXEC) {
             0 => Outcome::Placed,
             _ => Outcome::Stuck,
