@@ -486,6 +486,24 @@ fn what_disturbs_every_run_now_and_then_is_usual() {
     assert!((2_049_000_000..2_061_000_000).contains(&ns), "{ns}");
 }
 
+#[test]
+fn what_is_done_in_another_order_each_time_takes_as_long_as_usual_in_all() {
+    let place = Place::new();
+    // 10 ms in front of each of six calls that all runs have in common, and then four calls that come as they come.
+    let run = |order: &str, ms: u64| {
+        let (mut text, mut at) = (computing([10; 6]), 60_000_100);
+        for name in order.chars() {
+            at += ms * 1_000_000;
+            text += &format!("  {at} +10 unlink pathname=/w/{name}\n");
+        }
+        place.run(order, &text)
+    };
+    let runs = [run("abcd", 10), run("dcba", 20), run("badc", 15)];
+    let options = Options { base: Some(runs[0].clone()), runs: runs.to_vec(), ..Options::default() };
+    let ns = computed(&merge(&options).unwrap().plan);
+    assert!((119_000_000..121_000_000).contains(&ns[0]), "{ns:?}");
+}
+
 /// Two ranks that compute for so long, each on its own.
 fn side_by_side(ms: [u64; 2]) -> String {
     let rank = |(rank, ms): (usize, u64)| {

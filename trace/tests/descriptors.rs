@@ -347,6 +347,28 @@ fn openat2_opens_below_its_directory() {
 }
 
 #[test]
+fn names_by_way_of_the_process_itself() {
+    let directory = i64::from(flags::O_DIRECTORY);
+    let thread = app()
+        .call(Call::Open, 100, 5, 3, &[directory, 0, 0o040_755, 0, 1], &[b"/srv"], &[])
+        .call(Call::Mkdir, 200, 5, 0, &[0o755], &[b"/proc/self/cwd/made"], &[])
+        .call(Call::Rename, 300, 5, 0, &[], &[b"/proc/self/cwd//old", b"/proc/self/fd/3/new"], &[])
+        .call(Call::Unlink, 400, 5, 0, &[], &[b"/proc/thread-self/root/tmp/gone"], &[])
+        .call(Call::Stat, 500, 5, 0, &[0, 0], &[b"/proc/self/cwd"], &[])
+        .call(Call::Stat, 600, 5, 0, &[0, 0], &[b"/proc/self/fd/3"], &[])
+        .call(Call::Stat, 700, 5, 0, &[0, 0], &[b"/proc/self/fd/9/x"], &[]);
+    let (_, all) = follow(&[thread]);
+    let path = |call: Call, nth: usize| of(&all, call)[nth].path.as_deref().unwrap_or("").to_owned();
+    let folder = path(Call::Mkdir, 0).strip_suffix("/made").unwrap().to_owned();
+    assert!(folder.starts_with('/') && !folder.starts_with("/proc"), "{folder}");
+    assert_eq!(path(Call::Rename, 0), format!("{folder}/old"));
+    assert_eq!(of(&all, Call::Rename)[0].second_path.as_deref(), Some("/srv/new"));
+    assert_eq!(path(Call::Unlink, 0), "/tmp/gone");
+    let unchanged = ["/proc/self/cwd", "/proc/self/fd/3", "/proc/self/fd/9/x"];
+    assert_eq!([0, 1, 2].map(|nth| path(Call::Stat, nth)), unchanged);
+}
+
+#[test]
 fn what_has_no_path() {
     let unnamed = i64::from(flags::O_TMPFILE | flags::O_RDWR);
     let thread = app()

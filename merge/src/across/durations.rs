@@ -5,6 +5,9 @@
 //! Interrupts come every few milliseconds in every run, so a stretch is 10 ms: long enough that each run has its usual share of
 //! them in it. What disturbs a run for a while disturbs whole stretches of it, and of one run only.
 //!
+//! Where runs do things in another order, there is no telling what a gap of one is in another. What a thread took for all such gaps is compared
+//! as a whole: each of them is longer or shorter by the same factor, not by that of its neighbours, of which there may be few.
+//!
 //! What disturbs every run about once a second, each time elsewhere, is missing in the stretches in the middle: they add up to less than
 //! any run took. So a hundred stretches together take what the run in the middle took for them, and each of them its part of that.
 //! In a program that is shorter, what disturbed each run once is left out.
@@ -88,10 +91,10 @@ impl Durations {
         let among = threads.len() * runs;
         let of_thread = |&thread: &usize| {
             let cursors = others.iter().map(|(run, map)| Cursor::new(run, map, thread, among));
-            let mut cursors: Vec<Option<Cursor<'_>>> = cursors.collect();
+            let cursors: Vec<Option<Cursor<'_>>> = cursors.collect();
             let mut slots = Slots::new(cut(clocks.host(thread)), runs);
             if cursors.iter().any(Option::is_some) {
-                gather(run, thread, among, &mut cursors, &mut slots);
+                gather(run, thread, among, cursors, &mut slots);
             }
             slots
         };
@@ -104,7 +107,10 @@ impl Durations {
         for (&host, places) in &hosts {
             let of_host: Vec<&Slots> = places.iter().map(|&place| &slots[place]).collect();
             let parts = parts(&of_host, cut(host), runs);
-            places.iter().for_each(|&place| stretches[threads[place]] = slots[place].stretches(&parts));
+            let (cpu, waited) = in_the_middle(&together_beside(&of_host, runs));
+            for &place in places {
+                stretches[threads[place]] = slots[place].stretches(&parts, (cpu, waited));
+            }
         }
         Durations(stretches)
     }
@@ -171,7 +177,8 @@ impl Cut {
     }
 }
 
-/// What a thread took, by slot of the base's time and by run, the base first.
+/// What a thread took from one event to the next where all runs have both, by slot of the base's time and by run, the base first; and
+/// behind these what the base took outside of calls in all.
 #[derive(Debug)]
 struct Slots {
     cut: Cut,
@@ -179,22 +186,28 @@ struct Slots {
     /// The first slot with anything in it.
     first: usize,
     sums: Vec<Sum>,
+    /// What each run took outside of calls in all.
+    totals: Vec<Sum>,
 }
 
 impl Slots {
     fn new(cut: Cut, runs: usize) -> Slots {
-        Slots { cut, runs, first: 0, sums: Vec::new() }
+        Slots { cut, runs, first: 0, sums: Vec::new(), totals: vec![(0, 0); runs] }
+    }
+
+    fn columns(&self) -> usize {
+        self.runs + 1
     }
 
     /// The slot behind the last one.
     fn end(&self) -> usize {
-        self.first + self.sums.len() / self.runs
+        self.first + self.sums.len() / self.columns()
     }
 
-    /// The sums of a slot, by run.
+    /// The sums of a slot.
     fn of_slot(&self, slot: usize) -> Option<&[Sum]> {
-        let begin = slot.checked_sub(self.first)? * self.runs;
-        self.sums.get(begin..begin + self.runs)
+        let begin = slot.checked_sub(self.first)? * self.columns();
+        self.sums.get(begin..begin + self.columns())
     }
 
     /// Makes it if it is not there. One before the first, as in a damaged trace, counts as the first.
@@ -203,19 +216,35 @@ impl Slots {
         if self.sums.is_empty() {
             self.first = slot;
         }
-        let begin = slot.saturating_sub(self.first) * self.runs;
-        if self.sums.len() < begin + self.runs {
-            self.sums.resize(begin + self.runs, (0, 0));
+        let columns = self.columns();
+        let begin = slot.saturating_sub(self.first) * columns;
+        if self.sums.len() < begin + columns {
+            self.sums.resize(begin + columns, (0, 0));
         }
-        &mut self.sums[begin..begin + self.runs]
+        &mut self.sums[begin..begin + columns]
     }
 
-    /// Adds what each run took where the base took this gap: to each slot as much as it has of the gap.
-    fn add(&mut self, gap: &Segment, of_runs: &[Sum]) {
+    /// Adds what the base took in a gap.
+    fn add_to_all(&mut self, gap: &Segment) {
+        let sum = (gap.cpu_ns, gap.waited_ns);
+        add(&mut self.totals[0], sum);
+        self.add(gap, &[sum], self.runs);
+    }
+
+    /// What a run took where runs cannot be compared gap by gap.
+    fn beside(&self, run: usize) -> Sum {
+        let mut compared = (0, 0);
+        self.sums.iter().skip(run).step_by(self.columns()).for_each(|&sum| add(&mut compared, sum));
+        let (cpu, waited) = self.totals[run];
+        (cpu.saturating_sub(compared.0), waited.saturating_sub(compared.1))
+    }
+
+    /// Adds what each run took where the base took this gap, to the columns from this one on: to each slot as much as it has of the gap.
+    fn add(&mut self, gap: &Segment, of_runs: &[Sum], column: usize) {
         let (first, last) =
             (self.cut.slot(gap.start_ns), self.cut.slot(gap.start_ns.saturating_add(gap.wall_ns)));
         if first == last {
-            add_all(self.at(first), of_runs);
+            add_all(&mut self.at(first)[column..], of_runs);
             return;
         }
         for slot in first..=last {
@@ -229,25 +258,34 @@ impl Slots {
                 let until = if slot == last { whole } else { before(whole, end_ns) };
                 until - before(whole, begin_ns).min(until)
             };
-            for (sum, of_run) in self.at(slot).iter_mut().zip(of_runs) {
+            for (sum, of_run) in self.at(slot)[column..].iter_mut().zip(of_runs) {
                 add(sum, (part(of_run.0), part(of_run.1)));
             }
         }
     }
 
-    /// The thread's factors in the parts of its host's time.
-    fn stretches(&self, parts: &[Part]) -> Vec<Stretch> {
+    /// The thread's factors in the parts of its host's time. Beside what is compared gap by gap it takes what it took in these runs: CPU time,
+    /// waiting.
+    fn stretches(&self, parts: &[Part], beside: (usize, usize)) -> Vec<Stretch> {
+        let own = self.beside(0);
+        let beside = (factor(own.0, self.beside(beside.0).0), factor(own.1, self.beside(beside.1).1));
         let mut begin = 0;
         let of_part = |part: &Part| {
-            let (mut base, mut usual) = ((0, 0), (0, 0));
+            let (mut base, mut usual, mut all) = ((0, 0), (0, 0), (0, 0));
             for of_slot in (begin..part.end).filter_map(|slot| self.of_slot(slot)) {
                 add(&mut base, of_slot[0]);
                 add(&mut usual, (of_slot[part.cpu].0, of_slot[part.waited].1));
+                add(&mut all, of_slot[self.runs]);
             }
             begin = part.end;
             let end_ns = self.cut.begin_ns(part.end as u64);
-            let (cpu, waited) = part.together;
-            Stretch { end_ns, cpu: cpu * factor(base.0, usual.0), waited: waited * factor(base.1, usual.1) }
+            let usually = |all: u64, base: u64, usual: u64, together: f32, beside: f32| {
+                let scaled = |ns: u64, factor: f32| (ns as f64 * f64::from(factor)).round() as u64;
+                factor(all, scaled(usual, together) + scaled(all.saturating_sub(base), beside))
+            };
+            let cpu = usually(all.0, base.0, usual.0, part.together.0, beside.0);
+            let waited = usually(all.1, base.1, usual.1, part.together.1, beside.1);
+            Stretch { end_ns, cpu, waited }
         };
         if self.sums.is_empty() { Vec::new() } else { parts.iter().map(of_part).collect() }
     }
@@ -263,6 +301,16 @@ fn factor(base_ns: u64, usual_ns: u64) -> f32 {
 /// Traces that are damaged may say anything of their times.
 fn add(sum: &mut Sum, more: Sum) {
     *sum = (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1));
+}
+
+/// What the threads of a host took together, by run, where runs cannot be compared gap by gap.
+fn together_beside(threads: &[&Slots], runs: usize) -> Vec<Sum> {
+    let of_run = |run: usize| {
+        let mut sum = (0, 0);
+        threads.iter().for_each(|thread| add(&mut sum, thread.beside(run)));
+        sum
+    };
+    (0..runs).map(of_run).collect()
 }
 
 /// Slots of a host's time that make a stretch.
@@ -354,6 +402,8 @@ struct Cursor<'a> {
     /// events comes behind that.
     sum: Sum,
     next: (usize, usize),
+    /// What it took outside of calls so far.
+    total: Sum,
 }
 
 impl<'a> Cursor<'a> {
@@ -365,7 +415,7 @@ impl<'a> Cursor<'a> {
         let measures = run.threads[counterpart.thread as usize].measures_among(among);
         let blocks = &counterpart.blocks;
         let (room, measured) = (Event::NOTHING, Measured::NOTHING);
-        Some(Cursor { measures, room, measured, read: 0, blocks, sum: (0, 0), next: (0, 0) })
+        Some(Cursor { measures, room, measured, read: 0, blocks, sum: (0, 0), next: (0, 0), total: (0, 0) })
     }
 
     /// What the run took outside of calls from the last event that corresponds to one of the base's to that which corresponds to
@@ -380,14 +430,9 @@ impl<'a> Cursor<'a> {
         let block = self.blocks.first().filter(|block| block.base <= record)?;
         let within = record - block.base;
         while self.read <= block.other + within {
-            if !self.measures.next_with(&mut self.room, &mut self.measured) {
+            if !self.read_one() {
                 return None;
             }
-            let before = &self.measured.before;
-            if before.inside.is_none() {
-                add(&mut self.sum, (before.cpu_ns, before.waited_ns));
-            }
-            self.read += 1;
         }
         let place = (block.nth.0 + within as usize, block.nth.1 + within as usize);
         let follows = place == std::mem::replace(&mut self.next, (place.0 + 1, place.1 + 1));
@@ -395,9 +440,30 @@ impl<'a> Cursor<'a> {
     }
 }
 
+impl Cursor<'_> {
+    /// False when there are no more.
+    fn read_one(&mut self) -> bool {
+        let is_there = self.measures.next_with(&mut self.room, &mut self.measured);
+        let before = &self.measured.before;
+        if is_there && before.inside.is_none() {
+            let sum = (before.cpu_ns, before.waited_ns);
+            add(&mut self.sum, sum);
+            add(&mut self.total, sum);
+        }
+        self.read += u32::from(is_there);
+        is_there
+    }
+
+    /// What it took outside of calls in all.
+    fn into_total(mut self) -> Sum {
+        while self.read_one() {}
+        self.total
+    }
+}
+
 /// Adds up what a thread and its likes took outside of calls, from one event that all have to the next. A run that has no such thread counts
 /// like the base.
-fn gather(base: &Run, thread: usize, among: usize, others: &mut [Option<Cursor<'_>>], slots: &mut Slots) {
+fn gather(base: &Run, thread: usize, among: usize, mut others: Vec<Option<Cursor<'_>>>, slots: &mut Slots) {
     let mut measures = base.threads[thread].measures_among(among);
     let (mut room, mut measured) = (Event::NOTHING, Measured::NOTHING);
     let mut of_runs: Vec<Sum> = Vec::with_capacity(slots.runs);
@@ -406,6 +472,7 @@ fn gather(base: &Run, thread: usize, among: usize, others: &mut [Option<Cursor<'
     while measures.next_with(&mut room, &mut measured) {
         let before = measured.before;
         if before.inside.is_none() {
+            slots.add_to_all(&before);
             since = Some(since.map_or(before, |since| joined(since, &before)));
         }
         let gap = since.unwrap_or(Segment { start_ns: before.start_ns, ..Segment::NOTHING });
@@ -413,7 +480,7 @@ fn gather(base: &Run, thread: usize, among: usize, others: &mut [Option<Cursor<'
         of_runs.clear();
         of_runs.push(of_base);
         let mut follow = true;
-        for other in &mut *others {
+        for other in &mut others {
             let Some(other) = other else {
                 of_runs.push(of_base);
                 continue;
@@ -428,9 +495,13 @@ fn gather(base: &Run, thread: usize, among: usize, others: &mut [Option<Cursor<'
         if of_runs.len() == slots.runs {
             since = None;
             if follow {
-                slots.add(&gap, &of_runs);
+                slots.add(&gap, &of_runs, 0);
             }
         }
+    }
+    let of_base = slots.totals[0];
+    for (total, other) in slots.totals[1..].iter_mut().zip(others) {
+        *total = other.map_or(of_base, Cursor::into_total);
     }
 }
 

@@ -85,9 +85,34 @@ impl Descriptors {
         self.table.get(number)
     }
 
+    /// What lies behind a link that stands for a folder of the process itself, and the rest of the name: `/proc/self/cwd/name`, `root`,
+    /// `fd/3` (proc_pid_cwd(5), proc_pid_root(5), proc_pid_fd(5)).
+    fn behind_own_link<'p>(&self, path: &'p [u8]) -> Option<(Option<Rc<str>>, &'p [u8])> {
+        let own = path.strip_prefix(b"/proc/")?;
+        let own = own.strip_prefix(b"self/").or_else(|| own.strip_prefix(b"thread-self/"))?;
+        let (link, rest) = own.split_at(own.iter().position(|&byte| byte == b'/')?);
+        let rest = rest.strip_prefix(b"/")?;
+        let (base, rest) = match link {
+            b"cwd" => (self.paths.folder.clone(), rest),
+            b"root" => (Some("/".into()), rest),
+            b"fd" => {
+                let (number, rest) = rest.split_at(rest.iter().position(|&byte| byte == b'/')?);
+                let number = str::from_utf8(number).ok()?.parse().ok()?;
+                (self.files[self.table.get(number)? as usize].path.clone(), rest)
+            }
+            _ => return None,
+        };
+        // The link itself, or what it leads to.
+        let rest = &rest[rest.iter().position(|&byte| byte != b'/')?..];
+        Some((base, rest))
+    }
+
     fn absolute(&mut self, directory: Option<i64>, path: &[u8]) -> Option<Rc<str>> {
         if path.starts_with(b"/") {
-            return self.paths.absolute(None, path);
+            return match self.behind_own_link(path) {
+                Some((base, rest)) => self.paths.absolute(base.as_deref(), rest),
+                None => self.paths.absolute(None, path),
+            };
         }
         let base = match directory {
             None | Some(AT_FDCWD) => self.paths.folder.clone(),
