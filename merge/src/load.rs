@@ -168,12 +168,13 @@ fn open(path: &Path, partial: bool, look: bool, notes: &mut Notes) -> Result<Rec
         elapsed_ns: 0,
         on_hosts: Vec::new(),
         preempted: 0.0,
+        used_ns: 0.0,
         is_disturbed: false,
     };
     if look {
         let mut looks = Looks::new(&recorded.run);
         looks.read(&recorded.run);
-        recorded.preempted = looks.preempted(&recorded.run);
+        (recorded.used_ns, recorded.preempted) = looks.processor(&recorded.run);
         recorded.judge(&looks, notes)?;
     }
     ensure!(

@@ -593,6 +593,23 @@ fn runs_beside_others_do_not_say_how_long_computation_takes() {
     assert_eq!(all.plan.about.runs_ns.len(), 5, "they are counted nevertheless");
     let told = all.notes.facts.iter().find(|fact| fact.contains("waited for a processor"));
     assert!(told.is_some_and(|told| told.contains("(50 %)") && told.contains("(0 %)")), "{:?}", all.notes);
+    // So it was where the processor was there at once, and all took half as long again: the rest of the time a device is waited for.
+    let runs = [1.0, 1.5, 1.01, 1.6, 1.02].map(|times: f64| {
+        let text = (1..=20).fold("thread pid=10\n".to_owned(), |text, nth| {
+            let (at, cpu) = (nth * 20_000_000, (times * 1e7) as u64);
+            text + &format!("  {at} +10 sync ; cpu={cpu}/- waited\n")
+        });
+        place.run(&format!("device {times}"), &text)
+    });
+    let all = merged(&runs.each_ref().map(|run| &**run)).unwrap();
+    let [ns] = computed(&all.plan)[..] else { panic!("{:?}", all.plan.programs) };
+    assert!((200_000_000..203_000_000).contains(&ns), "{ns}");
+    let told = all.notes.facts.iter().find(|fact| fact.contains("much more CPU time"));
+    assert!(
+        told.is_some_and(|told| told.contains("(1.50 times") && told.contains("(1.60 times")),
+        "{:?}",
+        all.notes
+    );
     // Where all were disturbed, nobody knows better.
     let all = merged(&[&runs[1], &runs[3]]).unwrap();
     assert!(all.notes.facts.iter().all(|fact| !fact.contains("waited for a processor")), "{:?}", all.notes);

@@ -5,8 +5,8 @@
 //! Interrupts come every few milliseconds in every run, so a stretch is 10 ms: long enough that each run has its usual share of
 //! them in it. What disturbs a run for a while disturbs whole stretches of it, and of one run only.
 //!
-//! Where runs do things in another order, there is no telling what a gap of one is in another. What a thread took for all such gaps is compared
-//! as a whole: each of them is longer or shorter by the same factor, not by that of its neighbours, of which there may be few.
+//! Where runs do things in another order, or on another thread of a pool, there is no telling what a gap of one is in another. What a host's threads
+//! took for all such gaps is compared as a whole: each of them is longer or shorter by one factor, not by that of its neighbours, of which there may be few.
 //!
 //! What disturbs every run about once a second, each time elsewhere, is missing in the stretches in the middle: they add up to less than
 //! any run took. So a hundred stretches together take what the run in the middle took for them, and each of them its part of that.
@@ -93,9 +93,7 @@ impl Durations {
             let cursors = others.iter().map(|(run, map)| Cursor::new(run, map, thread, among));
             let cursors: Vec<Option<Cursor<'_>>> = cursors.collect();
             let mut slots = Slots::new(cut(clocks.host(thread)), runs);
-            if cursors.iter().any(Option::is_some) {
-                gather(run, thread, among, cursors, &mut slots);
-            }
+            gather(run, thread, among, cursors, &mut slots);
             slots
         };
         let slots: Vec<Slots> = threads.par_iter().map(of_thread).collect();
@@ -107,9 +105,9 @@ impl Durations {
         for (&host, places) in &hosts {
             let of_host: Vec<&Slots> = places.iter().map(|&place| &slots[place]).collect();
             let parts = parts(&of_host, cut(host), runs);
-            let (cpu, waited) = in_the_middle(&together_beside(&of_host, runs));
+            let beside = beside(&of_host, runs);
             for &place in places {
-                stretches[threads[place]] = slots[place].stretches(&parts, (cpu, waited));
+                stretches[threads[place]] = slots[place].stretches(&parts, beside);
             }
         }
         Durations(stretches)
@@ -172,6 +170,19 @@ impl Cut {
         (ns.saturating_sub(self.since_ns) / self.slot_ns).min(self.slots)
     }
 
+    /// Adds a gap behind others, to the last of them if both lie in one slot.
+    fn push(&self, gaps: &mut Vec<Segment>, gap: Segment) {
+        let end = |gap: &Segment| gap.start_ns.saturating_add(gap.wall_ns);
+        match gaps.last_mut() {
+            Some(last) if self.slot(last.start_ns) == self.slot(end(&gap)) => {
+                last.wall_ns = last.wall_ns.saturating_add(gap.wall_ns);
+                last.cpu_ns = last.cpu_ns.saturating_add(gap.cpu_ns);
+                last.waited_ns = last.waited_ns.saturating_add(gap.waited_ns);
+            }
+            _ => gaps.push(gap),
+        }
+    }
+
     fn begin_ns(&self, slot: u64) -> u64 {
         self.since_ns.saturating_add(slot.saturating_mul(self.slot_ns))
     }
@@ -231,12 +242,30 @@ impl Slots {
         self.add(gap, &[sum], self.runs);
     }
 
-    /// What a run took where runs cannot be compared gap by gap.
-    fn beside(&self, run: usize) -> Sum {
+    /// What a run took where all can be compared gap by gap.
+    fn compared(&self, run: usize) -> Sum {
         let mut compared = (0, 0);
         self.sums.iter().skip(run).step_by(self.columns()).for_each(|&sum| add(&mut compared, sum));
-        let (cpu, waited) = self.totals[run];
-        (cpu.saturating_sub(compared.0), waited.saturating_sub(compared.1))
+        compared
+    }
+
+    /// Adds what each run took where the base took these gaps: to each as much as it is of them all.
+    fn add_pieces(&mut self, gaps: &[Segment], of_runs: &[Sum]) {
+        if let [gap] = gaps {
+            return self.add(gap, of_runs, 0);
+        }
+        let part = |whole: u64, of: u64, all: u64| {
+            (u128::from(whole) * u128::from(of) / u128::from(all.max(1))) as u64
+        };
+        let (all_cpu_ns, all_waited_ns) = of_runs[0];
+        let mut of_gap = Vec::with_capacity(of_runs.len());
+        for gap in gaps {
+            of_gap.clear();
+            of_gap.extend(of_runs.iter().map(|&(cpu_ns, waited_ns)| {
+                (part(cpu_ns, gap.cpu_ns, all_cpu_ns), part(waited_ns, gap.waited_ns, all_waited_ns))
+            }));
+            self.add(gap, &of_gap, 0);
+        }
     }
 
     /// Adds what each run took where the base took this gap, to the columns from this one on: to each slot as much as it has of the gap.
@@ -264,11 +293,8 @@ impl Slots {
         }
     }
 
-    /// The thread's factors in the parts of its host's time. Beside what is compared gap by gap it takes what it took in these runs: CPU time,
-    /// waiting.
-    fn stretches(&self, parts: &[Part], beside: (usize, usize)) -> Vec<Stretch> {
-        let own = self.beside(0);
-        let beside = (factor(own.0, self.beside(beside.0).0), factor(own.1, self.beside(beside.1).1));
+    /// The thread's factors in the parts of its host's time, of which `beside` are those of what is not compared gap by gap.
+    fn stretches(&self, parts: &[Part], beside: (f32, f32)) -> Vec<Stretch> {
         let mut begin = 0;
         let of_part = |part: &Part| {
             let (mut base, mut usual, mut all) = ((0, 0), (0, 0), (0, 0));
@@ -303,14 +329,20 @@ fn add(sum: &mut Sum, more: Sum) {
     *sum = (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1));
 }
 
-/// What the threads of a host took together, by run, where runs cannot be compared gap by gap.
-fn together_beside(threads: &[&Slots], runs: usize) -> Vec<Sum> {
+/// By what factors the threads of a host take longer in the run in the middle where runs are not compared gap by gap: CPU time, waiting.
+fn beside(threads: &[&Slots], runs: usize) -> (f32, f32) {
+    // All of a run less all that is compared: a thread that counts there like the base's may have done less by itself.
     let of_run = |run: usize| {
-        let mut sum = (0, 0);
-        threads.iter().for_each(|thread| add(&mut sum, thread.beside(run)));
-        sum
+        let (mut all, mut compared) = ((0, 0), (0, 0));
+        for thread in threads {
+            add(&mut all, thread.totals[run]);
+            add(&mut compared, thread.compared(run));
+        }
+        (all.0.saturating_sub(compared.0), all.1.saturating_sub(compared.1))
     };
-    (0..runs).map(of_run).collect()
+    let sums: Vec<Sum> = (0..runs).map(of_run).collect();
+    let (cpu, waited) = in_the_middle(&sums);
+    (factor(sums[0].0, sums[cpu].0), factor(sums[0].1, sums[waited].1))
 }
 
 /// Slots of a host's time that make a stretch.
@@ -404,18 +436,28 @@ struct Cursor<'a> {
     next: (usize, usize),
     /// What it took outside of calls so far.
     total: Sum,
+    /// It does so much like the base's thread that they are compared gap by gap.
+    is_alike: bool,
 }
 
 impl<'a> Cursor<'a> {
     fn new(run: &'a Run, map: &'a Map, thread: usize, among: usize) -> Option<Cursor<'a>> {
         let counterpart = map.threads[thread].as_ref()?;
-        if counterpart.alike * 100 < counterpart.of * LEAST_ALIKE {
-            return None;
-        }
+        let is_alike = counterpart.alike * 100 >= counterpart.of * LEAST_ALIKE;
         let measures = run.threads[counterpart.thread as usize].measures_among(among);
         let blocks = &counterpart.blocks;
         let (room, measured) = (Event::NOTHING, Measured::NOTHING);
-        Some(Cursor { measures, room, measured, read: 0, blocks, sum: (0, 0), next: (0, 0), total: (0, 0) })
+        Some(Cursor {
+            measures,
+            room,
+            measured,
+            read: 0,
+            blocks,
+            sum: (0, 0),
+            next: (0, 0),
+            total: (0, 0),
+            is_alike,
+        })
     }
 
     /// What the run took outside of calls from the last event that corresponds to one of the base's to that which corresponds to
@@ -467,21 +509,22 @@ fn gather(base: &Run, thread: usize, among: usize, mut others: Vec<Option<Cursor
     let mut measures = base.threads[thread].measures_among(among);
     let (mut room, mut measured) = (Event::NOTHING, Measured::NOTHING);
     let mut of_runs: Vec<Sum> = Vec::with_capacity(slots.runs);
-    let mut since: Option<Segment> = None;
+    // What the base took since the last event that all have, piece by piece.
+    let mut since: Vec<Segment> = Vec::new();
     let mut record = 0u32;
     while measures.next_with(&mut room, &mut measured) {
         let before = measured.before;
         if before.inside.is_none() {
             slots.add_to_all(&before);
-            since = Some(since.map_or(before, |since| joined(since, &before)));
+            slots.cut.push(&mut since, before);
         }
-        let gap = since.unwrap_or(Segment { start_ns: before.start_ns, ..Segment::NOTHING });
-        let of_base = (gap.cpu_ns, gap.waited_ns);
+        let mut of_base = (0, 0);
+        since.iter().for_each(|piece| add(&mut of_base, (piece.cpu_ns, piece.waited_ns)));
         of_runs.clear();
         of_runs.push(of_base);
         let mut follow = true;
         for other in &mut others {
-            let Some(other) = other else {
+            let Some(other) = other.as_mut().filter(|other| other.is_alike) else {
                 of_runs.push(of_base);
                 continue;
             };
@@ -493,24 +536,14 @@ fn gather(base: &Run, thread: usize, among: usize, mut others: Vec<Option<Cursor
         }
         record += 1;
         if of_runs.len() == slots.runs {
-            since = None;
             if follow {
-                slots.add(&gap, &of_runs, 0);
+                slots.add_pieces(&since, &of_runs);
             }
+            since.clear();
         }
     }
     let of_base = slots.totals[0];
     for (total, other) in slots.totals[1..].iter_mut().zip(others) {
         *total = other.map_or(of_base, Cursor::into_total);
-    }
-}
-
-/// Two gaps, one behind the other, with calls that are not compared in between.
-fn joined(first: Segment, second: &Segment) -> Segment {
-    Segment {
-        wall_ns: first.wall_ns.saturating_add(second.wall_ns),
-        cpu_ns: first.cpu_ns.saturating_add(second.cpu_ns),
-        waited_ns: first.waited_ns.saturating_add(second.waited_ns),
-        ..first
     }
 }

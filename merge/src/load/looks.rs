@@ -93,14 +93,15 @@ impl Looks {
         });
     }
 
-    /// What part of the time in which the application's threads were ready to run the processor was another's, as far as readings tell.
-    pub(super) fn preempted(&self, run: &Run) -> f64 {
+    /// CPU time of the application's threads, nanoseconds, and what part of the time in which they were ready to run the processor was
+    /// another's, as far as readings tell.
+    pub(super) fn processor(&self, run: &Run) -> (f64, f64) {
         let own =
             run.threads.iter().zip(&self.0).filter(|(thread, _)| !run.processes[thread.process].process_only);
         let (used_ns, preempted_ns) = own.fold((0.0, 0.0), |sum, (_, look)| {
             (sum.0 + look.used_ns as f64, sum.1 + look.preempted_ns as f64)
         });
-        if preempted_ns > 0.0 { preempted_ns / (used_ns + preempted_ns) } else { 0.0 }
+        (used_ns, if preempted_ns > 0.0 { preempted_ns / (used_ns + preempted_ns) } else { 0.0 })
     }
 
     /// How the records of every thread ended.

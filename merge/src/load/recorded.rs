@@ -23,6 +23,8 @@ pub struct Recorded {
     pub on_hosts: Vec<OnHost>,
     /// What part of the time in which its threads were ready to run the processor was another's, 0 to 1. Of a run alone nobody asks.
     pub preempted: f64,
+    /// CPU time of its threads, nanoseconds. Of a run alone nobody asks.
+    pub used_ns: f64,
     /// Of several runs, one that others disturbed much more than the rest: it tells in which order things happen, not how long they take.
     pub is_disturbed: bool,
 }
