@@ -307,7 +307,7 @@ impl Slots {
             let end_ns = self.cut.begin_ns(part.end as u64);
             let usually = |all: u64, base: u64, usual: u64, together: f32, beside: f32| {
                 let scaled = |ns: u64, factor: f32| (ns as f64 * f64::from(factor)).round() as u64;
-                factor(all, scaled(usual, together) + scaled(all.saturating_sub(base), beside))
+                factor(all, scaled(usual, together).saturating_add(scaled(all.saturating_sub(base), beside)))
             };
             let cpu = usually(all.0, base.0, usual.0, part.together.0, beside.0);
             let waited = usually(all.1, base.1, usual.1, part.together.1, beside.1);
@@ -510,16 +510,15 @@ fn gather(base: &Run, thread: usize, among: usize, mut others: Vec<Option<Cursor
     let (mut room, mut measured) = (Event::NOTHING, Measured::NOTHING);
     let mut of_runs: Vec<Sum> = Vec::with_capacity(slots.runs);
     // What the base took since the last event that all have, piece by piece.
-    let mut since: Vec<Segment> = Vec::new();
+    let (mut since, mut of_base): (Vec<Segment>, Sum) = (Vec::new(), (0, 0));
     let mut record = 0u32;
     while measures.next_with(&mut room, &mut measured) {
         let before = measured.before;
         if before.inside.is_none() {
             slots.add_to_all(&before);
             slots.cut.push(&mut since, before);
+            add(&mut of_base, (before.cpu_ns, before.waited_ns));
         }
-        let mut of_base = (0, 0);
-        since.iter().for_each(|piece| add(&mut of_base, (piece.cpu_ns, piece.waited_ns)));
         of_runs.clear();
         of_runs.push(of_base);
         let mut follow = true;
@@ -540,6 +539,7 @@ fn gather(base: &Run, thread: usize, among: usize, mut others: Vec<Option<Cursor
                 slots.add_pieces(&since, &of_runs);
             }
             since.clear();
+            of_base = (0, 0);
         }
     }
     let of_base = slots.totals[0];

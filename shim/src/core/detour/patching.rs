@@ -81,7 +81,7 @@ unsafe fn with_text_writable(piece: &Range<usize>, patches: &[Patch]) -> Outcome
             }
         }
         // A mapping of its own from now on, as its neighbours are not so: where it were one with them again, each fork would copy the
-        // page tables of all of libc's text. Its pages are in memory, and so nothing else comes of it.
+        // page tables of all of libc's text. A page of it that is not in memory yet is read alone.
         sys::madvise(piece.start, piece.len(), libc::MADV_RANDOM);
         match sys::mprotect(piece.start, piece.len(), libc::PROT_READ | libc::PROT_EXEC) {
             0 => Outcome::Placed,
