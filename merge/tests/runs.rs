@@ -471,6 +471,19 @@ fn computation_takes_as_long_as_usual() {
 }
 
 #[test]
+fn what_a_short_program_has_once_in_every_run_is_usual() {
+    let place = Place::new();
+    let runs = [3, 9, 15].map(|slow: usize| {
+        let mut stretches = [10; 20];
+        stretches[slow] = 15;
+        place.run(&slow.to_string(), &computing(stretches))
+    });
+    let all = merged(&runs.each_ref().map(|run| &**run)).unwrap();
+    let [ns] = computed(&all.plan)[..] else { panic!("{:?}", all.plan.programs) };
+    assert!((204_900_000..205_100_000).contains(&ns), "{ns}");
+}
+
+#[test]
 fn what_disturbs_every_run_now_and_then_is_usual() {
     let place = Place::new();
     // Of 200 stretches of 10 ms each run has some slow ones, and one run a long disturbance.

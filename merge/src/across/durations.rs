@@ -10,7 +10,7 @@
 //!
 //! What disturbs every run about once a second, each time elsewhere, is missing in the stretches in the middle: they add up to less than
 //! any run took. So a hundred stretches together take what the run in the middle took for them, and each of them its part of that.
-//! In a program that is shorter, what disturbed each run once is left out.
+//! So do those of a program that is shorter, unless that is much more: then each run was disturbed once, which is left out.
 //!
 //! In a stretch all threads of a host take what they took in the same run, the one in the middle by their sum: what makes one slow for
 //! a while, a processor that is lent to others or is hot, makes its neighbours slow too, and they stay in step. The median of each
@@ -34,8 +34,10 @@ const SLOT_NS: u64 = 10_000_000;
 const MOST_SLOTS: u64 = 8192;
 const LEAST_SLOTS: u64 = 64;
 const MOST_SUMS: u64 = 1 << 22;
-/// So many stretches, or up to twice as many, take together what they take in the run in the middle; of fewer each for itself.
+/// So many stretches, or up to twice as many, take together what they take in the run in the middle. Fewer do if that is at most so many times
+/// as much as what each takes usually.
 const TOGETHER: usize = 100;
+const FEW_TAKE_MORE: f32 = 1.05;
 /// A thread counts in a slot if it computes for this part of it.
 const BUSY_PART: u64 = 16;
 /// Of less CPU time or waiting than this in a stretch nothing is concluded, nanoseconds.
@@ -384,7 +386,7 @@ fn parts(threads: &[&Slots], cut: Cut, runs: usize) -> Vec<Part> {
         None => found.push((slots, sums)),
     }
     let at_once = match found.len() / TOGETHER {
-        0 => 1,
+        0 => found.len(),
         times => found.len().div_ceil(times),
     };
     found.chunks(at_once).flat_map(together).collect()
@@ -402,7 +404,11 @@ fn together(stretches: &[(usize, Vec<Sum>)]) -> Vec<Part> {
         parts.push(Part { end: *end, cpu, waited, together: (1.0, 1.0) });
     }
     let (cpu, waited) = in_the_middle(&of_all);
-    let factors = (factor(usual.0, of_all[cpu].0), factor(usual.1, of_all[waited].1));
+    let in_all = |usual: u64, of_all: u64| match factor(usual, of_all) {
+        more if more > FEW_TAKE_MORE && stretches.len() < TOGETHER => 1.0,
+        factor => factor,
+    };
+    let factors = (in_all(usual.0, of_all[cpu].0), in_all(usual.1, of_all[waited].1));
     parts.iter_mut().for_each(|part| part.together = factors);
     parts
 }
