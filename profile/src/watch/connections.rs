@@ -42,6 +42,8 @@ const IPPROTO_TCP: u8 = 6;
 const INET_DIAG_INFO: u16 = 2;
 /// Established, and on its way to being closed.
 const STATES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
+/// The other end has closed it: its FIN counts as a byte that came. `CLOSE_WAIT`, `LAST_ACK`, `CLOSING`.
+const CLOSED_BY_OTHER: u32 = 1 << 8 | 1 << 9 | 1 << 11;
 const BYTES_ACKED: usize = 120;
 const BYTES_RECEIVED: usize = 128;
 
@@ -160,11 +162,12 @@ fn connection(answer: &[u8]) -> Option<Seen> {
         let size = usize::from(u16_at(rest, 0)).clamp(4, rest.len());
         if u16_at(rest, 2) == INET_DIAG_INFO {
             let u64_at = |at: usize| Some(u64::from_ne_bytes(rest.get(4 + at..12 + at)?.try_into().ok()?));
+            let of_end = u64::from(CLOSED_BY_OTHER >> (answer[1] & 31) & 1);
             return Some(Seen {
                 ends: Ends { local, remote },
                 inode: u32_at(answer, 68),
                 sent: u64_at(BYTES_ACKED)?,
-                received: u64_at(BYTES_RECEIVED)?,
+                received: u64_at(BYTES_RECEIVED)?.saturating_sub(of_end),
             });
         }
         rest = &rest[size.next_multiple_of(4).min(rest.len())..];
@@ -201,6 +204,11 @@ mod tests {
         let seen = connections().expect("sock_diag is there");
         let received = seen.iter().find(|one| one.ends.local == ends.remote && one.ends.remote == ends.local);
         assert_eq!(received.expect("the server's end is listed").received, 5000);
+        client.shutdown(std::net::Shutdown::Write).expect("connected");
+        assert_eq!(server.read(&mut [0]).expect("the end"), 0);
+        let seen = connections().expect("sock_diag is there");
+        let closed = seen.iter().find(|one| one.ends.local == ends.remote && one.ends.remote == ends.local);
+        assert_eq!(closed.expect("the server's end is still there").received, 5000, "an end is no byte");
         let mut endings = Endings::begin().expect("whoever asks is told");
         drop((client, server));
         // The kernel tells when it has removed them, which is a moment later.
