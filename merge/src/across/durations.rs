@@ -95,7 +95,9 @@ impl Durations {
             let cursors = others.iter().map(|(run, map)| Cursor::new(run, map, thread, among));
             let cursors: Vec<Option<Cursor<'_>>> = cursors.collect();
             let mut slots = Slots::new(cut(clocks.host(thread)), runs);
-            gather(run, thread, among, cursors, &mut slots);
+            if cursors.iter().any(Option::is_some) {
+                gather(run, thread, among, cursors, &mut slots);
+            }
             slots
         };
         let slots: Vec<Slots> = threads.par_iter().map(of_thread).collect();
@@ -239,16 +241,14 @@ impl Slots {
 
     /// Adds what the base took in a gap.
     fn add_to_all(&mut self, gap: &Segment) {
-        let sum = (gap.cpu_ns, gap.waited_ns);
-        add(&mut self.totals[0], sum);
-        self.add(gap, &[sum], self.runs);
+        self.add(gap, &[(gap.cpu_ns, gap.waited_ns)], self.runs);
     }
 
-    /// What a run took where all can be compared gap by gap.
-    fn compared(&self, run: usize) -> Sum {
-        let mut compared = (0, 0);
-        self.sums.iter().skip(run).step_by(self.columns()).for_each(|&sum| add(&mut compared, sum));
-        compared
+    /// Of all slots: of a run, what it took where all can be compared gap by gap.
+    fn of_column(&self, column: usize) -> Sum {
+        let mut of_all = (0, 0);
+        self.sums.iter().skip(column).step_by(self.columns()).for_each(|&sum| add(&mut of_all, sum));
+        of_all
     }
 
     /// Adds what each run took where the base took these gaps: to each as much as it is of them all.
@@ -338,7 +338,7 @@ fn beside(threads: &[&Slots], runs: usize) -> (f32, f32) {
         let (mut all, mut compared) = ((0, 0), (0, 0));
         for thread in threads {
             add(&mut all, thread.totals[run]);
-            add(&mut compared, thread.compared(run));
+            add(&mut compared, thread.of_column(run));
         }
         (all.0.saturating_sub(compared.0), all.1.saturating_sub(compared.1))
     };
@@ -548,7 +548,8 @@ fn gather(base: &Run, thread: usize, among: usize, mut others: Vec<Option<Cursor
             of_base = (0, 0);
         }
     }
-    let of_base = slots.totals[0];
+    let of_base = slots.of_column(slots.runs);
+    slots.totals[0] = of_base;
     for (total, other) in slots.totals[1..].iter_mut().zip(others) {
         *total = other.map_or(of_base, Cursor::into_total);
     }

@@ -21,7 +21,7 @@ struct Hot {
     locks: Locks,
 }
 
-/// Whether a thread has a lock at the boundaries of a call, as it mostly does: its caller's, of which the call may know nothing.
+/// At which boundaries of a call the thread has a lock: when it signals a condition, mostly the one that belongs to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Locks {
     Nowhere,

@@ -336,10 +336,12 @@ impl<'a> Measures<'a> {
             let last = last.take_if(|last| waits_for_lock(last) == are_waits);
             let of_last_ns = last.as_ref().map_or(0, |last| last.raw_ns());
             let group_ns = self.length(&places).saturating_add(of_last_ns);
-            let (given_ns, waited) = (left_ns.min(group_ns), waited || are_waits);
+            let given_ns = left_ns.min(group_ns);
             left_ns -= given_ns;
-            let shared_ns = self.share(&places, given_ns, group_ns, waited);
+            let shared_ns = self.share(&places, given_ns, group_ns, waited || are_waits);
             if let Some(last) = last {
+                // Of itself the reading tells, unless it had to tell of other waits, too.
+                let waited = waited || are_waits && !places.is_empty();
                 self.settle(last, given_ns.saturating_sub(shared_ns), waited);
             }
         }
