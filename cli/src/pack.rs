@@ -17,7 +17,7 @@ use std::time::Duration;
 use syn_trace::pack::{self, Packer, Times};
 use syn_trace::reader::Ending;
 use syn_trace::run::EXTENSION;
-use syn_trace::{Run, ThreadTrace, TraceError};
+use syn_trace::{Run, ThreadTrace, TraceError, shared_libc};
 
 /// Traces are packed together until they have so many bytes: enough to share what they have in common, and little
 /// enough to be in memory at once.
@@ -76,6 +76,10 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             bar.inc(1);
         }
         group.put(&mut sum).unwrap_or_else(say);
+    }
+    for copy in args.runs.iter().flat_map(|run| shared_libc::in_run(run)) {
+        // It was there to be mapped. Processes that still begin do without.
+        let _ = std::fs::remove_file(copy);
     }
     bar.finish_and_clear();
     on_stdout(|out| {

@@ -24,6 +24,7 @@ pub mod calls;
 pub mod format;
 pub mod launchers;
 pub mod policy;
+pub mod shared_libc;
 #[cfg(target_os = "linux")]
 pub mod status;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

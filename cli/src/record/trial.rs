@@ -6,8 +6,8 @@ use super::shim;
 use crate::survey::program_file;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use syn_trace::Run;
 use syn_trace::run::StartCosts;
+use syn_trace::{Run, shared_libc};
 
 /// Programs that one measurement starts.
 const STARTS: usize = 8;
@@ -17,9 +17,11 @@ const ROUNDS: usize = 7;
 /// Does nothing, and is started often.
 const SHORT: &str = "true";
 
-/// What it comes to, with traces in `folder` for as long as it takes. `None` where the programs are not there, or a run fails.
+/// What it comes to in the run in `folder`, with traces there for as long as it takes. `None` where the programs are not there, or a
+/// run fails.
 pub fn start_costs(library: &Path, folder: &Path) -> Option<StartCosts> {
     let traces = tempfile::Builder::new().prefix("trial").tempdir_in(folder).ok()?;
+    let shared = shared_libc::in_run(folder);
     // By its path: each folder in which a shell looks for it would be a call that fails, with what recording adds to that.
     let short = program_file(SHORT, "/")?;
     let short = short.to_str()?;
@@ -30,6 +32,9 @@ pub fn start_costs(library: &Path, folder: &Path) -> Option<StartCosts> {
     let forked = (vec!["sh", "-c", &script], 1);
     let added = |round: usize, (words, times): &(Vec<&str>, usize)| {
         let folder = traces.path().join(format!("{round}-{times}"));
+        std::fs::create_dir(&folder).ok()?;
+        // As the run has it.
+        shared.iter().try_for_each(|copy| std::fs::hard_link(copy, folder.join(copy.file_name()?)).ok())?;
         Some(recorded(words, *times, library, &folder)? - bare(words, *times)?)
     };
     let median = |kind| {
@@ -60,7 +65,6 @@ fn children_ns() -> u64 {
 
 /// The same recorded, less what recording says that it took, nanoseconds.
 fn recorded(words: &[&str], times: usize, library: &Path, folder: &Path) -> Option<f64> {
-    std::fs::create_dir(folder).ok()?;
     let before_ns = children_ns();
     for _ in 0..times {
         let mut command = Command::new(words[0]);

@@ -89,6 +89,8 @@ pub(super) fn refused(event: &Event<'_>) -> Option<&'static str> {
             | libc::ENFILE
             | libc::EMFILE
             | libc::EFBIG
+            | libc::ENOSPC
+            | libc::EDQUOT
             | libc::EXDEV
             | libc::EAGAIN
             | libc::ETXTBSY
@@ -257,10 +259,14 @@ impl Translation<'_> {
                 Some(offset) => Io::ReadAt { handle, bytes, offset },
                 None => self.at_position(handle, bytes, false),
             },
-            Effect::Write(place) => match event.offset_of(place) {
-                Some(offset) => Io::WriteAt { handle, bytes, offset },
-                None => self.at_position(handle, bytes, true),
-            },
+            Effect::Write(place) => {
+                // What there was no room for is not written where there is.
+                let bytes = if self.result == 0 { bytes.min(event.result.max(0) as u64) } else { bytes };
+                match event.offset_of(place) {
+                    Some(offset) => Io::WriteAt { handle, bytes, offset },
+                    None => self.at_position(handle, bytes, true),
+                }
+            }
             Effect::Seek => Io::Seek { handle, offset: event.result.max(0) as u64 },
             Effect::Rewind => Io::Seek { handle, offset: 0 },
             Effect::Fsync => Io::Fsync { handle },

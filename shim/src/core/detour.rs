@@ -18,11 +18,15 @@
 mod area;
 mod patch;
 mod patching;
+mod shared;
 
+use crate::core::elf;
 use area::{Area, ENTRY_AT, SLOT_BYTES, STUB_BYTES};
 use core::sync::atomic::{AtomicUsize, Ordering};
 pub use patch::Patch;
 use patch::{JUMP_BYTES, NEAR_JUMP};
+pub use shared::NOTE_BYTES;
+use shared::SharedText;
 
 /// Where the detours' code lies, and its length; 0 while there is none.
 static AREA_START: AtomicUsize = AtomicUsize::new(0);
@@ -78,23 +82,39 @@ pub enum Refused {
     Forbidden,
 }
 
-/// Places detours at all entries that can be moved, if these are `enough`, or none. The process must have one thread.
+/// Places detours at all entries that can be moved, if these are `enough`, or none. The process must have one thread; it is `pid`, and
+/// what its run has in common may lie in `folder`: the note is returned that one process of it has left for the others. This one leaves `note`
+/// if it is the first.
 ///
 /// # Errors
 /// Why there are none.
-pub fn place(patches: &mut [Patch], enough: impl FnOnce(&[Patch]) -> bool) -> Result<(), Refused> {
-    let lowest = patches.iter().map(|patch| patch.address).min().ok_or(Refused::NoRoom)?;
-    let area = Area::near(lowest, patches.len()).ok_or(Refused::NoRoom)?;
+pub fn place(
+    patches: &mut [Patch],
+    enough: impl FnOnce(&[Patch]) -> bool,
+    (pid, folder): (u32, &[u8]),
+    note: impl FnOnce() -> [u8; NOTE_BYTES],
+) -> Result<Option<[u8; NOTE_BYTES]>, Refused> {
+    let text = patches.first().and_then(|patch| elf::segment_of(patch.address)).ok_or(Refused::NoRoom)?;
+    let area = Area::near(text.start, patches.len()).ok_or(Refused::NoRoom)?;
     for (index, patch) in patches.iter_mut().enumerate() {
         patch.trampoline = area.fill(index, patch).unwrap_or(0);
     }
     if !enough(patches) {
         return Err(Refused::Immovable);
     }
-    if !area.make_executable() || !patching::write_jumps(patches) {
+    if !patching::are_within(&text, patches) || !area.make_executable() {
         return Err(Refused::Forbidden);
+    }
+    let shared = SharedText::of(&text, patches, folder);
+    let part = patching::part_of(text, patches);
+    let found = shared.map(&part);
+    if found.is_none() {
+        if !patching::write_jumps(&text, patches) {
+            return Err(Refused::Forbidden);
+        }
+        shared.make(&part, pid, note);
     }
     AREA_START.store(area.start, Ordering::Relaxed);
     AREA_BYTES.store(area.bytes, Ordering::Relaxed);
-    Ok(())
+    Ok(found)
 }

@@ -10,6 +10,7 @@
 pub mod absent;
 mod tables;
 
+use crate::core::stack_start;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use tables::{Dynamic, Object, Search, search};
@@ -118,6 +119,7 @@ impl Iterator for Walk {
 }
 
 /// A loaded part of an object that the process was started with, by whole pages, and the file that it is mapped from.
+#[derive(Clone, Copy)]
 pub struct Segment {
     /// Its first address.
     pub start: usize,
@@ -127,6 +129,8 @@ pub struct Segment {
     pub path: *const c_char,
     /// Where in the file it begins.
     pub offset: u64,
+    /// What the linker called this build of the file by; empty where it did not.
+    pub build: &'static [u8],
 }
 
 /// The part in which `address` lies.
@@ -148,61 +152,76 @@ pub fn segment_of(address: usize) -> Option<Segment> {
             bytes: ((before + part.p_filesz + IN_PAGE) & !IN_PAGE) as usize,
             path: map.name,
             offset: part.p_offset - before,
+            // SAFETY: the object stays loaded.
+            build: unsafe { note(headers, map.base, b"GNU\0", NT_GNU_BUILD_ID) }.unwrap_or(&[]),
         })
+    })
+}
+
+/// The type of the note that names a build.
+const NT_GNU_BUILD_ID: usize = 3;
+
+/// What the first note of this owner and type says in a loaded object (elf(5), "Notes").
+///
+/// # Safety
+/// `headers` are of an object that is loaded at `base`, and stays so.
+#[unsafe(link_section = ".text.startup")]
+unsafe fn note(
+    headers: &[libc::Elf64_Phdr],
+    base: usize,
+    owner: &[u8],
+    kind: usize,
+) -> Option<&'static [u8]> {
+    const HEAD_BYTES: usize = 3 * size_of::<u32>();
+    headers.iter().filter(|header| header.p_type == libc::PT_NOTE).find_map(|segment| {
+        let start = base.wrapping_add(segment.p_vaddr as usize) as *const u8;
+        // SAFETY: as the caller vouches.
+        let mut rest: &[u8] = unsafe { core::slice::from_raw_parts(start, segment.p_filesz as usize) };
+        while let Some((head, behind)) = rest.split_at_checked(HEAD_BYTES) {
+            let word =
+                |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
+            let (name_bytes, content_bytes) = (word(0), word(4));
+            let content = behind.get(name_bytes.next_multiple_of(4)..)?;
+            if behind.get(..name_bytes) == Some(owner) && word(8) == kind {
+                return content.get(..content_bytes);
+            }
+            rest = content.get(content_bytes.next_multiple_of(4)..).unwrap_or(&[]);
+        }
+        None
     })
 }
 
 /// True when the process was started with a library whose path has `part` in it.
 pub fn is_started_with(part: &[u8]) -> bool {
     // SAFETY: names are strings that stay.
-    let mut paths = from_program().map(|map| unsafe { CStr::from_ptr(map.name) }.to_bytes());
+    let mut paths = from_program().map(|map| unsafe { stack_start::string_at(map.name) }.to_bytes());
     paths.any(|path| path.windows(part.len()).any(|window| window == part))
 }
 
-/// True when the program was made by Go's linker, which leaves a note with the owner `Go` (elf(5), "Notes"): it makes its system
-/// calls itself, libc or not.
+/// The type of the note by which Go's linker names a build.
+const GO_BUILD_ID: usize = 4;
+
+/// True when the program was made by Go's linker, which leaves a note with the owner `Go`: it makes its system calls itself, libc
+/// or not.
 #[unsafe(link_section = ".text.startup")]
 pub fn is_go_program() -> bool {
-    const OWNER: &[u8] = b"Go\0\0";
-    const NOTE_BYTES: usize = 3 * size_of::<u32>();
     // SAFETY: the loader's own list of headers, of the program that it has loaded.
     let headers = unsafe {
-        let first = libc::getauxval(libc::AT_PHDR) as *const libc::Elf64_Phdr;
-        let count = libc::getauxval(libc::AT_PHNUM) as usize;
+        let first = stack_start::told(libc::AT_PHDR) as *const libc::Elf64_Phdr;
+        let count = stack_start::told(libc::AT_PHNUM);
         if first.is_null() { &[][..] } else { core::slice::from_raw_parts(first, count) }
     };
-    let of_type = |wanted| headers.iter().filter(move |header| header.p_type == wanted);
-    let Some(own) = of_type(libc::PT_PHDR).next() else { return false };
+    let Some(own) = headers.iter().find(|header| header.p_type == libc::PT_PHDR) else { return false };
     let base = (headers.as_ptr() as usize).wrapping_sub(own.p_vaddr as usize);
-    of_type(libc::PT_NOTE).any(|note| {
-        // SAFETY: the segment is loaded.
-        let notes = unsafe {
-            core::slice::from_raw_parts(
-                base.wrapping_add(note.p_vaddr as usize) as *const u8,
-                note.p_filesz as usize,
-            )
-        };
-        let mut rest = notes;
-        while let Some((head, behind)) = rest.split_at_checked(NOTE_BYTES) {
-            let word =
-                |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]) as usize;
-            let (name_bytes, content_bytes) = (word(0), word(4));
-            if behind.get(..name_bytes) == Some(OWNER) {
-                return true;
-            }
-            rest = behind
-                .get(name_bytes.next_multiple_of(4) + content_bytes.next_multiple_of(4)..)
-                .unwrap_or(&[]);
-        }
-        false
-    })
+    // SAFETY: the program stays loaded.
+    unsafe { note(headers, base, b"Go\0\0", GO_BUILD_ID) }.is_some()
 }
 
 /// The path under which this library was loaded.
 pub fn own_path() -> Option<&'static CStr> {
     let own = from_program().find(|map| map.base == own_base())?;
     // SAFETY: names are strings that stay.
-    Some(unsafe { CStr::from_ptr(own.name) })
+    Some(unsafe { stack_start::string_at(own.name) })
 }
 
 /// The loader's walk over its own list, past any that the program has put in its place; 0 until it has been looked up.

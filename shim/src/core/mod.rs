@@ -13,6 +13,7 @@ pub mod prologue;
 pub mod readable;
 pub mod real;
 pub mod single_thread;
+pub mod stack_start;
 pub mod sys;
 pub mod tls;
 pub mod unwind;

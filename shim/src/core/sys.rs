@@ -108,7 +108,6 @@ syscalls! {
     /// write(2)
     write = SYS_write(fd: c_int, buffer: *const u8, bytes: usize);
     /// pread(2)
-    #[cfg_attr(not(feature = "page-scans"), allow(dead_code, reason = "reads page tables"))]
     pread = SYS_pread64(fd: c_int, buffer: *mut u8, bytes: usize, offset: u64);
     /// pwrite(2)
     pwrite = SYS_pwrite64(fd: c_int, buffer: *const u8, bytes: usize, offset: u64);
@@ -128,6 +127,8 @@ syscalls! {
     mkdir = SYS_mkdir(path: *const u8, mode: u32);
     /// fstat(2)
     fstat = SYS_fstat(fd: c_int, stat: *mut libc::stat);
+    /// statfs(2)
+    statfs = SYS_statfs(path: *const u8, status: *mut libc::statfs);
     /// fstatfs(2)
     fstatfs = SYS_fstatfs(fd: c_int, status: *mut libc::statfs);
     /// statx(2)

@@ -48,13 +48,16 @@ pub fn install() -> Result<(), &'static [u8]> {
         placed == essential.len()
     };
     let patches = found.all();
-    match detour::place(patches, enough) {
+    let note = || process::machine().to_bytes();
+    match process::with_folder(|folder| detour::place(patches, enough, (process::pid(), folder), note)) {
         Err(Refused::NoRoom) => return unseen!("no free memory within reach of its entries"),
         Err(Refused::Immovable) => {
             return unseen!("its entries begin with instructions that cannot be moved");
         }
         Err(Refused::Forbidden) => return unseen!("this system does not let code be changed"),
-        Ok(()) => {}
+        Ok(found) => {
+            found.as_ref().inspect(|machine| process::know_machine(machine));
+        }
     }
     for_trampolines(found.all(), real::Inner::set);
     real::redirect_all();

@@ -9,6 +9,7 @@ pub mod run_folder;
 pub mod settings;
 
 use crate::core::{clock, own_path, preemption, sys};
+use crate::recording::process::machine::Machine;
 use crate::recording::process::program_path::PATH_BYTES;
 use crate::recording::process::run_folder::FOLDER_BYTES;
 use crate::recording::thread::current;
@@ -38,10 +39,8 @@ static NOT_RANK: AtomicI32 = AtomicI32::new(0);
 static RANKS: AtomicI32 = AtomicI32::new(0);
 static MPI: AtomicU32 = AtomicU32::new(0);
 static JOB: AtomicU64 = AtomicU64::new(0);
-static COSTS: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
 /// CPU time of the thread that found out what to record, when it began to; 0 in a forked child, which need not.
 static SETUP_FROM_CPU_NS: AtomicU64 = AtomicU64::new(0);
-static PROCESSORS: AtomicU32 = AtomicU32::new(0);
 static FOLDER_LENGTH: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes that are written once, before `MODE` says that they may be read.
@@ -54,7 +53,7 @@ impl<const N: usize> Once<N> {
         unsafe { &*self.0.get() }
     }
     /// # Safety
-    /// Only while `MODE` is `STARTING`.
+    /// Only while nobody else can be here.
     #[allow(clippy::mut_from_ref)]
     unsafe fn get_mut(&self) -> &mut [u8; N] {
         // SAFETY: as the caller vouches.
@@ -66,7 +65,9 @@ impl<const N: usize> Once<N> {
 static PATHS: Once<{ PATH_BYTES + FOLDER_BYTES }> =
     Once(core::cell::UnsafeCell::new([0; PATH_BYTES + FOLDER_BYTES]));
 static PROGRAM_LENGTH: AtomicUsize = AtomicUsize::new(0);
-static BOOT_ID: Once<16> = Once(core::cell::UnsafeCell::new([0; 16]));
+/// [`Machine`], once it is known.
+static MACHINE: Once<{ Machine::BYTES }> = Once(core::cell::UnsafeCell::new([0; Machine::BYTES]));
+static MACHINE_IS_KNOWN: AtomicBool = AtomicBool::new(false);
 static HOST: Once<64> = Once(core::cell::UnsafeCell::new([0; 64]));
 
 /// True when calls of this process are recorded; starts recording at the first call.
@@ -122,13 +123,9 @@ fn start() {
     LEFT_OUT.store(decision.policy == Policy::LeftOut, Ordering::Relaxed);
     clock::choose();
     // SAFETY: MODE is STARTING.
-    unsafe { machine::look(BOOT_ID.get_mut(), HOST.get_mut()) };
+    machine::host_name(unsafe { HOST.get_mut() });
     if preemption::find() {
         CAPABILITIES.fetch_or(header::SEES_PREEMPTION, Ordering::Relaxed);
-    }
-    PROCESSORS.store(machine::processors(), Ordering::Relaxed);
-    for (place, cost) in COSTS.iter().zip(machine::costs()) {
-        place.store(cost, Ordering::Relaxed);
     }
     if !decision.policy.is_process_only() && settings::may_be_throttled() {
         find_board();
@@ -136,6 +133,23 @@ fn start() {
     own_path::note();
     let mode = if decision.policy.is_process_only() { PROCESS_ONLY } else { RECORDING };
     MODE.store(mode, Ordering::Release);
+}
+
+/// What the process knows of its machine, as another has left it or it finds it now.
+#[unsafe(link_section = ".text.startup")]
+pub fn machine() -> Machine {
+    if !MACHINE_IS_KNOWN.load(Ordering::Acquire) {
+        know_machine(&Machine::find().to_bytes());
+    }
+    Machine::of_bytes(MACHINE.get())
+}
+
+/// Another process of the run has found this. To be called before the first thread is recorded, which looks for itself otherwise.
+#[unsafe(link_section = ".text.startup")]
+pub fn know_machine(found: &[u8; Machine::BYTES]) {
+    // SAFETY: until it is known the process has one thread, which is here.
+    unsafe { MACHINE.get_mut().copy_from_slice(found) };
+    MACHINE_IS_KNOWN.store(true, Ordering::Release);
 }
 
 /// Finds out the path of the program's file (a forked child has the same); and room for that of the run folder.
@@ -225,9 +239,9 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
     to.ranks.store(RANKS.load(Ordering::Relaxed), Ordering::Relaxed);
     to.mpi.store(MPI.load(Ordering::Relaxed), Ordering::Relaxed);
     to.job.store(JOB.load(Ordering::Relaxed), Ordering::Relaxed);
-    [to.gap_cost_ticks, to.call_cost_ticks, to.reading_cost_ticks] =
-        [0, 1, 2].map(|index: usize| COSTS[index].load(Ordering::Relaxed));
-    to.processors = PROCESSORS.load(Ordering::Relaxed);
+    let machine = machine();
+    [to.gap_cost_ticks, to.call_cost_ticks, to.reading_cost_ticks] = machine.costs;
+    to.processors = machine.processors;
     to.start_cpu_ns = started_cpu_ns;
     // The thread that set up is the first one of its process.
     to.setup_cpu_ns = match SETUP_FROM_CPU_NS.load(Ordering::Relaxed) {
@@ -241,7 +255,7 @@ pub fn fill_header(to: &mut Header, tid: u32, began: ClockPair, started_cpu_ns: 
     to.start_realtime_ns = (sys::clock_ns(libc::CLOCK_REALTIME) as i64
         - (sys::clock_ns(libc::CLOCK_MONOTONIC) as i64 - began.monotonic_ns as i64))
         as u64;
-    to.boot_id = *BOOT_ID.get();
+    to.boot_id = machine.boot_id;
     to.host = *HOST.get();
     to.magic = header::MAGIC;
 }

@@ -1,6 +1,7 @@
 //! Libraries that are loaded while the program runs.
 
-use tests::{Dump, Job, Recorded, library, mpirun, program, record};
+use std::os::unix::fs::MetadataExt;
+use tests::{Dump, Job, Recorded, library, mpirun, program, record, run_recorded};
 
 #[track_caller]
 fn load(how: &str) -> (Recorded, Dump) {
@@ -86,4 +87,36 @@ fn mpi_in_a_library() {
         assert_eq!(dump.calls(call).count(), 2, "{call}");
     }
     assert!(dump.calls("MPI_Sendrecv").all(|seen| seen.rank.is_some()));
+}
+
+/// Processes of a run whose folder lies in memory share the text of one libc with the detours, unless others may write to it; and what
+/// libc itself does is on record of all of them.
+#[test]
+fn one_libc_for_a_row_of_processes() {
+    const SCRIPT: &str = r#"
+        look() { grep "r-xp.*libc" /proc/self/maps >$1; }
+        n=0
+        while [ $n -lt 1000 ]; do
+            n=$((n + 1)); look shared
+            grep -q "$SYN_RUN/libc-.*so.6$" shared && break
+        done
+        chmod g+w "$SYN_RUN"/libc-*; look writable
+        chmod g-w "$SYN_RUN"/libc-*; look again
+        for copy in "$SYN_RUN"/libc-*; do mv $copy $copy.away; mkdir -m 500 $copy; done; look folder
+    "#;
+    let (memory, work) = (tempfile::tempdir_in("/dev/shm"), tempfile::tempdir());
+    let (memory, work) = (memory.expect("a folder in memory"), work.expect("a folder"));
+    let run = memory.path().join("run");
+    let (outcome, recorded) = run_recorded(&Job::new("sh").arg("-c").arg(SCRIPT), work.path(), &run);
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert_eq!((recorded.dropped(), recorded.unobserved()), (0, vec![]));
+    let dump = Dump::of(&run);
+    for (name, is_shared) in [("shared", true), ("writable", false), ("again", true), ("folder", false)] {
+        let said = std::fs::read_to_string(work.path().join(name)).expect("what was looked at");
+        assert_eq!(said.contains(&format!("{}/libc-", run.display())), is_shared, "{name}: {said}");
+        assert!(dump.written(name).1 >= said.len() as u64, "{name}: {:?} of {said}", dump.written(name));
+    }
+    let copies = run.read_dir().expect("a run folder").flatten().filter_map(|entry| entry.metadata().ok());
+    let uid = run.metadata().expect("a run folder").uid();
+    assert!(copies.filter(|file| file.mode() & 0o777 == 0o500).all(|file| file.uid() == uid));
 }

@@ -20,7 +20,7 @@ pub struct Area {
 }
 
 impl Area {
-    /// For so many functions, in front of the lowest of them.
+    /// For so many functions, in front of this address.
     pub fn near(address: usize, functions: usize) -> Option<Area> {
         let bytes = (functions * SLOT_BYTES).next_multiple_of(PAGE);
         let (protection, flags) = (

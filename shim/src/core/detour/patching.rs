@@ -8,16 +8,27 @@ use core::ops::Range;
 /// two calls and a mapping of its own, each further page 50 ns a call.
 const GAP_BYTES: usize = 80 * PAGE;
 
-/// Overwrites the entries by their jumps. False where that cannot be done; then all is as it was.
-pub fn write_jumps(patches: &[Patch]) -> bool {
-    let Some(text) = moved(patches).next().and_then(|patch| elf::segment_of(patch.address)) else {
-        return false;
-    };
-    let is_within =
-        |patch: &Patch| (text.start..text.start + text.bytes - JUMP_BYTES).contains(&patch.address);
-    if !moved(patches).all(is_within) {
-        return false;
+/// Whether all entries lie in this text.
+pub fn are_within(text: &elf::Segment, patches: &[Patch]) -> bool {
+    let entries = text.start..text.start + text.bytes - JUMP_BYTES;
+    moved(patches).all(|patch| entries.contains(&patch.address))
+}
+
+/// The part of it that has them, by whole pages.
+pub fn part_of(text: elf::Segment, patches: &[Patch]) -> elf::Segment {
+    let first = moved(patches).map(|patch| patch.address & !(PAGE - 1)).min().unwrap_or(text.start);
+    let ends = moved(patches).map(|patch| (patch.address + JUMP_BYTES).next_multiple_of(PAGE));
+    let end = ends.max().unwrap_or(first);
+    elf::Segment {
+        start: first,
+        bytes: end - first,
+        offset: text.offset + (first - text.start) as u64,
+        ..text
     }
+}
+
+/// Overwrites the entries by their jumps. False where that cannot be done; then all is as it was.
+pub fn write_jumps(text: &elf::Segment, patches: &[Patch]) -> bool {
     let mut done = text.start;
     while let Some(piece) = next_piece(patches, done) {
         // SAFETY: the entries lie in libc's text, and the process has one thread.
@@ -26,7 +37,7 @@ pub fn write_jumps(patches: &[Patch]) -> bool {
             Outcome::Refused if done == text.start => return false,
             _ => {
                 // SAFETY: as above.
-                unsafe { map_again(&text) };
+                unsafe { map_again(text) };
                 return false;
             }
         }

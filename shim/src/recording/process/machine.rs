@@ -5,8 +5,51 @@ use crate::core::{clock, sys};
 use syn_trace::calls::Call;
 use syn_trace::record::{self, Times};
 
-/// The id of the kernel's start, and the name of the host.
-pub fn look(boot_id: &mut [u8; 16], host: &mut [u8; 64]) {
+/// What all processes of a run on one machine find alike, and whoever knows it from another need not look for.
+#[derive(Clone, Copy)]
+pub struct Machine {
+    /// The id of the kernel's start.
+    pub boot_id: [u8; 16],
+    /// Ticks that recording takes: see [`costs`].
+    pub costs: [u32; 3],
+    /// How many processors there are.
+    pub processors: u32,
+}
+
+impl Machine {
+    /// Bytes in which one process leaves it for others.
+    pub const BYTES: usize = 32;
+
+    /// Looks for it.
+    pub fn find() -> Machine {
+        Machine { boot_id: boot_id(), costs: costs(), processors: processors() }
+    }
+
+    /// As one process leaves it for others.
+    pub fn to_bytes(self) -> [u8; Machine::BYTES] {
+        let mut bytes = [0; _];
+        let (id, words) = bytes.split_at_mut(self.boot_id.len());
+        id.copy_from_slice(&self.boot_id);
+        let all = self.costs.into_iter().chain([self.processors]);
+        words
+            .chunks_exact_mut(size_of::<u32>())
+            .zip(all)
+            .for_each(|(to, word)| to.copy_from_slice(&word.to_ne_bytes()));
+        bytes
+    }
+
+    /// As another has left it.
+    pub fn of_bytes(bytes: &[u8; Machine::BYTES]) -> Machine {
+        let (id, words) = bytes.split_at(16);
+        let word = |place: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| words[4 * place + byte]));
+        let mut boot_id = [0; 16];
+        boot_id.copy_from_slice(id);
+        Machine { boot_id, costs: [0, 1, 2].map(word), processors: word(3) }
+    }
+}
+
+fn boot_id() -> [u8; 16] {
+    let mut boot_id = [0; 16];
     // As many bytes as there are in front of the newline, so that one read is all.
     let mut text = [0u8; 36];
     let text = read_file(c"/proc/sys/kernel/random/boot_id", &mut text).unwrap_or(b"");
@@ -14,7 +57,7 @@ pub fn look(boot_id: &mut [u8; 16], host: &mut [u8; 64]) {
     for (index, digit) in digits.take(32).enumerate() {
         boot_id[index / 2] |= (digit as u8) << (4 * (1 - index % 2));
     }
-    host_name(host);
+    boot_id
 }
 
 /// The name of the host, with zeros behind it.
@@ -31,7 +74,7 @@ pub fn host_name(host: &mut [u8; 64]) {
 
 /// Ticks that recording one call costs: outside the call, and inside its duration; and those of a CPU reading. The smallest of
 /// a few batches is taken, since whatever disturbs the measurement makes it longer.
-pub fn costs() -> [u32; 3] {
+fn costs() -> [u32; 3] {
     let mut bytes = [0u8; 256];
     let (mut gap, mut call) = (u64::MAX, u64::MAX);
     for _ in 0..8 {
@@ -62,7 +105,7 @@ pub fn costs() -> [u32; 3] {
 
 /// How many processors there are: those that the first process of the machine, or container, may use. This one may be bound
 /// to some of them. Source: sched_getaffinity(2).
-pub fn processors() -> u32 {
+fn processors() -> u32 {
     const FIRST: usize = 1;
     let count = |pid: usize| {
         let mut set = [0u64; 128];
@@ -73,4 +116,17 @@ pub fn processors() -> u32 {
         set.iter().take(words).map(|word| word.count_ones()).sum()
     };
     u32::max(count(FIRST), count(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_leaves_another_finds() {
+        let Machine { boot_id, costs, processors } = Machine::find();
+        let found = Machine::of_bytes(&Machine { boot_id, costs, processors }.to_bytes());
+        assert_eq!((found.boot_id, found.costs, found.processors), (boot_id, costs, processors));
+        assert!(boot_id != [0; 16] && processors > 0 && costs.iter().all(|&ticks| ticks > 0));
+    }
 }

@@ -4,8 +4,8 @@
 //! to a short one. Where a program was started by its absolute path, as most are, that path leads to the same, links
 //! followed. (Of a program that is an argument of the loader the link names the loader, and the path the program.)
 
-use crate::core::sys;
-use core::ffi::{CStr, c_char};
+use crate::core::{stack_start, sys};
+use core::ffi::c_char;
 
 /// The longest path that the kernel tells.
 pub const PATH_BYTES: usize = 4096;
@@ -28,8 +28,8 @@ pub fn find(arguments: Option<impl Iterator<Item = &'static [u8]>>, room: &mut [
 fn by_name(mut arguments: impl Iterator<Item = &'static [u8]>, room: &mut [u8; PATH_BYTES]) -> Option<usize> {
     // SAFETY: the kernel passes it to every program, as a string that stays.
     let name = unsafe {
-        let name = libc::getauxval(libc::AT_EXECFN) as *const c_char;
-        if name.is_null() { None } else { Some(CStr::from_ptr(name).to_bytes()) }
+        let name = stack_start::told(libc::AT_EXECFN) as *const c_char;
+        if name.is_null() { None } else { Some(stack_start::string_at(name).to_bytes()) }
     };
     let own_name = arguments.next();
     let name = name.filter(|name| own_name.is_some() && arguments.all(|argument| argument != *name))?;

@@ -11,9 +11,9 @@
 //! | `SYN_JOB` | set by the first process of a job for its children: the absolute run folder |
 
 use crate::core::procfs::decimal;
-use crate::core::sys;
+use crate::core::{stack_start, sys};
 use crate::recording::process::run_folder::{self, FOLDER_BYTES};
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use syn_trace::policy::{Choice, Policy};
 
@@ -32,20 +32,6 @@ static TO_EXPORT: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 
 unsafe extern "C" {
     static mut environ: *const *const c_char;
-    /// Where the stack began, a variable of the dynamic loader: there the kernel has put the number of arguments, these, a
-    /// null pointer, and the environment.
-    static __libc_stack_end: *const usize;
-}
-
-/// The environment as the kernel gave it to the process: before libc's constructor has run, nothing else has one.
-fn of_kernel() -> *const *const c_char {
-    // SAFETY: the loader sets it before it loads libraries; the stack's beginning stays.
-    unsafe {
-        match __libc_stack_end.as_ref() {
-            Some(&arguments) => __libc_stack_end.add(1 + arguments + 1).cast(),
-            None => core::ptr::null(),
-        }
-    }
 }
 
 /// The program's arguments, and how many there are; none until the constructor has been called with them.
@@ -84,7 +70,9 @@ pub fn arguments() -> Option<impl Iterator<Item = &'static [u8]>> {
     let all = unsafe { core::slice::from_raw_parts(first.as_ref()?, ARGUMENT_COUNT.load(Ordering::Relaxed)) };
     // SAFETY: as above.
     Some(
-        all.iter().take_while(|text| !text.is_null()).map(|&text| unsafe { CStr::from_ptr(text) }.to_bytes()),
+        all.iter()
+            .take_while(|text| !text.is_null())
+            .map(|&text| unsafe { stack_start::string_at(text) }.to_bytes()),
     )
 }
 
@@ -163,30 +151,32 @@ pub fn rank() -> Option<u32> {
 
 /// The value of an environment variable.
 fn variable(name: &[u8]) -> Option<&'static [u8]> {
-    entries().find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))
+    // SAFETY: entries are strings that stay.
+    entries().find_map(|entry| unsafe { stack_start::value_at(entry, name) })
 }
 
 /// The same as the process was started with: that stays where it is, whoever changes the environment.
 pub fn variable_at_start(name: &[u8]) -> Option<&'static [u8]> {
     // SAFETY: null or an array of strings that ends with null; neither is ever freed.
-    unsafe { of(of_kernel()) }.find_map(|entry| entry.strip_prefix(name)?.strip_prefix(b"="))
+    unsafe { of(stack_start::environment()).find_map(|entry| stack_start::value_at(entry, name)) }
 }
 
-fn entries() -> impl Iterator<Item = &'static [u8]> {
+/// Before libc's constructor has run, it has none yet.
+fn entries() -> impl Iterator<Item = *const c_char> {
     // SAFETY: each is null or an array of strings that ends with null; nobody changes it while we start.
-    unsafe { of(if environ.is_null() { of_kernel() } else { environ }) }
+    unsafe { of(if environ.is_null() { stack_start::environment() } else { environ }) }
 }
 
 /// # Safety
 /// `at` is null or an array of strings that ends with null, and stays so.
-unsafe fn of(mut at: *const *const c_char) -> impl Iterator<Item = &'static [u8]> {
+unsafe fn of(mut at: *const *const c_char) -> impl Iterator<Item = *const c_char> {
     // SAFETY: as the caller vouches.
     unsafe {
         core::iter::from_fn(move || {
             if at.is_null() || (*at).is_null() {
                 return None;
             }
-            let entry = CStr::from_ptr(*at).to_bytes();
+            let entry = *at;
             at = at.add(1);
             Some(entry)
         })
@@ -211,12 +201,13 @@ fn keep_for_export(parts: &[&[u8]]) {
 /// In the environment of a process, the mark that [`crate::recording::environment`] has added to it; what follows is the entry
 /// of `LD_PRELOAD` that was there, if there was one.
 pub const ADDED: &[u8] = b"SYN_ADDED=";
+const ADDED_NAME: &[u8] = ADDED.split_at(ADDED.len() - 1).0;
 
 /// Puts the prepared entry into the environment, or takes out what a parent has added to it, without the allocator: into
 /// a copy of the array, in memory of our own. Called when libc has set its environment up, and before `main`.
 pub fn export() {
     let new = TO_EXPORT.swap(core::ptr::null_mut(), Ordering::Relaxed);
-    let added = entries().find_map(|entry| entry.strip_prefix(ADDED));
+    let added = variable(ADDED_NAME);
     if new.is_null() && added.is_none() {
         return;
     }
@@ -229,10 +220,14 @@ pub fn export() {
         unsafe { array.add(kept).write(entry) };
         kept += 1;
     };
-    let of_ours =
-        |entry: &[u8]| [&b"LD_PRELOAD="[..], b"SYN_JOB=", ADDED].iter().any(|name| entry.starts_with(name));
-    for entry in entries().filter(|entry| added.is_none() || !of_ours(entry)) {
-        put(entry.as_ptr().cast());
+    let of_ours = |entry: *const c_char| {
+        // SAFETY: entries are strings that stay.
+        [&b"LD_PRELOAD"[..], b"SYN_JOB", ADDED_NAME]
+            .iter()
+            .any(|name| unsafe { stack_start::value_at(entry, name) }.is_some())
+    };
+    for entry in entries().filter(|&entry| added.is_none() || !of_ours(entry)) {
+        put(entry);
     }
     match added {
         Some(preload) if !preload.is_empty() => put(preload.as_ptr().cast()),

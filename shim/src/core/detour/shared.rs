@@ -1,0 +1,172 @@
+//! One copy of libc with the detours in it, for all processes of a run whose folder lies in memory.
+//!
+//! A process that changes libc's text gets pages of its own of it: some thirty, each copied when it is written to, and listed again in
+//! each child that it forks. A row of short processes maps the text of such a copy instead, which costs none of that. The copy is a whole file of
+//! libc, so that who looks up an address finds the names that belong to it, and it is called by all that it depends on: the build of
+//! libc, what stood at each entry, and how far the detours are from there.
+//!
+//! It lies beside the traces, which every process maps as well: whoever cuts files of a running recording ends programs, with the copy or
+//! without. On a disk or a network there is none.
+
+use super::patch::{JUMP_BYTES, Patch};
+use crate::core::elf::Segment;
+use crate::core::procfs::decimal;
+use crate::core::{stack_start, sys};
+use core::ffi::c_int;
+use syn_trace::shared_libc;
+
+/// The longest path of a copy, with the zero byte at its end.
+const PATH_BYTES: usize = 512;
+/// One process in so many makes the copy where there is none: a program that starts few others does not pay for it.
+const MADE_BY_ONE_IN: u32 = 16;
+const TMPFS: i64 = 0x0102_1994;
+/// Behind libc the one who makes a copy leaves so many bytes for those that map it.
+pub const NOTE_BYTES: usize = 32;
+
+/// A copy that there may be.
+pub struct SharedText {
+    path: [u8; PATH_BYTES],
+    /// Without the zero byte; 0 where there can be none.
+    length: usize,
+    folder_length: usize,
+}
+
+impl SharedText {
+    /// That of the libc with this text, with these detours, in this folder.
+    pub fn of(text: &Segment, patches: &[Patch], folder: &[u8]) -> SharedText {
+        let mut copy = SharedText { path: [0; PATH_BYTES], length: 0, folder_length: folder.len() };
+        let mut digits = [0; 20];
+        let number = decimal(digest(text, patches), &mut digits);
+        for part in [folder, b"/", shared_libc::PREFIX.as_bytes(), number, shared_libc::SUFFIX.as_bytes()] {
+            if let Some(room) = copy.path.get_mut(copy.length..copy.length + part.len()) {
+                room.copy_from_slice(part);
+            }
+            copy.length += part.len();
+        }
+        // Which libc it is only its build tells.
+        if text.build.is_empty() || folder.is_empty() || copy.length >= PATH_BYTES {
+            copy.length = 0;
+        }
+        copy
+    }
+
+    /// Maps it in place of libc's text, if it is there: what has been left for those that do.
+    pub fn map(&self, text: &Segment) -> Option<[u8; NOTE_BYTES]> {
+        if self.length == 0 {
+            return None;
+        }
+        let mut note = [0; NOTE_BYTES];
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        // SAFETY: the path ends with a zero byte, the status is valid and is filled in. The file has what is in memory, but for the detours,
+        // and stays so long.
+        unsafe {
+            let fd = sys::openat(libc::AT_FDCWD, self.path.as_ptr(), flags, 0) as c_int;
+            if fd < 0 {
+                return None;
+            }
+            let mut status: libc::stat = core::mem::zeroed();
+            let is_ours = sys::fstat(fd, &mut status) == 0
+                && status.st_uid as usize == stack_start::told(libc::AT_EUID)
+                && status.st_mode & 0o022 == 0
+                && status.st_size as u64 >= text.offset + text.bytes as u64 + NOTE_BYTES as u64
+                && sys::pread(fd, note.as_mut_ptr(), NOTE_BYTES, status.st_size as u64 - NOTE_BYTES as u64)
+                    == NOTE_BYTES as isize;
+            let (protection, flags) =
+                (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
+            let mapped = is_ours
+                && sys::mmap(text.start, text.bytes, protection, flags, fd, text.offset) as usize
+                    == text.start;
+            sys::close(fd);
+            mapped.then_some(note)
+        }
+    }
+
+    /// Makes it of what is in memory now, which has the detours, where this process is one of those that do.
+    pub fn make(&self, text: &Segment, pid: u32, note: impl FnOnce() -> [u8; NOTE_BYTES]) {
+        if self.length == 0 || !pid.is_multiple_of(MADE_BY_ONE_IN) {
+            return;
+        }
+        // SAFETY: the paths end with zero bytes; the descriptors are ours, and so are mappings of them; the text is mapped as said.
+        unsafe {
+            let libc =
+                sys::openat(libc::AT_FDCWD, text.path.cast(), libc::O_RDONLY | libc::O_CLOEXEC, 0) as c_int;
+            if libc < 0 {
+                return;
+            }
+            let mut status: libc::stat = core::mem::zeroed();
+            let is_found = sys::fstat(libc, &mut status) == 0
+                && status.st_size as u64 >= text.offset + text.bytes as u64;
+            let bytes = status.st_size as usize;
+            let whole =
+                if is_found { sys::mmap(0, bytes, libc::PROT_READ, libc::MAP_PRIVATE, libc, 0) } else { -1 };
+            sys::close(libc);
+            if whole > 0 {
+                self.write(core::slice::from_raw_parts(whole as *const u8, bytes), text, pid, &note());
+                sys::munmap(whole as usize, bytes);
+            }
+        }
+    }
+
+    /// Whether its folder is.
+    fn is_in_memory(&self) -> bool {
+        let mut folder = self.path;
+        folder[self.folder_length] = 0;
+        // SAFETY: the path ends with the zero byte just put in, a zeroed status is valid and is filled in.
+        unsafe {
+            let mut status: libc::statfs = core::mem::zeroed();
+            sys::statfs(folder.as_ptr(), &mut status) == 0 && status.f_type == TMPFS
+        }
+    }
+
+    /// Has it appear with its content.
+    fn write(&self, whole: &[u8], text: &Segment, pid: u32, note: &[u8; NOTE_BYTES]) {
+        let mut draft = [0; PATH_BYTES];
+        let mut digits = [0; 20];
+        let mut length = self.folder_length;
+        draft[..length].copy_from_slice(&self.path[..length]);
+        for part in [&b"/.libc-"[..], decimal(pid.into(), &mut digits)] {
+            let Some(room) = draft.get_mut(length..length + part.len()) else { return };
+            room.copy_from_slice(part);
+            length += part.len();
+        }
+        if length == PATH_BYTES || !self.is_in_memory() {
+            return;
+        }
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+        // SAFETY: the paths end with zero bytes, the descriptor is ours, the text is mapped readable.
+        unsafe {
+            let fd = sys::openat(libc::AT_FDCWD, draft.as_ptr(), flags, 0o500) as c_int;
+            if fd < 0 {
+                return;
+            }
+            let is_whole = sys::file_limit() >= (whole.len() + NOTE_BYTES) as u64
+                && sys::pwrite(fd, whole.as_ptr(), whole.len(), 0) == whole.len() as isize
+                && sys::pwrite(fd, text.start as *const u8, text.bytes, text.offset) == text.bytes as isize
+                && sys::pwrite(fd, note.as_ptr(), NOTE_BYTES, whole.len() as u64) == NOTE_BYTES as isize;
+            sys::close(fd);
+            if !is_whole || sys::rename(draft.as_ptr(), self.path.as_ptr()) != 0 {
+                sys::unlink(draft.as_ptr());
+            }
+        }
+    }
+}
+
+/// All that the copy depends on, and whose it is (FNV-1a).
+fn digest(text: &Segment, patches: &[Patch]) -> u64 {
+    let mut number = 0xcbf2_9ce4_8422_2325u64;
+    let mut mix = |word: u64| number = (number ^ word).wrapping_mul(0x100_0000_01b3);
+    mix(NOTE_BYTES as u64);
+    mix(stack_start::told(libc::AT_EUID) as u64);
+    text.build.chunks(size_of::<u64>()).for_each(|bytes| {
+        mix(bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)));
+    });
+    for patch in patches.iter().filter(|patch| patch.trampoline != 0) {
+        mix((patch.address - text.start) as u64);
+        let jump = patch.jump.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        mix(jump);
+        // SAFETY: the entry of a function, which is longer than a jump.
+        let entry = unsafe { (patch.address as *const [u8; JUMP_BYTES]).read() };
+        mix(entry.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)));
+    }
+    number
+}
