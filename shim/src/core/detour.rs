@@ -90,31 +90,37 @@ pub enum Refused {
 /// Why there are none.
 pub fn place(
     patches: &mut [Patch],
-    enough: impl FnOnce(&[Patch]) -> bool,
+    enough: impl Fn(&[Patch]) -> bool,
     (pid, folder): (u32, &[u8]),
     note: impl FnOnce() -> [u8; NOTE_BYTES],
 ) -> Result<Option<[u8; NOTE_BYTES]>, Refused> {
     let text = patches.first().and_then(|patch| elf::segment_of(patch.address)).ok_or(Refused::NoRoom)?;
     let area = Area::near(text.start, patches.len()).ok_or(Refused::NoRoom)?;
-    for (index, patch) in patches.iter_mut().enumerate() {
-        patch.trampoline = area.fill(index, patch).unwrap_or(0);
-    }
-    if !enough(patches) {
-        return Err(Refused::Immovable);
-    }
-    if !patching::are_within(&text, patches) || !area.make_executable() {
-        return Err(Refused::Forbidden);
-    }
-    let shared = SharedText::of(&text, patches, folder);
     let part = patching::part_of(text, patches);
-    let found = shared.map(&part);
+    let shared = SharedText::of(&part, patches, &area, folder);
+    let found = shared.open(&part).filter(|copy| {
+        area.fill_as(&copy.area, patches);
+        enough(patches) && area.make_executable() && copy.map(&part)
+    });
     if found.is_none() {
-        if !patching::write_jumps(&text, patches) {
+        if !area.make_writable() {
             return Err(Refused::Forbidden);
         }
-        shared.make(&part, pid, note);
+        for (index, patch) in patches.iter_mut().enumerate() {
+            patch.trampoline = area.fill(index, patch).unwrap_or(0);
+        }
+        if !enough(patches) {
+            return Err(Refused::Immovable);
+        }
+        let is_placed = patching::are_within(&text, patches)
+            && area.make_executable()
+            && patching::write_jumps(&text, patches);
+        if !is_placed {
+            return Err(Refused::Forbidden);
+        }
+        shared.make(&part, &area, pid, note);
     }
     AREA_START.store(area.start, Ordering::Relaxed);
     AREA_BYTES.store(area.bytes, Ordering::Relaxed);
-    Ok(found)
+    Ok(found.map(|copy| copy.note))
 }

@@ -93,7 +93,9 @@ fn mpi_in_a_library() {
 /// libc itself does is on record of all of them.
 #[test]
 fn one_libc_for_a_row_of_processes() {
+    const RUNS: usize = 48;
     const SCRIPT: &str = r#"
+        for n in $(seq 48); do mkdir $n; (cd $n; "$0" >out 2>&1); done
         look() { grep "r-xp.*libc" /proc/self/maps >$1; }
         n=0
         while [ $n -lt 1000 ]; do
@@ -107,7 +109,8 @@ fn one_libc_for_a_row_of_processes() {
     let (memory, work) = (tempfile::tempdir_in("/dev/shm"), tempfile::tempdir());
     let (memory, work) = (memory.expect("a folder in memory"), work.expect("a folder"));
     let run = memory.path().join("run");
-    let (outcome, recorded) = run_recorded(&Job::new("sh").arg("-c").arg(SCRIPT), work.path(), &run);
+    let job = Job::new("sh").arg("-c").arg(SCRIPT).arg(program("stdio_surface"));
+    let (outcome, recorded) = run_recorded(&job, work.path(), &run);
     assert!(outcome.status.success(), "{}", outcome.stderr);
     assert_eq!((recorded.dropped(), recorded.unobserved()), (0, vec![]));
     let dump = Dump::of(&run);
@@ -116,6 +119,19 @@ fn one_libc_for_a_row_of_processes() {
         assert_eq!(said.contains(&format!("{}/libc-", run.display())), is_shared, "{name}: {said}");
         assert!(dump.written(name).1 >= said.len() as u64, "{name}: {:?} of {said}", dump.written(name));
     }
+    // The first ones have changed libc themselves.
+    let surfaces = recorded.processes.iter().filter(|process| process.image().ends_with("stdio_surface"));
+    let mut calls: Vec<Vec<i64>> = surfaces
+        .map(|process| {
+            let threads = process.threads.iter().map(|&thread| &recorded.threads[thread]);
+            threads.flat_map(|thread| thread.events().map(|event| event.call as i64)).collect()
+        })
+        .collect();
+    let each = calls.len() / RUNS;
+    assert!(each > 0 && calls.len() == each * RUNS && calls[0].len() > 100, "{} processes", calls.len());
+    // Each makes some children, in any order.
+    calls.chunks_mut(each).for_each(|one| one.sort());
+    assert!(calls.chunks(each).all(|one| *one == calls[..each]), "{calls:?}");
     let copies = run.read_dir().expect("a run folder").flatten().filter_map(|entry| entry.metadata().ok());
     let uid = run.metadata().expect("a run folder").uid();
     assert!(copies.filter(|file| file.mode() & 0o777 == 0o500).all(|file| file.uid() == uid));

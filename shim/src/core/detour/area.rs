@@ -59,6 +59,13 @@ impl Area {
         };
         let distance = i32::try_from(slot as i64 - (patch.address + JUMP_BYTES) as i64).ok()?;
         patch.jump[1..].copy_from_slice(&distance.to_le_bytes());
+        Some(self.write(index, patch, &code))
+    }
+
+    /// Writes the stub and this trampoline; returns the trampoline's address.
+    fn write(&self, index: usize, patch: &Patch, code: &Code) -> usize {
+        let slot = self.slot(index);
+        let trampoline = slot + STUB_BYTES;
         // jmp [rip + 0]; then the address of the hook.
         let mut stub = [0xff, 0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xcc, 0xcc];
         stub[6..14].copy_from_slice(&patch.hook.to_le_bytes());
@@ -68,13 +75,35 @@ impl Area {
             core::ptr::copy_nonoverlapping(code.bytes.as_ptr(), trampoline as *mut u8, code.length);
             ((slot + ENTRY_AT) as *mut usize).write(patch.address);
         }
-        Some(trampoline)
+        trampoline
+    }
+
+    /// The same as another process has it that had its own as far from libc: `image` is what it had there. Nothing of libc is looked at.
+    pub fn fill_as(&self, image: &[u8; PAGE], patches: &mut [Patch]) {
+        for (index, patch) in patches.iter_mut().enumerate() {
+            let Some(slot) = image.get(index * SLOT_BYTES..(index + 1) * SLOT_BYTES) else { return };
+            patch.trampoline = 0;
+            // It could not be moved there.
+            if slot[ENTRY_AT..].iter().all(|&byte| byte == 0) {
+                continue;
+            }
+            let mut code = Code { bytes: [0xcc; _], length: ENTRY_AT - STUB_BYTES };
+            code.bytes.copy_from_slice(&slot[STUB_BYTES..ENTRY_AT]);
+            let own = patch.number.map_or(Some(code), system_call);
+            patch.trampoline = own.map_or(0, |code| self.write(index, patch, &code));
+        }
     }
 
     /// From now on it is code.
     pub fn make_executable(&self) -> bool {
         // SAFETY: our own mapping.
         unsafe { sys::mprotect(self.start, self.bytes, libc::PROT_READ | libc::PROT_EXEC) == 0 }
+    }
+
+    /// It is none yet, or no more.
+    pub fn make_writable(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { sys::mprotect(self.start, self.bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
     }
 }
 

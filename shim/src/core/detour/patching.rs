@@ -14,11 +14,12 @@ pub fn are_within(text: &elf::Segment, patches: &[Patch]) -> bool {
     moved(patches).all(|patch| entries.contains(&patch.address))
 }
 
-/// The part of it that has them, by whole pages.
+/// The part of it that has the entries, by whole pages.
 pub fn part_of(text: elf::Segment, patches: &[Patch]) -> elf::Segment {
-    let first = moved(patches).map(|patch| patch.address & !(PAGE - 1)).min().unwrap_or(text.start);
-    let ends = moved(patches).map(|patch| (patch.address + JUMP_BYTES).next_multiple_of(PAGE));
-    let end = ends.max().unwrap_or(first);
+    let of_text = text.start..text.start + text.bytes;
+    let entries = || patches.iter().map(|patch| patch.address).filter(|address| of_text.contains(address));
+    let first = entries().min().unwrap_or(text.start) & !(PAGE - 1);
+    let end = entries().map(|address| (address + JUMP_BYTES).next_multiple_of(PAGE)).max().unwrap_or(first);
     elf::Segment {
         start: first,
         bytes: end - first,

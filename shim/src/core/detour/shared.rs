@@ -2,14 +2,15 @@
 //!
 //! A process that changes libc's text gets pages of its own of it: some thirty, each copied when it is written to, and listed again in
 //! each child that it forks. A row of short processes maps the text of such a copy instead, which costs none of that. The copy is a whole file of
-//! libc, so that who looks up an address finds the names that belong to it, and it is called by all that it depends on: the build of
-//! libc, what stood at each entry, and how far the detours are from there.
+//! libc, so that who looks up an address finds the names that belong to it, with the detours' own code behind it, and it is called by all
+//! that it depends on: the builds of libc and of this library, which functions have detours, and how far those are.
 //!
 //! It lies beside the traces, which every process maps as well: whoever cuts files of a running recording ends programs, with the copy or
 //! without. On a disk or a network there is none.
 
-use super::patch::{JUMP_BYTES, Patch};
-use crate::core::elf::Segment;
+use super::area::Area;
+use super::patch::{PAGE, Patch};
+use crate::core::elf::{self, Segment};
 use crate::core::procfs::decimal;
 use crate::core::{stack_start, sys};
 use core::ffi::c_int;
@@ -20,7 +21,7 @@ const PATH_BYTES: usize = 512;
 /// One process in so many makes the copy where there is none: a program that starts few others does not pay for it.
 const MADE_BY_ONE_IN: u32 = 16;
 const TMPFS: i64 = 0x0102_1994;
-/// Behind libc the one who makes a copy leaves so many bytes for those that map it.
+/// Behind all the one who makes a copy leaves so many bytes for those that map it.
 pub const NOTE_BYTES: usize = 32;
 
 /// A copy that there may be.
@@ -31,58 +32,65 @@ pub struct SharedText {
     folder_length: usize,
 }
 
+/// One that there is.
+pub struct Copy {
+    fd: c_int,
+    /// What its maker had in its [`Area`].
+    pub area: [u8; PAGE],
+    /// What it has left for those that map it.
+    pub note: [u8; NOTE_BYTES],
+}
+
 impl SharedText {
-    /// That of the libc with this text, with these detours, in this folder.
-    pub fn of(text: &Segment, patches: &[Patch], folder: &[u8]) -> SharedText {
+    /// That of the libc with this text, with these detours by way of this area, in this folder.
+    pub fn of(text: &Segment, patches: &[Patch], area: &Area, folder: &[u8]) -> SharedText {
         let mut copy = SharedText { path: [0; PATH_BYTES], length: 0, folder_length: folder.len() };
+        let own = elf::segment_of(SharedText::of as *const () as usize).map_or(&[][..], |own| own.build);
         let mut digits = [0; 20];
-        let number = decimal(digest(text, patches), &mut digits);
+        let number = decimal(digest(text, own, patches, area), &mut digits);
         for part in [folder, b"/", shared_libc::PREFIX.as_bytes(), number, shared_libc::SUFFIX.as_bytes()] {
             if let Some(room) = copy.path.get_mut(copy.length..copy.length + part.len()) {
                 room.copy_from_slice(part);
             }
             copy.length += part.len();
         }
-        // Which libc it is only its build tells.
-        if text.build.is_empty() || folder.is_empty() || copy.length >= PATH_BYTES {
+        // Which libc it is only its build tells, and what we do with it only ours.
+        let are_known = !text.build.is_empty() && !own.is_empty() && area.bytes == PAGE;
+        if !are_known || folder.is_empty() || copy.length >= PATH_BYTES {
             copy.length = 0;
         }
         copy
     }
 
-    /// Maps it in place of libc's text, if it is there: what has been left for those that do.
-    pub fn map(&self, text: &Segment) -> Option<[u8; NOTE_BYTES]> {
+    /// Opens it, if it is there and has this text.
+    pub fn open(&self, text: &Segment) -> Option<Copy> {
         if self.length == 0 {
             return None;
         }
-        let mut note = [0; NOTE_BYTES];
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        // SAFETY: the path ends with a zero byte, the status is valid and is filled in. The file has what is in memory, but for the detours,
-        // and stays so long.
+        // SAFETY: the path ends with a zero byte, the status is valid and is filled in, and so are the parts.
         unsafe {
             let fd = sys::openat(libc::AT_FDCWD, self.path.as_ptr(), flags, 0) as c_int;
             if fd < 0 {
                 return None;
             }
+            let mut copy = Copy { fd, area: [0; _], note: [0; _] };
             let mut status: libc::stat = core::mem::zeroed();
             let is_ours = sys::fstat(fd, &mut status) == 0
+                && status.st_mode & libc::S_IFMT == libc::S_IFREG
                 && status.st_uid as usize == stack_start::told(libc::AT_EUID)
-                && status.st_mode & 0o022 == 0
-                && status.st_size as u64 >= text.offset + text.bytes as u64 + NOTE_BYTES as u64
-                && sys::pread(fd, note.as_mut_ptr(), NOTE_BYTES, status.st_size as u64 - NOTE_BYTES as u64)
+                && status.st_mode & 0o022 == 0;
+            let behind = (status.st_size as u64).checked_sub((PAGE + NOTE_BYTES) as u64)?;
+            let is_whole = is_ours
+                && behind >= text.offset + text.bytes as u64
+                && sys::pread(fd, copy.area.as_mut_ptr(), PAGE, behind) == PAGE as isize
+                && sys::pread(fd, copy.note.as_mut_ptr(), NOTE_BYTES, behind + PAGE as u64)
                     == NOTE_BYTES as isize;
-            let (protection, flags) =
-                (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
-            let mapped = is_ours
-                && sys::mmap(text.start, text.bytes, protection, flags, fd, text.offset) as usize
-                    == text.start;
-            sys::close(fd);
-            mapped.then_some(note)
+            is_whole.then_some(copy)
         }
     }
-
     /// Makes it of what is in memory now, which has the detours, where this process is one of those that do.
-    pub fn make(&self, text: &Segment, pid: u32, note: impl FnOnce() -> [u8; NOTE_BYTES]) {
+    pub fn make(&self, text: &Segment, area: &Area, pid: u32, note: impl FnOnce() -> [u8; NOTE_BYTES]) {
         if self.length == 0 || !pid.is_multiple_of(MADE_BY_ONE_IN) {
             return;
         }
@@ -101,7 +109,7 @@ impl SharedText {
                 if is_found { sys::mmap(0, bytes, libc::PROT_READ, libc::MAP_PRIVATE, libc, 0) } else { -1 };
             sys::close(libc);
             if whole > 0 {
-                self.write(core::slice::from_raw_parts(whole as *const u8, bytes), text, pid, &note());
+                self.write(core::slice::from_raw_parts(whole as *const u8, bytes), text, area, pid, &note());
                 sys::munmap(whole as usize, bytes);
             }
         }
@@ -119,7 +127,7 @@ impl SharedText {
     }
 
     /// Has it appear with its content.
-    fn write(&self, whole: &[u8], text: &Segment, pid: u32, note: &[u8; NOTE_BYTES]) {
+    fn write(&self, whole: &[u8], text: &Segment, area: &Area, pid: u32, note: &[u8; NOTE_BYTES]) {
         let mut draft = [0; PATH_BYTES];
         let mut digits = [0; 20];
         let mut length = self.folder_length;
@@ -139,10 +147,15 @@ impl SharedText {
             if fd < 0 {
                 return;
             }
-            let is_whole = sys::file_limit() >= (whole.len() + NOTE_BYTES) as u64
-                && sys::pwrite(fd, whole.as_ptr(), whole.len(), 0) == whole.len() as isize
-                && sys::pwrite(fd, text.start as *const u8, text.bytes, text.offset) == text.bytes as isize
-                && sys::pwrite(fd, note.as_ptr(), NOTE_BYTES, whole.len() as u64) == NOTE_BYTES as isize;
+            let put = |from: *const u8, bytes: usize, offset: u64| {
+                sys::pwrite(fd, from, bytes, offset) == bytes as isize
+            };
+            let behind = whole.len() as u64;
+            let is_whole = sys::file_limit() >= behind + (PAGE + NOTE_BYTES) as u64
+                && put(whole.as_ptr(), whole.len(), 0)
+                && put(text.start as *const u8, text.bytes, text.offset)
+                && put(area.start as *const u8, PAGE, behind)
+                && put(note.as_ptr(), NOTE_BYTES, behind + PAGE as u64);
             sys::close(fd);
             if !is_whole || sys::rename(draft.as_ptr(), self.path.as_ptr()) != 0 {
                 sys::unlink(draft.as_ptr());
@@ -151,22 +164,30 @@ impl SharedText {
     }
 }
 
-/// All that the copy depends on, and whose it is (FNV-1a).
-fn digest(text: &Segment, patches: &[Patch]) -> u64 {
-    let mut number = 0xcbf2_9ce4_8422_2325u64;
-    let mut mix = |word: u64| number = (number ^ word).wrapping_mul(0x100_0000_01b3);
-    mix(NOTE_BYTES as u64);
-    mix(stack_start::told(libc::AT_EUID) as u64);
-    text.build.chunks(size_of::<u64>()).for_each(|bytes| {
-        mix(bytes.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)));
-    });
-    for patch in patches.iter().filter(|patch| patch.trampoline != 0) {
-        mix((patch.address - text.start) as u64);
-        let jump = patch.jump.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        mix(jump);
-        // SAFETY: the entry of a function, which is longer than a jump.
-        let entry = unsafe { (patch.address as *const [u8; JUMP_BYTES]).read() };
-        mix(entry.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)));
+impl Copy {
+    /// Maps it in place of this part of libc's text. False where that is not allowed.
+    pub fn map(&self, text: &Segment) -> bool {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
+        // SAFETY: it has what is in memory, but for the detours, and lies there as long as this process does.
+        let mapped = unsafe { sys::mmap(text.start, text.bytes, protection, flags, self.fd, text.offset) };
+        mapped as usize == text.start
     }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // SAFETY: the descriptor is ours.
+        unsafe { sys::close(self.fd) };
+    }
+}
+
+/// All that the copy depends on, and whose it is (FNV-1a): both builds, where the entries are, and how far the area is.
+fn digest(text: &Segment, own: &[u8], patches: &[Patch], area: &Area) -> u64 {
+    let mut number = 0xcbf2_9ce4_8422_2325u64;
+    let mut mix = |word: usize| number = (number ^ word as u64).wrapping_mul(0x100_0000_01b3);
+    mix(stack_start::told(libc::AT_EUID));
+    text.build.iter().chain(own).for_each(|&byte| mix(byte.into()));
+    mix(text.start.wrapping_sub(area.start));
+    patches.iter().for_each(|patch| mix(patch.address - text.start));
     number
 }
