@@ -67,6 +67,8 @@ sigactions!(sigaction, __sigaction);
 
 /// # Safety
 /// The arguments are those of `sigaction(2)`.
+// Shells call it between fork and exec.
+#[unsafe(link_section = ".text.startup")]
 unsafe fn set_action(
     signal: c_int,
     new: *const Action,

@@ -37,8 +37,10 @@ impl Text for Unread {
 }
 
 /// A text that the kernel may not have read, copied; empty where it cannot be.
+// That of an exec is one.
 #[cold]
 #[inline(never)]
+#[unsafe(link_section = ".text.startup")]
 pub fn unread_text(pointer: *const c_char, span: &Span, index: usize) -> &'static [u8] {
     let rooms = span.scratch().texts.as_ptr().cast::<[u8; MAX_TEXT_BYTES]>();
     if index >= TEXTS {

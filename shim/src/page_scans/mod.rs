@@ -106,24 +106,70 @@ fn look(span: &mut Span, start: usize, end: usize) {
     if data_between(start, end).next().is_none() {
         return;
     }
-    let Scratch { regions, words, list, text } = Scratch::of(span);
-    let looked = private_table::run(|| {
-        let pagemap = Pagemap::open()?;
-        for mapping in data_between(start, end) {
-            let mut scan = Scan::of(mapping, list, text);
-            let mut room = Room { regions: &mut *regions, words: &mut *words };
-            if scan.look(span, &pagemap, &mut room) {
-                scan.tell_rest(span);
-            } else {
-                scan.tell_nothing(span);
-            }
-        }
-        pagemap.close();
-        Ok(())
-    });
+    let mut room = Scratch::of(span);
+    let looked = private_table::run(|| look_through(span, (start, end), &mut room));
     if looked.is_err() {
+        let Scratch { list, text, .. } = room;
         data_between(start, end).for_each(|mapping| Scan::of(mapping, list, text).tell_nothing(span));
         note_limitation(span);
+    }
+}
+
+/// The same where the process's page tables can be read. `Err`, a negated errno, where they cannot.
+#[cold]
+#[inline(never)]
+#[unsafe(link_section = ".text.startup")]
+fn look_through(span: &mut Span, (start, end): (usize, usize), room: &mut Scratch) -> Result<(), isize> {
+    let Scratch { regions, words, list, text } = room;
+    let pagemap = Pagemap::open()?;
+    let (seen, regions) = regions.split_at_mut(regions.len() / 2);
+    let untouched = Untouched::of(&pagemap, (start, end), seen);
+    for mapping in data_between(start, end).filter(|mapping| !untouched.has(mapping)) {
+        let mut scan = Scan::of(mapping, list, text);
+        let mut room = Room { regions, words };
+        if scan.look(span, &pagemap, &mut room) {
+            scan.tell_rest(span);
+        } else {
+            scan.tell_nothing(span);
+        }
+    }
+    pagemap.close();
+    Ok(())
+}
+
+/// What a forked child has not touched of the files that it found mapped to be read, by one look at all of them: it mostly has
+/// not touched any, as those of the locale, and tells only of what it has.
+struct Untouched<'a> {
+    range: (usize, usize),
+    /// What is in the page table there; `None` if that is not known.
+    present: Option<&'a [Region]>,
+}
+
+impl<'a> Untouched<'a> {
+    /// A look at more than this takes longer than a look at each.
+    const MOST_BYTES: usize = 64 << 20;
+
+    #[unsafe(link_section = ".text.startup")]
+    fn of(pagemap: &Pagemap, (start, end): (usize, usize), room: &'a mut [Region]) -> Untouched<'a> {
+        let found = data_between(start, end).filter(Untouched::may_have);
+        let range =
+            found.fold((usize::MAX, 0), |(low, high), found| (low.min(found.start), high.max(found.end)));
+        let bytes = range.1.saturating_sub(range.0);
+        let wanted = (1..=Untouched::MOST_BYTES).contains(&bytes);
+        let count = if wanted { pagemap.scan(range, Dirtiness::ReadOnly.query(), room) } else { None };
+        Untouched { range, present: count.filter(|&count| count < room.len()).map(|count| &room[..count]) }
+    }
+
+    fn may_have(mapping: &Mapping) -> bool {
+        mapping.owner != process::pid() && Dirtiness::of(mapping) == Dirtiness::ReadOnly
+    }
+
+    #[unsafe(link_section = ".text.startup")]
+    fn has(&self, mapping: &Mapping) -> bool {
+        let is_known = self.range.0 <= mapping.start && mapping.end <= self.range.1;
+        let overlaps =
+            |region: &Region| (region.start as usize) < mapping.end && mapping.start < region.end as usize;
+        is_known && Untouched::may_have(mapping) && self.present.is_some_and(|all| !all.iter().any(overlaps))
     }
 }
 

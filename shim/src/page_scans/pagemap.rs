@@ -117,8 +117,8 @@ impl Pagemap {
         true
     }
 
-    /// Fills in as many regions as there is room for, and says how many there were.
-    fn scan(&self, (start, end): (usize, usize), query: Query, regions: &mut [Region]) -> Option<usize> {
+    /// Fills in as many regions as there is room for, and says how many there were. `None` where the kernel has no such call.
+    pub fn scan(&self, (start, end): (usize, usize), query: Query, regions: &mut [Region]) -> Option<usize> {
         let mut argument = ScanArgument {
             size: size_of::<ScanArgument>() as u64,
             flags: 0,
