@@ -41,6 +41,8 @@ SECTIONS {
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,initfirst");
+    // Processes know each other's library by it (`core/detour/shared.rs`).
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--build-id");
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
     lay_out(&folder);
     // The standard library asks for the shared one by name; what the linker finds first is this script.

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         group.put(&mut sum).unwrap_or_else(say);
     }
     for copy in args.runs.iter().flat_map(|run| shared_libc::in_run(run)) {
-        // It was there to be mapped. Processes that still begin do without.
+        // It was there to be mapped.
         let _ = std::fs::remove_file(copy);
     }
     bar.finish_and_clear();

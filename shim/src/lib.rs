@@ -61,6 +61,8 @@ extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
     }
     hooks::threads::prepare();
     let detoured = if process::records_everything() { detours::install() } else { Ok(()) };
+    // Before there can be several threads, and before a filter can be in the way.
+    let _ = process::machine();
     // The trace begins here, also for a program that makes no call of its own.
     let _ = thread::obtain(frame_address(), 0);
     if let Err(reason) = detoured {

@@ -6,6 +6,9 @@ pub const PREFIX: &str = "libc-";
 /// What its name ends with.
 pub const SUFFIX: &str = ".so.6";
 
+/// What that of one which is being made begins with, in front of a number.
+pub const DRAFT_PREFIX: &str = ".libc-";
+
 /// Whether a file of a run folder is one.
 pub fn is_one(name: &str) -> bool {
     name.strip_prefix(PREFIX)
@@ -13,11 +16,13 @@ pub fn is_one(name: &str) -> bool {
         .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Those of a run folder; none where it cannot be listed.
+/// Those of a run folder; none where it cannot be listed. What is left of one whose maker was killed is among them.
 #[cfg(feature = "std")]
 pub fn in_run(run: &std::path::Path) -> Vec<std::path::PathBuf> {
     let files = std::fs::read_dir(run).into_iter().flatten().flatten();
-    let copies = files.filter(|file| file.file_name().to_str().is_some_and(is_one));
+    let copies = files.filter(|file| {
+        file.file_name().to_str().is_some_and(|name| is_one(name) || name.starts_with(DRAFT_PREFIX))
+    });
     copies.map(|file| file.path()).collect()
 }
 

@@ -33,8 +33,10 @@ pub fn start_costs(library: &Path, folder: &Path) -> Option<StartCosts> {
     let added = |round: usize, (words, times): &(Vec<&str>, usize)| {
         let folder = traces.path().join(format!("{round}-{times}"));
         std::fs::create_dir(&folder).ok()?;
-        // As the run has it.
-        shared.iter().try_for_each(|copy| std::fs::hard_link(copy, folder.join(copy.file_name()?)).ok())?;
+        // As most of the run's processes had it. Another user's cannot be linked, and would not be mapped.
+        for (copy, name) in shared.iter().filter_map(|copy| Some((copy, copy.file_name()?))) {
+            let _ = std::fs::hard_link(copy, folder.join(name));
+        }
         Some(recorded(words, *times, library, &folder)? - bare(words, *times)?)
     };
     let median = |kind| {

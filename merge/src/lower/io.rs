@@ -291,7 +291,9 @@ impl Translation<'_> {
                 Io::Read { handle, bytes: self.stream_bytes(event.numbers[2]) }
             }
             Effect::WriteStream if self.hides_libc_internals => {
-                Io::Write { handle, bytes: self.stream_bytes(event.numbers[2]) }
+                let items = event.numbers[2];
+                let items = if self.result == 0 { items.min(event.result.max(0)) } else { items };
+                Io::Write { handle, bytes: self.stream_bytes(items) }
             }
             effect => return self.metadata_on_handle(effect, handle),
         })

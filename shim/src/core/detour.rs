@@ -83,8 +83,8 @@ pub enum Refused {
 }
 
 /// Places detours at all entries that can be moved, if these are `enough`, or none. The process must have one thread; it is `pid`, and
-/// what its run has in common may lie in `folder`: the note is returned that one process of it has left for the others. This one leaves `note`
-/// if it is the first.
+/// what its run has in common may lie in `folder`: the note is returned that one process of it has left for the others. This one may leave `note`
+/// where there is none.
 ///
 /// # Errors
 /// Why there are none.
@@ -98,12 +98,14 @@ pub fn place(
     let area = Area::near(text.start, patches.len()).ok_or(Refused::NoRoom)?;
     let part = patching::part_of(text, patches);
     let shared = SharedText::of(&part, patches, &area, folder);
-    let found = shared.open(&part).filter(|copy| {
+    let opened = shared.open(&part);
+    let is_missing = matches!(opened, Err(error) if error == -(libc::ENOENT as isize));
+    let found = opened.ok().filter(|copy| {
         area.fill_as(&copy.area, patches);
         enough(patches) && area.make_executable() && copy.map(&part)
     });
     if found.is_none() {
-        if !area.make_writable() {
+        if !is_missing && !area.clear() {
             return Err(Refused::Forbidden);
         }
         for (index, patch) in patches.iter_mut().enumerate() {
@@ -118,7 +120,9 @@ pub fn place(
         if !is_placed {
             return Err(Refused::Forbidden);
         }
-        shared.make(&part, &area, pid, note);
+        if is_missing {
+            shared.make(&part, patches, &area, pid, note);
+        }
     }
     AREA_START.store(area.start, Ordering::Relaxed);
     AREA_BYTES.store(area.bytes, Ordering::Relaxed);

@@ -106,6 +106,11 @@ fn one_libc_for_a_row_of_processes() {
         chmod g-w "$SYN_RUN"/libc-*; look again
         for copy in "$SYN_RUN"/libc-*; do mv $copy $copy.away; mkdir -m 500 $copy; done; look folder
     "#;
+    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("mounts");
+    if mounts.lines().any(|line| line.contains(" /dev/shm ") && line.contains("noexec")) {
+        eprintln!("left out: /dev/shm is mounted noexec, and nothing is shared there");
+        return;
+    }
     let (memory, work) = (tempfile::tempdir_in("/dev/shm"), tempfile::tempdir());
     let (memory, work) = (memory.expect("a folder in memory"), work.expect("a folder"));
     let run = memory.path().join("run");

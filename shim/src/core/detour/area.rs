@@ -100,10 +100,16 @@ impl Area {
         unsafe { sys::mprotect(self.start, self.bytes, libc::PROT_READ | libc::PROT_EXEC) == 0 }
     }
 
-    /// It is none yet, or no more.
-    pub fn make_writable(&self) -> bool {
-        // SAFETY: as above.
-        unsafe { sys::mprotect(self.start, self.bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
+    /// It is to be filled anew. False where it cannot be written to any more.
+    pub fn clear(&self) -> bool {
+        // SAFETY: our own mapping, which nobody uses yet.
+        unsafe {
+            let is_writable = sys::mprotect(self.start, self.bytes, libc::PROT_READ | libc::PROT_WRITE) == 0;
+            if is_writable {
+                core::ptr::write_bytes(self.start as *mut u8, 0, self.bytes);
+            }
+            is_writable
+        }
     }
 }
 

@@ -56,7 +56,7 @@ enum Outcome {
 }
 
 /// The patches whose functions can be moved.
-fn moved(patches: &[Patch]) -> impl Iterator<Item = &Patch> + Clone {
+pub fn moved(patches: &[Patch]) -> impl Iterator<Item = &Patch> + Clone {
     patches.iter().filter(|patch| patch.trampoline != 0)
 }
 
