@@ -22,7 +22,6 @@ use syn_trace::shared_libc;
 const PATH_BYTES: usize = 512;
 /// One process in so many makes the copy where there is none: a program that starts few others does not pay for it.
 const MADE_BY_ONE_IN: u8 = 16;
-const TMPFS: i64 = 0x0102_1994;
 /// Behind all the one who makes a copy leaves so many bytes for those that map it.
 pub const NOTE_BYTES: usize = 32;
 /// What lies behind libc: the area as its maker has it, the note, and which file this was when it was made.
@@ -86,7 +85,8 @@ impl SharedText {
                 && status.st_uid as usize == stack_start::told(libc::AT_EUID)
                 && status.st_mode & 0o022 == 0;
             let mut system: libc::statfs = core::mem::zeroed();
-            let is_in_memory = is_ours && sys::fstatfs(copy.fd, &mut system) == 0 && system.f_type == TMPFS;
+            let is_in_memory =
+                is_ours && sys::fstatfs(copy.fd, &mut system) == 0 && system.f_type == libc::TMPFS_MAGIC;
             let behind = (status.st_size as u64).saturating_sub(BEHIND);
             let mut file = [0u8; FILE_BYTES];
             let get = |to: *mut u8, bytes: usize, offset: usize| {
@@ -147,7 +147,7 @@ impl SharedText {
             // `struct statfs` of the kernel as words: `f_type` is the first, `f_flags`, which the crate `libc` hides, the 11th.
             let mut status = [0u64; size_of::<libc::statfs>() / size_of::<u64>()];
             let is_known = self.length > 0 && sys::statfs(folder.as_ptr(), status.as_mut_ptr().cast()) == 0;
-            is_known && status[0] == TMPFS as u64 && status[10] & libc::ST_NOEXEC == 0
+            is_known && status[0] == libc::TMPFS_MAGIC as u64 && status[10] & libc::ST_NOEXEC == 0
         }
     }
 
