@@ -2,10 +2,10 @@
 //! libgcc_s: the library unwinds nothing of its own, and one library less in the program is a tenth of a millisecond
 //! less at start.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The layout decides what each process pays at its start, and so the linker is the same on every machine that has it.
-fn lay_out(folder: &Path) {
+fn lay_out() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if !std::env::split_paths(&path).any(|folder| folder.join("ld.bfd").is_file()) {
         println!(
@@ -18,25 +18,14 @@ fn lay_out(folder: &Path) {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,noseparate-code");
     // What belongs together by its name lies together, and `.bss.tables` behind the other statics.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--sort-section=name");
-    // Each stretch of 64 KB that a process touches costs it a page fault that maps all of it, 3 µs. So what runs at every start, the
-    // C compiler's and the standard library's own part among it, comes first, right behind what the loader reads, with the constants.
-    let script = folder.join("layout.ld");
-    std::fs::write(&script, LAYOUT).expect("OUT_DIR is writable");
+    println!("cargo:rerun-if-changed=layout.ld");
+    let script = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("layout.ld");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{}", script.display());
-    // The C compiler's own, which do nothing here: constructors and destructors are in lists.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-init=syn_none,-fini=syn_none");
+    // The C compiler's own starts and ends nothing here: constructors and destructors are in lists.
+    println!("cargo:rustc-cdylib-link-arg=-nostartfiles");
+    // What the library calls of its own it need not look up.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
 }
-
-const LAYOUT: &str = "
-SECTIONS {
-    .text.first : {
-        *crtbeginS.o(.text .text.*)
-        *(.text.*ARGV_INIT_ARRAY*)
-        *(.text.startup .text.startup.*)
-    }
-    .rodata.first : { *(.rodata .rodata.* .gnu.linkonce.r.*) }
-} INSERT BEFORE .init;
-";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -44,7 +33,7 @@ fn main() {
     // Processes know each other's library by it (`core/detour/shared.rs`).
     println!("cargo:rustc-cdylib-link-arg=-Wl,--build-id");
     let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR for build scripts"));
-    lay_out(&folder);
+    lay_out();
     // The standard library asks for the shared one by name; what the linker finds first is this script.
     std::fs::write(folder.join("libgcc_s.so"), "INPUT(-lgcc_eh)\n").expect("OUT_DIR is writable");
     println!("cargo:rustc-link-search=native={}", folder.display());

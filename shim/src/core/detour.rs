@@ -90,7 +90,7 @@ pub enum Refused {
 /// Why there are none.
 pub fn place(
     patches: &mut [Patch],
-    enough: impl Fn(&[Patch]) -> bool,
+    enough: fn(&[Patch]) -> bool,
     (pid, folder): (u32, &[u8]),
     note: impl FnOnce() -> [u8; NOTE_BYTES],
 ) -> Result<Option<[u8; NOTE_BYTES]>, Refused> {
@@ -98,10 +98,10 @@ pub fn place(
     let area = Area::near(text.start, patches.len()).ok_or(Refused::NoRoom)?;
     let part = patching::part_of(text, patches);
     let shared = SharedText::of(&part, patches, &area, folder);
-    let opened = shared.open(&part);
+    let opened = shared.open(&part, &area);
     let is_missing = matches!(opened, Err(error) if error == -(libc::ENOENT as isize));
     let found = opened.ok().filter(|copy| {
-        area.fill_as(&copy.area, patches);
+        area.take_over(patches);
         enough(patches) && area.make_executable() && copy.map(&part)
     });
     if found.is_none() {

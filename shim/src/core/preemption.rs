@@ -13,9 +13,9 @@ use core::arch::{asm, global_asm};
 use core::sync::atomic::{AtomicIsize, Ordering};
 
 // A section of one byte that holds no instruction of ours. The kernel wants the registered signature in front of the
-// address at which it would continue, also where it never does.
+// address at which it would continue, also where it never does: it reads that in every process, so that it lies with the code of starts.
 global_asm!(
-    ".pushsection .text.syn_preemption,\"ax\",@progbits",
+    ".pushsection .text.startup.preemption,\"ax\",@progbits",
     ".byte 0x0f, 0xb9, 0x3d",
     ".long {signature}",
     "syn_preemption_abort: ud2",

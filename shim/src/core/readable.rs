@@ -4,7 +4,8 @@
 //! Source: process_vm_readv(2). Where there is one thread, or a filter or an old kernel refuses the call, which takes some
 //! microseconds, pages are asked about and then read.
 
-use crate::core::{single_thread, sys};
+use crate::core::{single_thread, stack_start, sys};
+use core::ffi::c_char;
 use libc::iovec;
 
 pub const PAGE: usize = 4096;
@@ -155,6 +156,15 @@ impl<'a> Reader<'a> {
         }
         // SAFETY: whatever is there is a T.
         Some(unsafe { value.assume_init() })
+    }
+
+    /// The C string at `address`: where it is, or as much of it as there is `room` for; empty where it cannot be read.
+    pub fn text<'r>(&self, address: usize, room: &'r mut [u8]) -> &'r [u8] {
+        if self.trusts {
+            // SAFETY: as the maker vouches.
+            return unsafe { stack_start::string_at(address as *const c_char) }.to_bytes();
+        }
+        text(address, room)
     }
 
     /// Whether the C string at `address` begins like this; `None` where it cannot be read.

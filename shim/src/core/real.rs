@@ -97,7 +97,7 @@ impl Real {
 }
 
 /// Room for the name of a detoured function and its final zero.
-const NAME_BYTES: usize = 40;
+const NAME_BYTES: usize = 24;
 
 const NO_NUMBER: c_int = -1;
 

@@ -54,6 +54,7 @@ fn action_now(signal: c_int) -> [i64; 3] {
 macro_rules! sigactions {
     ($($name:ident),*) => { $(
         #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(link_section = ".text.startup")]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
             type Function = unsafe extern "C-unwind" fn(c_int, *const Action, *mut Action) -> c_int;
@@ -67,7 +68,7 @@ sigactions!(sigaction, __sigaction);
 
 /// # Safety
 /// The arguments are those of `sigaction(2)`.
-// Shells call it between fork and exec.
+// With the code of starts: shells call it between fork and exec.
 #[unsafe(link_section = ".text.startup")]
 unsafe fn set_action(
     signal: c_int,

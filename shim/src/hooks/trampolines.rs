@@ -67,6 +67,7 @@ pub fn is_function(handler: usize) -> bool {
 }
 
 /// What to install in place of `handler`.
+#[unsafe(link_section = ".text.startup")]
 pub fn stub_for(handler: usize) -> usize {
     let first = syn_signal_stubs as *const () as usize;
     let is_wanted = process::is_recording() && !process::leaves_out(Call::SignalDelivered);
@@ -74,10 +75,12 @@ pub fn stub_for(handler: usize) -> usize {
         return handler;
     }
     let taken = HANDLERS.iter().position(|place| {
-        match place.compare_exchange(0, handler, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => true,
-            Err(already) => already == handler,
-        }
+        // Looked at first: an exchange, also one that fails, makes a page of the process's own after each fork.
+        let already = match place.load(Ordering::Relaxed) {
+            0 => place.compare_exchange(0, handler, Ordering::Relaxed, Ordering::Relaxed).err(),
+            known => Some(known),
+        };
+        already.is_none_or(|already| already == handler)
     });
     match taken {
         Some(index) => first + index * STUB_BYTES,

@@ -22,6 +22,8 @@ const MOST_LISTS: usize = 16;
 /// in the page cache, so that a look says little of fewer. What of them is dirty is not worth the milliseconds that smaps takes in
 /// a process with hundreds of mappings.
 const SMALL_BYTES: usize = 16 * PAGE;
+/// Runs of pages that fit into a kilobyte and a half.
+const FEW_REGIONS: usize = 64;
 /// What may be left out, and costs more than a look, gets one part in so many of the process's time.
 const TIME_SHARE: u64 = 50;
 
@@ -122,8 +124,10 @@ fn look(span: &mut Span, start: usize, end: usize) {
 fn look_through(span: &mut Span, (start, end): (usize, usize), room: &mut Scratch) -> Result<(), isize> {
     let Scratch { regions, words, list, text } = room;
     let pagemap = Pagemap::open()?;
-    let (seen, regions) = regions.split_at_mut(regions.len() / 2);
-    let untouched = Untouched::of(&pagemap, (start, end), seen);
+    // What is seen of a shell's locale has room on the stack; a page of the scratch memory would be one more.
+    let mut few = [Region { start: 0, end: 0, categories: 0 }; FEW_REGIONS];
+    let (more, regions) = regions.split_at_mut(regions.len() / 2);
+    let untouched = Untouched::of(&pagemap, (start, end), [&mut few, more]);
     for mapping in data_between(start, end).filter(|mapping| !untouched.has(mapping)) {
         let mut scan = Scan::of(mapping, list, text);
         let mut room = Room { regions, words };
@@ -150,14 +154,19 @@ impl<'a> Untouched<'a> {
     const MOST_BYTES: usize = 64 << 20;
 
     #[unsafe(link_section = ".text.startup")]
-    fn of(pagemap: &Pagemap, (start, end): (usize, usize), room: &'a mut [Region]) -> Untouched<'a> {
+    fn of(pagemap: &Pagemap, (start, end): (usize, usize), rooms: [&'a mut [Region]; 2]) -> Untouched<'a> {
         let found = data_between(start, end).filter(Untouched::may_have);
         let range =
             found.fold((usize::MAX, 0), |(low, high), found| (low.min(found.start), high.max(found.end)));
         let bytes = range.1.saturating_sub(range.0);
         let wanted = (1..=Untouched::MOST_BYTES).contains(&bytes);
-        let count = if wanted { pagemap.scan(range, Dirtiness::ReadOnly.query(), room) } else { None };
-        Untouched { range, present: count.filter(|&count| count < room.len()).map(|count| &room[..count]) }
+        for room in rooms.into_iter().take_while(|_| wanted) {
+            let Some(count) = pagemap.scan(range, Dirtiness::ReadOnly.query(), room) else { break };
+            if count < room.len() {
+                return Untouched { range, present: Some(&room[..count]) };
+            }
+        }
+        Untouched { range, present: None }
     }
 
     fn may_have(mapping: &Mapping) -> bool {

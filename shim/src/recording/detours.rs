@@ -5,6 +5,7 @@ use crate::core::procfs::directory_entries;
 use crate::core::{elf, real, single_thread, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::thread::private_table;
+use core::ffi::CStr;
 use core::mem::MaybeUninit;
 use syn_trace::header;
 
@@ -40,13 +41,6 @@ pub fn install() -> Result<(), &'static [u8]> {
     if found.count == 0 {
         return unseen!("the process's libc is not one that is known here");
     }
-    // stdio writes, reads and opens through these: without all of them the trace would claim more than it saw.
-    let essential = [c"write", c"read", c"open64", c"lseek64"];
-    let enough = |patches: &[Patch]| {
-        let mut placed = 0;
-        for_trampolines(patches, |inner, _| placed += usize::from(essential.contains(&inner.name())));
-        placed == essential.len()
-    };
     let patches = found.all();
     let note = || process::machine().to_bytes();
     match process::with_folder(|folder| detour::place(patches, enough, (process::pid(), folder), note)) {
@@ -63,6 +57,17 @@ pub fn install() -> Result<(), &'static [u8]> {
     real::redirect_all();
     process::add_capability(header::SEES_LIBC_INTERNAL);
     Ok(())
+}
+
+/// stdio writes, reads and opens through these: without all of them the trace would claim more than it saw.
+const ESSENTIAL: [&CStr; 4] = [c"write", c"read", c"open64", c"lseek64"];
+
+/// Whether they are among those that can be moved.
+#[unsafe(link_section = ".text.startup")]
+fn enough(patches: &[Patch]) -> bool {
+    let mut placed = 0;
+    for_trampolines(patches, |inner, _| placed += usize::from(ESSENTIAL.contains(&inner.name())));
+    placed == ESSENTIAL.len()
 }
 
 /// Does something with each function that has been moved and with where it goes on. The patches are in the order of the functions.

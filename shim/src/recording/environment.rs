@@ -4,7 +4,7 @@
 //! environment that the kernel gets, with a note of it (`SYN_ADDED`), and the child takes it out of its own again
 //! before `main` ([`crate::recording::process::settings::export`]): the program sees the environment that it was given.
 
-use crate::core::readable::{self, PAGE, Reader};
+use crate::core::readable::{PAGE, Reader};
 use crate::core::{own_path, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::span::note;
@@ -143,7 +143,7 @@ fn look<'a>(given: &mut Given<'_>, ours: &[u8], room: &'a mut [u8]) -> Option<Fo
             return None;
         }
     }
-    let preload = preload.map(|value| readable::text(value, &mut room[..MAX_ENTRY_BYTES]));
+    let preload = preload.map(|value| given.strings.text(value, &mut room[..MAX_ENTRY_BYTES]));
     let loads_us = preload.is_some_and(|value| parts(value).any(|path| path == ours));
     (!loads_us || !job).then_some(Found { entries, preload })
 }

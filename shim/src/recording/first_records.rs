@@ -41,21 +41,39 @@ pub fn write(state: &State, tid: u32, creator: u32, frame: usize) {
 
 fn process_start(state: &State) {
     // SAFETY: signals are blocked while a thread begins, and nothing else is under way.
-    let scratch = unsafe { state.scratch().texts.lend() };
-    // SAFETY: the buffer is longer than said.
-    let cwd_length = unsafe { sys::getcwd(scratch.as_mut_ptr(), PATH_BYTES) }.max(1) as usize - 1;
+    let (begin, scratch) = unsafe { (state.begin.lend(), state.scratch().texts.lend()) };
+    if !write_process_start(state, begin) {
+        write_process_start(state, scratch);
+    }
+}
+
+/// The same with what is put together in `room`; false where it has no place there that is smaller than it may have to be.
+#[inline(always)]
+fn write_process_start<const N: usize>(state: &State, room: &mut [u8; N]) -> bool {
+    let is_small = N < 2 * PATH_BYTES;
+    // SAFETY: the buffer is as long as said.
+    let length = unsafe { sys::getcwd(room.as_mut_ptr(), N.min(PATH_BYTES)) };
+    if is_small && length < 0 {
+        return false;
+    }
     // One behind the other: a page that is not touched costs nothing.
-    let (cwd, rest) = scratch.split_at_mut(cwd_length);
+    let (cwd, rest) = room.split_at_mut(length.max(1) as usize - 1);
+    let most = rest.len();
     let command = command_line(rest);
+    if is_small && command.len() == most {
+        return false;
+    }
     // SAFETY: no arguments.
     let ppid = unsafe { sys::getppid() } as i64;
     let texts: [&[u8]; 3] = [process::program(), cwd, command.trim_ascii_end()];
     note::write(state, Call::ProcessStart, 0, &[ppid], &texts);
+    true
 }
 
 /// The arguments, with spaces between them: of a process that begins, as the loader passes them; of a forked child, which may
 /// have overwritten them to be seen by another name, as they are now. The kernel is asked where nothing else knows: that makes a
 /// folder of `/proc` for the process.
+#[unsafe(link_section = ".text.startup")]
 fn command_line(buffer: &mut [u8]) -> &[u8] {
     let mut length = 0;
     if let Some(arguments) = settings::arguments().filter(|_| !process::is_forked()) {

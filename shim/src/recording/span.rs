@@ -58,6 +58,7 @@ fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Sp
 /// itself.
 #[cold]
 #[inline(never)]
+#[unsafe(link_section = ".text.startup")]
 fn note_cost(state: &State, end: u64, with_text: usize) {
     let took = clock::ticks().saturating_sub(end);
     if !state.cursor.get().is_null()

@@ -3,6 +3,7 @@
 pub mod chunk;
 pub mod current;
 pub mod ending;
+pub mod inheritance;
 pub mod living;
 pub mod private_table;
 pub mod scratch;
@@ -13,7 +14,8 @@ pub mod trace_file;
 pub mod window;
 
 use crate::core::{clock, preemption, sys};
-use crate::recording::thread::state::{Entered, Fork, Inheritance, MARK, State, USED_BYTES, WIPED_BYTES};
+use crate::recording::thread::inheritance::Fork;
+use crate::recording::thread::state::{BEGIN_BYTES, Entered, MARK, State, USED_BYTES};
 use crate::recording::{first_records, process};
 use crate::throttle;
 use core::ptr;
@@ -69,10 +71,10 @@ pub fn begin(frame: usize, stack_bytes: usize, creator: u32) {
 fn map_state() -> Option<*mut State> {
     let memory = sys::map_anonymous(size_of::<State>())?;
     // SAFETY: the mapping was just made. Most of it is never touched, and a huge page would be there as a whole. On kernels before
-    // 4.14 the second advice, which parts the mapping, fails, and only hooked forks are noticed.
+    // 4.14 the second advice fails, and only hooked forks are noticed.
     unsafe {
         sys::madvise(memory as usize, size_of::<State>(), libc::MADV_NOHUGEPAGE);
-        sys::madvise(memory as usize, WIPED_BYTES, libc::MADV_WIPEONFORK);
+        sys::madvise(memory as usize, size_of::<State>(), libc::MADV_WIPEONFORK);
     }
     Some(memory.cast())
 }
@@ -88,17 +90,19 @@ fn after_fork(state: &'static State, frame: usize) -> Option<&'static State> {
         private_table::descriptors_are_own();
         living::begin_anew();
         trace_file::in_forked_child();
+        let (fork, node) = inheritance::fork();
+        inheritance::fork_is_over();
+        throttle::begin_in_forked_child(node);
+        let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));
+        if fork == Fork::Clean {
+            return come_out(start(ptr::from_ref(state).cast_mut(), frame, stack, 0));
+        }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-        let Inheritance { window, window_bytes, fork, child_node } = state.inheritance().get();
+        let (window, bytes) = inheritance::window();
         // SAFETY: what the parent's thread had mapped, and no other thread of this process knows.
-        unsafe { sys::mmap(window as usize, window_bytes, protection, flags, -1, 0) };
-        throttle::begin_in_forked_child(child_node as u32);
-        let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));
-        come_out(match fork {
-            Fork::Clean => start(ptr::from_ref(state).cast_mut(), frame, stack, 0),
-            _ => start_new(frame, stack, 0),
-        })
+        unsafe { sys::mmap(window, bytes, protection, flags, -1, 0) };
+        come_out(start_new(frame, stack, 0))
     })
 }
 
@@ -109,6 +113,8 @@ pub fn begin_in_forked_child(frame: usize) {
     // A fork handler may have made calls, and then the child's trace has begun already.
     // SAFETY: no arguments.
     if unsafe { sys::getpid() } as u32 != process::pid() {
+        // Written to before anything of it is read, it costs one page fault and not two.
+        state.frame.set(0);
         if state.mark.get() == MARK {
             // The kernel is older than 4.14.
             // SAFETY: every field is valid as zero, and nobody else uses the state.
@@ -141,12 +147,15 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     }
     this.stopped.set(false);
     this.is_apart.set(false);
-    this.fork_follows(false);
     // SAFETY: no arguments.
     let tid = unsafe { sys::gettid() } as u32;
     let (began, started_cpu_ns) = (clock::pair(), clock::thread_cpu_ns());
-    // SAFETY: signals are blocked while a thread begins.
-    let Ok(chunk) = chunk::take(unsafe { this.path_room() }, window::FIRST_BYTES) else {
+    // SAFETY: signals are blocked while a thread begins, and nothing else is under way.
+    let Some(chunk) = (unsafe {
+        let has_place = process::with_folder(<[u8]>::len) < BEGIN_BYTES / 2;
+        let room = if has_place { &mut this.begin.lend()[..] } else { this.path_room() };
+        chunk::take(room, window::FIRST_BYTES).ok()
+    }) else {
         lose_one();
         return None;
     };

@@ -10,6 +10,8 @@ pub const STUB_BYTES: usize = 16;
 /// Bytes kept for one function: the stub, the trampoline, and the address of the entry. Those of all fit into one page.
 pub const SLOT_BYTES: usize = 80;
 pub const ENTRY_AT: usize = SLOT_BYTES - size_of::<usize>();
+/// Bytes of the trampoline.
+const CODE_BYTES: usize = ENTRY_AT - STUB_BYTES;
 /// Bytes that are decoded at a function's entry.
 const WINDOW_BYTES: usize = 32;
 
@@ -78,17 +80,20 @@ impl Area {
         trampoline
     }
 
-    /// The same as another process has it that had its own as far from libc: `image` is what it had there. Nothing of libc is looked at.
-    pub fn fill_as(&self, image: &[u8; PAGE], patches: &mut [Patch]) {
+    /// The same where the area holds what another process had in its own, which was as far from libc. Nothing of libc is looked at.
+    #[unsafe(link_section = ".text.startup")]
+    pub fn take_over(&self, patches: &mut [Patch]) {
         for (index, patch) in patches.iter_mut().enumerate() {
-            let Some(slot) = image.get(index * SLOT_BYTES..(index + 1) * SLOT_BYTES) else { return };
-            patch.trampoline = 0;
-            // It could not be moved there.
-            if slot[ENTRY_AT..].iter().all(|&byte| byte == 0) {
-                continue;
-            }
-            let mut code = Code { bytes: [0xcc; _], length: ENTRY_AT - STUB_BYTES };
-            code.bytes.copy_from_slice(&slot[STUB_BYTES..ENTRY_AT]);
+            let slot = self.slot(index);
+            // SAFETY: slots of as many functions as it was made for lie in our own writable mapping.
+            let code = unsafe {
+                // It could not be moved there.
+                if ((slot + ENTRY_AT) as *const usize).read() == 0 {
+                    patch.trampoline = 0;
+                    continue;
+                }
+                Code { bytes: ((slot + STUB_BYTES) as *const [u8; CODE_BYTES]).read(), length: CODE_BYTES }
+            };
             let own = patch.number.map_or(Some(code), system_call);
             patch.trampoline = own.map_or(0, |code| self.write(index, patch, &code));
         }
@@ -115,7 +120,7 @@ impl Area {
 
 /// Code in the making.
 struct Code {
-    bytes: [u8; ENTRY_AT - STUB_BYTES],
+    bytes: [u8; CODE_BYTES],
     length: usize,
 }
 

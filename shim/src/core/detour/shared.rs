@@ -39,14 +39,13 @@ pub struct SharedText {
 /// A copy that there is.
 pub struct SharedCopy {
     fd: c_int,
-    /// What its maker had in its [`Area`].
-    pub area: [u8; PAGE],
     /// What it has left for those that map it.
     pub note: [u8; NOTE_BYTES],
 }
 
 impl SharedText {
     /// For the libc with this text, with these detours by way of this area, in this folder.
+    #[unsafe(link_section = ".text.startup")]
     pub fn of(text: &Segment, patches: &[Patch], area: &Area, folder: &[u8]) -> SharedText {
         let mut copy = SharedText { path: [0; PATH_BYTES], length: 0, folder_length: folder.len() };
         let own = elf::segment_of(SharedText::of as *const () as usize).map_or(&[][..], |own| own.build);
@@ -66,19 +65,22 @@ impl SharedText {
         copy
     }
 
-    /// Opens the copy. `Err`: a negated errno; of one that may be another's, or of another machine, [`libc::EPERM`].
-    pub fn open(&self, text: &Segment) -> Result<SharedCopy, isize> {
+    /// Opens the copy, and has the area be as its maker had it. `Err`: a negated errno; of one that may be another's, or of another
+    /// machine, [`libc::EPERM`].
+    #[unsafe(link_section = ".text.startup")]
+    pub fn open(&self, text: &Segment, area: &Area) -> Result<SharedCopy, isize> {
         if self.length == 0 {
             return Err(-(libc::ENOTSUP as isize));
         }
         let flags = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NOFOLLOW;
-        // SAFETY: the path ends with a zero byte, the structures are valid and are filled in, and so are the parts.
+        // SAFETY: the path ends with a zero byte, the structures are valid and are filled in, and so are the parts; the area is a page
+        // of our own that nobody uses yet.
         unsafe {
             let fd = sys::openat(libc::AT_FDCWD, self.path.as_ptr(), flags, 0);
             if fd < 0 {
                 return Err(fd);
             }
-            let mut copy = SharedCopy { fd: fd as c_int, area: [0; _], note: [0; _] };
+            let mut copy = SharedCopy { fd: fd as c_int, note: [0; _] };
             let mut status: libc::stat = core::mem::zeroed();
             let is_ours = sys::fstat(copy.fd, &mut status) == 0
                 && status.st_mode & libc::S_IFMT == libc::S_IFREG
@@ -94,7 +96,7 @@ impl SharedText {
             };
             let is_whole = is_in_memory
                 && behind >= text.offset + text.bytes as u64
-                && get(copy.area.as_mut_ptr(), PAGE, 0)
+                && get(area.start as *mut u8, PAGE, 0)
                 && get(copy.note.as_mut_ptr(), NOTE_BYTES, PAGE)
                 && get(file.as_mut_ptr(), FILE_BYTES, PAGE + NOTE_BYTES);
             if is_whole && file == which(&status) { Ok(copy) } else { Err(-(libc::EPERM as isize)) }
@@ -205,6 +207,7 @@ impl SharedText {
 
 impl SharedCopy {
     /// Maps it in place of this part of libc's text. False where that is not allowed.
+    #[unsafe(link_section = ".text.startup")]
     pub fn map(&self, text: &Segment) -> bool {
         let (protection, flags) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_FIXED);
         // SAFETY: it has what is in memory, but for the detours.
@@ -252,6 +255,7 @@ fn is_as_in(file: &[u8], text: &Segment, patches: &[Patch]) -> bool {
 }
 
 /// All that the copy depends on, and whose it is (FNV-1a): both builds, where the entries are, and how far the area is.
+#[unsafe(link_section = ".text.startup")]
 fn digest(text: &Segment, own: &[u8], patches: &[Patch], area: &Area) -> u64 {
     let mut number = 0xcbf2_9ce4_8422_2325u64;
     let mut mix = |word: usize| number = (number ^ word as u64).wrapping_mul(0x100_0000_01b3);

@@ -8,9 +8,10 @@ use crate::hooks::real_function;
 use crate::recording::span::{self, note};
 use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::VFORK_CHILD;
-use crate::recording::thread::{self, current, private_table};
+use crate::recording::thread::{self, current, inheritance, private_table};
 use crate::recording::vfork_child;
 use core::ffi::{c_int, c_void};
+use core::sync::atomic::Ordering;
 use libc::pid_t;
 use syn_trace::calls::Call;
 
@@ -29,7 +30,7 @@ macro_rules! forks {
                 // SAFETY: no arguments.
                 return unsafe { real() };
             };
-            span.state().fork_follows(true);
+            inheritance::fork_follows(span.state().encoding.load(Ordering::Relaxed));
             exec::look_up();
             // SAFETY: no arguments.
             let child = unsafe { real() };
@@ -37,7 +38,7 @@ macro_rules! forks {
                 thread::begin_in_forked_child(frame_address());
                 return 0;
             }
-            span.state().fork_follows(false);
+            inheritance::fork_is_over();
             span.returned();
             let failed = child < 0;
             span.leave(Call::Fork, failed, if failed { span::errno() } else { child.into() }, &[], &[], &[]);

@@ -17,6 +17,8 @@ const PIPEFS_MAGIC: i64 = 0x5049_5045;
 const SOCKFS_MAGIC: i64 = 0x534f_434b;
 /// The most open descriptors that are noted when a process starts.
 const MAX_INHERITED: u32 = 4096;
+/// Room for a path that need not be asked for.
+const KNOWN_BYTES: usize = 32;
 /// Device numbers of the null device, and the major one of pseudoterminals' slaves (Linux's list of devices).
 const NULL: (u32, u32) = (1, 3);
 const SLAVE_MAJOR: u32 = 136;
@@ -161,8 +163,10 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
     let Some(status) = file_status::of(fd) else { return false };
     let [mode, size, inode] = status::numbers(&status);
     // SAFETY: the buffer is as long as said.
+    let mut short = [0; KNOWN_BYTES];
+    let known = known_path(fd, &status, &mut short);
     let (length, flags, offset) = unsafe {
-        let length = match known_path(fd, &status, buffer) {
+        let length = match known {
             Some(known) => known as isize,
             None => sys::readlink(link.as_ptr(), buffer.as_mut_ptr(), buffer.len().min(PATH_BYTES)),
         };
@@ -171,7 +175,7 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
         (length, sys::fcntl(fd, libc::F_GETFL, 0).max(0), offset)
     };
     // What is of no file system is listed by its kind, "anon_inode:[eventfd]": not a path.
-    let path = &buffer[..length.max(0) as usize];
+    let path = &(if known.is_some() { &short[..] } else { buffer })[..length.max(0) as usize];
     let path = if path.starts_with(b"/") && !is_queue(fd, mode, path) { path } else { b"" };
     let numbers = [fd as i64, flags as i64, offset as i64, mode, size, inode];
     note::write(state, Call::InheritedFd, 0, &numbers, &[path]);
@@ -180,7 +184,7 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
 
 /// The length of the path where that need not be asked for, which takes several times as long as all else: the usual one of the
 /// null device and of pseudoterminals' slaves, and of sockets and pipes that are of no file system none.
-fn known_path(fd: i32, status: &libc::statx, buffer: &mut [u8]) -> Option<usize> {
+fn known_path(fd: i32, status: &libc::statx, buffer: &mut [u8; KNOWN_BYTES]) -> Option<usize> {
     const SLAVES: &[u8] = b"/dev/pts/";
     let mut put = |parts: [&[u8]; 2]| {
         let (one, next) = (parts[0].len(), parts[1].len());

@@ -4,11 +4,10 @@
 //! `cursor == limit == 0`, takes the slow path, sees that the mark is gone, and starts a trace of its own. That holds for
 //! every kind of fork, also those that never passed a hook.
 
-use super::scratch::Scratch;
-use crate::throttle;
+use super::scratch::{Field, Scratch};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use syn_trace::board::{NOBODY, Slot};
+use syn_trace::board::Slot;
 use syn_trace::dictionary::Writer;
 use syn_trace::header::Header;
 use syn_trace::record::{self, Flags};
@@ -22,7 +21,9 @@ const SIDE_BYTES: usize = 512;
 pub const SIDE_RECORD_BYTES: usize = SIDE_BYTES - 24;
 
 /// Bytes for the path of the file.
-const PATH_BYTES: usize = (8 << 10) - size_of::<Inheritance>();
+const PATH_BYTES: usize = 8 << 10;
+/// Bytes for what a trace begins with, as a rule: the rest of the first page, and so of the only one that most threads use.
+pub const BEGIN_BYTES: usize = 2560;
 
 /// In the child of a `vfork`; see [`State::suppressed_by`].
 pub const VFORK_CHILD: usize = usize::MAX;
@@ -124,57 +125,25 @@ pub struct State {
     pub place: Cell<usize>,
     /// Where it publishes what it does, in a job that is throttled; else null.
     pub published: Cell<*const Slot>,
+    /// Room for what a thread puts together when it begins.
+    pub begin: Field<[u8; BEGIN_BYTES]>,
     /// What the trace says already.
     memory: UnsafeCell<Writer>,
     /// Set while the state is in use; see [`SideSlot`].
     pub side: [UnsafeCell<SideSlot>; SIDE_SLOTS],
     /// What a hook puts together, by level of interruptions.
     scratch: [Scratch; LEVELS],
-    kept: Kept,
-}
-
-/// What the thread does itself, and what handlers do that have interrupted one another's hooks, as many as are recorded.
-pub const LEVELS: usize = 8;
-
-/// What is not zero in a thread that records, of what is wiped in a forked child.
-pub const USED_BYTES: usize = core::mem::offset_of!(State, scratch);
-
-/// What is wiped in a forked child.
-pub const WIPED_BYTES: usize = core::mem::offset_of!(State, kept);
-
-/// What is not.
-#[repr(C, align(4096))]
-struct Kept {
-    inheritance: Cell<Inheritance>,
     /// Room for the path of the file, apart from the scratch memory, which may hold what is being recorded.
     path: UnsafeCell<[u8; PATH_BYTES]>,
 }
 
-/// What a forked child needs to know of the parent; it is not wiped there.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct Inheritance {
-    /// The parent's records, and their length. The child must not write there.
-    pub window: *mut u8,
-    pub window_bytes: usize,
-    /// What the fork hook says before the call; see [`Fork`].
-    pub fork: Fork,
-    /// The node on the board that the hook has allotted to the child; see [`throttle::node_of_child`].
-    pub child_node: usize,
-}
+const _: () = assert!(core::mem::offset_of!(State, memory) + Writer::FRONT_BYTES <= PAGE);
 
-/// How a child came to be, as far as that is known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(usize)]
-pub enum Fork {
-    /// By a system call that passed no hook: anything may have been under way.
-    #[allow(dead_code, reason = "what zeroed memory holds")]
-    Unseen,
-    /// Between records.
-    Clean,
-    /// In a handler that had interrupted the writing of a record. The child may go back there.
-    AmidRecord,
-}
+/// What the thread does itself, and what handlers do that have interrupted one another's hooks, as many as are recorded.
+pub const LEVELS: usize = 8;
+
+/// What is not zero in a thread that records, but for its path.
+pub const USED_BYTES: usize = core::mem::offset_of!(State, scratch);
 
 /// A call that is to be recorded. It holds nothing that needs dropping: a cancelled thread or a C++ exception may
 /// unwind past it, a signal handler may jump over it.
@@ -297,7 +266,7 @@ impl State {
         Some(unsafe { self.memory() })
     }
 
-    /// What is not zero in it, or may be, of what is wiped in a forked child: bytes from its front.
+    /// What is not zero in it, or may be, but for scratch memory: bytes from its front.
     pub fn used_bytes(&self) -> usize {
         let used = if self.plain_records.get() < PLAIN_RECORDS {
             core::mem::offset_of!(State, memory) + Writer::FRONT_BYTES
@@ -314,12 +283,7 @@ impl State {
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn path_room(&self) -> &mut [u8] {
         // SAFETY: as the caller vouches.
-        unsafe { &mut *self.kept.path.get() }
-    }
-
-    /// What a forked child gets to know.
-    pub fn inheritance(&self) -> &Cell<Inheritance> {
-        &self.kept.inheritance
+        unsafe { &mut *self.path.get() }
     }
 
     /// The header. What changes in it are atomics, and the clock pairs, which only [`State::take_pair`] writes.
@@ -372,22 +336,6 @@ impl State {
     /// False once a forked child has wiped it: whoever was at work with it goes on, and must not do harm.
     pub fn is_whole(&self) -> bool {
         !self.header.get().is_null()
-    }
-
-    /// Before a call that forks, and with `false` after it.
-    pub fn fork_follows(&self, follows: bool) {
-        let amid_record = self.encoding.load(Ordering::Relaxed);
-        let child_node = if follows { throttle::node_of_child() } else { NOBODY };
-        let fork = match (follows, amid_record) {
-            (false, _) => Fork::Unseen,
-            (true, false) => Fork::Clean,
-            (true, true) => Fork::AmidRecord,
-        };
-        let child_node = child_node as usize;
-        let at = self.inheritance().as_ptr();
-        // Not as a whole: a handler that comes in between may move the window.
-        // SAFETY: this thread's own, which nobody borrows.
-        unsafe { ((*at).child_node, (*at).fork) = (child_node, fork) };
     }
 }
 

@@ -1,11 +1,12 @@
 //! The thread's latest chunk, which is mapped, and how another one follows.
 
 use super::chunk::{self, Chunk};
+use super::inheritance;
 use super::state::PAGE;
 use super::trace_file;
 use crate::core::sys;
 use crate::recording::thread::current;
-use crate::recording::thread::state::{Inheritance, State};
+use crate::recording::thread::state::State;
 use core::sync::atomic::Ordering;
 use syn_trace::chunks::{ChunkHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::header;
@@ -72,8 +73,7 @@ impl State {
         self.in_area.set([chunk.in_area, self.in_area.get()[1]]);
         self.chunk_bytes.set(self.chunk_bytes.get() + chunk.bytes);
         self.limit.set(chunk.at.wrapping_add(chunk.bytes));
-        let inheritance = self.inheritance().get();
-        self.inheritance().set(Inheritance { window: chunk.at, window_bytes: chunk.bytes, ..inheritance });
+        inheritance::set_window(chunk.at as usize, chunk.bytes);
     }
 
     /// Makes room for `bytes` more, if that can be had, unless there is half of it.
