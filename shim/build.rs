@@ -19,7 +19,8 @@ fn lay_out() {
     // What belongs together by its name lies together, and `.bss.tables` behind the other statics.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--sort-section=name");
     println!("cargo:rerun-if-changed=layout.ld");
-    let script = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("layout.ld");
+    let script =
+        PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("layout.ld");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{}", script.display());
     // The C compiler's own starts and ends nothing here: constructors and destructors are in lists.
     println!("cargo:rustc-cdylib-link-arg=-nostartfiles");

@@ -138,6 +138,8 @@ fn has_one_thread() -> bool {
     links == 3 || listed_threads() == 1
 }
 
+#[cold]
+#[inline(never)]
 fn listed_threads() -> usize {
     let mut entries = [0u8; 512];
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;

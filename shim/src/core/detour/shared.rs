@@ -104,6 +104,8 @@ impl SharedText {
     }
 
     /// Makes the copy, which is not there, where this process is one of those that do. `patches` are in place.
+    #[cold]
+    #[inline(never)]
     pub fn make(
         &self,
         text: &Segment,
