@@ -162,9 +162,9 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
     link[14..14 + number.len()].copy_from_slice(number);
     let Some(status) = file_status::of(fd) else { return false };
     let [mode, size, inode] = status::numbers(&status);
-    // SAFETY: the buffer is as long as said.
     let mut short = [0; KNOWN_BYTES];
     let known = known_path(fd, &status, &mut short);
+    // SAFETY: the buffer is as long as said.
     let (length, flags, offset) = unsafe {
         let length = match known {
             Some(known) => known as isize,
