@@ -21,10 +21,13 @@ fn lay_out() {
     println!("cargo:rerun-if-changed=layout.ld");
     let script =
         PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("layout.ld");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{}", script.display());
-    // The C compiler's own starts and ends nothing here: constructors and destructors are in lists.
+    println!("cargo:rustc-cdylib-link-arg=-T");
+    println!("cargo:rustc-cdylib-link-arg={}", script.display());
+    // As the script takes it to be: there is nothing to be filled in after the start.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,now");
+    // Without the C compiler's crti.o and its kin, which start and end nothing here: constructors and destructors are in lists.
     println!("cargo:rustc-cdylib-link-arg=-nostartfiles");
-    // What the library calls of its own it need not look up.
+    // What the library calls of its own need not be looked up.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
 }
 

@@ -158,7 +158,8 @@ impl<'a> Reader<'a> {
         Some(unsafe { value.assume_init() })
     }
 
-    /// The C string at `address`: where it is, or as much of it as there is `room` for; empty where it cannot be read.
+    /// The C string at `address`: all of it where it lies, if that need not be asked for; else as much as there is `room` for, empty where
+    /// it cannot be read.
     pub fn text<'r>(&self, address: usize, room: &'r mut [u8]) -> &'r [u8] {
         if self.trusts {
             // SAFETY: as the maker vouches.

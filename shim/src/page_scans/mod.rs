@@ -22,8 +22,8 @@ const MOST_LISTS: usize = 16;
 /// in the page cache, so that a look says little of fewer. What of them is dirty is not worth the milliseconds that smaps takes in
 /// a process with hundreds of mappings.
 const SMALL_BYTES: usize = 16 * PAGE;
-/// Runs of pages that fit into a kilobyte and a half.
-const FEW_REGIONS: usize = 64;
+/// Runs of pages for which there is room on the stack: a forked shell's mapped locale has some twenty.
+const FEW_REGIONS: usize = 32;
 /// What may be left out, and costs more than a look, gets one part in so many of the process's time.
 const TIME_SHARE: u64 = 50;
 
@@ -124,7 +124,7 @@ fn look(span: &mut Span, start: usize, end: usize) {
 fn look_through(span: &mut Span, (start, end): (usize, usize), room: &mut Scratch) -> Result<(), isize> {
     let Scratch { regions, words, list, text } = room;
     let pagemap = Pagemap::open()?;
-    // What is seen of a shell's locale has room on the stack; a page of the scratch memory would be one more.
+    // A page of the scratch memory would be one more to be filled.
     let mut few = [Region { start: 0, end: 0, categories: 0 }; FEW_REGIONS];
     let (more, regions) = regions.split_at_mut(regions.len() / 2);
     let untouched = Untouched::of(&pagemap, (start, end), [&mut few, more]);

@@ -80,7 +80,8 @@ fn map_state() -> Option<*mut State> {
 }
 
 /// The child of a fork: its state is wiped, and so is what the process knew of itself. Where the fork may have interrupted
-/// the writing of a record, the state is left to that, and so is memory in the place of the parent's records.
+/// the writing of a record, the state is left to that. Where anything was under way that may go on in the child, it finds other
+/// memory in the place of the parent's records; else nobody has an address there any more, and they stay mapped.
 #[unsafe(link_section = ".text.startup")]
 fn after_fork(state: &'static State, frame: usize) -> Option<&'static State> {
     sys::in_forked_child();
@@ -90,19 +91,20 @@ fn after_fork(state: &'static State, frame: usize) -> Option<&'static State> {
         private_table::descriptors_are_own();
         living::begin_anew();
         trace_file::in_forked_child();
-        let (fork, node) = inheritance::fork();
-        inheritance::fork_is_over();
+        let (fork, node) = inheritance::take();
         throttle::begin_in_forked_child(node);
-        let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));
-        if fork == Fork::Clean {
-            return come_out(start(ptr::from_ref(state).cast_mut(), frame, stack, 0));
+        if fork != Fork::Clean {
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            let (window, bytes) = inheritance::window();
+            // SAFETY: what the parent's thread had mapped, and no other thread of this process knows.
+            unsafe { sys::mmap(window, bytes, protection, flags, -1, 0) };
         }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-        let (window, bytes) = inheritance::window();
-        // SAFETY: what the parent's thread had mapped, and no other thread of this process knows.
-        unsafe { sys::mmap(window, bytes, protection, flags, -1, 0) };
-        come_out(start_new(frame, stack, 0))
+        let stack = (frame.saturating_sub(8 << 20), frame + (1 << 20));
+        come_out(match fork {
+            Fork::Clean | Fork::InHandler => start(ptr::from_ref(state).cast_mut(), frame, stack, 0),
+            Fork::AmidRecord | Fork::Unseen => start_new(frame, stack, 0),
+        })
     })
 }
 

@@ -80,7 +80,8 @@ impl Area {
         trampoline
     }
 
-    /// The same where the area holds what another process had in its own, which was as far from libc. Nothing of libc is looked at.
+    /// As [`Area::fill`] for all functions, where the area holds what another process had in its own, which was as far from libc. Nothing
+    /// of libc is looked at.
     #[unsafe(link_section = ".text.startup")]
     pub fn take_over(&self, patches: &mut [Patch]) {
         for (index, patch) in patches.iter_mut().enumerate() {

@@ -11,7 +11,6 @@ use crate::recording::thread::state::VFORK_CHILD;
 use crate::recording::thread::{self, current, inheritance, private_table};
 use crate::recording::vfork_child;
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering;
 use libc::pid_t;
 use syn_trace::calls::Call;
 
@@ -30,7 +29,7 @@ macro_rules! forks {
                 // SAFETY: no arguments.
                 return unsafe { real() };
             };
-            inheritance::fork_follows(span.state().encoding.load(Ordering::Relaxed));
+            let before = inheritance::fork_follows(span.state().kind_of_fork());
             exec::look_up();
             // SAFETY: no arguments.
             let child = unsafe { real() };
@@ -38,7 +37,7 @@ macro_rules! forks {
                 thread::begin_in_forked_child(frame_address());
                 return 0;
             }
-            inheritance::fork_is_over();
+            inheritance::fork_is_over(before);
             span.returned();
             let failed = child < 0;
             span.leave(Call::Fork, failed, if failed { span::errno() } else { child.into() }, &[], &[], &[]);

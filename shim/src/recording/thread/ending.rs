@@ -12,7 +12,8 @@ use syn_trace::header::{self, Header};
 /// as long as a short process lives.
 const LEFT_BYTES: usize = 64 << 10;
 
-/// The header of the process's first thread, which also counts what threads lose that have no file.
+/// The header of the process's first thread, which also counts what threads lose that have no file; in a forked child its parent's, until
+/// it has one: what it loses without is lost to the run.
 pub static FIRST_HEADER: AtomicPtr<Header> = AtomicPtr::new(ptr::null_mut());
 
 /// Counts a call of a thread that has no file of its own.

@@ -1,5 +1,5 @@
 //! What a forked child needs to know of the thread that forked it: in thread-locals, which are not wiped there, and whose page both
-//! write to anyway. (A page that only this is in would be copied for each child, and once more for its parent.)
+//! write to anyway. (A page with nothing else in it would be copied for each child, and once more for its parent.)
 
 use crate::throttle;
 use syn_trace::board::NOBODY;
@@ -23,13 +23,26 @@ mod node {
 pub enum Fork {
     /// By a system call that passed no hook: anything may have been under way.
     Unseen,
-    /// Between records.
+    /// Between records, with no hook under way but that of the fork.
     Clean,
-    /// In a handler that had interrupted the writing of a record. The child may go back there.
+    /// Between records, in a handler that had interrupted a hook. The child may go back there.
+    InHandler,
+    /// The same, and the hook was writing a record.
     AmidRecord,
 }
 
-/// Where the thread's records are mapped. A child must not write there.
+impl Fork {
+    fn of(word: usize) -> Fork {
+        let seen = [Fork::Clean, Fork::InHandler, Fork::AmidRecord];
+        seen.into_iter().find(|&kind| kind as usize == word).unwrap_or(Fork::Unseen)
+    }
+}
+
+/// What is known of a fork that is about to be: its kind, and the node on the board that is allotted to the child.
+#[derive(Clone, Copy)]
+pub struct Known(Fork, u32);
+
+/// Where the thread's records are mapped, for a child that has to put something else there.
 pub fn set_window(start: usize, bytes: usize) {
     window_start::set(start);
     window_bytes::set(bytes);
@@ -40,22 +53,26 @@ pub fn window() -> (usize, usize) {
     (window_start::get(), window_bytes::get())
 }
 
-/// Before a call that forks, on a thread that writes a record meanwhile or not.
-pub fn fork_follows(amid_record: bool) {
-    node::set(throttle::node_of_child() as usize);
-    fork::set(if amid_record { Fork::AmidRecord } else { Fork::Clean } as usize);
-}
-
-/// After it, and in the child once it knows.
-pub fn fork_is_over() {
+/// Before a call that forks. Returns what [`fork_is_over`] is to put back: a handler may fork while another fork is about to be.
+pub fn fork_follows(kind: Fork) -> Known {
+    let before = Known(Fork::of(fork::get()), node::get() as u32);
+    // Whoever comes in between finds no half of it.
     fork::set(Fork::Unseen as usize);
+    node::set(throttle::node_of_child() as usize);
+    fork::set(kind as usize);
+    before
 }
 
-/// In the child: how it came to be, and the node on the board that the hook has allotted to it ([`throttle::node_of_child`]).
-pub fn fork() -> (Fork, u32) {
-    match fork::get() {
-        known if known == Fork::Clean as usize => (Fork::Clean, node::get() as u32),
-        known if known == Fork::AmidRecord as usize => (Fork::AmidRecord, node::get() as u32),
-        _ => (Fork::Unseen, NOBODY),
-    }
+/// After it, in the parent.
+pub fn fork_is_over(before: Known) {
+    fork::set(Fork::Unseen as usize);
+    node::set(before.1 as usize);
+    fork::set(before.0 as usize);
+}
+
+/// In the child, once: how it came to be, and its node ([`throttle::node_of_child`]).
+pub fn take() -> (Fork, u32) {
+    let kind = Fork::of(fork::get());
+    fork::set(Fork::Unseen as usize);
+    (kind, if kind == Fork::Unseen { NOBODY } else { node::get() as u32 })
 }

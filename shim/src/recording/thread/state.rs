@@ -4,6 +4,7 @@
 //! `cursor == limit == 0`, takes the slow path, sees that the mark is gone, and starts a trace of its own. That holds for
 //! every kind of fork, also those that never passed a hook.
 
+use super::inheritance::Fork;
 use super::scratch::{Field, Scratch};
 use core::cell::{Cell, UnsafeCell};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -142,7 +143,7 @@ const _: () = assert!(core::mem::offset_of!(State, memory) + Writer::FRONT_BYTES
 /// What the thread does itself, and what handlers do that have interrupted one another's hooks, as many as are recorded.
 pub const LEVELS: usize = 8;
 
-/// What is not zero in a thread that records, but for its path.
+/// What is not zero in a thread that records, but for scratch memory and the path.
 pub const USED_BYTES: usize = core::mem::offset_of!(State, scratch);
 
 /// A call that is to be recorded. It holds nothing that needs dropping: a cancelled thread or a C++ exception may
@@ -266,7 +267,7 @@ impl State {
         Some(unsafe { self.memory() })
     }
 
-    /// What is not zero in it, or may be, but for scratch memory: bytes from its front.
+    /// What is not zero in it, or may be, but for scratch memory and the path: bytes from its front.
     pub fn used_bytes(&self) -> usize {
         let used = if self.plain_records.get() < PLAIN_RECORDS {
             core::mem::offset_of!(State, memory) + Writer::FRONT_BYTES
@@ -279,7 +280,7 @@ impl State {
     /// Room for a path.
     ///
     /// # Safety
-    /// Signals are blocked, or a record is being written, and nobody else holds on to it.
+    /// Signals are blocked, and nobody else holds on to it.
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn path_room(&self) -> &mut [u8] {
         // SAFETY: as the caller vouches.
@@ -330,6 +331,15 @@ impl State {
     pub fn drop_one(&self) {
         if self.is_whole() {
             self.header().dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What a fork that follows is to the child.
+    pub fn kind_of_fork(&self) -> Fork {
+        match (self.encoding.load(Ordering::Relaxed), self.interruptions.is_empty()) {
+            (true, _) => Fork::AmidRecord,
+            (false, false) => Fork::InHandler,
+            (false, true) => Fork::Clean,
         }
     }
 
