@@ -93,6 +93,7 @@ pub fn connect(
     let Matched { found: mut dependencies, mut log, matching, remarks, window_locks, mut unmatched } =
         matcher.finish();
     remarks.into_iter().for_each(|remark| notes.remark(remark));
+    note_processes_without_trace(&process_tree, notes);
     let (creators, ended) = processes::connect(&process_tree, &mut dependencies);
     let exits = if keeps_log { Exits::of(run, &process_tree, &ended) } else { Exits::default() };
     let (standings, thread_creators) = thread_create::connect(&process_tree, &mut dependencies);
@@ -119,6 +120,23 @@ pub fn connect(
         dependencies.retain_threads(|thread| in_plan[thread as usize]);
     }
     Connected { clocks, dependencies, ended_by_timer, log, matching, creators, exits, in_plan, scope, roles }
+}
+
+/// Says of which processes a plan cannot have anything.
+fn note_processes_without_trace(process_tree: &ProcessTree, notes: &mut Notes) {
+    const EXAMPLES: usize = 3;
+    let missing = process_tree.without_trace();
+    if missing.is_empty() {
+        return;
+    }
+    let shown: Vec<String> = missing.iter().take(EXAMPLES).map(u32::to_string).collect();
+    let more = if missing.len() > EXAMPLES { ", …" } else { "" };
+    notes.remark(format!(
+        "no trace of {} of the processes that were started or became another program ({}{more}): they are not in the plan; `syn info` of \
+         the run says which programs these are, and why",
+        missing.len(),
+        shown.join(", ")
+    ));
 }
 
 /// Aligns the clocks of hosts by what MPI guarantees, and where that does not tell by what went over connections.

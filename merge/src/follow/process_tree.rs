@@ -4,7 +4,7 @@ use crate::clocks::Clocks;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::scope::Scope;
 use crate::graph::dependency::{Moment, Point, Stage};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::{Call, Run, header, record};
@@ -230,6 +230,28 @@ impl ProcessTree {
     /// True for a thread that was recorded from outside: what a process does before it becomes another program is on record.
     pub fn is_from_outside(&self, thread: u32) -> bool {
         self.from_outside[thread as usize]
+    }
+
+    /// The ids of processes that were started, or that became another program, of which the run has no trace from then on. (A process
+    /// whose parent is in another PID namespace knows itself by another id: each is taken for one of these.)
+    pub fn without_trace(&self) -> Vec<u32> {
+        let seen: HashSet<(usize, u32)> = self.identity.iter().map(|&(host, pid, _)| (host, pid)).collect();
+        let on_host = |process: u32, pid: u32| (self.host_and_pid(process).0, pid);
+        let started = self.creations.iter().filter_map(|creation| match creation.how {
+            How::Returned(pid) => Some(on_host(creation.process, pid)),
+            How::System(_) | How::Popen(_) => None,
+        });
+        let mut missing: BTreeSet<(usize, u32)> = started.filter(|started| !seen.contains(started)).collect();
+        // The first process may have been started from outside, too.
+        let apart = self.identity.iter().skip(1).filter(|&&(_, _, ppid)| ppid == 0).count();
+        for _ in 0..apart {
+            missing.pop_last();
+        }
+        let latest = self.latest_image.iter().filter(|&(_, &process)| {
+            self.images[process as usize].as_ref().is_some_and(|image| image.exec.is_some())
+        });
+        missing.extend(latest.map(|(&host_and_pid, _)| host_and_pid));
+        missing.into_iter().map(|(_, pid)| pid).collect()
     }
 
     /// Every thread with events that is not the first of its process.
