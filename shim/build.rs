@@ -16,7 +16,7 @@ fn lay_out() {
     println!("cargo:rustc-cdylib-link-arg=-fuse-ld=bfd");
     // Code and constants in one mapping: each further one costs some microseconds.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,noseparate-code");
-    // What belongs together by its name lies together, and `.bss.tables` behind the other statics.
+    // What belongs together by its name lies together.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--sort-section=name");
     println!("cargo:rerun-if-changed=layout.ld");
     let script =

@@ -47,7 +47,8 @@ fn process_start(state: &State) {
     }
 }
 
-/// The same with what is put together in `room`. False where it may not fit; room for two of the longest paths is always enough.
+/// Writes where the process is and what it was started with, put together in `room`. False, with nothing written, where that may not fit;
+/// room for two of the longest paths is always enough.
 #[inline(always)]
 fn write_process_start<const N: usize>(state: &State, room: &mut [u8; N]) -> bool {
     let is_small = N < 2 * PATH_BYTES;

@@ -27,7 +27,7 @@ pub enum Fork {
     Clean,
     /// Between records, in a handler that had interrupted a hook. The child may go back there.
     InHandler,
-    /// The same, and the hook was writing a record.
+    /// In a handler that had interrupted the writing of a record. The child may go back there.
     AmidRecord,
 }
 
