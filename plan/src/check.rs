@@ -202,23 +202,28 @@ struct Calls<'a> {
     groups: &'a Groups<'a>,
     program: usize,
     steps: u64,
-    /// Where MPI begins, until it has begun: a replay leaves out what is computed up to there.
-    begins: Option<u64>,
+    /// Where MPI begins or ends, until it has: a replay leaves out what is computed up to there.
+    entered: Option<(u64, Mpi)>,
 }
 
 impl<'a> Calls<'a> {
     fn of(plan: &'a Plan, groups: &'a Groups<'a>, program: usize) -> Calls<'a> {
-        Calls { plan, groups, program, steps: 0, begins: None }
+        Calls { plan, groups, program, steps: 0, entered: None }
     }
 
     #[inline]
     fn see(&mut self, op: &Op) -> Result<(), Fault> {
         match op {
-            Op::Mpi { call: Mpi::InitEnter, .. } => {
-                self.never_begun()?;
-                self.begins = Some(self.steps);
+            Op::Mpi { call: call @ (Mpi::InitEnter | Mpi::FinalizeEnter), .. } => {
+                self.never_left()?;
+                self.entered = Some((self.steps, *call));
             }
-            Op::Mpi { call: Mpi::Init, .. } => self.begins = None,
+            Op::Mpi { call: Mpi::Init, .. } => {
+                self.entered.take_if(|(_, enter)| *enter == Mpi::InitEnter);
+            }
+            Op::Mpi { call: Mpi::Finalize, .. } => {
+                self.entered.take_if(|(_, enter)| *enter == Mpi::FinalizeEnter);
+            }
             _ => {}
         }
         refers(self.plan, self.groups, (self.program, self.steps), op)?;
@@ -228,13 +233,16 @@ impl<'a> Calls<'a> {
 
     /// Behind the last step.
     fn end(&self) -> Result<(), Fault> {
-        self.never_begun()
+        self.never_left()
     }
 
-    fn never_begun(&self) -> Result<(), Fault> {
-        let Some(step) = self.begins else { return Ok(()) };
-        let (program, call) = (self.program, Mpi::InitEnter.name());
-        Err(Fault::BadMpi { program, step, call, why: "is followed by no call that has begun MPI" })
+    fn never_left(&self) -> Result<(), Fault> {
+        let Some((step, enter)) = self.entered else { return Ok(()) };
+        let why = match enter {
+            Mpi::InitEnter => "is followed by no call that has begun MPI",
+            _ => "is followed by no call that has ended MPI",
+        };
+        Err(Fault::BadMpi { program: self.program, step, call: enter.name(), why })
     }
 }
 

@@ -180,6 +180,7 @@ operations! {
     165 RmaRequest "mpi_rma_request" { how: Access, window: WindowNumber, peer: Signed, at: Number, bytes: Number, request: Request } "begins to";
     166 MakeTopology "mpi_dist_graph_create_adjacent" { comm: Comm, new: Comm, sources: List, destinations: List } "splits a communicator, and makes of the part one with a topology: the neighbours, as ranks in it, from which this rank receives, and to which it sends";
     167 InitEnter "mpi_init_enter" "no call: the steps from here up to the next 148 are what MPI did to begin";
+    168 FinalizeEnter "mpi_finalize_enter" "no call: the steps from here up to the next 149 are what MPI did to end";
 }
 
 impl Mpi {

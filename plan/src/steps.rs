@@ -112,6 +112,46 @@ impl Steps {
         })
     }
 
+    /// The same without the steps that `leaves_out` says, and without repeats of nothing else. The others are when they were.
+    #[must_use]
+    pub fn without(&self, leaves_out: impl Fn(&Op) -> bool) -> Steps {
+        // By repeat: how many steps stay of it. Those that are open, innermost last: which, and its steps that have not come.
+        let (mut stay, mut open) = (Vec::new(), Vec::new());
+        let leave = |stay: &mut Vec<u32>, open: &mut Vec<(usize, u32)>| {
+            while let Some((inner, _)) = open.pop_if(|&mut (_, to_come)| to_come == 0) {
+                let is_one = u32::from(stay[inner] > 0);
+                open.iter().for_each(|&(outer, _)| stay[outer] += is_one);
+            }
+        };
+        for step in self.iter() {
+            leave(&mut stay, &mut open);
+            open.iter_mut().for_each(|(_, to_come)| *to_come = to_come.saturating_sub(1));
+            match step.op {
+                Op::Repeat { steps, .. } => {
+                    open.push((stay.len(), steps));
+                    stay.push(0);
+                }
+                op if leaves_out(&op) => {}
+                _ => open.iter().for_each(|&(outer, _)| stay[outer] += 1),
+            }
+        }
+        open.iter_mut().for_each(|(_, to_come)| *to_come = 0);
+        leave(&mut stay, &mut open);
+        let (mut stay, mut left) = (stay.into_iter(), Steps::default());
+        for step in self.iter() {
+            match step.op {
+                Op::Repeat { count, .. } => {
+                    if let Some(steps @ 1..) = stay.next() {
+                        left.push(&Step { op: Op::Repeat { count, steps }, ..step });
+                    }
+                }
+                op if leaves_out(&op) => {}
+                _ => left.push(&step),
+            }
+        }
+        left
+    }
+
     fn decoder(&self) -> Decoder<'_> {
         Decoder { bytes: self.as_bytes(), end_ns: 0 }
     }

@@ -121,6 +121,11 @@ impl Collector {
         *self.consequences.entry((cause, call.name())).or_default() += 1;
     }
 
+    /// Gives each step that is kept the number that `of` says.
+    pub fn renumber(&mut self, of: impl Fn(u64) -> u64) {
+        self.kept.iter_mut().for_each(|one| one.step = of(one.step));
+    }
+
     /// Everything, to be handed over.
     pub fn finish(self) -> Divergences {
         let program = self.program;

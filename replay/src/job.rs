@@ -10,7 +10,7 @@ use crate::storage::{Folder, Parents, Paths, Root};
 use crate::transport::polls;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
-use syn_plan::Plan;
+use syn_plan::{Mpi, Op, Plan, Program, Step};
 
 /// How fast this machine is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,8 +23,6 @@ pub struct Machine {
     pub wait_inside_ns: f64,
     /// What going to a computation and from it costs, nanoseconds.
     pub compute_step_ns: f64,
-    /// The same of a step that is left out.
-    pub left_out_ns: f64,
     /// Nanoseconds in a tick of the processor's counter; 0 where it does not tell the time.
     pub tick_ns: f64,
     /// How much later than asked for a sleep ends, nanoseconds.
@@ -93,6 +91,27 @@ impl<'a> Job<'a> {
             mpi_io,
             folder: &folder.path,
         }
+    }
+
+    /// Whether the way in which communication is replayed does without this.
+    pub fn leaves_out(&self, op: &Op) -> bool {
+        if self.mode != Mode::Closed {
+            return false;
+        }
+        match *op {
+            Op::Signal { edge } | Op::Wait { edge, .. } => {
+                !self.comm.follows(&self.plan.edges[edge as usize])
+            }
+            Op::Mpi { call: Mpi::FileEnter, .. } => self.mpi_io == MpiIo::Posix,
+            Op::Mpi { call, .. } if call.is_on_file() => false,
+            Op::Mpi { .. } => self.comm == Comm::None,
+            _ => false,
+        }
+    }
+
+    /// The steps of a program that are done, repeats followed, each with its number in the plan.
+    pub fn done<'p>(&'p self, program: &'p Program) -> impl Iterator<Item = (u64, Step)> + 'p {
+        (0..).zip(program.steps.unrolled()).filter(|(_, step)| !self.leaves_out(&step.op))
     }
 
     /// The programs with these numbers, as one process with its own open files.

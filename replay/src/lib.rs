@@ -67,6 +67,8 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use storage::Folder;
 use syn_plan::Plan;
+#[cfg(feature = "mpi")]
+use syn_plan::Rule;
 use syn_trace::Call;
 use syn_trace::calls::Effect;
 use sys::shared::SharedSlice;
@@ -77,7 +79,8 @@ use sys::shared::SharedSlice;
 /// # Errors
 /// When the plan cannot be read, the storage is not usable, or a replaying process ended early.
 pub fn run(args: Args) -> anyhow::Result<u8> {
-    let outcome = with_launcher(&args, |launcher| stages(&args, launcher));
+    let outcome = with_launcher(&args, |launcher| replayed(&args, launcher))
+        .and_then(|replayed| replayed.map_or(Ok(0), |replayed| tell(&args, replayed)));
     match &outcome {
         Err(error) if error.is::<FailedElsewhere>() => Ok(exit_code(error)),
         Err(error) if error.is::<WrongUsage>() => {
@@ -88,22 +91,29 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
     }
 }
 
+/// What the root has of all replays; nothing elsewhere.
 #[cfg(feature = "mpi")]
 fn with_launcher(
     args: &Args,
-    stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>,
-) -> anyhow::Result<u8> {
-    match started_by_mpi() {
-        Some(_) => stages(&launch::Ranks::new(args)?),
-        None => stages(&Local::new()?),
+    replay: impl FnOnce(&dyn Launcher) -> anyhow::Result<Replayed>,
+) -> anyhow::Result<Option<Replayed>> {
+    if started_by_mpi().is_none() {
+        return replay(&Local::new()?).map(Some);
     }
+    let ranks = launch::Ranks::new(args)?;
+    let (mut replayed, is_root) = (replay(&ranks)?, ranks.is_root());
+    let since_ns = clock::now_ns();
+    drop(ranks);
+    replayed.mpi_ended(clock::now_ns() - since_ns);
+    Ok(is_root.then_some(replayed))
 }
 
+/// What the root has of all replays.
 #[cfg(not(feature = "mpi"))]
 fn with_launcher(
     _args: &Args,
-    stages: impl FnOnce(&dyn Launcher) -> anyhow::Result<u8>,
-) -> anyhow::Result<u8> {
+    replay: impl FnOnce(&dyn Launcher) -> anyhow::Result<Replayed>,
+) -> anyhow::Result<Option<Replayed>> {
     match started_by_mpi() {
         Some(ranks) if ranks > 1 => Err(WrongUsage(format!(
             "started as one of {ranks} MPI ranks, but this build replays with local processes only; start it without \
@@ -111,7 +121,7 @@ fn with_launcher(
              libclang)"
         ))
         .into()),
-        _ => stages(&Local::new()?),
+        _ => replay(&Local::new()?).map(Some),
     }
 }
 
@@ -121,24 +131,27 @@ pub fn started_by_mpi() -> Option<u32> {
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-fn stages(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<u8> {
-    let Replayed { plan, machine, comm, mpi_io, against, replays } = replayed(args, launcher)?;
-    let reported = if launcher.is_root() {
-        tell(args, launcher, (comm, mpi_io), plan.whole()?, machine, &replays, against)
-    } else {
-        Ok(0)
-    };
-    Ok(launcher.share_code(agreed(launcher, reported)?))
-}
-
 /// A plan and its replays, whose outcomes the root has.
 struct Replayed {
+    launcher: &'static str,
     plan: Loaded,
     machine: Machine,
     comm: Comm,
     mpi_io: MpiIo,
     against: Option<Application>,
     replays: Vec<Vec<Outcome>>,
+}
+
+impl Replayed {
+    /// What MPI takes to end is known when it has: programs in which it ends so are longer.
+    #[cfg(feature = "mpi")]
+    fn mpi_ended(&mut self, took_ns: u64) {
+        for outcome in self.replays.iter_mut().flatten().filter(|outcome| outcome.ends_mpi) {
+            outcome.end_ns = outcome.end_ns.saturating_add(took_ns);
+            outcome.balance.wall_ns = outcome.balance.wall_ns.saturating_add(took_ns);
+            outcome.balance.explain(Rule::Collective, took_ns);
+        }
+    }
 }
 
 fn replayed(args: &Args, launcher: &dyn Launcher) -> anyhow::Result<Replayed> {
@@ -188,7 +201,7 @@ fn replayed_plan(plan: Loaded, args: &Args, launcher: &dyn Launcher) -> anyhow::
     }
     launcher.agree(earlier.into_iter().try_for_each(Folder::remove))?;
     progress.done();
-    Ok(Replayed { plan, machine, comm, mpi_io, against, replays })
+    Ok(Replayed { launcher: launcher.name(), plan, machine, comm, mpi_io, against, replays })
 }
 
 /// What a replay has used.
@@ -318,16 +331,10 @@ fn folder(
     agreed(launcher, made.map_or_else(|| Folder::open(&path), Ok))
 }
 
-fn tell(
-    args: &Args,
-    launcher: &dyn Launcher,
-    (comm, mpi_io): (Comm, MpiIo),
-    plan: &Plan,
-    machine: Machine,
-    replays: &[Vec<Outcome>],
-    against: Option<Application>,
-) -> anyhow::Result<u8> {
-    let report = Report::new(args, (launcher.name(), comm, mpi_io), plan, machine, replays, against);
+/// Reports; the exit code.
+fn tell(args: &Args, replayed: Replayed) -> anyhow::Result<u8> {
+    let Replayed { launcher, plan, machine, comm, mpi_io, against, replays } = replayed;
+    let report = Report::new(args, (launcher, comm, mpi_io), plan.whole()?, machine, &replays, against);
     let write = |path: &Path, text: String| {
         std::fs::write(path, text).with_context(|| format!("cannot write the report {}", path.display()))
     };

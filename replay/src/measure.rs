@@ -195,6 +195,8 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// When its I/O was done, where delays were injected.
     pub performed: Vec<Performed>,
+    /// The time that MPI takes to end is to be added.
+    pub ends_mpi: bool,
     /// In the first outcome of local processes with demands: what all of them had used when the programs began.
     pub preparation: Option<Preparation>,
 }

@@ -18,7 +18,7 @@ use std::num::NonZero;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
-use syn_plan::{Balance, Edge, Io, Mpi, Op, Plan, Program, Rule, Step, Steps, Thread};
+use syn_plan::{Balance, Edge, Io, Op, Plan, Program, Rule, Step, Steps, Thread};
 
 /// Steps of the two programs that measure what a step costs. What counts is by how much the longer one takes longer: both begin, and
 /// make room for what they count, and that is no step's.
@@ -45,24 +45,21 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
     Ok(Machine { tick_ns, iterations_per_ns, wake_ns: wake(), ..steps })
 }
 
-/// What steps cost that the meter of a program does not see as computation: a call and a wait inside of themselves, and between
-/// calls of MPI a computation and a step that is left out.
+/// What steps cost that the meter of a program does not see as computation: a call and a wait inside of themselves, and a computation
+/// between calls of MPI.
 ///
 /// Inside a call counts by how much a small one takes longer there than in a loop; inside a wait, what one for nobody takes.
 fn step_costs(tick_ns: f64) -> anyhow::Result<Machine> {
     let file = memfd_create("syn-replay step cost", MemfdFlags::CLOEXEC)?;
-    let of_program = |op: Op, comm, part: fn(&Outcome) -> u64| {
-        of_one(|steps| Ok(part(&steps_take(&file, op, steps, tick_ns, comm)?)))
-    };
+    let of_program =
+        |op: Op, part: fn(&Outcome) -> u64| of_one(|steps| Ok(part(&steps_take(&file, op, steps, tick_ns)?)));
     let all = |outcome: &Outcome| outcome.cpu_ns;
-    let call = Op::Mpi { call: Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 }, cpu_ns: 0, idle_ns: 0 };
     let wait = Op::Wait { edge: 0, count: 0, stride: 0 };
-    let inside_ns = of_program(small_call(), Comm::Order, |outcome| outcome.balance.calls_cpu_ns)?;
+    let inside_ns = of_program(small_call(), |outcome| outcome.balance.calls_cpu_ns)?;
     Ok(Machine {
         io_inside_ns: (inside_ns - of_one(|calls| bare_calls_take(&file, calls))?).max(0.0),
-        wait_inside_ns: of_program(wait, Comm::Order, |outcome| outcome.balance.explained())?,
-        compute_step_ns: of_program(Op::Compute { cpu_ns: 0, idle_ns: 0 }, Comm::Order, all)?,
-        left_out_ns: of_program(call, Comm::None, all)?,
+        wait_inside_ns: of_program(wait, |outcome| outcome.balance.explained())?,
+        compute_step_ns: of_program(Op::Compute { cpu_ns: 0, idle_ns: 0 }, all)?,
         ..Machine::default()
     })
 }
@@ -94,9 +91,9 @@ fn bare_calls_take(file: &OwnedFd, calls: u64) -> anyhow::Result<u64> {
 }
 
 /// What a program of so many steps on `file` gives that does `op` again and again.
-fn steps_take(file: &OwnedFd, op: Op, steps: u64, tick_ns: f64, comm: Comm) -> anyhow::Result<Outcome> {
+fn steps_take(file: &OwnedFd, op: Op, steps: u64, tick_ns: f64) -> anyhow::Result<Outcome> {
     let steps: Steps = (0..steps).map(|number| Step { start_ns: number * 1000, took_ns: 200, op }).collect();
-    run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, comm, None)
+    run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, None)
 }
 
 /// Replays one program whose only open file is `file`.
@@ -104,7 +101,6 @@ fn run_alone(
     file: &OwnedFd,
     steps: Steps,
     machine: Machine,
-    comm: Comm,
     since: Option<Since>,
 ) -> anyhow::Result<Outcome> {
     // No path is looked up by this program, so a file serves as the root.
@@ -132,7 +128,7 @@ fn run_alone(
         own: None,
         peer: None,
         delays: None,
-        comm,
+        comm: Comm::Order,
         mpi_io: MpiIo::Posix,
         folder: Path::new("."),
     };
@@ -170,7 +166,7 @@ mod tests {
             // The host of a virtual machine may take the processor in the last slice, which nothing makes up for: the closest counts.
             let replayed = |_| {
                 let steps: Steps = (0..share).map(|_| Step { start_ns: 0, took_ns: 0, op }).collect();
-                run_alone(&file, steps, machine, Comm::Order, None).expect("a replay")
+                run_alone(&file, steps, machine, None).expect("a replay")
             };
             let outcome = (0..5).map(replayed).min_by_key(|outcome| outcome.cpu_ns.abs_diff(ALL_NS));
             let outcome = outcome.expect("there are five");
@@ -194,7 +190,7 @@ mod tests {
                 let ops =
                     [Op::Wait { edge: 1, count: 1, stride: 0 }, Op::Compute { cpu_ns: ALL_NS, idle_ns: 0 }];
                 let steps = ops.map(|op| Step { start_ns: 0, took_ns: 0, op }).into_iter().collect();
-                run_alone(&file, steps, machine, Comm::Order, Some(Since::default())).expect("a replay")
+                run_alone(&file, steps, machine, Some(Since::default())).expect("a replay")
             };
             scope.spawn(begun).join().expect("a thread")
         });
@@ -212,7 +208,7 @@ mod tests {
             [Step { start_ns: 0, took_ns: 0, op: Op::Compute { cpu_ns: 50_000_000, idle_ns: 0 } }]
                 .into_iter()
                 .collect();
-        let outcome = run_alone(&file, steps, Machine::default(), Comm::Order, None).expect("a replay");
+        let outcome = run_alone(&file, steps, Machine::default(), None).expect("a replay");
         assert!(outcome.cpu_ns < 10_000_000, "{} ns", outcome.cpu_ns);
     }
 }

@@ -28,6 +28,8 @@ const LONGEST_SLEEP_NS: f64 = 20_000.0;
 pub struct Prepared {
     buffers: Buffers,
     demands: Demands,
+    /// What stays of its steps, where some are left out.
+    left: Option<Steps>,
     /// The steps up to the last one that others may see, where its process's end cuts the program off.
     seen: u64,
 }
@@ -37,9 +39,12 @@ impl Prepared {
     pub fn of(job: &Job<'_>, number: usize) -> Prepared {
         let program = &job.plan.programs[number];
         let Program { thread, steps, .. } = program;
-        let seen = if thread.ends_with_process { steps_others_see(steps) } else { 0 };
+        let leaves_out = |op: &Op| job.leaves_out(op);
+        let left = steps.iter().any(|step| leaves_out(&step.op)).then(|| steps.without(leaves_out));
+        let seen =
+            if thread.ends_with_process { steps_others_see(left.as_ref().unwrap_or(steps)) } else { 0 };
         let demands = Demands::of(program, job.peer);
-        Prepared { buffers: Buffers::for_program(program, number as u64), demands, seen }
+        Prepared { buffers: Buffers::for_program(program, number as u64), demands, left, seen }
     }
 }
 
@@ -62,7 +67,7 @@ pub struct Runner<'a> {
     /// True when that end cuts it off.
     cut: bool,
     number: usize,
-    steps: &'a Steps,
+    program: &'a Program,
     /// Where others see how far the program is.
     place: &'a AtomicU64,
     prepared: Prepared,
@@ -84,8 +89,10 @@ pub struct Runner<'a> {
     performed: Vec<Performed>,
     /// Inside a call of MPI on a file that is made again: what it signals.
     in_file_call: Option<Vec<EdgeId>>,
-    /// Between the entry of the call that begins MPI and that call.
-    begins_mpi: bool,
+    /// Inside the call that begins MPI, or the one that ends it.
+    is_own_call: bool,
+    /// MPI ends as it does here.
+    ends_mpi: bool,
     /// It has computed since the last call of MPI.
     has_worked: bool,
     /// The rule by which the latest calls of MPI wait, while nothing else has come: they are one stretch of time.
@@ -103,15 +110,15 @@ impl<'a> Runner<'a> {
         place: &'a AtomicU64,
         prepared: Prepared,
     ) -> Runner<'a> {
-        let Program { thread, steps, .. } = &job.plan.programs[number];
+        let program = &job.plan.programs[number];
         Runner {
             job,
             target,
             transport,
             end,
-            cut: thread.ends_with_process,
+            cut: program.thread.ends_with_process,
             number,
-            steps,
+            program,
             place,
             prepared,
             meter: Meter::start(0, NearClock::new(job.machine.tick_ns)),
@@ -127,7 +134,8 @@ impl<'a> Runner<'a> {
             start_ns: 0,
             performed: Vec::new(),
             in_file_call: None,
-            begins_mpi: false,
+            is_own_call: false,
+            ends_mpi: false,
             has_worked: true,
             communicating: None,
         }
@@ -140,7 +148,8 @@ impl<'a> Runner<'a> {
         (self.meter, self.start_ns) =
             (Meter::start(start_ns, NearClock::new(self.job.machine.tick_ns)), start_ns);
         self.prepared.demands.begin(start_ns);
-        let steps = self.steps;
+        let left = self.prepared.left.take();
+        let steps = left.as_ref().unwrap_or(&self.program.steps);
         match self.job.mode {
             Mode::Closed => self.closed(steps, since),
             Mode::Afap => self.as_fast_as_possible(steps),
@@ -148,6 +157,9 @@ impl<'a> Runner<'a> {
             Mode::Timed => self.timed(steps, start_ns),
         }
         let cpu_ns = thread_cpu_ns();
+        if left.is_some() {
+            self.number_as_in_plan();
+        }
         // What a program that was cut off has not computed, nobody computes.
         let next = Since { cpu_ns, ahead_ns: self.ahead_ns.max(0.0) };
         let (network, failure) = self.prepared.demands.finish();
@@ -165,6 +177,7 @@ impl<'a> Runner<'a> {
             network,
             failure,
             performed: self.performed,
+            ends_mpi: self.ends_mpi,
             preparation: None,
         };
         (outcome, next)
@@ -200,15 +213,8 @@ impl<'a> Runner<'a> {
             if over && self.step >= seen {
                 break;
             }
-            if self.is_left_out(&step.op) {
-                self.step += 1;
-                if self.communicating.is_some() {
-                    self.ahead_ns += self.job.machine.left_out_ns;
-                }
-                continue;
-            }
             if self.job.mpi_io == MpiIo::Mpi && self.is_inside_file_call(&step.op)
-                || self.is_own_begin(&step.op)
+                || self.is_own_call(&step.op)
             {
                 self.step += 1;
                 continue;
@@ -326,32 +332,33 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Whether a step is what the recorded MPI did to begin, in place of which this one has begun.
-    fn is_own_begin(&mut self, op: &Op) -> bool {
+    /// Whether a step is what the recorded MPI did to begin or to end, in place of which this one has begun, and will end.
+    fn is_own_call(&mut self, op: &Op) -> bool {
         match op {
-            Op::Mpi { call: Mpi::InitEnter, .. } => {
-                self.begins_mpi = self.job.comm == Comm::Full;
+            Op::Mpi { call: call @ (Mpi::InitEnter | Mpi::FinalizeEnter), .. } => {
+                self.is_own_call = self.job.comm == Comm::Full;
+                self.ends_mpi |= self.is_own_call && *call == Mpi::FinalizeEnter;
                 true
             }
-            Op::Mpi { call: Mpi::Init, .. } => {
-                self.begins_mpi = false;
+            Op::Mpi { call: Mpi::Init | Mpi::Finalize, .. } => {
+                self.is_own_call = false;
                 false
             }
-            Op::Compute { .. } | Op::Sleep { .. } => self.begins_mpi,
+            Op::Compute { .. } | Op::Sleep { .. } => self.is_own_call,
             _ => false,
         }
     }
 
-    /// What the way in which communication is replayed does without.
-    fn is_left_out(&self, op: &Op) -> bool {
-        match *op {
-            Op::Signal { edge } | Op::Wait { edge, .. } => {
-                !self.job.comm.follows(&self.job.plan.edges[edge as usize])
+    /// Steps were counted without those that are left out.
+    fn number_as_in_plan(&mut self) {
+        let (job, program) = (self.job, self.program);
+        self.divergences
+            .renumber(|step| job.done(program).nth(step as usize).map_or(step, |(number, _)| number));
+        let mut done = job.done(program).zip(0..);
+        for performed in &mut self.performed {
+            if let Some(((number, _), _)) = done.find(|&(_, step)| step == performed.step) {
+                performed.step = number;
             }
-            Op::Mpi { call: Mpi::FileEnter, .. } => self.job.mpi_io == MpiIo::Posix,
-            Op::Mpi { call, .. } if call.is_on_file() => false,
-            Op::Mpi { .. } => self.job.comm == Comm::None,
-            _ => false,
         }
     }
 

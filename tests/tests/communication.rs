@@ -214,9 +214,9 @@ fn mpich_makes_the_calls_that_were_recorded_under_open_mpi() {
     }
 }
 
-/// What MPI took to begin in the recording, a replay does not spend: it has begun MPI itself.
+/// What MPI took to begin and to end in the recording, a replay does not spend: it begins and ends MPI itself, and tells how long that took.
 #[test]
-fn a_replay_begins_mpi_itself() {
+fn a_replay_begins_and_ends_mpi_itself() {
     const HOUR_NS: u64 = 3_600_000_000_000;
     let program = |rank| {
         let call = |start_ns, call| (start_ns, 0, Op::Mpi { call, cpu_ns: 0, idle_ns: 0 });
@@ -224,15 +224,22 @@ fn a_replay_begins_mpi_itself() {
             call(0, Mpi::InitEnter),
             (0, HOUR_NS, Op::Compute { cpu_ns: 0, idle_ns: HOUR_NS }),
             call(HOUR_NS, Mpi::Init),
-            call(HOUR_NS, Mpi::Finalize),
+            call(HOUR_NS, Mpi::FinalizeEnter),
+            (HOUR_NS, HOUR_NS, Op::Sleep { ns: HOUR_NS }),
+            call(2 * HOUR_NS, Mpi::Finalize),
         ];
+        // Of the second rank nothing is known of that.
+        let is_known = |(_, _, op): &(u64, u64, Op)| {
+            rank == 0 || !matches!(op, Op::Sleep { .. } | Op::Mpi { call: Mpi::FinalizeEnter, .. })
+        };
         let thread =
             Thread { process: rank, rank: Some(rank), pid: rank, tid: rank, ends_with_process: false };
+        let steps = steps.into_iter().filter(is_known);
         let steps = steps.map(|(start_ns, took_ns, op)| Step { start_ns, took_ns, op });
-        Program { thread, balance: Balance::default(), steps: steps.into_iter().collect() }
+        Program { thread, balance: Balance::default(), steps: steps.collect() }
     };
     let plan = Plan {
-        about: About { ranks: 2, recorded_ns: HOUR_NS, ..About::default() },
+        about: About { ranks: 2, recorded_ns: 2 * HOUR_NS, ..About::default() },
         lists: vec![vec![]],
         programs: [0, 1].map(program).into(),
         ..Plan::default()
@@ -241,7 +248,9 @@ fn a_replay_begins_mpi_itself() {
     let (path, storage) = (folder.path().join("app.syn"), folder.path().join("storage"));
     std::fs::create_dir(&storage).expect("a folder in an empty one");
     plan.save(&path).expect("saved");
-    let replay = syn().args(["replay", "--comm", "full", "--storage"]).arg(storage).arg(path);
+    let report = folder.path().join("report.json");
+    let replay = syn().args(["replay", "--comm", "full", "--storage"]).arg(storage);
+    let replay = replay.arg("--report").arg(&report).arg(path);
     let replay = mpirun(2).followed_by(&replay).run_in(folder.path());
     if replay.stderr.contains("--features mpi") {
         eprintln!("not tested: replay by MPI ranks; run the tests with --features syn-replay/mpi");
@@ -249,6 +258,14 @@ fn a_replay_begins_mpi_itself() {
     }
     // 3: done, but something about such a plan may be worth a look.
     assert!(matches!(replay.status.code(), Some(0 | 3)), "{replay:?}");
+    let report = std::fs::read(report).expect("a report");
+    let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+    let [first, second] = [0, 1].map(|rank| &report["ranks"][rank]);
+    let end_s =
+        first["replayed_s"].as_f64().zip(second["replayed_s"].as_f64()).map(|(one, other)| one - other);
+    assert!(end_s.is_some_and(|end_s| end_s > 0.0), "{report}");
+    assert_eq!(report["replayed_s"], first["replayed_s"]);
+    assert_eq!(first["balance"]["replayed"]["open_percent"], 0.0, "{report}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::program::Stretch;
 use super::{Lowering, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
-use crate::mpi::Around;
+use crate::mpi::{Around, Entry};
 use syn_plan::{Io, Mpi, Op, Rule};
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::Transfer;
@@ -79,16 +79,18 @@ impl Lowering<'_> {
     pub(super) fn inside(&mut self, visit: &Visit<'_>, around: Around) {
         let seen = visit.seen;
         self.interrupt_polling(seen.thread);
-        let (first, begins, around) = (around.first, around.begins, around.call);
+        let (first, entry, around) = (around.first, around.entry, around.call);
         let (awaited_ns, rule) = self.awaited(seen.thread, around).unwrap_or((0, None));
         let is_entered = self.next_point(seen.thread, seen.record, Stage::Around).is_some();
         let gap = self.enter_around(visit);
         // Where nobody is told when the call was entered, what lies before the first one inside is taken to be the application's.
         let entered_ns = if is_entered { gap.start_ns } else { gap.end_ns };
-        let mut begins_at = (begins && first == seen.record).then_some(entered_ns);
+        let mut entry_at = entry.filter(|_| first == seen.record).map(|entry| (entry, entered_ns));
         for mut later in [gap, visit.own_stretch()] {
-            if let Some(entered_ns) = begins_at.take_if(|entered_ns| later.start_ns >= *entered_ns) {
-                self.begin_mpi(seen, entered_ns);
+            if let Some((entry, entered_ns)) =
+                entry_at.take_if(|(_, entered_ns)| later.start_ns >= *entered_ns)
+            {
+                self.enter_mpi(seen, entry, entered_ns);
             }
             let before = later.split_at(awaited_ns);
             let thread = &mut self.threads[seen.thread as usize];
@@ -110,12 +112,16 @@ impl Lowering<'_> {
         thread.program.end_stretch_by(since_ns)
     }
 
-    /// From here on MPI begins.
-    fn begin_mpi(&mut self, seen: &Seen<'_>, ns: u64) {
+    /// From here on MPI begins or ends.
+    fn enter_mpi(&mut self, seen: &Seen<'_>, entry: Entry, ns: u64) {
         if self.from.worlds.is_one(seen.process) {
+            let entered = match entry {
+                Entry::Init => Mpi::InitEnter,
+                Entry::Finalize => Mpi::FinalizeEnter,
+            };
             let thread = &mut self.threads[seen.thread as usize];
-            thread.program.communicate(Mpi::InitEnter, nothing_at(ns));
-            thread.begins_mpi = true;
+            thread.program.communicate(entered, nothing_at(ns));
+            thread.enters_mpi = true;
         }
     }
 }
@@ -487,18 +493,16 @@ impl Lowering<'_> {
         behind.cpu_ns += cpu_ns;
         behind.idle_ns += waited_ns - cpu_ns;
         match again {
-            // They are work besides; to begin is that of the MPI which does it.
-            Some(Mpi::Init) => {
-                if !self.threads[seen.thread as usize].begins_mpi {
-                    self.begin_mpi(seen, behind.start_ns);
+            // They are work besides, that of the MPI which does it.
+            Some(call @ (Mpi::Init | Mpi::Finalize)) => {
+                if !std::mem::take(&mut self.threads[seen.thread as usize].enters_mpi) {
+                    let entry = if call == Mpi::Init { Entry::Init } else { Entry::Finalize };
+                    self.enter_mpi(seen, entry, behind.start_ns);
                 }
-                let program = &mut self.threads[seen.thread as usize].program;
-                program.compute(behind);
-                program.communicate(Mpi::Init, nothing_at(behind.end_ns));
-            }
-            Some(Mpi::Finalize) => {
-                program.communicate(Mpi::Finalize, nothing_at(behind.start_ns));
-                program.compute(behind);
+                let thread = &mut self.threads[seen.thread as usize];
+                thread.enters_mpi = false;
+                thread.program.compute(behind);
+                thread.program.communicate(call, nothing_at(behind.end_ns));
             }
             Some(call) => program.communicate(call, behind),
             None => program.compute(behind),

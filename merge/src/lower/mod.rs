@@ -132,8 +132,8 @@ struct Thread<'a> {
     next_around: usize,
     /// Position among the calls on files.
     next_file_call: usize,
-    /// It has come to where it begins MPI.
-    begins_mpi: bool,
+    /// It has come to where it begins or ends MPI.
+    enters_mpi: bool,
     /// What a rule explains of the waiting between the calls that MPI makes while it begins or ends, nanoseconds, until that wait is over.
     waited_inside_ns: u64,
     polling: Option<Polling>,
@@ -191,7 +191,7 @@ impl<'a> Lowering<'a> {
             next_ended: 0,
             next_around: 0,
             next_file_call: 0,
-            begins_mpi: false,
+            enters_mpi: false,
             waited_inside_ns: 0,
             polling: None,
             next_stretch: 0,

@@ -56,13 +56,33 @@ pub struct Around {
     pub call: u32,
     /// What the library does inside is waiting and moving messages. To begin and to end MPI is work besides.
     pub communicates: bool,
-    /// It begins MPI.
-    pub begins: bool,
+    /// It begins or ends MPI, and has.
+    pub entry: Option<Entry>,
+}
+
+/// What begins or ends MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// `MPI_Init` and its kin.
+    Init,
+    /// `MPI_Finalize` and its kin.
+    Finalize,
+}
+
+impl Entry {
+    /// What a call does of it.
+    pub fn of(call: Call) -> Option<Entry> {
+        match call.effect() {
+            Effect::Mpi(Mpi::Init) => Some(Entry::Init),
+            Effect::Mpi(Mpi::Finalize) => Some(Entry::Finalize),
+            _ => None,
+        }
+    }
 }
 
 /// Whether all that a call does is to communicate.
 pub fn communicates(call: Call) -> bool {
-    !matches!(call.effect(), Effect::Mpi(Mpi::Init | Mpi::Finalize))
+    Entry::of(call).is_none()
 }
 
 /// The MPI calls of a thread, in order, each as differences from the one before: some 9 bytes.

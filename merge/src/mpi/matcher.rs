@@ -1,6 +1,6 @@
 //! Follows the MPI calls of all processes and hands what belongs together to the rules.
 
-use super::calls::{Around, CallLog, Calls, Class, TimedCall, communicates};
+use super::calls::{Around, CallLog, Calls, Class, Entry, TimedCall, communicates};
 use super::collectives::{Collectives, Started};
 use super::communicators::{CommId, Communicator, Communicators, Creation, Instance, Meaning};
 use super::epochs::Epochs;
@@ -435,7 +435,7 @@ impl Visitor for Matcher<'_> {
             if self.keeps_log && again && seen.first_inside < seen.record && self.worlds.is_one(seen.process)
             {
                 let (first, call) = (seen.first_inside, seen.record);
-                let around = Around { first, call, communicates: false, begins: false };
+                let around = Around { first, call, communicates: false, entry: None };
                 self.log.around_files[seen.thread as usize].push(around);
             }
             return;
@@ -449,8 +449,8 @@ impl Visitor for Matcher<'_> {
         if seen.first_inside < seen.record {
             let (first, call) = (seen.first_inside, seen.record);
             let communicates = communicates(seen.event.call);
-            let begins = seen.event.call.effect() == Effect::Mpi(Mpi::Init) && seen.event.result == 0;
-            self.log.around[seen.thread as usize].push(Around { first, call, communicates, begins });
+            let entry = Entry::of(seen.event.call).filter(|_| seen.event.result == 0);
+            self.log.around[seen.thread as usize].push(Around { first, call, communicates, entry });
         }
         self.log.threads[seen.thread as usize].push(TimedCall {
             start_ns: seen.start_ns.max(behind_ns),

@@ -1,7 +1,9 @@
 //! What a plan must not be, and how repeats unroll.
 
 use crate::sample::sample;
-use syn_plan::{Attribute, Balance, Edge, Fault, File, Initial, Io, Op, Plan, Program, Rule, Step, Thread};
+use syn_plan::{
+    Attribute, Balance, Edge, Fault, File, Initial, Io, Op, Plan, Program, Rule, Step, Steps, Thread,
+};
 
 fn program(ops: &[Op]) -> Program {
     let steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
@@ -183,7 +185,7 @@ fn waits_for_different_counts_of_one_edge_go_on_in_turn() {
 fn repeats_unroll_with_their_times() {
     let step = |start_ns, took_ns, op| Step { start_ns, took_ns, op };
     let (sleep, sync) = (Op::Sleep { ns: 1 }, Op::Io { call: Io::SyncFs, result: 0 });
-    let steps: syn_plan::Steps = [
+    let steps: Steps = [
         step(0, 5, sync),
         step(10, 300, Op::Repeat { count: 3, steps: 2 }),
         step(20, 1, sleep),
@@ -204,11 +206,42 @@ fn repeats_unroll_with_their_times() {
 }
 
 #[test]
+fn what_is_left_out_is_missing_from_repeats_too() {
+    let (repeat, sleep) = (|count, steps| Op::Repeat { count, steps }, |ns| Op::Sleep { ns });
+    let signals = |op: &Op| matches!(op, Op::Signal { .. });
+    // Three levels; the second repeat at the top, and what is in it, have nothing else.
+    let ops = [
+        signal(0),
+        repeat(2, 6),
+        signal(0),
+        repeat(3, 3),
+        sleep(1),
+        signal(0),
+        sleep(2),
+        sleep(3),
+        repeat(4, 3),
+        signal(0),
+        repeat(5, 1),
+        signal(0),
+        sleep(4),
+    ];
+    let step = |(at, op): (u64, &Op)| Step { start_ns: 10 * at, took_ns: 6, op: *op };
+    let steps: Steps = (0..).zip(&ops).map(step).collect();
+    let left = steps.without(signals);
+    let names: Vec<Op> = left.iter().map(|step| step.op).collect();
+    assert_eq!(names, [repeat(2, 4), repeat(3, 2), sleep(1), sleep(2), sleep(3), sleep(4)]);
+    let others = steps.unrolled().filter(|step| !signals(&step.op));
+    assert_eq!(left.unrolled().collect::<Vec<_>>(), others.collect::<Vec<_>>());
+    assert_eq!(steps.without(|_| true), Steps::default());
+    assert_eq!(steps.without(|_| false), steps);
+}
+
+#[test]
 fn waits_in_repeats_wait_for_more_each_time() {
     let waits = Op::Wait { edge: 0, count: 3, stride: 2 };
     let repeat = |count, steps| Op::Repeat { count, steps };
     let ops = [repeat(2, 4), waits, repeat(3, 1), waits, signal(0)];
-    let steps: syn_plan::Steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
+    let steps: Steps = ops.iter().map(|&op| Step { start_ns: 0, took_ns: 0, op }).collect();
     let counts: Vec<u32> = steps
         .unrolled()
         .filter_map(|step| match step.op {

@@ -7,7 +7,7 @@ use syn_plan::{
 };
 
 /// One of each call, in the order of their numbers. On rank 0 of two; [`plan`] has the other one's.
-const CALLS: [Mpi; 40] = [
+const CALLS: [Mpi; 41] = [
     Mpi::Send { mode: SendMode::Buffered, comm: 2, peer: 0, tag: 7, bytes: 1 << 20 },
     Mpi::Isend { mode: SendMode::Standard, comm: 0, peer: 1, tag: 0, bytes: 8, request: 0 },
     Mpi::SendInit { mode: SendMode::Ready, comm: 0, peer: NOBODY, tag: 0, bytes: 8, request: 1 },
@@ -67,6 +67,7 @@ const CALLS: [Mpi; 40] = [
     // Rank 0 of the world is rank 1 of communicator 3, and sends to the other one alone.
     Mpi::MakeTopology { comm: 0, new: 3, sources: 0, destinations: 4 },
     Mpi::InitEnter,
+    Mpi::FinalizeEnter,
 ];
 
 const FENCE: Mpi = Mpi::WinSync { how: Epoch::Fence, window: 0, members: 0 };
@@ -141,9 +142,10 @@ const OTHER: [Mpi; 19] = [
     Mpi::MakeTopology { comm: 0, new: 3, sources: 5, destinations: 0 },
 ];
 
-/// Every call. Who enters the beginning of MPI, which comes last, begins it.
+/// Every call. Who enters the beginning of MPI begins it, and who enters its end, which comes last, ends it.
 fn every_call() -> Plan {
-    plan([&[&CALLS[..], &[Mpi::Init]].concat(), &OTHER])
+    let (before, end) = CALLS.split_at(CALLS.len() - 1);
+    plan([&[before, &[Mpi::Init], end, &[Mpi::Finalize]].concat(), &OTHER])
 }
 
 #[test]
@@ -229,18 +231,24 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-/// A replay leaves out what is computed while MPI begins: it must have begun at some time.
+/// A replay leaves out what is computed while MPI begins and ends: it must have done so at some time.
 #[test]
-fn who_enters_the_beginning_of_mpi_begins_it() {
+fn who_enters_the_beginning_or_the_end_of_mpi_leaves_it() {
     let check = |calls: &[Mpi]| plan([calls, &[]]).check();
-    assert_eq!(check(&[Mpi::InitEnter, Mpi::Init]), Ok(()));
-    for calls in [
-        &[Mpi::InitEnter][..],
-        &[Mpi::Init, Mpi::InitEnter, Mpi::Finalize],
-        &[Mpi::InitEnter, Mpi::InitEnter, Mpi::Init],
+    use Mpi::{Finalize, FinalizeEnter, Init, InitEnter};
+    assert_eq!(check(&[InitEnter, Init, FinalizeEnter, Finalize]), Ok(()));
+    let never_begun = "mpi_init_enter: is followed by no call that has begun MPI";
+    let never_ended = "mpi_finalize_enter: is followed by no call that has ended MPI";
+    for (calls, why) in [
+        (&[InitEnter][..], never_begun),
+        (&[Init, InitEnter, Finalize], never_begun),
+        (&[InitEnter, InitEnter, Init], never_begun),
+        (&[InitEnter, FinalizeEnter, Init, Finalize], never_begun),
+        (&[Init, Finalize, FinalizeEnter], never_ended),
+        (&[FinalizeEnter, Init], never_ended),
     ] {
         let error = check(calls).expect_err("refused").to_string();
-        assert!(error.contains("mpi_init_enter: is followed by no call that has begun MPI"), "{error}");
+        assert!(error.contains(why), "{error}");
     }
 }
 

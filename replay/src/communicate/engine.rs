@@ -245,7 +245,7 @@ impl<'a> Engine<'a> {
                     sleep_until(now_ns().saturating_add(self.begin_ns));
                 }
                 Mpi::Finalize => self.meet(),
-                Mpi::InitEnter => {}
+                Mpi::InitEnter | Mpi::FinalizeEnter => {}
                 Mpi::FileOpen { .. }
                 | Mpi::FileClose { .. }
                 | Mpi::FileDelete { .. }

@@ -24,7 +24,7 @@ use std::io::{BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
-use syn_plan::{Plan, Program};
+use syn_plan::Plan;
 
 /// Numbers in a line of the processor's cache, so that programs do not disturb each other by telling where they are.
 const LINE: usize = 8;
@@ -73,9 +73,6 @@ impl Launcher for Local {
     }
     /// Every process sees all counters.
     fn prepare_edges(&self, _loaded: &Loaded) {}
-    fn share_code(&self, code: u8) -> u8 {
-        code
-    }
     fn interrupted(&self) -> bool {
         self.signals.interrupted()
     }
@@ -148,12 +145,12 @@ impl Local {
                     (Some(signal), _) => format!("was ended by signal {signal}"),
                     (_, code) => format!("ended with status {}", code.unwrap_or(-1)),
                 };
-                bail!("a replaying process {end}: {}", stage.describe(job.plan, &programs));
+                bail!("a replaying process {end}: {}", stage.describe(job, &programs));
             }
             results.seek(SeekFrom::Start(0))?;
             let found: Vec<Outcome> =
                 serde_json::from_reader(BufReader::new(results)).with_context(|| {
-                    format!("process {pid:?} left no results: {}", stage.describe(job.plan, &programs))
+                    format!("process {pid:?} left no results: {}", stage.describe(job, &programs))
                 })?;
             outcomes.extend(found);
         }
@@ -268,17 +265,18 @@ impl Stage {
     }
 
     /// Where programs stood, for a message.
-    fn describe(&self, plan: &Plan, programs: &[usize]) -> String {
+    fn describe(&self, job: &Job<'_>, programs: &[usize]) -> String {
         let places = programs.iter().map(|&index| {
-            let Program { thread, steps, .. } = &plan.programs[index];
+            let (plan, program) = (job.plan, &job.plan.programs[index]);
+            let thread = &program.thread;
             let rank = thread.rank.map_or("no rank".into(), |rank| format!("rank {rank}"));
             let name = plan.process_name(thread);
             let who = format!("program {index} ({rank}, recorded as {name}, thread {})", thread.tid);
             match self.places[index * LINE].load(Ordering::Relaxed) {
                 NOT_BEGUN => format!("{who} had not begun"),
-                at => match steps.unrolled().nth(at as usize) {
-                    Some(step) => format!("{who} was at step {at}: {}", step.op),
-                    None => format!("{who} was at step {at}"),
+                at => match job.done(program).nth(at as usize) {
+                    Some((number, step)) => format!("{who} was at step {number}: {}", step.op),
+                    None => format!("{who} was at its end"),
                 },
             }
         });

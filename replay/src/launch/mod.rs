@@ -39,8 +39,6 @@ pub trait Launcher {
     fn share(&self, bytes: Option<Vec<u8>>) -> Vec<u8>;
     /// What of the edges only who has read the whole plan knows.
     fn prepare_edges(&self, loaded: &Loaded);
-    /// Tells everyone the leader's exit code.
-    fn share_code(&self, code: u8) -> u8;
     /// True when someone asked for the end.
     fn interrupted(&self) -> bool;
     /// Replays once. The outcomes of all programs in the leader, by program; none elsewhere.

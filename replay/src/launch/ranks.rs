@@ -242,12 +242,6 @@ impl Launcher for Ranks {
         let _ = self.edges.set(edges);
     }
 
-    fn share_code(&self, code: u8) -> u8 {
-        let mut code = code;
-        self.world.lock().process_at_rank(LEADER).broadcast_into(&mut code);
-        code
-    }
-
     fn replay(&self, job: &Job<'_>) -> anyhow::Result<Vec<Outcome>> {
         let plan = job.plan;
         let of_rank = self.edges.get().context("nobody has said who waits for whom")?;
