@@ -450,6 +450,7 @@ impl Lowering<'_> {
         let awaited_ns = awaited.map(|(awaited_ns, _)| awaited_ns);
         let mut since_ns = visit.begin_ns;
         let (mut polled, mut asked) = ((0, 0), (0, 0));
+        self.end_steps(visit);
         match self.polling_since(visit) {
             Some(polled_ns) if awaited_ns.is_some_and(|awaited_ns| awaited_ns > polled_ns) => {
                 polled = self.polled(visit);

@@ -7,12 +7,22 @@ use super::around::gap_stretch;
 use super::program::{Program, Stretch};
 use super::{Lowering, Visit};
 use crate::graph::dependency::Stage;
+use std::ops::RangeInclusive;
 use syn_plan::{FileId, HandleId, Io, Op};
 use syn_trace::Call;
 
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
 /// loop that does nothing else takes less.
 const MOST_WORK_BETWEEN_NS: u64 = 20_000;
+
+/// A loop that does nothing but ask MPI spends a hundredth to a quarter of the time of its calls between them. One that does a step of
+/// its own work each time, as random access to distributed tables does, spends as much there and more.
+const LEAST_SHARE_OF_STEPS: f64 = 0.5;
+/// How long such a step takes. Less is what the times of the shortest calls may be off; for more there are event loops, which look
+/// after other things as well.
+const STEP_NS: RangeInclusive<u64> = 10..=100;
+/// Of fewer polls nothing is said: what lies between may be code that runs for the first time.
+const LEAST_STEPS: u64 = 64;
 
 /// A run of failed polls, and what else happened meanwhile, in case it turns out to be none.
 #[derive(Debug)]
@@ -21,6 +31,10 @@ pub struct Polling {
     pub since_ns: u64,
     /// Of polls that would be replayed: what they ask.
     pub asks: Option<Question>,
+    /// How many polls of MPI, CPU time in them, and before those behind the first, nanoseconds.
+    polls: u64,
+    asking_ns: u64,
+    between_ns: u64,
     held: Vec<Held>,
 }
 
@@ -37,7 +51,7 @@ enum Held {
 impl Polling {
     /// The first poll that found nothing.
     fn new(since_ns: u64) -> Polling {
-        Polling { since_ns, asks: None, held: Vec::new() }
+        Polling { since_ns, asks: None, polls: 0, asking_ns: 0, between_ns: 0, held: Vec::new() }
     }
 
     /// Time between the polls, or in one.
@@ -55,6 +69,7 @@ impl Polling {
     /// A call that found nothing.
     fn failed(&mut self, visit: &Visit<'_>, with_limit: bool) {
         let own = visit.own_stretch();
+        self.asked(visit);
         if !with_limit || own.idle_ns == 0 {
             return self.compute(own);
         }
@@ -63,6 +78,20 @@ impl Polling {
         let (cpu_ns, waited_ns) = (0, idle_ns);
         self.held.push(Held::Sleep { start_ns, end_ns: slept_ns, ns: idle_ns, cpu_ns, waited_ns });
         self.compute(Stretch { start_ns: slept_ns, idle_ns: 0, ..own });
+    }
+
+    /// A call found nothing so often.
+    fn asked(&mut self, visit: &Visit<'_>) {
+        self.polls = self.polls.saturating_add(visit.times);
+        self.asking_ns = self.asking_ns.saturating_add(visit.own.cpu_ns);
+    }
+
+    /// Whether the program did a step of its own work between every two polls. Before the last one it used `gap_ns`.
+    fn does_steps(&self, gap_ns: u64) -> bool {
+        let between_ns = self.between_ns.saturating_add(gap_ns);
+        self.polls >= LEAST_STEPS
+            && between_ns as f64 >= self.asking_ns as f64 * LEAST_SHARE_OF_STEPS
+            && STEP_NS.contains(&(between_ns / self.polls))
     }
 
     /// The application sleeps before it asks again.
@@ -116,6 +145,7 @@ impl Lowering<'_> {
     fn goes_on(&mut self, visit: &Visit<'_>, asks: Option<Question>) -> Option<&mut Polling> {
         self.asking_since(visit, asks).filter(|_| !self.has_point(visit.seen))?;
         let polling = self.threads[visit.seen.thread as usize].polling.as_mut()?;
+        polling.between_ns = polling.between_ns.saturating_add(visit.gap.cpu_ns);
         polling.compute(gap_stretch(visit.seen, &visit.gap));
         Some(polling)
     }
@@ -233,8 +263,23 @@ impl Lowering<'_> {
     /// there is none, or if it ends here.
     pub(super) fn polled_meanwhile(&mut self, visit: &Visit<'_>) -> bool {
         let own = visit.own_stretch();
-        is_little(own.cpu_ns, visit)
-            && self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
+        let goes_on = |polling: &mut Polling| {
+            match visit.seen.event.call {
+                Call::Repeats => polling.asked(visit),
+                _ => polling.between_ns = polling.between_ns.saturating_add(own.cpu_ns),
+            }
+            polling.compute(own);
+        };
+        is_little(own.cpu_ns, visit) && self.polling_goes_on(visit).map(goes_on).is_some()
+    }
+
+    /// Ends the run of polls under way, which this call of MPI would answer, if the thread worked on meanwhile: what it has computed it
+    /// computes whenever the answer comes, and asks as often.
+    pub(super) fn end_steps(&mut self, visit: &Visit<'_>) {
+        let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
+        if polling.is_some_and(|polling| polling.does_steps(visit.gap.cpu_ns)) {
+            self.interrupt_polling(visit.seen.thread);
+        }
     }
 
     pub(super) fn interrupt_polling(&mut self, thread: u32) {
