@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use syn_plan::Plan;
-use syn_trace::run::Process;
+use syn_trace::run::{Balance, Process};
 use syn_trace::{Run, TraceError};
 
 /// Runs of the application.
@@ -11,6 +11,8 @@ use syn_trace::{Run, TraceError};
 pub struct Application {
     /// The elapsed time of each, nanoseconds.
     pub runs_ns: Vec<u64>,
+    /// What recording cost the thread of each that it cost most, nanoseconds.
+    pub recording_ns: Vec<u64>,
     /// Where they differ from the plan in what cannot be: another program, another number of ranks.
     pub warnings: Vec<String>,
     /// Where they differ in what may be: arguments, which may name the storage.
@@ -46,6 +48,8 @@ impl Application {
             bail!("{name} holds no application, so nobody knows how long it took");
         };
         self.runs_ns.push(end_ns.saturating_sub(start_ns));
+        let cost_ns = |thread: &Balance| thread.recording_ns.saturating_add(thread.startup.recording_ns);
+        self.recording_ns.push(run.balances().threads.iter().map(cost_ns).max().unwrap_or(0));
         let processes = || run.processes.iter().filter(|process| !process.process_only);
         let ranks = processes().map(|process| process.ranks).max().unwrap_or(0);
         if ranks != plan.about.ranks {

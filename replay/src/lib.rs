@@ -143,13 +143,25 @@ struct Replayed {
 }
 
 impl Replayed {
-    /// What MPI takes to end is known when it has: programs in which it ends so are longer.
+    /// What MPI takes to end is known when it has. Ranks in which it ends so are longer, and so are launchers that end behind one of
+    /// them: they wait for it.
     #[cfg(feature = "mpi")]
     fn mpi_ended(&mut self, took_ns: u64) {
-        for outcome in self.replays.iter_mut().flatten().filter(|outcome| outcome.ends_mpi) {
-            outcome.end_ns = outcome.end_ns.saturating_add(took_ns);
-            outcome.balance.wall_ns = outcome.balance.wall_ns.saturating_add(took_ns);
-            outcome.balance.explain(Rule::Collective, took_ns);
+        let Ok(plan) = self.plan.whole() else { return };
+        let has_rank = |outcome: &Outcome| plan.programs[outcome.program].thread.rank.is_some();
+        for outcomes in &mut self.replays {
+            let ends = outcomes.iter().filter(|outcome| outcome.ends_mpi).map(|outcome| outcome.end_ns);
+            let Some(first_ns) = ends.min() else { continue };
+            for outcome in outcomes {
+                let rule = match outcome.ends_mpi {
+                    true => Rule::Collective,
+                    false if has_rank(outcome) || outcome.end_ns <= first_ns => continue,
+                    false => Rule::ProcessJoin,
+                };
+                outcome.end_ns = outcome.end_ns.saturating_add(took_ns);
+                outcome.balance.wall_ns = outcome.balance.wall_ns.saturating_add(took_ns);
+                outcome.balance.explain(rule, took_ns);
+            }
         }
     }
 }

@@ -99,7 +99,7 @@ impl Report {
                 recording_ns.unwrap_or(0),
                 &about.runs_ns,
                 &ends,
-                &application.runs_ns,
+                (&application.runs_ns, &application.recording_ns),
             ),
             replays: replays.len(),
             shown_replay: shown + 1,

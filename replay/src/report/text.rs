@@ -53,9 +53,7 @@ impl Report {
 impl Totals {
     pub(super) fn write(&self, out: &mut String) -> fmt::Result {
         write!(out, "\nrecorded    {:.6} s", self.recorded_s)?;
-        if self.recording_s > 0.0 {
-            write!(out, ", of which recording cost a thread {:.6} s at most", self.recording_s)?;
-        }
+        cost_of_recording(out, self.recording_s)?;
         if let Some(spread) = self.recorded_spread_percent {
             let runs = self.recorded_runs_s.len();
             write!(out, " (recorded {runs} runs, spread {spread:.2} %)")?;
@@ -67,12 +65,20 @@ impl Totals {
         compared(out, "change", self.change_percent, self.change_percent_range)?;
         if !self.application_s.is_empty() {
             write!(out, "\napplication{} s", list(&self.application_s))?;
+            cost_of_recording(out, self.application_recording_s.iter().copied().fold(0.0, f64::max))?;
             if let Some(spread) = self.application_spread_percent {
                 write!(out, " (spread {spread:.2} %)")?;
             }
             compared(out, "error of the replay", self.error_percent, self.error_percent_range)?;
         }
         writeln!(out)
+    }
+}
+
+fn cost_of_recording(out: &mut String, most_s: f64) -> fmt::Result {
+    match most_s > 0.0 {
+        true => write!(out, ", of which recording cost a thread {most_s:.6} s at most"),
+        false => Ok(()),
     }
 }
 

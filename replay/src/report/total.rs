@@ -46,6 +46,8 @@ pub struct Totals {
     pub change_percent_range: Option<[f64; 2]>,
     /// Every run of the application on the storage that is replayed on.
     pub application_s: Vec<f64>,
+    /// What recording cost the thread of each that it cost most; part of `application_s`.
+    pub application_recording_s: Vec<f64>,
     pub application_spread_percent: Option<f64>,
     /// Of the median replay against the application's median run.
     pub error_percent: Option<f64>,
@@ -53,13 +55,13 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// From nanoseconds; `application_ns` is empty when the application was not measured.
+    /// From nanoseconds. Of the application how long its runs took, and what recording cost; empty when it was not measured.
     pub fn new(
         recorded_ns: u64,
         recording_ns: u64,
         recorded_runs_ns: &[u64],
         replayed_ns: &[u64],
-        application_ns: &[u64],
+        (application_ns, application_recording_ns): (&[u64], &[u64]),
     ) -> Totals {
         let replayed = median_ns(replayed_ns).unwrap_or(0);
         let all = |ns: &[u64]| ns.iter().copied().map(seconds).collect();
@@ -75,6 +77,7 @@ impl Totals {
             change_percent: change(replayed),
             change_percent_range: range_percent(replayed_ns, change),
             application_s: all(application_ns),
+            application_recording_s: all(application_recording_ns),
             application_spread_percent: spread_percent(application_ns),
             error_percent: error(replayed),
             error_percent_range: range_percent(replayed_ns, error),
@@ -94,11 +97,11 @@ mod tests {
 
     #[test]
     fn there_is_an_error_only_against_the_application() {
-        let alone = Totals::new(100, 4, &[90, 100, 110], &[90, 130], &[]);
+        let alone = Totals::new(100, 4, &[90, 100, 110], &[90, 130], (&[], &[]));
         assert_eq!((alone.change_percent, alone.change_percent_range), (Some(10.0), Some([-10.0, 30.0])));
         assert_eq!((alone.error_percent, alone.error_percent_range), (None, None));
         assert_eq!((alone.recorded_spread_percent, alone.application_spread_percent), (Some(20.0), None));
-        let against = Totals::new(100, 4, &[100], &[90, 130], &[180, 220]);
+        let against = Totals::new(100, 4, &[100], &[90, 130], (&[180, 220], &[2, 9]));
         assert_eq!((against.error_percent, against.error_percent_range), (Some(45.0), Some([35.0, 55.0])));
         assert_eq!(against.application_spread_percent, Some(20.0));
         assert_eq!(against.recorded_spread_percent, None);

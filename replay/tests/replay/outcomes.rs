@@ -95,10 +95,11 @@ fn the_report_has_the_promised_fields() {
     }
 }
 
-/// The storage folder of a recording that took `ms` milliseconds.
+/// The folder of a recording that took `ms` milliseconds, in the first five of which the recorder got ready.
 fn recorded(command: &str, ms: u64) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let thread = TraceBuilder::new(7, 7).process_start(&format!("/bin/{command}"), "/", command);
+    let thread = thread.header(|header| header.setup_ticks = 5_000_000.into());
     let trace = thread.call(Call::Sync, 10, ms * 1_000_000 - 10, 0, &[], &[], &[]);
     trace.write(folder.path()).expect("the trace is written");
     folder
@@ -119,6 +120,13 @@ fn there_is_an_error_against_the_application_measured_on_the_storage() {
     let median = (application[0] + application[1]) / 2.0;
     assert!((application[0] / application[1] - 2.0).abs() < 1e-3, "{application:?}");
     assert!((number("error_percent") - (median - number("replayed_s")) * 100.0 / median).abs() < 1e-3);
+    let recording = report["application_recording_s"].as_array().expect("a list").iter();
+    let recording: Vec<f64> = recording.filter_map(|one| one.as_f64()).collect();
+    assert!(
+        recording.len() == 2 && recording.iter().all(|cost| (cost - 0.005).abs() < 1e-4),
+        "{recording:?}"
+    );
+    assert!(replay.text().contains(", of which recording cost a thread 0.005"), "{}", replay.text());
     let spread = (application[0] - application[1]) * 100.0 / median;
     assert!((number("application_spread_percent") - spread).abs() < 1e-3);
     assert!(replay.text().contains("error of the replay"), "{}", replay.text());
