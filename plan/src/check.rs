@@ -218,11 +218,10 @@ impl<'a> Calls<'a> {
                 self.never_left()?;
                 self.entered = Some((self.steps, *call));
             }
-            Op::Mpi { call: Mpi::Init, .. } => {
-                self.entered.take_if(|(_, enter)| *enter == Mpi::InitEnter);
-            }
-            Op::Mpi { call: Mpi::Finalize, .. } => {
-                self.entered.take_if(|(_, enter)| *enter == Mpi::FinalizeEnter);
+            Op::Mpi { call: call @ (Mpi::Init | Mpi::Finalize), .. } => {
+                let enter = if *call == Mpi::Init { Mpi::InitEnter } else { Mpi::FinalizeEnter };
+                self.entered.take_if(|(_, entered)| *entered == enter);
+                self.never_left()?;
             }
             _ => {}
         }

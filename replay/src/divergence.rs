@@ -64,6 +64,13 @@ pub struct Divergences {
     pub causes: u64,
 }
 
+impl Divergences {
+    /// The steps that were causes.
+    pub fn steps(&mut self) -> impl Iterator<Item = &mut u64> {
+        self.kept.iter_mut().map(|(_, one)| &mut one.step)
+    }
+}
+
 /// Collects the divergences of one program.
 #[derive(Debug)]
 pub struct Collector {
@@ -119,11 +126,6 @@ impl Collector {
     /// `call` did not come out as recorded because of `cause`.
     pub fn consequence(&mut self, cause: Cause, call: &Io) {
         *self.consequences.entry((cause, call.name())).or_default() += 1;
-    }
-
-    /// Gives each step that is kept the number that `of` says.
-    pub fn renumber(&mut self, of: impl Fn(u64) -> u64) {
-        self.kept.iter_mut().for_each(|one| one.step = of(one.step));
     }
 
     /// Everything, to be handed over.

@@ -65,6 +65,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
+#[cfg(feature = "mpi")]
+use std::sync::{Mutex, PoisonError, mpsc};
 use storage::Folder;
 use syn_plan::Plan;
 #[cfg(feature = "mpi")]
@@ -72,6 +74,10 @@ use syn_plan::Rule;
 use syn_trace::Call;
 use syn_trace::calls::Effect;
 use sys::shared::SharedSlice;
+
+/// A replay that MPI does not let go of is reported after so long.
+#[cfg(feature = "mpi")]
+const LONGEST_END: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Replays a plan and reports how it went. Returns the exit code: 0 done, 2 wrong usage (said on stderr), 3 done, but
 /// the result needs a look (divergences or warnings).
@@ -101,11 +107,27 @@ fn with_launcher(
         return replay(&Local::new()?).map(Some);
     }
     let ranks = launch::Ranks::new(args)?;
-    let (mut replayed, is_root) = (replay(&ranks)?, ranks.is_root());
-    let since_ns = clock::now_ns();
-    drop(ranks);
-    replayed.mpi_ended(clock::now_ns() - since_ns);
-    Ok(is_root.then_some(replayed))
+    let (replayed, is_root) = (replay(&ranks)?, ranks.is_root());
+    let replayed = Mutex::new(is_root.then_some(replayed));
+    let take = &|| replayed.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let took_ns = std::thread::scope(|scope| {
+        let (ends, hears) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if hears.recv_timeout(LONGEST_END) != Err(mpsc::RecvTimeoutError::Timeout) {
+                return;
+            }
+            if let Some(replayed) = take() {
+                let seconds = LONGEST_END.as_secs();
+                eprintln!("syn-replay: MPI_Finalize has not returned for {seconds} s; what it takes is not in the report");
+                sys::child::exit_now(tell(args, replayed).unwrap_or(1).into());
+            }
+        });
+        let since_ns = clock::now_ns();
+        drop(ranks);
+        drop(ends);
+        clock::now_ns() - since_ns
+    });
+    Ok(take().map(|replayed| replayed.mpi_ended(took_ns)))
 }
 
 /// What the root has of all replays.
@@ -143,26 +165,21 @@ struct Replayed {
 }
 
 impl Replayed {
-    /// What MPI takes to end is known when it has. Ranks in which it ends so are longer, and so are launchers that end behind one of
-    /// them: they wait for it.
+    /// What MPI takes to end is known when it has. Ranks in which it ends so are longer, and so is who waits for their end.
     #[cfg(feature = "mpi")]
-    fn mpi_ended(&mut self, took_ns: u64) {
-        let Ok(plan) = self.plan.whole() else { return };
-        let has_rank = |outcome: &Outcome| plan.programs[outcome.program].thread.rank.is_some();
+    fn mpi_ended(mut self, took_ns: u64) -> Replayed {
+        let Ok(plan) = self.plan.whole() else { return self };
         for outcomes in &mut self.replays {
-            let ends = outcomes.iter().filter(|outcome| outcome.ends_mpi).map(|outcome| outcome.end_ns);
-            let Some(first_ns) = ends.min() else { continue };
-            for outcome in outcomes {
-                let rule = match outcome.ends_mpi {
-                    true => Rule::Collective,
-                    false if has_rank(outcome) || outcome.end_ns <= first_ns => continue,
-                    false => Rule::ProcessJoin,
-                };
+            let ended = outcomes.iter().filter(|outcome| outcome.ends_mpi).map(|outcome| outcome.program);
+            let longer = launch::waiting_for_ends(plan, ended.collect());
+            for outcome in outcomes.iter_mut().filter(|outcome| longer.contains(&outcome.program)) {
+                let rule = if outcome.ends_mpi { Rule::Collective } else { Rule::ProcessJoin };
                 outcome.end_ns = outcome.end_ns.saturating_add(took_ns);
                 outcome.balance.wall_ns = outcome.balance.wall_ns.saturating_add(took_ns);
                 outcome.balance.explain(rule, took_ns);
             }
         }
+        self
     }
 }
 

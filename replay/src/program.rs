@@ -90,7 +90,7 @@ pub struct Runner<'a> {
     /// Inside a call of MPI on a file that is made again: what it signals.
     in_file_call: Option<Vec<EdgeId>>,
     /// Inside the call that begins MPI, or the one that ends it.
-    is_own_call: bool,
+    in_own_call: bool,
     /// MPI ends as it does here.
     ends_mpi: bool,
     /// It has computed since the last call of MPI.
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
             start_ns: 0,
             performed: Vec::new(),
             in_file_call: None,
-            is_own_call: false,
+            in_own_call: false,
             ends_mpi: false,
             has_worked: true,
             communicating: None,
@@ -142,8 +142,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs all steps; `start_ns` is the common start of all programs on the monotonic clock. `since` is for a program that
-    /// another one has begun. Returns the same for the one that goes on in this thread.
-    pub fn run(mut self, start_ns: u64, since: Option<Since>) -> (Outcome, Since) {
+    /// another one has begun. Returns the same for the one that goes on in this thread; and whether steps were left out, for
+    /// [`number_as_in_plan`].
+    pub fn run(mut self, start_ns: u64, since: Option<Since>) -> (Outcome, Since, bool) {
         let cpu_before = since.map_or_else(thread_cpu_ns, |since| since.cpu_ns);
         (self.meter, self.start_ns) =
             (Meter::start(start_ns, NearClock::new(self.job.machine.tick_ns)), start_ns);
@@ -157,9 +158,6 @@ impl<'a> Runner<'a> {
             Mode::Timed => self.timed(steps, start_ns),
         }
         let cpu_ns = thread_cpu_ns();
-        if left.is_some() {
-            self.number_as_in_plan();
-        }
         // What a program that was cut off has not computed, nobody computes.
         let next = Since { cpu_ns, ahead_ns: self.ahead_ns.max(0.0) };
         let (network, failure) = self.prepared.demands.finish();
@@ -180,7 +178,7 @@ impl<'a> Runner<'a> {
             ends_mpi: self.ends_mpi,
             preparation: None,
         };
-        (outcome, next)
+        (outcome, next, left.is_some())
     }
 
     fn closed(&mut self, steps: &Steps, since: Option<Since>) {
@@ -336,29 +334,16 @@ impl<'a> Runner<'a> {
     fn is_own_call(&mut self, op: &Op) -> bool {
         match op {
             Op::Mpi { call: call @ (Mpi::InitEnter | Mpi::FinalizeEnter), .. } => {
-                self.is_own_call = self.job.comm == Comm::Full;
-                self.ends_mpi |= self.is_own_call && *call == Mpi::FinalizeEnter;
+                self.in_own_call = self.job.comm == Comm::Full;
+                self.ends_mpi |= self.in_own_call && *call == Mpi::FinalizeEnter;
                 true
             }
             Op::Mpi { call: Mpi::Init | Mpi::Finalize, .. } => {
-                self.is_own_call = false;
+                self.in_own_call = false;
                 false
             }
-            Op::Compute { .. } | Op::Sleep { .. } => self.is_own_call,
+            Op::Compute { .. } | Op::Sleep { .. } => self.in_own_call,
             _ => false,
-        }
-    }
-
-    /// Steps were counted without those that are left out.
-    fn number_as_in_plan(&mut self) {
-        let (job, program) = (self.job, self.program);
-        self.divergences
-            .renumber(|step| job.done(program).nth(step as usize).map_or(step, |(number, _)| number));
-        let mut done = job.done(program).zip(0..);
-        for performed in &mut self.performed {
-            if let Some(((number, _), _)) = done.find(|&(_, step)| step == performed.step) {
-                performed.step = number;
-            }
         }
     }
 
@@ -411,6 +396,21 @@ impl<'a> Runner<'a> {
         };
         self.prepared.demands.perform(demand, self.job.own);
         self.meter.lap(part);
+    }
+}
+
+/// Gives the steps that an outcome names the numbers that they have in the plan: they were counted without those that are left out.
+/// Goes through all that the program has done.
+pub fn number_as_in_plan(job: &Job<'_>, outcome: &mut Outcome) {
+    let mut done = (0..).zip(job.done(&job.plan.programs[outcome.program])).peekable();
+    let performed = outcome.performed.iter_mut().map(|performed| &mut performed.step);
+    let mut named: Vec<&mut u64> = outcome.divergences.steps().chain(performed).collect();
+    named.sort_unstable();
+    for step in named {
+        while done.next_if(|&(count, _)| count < *step).is_some() {}
+        if let Some(&(_, (number, _))) = done.peek() {
+            *step = number;
+        }
     }
 }
 

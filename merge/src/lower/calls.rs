@@ -496,7 +496,7 @@ impl Lowering<'_> {
         match again {
             // They are work besides, that of the MPI which does it.
             Some(call @ (Mpi::Init | Mpi::Finalize)) => {
-                if !std::mem::take(&mut self.threads[seen.thread as usize].enters_mpi) {
+                if !self.threads[seen.thread as usize].enters_mpi {
                     let entry = if call == Mpi::Init { Entry::Init } else { Entry::Finalize };
                     self.enter_mpi(seen, entry, behind.start_ns);
                 }

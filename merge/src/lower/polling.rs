@@ -31,9 +31,11 @@ pub struct Polling {
     pub since_ns: u64,
     /// Of polls that would be replayed: what they ask.
     pub asks: Option<Question>,
-    /// How many polls of MPI, CPU time in them, and before those behind the first, nanoseconds.
-    polls: u64,
+    /// Polls in rows of the like.
+    repeated: u64,
+    /// CPU time in these, nanoseconds.
     asking_ns: u64,
+    /// The same before them.
     between_ns: u64,
     held: Vec<Held>,
 }
@@ -51,7 +53,7 @@ enum Held {
 impl Polling {
     /// The first poll that found nothing.
     fn new(since_ns: u64) -> Polling {
-        Polling { since_ns, asks: None, polls: 0, asking_ns: 0, between_ns: 0, held: Vec::new() }
+        Polling { since_ns, asks: None, repeated: 0, asking_ns: 0, between_ns: 0, held: Vec::new() }
     }
 
     /// Time between the polls, or in one.
@@ -69,7 +71,6 @@ impl Polling {
     /// A call that found nothing.
     fn failed(&mut self, visit: &Visit<'_>, with_limit: bool) {
         let own = visit.own_stretch();
-        self.asked(visit);
         if !with_limit || own.idle_ns == 0 {
             return self.compute(own);
         }
@@ -80,18 +81,11 @@ impl Polling {
         self.compute(Stretch { start_ns: slept_ns, idle_ns: 0, ..own });
     }
 
-    /// A call found nothing so often.
-    fn asked(&mut self, visit: &Visit<'_>) {
-        self.polls = self.polls.saturating_add(visit.times);
-        self.asking_ns = self.asking_ns.saturating_add(visit.own.cpu_ns);
-    }
-
-    /// Whether the program did a step of its own work between every two polls. Before the last one it used `gap_ns`.
-    fn does_steps(&self, gap_ns: u64) -> bool {
-        let between_ns = self.between_ns.saturating_add(gap_ns);
-        self.polls >= LEAST_STEPS
-            && between_ns as f64 >= self.asking_ns as f64 * LEAST_SHARE_OF_STEPS
-            && STEP_NS.contains(&(between_ns / self.polls))
+    /// Whether the program seems to have done a step of its own work before every poll: by the mean.
+    fn does_steps(&self) -> bool {
+        self.repeated >= LEAST_STEPS
+            && self.between_ns as f64 >= self.asking_ns as f64 * LEAST_SHARE_OF_STEPS
+            && STEP_NS.contains(&(self.between_ns / self.repeated))
     }
 
     /// The application sleeps before it asks again.
@@ -145,7 +139,11 @@ impl Lowering<'_> {
     fn goes_on(&mut self, visit: &Visit<'_>, asks: Option<Question>) -> Option<&mut Polling> {
         self.asking_since(visit, asks).filter(|_| !self.has_point(visit.seen))?;
         let polling = self.threads[visit.seen.thread as usize].polling.as_mut()?;
-        polling.between_ns = polling.between_ns.saturating_add(visit.gap.cpu_ns);
+        if visit.seen.event.call == Call::Repeats {
+            polling.repeated = polling.repeated.saturating_add(visit.times);
+            polling.asking_ns = polling.asking_ns.saturating_add(visit.own.cpu_ns);
+            polling.between_ns = polling.between_ns.saturating_add(visit.gap.cpu_ns);
+        }
         polling.compute(gap_stretch(visit.seen, &visit.gap));
         Some(polling)
     }
@@ -263,21 +261,15 @@ impl Lowering<'_> {
     /// there is none, or if it ends here.
     pub(super) fn polled_meanwhile(&mut self, visit: &Visit<'_>) -> bool {
         let own = visit.own_stretch();
-        let goes_on = |polling: &mut Polling| {
-            match visit.seen.event.call {
-                Call::Repeats => polling.asked(visit),
-                _ => polling.between_ns = polling.between_ns.saturating_add(own.cpu_ns),
-            }
-            polling.compute(own);
-        };
-        is_little(own.cpu_ns, visit) && self.polling_goes_on(visit).map(goes_on).is_some()
+        is_little(own.cpu_ns, visit)
+            && self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
     }
 
     /// Ends the run of polls under way, which this call of MPI would answer, if the thread worked on meanwhile: what it has computed it
     /// computes whenever the answer comes, and asks as often.
     pub(super) fn end_steps(&mut self, visit: &Visit<'_>) {
         let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
-        if polling.is_some_and(|polling| polling.does_steps(visit.gap.cpu_ns)) {
+        if polling.is_some_and(Polling::does_steps) {
             self.interrupt_polling(visit.seen.thread);
         }
     }

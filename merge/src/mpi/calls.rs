@@ -56,7 +56,7 @@ pub struct Around {
     pub call: u32,
     /// What the library does inside is waiting and moving messages. To begin and to end MPI is work besides.
     pub communicates: bool,
-    /// It begins or ends MPI, and has.
+    /// Where it begins or ends MPI, and succeeded.
     pub entry: Option<Entry>,
 }
 
@@ -65,12 +65,12 @@ pub struct Around {
 pub enum Entry {
     /// `MPI_Init` and its kin.
     Init,
-    /// `MPI_Finalize` and its kin.
+    /// `MPI_Finalize`.
     Finalize,
 }
 
 impl Entry {
-    /// What a call does of it.
+    /// Which of the two a call is.
     pub fn of(call: Call) -> Option<Entry> {
         match call.effect() {
             Effect::Mpi(Mpi::Init) => Some(Entry::Init),

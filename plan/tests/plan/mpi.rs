@@ -246,6 +246,8 @@ fn who_enters_the_beginning_or_the_end_of_mpi_leaves_it() {
         (&[InitEnter, FinalizeEnter, Init, Finalize], never_begun),
         (&[Init, Finalize, FinalizeEnter], never_ended),
         (&[FinalizeEnter, Init], never_ended),
+        (&[FinalizeEnter, Init, Finalize], never_ended),
+        (&[InitEnter, Finalize, Init], never_begun),
     ] {
         let error = check(calls).expect_err("refused").to_string();
         assert!(error.contains(why), "{error}");

@@ -276,7 +276,7 @@ impl Stage {
                 NOT_BEGUN => format!("{who} had not begun"),
                 at => match job.done(program).nth(at as usize) {
                     Some((number, step)) => format!("{who} was at step {number}: {}", step.op),
-                    None => format!("{who} was at its end"),
+                    None => format!("{who} was behind its steps"),
                 },
             }
         });

@@ -1,11 +1,15 @@
 //! Who runs the programs: local processes, or the ranks of an MPI job.
 
 mod beginnings;
+#[cfg(feature = "mpi")]
+mod ends;
 mod local;
 #[cfg(feature = "mpi")]
 mod ranks;
 mod threads;
 
+#[cfg(feature = "mpi")]
+pub use ends::waiting_for_ends;
 pub use local::Local;
 #[cfg(feature = "mpi")]
 pub use ranks::Ranks;

@@ -6,7 +6,7 @@ use crate::io::Target;
 use crate::job::Job;
 use crate::measure::Outcome;
 use crate::process::ProcessEnd;
-use crate::program::{Prepared, Runner, Since};
+use crate::program::{Prepared, Runner, Since, number_as_in_plan};
 use crate::sys::birthplace::Birthplace;
 use crate::sys::own_files::OwnFiles;
 use crate::transport::Transport;
@@ -181,11 +181,14 @@ impl<'a> Threads<'a, '_> {
         let place = (self.place)(index);
         let runner = Runner::new(self.job, &process.target, &creator, &process.end, index, place, prepared);
         start();
-        let (outcome, since) = runner.run(self.start_ns.load(Ordering::Relaxed), since);
+        let (mut outcome, since, leaves_out) = runner.run(self.start_ns.load(Ordering::Relaxed), since);
         self.transport.ended();
         process.end.ended(&self.job.plan.programs[index].thread);
         if process.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             process.target.close_all();
+        }
+        if leaves_out {
+            number_as_in_plan(self.job, &mut outcome);
         }
         locked(&self.outcomes).push(outcome);
         (creator.next.into_inner(), since)

@@ -4,7 +4,7 @@ use crate::common::*;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use syn_plan::{Io, LeftOut, Op};
+use syn_plan::{FIRST_COMMUNICATOR, Io, LeftOut, Mpi, Op};
 use syn_trace::{Call, builder::TraceBuilder};
 
 #[test]
@@ -20,6 +20,23 @@ fn what_follows_a_failed_open_names_the_file_that_was_to_be_opened() {
     assert_eq!((&divergences["total"], &divergences["causes"]), (&3.into(), &1.into()));
     assert_eq!(divergences["examples"][0]["file"], "/missing");
     assert_eq!(divergences["examples"][0]["consequences"], serde_json::json!({"close": 1, "fstat": 1}));
+}
+
+/// Steps that are left out count, in repeats as often as these are followed.
+#[test]
+fn a_divergence_is_told_with_its_number_in_the_plan() {
+    let mut draft = Draft::new();
+    let missing = draft.absent("/missing");
+    let mpi = || Op::Mpi { call: Mpi::FreeComm { comm: FIRST_COMMUNICATOR }, cpu_ns: 0, idle_ns: 0 };
+    let stat = || io(Io::Stat { file: missing, follow: true }, 0);
+    let ops = [mpi(), Op::Repeat { count: 2, steps: 3 }, mpi(), Op::Sleep { ns: 1 }, mpi(), stat()];
+    draft.program(0, Some(0), &ops);
+    draft.0.lists = vec![vec![]];
+    draft.0.communicators = vec![vec![(0, 1, 1)]];
+    let replay = draft.replay(&["--comm", "none"]);
+    let report = replay.report();
+    assert_eq!(report["comm"], "none");
+    assert_eq!(report["divergences"]["examples"][0]["step"], 7, "{report}");
 }
 
 #[test]
