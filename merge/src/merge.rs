@@ -321,6 +321,7 @@ fn lower(
         matching: &connected.matching,
         costs: &costs,
         in_plan: &connected.in_plan,
+        creators: &connected.creators,
         exits: &connected.exits,
         origin_ns,
         cpu_before: &cpu_before,

@@ -30,12 +30,21 @@ impl Lowering<'_> {
         // never gave up his.
         let began_ready =
             self.from.run.threads[visit.seen.thread as usize].has_capability(header::BEGAN_READY);
+        // Until a launcher came to create it, that was at work.
+        let run = self.from.run;
+        let creator = self.from.creators[run.threads[visit.seen.thread as usize].process];
+        let launched_ns = creator
+            .filter(|&(creator, _)| run.processes[creator as usize].process_only)
+            .map_or(0, |(_, enter)| enter.ns.saturating_sub(since_ns).min(waited_ns));
         let is_new = created.is_some_and(|point| match point.rule() {
             Some(Rule::ThreadCreate) => true,
             Some(Rule::ProcessCreate) => recording_ns == 0 || began_ready,
             _ => false,
         });
-        let (idle_ns, preempted_ns) = if is_new { (0, waited_ns) } else { (waited_ns, 0) };
+        let (idle_ns, preempted_ns) = match is_new {
+            true => (launched_ns, waited_ns - launched_ns),
+            false => (waited_ns, 0),
+        };
         let thread = &mut self.threads[visit.seen.thread as usize];
         thread.since_ns = since_ns;
         thread.program.balance.recording_ns += recording_ns;

@@ -28,6 +28,7 @@ use crate::follow::scope::Scope;
 use crate::follow::timer_tracker::EndedByTimer;
 use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
+use crate::rules::process_create::Creator;
 use attributes::Attributes;
 use communication::Communication;
 use evidence::{CallsOfEdges, FirstCalls};
@@ -73,6 +74,8 @@ pub struct Sources<'a> {
     pub costs: &'a Costs,
     /// By thread: whether it is part of the plan.
     pub in_plan: &'a [bool],
+    /// By process: who created it, and when.
+    pub creators: &'a [Option<Creator>],
     /// What processes took to end.
     pub exits: &'a Exits,
     /// When the application started on the time axis of the merge.
