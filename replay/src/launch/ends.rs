@@ -1,45 +1,39 @@
 //! Who waits for the end of a rank: a shell or a script around the launcher.
 
 use std::collections::BTreeSet;
-use syn_plan::{EdgeId, Op, Plan, Program, Rule};
+use syn_plan::{EdgeId, Op, Plan, Rule};
 
 /// These programs, and those without a rank that wait for the end of one of them or, in turn, of one that does.
 pub fn waiting_for_ends(plan: &Plan, ended: BTreeSet<usize>) -> BTreeSet<usize> {
-    let ops = |program: &Program| program.steps.iter().map(|step| step.op).collect::<Vec<_>>();
-    let tells_end = |edge: EdgeId| plan.edges[edge as usize].rule == Rule::ProcessJoin;
-    let others = plan.programs.iter().enumerate().filter(|(_, program)| program.thread.rank.is_none());
-    let others: Vec<(usize, Vec<Op>)> = others.map(|(number, program)| (number, ops(program))).collect();
-    let signalled = |op: &Op| match *op {
-        Op::Signal { edge } => Some(edge).filter(|&edge| tells_end(edge)),
+    let ops = |number: usize| plan.programs[number].steps.iter().map(|step| step.op);
+    let has_no_rank = |&number: &usize| plan.programs[number].thread.rank.is_none();
+    let others: Vec<usize> = (0..plan.programs.len()).filter(has_no_rank).collect();
+    if others.is_empty() {
+        return ended;
+    }
+    let signalled = |op: Op| match op {
+        Op::Signal { edge } => Some(edge).filter(|&edge| plan.edges[edge as usize].rule == Rule::ProcessJoin),
         _ => None,
     };
     let mut all = ended;
-    let mut ends: BTreeSet<EdgeId> = match others.is_empty() {
-        true => return all,
-        false => all
-            .iter()
-            .flat_map(|&number| ops(&plan.programs[number]))
-            .filter_map(|op| signalled(&op))
-            .collect(),
-    };
+    let mut ends: BTreeSet<EdgeId> =
+        all.iter().flat_map(|&number| ops(number).filter_map(signalled)).collect();
     loop {
-        let waits = |op: &Op| matches!(*op, Op::Wait { edge, .. } if ends.contains(&edge));
-        let new = others.iter().filter(|(number, ops)| !all.contains(number) && ops.iter().any(waits));
-        let new: Vec<&(usize, Vec<Op>)> = new.collect();
+        let waits = |op: Op| matches!(op, Op::Wait { edge, .. } if ends.contains(&edge));
+        let is_new = |&&number: &&usize| !all.contains(&number) && ops(number).any(waits);
+        let new: Vec<usize> = others.iter().filter(is_new).copied().collect();
         if new.is_empty() {
             return all;
         }
-        for (number, ops) in new {
-            all.insert(*number);
-            ends.extend(ops.iter().filter_map(signalled));
-        }
+        ends.extend(new.iter().flat_map(|&number| ops(number).filter_map(signalled)));
+        all.extend(new);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use syn_plan::{Balance, Edge, Step, Thread};
+    use syn_plan::{Balance, Edge, Program, Step, Thread};
 
     #[test]
     fn who_waits_for_a_ranks_end_waits_for_that_of_mpi() {
