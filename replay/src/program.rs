@@ -40,7 +40,10 @@ impl Prepared {
         let program = &job.plan.programs[number];
         let Program { thread, steps, .. } = program;
         let leaves_out = |op: &Op| job.leaves_out(op);
-        let left = steps.iter().any(|step| leaves_out(&step.op)).then(|| steps.without(leaves_out));
+        // Who keeps the order leaves out marks of MPI's alone: most plans need not be looked through.
+        let may_leave_out = job.comm != Comm::Order || job.plan.communicates();
+        let some = may_leave_out && steps.iter().any(|step| leaves_out(&step.op));
+        let left = some.then(|| steps.without(leaves_out));
         let seen =
             if thread.ends_with_process { steps_others_see(left.as_ref().unwrap_or(steps)) } else { 0 };
         let demands = Demands::of(program, job.peer);

@@ -6,7 +6,7 @@ use super::program::Stretch;
 use super::{Lowering, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
-use crate::mpi::{Around, Entry};
+use crate::mpi::{self, Around};
 use syn_plan::{Io, Mpi, Op, Rule};
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::Transfer;
@@ -113,14 +113,10 @@ impl Lowering<'_> {
     }
 
     /// From here on MPI begins or ends.
-    fn enter_mpi(&mut self, seen: &Seen<'_>, entry: Entry, ns: u64) {
+    fn enter_mpi(&mut self, seen: &Seen<'_>, entry: Mpi, ns: u64) {
         if self.from.worlds.is_one(seen.process) {
-            let entered = match entry {
-                Entry::Init => Mpi::InitEnter,
-                Entry::Finalize => Mpi::FinalizeEnter,
-            };
             let thread = &mut self.threads[seen.thread as usize];
-            thread.program.communicate(entered, nothing_at(ns));
+            thread.program.communicate(entry, nothing_at(ns));
             thread.enters_mpi = true;
         }
     }
@@ -496,8 +492,8 @@ impl Lowering<'_> {
         match again {
             // They are work besides, that of the MPI which does it.
             Some(call @ (Mpi::Init | Mpi::Finalize)) => {
-                if !self.threads[seen.thread as usize].enters_mpi {
-                    let entry = if call == Mpi::Init { Entry::Init } else { Entry::Finalize };
+                let entry = mpi::entry(seen.event.call);
+                if let Some(entry) = entry.filter(|_| !self.threads[seen.thread as usize].enters_mpi) {
                     self.enter_mpi(seen, entry, behind.start_ns);
                 }
                 let thread = &mut self.threads[seen.thread as usize];

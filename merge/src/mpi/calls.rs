@@ -56,33 +56,22 @@ pub struct Around {
     pub call: u32,
     /// What the library does inside is waiting and moving messages. To begin and to end MPI is work besides.
     pub communicates: bool,
-    /// Where it begins or ends MPI, and succeeded.
-    pub entry: Option<Entry>,
+    /// Where it begins or ends MPI, and succeeded: what marks that in the plan.
+    pub entry: Option<syn_plan::Mpi>,
 }
 
-/// What begins or ends MPI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// `MPI_Init` and its kin.
-    Init,
-    /// `MPI_Finalize`.
-    Finalize,
-}
-
-impl Entry {
-    /// Which of the two a call is.
-    pub fn of(call: Call) -> Option<Entry> {
-        match call.effect() {
-            Effect::Mpi(Mpi::Init) => Some(Entry::Init),
-            Effect::Mpi(Mpi::Finalize) => Some(Entry::Finalize),
-            _ => None,
-        }
+/// What marks in the plan that a call begins or ends MPI.
+pub fn entry(call: Call) -> Option<syn_plan::Mpi> {
+    match call.effect() {
+        Effect::Mpi(Mpi::Init) => Some(syn_plan::Mpi::InitEnter),
+        Effect::Mpi(Mpi::Finalize) => Some(syn_plan::Mpi::FinalizeEnter),
+        _ => None,
     }
 }
 
 /// Whether all that a call does is to communicate.
 pub fn communicates(call: Call) -> bool {
-    Entry::of(call).is_none()
+    entry(call).is_none()
 }
 
 /// The MPI calls of a thread, in order, each as differences from the one before: some 9 bytes.

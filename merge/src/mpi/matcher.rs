@@ -1,6 +1,6 @@
 //! Follows the MPI calls of all processes and hands what belongs together to the rules.
 
-use super::calls::{Around, CallLog, Calls, Class, Entry, TimedCall, communicates};
+use super::calls::{Around, CallLog, Calls, Class, TimedCall, communicates, entry};
 use super::collectives::{Collectives, Started};
 use super::communicators::{CommId, Communicator, Communicators, Creation, Instance, Meaning};
 use super::epochs::Epochs;
@@ -449,7 +449,7 @@ impl Visitor for Matcher<'_> {
         if seen.first_inside < seen.record {
             let (first, call) = (seen.first_inside, seen.record);
             let communicates = communicates(seen.event.call);
-            let entry = Entry::of(seen.event.call).filter(|_| seen.event.result == 0);
+            let entry = entry(seen.event.call).filter(|_| seen.event.result == 0);
             self.log.around[seen.thread as usize].push(Around { first, call, communicates, entry });
         }
         self.log.threads[seen.thread as usize].push(TimedCall {

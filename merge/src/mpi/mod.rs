@@ -17,7 +17,7 @@ mod window_locks;
 mod windows;
 mod world;
 
-pub use calls::{Around, CallIter, CallLog, Class, Entry, TimedCall};
+pub use calls::{Around, CallIter, CallLog, Class, TimedCall, entry};
 pub use communicators::{CommId, Communicators, Creation, Meaning, expand, window};
 pub use matcher::{Matched, Matcher};
 pub use matching::{Matching, place};
