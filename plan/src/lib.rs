@@ -49,7 +49,7 @@ pub use fault::{Fault, MAX_NAME, MAX_PATH};
 pub use fields::Referent;
 pub use file::PlanFile;
 pub use folders::Folders;
-pub use group::Group;
+pub use group::{BETWEEN, Group};
 pub use layout::{MAGIC, VERSION};
 pub use mpi::{
     ANY, Access, Collective, Completion, Creation, Epoch, FIRST_COMMUNICATOR, FileCall, FileTransfer, Lock,
@@ -225,7 +225,8 @@ impl Plan {
     }
 }
 
-/// The members of a communicator in the order of their ranks: runs of ranks in `MPI_COMM_WORLD` as (first, stride, count).
+/// The members of a communicator in the order of their ranks: runs of ranks in `MPI_COMM_WORLD` as (first, stride, count). Those of
+/// an inter-communicator are of both groups, with [`BETWEEN`] in the middle.
 pub type Members = Vec<(u32, i32, u32)>;
 /// A communicator: [`WORLD`], [`SELF`], or two more than the index into the plan's.
 pub type CommId = u32;

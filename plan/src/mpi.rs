@@ -1,6 +1,6 @@
 //! The table of calls of MPI, and the kinds of calls that its rows tell apart.
 //!
-//! Ranks are those in the call's communicator. A rank that is not there is [`NOBODY`] (`MPI_PROC_NULL`, or no root), one that
+//! Ranks are those in the call's communicator; in an inter-communicator the second group is numbered on behind the first. A rank that is not there is [`NOBODY`] (`MPI_PROC_NULL`, or no root), one that
 //! is not known [`ANY`]. Bytes count the application's data, whatever its datatype was.
 
 use crate::CommId;
@@ -90,7 +90,7 @@ kinds! {
     /// How a communicator is made. A split stands for one by type, too, and for those who do not belong to one with a topology.
     Creation {
         Dup "MPI_Comm_dup", DupWithInfo "MPI_Comm_dup_with_info", Split "MPI_Comm_split",
-        Create "MPI_Comm_create", CreateGroup "MPI_Comm_create_group",
+        Create "MPI_Comm_create", CreateGroup "MPI_Comm_create_group", Merge "MPI_Intercomm_merge",
     }
     /// How a window is made.
     Window {
@@ -181,6 +181,7 @@ operations! {
     166 MakeTopology "mpi_dist_graph_create_adjacent" { comm: Comm, new: Comm, sources: List, destinations: List } "splits a communicator, and makes of the part one with a topology: the neighbours, as ranks in it, from which this rank receives, and to which it sends";
     167 InitEnter "mpi_init_enter" "no call: the steps from here up to the next 148 are what MPI did to begin";
     168 FinalizeEnter "mpi_finalize_enter" "no call: the steps from here up to the next 149 are what MPI did to end";
+    169 MakeBridge "mpi_intercomm_create" { comm: Comm, new: Comm } "makes an inter-communicator of two groups, this rank's of which is a communicator";
 }
 
 impl Mpi {

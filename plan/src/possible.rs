@@ -33,6 +33,7 @@ impl Mpi {
                     && below(sources, size(new))
                     && below(destinations, size(new))
             }
+            Mpi::MakeBridge { comm, new } => comm != NONE && (FIRST_COMMUNICATOR..NONE).contains(&new),
             Mpi::FreeComm { comm } => (FIRST_COMMUNICATOR..NONE).contains(&comm),
             Mpi::Start { list, .. } | Mpi::Complete { list, .. } => below(list, MAX_REQUESTS.into()),
             Mpi::Collective { kind, comm, counts, from, .. }

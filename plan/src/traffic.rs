@@ -89,6 +89,9 @@ impl<'a> Traffic<'a> {
                 let together = if how == Creation::CreateGroup { new } else { comm };
                 self.take_part(together, rank, self.hash.hash_one(how), times);
             }
+            Mpi::MakeBridge { new, .. } => {
+                self.take_part(new, rank, self.hash.hash_one(call.number()), times);
+            }
             Mpi::MakeTopology { comm, new, sources, destinations } => {
                 self.take_part(comm, rank, self.hash.hash_one(Creation::Split), times);
                 // All that belong to it make a topology of it, or none.
@@ -163,13 +166,16 @@ impl<'a> Traffic<'a> {
         else {
             return;
         };
+        let is_between = self.plan.group(comm).is_some_and(|group| group.first_group().is_some());
         let bytes = match kind {
-            Barrier | Alltoallv | Alltoallw => 0,
-            Bcast => sent.max(received),
-            Scatter | ReduceScatterBlock => received,
             Gatherv | Scatterv | Allgatherv | ReduceScatter => {
                 self.hash.hash_one(&self.plan.lists[counts as usize])
             }
+            // Of two groups each gives something else, and of that of a root nobody else does.
+            _ if is_between => 0,
+            Barrier | Alltoallv | Alltoallw => 0,
+            Bcast => sent.max(received),
+            Scatter | ReduceScatterBlock => received,
             Reduce | Allreduce | Gather | Allgather | Alltoall | Scan | Exscan => sent,
             NeighborAllgather | NeighborAllgatherv | NeighborAlltoall | NeighborAlltoallv
             | NeighborAlltoallw => 0,

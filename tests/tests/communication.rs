@@ -6,13 +6,14 @@ use syn_plan::{About, Balance, Mpi, Op, Plan, Program, Step, Thread};
 use tests::{Dump, Job, launched, mpirun, program, program_for_mpich, shim, syn};
 
 /// Ways to communicate of `programs/comm/patterns.c`.
-const WAYS: [&str; 11] = [
+const WAYS: [&str; 12] = [
     "ping-pong",
     "halo",
     "requests",
     "persistent",
     "communicators",
     "merged",
+    "between",
     "collectives",
     "wildcards",
     "alltoall",
@@ -50,19 +51,12 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
             own_messages.extend(number("message").map(|message| (rank, message)));
             continue;
         }
-        // What goes through communicators with two groups is not made again, and when they become one it is by the group of all.
-        if seen.call == "MPI_Intercomm_create" {
-            between.insert((rank, number("newcomm")));
-            continue;
+        // Of two groups, those of a part of each are made by a split.
+        if seen.call == "remote-group" {
+            between.insert((rank, number("comm")));
         }
-        if seen.call == "MPI_Intercomm_merge" {
-            traffic.calls.entry(rank).or_default().push("MPI_Comm_create_group".to_owned());
-            continue;
-        }
-        if between.contains(&(rank, number("comm"))) {
-            if seen.call == "MPI_Comm_free" {
-                between.remove(&(rank, number("comm")));
-            }
+        if seen.call == "MPI_Comm_create" && between.contains(&(rank, number("comm"))) {
+            traffic.calls.entry(rank).or_default().push("MPI_Comm_split".to_owned());
             continue;
         }
         // What receives a message that was taken names no communicator.

@@ -18,8 +18,8 @@ use lists::Lists;
 use neighbours::Neighbours;
 use requests::Requests;
 use syn_plan::{
-    ANY, Arguments, Collective, Completion, Creation, FIRST_COMMUNICATOR, Members, Mpi, NOBODY, NONE, SELF,
-    SendMode, WORLD,
+    ANY, Arguments, BETWEEN, Collective, Completion, Creation, FIRST_COMMUNICATOR, Members, Mpi, NOBODY,
+    NONE, SELF, SendMode, WORLD,
 };
 use syn_trace::calls::effect::{self, Effect, Members as Part};
 use syn_trace::calls::{COMM_NULL, COMM_SELF, COMM_WORLD};
@@ -28,8 +28,7 @@ use syn_trace::{Call, Run, record};
 /// The most bytes that a call of a plan moves: what MPI's counts hold.
 const MOST_BYTES: i64 = i32::MAX as i64;
 
-/// The communication of a run on its way into the plan. Follows communicators as the matcher did, so that both number
-/// them alike.
+/// The communication of a run on its way into the plan. Follows communicators as the matcher did, by its numbers.
 #[derive(Debug)]
 pub struct Communication<'a> {
     worlds: &'a Worlds,
@@ -82,7 +81,7 @@ impl<'a> Communication<'a> {
         Communication {
             worlds,
             matching,
-            communicators: Communicators::new(worlds),
+            communicators: Communicators::again(worlds, matching.communicators.clone()),
             numbers: HashMap::default(),
             members: Vec::new(),
             lists: Lists::default(),
@@ -102,11 +101,6 @@ impl<'a> Communication<'a> {
 
     /// What a replay does for a call; nothing for those that it cannot make, and for those of jobs with several worlds.
     pub fn follow(&mut self, seen: &Seen<'_>) -> Option<Mpi> {
-        if seen.event.call == Call::MpiRemoteGroup {
-            let remote: Vec<i64> = seen.event.list.iter().collect();
-            self.communicators.bridge(self.worlds, seen.process, seen.event.numbers[0], &remote);
-            return None;
-        }
         let Effect::Mpi(form) = seen.event.call.effect() else { return None };
         let succeeded = seen.event.result == 0 || seen.event.has(record::BEGAN);
         if !succeeded || !self.worlds.is_one(seen.process) {
@@ -146,7 +140,7 @@ impl<'a> Communication<'a> {
             Form::SendInit(_) => {
                 let request = requests.begin(n[4], true);
                 let comm = self.comm(seen.process, n[3])?;
-                let peer = if comm == SELF { NOBODY } else { n[1] as i32 };
+                let peer = if comm == SELF { NOBODY } else { self.peer(seen.process, n[3], n[1] as i32) };
                 Some(Mpi::SendInit {
                     mode: named.mode,
                     comm,
@@ -168,7 +162,7 @@ impl<'a> Communication<'a> {
             Form::ReceiveInit => {
                 let request = requests.begin(n[4], true);
                 let comm = self.comm(seen.process, n[3])?;
-                let peer = if comm == SELF { NOBODY } else { n[1] as i32 };
+                let peer = if comm == SELF { NOBODY } else { self.peer(seen.process, n[3], n[1] as i32) };
                 Some(Mpi::RecvInit { comm, peer, tag: n[2] as i32, bytes: bytes(n[0]), request })
             }
             Form::SendReceive => {
@@ -239,36 +233,32 @@ impl<'a> Communication<'a> {
                 (comm >= FIRST_COMMUNICATOR).then_some(Mpi::FreeComm { comm })
             }
             Form::Collective(_) => {
-                let Gathered { kind, comm, sent, received, counts, from } = self.gather(seen, n[3])?;
-                Some(Mpi::Collective { kind, comm, root: n[2] as i32, sent, received, counts, from })
+                let Gathered { kind, comm, root, sent, received, counts, from } = self.gather(seen, n[3])?;
+                Some(Mpi::Collective { kind, comm, root, sent, received, counts, from })
             }
             Form::CollectiveRequest(_) => {
                 let request = requests.begin(n[4], false);
-                let Gathered { kind, comm, sent, received, counts, from } = self.gather(seen, n[3])?;
-                Some(Mpi::Icollective {
-                    kind,
-                    comm,
-                    root: n[2] as i32,
-                    sent,
-                    received,
-                    counts,
-                    from,
-                    request,
-                })
+                let Gathered { kind, comm, root, sent, received, counts, from } = self.gather(seen, n[3])?;
+                Some(Mpi::Icollective { kind, comm, root, sent, received, counts, from, request })
             }
             // What the others give is known of each time it is started, not of the request.
             Form::CollectiveInit(_) => {
                 self.persistent.insert((seen.process, n[4]), n[3]);
                 let (comm, kind) = (self.comm(seen.process, n[3])?, named.kind?);
+                // Between two groups who is not the root does not know it.
+                if self.is_between(seen.process, n[3]) {
+                    return None;
+                }
+                let root = n[2] as i32;
                 let Gathered { sent, received, counts, from, .. } = match kind {
                     kind if kind.is_among_neighbours() => self.gather_neighbours(seen, kind, comm)?,
                     _ if varies(call) => return None,
                     kind => {
-                        Gathered { kind, comm, sent: bytes(n[0]), received: bytes(n[1]), counts: 0, from: 0 }
+                        let [sent, received] = [n[0], n[1]].map(bytes);
+                        Gathered { kind, comm, root, sent, received, counts: 0, from: 0 }
                     }
                 };
                 let request = self.processes[seen.process as usize].begin(n[4], true);
-                let root = n[2] as i32;
                 Some(Mpi::CollectiveInit { kind, comm, root, sent, received, counts, from, request })
             }
             // A plan has none; not every MPI does.
@@ -334,9 +324,26 @@ impl<'a> Communication<'a> {
             _ => {}
         }
         match *self.communicators.meaning(process, handle)? {
-            Meaning::Within(joined) => self.numbers.get(&joined.comm).copied(),
+            Meaning::Within(joined) | Meaning::Between(Some(joined)) => {
+                self.numbers.get(&joined.comm).copied()
+            }
             Meaning::Alone => Some(SELF),
-            Meaning::Between(_) => None,
+            Meaning::Between(None) => None,
+        }
+    }
+
+    /// Whether it is an inter-communicator.
+    fn is_between(&mut self, process: u32, handle: i64) -> bool {
+        matches!(self.communicators.meaning(process, handle), Some(Meaning::Between(_)))
+    }
+
+    /// Whom a process means by a rank, in the plan's numbers: in an inter-communicator these are of both groups.
+    fn peer(&mut self, process: u32, handle: i64, rank: i32) -> i32 {
+        match self.communicators.meaning(process, handle) {
+            Some(&mut Meaning::Between(Some(joined))) if rank >= 0 => {
+                self.communicators.get(joined.comm).peer(joined.rank, rank.into()) as i32
+            }
+            _ => rank,
         }
     }
 
@@ -344,7 +351,7 @@ impl<'a> Communication<'a> {
     fn to(&mut self, seen: &Seen<'_>, handle: i64, peer: i64) -> Option<(u32, i32)> {
         let comm = self.comm(seen.process, handle)?;
         let nobody = comm == SELF || self.matching.unsent.contains(&place(seen.enter()));
-        Some((comm, if nobody { NOBODY } else { peer as i32 }))
+        Some((comm, if nobody { NOBODY } else { self.peer(seen.process, handle, peer as i32) }))
     }
 
     /// Where the message of a receive, or of a probe, came from.
@@ -357,7 +364,7 @@ impl<'a> Communication<'a> {
         let asked = (source as i32, tag as i32);
         let known = asked.0 != ANY && asked.1 != ANY;
         let (source, tag) = if known { asked } else { *self.matching.got.get(&place).unwrap_or(&asked) };
-        Some((comm, source, tag))
+        Some((comm, self.peer(seen.process, handle, source), tag))
     }
 }
 
@@ -368,32 +375,54 @@ impl Communication<'_> {
         let comm = self.comm(process, parent);
         let creation = Made { part, parent, handle, members: &runs };
         let (instance, known) = self.communicators.make(self.worlds, process, &creation);
+        let remote = self.matching.told.get(&((seen.thread, seen.record), Call::MpiRemoteGroup));
+        if let Some(remote) = remote {
+            self.communicators.bridge(self.worlds, process, handle, remote);
+        }
+        if part == Part::Between {
+            // The first operation on it is its making.
+            self.communicators.take_part(process, handle);
+        }
         let instance = instance.filter(|_| creation.is_over_old());
         let broken = instance.is_some_and(|instance| self.matching.broken.contains(&instance.id));
-        // A plan has no communicators with two groups.
-        if broken || !known || part == Part::Between {
+        if broken || !known {
             return None;
         }
-        // Both groups of one become one among the ranks of the world.
-        let merged = part == Part::Merged;
-        let comm = if merged { WORLD } else { comm.filter(|&comm| comm != SELF)? };
         let new = match handle {
             COMM_NULL => NONE,
-            _ => self.number(process, handle, &runs)?,
+            _ => self.number(process, handle, &runs, remote.map_or(&[], |remote| remote))?,
         };
-        let otherwise = if merged { Creation::CreateGroup } else { Creation::Split };
-        let how = Creation::named(seen.event.call.name()).unwrap_or(otherwise);
+        if part == Part::Between {
+            return Some(Mpi::MakeBridge { comm: comm?, new });
+        }
+        let comm = comm.filter(|&comm| comm != SELF)?;
+        // Of two groups, who is not in the new one would have to say who of the own group is.
+        let how = Creation::named(seen.event.call.name());
+        let how = how.filter(|&how| how != Creation::Create || !self.is_between(process, parent));
+        let how = how.unwrap_or(Creation::Split);
         Some(self.make_topology(seen, (how, comm, new)).unwrap_or(Mpi::MakeComm { how, comm, new }))
     }
 
-    /// The number of a communicator that has just been made.
-    fn number(&mut self, process: u32, handle: i64, runs: &[i64]) -> Option<u32> {
-        let &mut Meaning::Within(joined) = self.communicators.meaning(process, handle)? else { return None };
+    /// The number of a communicator that has just been made, of these members, or of these and the `remote` ones.
+    fn number(&mut self, process: u32, handle: i64, runs: &[i64], remote: &[i64]) -> Option<u32> {
+        let (Meaning::Within(joined) | Meaning::Between(Some(joined))) =
+            *self.communicators.meaning(process, handle)?
+        else {
+            return None;
+        };
+        let is_first = joined.rank < self.communicators.get(joined.comm).first_group;
         let next = FIRST_COMMUNICATOR + self.members.len() as u32;
         let members = &mut self.members;
         Some(*self.numbers.entry(joined.comm).or_insert_with(|| {
             let run = |run: &[i64]| (run[0] as u32, run[1] as i32, run[2] as u32);
-            members.push(runs.chunks_exact(3).map(run).filter(|&(.., count)| count > 0).collect());
+            let group = |runs: &[i64]| -> Members {
+                runs.chunks_exact(3).map(run).filter(|&(.., count)| count > 0).collect()
+            };
+            members.push(match [runs, remote].map(group) {
+                [all, remote] if remote.is_empty() => all,
+                [local, remote] if is_first => [local, vec![BETWEEN], remote].concat(),
+                [local, remote] => [remote, vec![BETWEEN], local].concat(),
+            });
             next
         }))
     }

@@ -8,6 +8,7 @@ use crate::rules::collective::{self, Arrival};
 use foldhash::{HashMap, HashSet};
 use std::collections::VecDeque;
 use syn_trace::Call;
+use syn_trace::calls::ROOT;
 
 /// A part in a collective operation that a request stands for: it is complete when the request is.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +73,8 @@ pub struct Collectives {
     pub broken: HashSet<(CommId, u64)>,
     /// Bytes that each member gave and got, by rank: of operations for which they may differ.
     pub traffic: HashMap<(CommId, u64), Vec<(i64, i64)>>,
+    /// See [`super::Matching`].
+    pub roots: HashMap<(CommId, u64), u32>,
 }
 
 impl Collectives {
@@ -112,6 +115,9 @@ impl Collectives {
         arrivals: &mut [Arrival],
         found: &mut Dependencies,
     ) {
+        if let Some(root) = arrivals.iter().find(|arrival| arrival.root == ROOT).filter(|_| first_group > 0) {
+            self.roots.insert(instance, root.rank);
+        }
         if !self.connect(arrivals, first_group, found) {
             self.mixed += 1;
             self.broken.insert(instance);

@@ -84,7 +84,7 @@ pub struct Instance {
 }
 
 /// One communicator of the run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Communicator {
     /// World rank of every member; of an inter-communicator one group behind the other.
     pub members: Vec<u32>,
@@ -97,12 +97,7 @@ pub struct Communicator {
 /// All communicators of a run, and what every process calls them.
 #[derive(Debug)]
 pub struct Communicators {
-    list: Vec<Communicator>,
-    /// Lists of members by world.
-    member_lists: HashMap<(u32, Vec<u32>), ListId>,
-    /// The same by their runs: every member tells all of them.
-    by_runs: HashMap<(u32, Vec<i64>), ListId>,
-    by_identity: HashMap<(CommId, ListId, u32), CommId>,
+    known: Known,
     created: HashMap<(u32, CommId, ListId), u32>,
     /// The rank of a process in a communicator that was made, whatever handle it has for it now.
     ranks: HashMap<(u32, CommId), u32>,
@@ -110,14 +105,27 @@ pub struct Communicators {
     bridges: Bridges,
 }
 
-/// Inter-communicators: which one of two processes is the same follows from the groups, and the how-manieth between them it is.
+/// The communicators that were met, by what all members agree on. Who follows the calls a second time takes it from the first: clocks
+/// may be aligned by then, and whoever comes first another one.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    list: Vec<Communicator>,
+    /// Lists of members by world.
+    member_lists: HashMap<(u32, Vec<u32>), ListId>,
+    /// The same by their runs: every member tells all of them.
+    by_runs: HashMap<(u32, Vec<i64>), ListId>,
+    by_identity: HashMap<(CommId, ListId, u32), CommId>,
+    /// Inter-communicators: by world and groups, and the how-manieth between them.
+    between: HashMap<(u32, Groups, u32), CommId>,
+}
+
+/// What processes have made of inter-communicators.
 #[derive(Debug, Default)]
 struct Bridges {
     /// By process and handle: the local group, until the remote one is known.
     local: HashMap<(u32, i64), Vec<i64>>,
     /// By process and both groups.
     created: HashMap<(u32, Groups), u32>,
-    by_identity: HashMap<(u32, Groups, u32), CommId>,
 }
 
 /// The members of both, as ranks of the world, the lower first.
@@ -148,6 +156,11 @@ impl Communicators {
                 present: world.members.iter().flatten().count() as u32,
             })
             .collect();
+        Communicators::again(worlds, Known { list, ..Known::default() })
+    }
+
+    /// The calls are followed once more.
+    pub fn again(worlds: &Worlds, known: Known) -> Communicators {
         let handles = (0..worlds.of_process.len()).map(|process| {
             let world = worlds
                 .known(process as u32)
@@ -157,15 +170,17 @@ impl Communicators {
         });
         let handles = handles.collect();
         Communicators {
-            list,
-            member_lists: HashMap::default(),
-            by_runs: HashMap::default(),
-            by_identity: HashMap::default(),
+            known,
             created: HashMap::default(),
             ranks: HashMap::default(),
             handles,
             bridges: Bridges::default(),
         }
+    }
+
+    /// The communicators themselves.
+    pub fn into_known(self) -> Known {
+        self.known
     }
 
     /// What `handle` stands for in `process`.
@@ -181,7 +196,7 @@ impl Communicators {
 
     /// The communicator.
     pub fn get(&self, comm: CommId) -> &Communicator {
-        &self.list[comm as usize]
+        &self.known.list[comm as usize]
     }
 
     /// A process takes part in the next collective operation on a communicator.
@@ -242,23 +257,24 @@ impl Communicators {
         let world_members = &worlds.worlds[world as usize].members;
         let members = || expand(runs, world_members.len());
         let key = (world, runs.to_vec());
-        let list = match self.by_runs.get(&key) {
+        let list = match self.known.by_runs.get(&key) {
             Some(&list) => list,
             None => {
-                let lists = self.member_lists.len() as ListId;
-                let list = *self.member_lists.entry((world, members()?)).or_insert(lists);
-                self.by_runs.insert(key, list);
+                let lists = self.known.member_lists.len() as ListId;
+                let list = *self.known.member_lists.entry((world, members()?)).or_insert(lists);
+                self.known.by_runs.insert(key, list);
                 list
             }
         };
         let rank = position(runs, world_rank)?;
         let nth = self.created.entry((process, parent, list)).or_insert(0);
         *nth += 1;
-        let comm = *self.by_identity.entry((parent, list, *nth)).or_insert_with(|| {
+        let Known { list: all, by_identity, .. } = &mut self.known;
+        let comm = *by_identity.entry((parent, list, *nth)).or_insert_with(|| {
             let members = members().unwrap_or_default();
             let present = members.iter().filter(|&&member| world_members[member as usize].is_some()).count();
-            self.list.push(Communicator { members, first_group: 0, present: present as u32 });
-            self.list.len() as CommId - 1
+            all.push(Communicator { members, first_group: 0, present: present as u32 });
+            all.len() as CommId - 1
         });
         self.ranks.insert((process, comm), rank);
         Some(Meaning::Within(Joined { comm, rank, collectives: 0 }))
@@ -278,10 +294,11 @@ impl Communicators {
             let nth = self.bridges.created.entry((process, groups.clone())).or_insert(0);
             *nth += 1;
             let first_group = groups[0].len() as u32;
-            let comm = *self.bridges.by_identity.entry((world, groups, *nth)).or_insert_with(|| {
+            let Known { list, between, .. } = &mut self.known;
+            let comm = *between.entry((world, groups, *nth)).or_insert_with(|| {
                 let present = all.iter().filter(|&&member| world_members[member as usize].is_some()).count();
-                self.list.push(Communicator { members: all, first_group, present: present as u32 });
-                self.list.len() as CommId - 1
+                list.push(Communicator { members: all, first_group, present: present as u32 });
+                list.len() as CommId - 1
             });
             self.ranks.insert((process, comm), rank);
             Some(Joined { comm, rank, collectives: 0 })
@@ -335,7 +352,41 @@ fn position(runs: &[i64], member: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{expand, position};
+    use super::super::world::World;
+    use super::*;
+
+    /// Of four ranks each of two pairs makes a communicator of its own, and then one with the other pair.
+    fn make(communicators: &mut Communicators, worlds: &Worlds, process: u32) -> [CommId; 2] {
+        let members = [[0, 1, 2], [2, 1, 2]];
+        let (own, other) = match process {
+            0 | 1 => (members[0], members[1]),
+            _ => (members[1], members[0]),
+        };
+        let pair = Creation { part: Members::Within, parent: COMM_WORLD, handle: 7, members: &own };
+        assert!(communicators.make(worlds, process, &pair).1);
+        let both = Creation { part: Members::Between, parent: 7, handle: 8, members: &own };
+        assert!(communicators.make(worlds, process, &both).1);
+        communicators.bridge(worlds, process, 8, &other);
+        [7, 8].map(|handle| match communicators.meaning(process, handle) {
+            Some(Meaning::Within(joined) | Meaning::Between(Some(joined))) => joined.comm,
+            meaning => panic!("{meaning:?}"),
+        })
+    }
+
+    #[test]
+    fn a_second_time_numbers_are_the_same_whoever_comes_first() {
+        let members = (0..4).map(Some).collect();
+        let of_process = (0..4).map(|rank| Some((0, rank))).collect();
+        let worlds =
+            Worlds { worlds: vec![World { members, is_guess: false }], of_process, impossible: Vec::new() };
+        let mut first = Communicators::new(&worlds);
+        let found = [0, 1, 2, 3].map(|process| make(&mut first, &worlds, process));
+        assert_eq!(found, [[1, 2], [1, 2], [3, 2], [3, 2]]);
+        let mut again = Communicators::again(&worlds, first.into_known());
+        let mut backwards = [3, 2, 1, 0].map(|process| make(&mut again, &worlds, process));
+        backwards.reverse();
+        assert_eq!(backwards, found);
+    }
 
     #[test]
     fn a_member_is_found_where_it_is_in_the_list() {

@@ -136,7 +136,10 @@ impl<'a> Matcher<'a> {
             let unmatched = if is_send { &mut matching.unsent } else { &mut matching.unreceived };
             unmatched.insert((point.thread, point.record));
         }
-        (matching.broken, matching.traffic) = (self.collectives.broken, self.collectives.traffic);
+        let collectives = self.collectives;
+        (matching.broken, matching.traffic) = (collectives.broken, collectives.traffic);
+        matching.roots = collectives.roots;
+        matching.communicators = self.communicators.into_known();
         matching.told = self.notes.told;
         Matched {
             found: self.found,

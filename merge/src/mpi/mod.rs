@@ -18,7 +18,7 @@ mod windows;
 mod world;
 
 pub use calls::{Around, CallIter, CallLog, Class, TimedCall, entry};
-pub use communicators::{CommId, Communicators, Creation, Meaning, expand, window};
+pub use communicators::{CommId, Communicator, Communicators, Creation, Meaning, expand, window};
 pub use matcher::{Matched, Matcher};
 pub use matching::{Matching, place};
 pub use world::Worlds;

@@ -1,13 +1,13 @@
 //! Calls of MPI: written and read, refused where they cannot be, compared with each other.
 
 use syn_plan::{
-    ANY, About, Access, Balance, Collective, Completion, Creation, Epoch, Fault, File, FileCall,
+    ANY, About, Access, BETWEEN, Balance, Collective, Completion, Creation, Epoch, Fault, File, FileCall,
     FileTransfer, Initial, Lock, MPI_ROWS, Mpi, NOBODY, NONE, Op, Plan, PlanFile, Program, SendMode, Step,
     Thread, WORLD, Window,
 };
 
 /// One of each call, in the order of their numbers. On rank 0 of two; [`plan`] has the other one's.
-const CALLS: [Mpi; 41] = [
+const CALLS: [Mpi; 42] = [
     Mpi::Send { mode: SendMode::Buffered, comm: 2, peer: 0, tag: 7, bytes: 1 << 20 },
     Mpi::Isend { mode: SendMode::Standard, comm: 0, peer: 1, tag: 0, bytes: 8, request: 0 },
     Mpi::SendInit { mode: SendMode::Ready, comm: 0, peer: NOBODY, tag: 0, bytes: 8, request: 1 },
@@ -68,6 +68,7 @@ const CALLS: [Mpi; 41] = [
     Mpi::MakeTopology { comm: 0, new: 3, sources: 0, destinations: 4 },
     Mpi::InitEnter,
     Mpi::FinalizeEnter,
+    Mpi::MakeBridge { comm: 1, new: 4 },
 ];
 
 const FENCE: Mpi = Mpi::WinSync { how: Epoch::Fence, window: 0, members: 0 };
@@ -93,7 +94,7 @@ fn plan(calls: [&[Mpi]; 2]) -> Plan {
     };
     Plan {
         about: About { ranks: 2, ..About::default() },
-        communicators: vec![vec![(1, -1, 2)]; 2],
+        communicators: vec![vec![(1, -1, 2)], vec![(1, -1, 2)], vec![(0, 1, 1), BETWEEN, (1, 1, 1)]],
         lists: vec![vec![], vec![3, 1], vec![10, 20], vec![3, 3, 0, 1, 2, 1, 3, 0, 4], vec![0], vec![1]],
         files: vec![File { path: "/data".into(), initial: Initial::Absent }],
         programs: [0, 1].map(program).into(),
@@ -102,7 +103,7 @@ fn plan(calls: [&[Mpi]; 2]) -> Plan {
 }
 
 /// The other rank's part in [`CALLS`].
-const OTHER: [Mpi; 19] = [
+const OTHER: [Mpi; 20] = [
     Mpi::Init,
     Mpi::MakeComm { how: Creation::Split, comm: 0, new: 2 },
     Mpi::Recv { comm: 0, peer: 0, tag: 0, bytes: 8 },
@@ -140,12 +141,15 @@ const OTHER: [Mpi; 19] = [
     FENCE,
     Mpi::WinFree { window: 0 },
     Mpi::MakeTopology { comm: 0, new: 3, sources: 5, destinations: 0 },
+    Mpi::MakeBridge { comm: 1, new: 4 },
 ];
 
-/// Every call. Who enters the beginning of MPI begins it, and who enters its end, which comes last, ends it.
+/// Every call. Who enters the beginning of MPI begins it, and who enters its end ends it.
 fn every_call() -> Plan {
-    let (before, end) = CALLS.split_at(CALLS.len() - 1);
-    plan([&[before, &[Mpi::Init], end, &[Mpi::Finalize]].concat(), &OTHER])
+    let enters_end = CALLS.iter().position(|call| matches!(call, Mpi::FinalizeEnter)).expect("in the table");
+    let (before, end) = CALLS.split_at(enters_end);
+    let (end, behind) = end.split_at(1);
+    plan([&[before, &[Mpi::Init], end, &[Mpi::Finalize], behind].concat(), &OTHER])
 }
 
 #[test]
@@ -178,7 +182,7 @@ fn the_golden_file_is_what_is_written() {
 fn what_cannot_be_is_refused() {
     let check = |call: Mpi| plan([&[call], &[]]).check();
     let refused = [
-        Mpi::Send { mode: SendMode::Standard, comm: 4, peer: 1, tag: 0, bytes: 1 },
+        Mpi::Send { mode: SendMode::Standard, comm: 5, peer: 1, tag: 0, bytes: 1 },
         Mpi::Send { mode: SendMode::Standard, comm: NONE, peer: 1, tag: 0, bytes: 1 },
         Mpi::Send { mode: SendMode::Standard, comm: 0, peer: 2, tag: 0, bytes: 1 },
         Mpi::Send { mode: SendMode::Standard, comm: 0, peer: ANY, tag: 0, bytes: 1 },
@@ -187,6 +191,8 @@ fn what_cannot_be_is_refused() {
         Mpi::Start { list: 6, all: false },
         Mpi::MakeComm { how: Creation::Dup, comm: 0, new: 0 },
         Mpi::FreeComm { comm: WORLD },
+        Mpi::MakeBridge { comm: NONE, new: 4 },
+        Mpi::MakeBridge { comm: 1, new: NONE },
         Mpi::MakeTopology { comm: 0, new: NONE, sources: 0, destinations: 0 },
         Mpi::MakeTopology { comm: 0, new: 2, sources: 1, destinations: 0 },
         Mpi::WinMake { how: Window::Create, comm: NONE, window: 0, bytes: 8, unit: 1 },
@@ -224,7 +230,19 @@ fn what_cannot_be_is_refused() {
     for call in refused {
         assert!(matches!(check(call), Err(Fault::BadMpi { step: 0, .. })), "{call}: {:?}", check(call));
     }
-    for members in [vec![], vec![(0, 1, 3)], vec![(0, 0, 2)], vec![(0, 1, 1), (0, 1, 1)], vec![(2, 1, 1)]] {
+    let (one, other) = ((0, 1, 1), (1, 1, 1));
+    for members in [
+        vec![],
+        vec![(0, 1, 3)],
+        vec![(0, 0, 2)],
+        vec![one, one],
+        vec![(2, 1, 1)],
+        vec![one, BETWEEN],
+        vec![BETWEEN, one],
+        vec![one, BETWEEN, BETWEEN, other],
+        vec![one, (1, 1, 0), other],
+        vec![one, BETWEEN, one],
+    ] {
         let communicators = vec![members];
         let fault = Plan { communicators, ..plan([&[], &[]]) }.check();
         assert!(matches!(fault, Err(Fault::BadCommunicator { comm: 2, .. })), "{fault:?}");
@@ -310,4 +328,32 @@ fn neighbours_get_what_they_are_given() {
     assert_eq!(check([&[mine, give(5)], &[its, get(5)]]), Ok(()));
     assert!(check([&[mine, give(5)], &[its, get(4)]]).is_err(), "other lengths");
     assert!(check([&[mine, give(2)], &[its, get(5)]]).is_err(), "more lengths than neighbours");
+}
+
+/// In the numbers of a communicator of two groups one is behind the other.
+#[test]
+fn groups_give_each_other_what_they_get() {
+    let check = |calls: [&[Mpi]; 2]| plan(calls).check_communication();
+    let send = |peer| Mpi::Send { mode: SendMode::Standard, comm: 4, peer, tag: 0, bytes: 1 };
+    let receive = |peer| Mpi::Recv { comm: 4, peer, tag: 0, bytes: 1 };
+    assert_eq!(check([&[send(1)], &[receive(0)]]), Ok(()));
+    assert!(check([&[send(0)], &[receive(0)]]).is_err(), "to itself");
+    let gather = |kind, root, sent, received, counts| Mpi::Collective {
+        kind,
+        comm: 4,
+        root,
+        sent,
+        received,
+        counts,
+        from: 0,
+    };
+    // Each side gives another length; of a root nobody else gives anything.
+    let all = |sent, received| gather(Collective::Allgather, NOBODY, sent, received, 0);
+    assert_eq!(check([&[all(1, 2)], &[all(2, 1)]]), Ok(()));
+    let reduce = |root, sent, received| gather(Collective::Reduce, root, sent, received, 0);
+    assert_eq!(check([&[reduce(0, 0, 8)], &[reduce(0, 8, 0)]]), Ok(()));
+    assert!(check([&[reduce(0, 0, 8)], &[reduce(1, 8, 0)]]).is_err(), "another root");
+    let gatherv = |counts| gather(Collective::Gatherv, 0, 0, 0, counts);
+    assert_eq!(check([&[gatherv(2)], &[gatherv(2)]]), Ok(()));
+    assert!(check([&[gatherv(2)], &[gatherv(1)]]).is_err(), "other lengths");
 }

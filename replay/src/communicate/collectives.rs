@@ -7,7 +7,7 @@
 
 use mpi::ffi::{self, MPI_Aint, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
 use std::os::raw::{c_int, c_void};
-use syn_plan::{Collective, CommId, FIRST_COMMUNICATOR, Group, ListId, Mpi, Op, Plan, Topologies};
+use syn_plan::{Collective, CommId, FIRST_COMMUNICATOR, Group, ListId, Mpi, NOBODY, Op, Plan, Topologies};
 
 /// An operation, as the plan has it.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,8 @@ pub struct Gathering {
 /// What MPI reads until an operation is complete, as it takes it: made before the first.
 #[derive(Debug)]
 pub struct Numbers {
-    /// By communicator: how many members it has, and which one the rank is.
-    members: Vec<(usize, c_int)>,
+    /// By communicator.
+    sides: Vec<Side>,
     /// By list of the plan, of those that operations have: bytes per member.
     bytes: Vec<Option<Box<Each>>>,
     /// The same in numbers of eight bytes.
@@ -34,6 +34,56 @@ pub struct Numbers {
     types: Vec<MPI_Datatype>,
     /// By communicator: from how many neighbours the rank receives, and to how many it sends.
     neighbours: Vec<(c_int, c_int)>,
+}
+
+/// Where a rank is in a communicator, and those with which it communicates. In the plan's numbers, which in an inter-communicator
+/// are of both groups.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Side {
+    pub(super) mine: c_int,
+    /// All, or the other group: from which number on, and how many.
+    first_peer: c_int,
+    peers: u64,
+    /// Where in a list of all that of the own group begins.
+    first_own: usize,
+    pub(super) is_between: bool,
+}
+
+impl Side {
+    fn of(group: Group<'_>, rank: u32) -> Side {
+        let mine = group.position(rank).unwrap_or(0);
+        let [own, peers] = group.sides(mine);
+        Side {
+            mine: mine as c_int,
+            first_peer: peers.start as c_int,
+            peers: peers.end - peers.start,
+            first_own: own.start as usize,
+            is_between: group.first_group().is_some(),
+        }
+    }
+
+    /// What MPI calls a peer.
+    #[inline]
+    pub(super) fn rank(&self, peer: c_int) -> c_int {
+        peer - self.first_peer
+    }
+
+    /// Whether this is what the others in the group of a root take for one.
+    fn is_bystander(&self, root: c_int) -> bool {
+        // SAFETY: a constant of the MPI that is linked.
+        self.is_between && root == unsafe { ffi::RSMPI_PROC_NULL }
+    }
+
+    /// What MPI takes for a root.
+    fn root(&self, root: c_int) -> c_int {
+        let is_peer = (self.first_peer..self.first_peer + self.peers as c_int).contains(&root);
+        match self.is_between {
+            true if root == self.mine => ffi::MPI_ROOT,
+            // SAFETY: a constant of the MPI that is linked.
+            true if !is_peer => unsafe { ffi::RSMPI_PROC_NULL },
+            _ => self.rank(root),
+        }
+    }
 }
 
 /// Counts and displacements.
@@ -60,14 +110,13 @@ impl Numbers {
     pub fn of(plan: &Plan, rank: u32) -> Numbers {
         let comms = || 0..FIRST_COMMUNICATOR + plan.communicators.len() as u32;
         let groups = comms().map(|comm| plan.group(comm).unwrap_or(Group::Alone));
-        let members: Vec<_> =
-            groups.map(|group| (group.len() as usize, group.position(rank).unwrap_or(0) as c_int)).collect();
+        let sides = groups.map(|group| Side::of(group, rank)).collect();
         let topologies = Topologies::of(plan);
         let neighbours = comms()
             .map(|comm| topologies.neighbours(plan, rank, comm).unwrap_or_default())
             .map(|(sources, destinations)| (sources.len() as c_int, destinations.len() as c_int));
         let (bytes, doubles, types) = (Vec::new(), Vec::new(), Vec::new());
-        let mut numbers = Numbers { members, bytes, doubles, types, neighbours: neighbours.collect() };
+        let mut numbers = Numbers { sides, bytes, doubles, types, neighbours: neighbours.collect() };
         for step in plan.programs.iter().flat_map(|program| program.steps.iter()) {
             let Op::Mpi {
                 call:
@@ -95,15 +144,21 @@ impl Numbers {
         numbers
     }
 
+    /// Where the rank is in a communicator.
+    #[inline]
+    pub(super) fn side(&self, comm: CommId) -> &Side {
+        &self.sides[comm as usize]
+    }
+
     /// Displacements in bytes, as addresses.
     fn addresses(&self, list: ListId) -> *const MPI_Aint {
         let each = self.bytes.get(list as usize).and_then(Option::as_ref);
         each.map_or(std::ptr::null(), |each| each.addresses.as_ptr())
     }
 
-    /// Counts and displacements in bytes.
-    fn bytes(&self, list: ListId) -> [*const c_int; 2] {
-        pointers(&self.bytes, list)
+    /// Counts and displacements in bytes, from the `first` entry on.
+    fn bytes(&self, list: ListId, first: usize) -> [*const c_int; 2] {
+        pointers(&self.bytes, list, first)
     }
 }
 
@@ -121,9 +176,10 @@ fn keep(lists: &mut Vec<Option<Box<Each>>>, plan: &Plan, list: ListId, unit: u64
     lists[list].get_or_insert_with(|| Box::new(Each::of(numbers, unit)));
 }
 
-fn pointers(lists: &[Option<Box<Each>>], list: ListId) -> [*const c_int; 2] {
+fn pointers(lists: &[Option<Box<Each>>], list: ListId, first: usize) -> [*const c_int; 2] {
     let each = lists.get(list as usize).and_then(Option::as_ref);
-    each.map_or([std::ptr::null(); 2], |each| [each.counts.as_ptr(), each.places.as_ptr()])
+    let from = |numbers: &[c_int]| numbers.get(first..).map_or(std::ptr::null(), <[_]>::as_ptr);
+    each.map_or([std::ptr::null(); 2], |each| [from(&each.counts), from(&each.places)])
 }
 
 /// How many bytes an item has that is reduced, its type, and how.
@@ -161,9 +217,15 @@ impl Gathering {
         (from, to): (*mut c_void, *mut c_void),
         request: Option<&mut MPI_Request>,
     ) {
-        let Gathering { kind, root, sent, received, .. } = *self;
-        let (members, mine) = numbers.members[self.comm as usize];
+        let Gathering { kind, sent, received, .. } = *self;
+        let side = numbers.side(self.comm);
+        let (is_root, root) = (side.mine == self.root, side.root(self.root));
         let from = from.cast_const();
+        let peers = side.first_peer as usize;
+        // Who is in the group of a root takes no part, but Open MPI does not number a call of its that moves nothing.
+        let is_bystander = self.root != NOBODY && side.is_bystander(root);
+        // The root of another group gives nothing.
+        let summed = if side.is_between && is_root { received } else { sent };
         // SAFETY: as the caller vouches.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
@@ -172,15 +234,22 @@ impl Gathering {
                     numbers.doubles.get(self.counts as usize).is_some_and(Option::is_some)
                 }
                 Collective::ReduceScatterBlock => received.is_multiple_of(8),
-                _ => sent.is_multiple_of(8),
+                _ => summed.is_multiple_of(8),
             });
-            let items = (sent / unit) as c_int;
-            let ([gives, gets], each) =
-                ([sent, received].map(|bytes| bytes as c_int), (sent / members as u64) as c_int);
+            let items = if is_bystander { 1 } else { (summed / unit) as c_int };
+            let [gives, gets] = [sent, received].map(|bytes| if is_bystander { 1 } else { bytes as c_int });
+            let each = (sent / side.peers) as c_int;
+            // What comes from each of the other group may be another length than what goes to each.
+            let (from_each, to_each) = match side.is_between {
+                true if is_bystander => (1, 1),
+                true => ((received / side.peers) as c_int, each),
+                false if kind == Collective::Alltoall => (each, each),
+                false => (gives, gets),
+            };
             match kind {
                 Collective::Barrier => either!(request, MPI_Barrier, MPI_Ibarrier, comm),
                 Collective::Bcast => {
-                    let (at, bytes) = if mine == root { (from.cast_mut(), gives) } else { (to, gets) };
+                    let (at, bytes) = if is_root { (from.cast_mut(), gives) } else { (to, gets) };
                     either!(request, MPI_Bcast, MPI_Ibcast, at, bytes, byte, root, comm)
                 }
                 Collective::Reduce => {
@@ -194,16 +263,62 @@ impl Gathering {
                     either!(request, MPI_Exscan, MPI_Iexscan, from, to, items, item, sum, comm)
                 }
                 Collective::Gather => {
-                    either!(request, MPI_Gather, MPI_Igather, from, gives, byte, to, gives, byte, root, comm)
+                    either!(
+                        request,
+                        MPI_Gather,
+                        MPI_Igather,
+                        from,
+                        gives,
+                        byte,
+                        to,
+                        from_each,
+                        byte,
+                        root,
+                        comm
+                    )
                 }
                 Collective::Scatter => {
-                    either!(request, MPI_Scatter, MPI_Iscatter, from, gets, byte, to, gets, byte, root, comm)
+                    either!(
+                        request,
+                        MPI_Scatter,
+                        MPI_Iscatter,
+                        from,
+                        to_each,
+                        byte,
+                        to,
+                        gets,
+                        byte,
+                        root,
+                        comm
+                    )
                 }
                 Collective::Allgather => {
-                    either!(request, MPI_Allgather, MPI_Iallgather, from, gives, byte, to, gives, byte, comm)
+                    either!(
+                        request,
+                        MPI_Allgather,
+                        MPI_Iallgather,
+                        from,
+                        gives,
+                        byte,
+                        to,
+                        from_each,
+                        byte,
+                        comm
+                    )
                 }
                 Collective::Alltoall => {
-                    either!(request, MPI_Alltoall, MPI_Ialltoall, from, each, byte, to, each, byte, comm)
+                    either!(
+                        request,
+                        MPI_Alltoall,
+                        MPI_Ialltoall,
+                        from,
+                        to_each,
+                        byte,
+                        to,
+                        from_each,
+                        byte,
+                        comm
+                    )
                 }
                 Collective::ReduceScatterBlock => {
                     let items = (received / unit) as c_int;
@@ -221,11 +336,11 @@ impl Gathering {
                 }
                 Collective::ReduceScatter => {
                     let lists = if unit == 8 { &numbers.doubles } else { &numbers.bytes };
-                    let [at, _] = pointers(lists, self.counts);
+                    let [at, _] = pointers(lists, self.counts, side.first_own);
                     either!(request, MPI_Reduce_scatter, MPI_Ireduce_scatter, from, to, at, item, sum, comm)
                 }
                 Collective::Gatherv | Collective::Scatterv | Collective::Allgatherv => {
-                    let [count, place] = numbers.bytes(self.counts);
+                    let [count, place] = numbers.bytes(self.counts, peers);
                     match kind {
                         Collective::Gatherv => either!(
                             request,
@@ -286,7 +401,7 @@ impl Gathering {
                     )
                 }
                 Collective::NeighborAllgatherv => {
-                    let [count, place] = numbers.bytes(self.from);
+                    let [count, place] = numbers.bytes(self.from, 0);
                     either!(
                         request,
                         MPI_Neighbor_allgatherv,
@@ -319,7 +434,8 @@ impl Gathering {
                     )
                 }
                 Collective::NeighborAlltoallv => {
-                    let ([a, b], [c, d]) = (numbers.bytes(self.counts), numbers.bytes(self.from));
+                    let ([a, b], [c, d]) =
+                        (numbers.bytes(self.counts, peers), numbers.bytes(self.from, peers));
                     either!(
                         request,
                         MPI_Neighbor_alltoallv,
@@ -336,7 +452,8 @@ impl Gathering {
                     )
                 }
                 Collective::NeighborAlltoallw => {
-                    let ([a, _], [c, _]) = (numbers.bytes(self.counts), numbers.bytes(self.from));
+                    let ([a, _], [c, _]) =
+                        (numbers.bytes(self.counts, peers), numbers.bytes(self.from, peers));
                     let (b, d) = (numbers.addresses(self.counts), numbers.addresses(self.from));
                     let types = numbers.types.as_ptr();
                     either!(
@@ -355,7 +472,8 @@ impl Gathering {
                     )
                 }
                 Collective::Alltoallv | Collective::Alltoallw => {
-                    let ([a, b], [c, d]) = (numbers.bytes(self.counts), numbers.bytes(self.from));
+                    let ([a, b], [c, d]) =
+                        (numbers.bytes(self.counts, peers), numbers.bytes(self.from, peers));
                     if kind == Collective::Alltoallv {
                         either!(
                             request,

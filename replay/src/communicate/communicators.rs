@@ -4,8 +4,12 @@
 
 use super::engine::Engine;
 use mpi::ffi::{self, MPI_Comm, MPI_Group};
+use std::ops::Range;
 use std::os::raw::c_int;
 use syn_plan::{CommId, Creation, Group, ListId, NONE};
+
+/// Not a tag that an application is likely to use, and one that every MPI has.
+const BRIDGE_TAG: c_int = 32766;
 
 impl Engine<'_> {
     /// Makes a communicator with the members that it had.
@@ -26,6 +30,13 @@ impl Engine<'_> {
                     ffi::MPI_Comm_dup_with_info(parent, ffi::RSMPI_INFO_NULL, &mut made);
                 }
                 (Creation::Split, group) => made = self.split(parent, group),
+                (Creation::Merge, group) => {
+                    // The group whose members come first in the new one is the low one.
+                    let place = |rank| self.plan.group(old).and_then(|both| both.position(rank));
+                    let first = group.and_then(|group| place(group.ranks().next()?)).unwrap_or(0);
+                    let is_high = !self.sides(old)[0].contains(&first);
+                    ffi::MPI_Intercomm_merge(parent, is_high.into(), &mut made);
+                }
                 (Creation::Create | Creation::CreateGroup, group) => {
                     let mut members = self.group_of(parent, old, group);
                     if how == Creation::Create {
@@ -40,8 +51,55 @@ impl Engine<'_> {
             }
             made
         };
-        if new != NONE {
+        // SAFETY: as the caller vouches.
+        unsafe { self.keep_communicator(new, made) };
+    }
+
+    /// Makes an inter-communicator, of whose groups `local` is one. The first members of both know each other in
+    /// `MPI_COMM_WORLD`.
+    ///
+    /// # Safety
+    /// The plan has been checked.
+    pub(super) unsafe fn make_bridge(&self, local: CommId, new: CommId) {
+        let [_, others] = self.sides(new);
+        let other = self.plan.group(new).and_then(|both| both.ranks().nth(others.start as usize));
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let (mut made, world) = (ffi::RSMPI_COMM_NULL, ffi::RSMPI_COMM_WORLD);
+            let leader = other.unwrap_or(0) as c_int;
+            ffi::MPI_Intercomm_create(self.comm(local), 0, world, leader, BRIDGE_TAG, &mut made);
+            self.keep_communicator(new, made);
+        }
+    }
+
+    /// Both sides of a communicator, as this rank sees them: see [`Group::sides`].
+    fn sides(&self, comm: CommId) -> [Range<u64>; 2] {
+        let group = self.plan.group(comm).unwrap_or(Group::Alone);
+        group.sides(group.position(self.rank).unwrap_or(0))
+    }
+
+    /// What is made later refers to a new communicator by the members that it has in the plan: it has to have as many.
+    unsafe fn keep_communicator(&self, new: CommId, made: MPI_Comm) {
+        // SAFETY: as the caller vouches; the communicator has just been made.
+        unsafe {
+            if new == NONE {
+                return;
+            }
             self.comms.set(new, made);
+            if made == ffi::RSMPI_COMM_NULL {
+                return;
+            }
+            let (mut size, mut others, mut is_between) = (0, 0, 0);
+            ffi::MPI_Comm_size(made, &mut size);
+            ffi::MPI_Comm_test_inter(made, &mut is_between);
+            if is_between != 0 {
+                ffi::MPI_Comm_remote_size(made, &mut others);
+            }
+            let [own, peers] = self.sides(new).map(|side| side.end - side.start);
+            let planned = (own, if self.numbers.side(new).is_between { peers } else { 0 });
+            if planned != (size as u64, others as u64) {
+                self.fail(&format!("communicator {new} has other members than in the plan"));
+            }
         }
     }
 
@@ -110,6 +168,7 @@ impl Engine<'_> {
             ffi::MPI_Comm_free(&mut members);
             made
         };
-        self.comms.set(new, made);
+        // SAFETY: as the caller vouches.
+        unsafe { self.keep_communicator(new, made) };
     }
 }

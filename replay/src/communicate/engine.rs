@@ -43,7 +43,7 @@ pub struct Engine<'a> {
     pub(super) requests: Table<MPI_Request>,
     pub(super) messages: Table<MPI_Message>,
     /// Counts and displacements of collective operations.
-    numbers: Numbers,
+    pub(super) numbers: Numbers,
     /// There are persistent collective operations.
     pub(super) prepares: bool,
     state: Mutex<State>,
@@ -230,6 +230,7 @@ impl<'a> Engine<'a> {
                     self.state().persistent.insert(request, what);
                 }
                 Mpi::MakeComm { how, comm, new } => self.make_communicator(how, comm, new),
+                Mpi::MakeBridge { comm, new } => self.make_bridge(comm, new),
                 Mpi::MakeTopology { comm, new, sources, destinations } => {
                     self.make_topology(comm, new, [sources, destinations]);
                 }

@@ -18,7 +18,7 @@ impl Engine<'_> {
         let peer = match peer {
             NOBODY => nobody,
             ANY => any,
-            peer => peer,
+            peer => self.numbers.side(comm).rank(peer),
         };
         // A message to nobody has any tag, which MPI may not take.
         let tag = match tag {

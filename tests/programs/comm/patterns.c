@@ -108,8 +108,7 @@ static void persistent(void) {
     MPI_Request_free(&all[1]);
 }
 
-/* Communicators of communicators, made in each way. */
-/* Two groups that become one, the higher ranks first. What goes from group to group is not made again. */
+/* Two groups that become one, the higher ranks first. */
 static void merged(void) {
     int low = rank < size / 2, got = -1, sum = 0, all, mine;
     MPI_Comm half, between, whole;
@@ -133,6 +132,123 @@ static void merged(void) {
     MPI_Comm_free(&half);
 }
 
+/* Messages and operations between two groups, of different sizes where there are three ranks, in each direction. */
+static void across(MPI_Comm between, int first) {
+    static int out[4096], in[4096], counts[64], places[64], back[64], back_places[64];
+    static MPI_Datatype types[64];
+    int mine, own, others, got = -1, sum, flag;
+    MPI_Status status;
+    MPI_Request requests[2];
+    MPI_Comm_rank(between, &mine);
+    MPI_Comm_size(between, &own);
+    MPI_Comm_remote_size(between, &others);
+    for (int i = 0; i < others; i++) {
+        /* From member a of the first group to member b of the second go a + 2 b + 1 numbers, and one more back. */
+        counts[i] = first ? mine + 2 * i + 1 : i + 2 * mine + 2;
+        back[i] = first ? mine + 2 * i + 2 : i + 2 * mine + 1;
+        types[i] = MPI_INT;
+        places[i] = i ? places[i - 1] + counts[i - 1] : 0;
+        back_places[i] = i ? back_places[i - 1] + back[i - 1] : 0;
+    }
+    for (int i = 0; i < others; i++) {
+        if (first) {
+            MPI_Send(&rank, 1, MPI_INT, i, 5, between);
+            MPI_Recv(&got, 1, MPI_INT, i, 6, between, &status);
+        } else {
+            MPI_Probe(MPI_ANY_SOURCE, 5, between, &status);
+            MPI_Recv(&got, 1, MPI_INT, status.MPI_SOURCE, 5, between, MPI_STATUS_IGNORE);
+            MPI_Send(&rank, 1, MPI_INT, status.MPI_SOURCE, 6, between);
+        }
+    }
+    if (mine == 0) {
+        MPI_Irecv(in, 100, MPI_INT, MPI_ANY_SOURCE, 7, between, &requests[0]);
+        MPI_Isend(out, 100, MPI_INT, 0, 7, between, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        MPI_Send_init(out, 10, MPI_INT, 0, 8, between, &requests[0]);
+        MPI_Recv_init(in, 10, MPI_INT, 0, 8, between, &requests[1]);
+        for (int i = 0; i < 3; i++) {
+            MPI_Startall(2, requests);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        }
+        MPI_Request_free(&requests[0]);
+        MPI_Request_free(&requests[1]);
+        MPI_Sendrecv(out, 3, MPI_INT, 0, 9, in, 3, MPI_INT, 0, 9, between, MPI_STATUS_IGNORE);
+    }
+    for (int turn = 0; turn < 2; turn++) { /* The root is the last of one group, then of the other. */
+        int gives = turn == first, root = gives ? (mine == own - 1 ? MPI_ROOT : MPI_PROC_NULL) : others - 1;
+        MPI_Bcast(out, 40, MPI_INT, root, between);
+        MPI_Reduce(out, in, 11, MPI_INT, MPI_SUM, root, between);
+        MPI_Gather(out, 9, MPI_INT, in, 9, MPI_INT, root, between);
+        MPI_Scatter(out, 7, MPI_INT, in, 7, MPI_INT, root, between);
+        MPI_Gatherv(out, gives ? 0 : counts[others - 1], MPI_INT, in, back, back_places, MPI_INT, root, between);
+        MPI_Scatterv(out, counts, places, MPI_INT, in, gives ? 0 : back[others - 1], MPI_INT, root, between);
+        MPI_Ibcast(out, 40, MPI_DOUBLE, root, between, &requests[0]);
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(between);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, between);
+    MPI_Allgather(out, first ? 5 : 3, MPI_INT, in, first ? 3 : 5, MPI_INT, between);
+    for (int i = 0; i < others; i++) {
+        back[i] = first ? 2 * i + 1 : i + 1;
+        back_places[i] = i ? back_places[i - 1] + back[i - 1] : 0;
+    }
+    MPI_Allgatherv(out, first ? mine + 1 : 2 * mine + 1, MPI_INT, in, back, back_places, MPI_INT, between);
+    MPI_Alltoall(out, first ? 4 : 6, MPI_INT, in, first ? 6 : 4, MPI_INT, between);
+    for (int i = 0; i < others; i++) {
+        back[i] = first ? mine + 2 * i + 2 : i + 2 * mine + 1;
+        back_places[i] = i ? back_places[i - 1] + back[i - 1] : 0;
+    }
+    MPI_Alltoallv(out, counts, places, MPI_INT, in, back, back_places, MPI_INT, between);
+    for (int i = 0; i < others; i++) {
+        places[i] *= sizeof(int);
+        back_places[i] *= sizeof(int);
+    }
+    MPI_Alltoallw(out, counts, places, types, in, back, back_places, types, between);
+    /* What is scattered is as much in both groups: 12 numbers. */
+    for (int i = 0; i < own; i++)
+        counts[i] = i ? 12 / own - 1 : 12 - (own - 1) * (12 / own - 1);
+    MPI_Reduce_scatter(out, in, counts, MPI_INT, MPI_SUM, between);
+    MPI_Reduce_scatter_block(out, in, 12 / own, MPI_INT, MPI_SUM, between);
+    MPI_Iallreduce(out, in, 4, MPI_DOUBLE, MPI_MAX, between, &requests[0]);
+    for (flag = 0; !flag;)
+        MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE);
+    MPI_Barrier(between);
+}
+
+/* Inter-communicators, made in each way. */
+static void between(void) {
+    int first = rank < size / 2, ranks[1] = {0};
+    MPI_Comm half, both, twin, again, few;
+    MPI_Group own, one;
+    MPI_Comm_split(MPI_COMM_WORLD, first, -rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, first ? size - 1 : size / 2 - 1, 7, &both);
+    across(both, first);
+    MPI_Comm_dup(both, &twin);
+    across(twin, !first);
+    MPI_Comm_split(twin, 1, rank, &again);
+    across(again, first);
+    /* The first of each group. */
+    MPI_Comm_group(both, &own);
+    MPI_Group_incl(own, 1, ranks, &one);
+    MPI_Comm_create(both, one, &few);
+    if (few != MPI_COMM_NULL) {
+        across(few, first);
+        MPI_Comm_free(&few);
+    }
+    MPI_Group_free(&one);
+    MPI_Group_free(&own);
+    MPI_Comm_free(&again);
+    MPI_Comm_free(&twin);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
+    if (rank < 2) { /* Of one rank each. */
+        MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, !rank, 9, &both);
+        across(both, rank);
+        MPI_Comm_free(&both);
+    }
+}
+
+/* Communicators of communicators, made in each way. */
 static void communicators(void) {
     MPI_Comm half, twin, pair, few, again;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);
@@ -330,7 +446,7 @@ static void wildcards(void) {
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } ways[] = {
         {"ping-pong", ping_pong}, {"halo", halo}, {"requests", requests}, {"persistent", persistent},
-        {"communicators", communicators}, {"merged", merged}, {"collectives", collectives}, {"wildcards", wildcards},
+        {"communicators", communicators}, {"merged", merged}, {"between", between}, {"collectives", collectives}, {"wildcards", wildcards},
         {"alltoall", alltoall}, {"put", put}, {"neighbours", neighbours},
     };
     MPI_Init(&argc, &argv);

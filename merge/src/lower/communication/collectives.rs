@@ -2,13 +2,15 @@
 
 use super::{Communication, bytes};
 use crate::follow::pass::Seen;
-use syn_plan::Collective;
+use crate::mpi::Communicator;
+use syn_plan::{Collective, NOBODY};
 use syn_trace::Call;
 
 /// What a collective operation is in the plan.
 pub(super) struct Gathered {
     pub(super) kind: Collective,
     pub(super) comm: u32,
+    pub(super) root: i32,
     pub(super) sent: u64,
     pub(super) received: u64,
     pub(super) counts: u32,
@@ -30,28 +32,47 @@ impl Communication<'_> {
         if kind.is_among_neighbours() {
             return self.gather_neighbours(seen, kind, comm);
         }
+        // Of two groups a process names members of the other one.
+        let both = instance.map(|instance| (instance, self.communicators.get(instance.id.0)));
+        let both = both.filter(|(_, both)| both.first_group > 0);
+        let root = match both {
+            Some((instance, _)) => self.matching.roots.get(&instance.id).map_or(NOBODY, |&root| root as i32),
+            None => n[2] as i32,
+        };
         // Of all members, or of none.
         if let Some(told) = self.matching.told.get(&((thread, record), Call::MpiCounts)) {
             let each: Vec<u64> = told.iter().map(|&number| bytes(number)).collect();
             let (counts, from) = each.split_at(each.len() / 2);
-            let [counts, from] = [counts, from].map(|list| self.lists.number(list.to_vec()));
-            return Some(Gathered { kind, comm, sent, received, counts, from });
+            let of_all = |list: &[u64]| match both {
+                Some((instance, both)) => among_both(both, instance.rank, list),
+                None => list.to_vec(),
+            };
+            let [counts, from] = [counts, from].map(of_all).map(|list| self.lists.number(list));
+            return Some(Gathered { kind, comm, root, sent, received, counts, from });
         }
         let traffic =
             instance.and_then(|instance| Some((self.matching.traffic.get(&instance.id)?, instance.rank)));
         let Some((traffic, rank)) = traffic else {
-            return Some(Gathered { kind, comm, sent, received, counts: 0, from: 0 });
+            return Some(Gathered { kind, comm, root, sent, received, counts: 0, from: 0 });
         };
         let given = || traffic.iter().map(|&(sent, _)| bytes(sent)).collect::<Vec<_>>();
         let got = || traffic.iter().map(|&(_, received)| bytes(received)).collect::<Vec<_>>();
         let (counts, from) = match kind {
             Collective::Gatherv | Collective::Allgatherv => (given(), Vec::new()),
             Collective::Scatterv | Collective::ReduceScatter => (got(), Vec::new()),
+            _ if both.is_some() => return None,
             _ => share(&given(), &got(), rank as usize),
         };
         let [counts, from] = [counts, from].map(|list| self.lists.number(list));
-        Some(Gathered { kind, comm, sent, received, counts, from })
+        Some(Gathered { kind, comm, root, sent, received, counts, from })
     }
+}
+
+/// Numbers of the other group's members among those of both, in which the own ones have nothing.
+fn among_both(both: &Communicator, mine: u32, others: &[u64]) -> Vec<u64> {
+    let first = both.first_group as usize;
+    let own = vec![0; if mine < both.first_group { first } else { both.members.len() - first }];
+    if mine < both.first_group { [&own, others].concat() } else { [others, &own].concat() }
 }
 
 /// The operation that a call, its non-blocking form and its persistent one do.

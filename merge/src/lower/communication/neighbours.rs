@@ -93,7 +93,7 @@ impl Communication<'_> {
             _ => (sent, part(received, sources)),
         };
         if matches!(kind, Collective::NeighborAllgather | Collective::NeighborAlltoall) {
-            return Some(Gathered { kind, comm, sent, received, counts: 0, from: 0 });
+            return Some(Gathered { kind, comm, root: syn_plan::NOBODY, sent, received, counts: 0, from: 0 });
         }
         let told = self.matching.told.get(&((seen.thread, seen.record), Call::MpiCounts))?;
         let to = if kind == Collective::NeighborAllgatherv { 1 } else { destinations.len() };
@@ -109,7 +109,7 @@ impl Communication<'_> {
         let sent = if counts.is_empty() { sent } else { counts.iter().sum() };
         let received = from.iter().sum();
         let [counts, from] = [counts, from].map(|list| self.lists.number(list));
-        Some(Gathered { kind, comm, sent, received, counts, from })
+        Some(Gathered { kind, comm, root: syn_plan::NOBODY, sent, received, counts, from })
     }
 }
 
