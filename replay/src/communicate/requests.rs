@@ -49,7 +49,7 @@ impl Engine<'_> {
                 match persistent {
                     None => {
                         let request = self.requests.get(number);
-                        // Of a communicator of two groups there is none: that is replayed as time.
+                        // Of a communicator that is not in the plan there is none: that is replayed as time.
                         if request != ffi::RSMPI_REQUEST_NULL {
                             started.all()[count] = request;
                             count += 1;
