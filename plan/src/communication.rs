@@ -2,8 +2,9 @@
 //!
 //! That every number refers to something is checked whenever a plan is read. Whether what one rank waits for is done by another
 //! is asked before the calls are made ([`Plan::check_communication`]): as many messages are sent on every channel as are
-//! received there, and all members of a communicator take part in the same collective operations with the same sizes. What
-//! order MPI allows them in depends on the MPI, so that who makes the calls bounds how long they may take.
+//! received there, and all members of a communicator take part in the same collective operations with the same sizes, or, between
+//! two groups, with the same roots. What order MPI allows them in depends on the MPI, so that who makes the calls bounds how long
+//! they may take.
 
 use crate::fault::Fault;
 use crate::group::Groups;

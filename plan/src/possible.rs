@@ -93,7 +93,10 @@ impl Mpi {
             }
             Mpi::Collective { kind, comm, root, .. }
             | Mpi::Icollective { kind, comm, root, .. }
-            | Mpi::CollectiveInit { kind, comm, root, .. } => !kind.has_root() || is_there(comm, root, &[]),
+            | Mpi::CollectiveInit { kind, comm, root, .. } => match kind.has_root() {
+                true => is_there(comm, root, &[]),
+                false => root == NOBODY,
+            },
             _ => true,
         }
     }

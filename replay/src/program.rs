@@ -423,6 +423,7 @@ fn rule_of(call: &Mpi) -> Rule {
         Mpi::WinSync { .. } | Mpi::WinLock { .. } | Mpi::Rma { .. } | Mpi::RmaRequest { .. } => Rule::Epoch,
         Mpi::Collective { .. }
         | Mpi::MakeComm { .. }
+        | Mpi::MakeBridge { .. }
         | Mpi::MakeTopology { .. }
         | Mpi::Init
         | Mpi::Finalize => Rule::Collective,

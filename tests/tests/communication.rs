@@ -55,7 +55,10 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
         if seen.call == "remote-group" {
             between.insert((rank, number("comm")));
         }
-        if seen.call == "MPI_Comm_create" && between.contains(&(rank, number("comm"))) {
+        if seen.call == "MPI_Comm_free" {
+            between.remove(&(rank, number("comm")));
+        }
+        if !is_replay && seen.call == "MPI_Comm_create" && between.contains(&(rank, number("comm"))) {
             traffic.calls.entry(rank).or_default().push("MPI_Comm_split".to_owned());
             continue;
         }
@@ -112,7 +115,7 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
             line += &number(name).map_or(String::new(), |number| format!(" {name}={number}"));
         }
         // Notes: how file types were made, hints, bytes to and from each peer, groups of epochs.
-        let note = seen.call == "window-group";
+        let note = ["window-group", "remote-group"].contains(&&*seen.call);
         for name in ["made", "hints", "bytes", "members"] {
             let told = seen.args.get(name).filter(|value| note || name != "members" && !value.is_number());
             line += &told.map_or(String::new(), |value| format!(" {name}={value}"));

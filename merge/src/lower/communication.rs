@@ -337,11 +337,15 @@ impl<'a> Communication<'a> {
         matches!(self.communicators.meaning(process, handle), Some(Meaning::Between(_)))
     }
 
-    /// Whom a process means by a rank, in the plan's numbers: in an inter-communicator these are of both groups.
+    /// Whom a process means by a rank, in the plan's numbers: in an inter-communicator these are of both groups. A rank that is not there
+    /// stays one.
     fn peer(&mut self, process: u32, handle: i64, rank: i32) -> i32 {
         match self.communicators.meaning(process, handle) {
             Some(&mut Meaning::Between(Some(joined))) if rank >= 0 => {
-                self.communicators.get(joined.comm).peer(joined.rank, rank.into()) as i32
+                match self.communicators.get(joined.comm).peer(joined.rank, rank.into()) as i32 {
+                    ANY => i32::MIN,
+                    peer => peer,
+                }
             }
             _ => rank,
         }
@@ -388,14 +392,15 @@ impl Communication<'_> {
         if broken || !known {
             return None;
         }
+        // Before the new one has a number: whatever has one is made.
+        let comm = comm?;
         let new = match handle {
             COMM_NULL => NONE,
             _ => self.number(process, handle, &runs, remote.map_or(&[], |remote| remote))?,
         };
         if part == Part::Between {
-            return Some(Mpi::MakeBridge { comm: comm?, new });
+            return Some(Mpi::MakeBridge { comm, new });
         }
-        let comm = comm.filter(|&comm| comm != SELF)?;
         // Of two groups, who is not in the new one would have to say who of the own group is.
         let how = Creation::named(seen.event.call.name());
         let how = how.filter(|&how| how != Creation::Create || !self.is_between(process, parent));
@@ -410,7 +415,7 @@ impl Communication<'_> {
         else {
             return None;
         };
-        let is_first = joined.rank < self.communicators.get(joined.comm).first_group;
+        let first_group = self.communicators.get(joined.comm).first_group;
         let next = FIRST_COMMUNICATOR + self.members.len() as u32;
         let members = &mut self.members;
         Some(*self.numbers.entry(joined.comm).or_insert_with(|| {
@@ -419,8 +424,8 @@ impl Communication<'_> {
                 runs.chunks_exact(3).map(run).filter(|&(.., count)| count > 0).collect()
             };
             members.push(match [runs, remote].map(group) {
-                [all, remote] if remote.is_empty() => all,
-                [local, remote] if is_first => [local, vec![BETWEEN], remote].concat(),
+                [all, _] if first_group == 0 => all,
+                [local, remote] if joined.rank < first_group => [local, vec![BETWEEN], remote].concat(),
                 [local, remote] => [remote, vec![BETWEEN], local].concat(),
             });
             next

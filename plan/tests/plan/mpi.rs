@@ -226,6 +226,15 @@ fn what_cannot_be_is_refused() {
             counts: 0,
             from: 0,
         },
+        Mpi::Collective {
+            kind: Collective::Allreduce,
+            comm: 4,
+            root: 0,
+            sent: 0,
+            received: 1 << 20,
+            counts: 0,
+            from: 0,
+        },
     ];
     for call in refused {
         assert!(matches!(check(call), Err(Fault::BadMpi { step: 0, .. })), "{call}: {:?}", check(call));
@@ -338,6 +347,7 @@ fn groups_give_each_other_what_they_get() {
     let receive = |peer| Mpi::Recv { comm: 4, peer, tag: 0, bytes: 1 };
     assert_eq!(check([&[send(1)], &[receive(0)]]), Ok(()));
     assert!(check([&[send(0)], &[receive(0)]]).is_err(), "to itself");
+    assert!(check([&[send(0), receive(0)], &[]]).is_err(), "to and from itself");
     let gather = |kind, root, sent, received, counts| Mpi::Collective {
         kind,
         comm: 4,

@@ -40,7 +40,7 @@ pub struct Numbers {
 /// are of both groups.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
-    pub(super) mine: c_int,
+    mine: c_int,
     /// All, or the other group: from which number on, and how many.
     first_peer: c_int,
     peers: u64,
@@ -60,6 +60,11 @@ impl Side {
             first_own: own.start as usize,
             is_between: group.first_group().is_some(),
         }
+    }
+
+    /// What MPI calls the rank.
+    pub(super) fn place(&self) -> c_int {
+        self.mine - self.first_own as c_int
     }
 
     /// What MPI calls a peer.

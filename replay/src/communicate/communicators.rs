@@ -78,29 +78,30 @@ impl Engine<'_> {
         group.sides(group.position(self.rank).unwrap_or(0))
     }
 
-    /// What is made later refers to a new communicator by the members that it has in the plan: it has to have as many.
+    /// Buffers and lists are made for the members and places that communicators have in the plan: a new one must have the same.
     unsafe fn keep_communicator(&self, new: CommId, made: MPI_Comm) {
+        if new == NONE {
+            return;
+        }
         // SAFETY: as the caller vouches; the communicator has just been made.
         unsafe {
-            if new == NONE {
-                return;
-            }
-            self.comms.set(new, made);
-            if made == ffi::RSMPI_COMM_NULL {
-                return;
-            }
-            let (mut size, mut others, mut is_between) = (0, 0, 0);
-            ffi::MPI_Comm_size(made, &mut size);
-            ffi::MPI_Comm_test_inter(made, &mut is_between);
-            if is_between != 0 {
-                ffi::MPI_Comm_remote_size(made, &mut others);
-            }
-            let [own, peers] = self.sides(new).map(|side| side.end - side.start);
-            let planned = (own, if self.numbers.side(new).is_between { peers } else { 0 });
-            if planned != (size as u64, others as u64) {
-                self.fail(&format!("communicator {new} has other members than in the plan"));
+            if made != ffi::RSMPI_COMM_NULL {
+                let (mut size, mut mine, mut others, mut is_between) = (0, 0, 0, 0);
+                ffi::MPI_Comm_size(made, &mut size);
+                ffi::MPI_Comm_rank(made, &mut mine);
+                ffi::MPI_Comm_test_inter(made, &mut is_between);
+                if is_between != 0 {
+                    ffi::MPI_Comm_remote_size(made, &mut others);
+                }
+                let [own, peers] = self.sides(new).map(|side| side.end - side.start);
+                let side = self.numbers.side(new);
+                let planned = (own, side.place(), if side.is_between { peers } else { 0 });
+                if planned != (size as u64, mine, others as u64) {
+                    self.fail(&format!("communicator {new} has other members than in the plan"));
+                }
             }
         }
+        self.comms.set(new, made);
     }
 
     unsafe fn group_of(&self, parent: MPI_Comm, old: CommId, members: Option<Group<'_>>) -> MPI_Group {

@@ -157,7 +157,15 @@ static void across(MPI_Comm between, int first) {
         } else {
             MPI_Probe(MPI_ANY_SOURCE, 5, between, &status);
             MPI_Recv(&got, 1, MPI_INT, status.MPI_SOURCE, 5, between, MPI_STATUS_IGNORE);
-            MPI_Send(&rank, 1, MPI_INT, status.MPI_SOURCE, 6, between);
+            MPI_Ssend(&rank, 1, MPI_INT, status.MPI_SOURCE, 6, between);
+        }
+        MPI_Message message;
+        if (first) {
+            MPI_Issend(&rank, 1, MPI_INT, i, 4, between, &requests[0]);
+            MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        } else {
+            MPI_Mprobe(MPI_ANY_SOURCE, 4, between, &message, &status);
+            MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
         }
     }
     if (mine == 0) {
@@ -173,6 +181,7 @@ static void across(MPI_Comm between, int first) {
         MPI_Request_free(&requests[0]);
         MPI_Request_free(&requests[1]);
         MPI_Sendrecv(out, 3, MPI_INT, 0, 9, in, 3, MPI_INT, 0, 9, between, MPI_STATUS_IGNORE);
+        MPI_Sendrecv_replace(in, 3, MPI_INT, 0, 9, 0, 9, between, MPI_STATUS_IGNORE);
     }
     for (int turn = 0; turn < 2; turn++) { /* The root is the last of one group, then of the other. */
         int gives = turn == first, root = gives ? (mine == own - 1 ? MPI_ROOT : MPI_PROC_NULL) : others - 1;
@@ -183,7 +192,8 @@ static void across(MPI_Comm between, int first) {
         MPI_Gatherv(out, gives ? 0 : counts[others - 1], MPI_INT, in, back, back_places, MPI_INT, root, between);
         MPI_Scatterv(out, counts, places, MPI_INT, in, gives ? 0 : back[others - 1], MPI_INT, root, between);
         MPI_Ibcast(out, 40, MPI_DOUBLE, root, between, &requests[0]);
-        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        MPI_Ireduce(out + 100, in, 6, MPI_DOUBLE, MPI_SUM, root, between, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
     MPI_Barrier(between);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, between);
@@ -223,7 +233,7 @@ static void between(void) {
     MPI_Comm_split(MPI_COMM_WORLD, first, -rank, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, first ? size - 1 : size / 2 - 1, 7, &both);
     across(both, first);
-    MPI_Comm_dup(both, &twin);
+    MPI_Comm_dup_with_info(both, MPI_INFO_NULL, &twin);
     across(twin, !first);
     MPI_Comm_split(twin, 1, rank, &again);
     across(again, first);
@@ -241,11 +251,14 @@ static void between(void) {
     MPI_Comm_free(&twin);
     MPI_Comm_free(&both);
     MPI_Comm_free(&half);
-    if (rank < 2) { /* Of one rank each. */
-        MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, !rank, 9, &both);
+    MPI_Comm_dup(MPI_COMM_SELF, &few);
+    MPI_Barrier(few);
+    for (int of_copy = 0; rank < 2 && of_copy < 2; of_copy++) { /* Of one rank each. */
+        MPI_Intercomm_create(of_copy ? few : MPI_COMM_SELF, 0, MPI_COMM_WORLD, !rank, 9, &both);
         across(both, rank);
         MPI_Comm_free(&both);
     }
+    MPI_Comm_free(&few);
 }
 
 /* Communicators of communicators, made in each way. */
