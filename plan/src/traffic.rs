@@ -140,31 +140,28 @@ impl<'a> Traffic<'a> {
         self.plan.group(comm).and_then(|group| group.position(rank)).map_or(NOBODY, |place| place as i32)
     }
 
-    /// Whether the peer is one of those that the rank communicates with there; of two groups that is the other one.
-    fn meets(&mut self, comm: CommId, rank: u32, peer: i32) -> bool {
-        let group = self.plan.group(comm).filter(|_| comm != SELF && peer != NOBODY);
-        let Some((group, member)) = group.and_then(|group| Some((group, group.position(rank)?))) else {
-            return false;
-        };
-        let is_peer = u64::try_from(peer).is_ok_and(|peer| group.sides(member)[1].contains(&peer));
+    /// The place of a rank that sends to a peer or receives from it, if that is somebody. Of two groups the peer is in the other one.
+    fn place(&mut self, comm: CommId, rank: u32, peer: i32) -> Option<i32> {
+        let group = self.plan.group(comm).filter(|_| comm != SELF && peer != NOBODY)?;
+        let place = group.position(rank)?;
+        let is_peer = u64::try_from(peer).is_ok_and(|peer| group.sides(place)[1].contains(&peer));
         if !is_peer && peer != ANY {
-            self.wrong = Some(format!("on communicator {comm}, rank {member} does not meet rank {peer}"));
+            self.wrong = Some(format!("on communicator {comm}, rank {place} does not meet rank {peer}"));
         }
-        true
+        Some(place as i32)
     }
 
     fn send(&mut self, comm: CommId, rank: u32, peer: i32, tag: i32, times: u64) {
-        if self.meets(comm, rank, peer) {
-            *self.channels.entry((comm, self.member(comm, rank), peer, tag)).or_default() += times as i64;
+        if let Some(place) = self.place(comm, rank, peer) {
+            *self.channels.entry((comm, place, peer, tag)).or_default() += times as i64;
             self.receivers.entry((comm, peer)).or_default().0 += times as i64;
         }
     }
 
     fn receive(&mut self, comm: CommId, rank: u32, peer: i32, tag: i32, times: u64) {
-        if self.meets(comm, rank, peer) {
-            let member = self.member(comm, rank);
-            *self.channels.entry((comm, peer, member, tag)).or_default() -= times as i64;
-            let receiver = self.receivers.entry((comm, member)).or_default();
+        if let Some(place) = self.place(comm, rank, peer) {
+            *self.channels.entry((comm, peer, place, tag)).or_default() -= times as i64;
+            let receiver = self.receivers.entry((comm, place)).or_default();
             receiver.0 -= times as i64;
             receiver.1 |= peer == ANY || tag == ANY;
         }

@@ -73,19 +73,18 @@ impl Side {
         peer - self.first_peer
     }
 
-    /// Whether this is what the others in the group of a root take for one.
+    /// Whether another member of the own group is the root, so that the rank takes no part.
     fn is_bystander(&self, root: c_int) -> bool {
-        // SAFETY: a constant of the MPI that is linked.
-        self.is_between && root == unsafe { ffi::RSMPI_PROC_NULL }
+        let is_peer = (self.first_peer..self.first_peer + self.peers as c_int).contains(&root);
+        self.is_between && root != NOBODY && root != self.mine && !is_peer
     }
 
     /// What MPI takes for a root.
     fn root(&self, root: c_int) -> c_int {
-        let is_peer = (self.first_peer..self.first_peer + self.peers as c_int).contains(&root);
         match self.is_between {
             true if root == self.mine => ffi::MPI_ROOT,
             // SAFETY: a constant of the MPI that is linked.
-            true if !is_peer => unsafe { ffi::RSMPI_PROC_NULL },
+            true if self.is_bystander(root) => unsafe { ffi::RSMPI_PROC_NULL },
             _ => self.rank(root),
         }
     }
@@ -227,8 +226,8 @@ impl Gathering {
         let (is_root, root) = (side.mine == self.root, side.root(self.root));
         let from = from.cast_const();
         let peers = side.first_peer as usize;
-        // Who is in the group of a root takes no part, but Open MPI does not number a call of its that moves nothing.
-        let is_bystander = self.root != NOBODY && side.is_bystander(root);
+        // Of a bystander MPI takes no data, but Open MPI counts a call only if it seems to have some, and the others' are counted.
+        let is_bystander = side.is_bystander(self.root);
         // The root of another group gives nothing.
         let summed = if side.is_between && is_root { received } else { sent };
         // SAFETY: as the caller vouches.
@@ -439,8 +438,7 @@ impl Gathering {
                     )
                 }
                 Collective::NeighborAlltoallv => {
-                    let ([a, b], [c, d]) =
-                        (numbers.bytes(self.counts, peers), numbers.bytes(self.from, peers));
+                    let ([a, b], [c, d]) = (numbers.bytes(self.counts, 0), numbers.bytes(self.from, 0));
                     either!(
                         request,
                         MPI_Neighbor_alltoallv,
@@ -457,8 +455,7 @@ impl Gathering {
                     )
                 }
                 Collective::NeighborAlltoallw => {
-                    let ([a, _], [c, _]) =
-                        (numbers.bytes(self.counts, peers), numbers.bytes(self.from, peers));
+                    let ([a, _], [c, _]) = (numbers.bytes(self.counts, 0), numbers.bytes(self.from, 0));
                     let (b, d) = (numbers.addresses(self.counts), numbers.addresses(self.from));
                     let types = numbers.types.as_ptr();
                     either!(
