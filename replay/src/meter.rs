@@ -1,16 +1,21 @@
 //! Where a program's time goes while it is replayed, with few readings of the CPU clock.
 //!
 //! A reading costs 0.6 to 1.3 µs, as much as a small `pread`. So only a step, or a slice of long work, that took longer
-//! than [`GRAIN_NS`] ends with one; it covers everything since the reading before. Shorter steps are taken to have had the processor all
-//! the time: who loses it is away for longer than that. The recorder does the same where no mark tells it of preemption.
+//! than [`GRAIN_NS`] ends with one, and where programs meet a shorter one; it covers everything since the reading before. Shorter
+//! steps are taken to have had the processor all the time: who loses it is away for longer than that. The recorder does the same
+//! where no mark tells it of preemption.
 
 use crate::clock::{NearClock, thread_cpu_ns};
 use syn_plan::{Balance, Rule};
 
 /// Steps that take longer end with a reading of the CPU clock.
 pub const GRAIN_NS: u64 = 64_000;
-/// The same of a signal: one that wakes nobody takes less, and one that does may give its processor to whom it wakes.
-const SIGNAL_GRAIN_NS: u64 = 5_000;
+/// The same of signals and waits: one that wakes nobody, or finds what it waits for, takes less, and others may be without the
+/// processor.
+const MEETING_GRAIN_NS: u64 = 5_000;
+
+/// Going to sleep and waking up are not taken to cost more: a wait that used more has looked for longer.
+const LONGEST_SLEEP_NS: u64 = 20_000;
 
 /// What a stretch of time was spent on.
 #[derive(Clone, Copy, Debug)]
@@ -79,32 +84,40 @@ impl Meter {
     /// The same of a signal.
     #[inline]
     pub fn lap_of_signal(&mut self) -> u64 {
-        self.lap_with_share(Part::Work, SIGNAL_GRAIN_NS).1
+        self.lap_with_share(Part::Work, MEETING_GRAIN_NS).1
     }
 
-    /// Adds the time since the last call to a wait; returns it, and how much of it the thread had the processor, as far as
-    /// that was measured; nanoseconds.
+    /// Adds the time since the last call to a wait, but for what counts as work; returns how long both were, and the work; nanoseconds.
     #[inline]
     pub fn lap_of_wait(&mut self, rule: Rule) -> (u64, u64) {
-        let (wall_ns, share_ns) = self.lap_with_share(Part::Wait(rule), GRAIN_NS);
-        (wall_ns, if wall_ns < GRAIN_NS { 0 } else { share_ns })
+        let (wall_ns, share_ns) = self.elapsed(true, MEETING_GRAIN_NS);
+        let slept = wall_ns >= MEETING_GRAIN_NS && !rule.is_message();
+        let work_ns = if slept { waking_ns(share_ns) } else { 0 };
+        charge(&mut self.balance, Part::Work, work_ns, work_ns);
+        charge(&mut self.balance, Part::Wait(rule), wall_ns - work_ns, share_ns - work_ns);
+        (wall_ns, work_ns)
     }
 
     // It is short where the part is known.
     #[inline(always)]
     fn lap_with_share(&mut self, part: Part, grain_ns: u64) -> (u64, u64) {
-        let before = std::mem::replace(&mut self.now_ns, self.clock.now_ns());
-        let wall_ns = self.now_ns.saturating_sub(before);
-        let share_ns = if wall_ns < grain_ns {
-            if !matches!(part, Part::Sleep | Part::Idle) {
-                self.short_ns += wall_ns;
-            }
-            wall_ns
-        } else {
-            self.long_step(wall_ns)
-        };
+        let (wall_ns, share_ns) = self.elapsed(!matches!(part, Part::Sleep | Part::Idle), grain_ns);
         charge(&mut self.balance, part, wall_ns, share_ns);
         (wall_ns, share_ns)
+    }
+
+    /// The time since the last call, and how much of it the thread had the processor; `has_it` as long as that is not measured.
+    #[inline(always)]
+    fn elapsed(&mut self, has_it: bool, grain_ns: u64) -> (u64, u64) {
+        let before = std::mem::replace(&mut self.now_ns, self.clock.now_ns());
+        let wall_ns = self.now_ns.saturating_sub(before);
+        if wall_ns >= grain_ns {
+            return (wall_ns, self.long_step(wall_ns));
+        }
+        if has_it {
+            self.short_ns += wall_ns;
+        }
+        (wall_ns, wall_ns)
     }
 
     /// Reads the CPU clock before a step of which it is known that it takes long: short waits and short I/O before it may
@@ -133,6 +146,12 @@ impl Meter {
         self.balance.wall_ns = self.now_ns.saturating_sub(self.begun_ns);
         self.balance
     }
+}
+
+/// Of what a wait that slept has used, `cpu_ns`, the part that is work: the application's call has used as much, and that is in the plan's
+/// computation behind the wait. The rest looked and went to sleep while another program was still at work: nobody waits for it.
+fn waking_ns(cpu_ns: u64) -> u64 {
+    cpu_ns.min(LONGEST_SLEEP_NS) * 3 / 4
 }
 
 /// Adds a stretch of `wall_ns`, in `cpu_ns` of which the thread had the processor. Waiting and sleeping are what
@@ -175,6 +194,23 @@ mod tests {
         assert_eq!((balance.calls_cpu_ns, balance.calls_wait_ns), (30, 70));
         assert_eq!((balance.sleep_ns, balance.unexplained_ns, balance.explained()), (5, 4, 2));
         assert_eq!(balance.open_ns(), 0);
+    }
+
+    #[test]
+    fn what_a_wait_in_the_kernel_uses_is_work_for_the_most_part() {
+        assert_eq!((waking_ns(4_000), waking_ns(1_000_000)), (3_000, 15_000));
+        let of_rule = |rule| {
+            let mut meter = started(now_ns());
+            let until_ns = now_ns() + 2 * MEETING_GRAIN_NS;
+            while now_ns() < until_ns {}
+            let (wall_ns, work_ns) = meter.lap_of_wait(rule);
+            let balance = meter.finish();
+            assert_eq!((balance.wall_ns, balance.open_ns()), (wall_ns, 0));
+            assert_eq!(balance.work_ns, work_ns);
+            work_ns
+        };
+        assert!(of_rule(Rule::Socket) > 0);
+        assert_eq!(of_rule(Rule::Message), 0, "a library that polls");
     }
 
     #[test]

@@ -21,9 +21,6 @@ use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
 use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
 
-/// Going to sleep and waking up are not taken to cost more: a wait that took longer has looked for longer.
-const LONGEST_SLEEP_NS: f64 = 20_000.0;
-
 /// What takes long to find out or to fill, and is there before a program begins.
 pub struct Prepared {
     buffers: Buffers,
@@ -275,11 +272,8 @@ impl<'a> Runner<'a> {
                         self.ahead_ns += since.map_or(0.0, |since| since.ahead_ns) + used_ns as f64;
                         continue;
                     }
-                    let (waited_ns, used_ns) = self.meter.lap_of_wait(rule);
-                    if matches!(rule, Rule::ProcessExec | Rule::ProcessJoin | Rule::Pipe) {
-                        // What the application's call used is computation already.
-                        self.ahead_ns += (used_ns as f64).min(LONGEST_SLEEP_NS);
-                    }
+                    let (waited_ns, work_ns) = self.meter.lap_of_wait(rule);
+                    self.ahead_ns += work_ns as f64;
                     self.idle.waited(waited_ns);
                 }
                 Op::Mpi { call, .. } if call.is_on_file() && self.job.mpi_io == MpiIo::Mpi => {

@@ -224,6 +224,14 @@ def hpcc(folder, quick, project):
     return mpirun(2, "hpcc")
 
 
+def turns(how):
+    def make(folder, quick, project):
+        program = compiled("gcc", project / "scripts" / "time" / "turns.c", folder, "-pthread")
+        return [program, how, 1000 if quick else 10_000]
+
+    return make
+
+
 def fio(folder, quick, project):
     (folder / "data").write_bytes(os.urandom((4 if quick else 32) << 20))
     return ["fio", "--name=random", "--filename=data", "--rw=randread", "--bs=4k", "--ioengine=psync", "--invalidate=1",
@@ -285,6 +293,7 @@ ALL = [
     Workload("redis", redis("everysec", 30_000), REDIS),
     Workload("redis-always", redis("always", 3000), REDIS),
     Workload("openmp-stencil", openmp, ("gcc",), environment={"OMP_NUM_THREADS": "2"}),
+    *(Workload(f"turns-{how}", turns(how), ("gcc",)) for how in ("unix", "tcp", "pipes", "semaphores", "eventfd", "condition")),
     Workload("fio-psync", fio, ("fio",)),
     Workload("lammps", lammps(4), ("lmp", "mpirun"), launched=True),
     Workload("lammps-2", lammps(2), ("lmp", "mpirun"), launched=True),
