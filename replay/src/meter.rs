@@ -149,9 +149,9 @@ impl Meter {
 }
 
 /// Of what a wait that slept has used, `cpu_ns`, the part that is work: the application's call has used as much, and that is in the plan's
-/// computation behind the wait. The rest looked and went to sleep while another program was still at work: nobody waits for it.
+/// computation behind the wait. The other half looked and went to sleep while another program was still at work: nobody waits for it.
 fn waking_ns(cpu_ns: u64) -> u64 {
-    cpu_ns.min(LONGEST_SLEEP_NS) * 3 / 4
+    cpu_ns.min(LONGEST_SLEEP_NS) / 2
 }
 
 /// Adds a stretch of `wall_ns`, in `cpu_ns` of which the thread had the processor. Waiting and sleeping are what
@@ -197,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_wait_in_the_kernel_uses_is_work_for_the_most_part() {
-        assert_eq!((waking_ns(4_000), waking_ns(1_000_000)), (3_000, 15_000));
+    fn half_of_what_a_wait_in_the_kernel_uses_is_work() {
+        assert_eq!((waking_ns(4_000), waking_ns(1_000_000)), (2_000, 10_000));
         let of_rule = |rule| {
             let mut meter = started(now_ns());
             let until_ns = now_ns() + 2 * MEETING_GRAIN_NS;
