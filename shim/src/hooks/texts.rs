@@ -8,8 +8,8 @@ use syn_trace::record::MAX_TEXT_BYTES;
 
 /// What a line of `hooks!` gives as a text.
 pub trait Text {
-    /// Its bytes. `was_read`: the kernel has read it, as success tells, or ENOENT where there is one text alone: of other failures
-    /// no errno tells at which of its arguments the kernel has looked. `index`: which text of the call it is.
+    /// Its bytes. `was_read`: the kernel has read it, as success tells, or an errno of [`tells_of_a_path`] where there is one text
+    /// alone: no other tells at which of its arguments the kernel has looked. `index`: which text of the call it is.
     ///
     /// # Safety
     /// As for [`text`], if it was read.
@@ -25,6 +25,13 @@ impl Text for *const c_char {
         // SAFETY: as the caller vouches.
         unsafe { text(*self) }
     }
+}
+
+/// Whether the kernel fails so only once it has followed a path: path_resolution(7), and what open(2) and mkdir(2) find at its end.
+#[inline(always)]
+pub fn tells_of_a_path(errno: i64) -> bool {
+    const FOUND: [i32; 5] = [libc::ENOENT, libc::ENOTDIR, libc::EEXIST, libc::EISDIR, libc::ELOOP];
+    FOUND.iter().any(|&found| i64::from(found) == errno)
 }
 
 /// A text of which success does not tell that it was read.

@@ -10,6 +10,9 @@ use libc::{c_int, sa_family_t};
 /// Room for the longest: `unix:` and 108 bytes of path.
 const ROOM: usize = 120;
 
+/// In front of a Unix socket's.
+const UNIX: &[u8] = b"unix:";
+
 /// One address.
 #[derive(Clone, Copy)]
 pub struct Address {
@@ -34,13 +37,18 @@ impl Address {
         &self.bytes[..self.length]
     }
 
+    /// True for a name of a Unix socket, or that it has none.
+    pub fn is_unix(&self) -> bool {
+        self.bytes().starts_with(UNIX)
+    }
+
     fn describe(&mut self, raw: &[u8]) -> fmt::Result {
         let Some((family, rest)) = raw.split_first_chunk() else { return Ok(()) };
         let family = sa_family_t::from_ne_bytes(*family);
         match c_int::from(family) {
             libc::AF_UNSPEC => Ok(()),
             libc::AF_UNIX => {
-                self.put(b"unix:");
+                self.put(UNIX);
                 match rest {
                     [] => {}
                     [0, name @ ..] => {

@@ -77,8 +77,10 @@ pub(super) fn bind<W: Context>(seen: &mut Seen<'_, W>) {
 pub(super) fn accept<W: Context>(seen: &mut Seen<'_, W>) {
     let flags = if seen.call.number == libc::SYS_accept4 { seen.int(3) } else { 0 };
     let new = seen.new_descriptor();
-    let (inode, peer) = (inode(seen, new), if new < 0 { 0 } else { seen.context.peer_process(new) });
+    let inode = inode(seen, new);
     let names = [name_of(seen, new, Side::Local), name_of(seen, new, Side::Peer)];
+    // Nobody tells of others.
+    let peer = if names[0].is_unix() { seen.context.peer_process(new) } else { 0 };
     let numbers = [seen.int(0), flags, inode, peer];
     seen.context.record(Call::Accept, seen.outcome, &numbers, &[names[0].bytes(), names[1].bytes()], &[]);
 }
