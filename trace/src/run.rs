@@ -210,6 +210,12 @@ pub struct Run {
     pub start_costs: StartCosts,
 }
 
+/// Ticks to enter a call, which nothing shows. On warm caches it is about what recording adds to the call's duration; where the work
+/// behind calls takes long, so does this, up to four times as long.
+fn to_enter(behind: u32, call_cost: u32) -> u32 {
+    (behind / 2).clamp(call_cost, call_cost.saturating_mul(4))
+}
+
 impl Run {
     /// How process image `process` ended.
     ///
@@ -324,10 +330,10 @@ impl Run {
                 ns_per_unit: ns_per_tick * (1u64 << header.tick_shift) as f64,
             };
             let cost = |ticks: u32| (f64::from(ticks) * ns_per_tick) as u64;
-            // What was seen of the work behind calls stands for what was found at the start, on warm caches; to enter a call,
-            // which nothing shows, is about as long as what recording adds to its duration.
+            // What was seen of the work behind calls stands for what was found at the start, on warm caches.
             let gap_cost = |behind: &header::Behind| {
-                let seen = behind.mean().map(|ticks| ticks.saturating_add(header.call_cost_ticks));
+                let seen =
+                    behind.mean().map(|ticks| ticks.saturating_add(to_enter(ticks, header.call_cost_ticks)));
                 cost(seen.unwrap_or(header.gap_cost_ticks))
             };
             let gap_ns = header.behind.each_ref().map(gap_cost);
@@ -436,7 +442,7 @@ fn describe(trace: &ThreadTrace) -> Process {
 
 #[cfg(test)]
 mod tests {
-    use super::called_by;
+    use super::{called_by, to_enter};
 
     #[test]
     fn programs_go_by_the_name_they_were_called_by() {
@@ -451,5 +457,11 @@ mod tests {
         ] {
             assert_eq!(called_by(command, exe), name, "{command:?} {exe:?}");
         }
+    }
+
+    #[test]
+    fn to_enter_a_call_takes_longer_where_the_work_behind_it_does() {
+        assert_eq!([0, 15, 40, 60, 3000].map(|behind| to_enter(behind, 8)), [8, 8, 20, 30, 32]);
+        assert_eq!(to_enter(3000, 0), 0, "a recorder from outside adds nothing there");
     }
 }
