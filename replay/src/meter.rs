@@ -1,8 +1,8 @@
 //! Where a program's time goes while it is replayed, with few readings of the CPU clock.
 //!
 //! A reading costs 0.6 to 1.3 µs, as much as a small `pread`. So only a step, or a slice of long work, that took longer
-//! than [`GRAIN_NS`] ends with one, and where programs meet a shorter one; it covers everything since the reading before. Shorter
-//! steps are taken to have had the processor all the time: who loses it is away for longer than that. The recorder does the same
+//! than [`GRAIN_NS`] ends with one, and a signal or a wait in the kernel from [`MEETING_GRAIN_NS`] on; it covers everything since the
+//! reading before. Shorter steps are taken to have had the processor all the time: who loses it is away for longer than that. The recorder does the same
 //! where no mark tells it of preemption.
 
 use crate::clock::{NearClock, thread_cpu_ns};
@@ -10,12 +10,15 @@ use syn_plan::{Balance, Rule};
 
 /// Steps that take longer end with a reading of the CPU clock.
 pub const GRAIN_NS: u64 = 64_000;
-/// The same of signals and waits: one that wakes nobody, or finds what it waits for, takes less, and others may be without the
-/// processor.
+/// The same of signals and waits in the kernel: one that wakes nobody, or finds what it waits for, takes less, and a longer one may
+/// have lost the processor.
 const MEETING_GRAIN_NS: u64 = 5_000;
 
-/// Going to sleep and waking up are not taken to cost more: a wait that used more has looked for longer.
-const LONGEST_SLEEP_NS: u64 = 20_000;
+/// A wait that used more has looked for longer than going to sleep and waking up take.
+const MOST_OF_A_WAIT_NS: u64 = 20_000;
+/// What part of that is work, one of so many. Three quarters are right for small programs that do nothing but take turns, a third for
+/// servers and interpreters (`bench/runs/2026-11-28-waits`).
+const WORK_OF_A_WAIT: u64 = 2;
 
 /// What a stretch of time was spent on.
 #[derive(Clone, Copy, Debug)]
@@ -87,12 +90,13 @@ impl Meter {
         self.lap_with_share(Part::Work, MEETING_GRAIN_NS).1
     }
 
-    /// Adds the time since the last call to a wait, but for what counts as work; returns how long both were, and the work; nanoseconds.
+    /// Adds the time since the last call to a wait, but for what of it was work. Returns all of it, and that; nanoseconds.
     #[inline]
     pub fn lap_of_wait(&mut self, rule: Rule) -> (u64, u64) {
-        let (wall_ns, share_ns) = self.elapsed(true, MEETING_GRAIN_NS);
-        let slept = wall_ns >= MEETING_GRAIN_NS && !rule.is_message();
-        let work_ns = if slept { waking_ns(share_ns) } else { 0 };
+        let in_kernel = !rule.is_message();
+        let (wall_ns, share_ns) = self.elapsed(true, if in_kernel { MEETING_GRAIN_NS } else { GRAIN_NS });
+        let took_long = wall_ns >= MEETING_GRAIN_NS;
+        let work_ns = if in_kernel && took_long { work_of_wait_ns(share_ns) } else { 0 };
         charge(&mut self.balance, Part::Work, work_ns, work_ns);
         charge(&mut self.balance, Part::Wait(rule), wall_ns - work_ns, share_ns - work_ns);
         (wall_ns, work_ns)
@@ -106,15 +110,16 @@ impl Meter {
         (wall_ns, share_ns)
     }
 
-    /// The time since the last call, and how much of it the thread had the processor; `has_it` as long as that is not measured.
+    /// The time since the last call, and how much of it the thread had the processor. Of less than `grain_ns` that is not measured: all
+    /// counts, and is taken off the next reading if the thread `was_awake`.
     #[inline(always)]
-    fn elapsed(&mut self, has_it: bool, grain_ns: u64) -> (u64, u64) {
+    fn elapsed(&mut self, was_awake: bool, grain_ns: u64) -> (u64, u64) {
         let before = std::mem::replace(&mut self.now_ns, self.clock.now_ns());
         let wall_ns = self.now_ns.saturating_sub(before);
         if wall_ns >= grain_ns {
             return (wall_ns, self.long_step(wall_ns));
         }
-        if has_it {
+        if was_awake {
             self.short_ns += wall_ns;
         }
         (wall_ns, wall_ns)
@@ -148,10 +153,10 @@ impl Meter {
     }
 }
 
-/// Of what a wait that slept has used, `cpu_ns`, the part that is work: the application's call has used as much, and that is in the plan's
-/// computation behind the wait. The other half looked and went to sleep while another program was still at work: nobody waits for it.
-fn waking_ns(cpu_ns: u64) -> u64 {
-    cpu_ns.min(LONGEST_SLEEP_NS) / 2
+/// Of what a wait has used, `cpu_ns`, the part that is work: the application's call used some too, and the plan's computation behind the
+/// wait has that in it. The rest was spent while another program was still at work, and nobody waits for it.
+fn work_of_wait_ns(cpu_ns: u64) -> u64 {
+    cpu_ns.min(MOST_OF_A_WAIT_NS) / WORK_OF_A_WAIT
 }
 
 /// Adds a stretch of `wall_ns`, in `cpu_ns` of which the thread had the processor. Waiting and sleeping are what
@@ -198,10 +203,10 @@ mod tests {
 
     #[test]
     fn half_of_what_a_wait_in_the_kernel_uses_is_work() {
-        assert_eq!((waking_ns(4_000), waking_ns(1_000_000)), (2_000, 10_000));
-        let of_rule = |rule| {
+        assert_eq!((work_of_wait_ns(4_000), work_of_wait_ns(1_000_000)), (2_000, 10_000));
+        let of_wait = |rule, ns| {
             let mut meter = started(now_ns());
-            let until_ns = now_ns() + 2 * MEETING_GRAIN_NS;
+            let until_ns = now_ns() + ns;
             while now_ns() < until_ns {}
             let (wall_ns, work_ns) = meter.lap_of_wait(rule);
             let balance = meter.finish();
@@ -209,8 +214,8 @@ mod tests {
             assert_eq!(balance.work_ns, work_ns);
             work_ns
         };
-        assert!(of_rule(Rule::Socket) > 0);
-        assert_eq!(of_rule(Rule::Message), 0, "a library that polls");
+        assert!(of_wait(Rule::Socket, 2 * MEETING_GRAIN_NS) > 0);
+        assert_eq!(of_wait(Rule::Message, 2 * MEETING_GRAIN_NS), 0, "a library that polls");
     }
 
     #[test]

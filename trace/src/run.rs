@@ -210,8 +210,8 @@ pub struct Run {
     pub start_costs: StartCosts,
 }
 
-/// Ticks to enter a call, which nothing shows. On warm caches it is about what recording adds to the call's duration; where the work
-/// behind calls takes long, so does this, up to four times as long.
+/// What recording does before a call's start, which it cannot measure, ticks. On warm caches it is about what recording adds to the
+/// call's duration; where the work behind calls takes long, so does this, up to four times as long.
 fn to_enter(behind: u32, call_cost: u32) -> u32 {
     (behind / 2).clamp(call_cost, call_cost.saturating_mul(4))
 }
@@ -462,6 +462,5 @@ mod tests {
     #[test]
     fn to_enter_a_call_takes_longer_where_the_work_behind_it_does() {
         assert_eq!([0, 15, 40, 60, 3000].map(|behind| to_enter(behind, 8)), [8, 8, 20, 30, 32]);
-        assert_eq!(to_enter(3000, 0), 0, "a recorder from outside adds nothing there");
     }
 }

@@ -50,7 +50,7 @@ pub mod trampolines;
 pub mod transfers;
 
 pub use status::{opened_status, status_of};
-pub use texts::{Text, Unread, tells_of_a_path, text, unread_text};
+pub use texts::{Text, Unread, tells_that_it_was_read, text, unread_text};
 
 /// Declares a function's place behind ours, and registers it.
 macro_rules! real {
@@ -153,7 +153,7 @@ macro_rules! hooks {
         #[allow(unused)]
         unsafe {
             let is_only = <[&str]>::len(&[$(stringify!($text)),*]) == 1;
-            let was_read = !failed || is_only && $crate::hooks::tells_of_a_path(outcome);
+            let was_read = !failed || is_only && $crate::hooks::tells_that_it_was_read(outcome);
             let mut index = 0;
             span.leave(syn_trace::calls::Call::$call, failed, outcome, &$numbers,
                 &[$($crate::hooks::Text::bytes(&$text, was_read, &span, { index += 1; index - 1 })),*],

@@ -8,7 +8,7 @@ use syn_trace::record::MAX_TEXT_BYTES;
 
 /// What a line of `hooks!` gives as a text.
 pub trait Text {
-    /// Its bytes. `was_read`: the kernel has read it, as success tells, or an errno of [`tells_of_a_path`] where there is one text
+    /// Its bytes. `was_read`: the kernel has read it, as success tells, or an errno of [`tells_that_it_was_read`] where there is one text
     /// alone: no other tells at which of its arguments the kernel has looked. `index`: which text of the call it is.
     ///
     /// # Safety
@@ -27,9 +27,11 @@ impl Text for *const c_char {
     }
 }
 
-/// Whether the kernel fails so only once it has followed a path: path_resolution(7), and what open(2) and mkdir(2) find at its end.
+/// Whether the kernel fails so only once it has copied the call's text: what it finds on the way along a path (path_resolution(7)), at its
+/// end (open(2), mkdir(2)), or under an attribute's name. A seccomp filter may fail so before; programs that are under one hand over
+/// texts all the same.
 #[inline(always)]
-pub fn tells_of_a_path(errno: i64) -> bool {
+pub fn tells_that_it_was_read(errno: i64) -> bool {
     const FOUND: [i32; 5] = [libc::ENOENT, libc::ENOTDIR, libc::EEXIST, libc::EISDIR, libc::ELOOP];
     FOUND.iter().any(|&found| i64::from(found) == errno)
 }

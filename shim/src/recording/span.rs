@@ -27,8 +27,8 @@ use syn_trace::record::{self, Flags, Times};
 /// bits may always be the same.
 const SAMPLE_SHIFT: u32 = 6;
 const SAMPLE_MASK: u64 = 15;
-/// A part of the time between two readings of the CPU clock, about 6 µs: where no mark tells that the thread has kept its processor,
-/// recording took no longer, or it was lost.
+/// A part of the time between two readings of the CPU clock, about 6 µs: where the mark does not tell that the thread has kept its
+/// processor, recording took no longer, or it was lost.
 const SAMPLE_PART: u64 = 8;
 
 /// Enters a call of a thread that records it.
@@ -61,7 +61,7 @@ fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Sp
 #[unsafe(link_section = ".text.startup")]
 fn note_cost(state: &State, end: u64, with_text: usize) {
     let took = clock::ticks().saturating_sub(end);
-    // The machine may have lost it for the thread.
+    // The host of a virtual machine may have taken the processor: the mark does not show that.
     let longest = clock::rarely_ticks() / if Mark::Told.stands() { 1 } else { SAMPLE_PART };
     if !state.cursor.get().is_null() && state.cpu_ticks.get() < end && took < longest {
         state.header().behind[with_text].add(took);

@@ -122,6 +122,11 @@ static void bad_attributes(int fd)
     CHECK_FAILS(removexattr("file", bad), EFAULT);
     CHECK_FAILS(setxattr("file", bad, value, 1, 0), EFAULT);
     CHECK_FAILS(setxattr("file", "user.a", bad, 1, 0), EFAULT);
+    /* What would otherwise fail with an errno that tells of a text which was read. */
+    CHECK_FAILS(fsetxattr(fd, bad, value, 1, XATTR_CREATE), EFAULT);
+    CHECK_FAILS(openat(fd, bad, O_RDONLY), EFAULT);
+    CHECK_FAILS(mkdirat(fd, bad, 0755), EFAULT);
+    CHECK_FAILS(open(bad, O_WRONLY | O_CREAT | O_EXCL, 0644), EFAULT);
     CHECK_EQ(getxattr("missing", bad, value, sizeof value), -1);
     CHECK(errno == EFAULT || errno == ENOENT);
     CHECK_EQ(getxattr(bad, "", value, sizeof value), -1);

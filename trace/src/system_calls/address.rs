@@ -10,7 +10,7 @@ use libc::{c_int, sa_family_t};
 /// Room for the longest: `unix:` and 108 bytes of path.
 const ROOM: usize = 120;
 
-/// In front of a Unix socket's.
+/// How the addresses of Unix sockets begin.
 const UNIX: &[u8] = b"unix:";
 
 /// One address.
@@ -37,7 +37,7 @@ impl Address {
         &self.bytes[..self.length]
     }
 
-    /// True for a name of a Unix socket, or that it has none.
+    /// True for a Unix socket's, whether it has a name or not.
     pub fn is_unix(&self) -> bool {
         self.bytes().starts_with(UNIX)
     }

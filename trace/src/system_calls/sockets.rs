@@ -79,7 +79,7 @@ pub(super) fn accept<W: Context>(seen: &mut Seen<'_, W>) {
     let new = seen.new_descriptor();
     let inode = inode(seen, new);
     let names = [name_of(seen, new, Side::Local), name_of(seen, new, Side::Peer)];
-    // Nobody tells of others.
+    // Only of a Unix socket does the kernel know the process at the other end.
     let peer = if names[0].is_unix() { seen.context.peer_process(new) } else { 0 };
     let numbers = [seen.int(0), flags, inode, peer];
     seen.context.record(Call::Accept, seen.outcome, &numbers, &[names[0].bytes(), names[1].bytes()], &[]);
