@@ -93,10 +93,11 @@ impl Meter {
     /// Adds the time since the last call to a wait, but for what of it was work. Returns all of it, and that; nanoseconds.
     #[inline]
     pub fn lap_of_wait(&mut self, rule: Rule) -> (u64, u64) {
-        let in_kernel = !rule.is_message();
-        let (wall_ns, share_ns) = self.elapsed(true, if in_kernel { MEETING_GRAIN_NS } else { GRAIN_NS });
-        let took_long = wall_ns >= MEETING_GRAIN_NS;
-        let work_ns = if in_kernel && took_long { work_of_wait_ns(share_ns) } else { 0 };
+        if rule.is_message() {
+            return (self.lap(Part::Wait(rule)), 0);
+        }
+        let (wall_ns, share_ns) = self.elapsed(true, MEETING_GRAIN_NS);
+        let work_ns = if wall_ns < MEETING_GRAIN_NS { 0 } else { work_of_wait_ns(share_ns) };
         charge(&mut self.balance, Part::Work, work_ns, work_ns);
         charge(&mut self.balance, Part::Wait(rule), wall_ns - work_ns, share_ns - work_ns);
         (wall_ns, work_ns)

@@ -210,12 +210,6 @@ pub struct Run {
     pub start_costs: StartCosts,
 }
 
-/// What recording does before a call's start, which it cannot measure, ticks. On warm caches it is about what recording adds to the
-/// call's duration; where the work behind calls takes long, so does this, up to four times as long.
-fn to_enter(behind: u32, call_cost: u32) -> u32 {
-    (behind / 2).clamp(call_cost, call_cost.saturating_mul(4))
-}
-
 impl Run {
     /// How process image `process` ended.
     ///
@@ -438,6 +432,12 @@ fn describe(trace: &ThreadTrace) -> Process {
         sees_libc_internal: capabilities & header::SEES_LIBC_INTERNAL != 0,
         threads: Vec::new(),
     }
+}
+
+/// What recording does before a call's start, which it cannot measure, ticks. On warm caches it is about what recording adds to the
+/// call's duration; where the work behind calls takes long, so does this, up to four times as long.
+fn to_enter(behind: u32, call_cost: u32) -> u32 {
+    (behind / 2).clamp(call_cost, call_cost.saturating_mul(4))
 }
 
 #[cfg(test)]
