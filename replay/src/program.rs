@@ -21,6 +21,9 @@ use crate::transport::Transport;
 use std::sync::atomic::{AtomicU64, Ordering};
 use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
 
+/// Who waited for longer in the recording slept: it takes about so long to go to sleep.
+const TO_SLEEP_NS: u64 = 5_000;
+
 /// What takes long to find out or to fill, and is there before a program begins.
 pub struct Prepared {
     buffers: Buffers,
@@ -264,7 +267,7 @@ impl<'a> Runner<'a> {
                     let begins = !begun && rule.starts_a_thread();
                     self.work_ends();
                     // Who is not there yet sleeps: some hundred that give way to each other would take the others' processor.
-                    let slept = begins || step.took_ns as f64 > self.job.machine.wake_ns;
+                    let slept = begins || step.took_ns > TO_SLEEP_NS;
                     self.transport.wait(edge, count, slept);
                     if begins {
                         // The thread was not there before. What its start cost the application is computation already.
