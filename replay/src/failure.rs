@@ -1,5 +1,8 @@
 //! How a replay fails, and what it exits with.
 
+use std::fmt::Display;
+use std::io::{self, Write};
+
 /// Exit code: failed.
 pub const FAILED: u8 = 1;
 /// Exit code: wrong usage.
@@ -16,6 +19,12 @@ pub struct WrongUsage(pub String);
 #[derive(Debug, thiserror::Error)]
 #[error("a rank has failed")]
 pub struct FailedElsewhere(pub u8);
+
+/// One line on standard error, with our name in front. Where that is closed there is nobody to tell, and who would die of it would let
+/// the others wait.
+pub fn complain(message: impl Display) {
+    let _ = writeln!(io::stderr(), "syn-replay: {message}");
+}
 
 /// What a process that fails with `error` exits with.
 pub fn exit_code(error: &anyhow::Error) -> u8 {

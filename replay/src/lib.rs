@@ -50,6 +50,7 @@ use against::Application;
 use anyhow::Context;
 use delays::Delays;
 use demands::own::OwnMemory;
+pub use failure::complain;
 use failure::{FailedElsewhere, NEEDS_A_LOOK, WRONG_USAGE, WrongUsage, exit_code};
 use job::{Job, Machine};
 use launch::{Launcher, Local};
@@ -90,7 +91,7 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
     match &outcome {
         Err(error) if error.is::<FailedElsewhere>() => Ok(exit_code(error)),
         Err(error) if error.is::<WrongUsage>() => {
-            eprintln!("syn-replay: {error:#}");
+            complain(format_args!("{error:#}"));
             Ok(WRONG_USAGE)
         }
         _ => outcome,
@@ -118,7 +119,9 @@ fn with_launcher(
             }
             if let Some(replayed) = take() {
                 let seconds = LONGEST_END.as_secs();
-                eprintln!("syn-replay: MPI_Finalize has not returned for {seconds} s; what it takes is not in the report");
+                complain(format_args!(
+                    "MPI_Finalize has not returned for {seconds} s; what it takes is not in the report"
+                ));
                 sys::child::exit_now(tell(args, replayed).unwrap_or(1).into());
             }
         });
@@ -321,9 +324,9 @@ fn mpi_io(args: &Args, launcher: &dyn Launcher, plan: &Loaded, comm: Comm) -> an
     let found = agreed(launcher, found.transpose())?;
     let stays_below = launcher.share(found.map(|found| vec![found.into()])) == [1];
     if launcher.is_root() && comm == Comm::Full && args.mpi_io.is_none() && !stays_below {
-        eprintln!(
-            "syn-replay: what MPI read and wrote inside is replayed (`--mpi-io posix`): {LEAVES_STORAGE}"
-        );
+        complain(format_args!(
+            "what MPI read and wrote inside is replayed (`--mpi-io posix`): {LEAVES_STORAGE}"
+        ));
     }
     agreed(launcher, MpiIo::of(args.mpi_io, comm, stays_below).map_err(Into::into))
 }

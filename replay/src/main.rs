@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     match syn_replay::run(Cli::parse().args) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("syn-replay: {error:#}");
+            syn_replay::complain(format_args!("{error:#}"));
             ExitCode::FAILURE
         }
     }

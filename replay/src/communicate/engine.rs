@@ -10,6 +10,7 @@ use super::collectives::{Gathering, Numbers};
 use super::seat::Seat;
 use super::tables::Table;
 use crate::clock::{now_ns, sleep_until};
+use crate::failure::complain;
 use crate::job::Job;
 use crate::storage::Paths;
 use crate::transport::communicator::{Shared, pause};
@@ -275,7 +276,7 @@ impl<'a> Engine<'a> {
 
     /// Ends the job: what succeeded in the recording did not.
     pub(super) fn fail(&self, why: &str) -> ! {
-        eprintln!("syn-replay: rank {}: {why}", self.rank);
+        complain(format_args!("rank {}: {why}", self.rank));
         self.own.lock().abort(1)
     }
 

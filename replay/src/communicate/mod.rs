@@ -30,7 +30,7 @@ pub use engine::Engine;
 #[cfg(feature = "mpi")]
 pub use watchdog::Watchdog;
 
-use crate::failure::WrongUsage;
+use crate::failure::{WrongUsage, complain};
 use crate::mode::Mode;
 use clap::ValueEnum;
 use serde::Serialize;
@@ -94,9 +94,9 @@ impl Comm {
             Ok(()) => Ok(Comm::Full),
             Err(fault) if full => Err(fault.into()),
             Err(fault) => {
-                eprintln!(
-                    "syn-replay: the order of messages is replayed, not the calls of MPI (`--comm order`): {fault}"
-                );
+                complain(format_args!(
+                    "the order of messages is replayed, not the calls of MPI (`--comm order`): {fault}"
+                ));
                 Ok(Comm::Order)
             }
         }

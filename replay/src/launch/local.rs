@@ -4,6 +4,7 @@ use super::Launcher;
 use super::beginnings::Beginnings;
 use super::threads::{Part, run_programs};
 use crate::clock::now_ns;
+use crate::failure::complain;
 use crate::job::Job;
 use crate::loaded::Loaded;
 use crate::measure::Outcome;
@@ -209,7 +210,7 @@ impl Stage {
     ) -> i32 {
         let place = |index: usize| &self.places[index * LINE];
         let died = |why: &str| {
-            eprintln!("syn-replay: {why}");
+            complain(why);
             exit_now(1)
         };
         let start = || self.wait_for_start(job);
@@ -222,7 +223,7 @@ impl Stage {
         match written.and_then(|()| Ok(out.flush()?)) {
             Ok(()) => 0,
             Err(error) => {
-                eprintln!("syn-replay: cannot hand over the results of a replaying process: {error:#}");
+                complain(format_args!("cannot hand over the results of a replaying process: {error:#}"));
                 1
             }
         }

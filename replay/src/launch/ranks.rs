@@ -6,7 +6,7 @@ use super::{Launcher, by_process};
 use crate::args::Args;
 use crate::clock::now_ns;
 use crate::communicate::{Comm, Engine, Watchdog};
-use crate::failure::{FailedElsewhere, WrongUsage, exit_code};
+use crate::failure::{FailedElsewhere, WrongUsage, complain, exit_code};
 use crate::job::Job;
 use crate::loaded::Loaded;
 use crate::measure::Outcome;
@@ -73,7 +73,7 @@ impl Ranks {
 
     /// Ends the whole job, after saying why.
     fn abort(&self, why: &str) {
-        eprintln!("syn-replay: rank {}: {why}", self.rank);
+        complain(format_args!("rank {}: {why}", self.rank));
         match self.world.0.try_lock() {
             Ok(world) => world.abort(1),
             // The thread that holds it may wait for ever; the launcher ends the job when one rank is gone.
@@ -197,7 +197,7 @@ impl Launcher for Ranks {
             && first == mine
             && !error.is::<FailedElsewhere>()
         {
-            eprintln!("syn-replay: {error:#}");
+            complain(format_args!("{error:#}"));
         }
         self.world.lock().barrier();
         Err(FailedElsewhere(first as u8).into())
