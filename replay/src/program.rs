@@ -17,7 +17,7 @@ use crate::measure::{Classes, Latencies, Outcome};
 use crate::meter::{Meter, Part};
 use crate::mode::Mode;
 use crate::process::{ProcessEnd, steps_others_see};
-use crate::transport::Transport;
+use crate::transport::{Transport, Waiter};
 use std::sync::atomic::{AtomicU64, Ordering};
 use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
 
@@ -266,9 +266,12 @@ impl<'a> Runner<'a> {
                     let rule = self.job.plan.edges[edge as usize].rule;
                     let begins = !begun && rule.starts_a_thread();
                     self.work_ends();
-                    // Who is not there yet sleeps: some hundred that give way to each other would take the others' processor.
-                    let slept = begins || step.took_ns > TO_SLEEP_NS;
-                    self.transport.wait(edge, count, slept);
+                    let who = match begins {
+                        true => Waiter::Begins,
+                        false if step.took_ns > TO_SLEEP_NS => Waiter::Slept,
+                        false => Waiter::Stayed,
+                    };
+                    self.transport.wait(edge, count, who);
                     if begins {
                         // The thread was not there before. What its start cost the application is computation already.
                         let used_ns = self.meter.begin(since.map(|since| since.cpu_ns));

@@ -9,7 +9,7 @@ use crate::process::ProcessEnd;
 use crate::program::{Prepared, Runner, Since, number_as_in_plan};
 use crate::sys::birthplace::Birthplace;
 use crate::sys::own_files::OwnFiles;
-use crate::transport::Transport;
+use crate::transport::{Transport, Waiter};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -246,8 +246,8 @@ impl Transport for Creator<'_, '_, '_, '_> {
         self.threads.transport.comes_from_outside(edge)
     }
 
-    fn wait(&self, edge: EdgeId, count: u32, slept: bool) {
-        self.threads.transport.wait(edge, count, slept);
+    fn wait(&self, edge: EdgeId, count: u32, who: Waiter) {
+        self.threads.transport.wait(edge, count, who);
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::communicator::{PAUSE_NS, Shared, pause};
 use super::listeners::{Audience, audiences};
-use super::{POLLS, Transport, looks_alone};
+use super::{POLLS, Transport, Waiter, looks_alone};
 use crate::clock;
 use crate::communicate::{Comm, Engine};
 use crate::sys::processors_online;
@@ -247,7 +247,7 @@ impl Transport for Messages<'_> {
         }
     }
 
-    fn wait(&self, edge: EdgeId, count: u32, _slept: bool) {
+    fn wait(&self, edge: EdgeId, count: u32, _who: Waiter) {
         let mut pause_ns = PAUSE_NS;
         let (alone, most) = if self.polled[edge as usize] { (self.alone, POLLS) } else { (0, self.looks) };
         let mut looks = 0;

@@ -23,13 +23,24 @@ fn looks_alone(looks: u32, ranks: usize, processors: usize) -> u32 {
     if ranks > processors { 0 } else { looks }
 }
 
+/// What is known of somebody who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiter {
+    /// It slept in the recording, and goes to sleep at once: two that take turns, and that a look spares their sleep, spare it each other
+    /// from then on, and are a third faster than the application.
+    Slept,
+    /// It did not sleep, and does not at once: it would be woken for every single message where the application took several at a time.
+    Stayed,
+    /// It has just been made, and who made it is about to let it begin.
+    Begins,
+}
+
 /// The plan's edges, as counters that all programs see.
 pub trait Transport: Sync {
     /// Adds one to an edge.
     fn signal(&self, edge: EdgeId);
-    /// Returns when an edge has had `count` signals. One that did not sleep for them in the recording does not go to sleep at
-    /// once: it would be woken for every single message where the application took several at a time.
-    fn wait(&self, edge: EdgeId, count: u32, slept: bool);
+    /// Returns when an edge has had `count` signals.
+    fn wait(&self, edge: EdgeId, count: u32, who: Waiter);
     /// Makes a call of MPI of this program; only the ranks of an MPI job are asked to.
     fn call(&self, program: usize, call: &Mpi);
     /// The program of the calling thread has ended.
@@ -46,7 +57,7 @@ pub struct Nobody;
 
 impl Transport for Nobody {
     fn signal(&self, _edge: EdgeId) {}
-    fn wait(&self, _edge: EdgeId, _count: u32, _slept: bool) {}
+    fn wait(&self, _edge: EdgeId, _count: u32, _who: Waiter) {}
     fn call(&self, _program: usize, _call: &Mpi) {}
 }
 

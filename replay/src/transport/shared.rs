@@ -1,16 +1,16 @@
 //! Edges as counters in memory that local processes share.
 
-use super::{POLLS, Transport, looks_alone};
+use super::{POLLS, Transport, Waiter, looks_alone};
 use crate::sys::shared::SharedSlice;
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use syn_plan::{EdgeId, Mpi, Plan};
 
-/// Looks at the counter of one that did not sleep in the recording: a few microseconds. Who did goes to sleep at once: two that take
-/// turns, and that a look spares their sleep, spare it each other from then on, and are a third faster than the application.
+/// Looks at the counter before one goes to sleep that begins, or did not sleep in the recording: a few microseconds.
 const LOOKS: u32 = 100;
-/// Further looks, with others' turns on the processor between them: some ten microseconds, in which what it waits for should come.
+/// Further looks of one that did not sleep, with others' turns on the processor between them: some ten microseconds, in which what it
+/// waits for should come.
 const YIELDS: u32 = 100;
 /// Looks of a rank that polls and has a processor of its own, before it gives that to others.
 const LOOKS_ALONE: u32 = 5000;
@@ -58,13 +58,14 @@ impl Transport for Counters {
         }
     }
 
-    fn wait(&self, edge: EdgeId, count: u32, slept: bool) {
+    fn wait(&self, edge: EdgeId, count: u32, who: Waiter) {
         let edge = edge as usize;
         let counter = &self.counts[edge];
-        let (alone, yields) = match (self.polled[edge], slept) {
+        let (alone, yields) = match (self.polled[edge], who) {
             (true, _) => (self.alone, POLLS),
-            (false, true) => (0, 0),
-            (false, false) => (LOOKS, YIELDS),
+            (false, Waiter::Slept) => (0, 0),
+            (false, Waiter::Stayed) => (LOOKS, YIELDS),
+            (false, Waiter::Begins) => (LOOKS, 0),
         };
         for look in 0..alone + yields {
             if counter.load(SeqCst) >= count {
