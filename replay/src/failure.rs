@@ -20,8 +20,8 @@ pub struct WrongUsage(pub String);
 #[error("a rank has failed")]
 pub struct FailedElsewhere(pub u8);
 
-/// One line on standard error, with our name in front. Where that is closed there is nobody to tell, and who would die of it would let
-/// the others wait.
+/// One line on standard error, with our name in front. It does not panic where that is closed: others would wait for a process that has
+/// died.
 pub fn complain(message: impl Display) {
     let _ = writeln!(io::stderr(), "syn-replay: {message}");
 }

@@ -16,9 +16,9 @@ const MEETING_GRAIN_NS: u64 = 5_000;
 
 /// A wait that used more has looked for longer than going to sleep and waking up take.
 const MOST_OF_A_WAIT_NS: u64 = 20_000;
-/// How much of the rest is work, percent: measured with programs that take turns, which are right with 75 to 95
+/// How much of what a wait used is work, percent. Programs that take turns take as long as the application with 75 to 95
 /// (`bench/runs/2026-11-28-sleeps`).
-const WORK_OF_A_WAIT: u64 = 85;
+const WORK_OF_A_WAIT_PERCENT: u64 = 85;
 
 /// What a stretch of time was spent on.
 #[derive(Clone, Copy, Debug)]
@@ -154,10 +154,11 @@ impl Meter {
     }
 }
 
-/// Of what a wait has used, `cpu_ns`, the part that is work: the application's call used some too, and the plan's computation behind the
-/// wait has that in it. The rest is what the replay's wait takes longer, and looking at the clock.
+/// Of what a wait has used, `cpu_ns`, the part that is work: the application's call used some too to go to sleep and to wake up, and the
+/// plan's computation behind the wait has that in it. (Where it did not sleep, what the replay uses is on its way from step to step, which
+/// the next computation makes up for too.) The rest is looking at the clock, and what a futex takes more than the application's call.
 fn work_of_wait_ns(cpu_ns: u64) -> u64 {
-    cpu_ns.min(MOST_OF_A_WAIT_NS) * WORK_OF_A_WAIT / 100
+    cpu_ns.min(MOST_OF_A_WAIT_NS) * WORK_OF_A_WAIT_PERCENT / 100
 }
 
 /// Adds a stretch of `wall_ns`, in `cpu_ns` of which the thread had the processor. Waiting and sleeping are what

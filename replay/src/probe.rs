@@ -11,7 +11,7 @@ use crate::mode::Mode;
 use crate::process::ProcessEnd;
 use crate::program::{Prepared, Runner, Since};
 use crate::storage::{Parents, Paths, Root};
-use crate::transport::Nobody;
+use crate::transport::{Nobody, Transport};
 use anyhow::Context;
 use rustix::fs::{MemfdFlags, memfd_create};
 use std::num::NonZero;
@@ -93,7 +93,7 @@ fn bare_calls_take(file: &OwnedFd, calls: u64) -> anyhow::Result<u64> {
 /// What a program of so many steps on `file` gives that does `op` again and again.
 fn steps_take(file: &OwnedFd, op: Op, steps: u64, tick_ns: f64) -> anyhow::Result<Outcome> {
     let steps: Steps = (0..steps).map(|number| Step { start_ns: number * 1000, took_ns: 200, op }).collect();
-    run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, None)
+    run_alone(file, steps, Machine { tick_ns, ..Machine::default() }, None, &Nobody)
 }
 
 /// Replays one program whose only open file is `file`.
@@ -102,6 +102,7 @@ fn run_alone(
     steps: Steps,
     machine: Machine,
     since: Option<Since>,
+    transport: &dyn Transport,
 ) -> anyhow::Result<Outcome> {
     // No path is looked up by this program, so a file serves as the root.
     let root = Root::new(file.try_clone()?);
@@ -134,7 +135,7 @@ fn run_alone(
     };
     let end = ProcessEnd::of(&plan.programs);
     let (place, prepared) = (AtomicU64::new(0), Prepared::of(&job, 0));
-    Ok(Runner::new(&job, &target, &Nobody, &end, 0, &place, prepared).run(now_ns(), since).0)
+    Ok(Runner::new(&job, &target, transport, &end, 0, &place, prepared).run(now_ns(), since).0)
 }
 
 /// How late a short sleep ends, nanoseconds: the median.
@@ -153,6 +154,9 @@ fn wake() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::Waiter;
+    use std::sync::Mutex;
+    use syn_plan::{EdgeId, Mpi};
 
     /// However wrong the speed is that was measured: it changes while a plan is replayed.
     #[test]
@@ -166,7 +170,7 @@ mod tests {
             // The host of a virtual machine may take the processor in the last slice, which nothing makes up for: the closest counts.
             let replayed = |_| {
                 let steps: Steps = (0..share).map(|_| Step { start_ns: 0, took_ns: 0, op }).collect();
-                run_alone(&file, steps, machine, None).expect("a replay")
+                run_alone(&file, steps, machine, None, &Nobody).expect("a replay")
             };
             let outcome = (0..5).map(replayed).min_by_key(|outcome| outcome.cpu_ns.abs_diff(ALL_NS));
             let outcome = outcome.expect("there are five");
@@ -190,7 +194,7 @@ mod tests {
                 let ops =
                     [Op::Wait { edge: 1, count: 1, stride: 0 }, Op::Compute { cpu_ns: ALL_NS, idle_ns: 0 }];
                 let steps = ops.map(|op| Step { start_ns: 0, took_ns: 0, op }).into_iter().collect();
-                run_alone(&file, steps, machine, Some(Since::default())).expect("a replay")
+                run_alone(&file, steps, machine, Some(Since::default()), &Nobody).expect("a replay")
             };
             scope.spawn(begun).join().expect("a thread")
         });
@@ -198,6 +202,40 @@ mod tests {
         assert!(cpu_ns.abs_diff(ALL_NS) < ALL_NS / 10, "{cpu_ns} ns");
         assert!(balance.work_ns.abs_diff(ALL_NS) < ALL_NS / 10, "{balance:?}");
         assert_eq!(balance.open_ns(), 0);
+    }
+
+    /// Notes who waits, and lets it go on.
+    #[derive(Default)]
+    struct Noting(Mutex<Vec<Waiter>>);
+
+    impl Transport for Noting {
+        fn signal(&self, _edge: EdgeId) {}
+        fn wait(&self, _edge: EdgeId, _count: u32, who: Waiter) {
+            self.0.lock().expect("no panic").push(who);
+        }
+        fn call(&self, _program: usize, _call: &Mpi) {}
+    }
+
+    #[test]
+    fn who_waited_for_long_has_slept_and_the_first_of_several_waits_tells() {
+        use Waiter::{Begins, Slept, Stayed};
+        let file = memfd_create("waits", MemfdFlags::CLOEXEC).expect("memory");
+        let wait = |edge, took_ns| Step { start_ns: 0, took_ns, op: Op::Wait { edge, count: 1, stride: 0 } };
+        let nothing = Step { start_ns: 0, took_ns: 0, op: Op::Compute { cpu_ns: 0, idle_ns: 0 } };
+        let steps = [
+            wait(1, 9_000),
+            wait(0, 0),
+            wait(0, 5_001),
+            wait(0, 0),
+            wait(0, 0),
+            nothing,
+            wait(0, 0),
+            wait(0, 5_000),
+        ];
+        let noting = Noting::default();
+        run_alone(&file, steps.into_iter().collect(), Machine::default(), None, &noting).expect("a replay");
+        let waiters = noting.0.into_inner().expect("no panic");
+        assert_eq!(waiters, [Begins, Stayed, Slept, Slept, Slept, Stayed, Stayed]);
     }
 
     /// A clock that stands still does not keep a replay from its end.
@@ -208,7 +246,7 @@ mod tests {
             [Step { start_ns: 0, took_ns: 0, op: Op::Compute { cpu_ns: 50_000_000, idle_ns: 0 } }]
                 .into_iter()
                 .collect();
-        let outcome = run_alone(&file, steps, Machine::default(), None).expect("a replay");
+        let outcome = run_alone(&file, steps, Machine::default(), None, &Nobody).expect("a replay");
         assert!(outcome.cpu_ns < 10_000_000, "{} ns", outcome.cpu_ns);
     }
 }

@@ -21,7 +21,7 @@ use crate::transport::{Transport, Waiter};
 use std::sync::atomic::{AtomicU64, Ordering};
 use syn_plan::{Demand, EdgeId, Mpi, Op, Program, Rule, Step, Steps};
 
-/// Who waited for longer in the recording slept: it takes about so long to go to sleep.
+/// Who waited for longer in the recording is taken to have slept: to go to sleep takes about so long.
 const TO_SLEEP_NS: u64 = 5_000;
 
 /// What takes long to find out or to fill, and is there before a program begins.
@@ -187,6 +187,8 @@ impl<'a> Runner<'a> {
     fn closed(&mut self, steps: &Steps, since: Option<Since>) {
         let seen = self.prepared.seen;
         let mut begun = false;
+        // The step behind a wait in which it slept.
+        let mut slept_until = u64::MAX;
         let mut ahead = Ahead::of(steps);
         let Job { comm, mpi_io, delays, .. } = *self.job;
         let is_plain = !self.cut && comm != Comm::Full && mpi_io != MpiIo::Mpi && delays.is_none();
@@ -268,9 +270,13 @@ impl<'a> Runner<'a> {
                     self.work_ends();
                     let who = match begins {
                         true => Waiter::Begins,
-                        false if step.took_ns > TO_SLEEP_NS => Waiter::Slept,
+                        // Of several waits in a row the first has the time of all.
+                        false if step.took_ns > TO_SLEEP_NS || slept_until == self.step => Waiter::Slept,
                         false => Waiter::Stayed,
                     };
+                    if who == Waiter::Slept {
+                        slept_until = self.step + 1;
+                    }
                     self.transport.wait(edge, count, who);
                     if begins {
                         // The thread was not there before. What its start cost the application is computation already.

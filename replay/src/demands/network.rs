@@ -3,6 +3,7 @@
 use anyhow::Context;
 use rustix::io::{read, write};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
+use std::io::Write;
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 
 /// Bytes of one call, where no sizes are known.
@@ -98,7 +99,8 @@ pub fn serve(stream: TcpStream) -> std::io::Result<()> {
 /// When the address cannot be used.
 pub fn serve_all(address: &str) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen at {address}"))?;
-    eprintln!("syn: partner of emulations at {}", listener.local_addr()?);
+    // It serves as well where nobody can be told.
+    let _ = writeln!(std::io::stderr(), "syn: partner of emulations at {}", listener.local_addr()?);
     for stream in listener.incoming() {
         let stream = stream.context("cannot take a connection")?;
         std::thread::Builder::new().spawn(move || serve(stream))?;

@@ -247,9 +247,13 @@ impl Transport for Messages<'_> {
         }
     }
 
-    fn wait(&self, edge: EdgeId, count: u32, _who: Waiter) {
+    fn wait(&self, edge: EdgeId, count: u32, who: Waiter) {
         let mut pause_ns = PAUSE_NS;
-        let (alone, most) = if self.polled[edge as usize] { (self.alone, POLLS) } else { (0, self.looks) };
+        let (alone, most) = match who {
+            _ if self.polled[edge as usize] => (self.alone, POLLS),
+            Waiter::Slept if self.own[edge as usize] => (0, 0),
+            _ => (0, self.looks),
+        };
         let mut looks = 0;
         while self.counts[edge as usize].load(Ordering::Acquire) < count {
             if self.own[edge as usize] && looks == most {

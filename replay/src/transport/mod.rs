@@ -26,12 +26,14 @@ fn looks_alone(looks: u32, ranks: usize, processors: usize) -> u32 {
 /// What is known of somebody who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiter {
-    /// It slept in the recording, and goes to sleep at once: two that take turns, and that a look spares their sleep, spare it each other
-    /// from then on, and are a third faster than the application.
+    /// It slept in the recording, and sleeps at once. A look in place of the sleep of one of two that take turns makes its answer come
+    /// sooner, which takes the place of the other one's sleep: such pairs were a third faster than the application
+    /// (`bench/runs/2026-11-28-sleeps`).
     Slept,
     /// It did not sleep, and does not at once: it would be woken for every single message where the application took several at a time.
     Stayed,
-    /// It has just been made, and who made it is about to let it begin.
+    /// It has just been made, and who made it is about to let it begin: it looks for a moment. It does not give way, as some hundred
+    /// that do so would take the others' processor.
     Begins,
 }
 

@@ -7,7 +7,7 @@ use rustix::thread::sched_yield;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use syn_plan::{EdgeId, Mpi, Plan};
 
-/// Looks at the counter before one goes to sleep that begins, or did not sleep in the recording: a few microseconds.
+/// Looks at the counter of one that begins or did not sleep in the recording, before it goes to sleep: a few microseconds.
 const LOOKS: u32 = 100;
 /// Further looks of one that did not sleep, with others' turns on the processor between them: some ten microseconds, in which what it
 /// waits for should come.
@@ -77,6 +77,9 @@ impl Transport for Counters {
                 sched_yield();
             }
         }
+        if counter.load(SeqCst) >= count {
+            return;
+        }
         self.sleepers[edge].fetch_max(u32::MAX - count, SeqCst);
         loop {
             let now = counter.load(SeqCst);
@@ -85,6 +88,41 @@ impl Transport for Counters {
             }
             // Returns at once when the counter has changed; any other return is looked into above.
             let _ = futex::wait(counter, Flags::empty(), now, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::{scope, sleep};
+    use std::time::Duration;
+    use syn_plan::{Edge, Rule};
+
+    #[test]
+    fn whoever_waits_goes_on_behind_the_signals_whether_they_come_before_or_while_it_sleeps() {
+        let rules = [Rule::Pipe, Rule::ThreadCreate, Rule::Message];
+        let edges: Vec<Edge> = rules.iter().map(|&rule| Edge::new(rule, 2)).collect();
+        let plan = Plan { edges, ..Plan::default() };
+        for who in [Waiter::Slept, Waiter::Stayed, Waiter::Begins] {
+            let counters = Counters::new(&plan, false).expect("memory");
+            for edge in 0..rules.len() as EdgeId {
+                counters.signal(edge);
+                counters.wait(edge, 1, who);
+                assert_eq!(
+                    counters.sleepers[edge as usize].load(SeqCst),
+                    0,
+                    "what has come is not slept for"
+                );
+                scope(|scope| {
+                    let waits = scope.spawn(|| counters.wait(edge, 2, who));
+                    while counters.sleepers[edge as usize].load(SeqCst) == 0 {
+                        sleep(Duration::from_millis(1));
+                    }
+                    assert!(!waits.is_finished(), "one signal is not two");
+                    counters.signal(edge);
+                });
+            }
         }
     }
 }

@@ -34,9 +34,6 @@ const EITHER: i64 = 2;
 /// In place of a number of bytes.
 const UNKNOWN: i64 = -1;
 
-/// The kernel does not show this process its page tables, as where it has become another user: then it never will.
-static REFUSED: AtomicBool = AtomicBool::new(false);
-
 /// Ticks when the first file was mapped, and what has been spent of the time share since.
 static SINCE: AtomicU64 = AtomicU64::new(0);
 static SPENT: AtomicU64 = AtomicU64::new(0);
@@ -112,14 +109,8 @@ fn look(span: &mut Span, start: usize, end: usize) {
         return;
     }
     let mut room = Scratch::of(span);
-    let looked = !REFUSED.load(Ordering::Relaxed) && {
-        let looked = private_table::run(|| look_through(span, (start, end), &mut room));
-        if looked == Err(-(libc::EACCES as isize)) {
-            REFUSED.store(true, Ordering::Relaxed);
-        }
-        looked.is_ok()
-    };
-    if !looked {
+    let looked = private_table::run(|| look_through(span, (start, end), &mut room));
+    if looked.is_err() {
         let Scratch { list, text, .. } = room;
         data_between(start, end).for_each(|mapping| Scan::of(mapping, list, text).tell_nothing(span));
         note_limitation(span);

@@ -54,16 +54,16 @@ fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Sp
     Some(Span::new(state, start, cpu_before, flags, outer_frame))
 }
 
-/// A call has returned at `end`, and its record is written: what that took, since the CPU clock was read if it was. What readings
-/// take is told by itself.
+/// A call has returned at `end`, and its record is written: what that took. What readings of the CPU clock take is told by
+/// itself.
 #[cold]
 #[inline(never)]
 #[unsafe(link_section = ".text.startup")]
 fn note_cost(state: &State, end: u64, with_text: usize) {
-    let took = clock::ticks().saturating_sub(end.max(state.cpu_ticks.get()));
+    let took = clock::ticks().saturating_sub(end);
     // The host of a virtual machine may have taken the processor: the mark does not show that.
     let longest = clock::rarely_ticks() / if Mark::Told.stands() { 1 } else { SAMPLE_PART };
-    if !state.cursor.get().is_null() && took < longest {
+    if !state.cursor.get().is_null() && state.cpu_ticks.get() < end && took < longest {
         state.header().behind[with_text].add(took);
     }
 }
