@@ -30,6 +30,17 @@ fn a_missing_storage() {
 }
 
 #[test]
+fn where_nobody_reads_why_it_fails_all_the_same() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let plan = folder.path().join("app.syn");
+    small().0.save(&plan).expect("the plan is written");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let status = replay(&folder.path().join("nowhere"), &plan).stderr(writer).status();
+    assert_eq!(status.expect("syn-replay starts").code(), Some(1), "it has not panicked");
+}
+
+#[test]
 fn a_storage_that_is_a_file() {
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     refused(file.path(), &["is not a folder"]);
