@@ -187,8 +187,8 @@ impl<'a> Runner<'a> {
     fn closed(&mut self, steps: &Steps, since: Option<Since>) {
         let seen = self.prepared.seen;
         let mut begun = false;
-        // The step behind a wait in which it slept.
-        let mut slept_until = u64::MAX;
+        // The number of the step that follows a wait in which it slept.
+        let mut behind_sleep = u64::MAX;
         let mut ahead = Ahead::of(steps);
         let Job { comm, mpi_io, delays, .. } = *self.job;
         let is_plain = !self.cut && comm != Comm::Full && mpi_io != MpiIo::Mpi && delays.is_none();
@@ -271,11 +271,11 @@ impl<'a> Runner<'a> {
                     let who = match begins {
                         true => Waiter::Begins,
                         // Of several waits in a row the first has the time of all.
-                        false if step.took_ns > TO_SLEEP_NS || slept_until == self.step => Waiter::Slept,
+                        false if step.took_ns > TO_SLEEP_NS || behind_sleep == self.step => Waiter::Slept,
                         false => Waiter::Stayed,
                     };
                     if who == Waiter::Slept {
-                        slept_until = self.step + 1;
+                        behind_sleep = self.step + 1;
                     }
                     self.transport.wait(edge, count, who);
                     if begins {
