@@ -251,6 +251,7 @@ impl Transport for Messages<'_> {
         let mut pause_ns = PAUSE_NS;
         let (alone, most) = match who {
             _ if self.polled[edge as usize] => (self.alone, POLLS),
+            // Nothing would wake one that waits for another rank.
             Waiter::Slept if self.own[edge as usize] => (0, 0),
             _ => (0, self.looks),
         };
