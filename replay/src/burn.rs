@@ -3,6 +3,7 @@
 //! less work than the application did. (What a thread's own CPU clock says of long work is heeded: see `program.rs`.)
 
 use crate::clock::thread_cpu_ns;
+use crate::sys::code;
 use std::hint::black_box;
 use std::sync::Barrier;
 
@@ -11,6 +12,38 @@ const FIRST: u64 = 100_000;
 /// Long against the cost of reading the processor time (about 1 µs).
 const ROUND_NS: u64 = 4_000_000;
 const ROUNDS: usize = 15;
+/// How often a round goes through all lines of code.
+const PASSES: usize = 50;
+
+/// Lines of code that a nanosecond of work runs through, and which part of it may go to them. Between two calls programs run through code
+/// of their own, and the next call finds the kernel's in no cache, nor where its branches lead; behind a small loop calls
+/// take up to a fifth less than the application's (`bench/runs/2026-11-28-code`).
+const LINES_PER_NS: f64 = 0.4;
+const MOST_FOR_LINES: f64 = 0.8;
+
+/// How fast a processor works.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Speed {
+    /// Iterations of [`burn`] in a nanosecond of processor time.
+    pub iterations_per_ns: f64,
+    /// What a line of code takes, nanoseconds.
+    pub line_ns: f64,
+}
+
+impl Speed {
+    /// Works for so long, first through code, as far as there is any; nothing where the speed is 0.
+    #[inline]
+    pub fn work(&self, work_ns: f64) {
+        let iterations = work_ns * self.iterations_per_ns;
+        if iterations < 1.0 {
+            return;
+        }
+        let most = MOST_FOR_LINES * work_ns / self.line_ns;
+        let lines = (work_ns * LINES_PER_NS).min(most).min(code::LINES as f64) as usize;
+        code::run_through(lines);
+        burn((iterations - lines as f64 * self.line_ns * self.iterations_per_ns) as u64);
+    }
+}
 
 /// Runs `iterations` iterations, each of which depends on the one before: the speed is the latency of a few integer
 /// and floating-point operations, which neither the compiler nor a second thread on the core changes much.
@@ -26,35 +59,47 @@ pub fn burn(iterations: u64) {
     black_box((integer, float));
 }
 
-/// Iterations of [`burn`] per nanosecond of processor time: the median of several rounds on `threads` threads at
-/// once, since cores share caches, power and often execution units.
+/// The median of several rounds on `threads` threads at once, since cores share caches, power and often execution units.
 ///
 /// # Errors
 /// When threads cannot be started.
-pub fn calibrate(threads: usize) -> anyhow::Result<f64> {
+pub fn calibrate(threads: usize) -> anyhow::Result<Speed> {
     let barrier = Barrier::new(threads);
-    let mut rates = std::thread::scope(|scope| {
+    let rounds = std::thread::scope(|scope| {
         let start = |_| std::thread::Builder::new().spawn_scoped(scope, || measure(&barrier));
         let started: Vec<_> = (0..threads).map(start).collect::<Result<_, _>>()?;
         anyhow::Ok(
-            started.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect::<Vec<f64>>(),
+            started.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect::<Vec<Speed>>(),
         )
     })?;
-    rates.sort_by(f64::total_cmp);
-    Ok(rates[rates.len() / 2])
+    let median = |of: fn(&Speed) -> f64| {
+        let mut all: Vec<f64> = rounds.iter().map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    Ok(Speed {
+        iterations_per_ns: median(|round| round.iterations_per_ns),
+        line_ns: median(|round| round.line_ns),
+    })
 }
 
-fn measure(together: &Barrier) -> Vec<f64> {
+fn measure(together: &Barrier) -> Vec<Speed> {
     let mut iterations = FIRST;
-    while timed(iterations) < ROUND_NS {
+    while timed(|| burn(iterations)) < ROUND_NS {
         iterations *= 2;
     }
     together.wait();
-    (0..ROUNDS).map(|_| iterations as f64 / timed(iterations) as f64).collect()
+    let round = |_| Speed {
+        iterations_per_ns: iterations as f64 / timed(|| burn(iterations)) as f64,
+        line_ns: timed(|| (0..PASSES).for_each(|_| code::run_through(code::LINES))) as f64
+            / (PASSES * code::LINES) as f64,
+    };
+    (0..ROUNDS).map(round).collect()
 }
 
-fn timed(iterations: u64) -> u64 {
+/// Processor time, nanoseconds.
+fn timed(work: impl FnOnce()) -> u64 {
     let before = thread_cpu_ns();
-    burn(iterations);
+    work();
     (thread_cpu_ns() - before).max(1)
 }

@@ -1,6 +1,7 @@
 //! What is replayed, on which machine, how.
 
 use crate::args::Args;
+use crate::burn::Speed;
 use crate::communicate::{Comm, MpiIo};
 use crate::delays::Delays;
 use crate::demands::own::OwnMemory;
@@ -15,8 +16,8 @@ use syn_plan::{Mpi, Op, Plan, Program, Step};
 /// How fast this machine is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine {
-    /// Iterations of [`crate::burn::burn`] in a nanosecond of processor time.
-    pub iterations_per_ns: f64,
+    /// How fast it computes.
+    pub speed: Speed,
     /// What the replay itself adds to the time of a call, nanoseconds.
     pub io_inside_ns: f64,
     /// The same of a wait.

@@ -39,10 +39,10 @@ pub fn measure(plan: &Plan) -> anyhow::Result<Machine> {
         return Ok(Machine::default());
     }
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let (tick_ns, iterations_per_ns) = tick_ns(|| burn::calibrate(plan.programs.len().clamp(1, cores)));
-    let iterations_per_ns = iterations_per_ns.context("cannot measure the speed of this machine")?;
+    let (tick_ns, speed) = tick_ns(|| burn::calibrate(plan.programs.len().clamp(1, cores)));
+    let speed = speed.context("cannot measure the speed of this machine")?;
     let steps = step_costs(tick_ns).context("cannot measure the cost of a step")?;
-    Ok(Machine { tick_ns, iterations_per_ns, wake_ns: wake(), ..steps })
+    Ok(Machine { tick_ns, speed, wake_ns: wake(), ..steps })
 }
 
 /// What steps cost that the meter of a program does not see as computation: a call and a wait inside of themselves, and a computation
@@ -154,6 +154,7 @@ fn wake() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::burn::Speed;
     use crate::transport::Waiter;
     use std::sync::Mutex;
     use syn_plan::{EdgeId, Mpi};
@@ -166,7 +167,11 @@ mod tests {
         for (wrong_by, share) in [(1.0, 1), (1.3, 1), (0.7, 1), (1.3, 40), (0.7, 40)] {
             const ALL_NS: u64 = 80_000_000;
             let op = Op::Compute { cpu_ns: ALL_NS / share, idle_ns: 0 };
-            let machine = Machine { iterations_per_ns: speed * wrong_by, ..Machine::default() };
+            let speed = Speed {
+                iterations_per_ns: speed.iterations_per_ns * wrong_by,
+                line_ns: speed.line_ns / wrong_by,
+            };
+            let machine = Machine { speed, ..Machine::default() };
             // The host of a virtual machine may take the processor in the last slice, which nothing makes up for: the closest counts.
             let replayed = |_| {
                 let steps: Steps = (0..share).map(|_| Step { start_ns: 0, took_ns: 0, op }).collect();
@@ -186,11 +191,10 @@ mod tests {
         const ALL_NS: u64 = 20_000_000;
         const START_NS: u64 = 8_000_000;
         let file = memfd_create("work", MemfdFlags::CLOEXEC).expect("memory");
-        let machine =
-            Machine { iterations_per_ns: burn::calibrate(1).expect("a thread"), ..Machine::default() };
+        let machine = Machine { speed: burn::calibrate(1).expect("a thread"), ..Machine::default() };
         let outcome = std::thread::scope(|scope| {
             let begun = || {
-                burn::burn((START_NS as f64 * machine.iterations_per_ns) as u64);
+                machine.speed.work(START_NS as f64);
                 let ops =
                     [Op::Wait { edge: 1, count: 1, stride: 0 }, Op::Compute { cpu_ns: ALL_NS, idle_ns: 0 }];
                 let steps = ops.map(|op| Step { start_ns: 0, took_ns: 0, op }).into_iter().collect();

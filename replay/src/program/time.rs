@@ -1,7 +1,6 @@
 //! How a program passes time: computing, and doing nothing.
 
 use super::Runner;
-use crate::burn::burn;
 use crate::clock::sleep_until;
 use crate::meter::{GRAIN_NS, Part};
 use syn_plan::turns;
@@ -69,10 +68,7 @@ impl Runner<'_> {
 
     #[inline]
     fn burn(&self, work_ns: f64) {
-        let iterations = (work_ns * self.job.machine.iterations_per_ns) as u64;
-        if iterations > 0 {
-            burn(iterations);
-        }
+        self.job.machine.speed.work(work_ns);
     }
 
     #[inline]

@@ -62,6 +62,7 @@ pub struct Report {
 #[derive(Debug, Serialize)]
 struct MachineReport {
     iterations_per_ns: f64,
+    line_ns: f64,
     io_inside_ns: f64,
     wait_inside_ns: f64,
     compute_step_ns: f64,
@@ -112,7 +113,8 @@ impl Report {
             divergences: DivergenceReport::of(replays),
             performed: args.inject_delays.map(|_| performed(replays)),
             machine: MachineReport {
-                iterations_per_ns: machine.iterations_per_ns,
+                iterations_per_ns: machine.speed.iterations_per_ns,
+                line_ns: machine.speed.line_ns,
                 io_inside_ns: machine.io_inside_ns,
                 wait_inside_ns: machine.wait_inside_ns,
                 compute_step_ns: machine.compute_step_ns,

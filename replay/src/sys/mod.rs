@@ -4,6 +4,7 @@
 
 pub mod birthplace;
 pub mod child;
+pub mod code;
 pub mod own_files;
 pub mod shared;
 pub mod signals;
