@@ -81,27 +81,27 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-/// A column over the time of the run, stretched to the same number of points: levels as they are, amounts added up.
+/// A column over the time of the run, stretched to the same number of points: levels, amounts added up. Between two looks either changes
+/// evenly, and at the start there is nothing.
 pub fn curve(samples: &[Sample], place: usize) -> Vec<f64> {
     let end = samples.last().map_or(1, |sample| sample.end_ns.max(1)) as f64;
-    let (mut next, mut sum, mut level, mut before) = (0, 0.0, 0.0, 0.0);
+    let is_level = COLUMNS[place].level;
+    let (mut next, mut reached, mut before) = (0, 0.0, 0.0);
     (1..=POINTS)
         .map(|point| {
             let until = end * point as f64 / POINTS as f64;
             while next < samples.len() && samples[next].end_ns as f64 <= until + 0.5 {
                 let value = samples[next].values[place].unwrap_or(0) as f64;
-                (sum, level, before) = (sum + value, value, samples[next].end_ns as f64);
+                (reached, before) =
+                    (if is_level { value } else { reached + value }, samples[next].end_ns as f64);
                 next += 1;
             }
-            if COLUMNS[place].level {
-                return level;
-            }
-            // Within a sample it is taken to come evenly.
             let within = samples.get(next).map_or(0.0, |sample| {
-                sample.values[place].unwrap_or(0) as f64 * (until - before).max(0.0)
-                    / sample.span_ns.max(1) as f64
+                let value = sample.values[place].unwrap_or(0) as f64;
+                let more = if is_level { value - reached } else { value };
+                more * (until - before).max(0.0) / sample.span_ns.max(1) as f64
             });
-            sum + within
+            reached + within
         })
         .collect()
 }
@@ -125,5 +125,17 @@ mod tests {
                 && (curve[49] - 50.0).abs() < 1e-9
                 && (curve[99] - 50.0).abs() < 1e-9
         );
+    }
+
+    #[test]
+    fn levels_change_evenly_from_one_look_to_the_next() {
+        let sample = |end_ns, span_ns, resident| {
+            let mut sample = Sample { end_ns, span_ns, ..Sample::default() };
+            sample.set(Field::Resident, resident);
+            sample
+        };
+        let curve = curve(&[sample(500, 500, 50), sample(1000, 500, 20)], Field::Resident as usize);
+        let expected = [(9, 10.0), (49, 50.0), (59, 44.0), (99, 20.0)];
+        assert!(expected.iter().all(|&(place, level)| (curve[place] - level).abs() < 1e-9), "{curve:?}");
     }
 }

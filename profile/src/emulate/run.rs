@@ -64,15 +64,15 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             ))?;
             return Ok(0);
         }
-        emulated.push((profile, steps.len()));
+        emulated.push((profile, Made::of(&steps)));
         plans.push((replay(args, folder.path().join(format!("{number}.syn"))), made));
     }
     let _background = load::Background::start(&args.load, &args.dir)?;
     let consumed = syn_replay::consume(plans)?;
     match (consumed.last(), emulated.last()) {
-        (Some(&last), Some(&(profile, steps))) => {
+        (Some(&last), Some(&(profile, made))) => {
             let walls: Vec<f64> = consumed.iter().map(|one| one.wall_ns as f64 / 1e9).collect();
-            tell(args, &profiles, profile, &walls, last, steps)
+            tell(args, &profiles, profile, &walls, last, made)
         }
         // Another rank tells.
         _ => Ok(0),
@@ -135,13 +135,30 @@ fn ranks_together(args: &Args) -> u32 {
     args.ranks.or(job).unwrap_or(1)
 }
 
+/// What was emulated.
+#[derive(Clone, Copy)]
+struct Made {
+    steps: usize,
+    /// Time in which the command computed nothing, nanoseconds.
+    idle_ns: u64,
+}
+
+impl Made {
+    fn of(steps: &[Step]) -> Made {
+        Made { steps: steps.len(), idle_ns: steps.iter().map(|step| step.idle_ns).sum() }
+    }
+}
+
+/// From this part of the recorded time on it is told that idle time is left out.
+const LEAST_IDLE: f64 = 0.02;
+
 fn tell(
     args: &Args,
     profiles: &[Profile],
     profile: &Profile,
     walls: &[f64],
     done: Consumed,
-    steps: usize,
+    made: Made,
 ) -> anyhow::Result<u8> {
     let finished = profiles.iter().filter(|profile| profile.is_finished());
     let recorded: Vec<f64> = finished.map(|profile| profile.tail.wall_ns as f64 / 1e9).collect();
@@ -153,7 +170,7 @@ fn tell(
     let (there, here) = (Summary::of(&recorded), Summary::of(walls));
     let change = (here.mean - there.mean) / there.mean.max(1e-9) * 100.0;
     let mut out = String::new();
-    writeln!(out, "profile    {} ({}), {steps} steps", profile.id, profile.command_line())?;
+    writeln!(out, "profile    {} ({}), {} steps", profile.id, profile.command_line(), made.steps)?;
     writeln!(out, "recorded   {:.6} s, CPU {:.6} s", there.mean, profile.total(Field::Cpu) as f64 / 1e9)?;
     writeln!(
         out,
@@ -163,6 +180,14 @@ fn tell(
     )?;
     if walls.len() > 1 {
         writeln!(out, "           {} times, deviation {:.6} s", walls.len(), here.deviation)?;
+    }
+    let keeps = args.keep_time || args.keep_idle;
+    let idle_s = if keeps { 0.0 } else { made.idle_ns as f64 / 1e9 };
+    if idle_s > LEAST_IDLE * there.mean {
+        writeln!(
+            out,
+            "left out   {idle_s:.6} s in which less than one thread computed, but for what files and the network take here; --keep-idle keeps them"
+        )?;
     }
     let [read, written] = done.bytes;
     writeln!(
@@ -176,7 +201,8 @@ fn tell(
             "recorded_s": recorded,
             "emulated_s": walls,
             "change_percent": change,
-            "steps": steps,
+            "steps": made.steps,
+            "left_out_idle_s": idle_s,
             "consumed": done,
         });
         std::fs::write(path, format!("{report:#}\n"))

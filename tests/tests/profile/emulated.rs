@@ -186,11 +186,14 @@ fn idle_time_is_kept_when_it_is_asked_for() {
     let house = House::new();
     assert!(house.profile(&["--rate", "100"], &["python3", "-c", "import time; time.sleep(0.8)"]).success());
     let took = |options: &[&str]| -> f64 {
-        house.done(&[&["emulate", "--report", "r.json"], options, &["1"]].concat());
+        let told = house.done(&[&["emulate", "--report", "r.json"], options, &["1"]].concat());
+        // Who leaves it out says so.
+        assert_eq!(told.contains("--keep-idle keeps them"), options.is_empty(), "{told}");
         let text = std::fs::read_to_string(house.path().join("r.json")).expect("written");
         let report: serde_json::Value = serde_json::from_str(&text).expect("an object");
         report["emulated_s"][0].as_f64().expect("a number")
     };
+    assert!(took(&[]) < 0.8);
     assert!(took(&["--keep-idle"]) >= 0.8);
     // Half the computing does not make it sleep less.
     assert!(took(&["--keep-idle", "--scale", "cpu=0.5"]) >= 0.8);
