@@ -15,7 +15,7 @@ const ROUNDS: usize = 15;
 /// How often a round goes through all lines of code.
 const PASSES: usize = 50;
 
-/// Lines of code that a nanosecond of work runs through, and which part of it may go to them. Between two calls programs run through code
+/// Lines of code that a nanosecond of work runs through, and how much of the work they may be at most. Between two calls programs run through code
 /// of their own, and the next call finds the kernel's in no cache, nor where its branches lead; behind a small loop calls
 /// take up to a fifth less than the application's (`bench/runs/2026-11-28-code`).
 const LINES_PER_NS: f64 = 0.4;

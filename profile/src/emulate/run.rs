@@ -139,7 +139,7 @@ fn ranks_together(args: &Args) -> u32 {
 #[derive(Clone, Copy)]
 struct Made {
     steps: usize,
-    /// Time in which the command computed nothing, nanoseconds.
+    /// Time in which the command did not compute, nanoseconds.
     idle_ns: u64,
 }
 
@@ -186,7 +186,7 @@ fn tell(
     if idle_s > LEAST_IDLE * there.mean {
         writeln!(
             out,
-            "left out   {idle_s:.6} s in which less than one thread computed, but for what files and the network take here; --keep-idle keeps them"
+            "idle       {idle_s:.6} s, left out but for what files and the network take here; --keep-idle keeps it"
         )?;
     }
     let [read, written] = done.bytes;

@@ -188,7 +188,7 @@ fn idle_time_is_kept_when_it_is_asked_for() {
     let took = |options: &[&str]| -> f64 {
         let told = house.done(&[&["emulate", "--report", "r.json"], options, &["1"]].concat());
         // Who leaves it out says so.
-        assert_eq!(told.contains("--keep-idle keeps them"), options.is_empty(), "{told}");
+        assert_eq!(told.contains("--keep-idle keeps it"), options.is_empty(), "{told}");
         let text = std::fs::read_to_string(house.path().join("r.json")).expect("written");
         let report: serde_json::Value = serde_json::from_str(&text).expect("an object");
         report["emulated_s"][0].as_f64().expect("a number")
