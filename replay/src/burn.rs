@@ -1,4 +1,4 @@
-//! Computation as work: a loop of known speed, run for a number of iterations, never until a time of day. A loop that
+//! Computation as work: a run through code and a loop, both of known speed, for a number of lines and iterations, never until a time of day. A loop that
 //! watches that clock ends while its thread waits for a processor, so that with more threads than cores it would do
 //! less work than the application did. (What a thread's own CPU clock says of long work is heeded: see `program.rs`.)
 

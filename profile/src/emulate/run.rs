@@ -110,15 +110,19 @@ fn shape(profile: &Profile, steps: &[Step], args: &Args, storage: f64) -> anyhow
         executors,
         kernel: args.kernel,
         efficiency: args.efficiency,
-        keep: match (args.keep_time, args.keep_idle) {
-            (true, _) => plan::Keep::Time,
-            (false, true) => plan::Keep::Idle,
-            (false, false) => plan::Keep::Nothing,
-        },
+        keep: keep(args),
         cold: args.cold,
         write_limit: ((free.f_bavail * free.f_frsize / 2) as f64 * share(args))
             .min(room(profile) as f64 * storage) as u64,
     })
+}
+
+fn keep(args: &Args) -> plan::Keep {
+    match (args.keep_time, args.keep_idle) {
+        (true, _) => plan::Keep::Time,
+        (false, true) => plan::Keep::Idle,
+        (false, false) => plan::Keep::Nothing,
+    }
 }
 
 /// How much was written to different places, bytes: what the profile found out. Where there was a device the kernel tells, which
@@ -181,8 +185,7 @@ fn tell(
     if walls.len() > 1 {
         writeln!(out, "           {} times, deviation {:.6} s", walls.len(), here.deviation)?;
     }
-    let keeps = args.keep_time || args.keep_idle;
-    let idle_s = if keeps { 0.0 } else { made.idle_ns as f64 / 1e9 };
+    let idle_s = if keep(args) == plan::Keep::Nothing { made.idle_ns as f64 / 1e9 } else { 0.0 };
     if idle_s > LEAST_IDLE * there.mean {
         writeln!(
             out,

@@ -18,6 +18,7 @@ impl Runner<'_> {
     /// short, the step behind it tells the meter ([`Runner::work_ends`]).
     #[inline]
     pub(super) fn compute(&mut self, cpu_ns: u64) {
+        let speed = &self.job.machine.speed;
         self.has_worked = true;
         self.ahead_ns -= cpu_ns as f64 * self.job.cpu_scale;
         if -self.ahead_ns >= GRAIN_NS as f64 {
@@ -26,11 +27,11 @@ impl Runner<'_> {
         }
         while -self.ahead_ns >= GRAIN_NS as f64 && !(self.cut && self.end.is_over()) {
             let slice_ns = SLICE_NS.min(-self.ahead_ns);
-            self.burn(slice_ns);
+            speed.work(slice_ns);
             self.worked(slice_ns * LEAST_PART);
         }
         if !(self.cut && self.end.is_over()) {
-            self.burn((-self.ahead_ns).max(0.0));
+            speed.work((-self.ahead_ns).max(0.0));
         }
     }
 
@@ -64,11 +65,6 @@ impl Runner<'_> {
         if self.worked(0.0) >= GRAIN_NS {
             self.worked(0.0);
         }
-    }
-
-    #[inline]
-    fn burn(&self, work_ns: f64) {
-        self.job.machine.speed.work(work_ns);
     }
 
     #[inline]
