@@ -295,16 +295,16 @@ macro_rules! mpi_entry_points {
 
         c MPI_Comm_spawn(command: Ptr, argv: Ptr, maxprocs: Int, info: Handle, root: Int, comm: Handle,
                 intercomm: Ptr, codes: Ptr)
-            = record[] MpiCommSpawn(int(maxprocs), rank(root), on(comm), new_comm(intercomm));
+            = spawn[] MpiCommSpawn(maxprocs, root, comm, intercomm);
         fortran MPI_Comm_spawn(command: Ptr, argv: Ptr, maxprocs: Int, info: Handle, root: Int, comm: Handle,
                 intercomm: Ptr, codes: Ptr; length1, length2)
-            = record[] MpiCommSpawn(int(maxprocs), rank(root), on(comm), new_comm(intercomm));
+            = spawn[] MpiCommSpawn(maxprocs, root, comm, intercomm);
         c MPI_Comm_spawn_multiple(count: Int, commands: Ptr, argv: Ptr, maxprocs: Ptr, info: Ptr, root: Int,
                 comm: Handle, intercomm: Ptr, codes: Ptr)
-            = record[] MpiCommSpawnMultiple(int(count), rank(root), on(comm), new_comm(intercomm));
+            = spawn[] MpiCommSpawnMultiple(count, root, comm, intercomm);
         fortran MPI_Comm_spawn_multiple(count: Int, commands: Ptr, argv: Ptr, maxprocs: Ptr, info: Ptr,
                 root: Int, comm: Handle, intercomm: Ptr, codes: Ptr; length1, length2)
-            = record[] MpiCommSpawnMultiple(int(count), rank(root), on(comm), new_comm(intercomm));
+            = spawn[] MpiCommSpawnMultiple(count, root, comm, intercomm);
         c MPI_Comm_accept(port: Ptr, info: Handle, root: Int, comm: Handle, newcomm: Ptr)
             = record[] MpiCommAccept(rank(root), on(comm), new_comm(newcomm));
         fortran MPI_Comm_accept(port: Ptr, info: Handle, root: Int, comm: Handle, newcomm: Ptr; length1, length2)

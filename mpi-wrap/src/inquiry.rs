@@ -34,6 +34,7 @@ inquiries! {
     fn comm_size = c"PMPI_Comm_size" (comm: usize, size: *mut c_int);
     fn comm_rank = c"PMPI_Comm_rank" (comm: usize, rank: *mut c_int);
     fn comm_remote_size = c"PMPI_Comm_remote_size" (comm: usize, size: *mut c_int);
+    fn comm_get_parent = c"PMPI_Comm_get_parent" (parent: *mut usize);
     fn comm_test_inter = c"PMPI_Comm_test_inter" (comm: usize, flag: *mut c_int);
     fn comm_remote_group = c"PMPI_Comm_remote_group" (comm: usize, group: *mut usize);
     fn comm_group = c"PMPI_Comm_group" (comm: usize, group: *mut usize);
@@ -182,6 +183,13 @@ impl Mpi {
     /// Is it an intercommunicator?
     pub fn is_inter(self, comm: usize) -> bool {
         comm != self.comm_world() && number(|flag| comm_test_inter(comm, flag)).unwrap_or(0) != 0
+    }
+
+    /// The inter-communicator with those who have started this world at run time.
+    pub fn parent(self) -> Option<usize> {
+        let mut parent = 0;
+        let asked = comm_get_parent(&mut parent);
+        Some(self.handle(parent)).filter(|&parent| asked == SUCCESS && parent != self.comm_null())
     }
 
     /// Number of processes this one exchanges data with in a collective: the remote group if there is one.

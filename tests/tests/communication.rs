@@ -319,3 +319,22 @@ fn messages_between_groups_are_matched() {
         assert!(!report.contains("not matched"), "{report}");
     }
 }
+
+/// Worlds that a job starts at run time: each is joined with those who started it, and what goes between them is matched, also in what
+/// they are merged to.
+#[test]
+fn worlds_that_are_started_at_run_time_are_matched() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let _ = recorded(&mpirun(2).arg(program("comm/started")), folder.path(), "run").succeeded();
+    let report = syn().args(["merge", "run", "-o", "app.syn"]).run_in(folder.path()).succeeded().stdout;
+    let found = report.lines().find(|line| line.starts_with("message"));
+    let found = found.and_then(|line| line.split_whitespace().nth(1)?.parse::<u32>().ok());
+    // There and back between each two of two worlds, and a ring of all.
+    let pairs = 2 * 3 + 1 + 2;
+    assert_eq!(found, Some(10 * 2 * pairs + 5 + 2 + 3), "{report}");
+    assert!(!report.contains("not matched") && !report.contains("do not have"), "{report}");
+    std::fs::create_dir(folder.path().join("storage")).expect("a folder in an empty one");
+    // Two processes are rank 0 here, and nobody waits for what never comes.
+    let replay = syn().args(["replay", "--storage", "storage", "app.syn"]).run_in(folder.path());
+    let _ = replay.succeeded();
+}

@@ -232,6 +232,8 @@ impl<'a> Communication<'a> {
                 self.communicators.free(seen.process, n[0]);
                 (comm >= FIRST_COMMUNICATOR).then_some(Mpi::FreeComm { comm })
             }
+            // Who is in several worlds replays the order: see `follow`.
+            Form::StartWorld => None,
             Form::Collective(_) => {
                 let Gathered { kind, comm, root, sent, received, counts, from } = self.gather(seen, n[3])?;
                 Some(Mpi::Collective { kind, comm, root, sent, received, counts, from })

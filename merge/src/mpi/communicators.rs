@@ -18,6 +18,8 @@ const FROM_MERGE: CommId = u32::MAX - 1;
 
 /// Names a list of members.
 type ListId = u32;
+/// The list of all members of the parent.
+const ALL: ListId = ListId::MAX;
 
 /// The handle under which a window is followed: no communicator has it.
 pub fn window(handle: i64) -> i64 {
@@ -42,7 +44,7 @@ pub enum Meaning {
     Within(Joined),
     /// `MPI_COMM_SELF` or a copy of it: nobody to wait for.
     Alone,
-    /// An inter-communicator; nothing where its remote group is not known, or not of this world.
+    /// An inter-communicator; nothing where its remote group is not known, and of a part of what spans worlds.
     Between(Option<Joined>),
 }
 
@@ -86,12 +88,14 @@ pub struct Instance {
 /// One communicator of the run.
 #[derive(Clone, Debug)]
 pub struct Communicator {
-    /// World rank of every member; of an inter-communicator one group behind the other.
+    /// World rank of every member; of an inter-communicator one group behind the other. Of one that spans worlds, each in its own.
     pub members: Vec<u32>,
     /// How many belong to the first of two groups; 0 where there is one.
     pub first_group: u32,
     /// How many of them are in the recording.
     pub present: u32,
+    /// Its members are of several worlds, of which some started others.
+    pub spans_worlds: bool,
 }
 
 /// All communicators of a run, and what every process calls them.
@@ -117,6 +121,8 @@ pub struct Known {
     by_identity: HashMap<(CommId, ListId, u32), CommId>,
     /// Inter-communicators: by world and groups, and the how-manieth between them.
     between: HashMap<(u32, Groups, u32), CommId>,
+    /// Those with a world that was started at run time.
+    with_started: HashMap<u32, CommId>,
 }
 
 /// What processes have made of inter-communicators.
@@ -154,6 +160,7 @@ impl Communicators {
                 members: (0..world.members.len() as u32).collect(),
                 first_group: 0,
                 present: world.members.iter().flatten().count() as u32,
+                spans_worlds: false,
             })
             .collect();
         Communicators::again(worlds, Known { list, ..Known::default() })
@@ -237,12 +244,24 @@ impl Communicators {
                 Some(Meaning::Between(None))
             }
             parent => {
-                let parent = match parent {
-                    Some(Meaning::Within(joined)) => joined.comm,
-                    Some(Meaning::Between(_)) => FROM_MERGE,
-                    _ => FROM_SELF,
+                let parent = match *parent.unwrap_or(&Meaning::Alone) {
+                    Meaning::Within(joined) => joined.comm,
+                    Meaning::Between(Some(joined)) if self.get(joined.comm).spans_worlds => joined.comm,
+                    Meaning::Between(_) => FROM_MERGE,
+                    Meaning::Alone => FROM_SELF,
                 };
-                self.identify(worlds, process, parent, creation.members)
+                let spanning = self.known.list.get(parent as usize).filter(|parent| parent.spans_worlds);
+                match spanning.map(|parent| parent.members.len() as i64) {
+                    None => self.identify(worlds, process, parent, creation.members),
+                    Some(all) if all == count(creation.members) => {
+                        self.identify_all(worlds, process, parent, creation.members)
+                    }
+                    // Who of another world is in a part of them is not on record.
+                    Some(_) => {
+                        let within = self.identify(worlds, process, parent, creation.members);
+                        within.or(Some(Meaning::Between(None)))
+                    }
+                }
             }
         };
         match meaning {
@@ -273,11 +292,57 @@ impl Communicators {
         let comm = *by_identity.entry((parent, list, *nth)).or_insert_with(|| {
             let members = members().unwrap_or_default();
             let present = members.iter().filter(|&&member| world_members[member as usize].is_some()).count();
-            all.push(Communicator { members, first_group: 0, present: present as u32 });
+            all.push(Communicator { members, first_group: 0, present: present as u32, spans_worlds: false });
             all.len() as CommId - 1
         });
         self.ranks.insert((process, comm), rank);
         Some(Meaning::Within(Joined { comm, rank, collectives: 0 }))
+    }
+
+    /// One of all members of another one, which spans worlds. Each knows its own place among them.
+    fn identify_all(
+        &mut self,
+        worlds: &Worlds,
+        process: u32,
+        parent: CommId,
+        runs: &[i64],
+    ) -> Option<Meaning> {
+        let rank = position(runs, worlds.known(process)?.1)?;
+        let nth = self.created.entry((process, parent, ALL)).or_insert(0);
+        *nth += 1;
+        let Known { list, by_identity, .. } = &mut self.known;
+        let comm = *by_identity.entry((parent, ALL, *nth)).or_insert_with(|| {
+            list.push(Communicator { first_group: 0, ..list[parent as usize].clone() });
+            list.len() as CommId - 1
+        });
+        self.ranks.insert((process, comm), rank);
+        Some(Meaning::Within(Joined { comm, rank, collectives: 0 }))
+    }
+
+    /// The inter-communicator between those who have started a world at run time, so many, and that world. `rank` is that of `process`
+    /// in its own group, which `is_starter` tells.
+    pub fn join_started(
+        &mut self,
+        worlds: &Worlds,
+        (process, handle): (u32, i64),
+        (world, starters): (u32, u32),
+        (rank, is_starter): (u32, bool),
+    ) {
+        let started = &worlds.worlds[world as usize].members;
+        let Known { list, with_started, .. } = &mut self.known;
+        let comm = *with_started.entry(world).or_insert_with(|| {
+            let members = (0..starters).chain(0..started.len() as u32).collect();
+            let present = starters + started.iter().flatten().count() as u32;
+            list.push(Communicator { members, first_group: starters, present, spans_worlds: true });
+            list.len() as CommId - 1
+        });
+        let Communicator { first_group, ref members, .. } = list[comm as usize];
+        let rank = if is_starter { rank } else { first_group + rank };
+        // A damaged trace may say anything.
+        let joined = (is_starter == (rank < first_group) && (rank as usize) < members.len())
+            .then_some(Joined { comm, rank, collectives: 0 });
+        self.ranks.insert((process, comm), rank);
+        self.handles[process as usize].insert(handle, Meaning::Between(joined));
     }
 
     /// The remote group of an inter-communicator that `process` has just made. What does not fit into one record is not known.
@@ -303,7 +368,12 @@ impl Communicators {
             let Known { list, between, .. } = &mut self.known;
             let comm = *between.entry((world, groups, *nth)).or_insert_with(|| {
                 let present = all.iter().filter(|&&member| world_members[member as usize].is_some()).count();
-                list.push(Communicator { members: all, first_group, present: present as u32 });
+                list.push(Communicator {
+                    members: all,
+                    first_group,
+                    present: present as u32,
+                    spans_worlds: false,
+                });
                 list.len() as CommId - 1
             });
             self.ranks.insert((process, comm), rank);
@@ -336,6 +406,11 @@ pub fn expand(runs: &[i64], size: usize) -> Option<Vec<u32>> {
         }
     }
     (!members.is_empty()).then_some(members)
+}
+
+/// How many members these runs stand for.
+pub fn count(runs: &[i64]) -> i64 {
+    runs.chunks_exact(3).fold(0, |sum, run| sum.saturating_add(run[2].max(0)))
 }
 
 /// The position of a member in the list that these runs stand for.
@@ -383,8 +458,8 @@ mod tests {
     fn a_second_time_numbers_are_the_same_whoever_comes_first() {
         let members = (0..4).map(Some).collect();
         let of_process = (0..4).map(|rank| Some((0, rank))).collect();
-        let worlds =
-            Worlds { worlds: vec![World { members, is_guess: false }], of_process, impossible: Vec::new() };
+        let world = World { members, is_guess: false, is_started: false, began_ns: 0 };
+        let worlds = Worlds { worlds: vec![world], of_process, impossible: Vec::new() };
         let mut first = Communicators::new(&worlds);
         let found = [0, 1, 2, 3].map(|process| make(&mut first, &worlds, process));
         assert_eq!(found, [[1, 2], [1, 2], [3, 2], [3, 2]]);
@@ -392,6 +467,45 @@ mod tests {
         let mut backwards = [3, 2, 1, 0].map(|process| make(&mut again, &worlds, process));
         backwards.reverse();
         assert_eq!(backwards, found);
+    }
+
+    /// One process starts a world of two, and is merged with it; then the three copy that, and part.
+    #[test]
+    fn worlds_of_which_one_started_the_other_are_merged() {
+        let world = |members: &[u32]| World {
+            members: members.iter().copied().map(Some).collect(),
+            is_guess: false,
+            is_started: false,
+            began_ns: 0,
+        };
+        let of_process = vec![Some((0, 0)), Some((1, 0)), Some((1, 1))];
+        let worlds = Worlds { worlds: vec![world(&[0]), world(&[1, 2])], of_process, impossible: Vec::new() };
+        let mut all = Communicators::new(&worlds);
+        // Of the other world each sees a -4: the one that has started it comes behind it here.
+        let views: [(_, &[i64]); 3] = [
+            ((0, true), &[-4, 0, 2, 0, 0, 1]),
+            ((0, false), &[0, 1, 2, -4, 0, 1]),
+            ((1, false), &[0, 1, 2, -4, 0, 1]),
+        ];
+        for (process, (place, members)) in (0..).zip(views) {
+            all.join_started(&worlds, (process, 5), (1, 1), place);
+            let merged = Creation { part: Members::Merged, parent: 5, handle: 6, members };
+            assert!(all.make(&worlds, process, &merged).1);
+            let copy = Creation { part: Members::Within, parent: 6, handle: 7, members };
+            assert!(all.make(&worlds, process, &copy).1);
+            let part = Creation { part: Members::Within, parent: 7, handle: 8, members: &members[..3] };
+            assert!(all.make(&worlds, process, &part).1);
+        }
+        let ranks = [0, 1, 2].map(|process| {
+            [5, 6, 7].map(|handle| match all.meaning(process, handle) {
+                Some(Meaning::Within(joined) | Meaning::Between(Some(joined))) => (joined.comm, joined.rank),
+                meaning => panic!("{meaning:?}"),
+            })
+        });
+        assert_eq!(ranks, [[(2, 0), (3, 2), (4, 2)], [(2, 1), (3, 0), (4, 0)], [(2, 2), (3, 1), (4, 1)]]);
+        assert_eq!((all.get(2).first_group, all.get(2).peer(0, 1), all.get(3).present), (1, 2, 3));
+        assert!(matches!(all.meaning(0, 8), Some(Meaning::Between(None))), "who else is in it is not known");
+        assert!(matches!(all.meaning(1, 8), Some(Meaning::Within(_))), "of one world");
     }
 
     #[test]

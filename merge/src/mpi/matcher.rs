@@ -9,6 +9,7 @@ use super::messages::{Channel, Channels, PostedReceives};
 use super::notes::Notes;
 use super::partitioned::Partitioned;
 use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
+use super::starts::{Starters, Starts};
 use super::unmatched::Unmatched;
 use super::window_locks::WindowLocks;
 use super::world::Worlds;
@@ -35,18 +36,38 @@ pub(super) struct Local {
 pub struct Trouble {
     /// Calls on a communicator whose creation was not seen.
     pub unknown_communicators: u64,
-    /// Calls on inter-communicators whose remote group is not known.
+    /// Calls on inter-communicators whose remote group is not known, and on a part of what spans worlds.
     pub between_groups: u64,
     /// Ranks outside their communicator, and members outside their world.
     pub impossible_ranks: u64,
 }
 
-/// A call that has made an inter-communicator.
+/// A call behind which a note tells the other group of an inter-communicator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made {
+    pub(super) how: How,
+    pub(super) call: Call,
     pub(super) record: u32,
     pub(super) enter: Moment,
     pub(super) leave: Moment,
+}
+
+impl Made {
+    pub(super) fn by(how: How, seen: &Seen<'_>) -> Made {
+        let (call, record) = (seen.event.call, seen.record);
+        Made { how, call, record, enter: seen.enter(), leave: seen.leave() }
+    }
+}
+
+/// What has made it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum How {
+    /// Two groups of one world.
+    Groups,
+    /// Ranks that have started a world.
+    Start(Starters),
+    /// They have started this process's world.
+    Begin,
 }
 
 /// Everything that matching gives.
@@ -79,13 +100,14 @@ pub struct Matcher<'a> {
     log: CallLog,
     pub(super) found: Dependencies,
     trouble: Trouble,
-    unmatched: Unmatched,
+    pub(super) unmatched: Unmatched,
     pub(super) matching: Matching,
     pub(super) notes: Notes,
     pub(super) partitioned: Partitioned,
     epochs: Epochs,
     /// By thread: the latest inter-communicator.
     pub(super) bridged: HashMap<u32, Made>,
+    pub(super) starts: Starts,
     window_locks: WindowLocks,
 }
 
@@ -109,6 +131,7 @@ impl<'a> Matcher<'a> {
             partitioned: Partitioned::default(),
             epochs: Epochs::default(),
             bridged: HashMap::default(),
+            starts: Starts::default(),
             found: Dependencies::default(),
             trouble: Trouble::default(),
             unmatched: Unmatched::default(),
@@ -167,7 +190,7 @@ impl<'a> Matcher<'a> {
             ),
             (
                 self.trouble.between_groups,
-                "MPI calls on inter-communicators were not matched: the remote group is not known",
+                "MPI calls on inter-communicators, or with a part of several worlds, were not matched: who is in them is not known",
             ),
             (self.trouble.impossible_ranks, "MPI calls named ranks that their communicator does not have"),
         ];
@@ -264,8 +287,7 @@ impl Matcher<'_> {
             _ => {}
         }
         if part == Members::Between {
-            let made = Made { record: seen.record, enter: seen.enter(), leave: seen.leave() };
-            self.bridged.insert(seen.thread, made);
+            self.bridged.insert(seen.thread, Made::by(How::Groups, seen));
         }
         if let Some(instance) = instance {
             let part = part_in(seen, seen.event.call, NOBODY, (0, 0), instance);
@@ -358,7 +380,12 @@ impl Matcher<'_> {
                 self.partitioned.complete(seen, &mut self.found);
                 bytes = self.complete_all(seen);
             }
-            Mpi::Init | Mpi::Finalize => self.arrive(seen, COMM_WORLD, NOBODY, (0, 0)),
+            Mpi::Init => {
+                self.arrive(seen, COMM_WORLD, NOBODY, (0, 0));
+                self.bridged.insert(seen.thread, Made::by(How::Begin, seen));
+            }
+            Mpi::Finalize => self.arrive(seen, COMM_WORLD, NOBODY, (0, 0)),
+            Mpi::StartWorld => self.start_world(seen, n[2]),
             Mpi::MakeCommunicator(members) => self.create(seen, members),
             Mpi::FreeCommunicator => self.communicators.free(seen.process, n[0]),
             Mpi::Collective(_) => {

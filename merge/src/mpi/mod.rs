@@ -12,6 +12,7 @@ mod notes;
 mod partitioned;
 mod point_to_point;
 mod requests;
+mod starts;
 mod unmatched;
 mod window_locks;
 mod windows;

@@ -1,6 +1,6 @@
 //! Windows. One is followed as a communicator of its own with the same members: fences are operations on it.
 
-use super::communicators::{Communicators, Creation, Meaning, window};
+use super::communicators::{Communicators, Creation, Joined, Meaning, window};
 use super::matcher::Matcher;
 use super::world::Worlds;
 use crate::follow::pass::Seen;
@@ -10,9 +10,8 @@ use syn_trace::calls::effect::Members;
 impl Communicators {
     /// Enters a new window into the books of `process`. False when its members are not known.
     pub fn create_window(&mut self, worlds: &Worlds, process: u32, parent: i64, handle: i64) -> bool {
-        let members = match self.meaning(process, parent) {
-            Some(Meaning::Within(joined)) => {
-                let comm = joined.comm;
+        let members = match self.meaning(process, parent).copied() {
+            Some(Meaning::Within(Joined { comm, .. })) if !self.get(comm).spans_worlds => {
                 self.get(comm).members.clone()
             }
             Some(Meaning::Alone) => worlds.known(process).iter().map(|&(_, rank)| rank).collect(),

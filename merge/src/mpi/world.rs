@@ -1,8 +1,8 @@
 //! Which process is which rank of which `MPI_COMM_WORLD`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use syn_trace::Run;
 use syn_trace::calls::effect::{Effect, Mpi};
+use syn_trace::{Call, Run};
 
 /// More ranks than any machine runs. A header that says more is damaged, and nothing is made as large as it says.
 const MOST_RANKS: u32 = 1 << 22;
@@ -14,6 +14,10 @@ pub struct World {
     pub members: Vec<Option<u32>>,
     /// Another one of its size began before its ranks had met, and nothing tells which process is of which.
     pub is_guess: bool,
+    /// Ranks of another one have started it at run time.
+    pub is_started: bool,
+    /// When its first process began.
+    pub began_ns: u64,
 }
 
 impl World {
@@ -58,11 +62,24 @@ impl Worlds {
             let free = |world: &&usize| found.worlds[**world].members[rank as usize].is_none();
             let world = alike.iter().find(free).copied().unwrap_or_else(|| {
                 alike.push(found.worlds.len());
-                found.worlds.push(World { members: vec![None; size], is_guess: false });
+                found.worlds.push(World {
+                    members: vec![None; size],
+                    is_guess: false,
+                    is_started: false,
+                    began_ns: 0,
+                });
                 found.worlds.len() - 1
             });
             found.worlds[world].members[rank as usize] = Some(index as u32);
             found.of_process[index] = Some((world as u32, rank));
+        }
+        // Where there is one, nobody has started it.
+        if found.worlds.len() > 1 {
+            for world in &mut found.worlds {
+                let members = || world.members.iter().flatten().copied();
+                world.began_ns = members().map(|process| began_ns(run, process)).min().unwrap_or(0);
+                world.is_started = members().next().is_some_and(|process| has_parent(run, process));
+            }
         }
         for ((size, _), alike) in &alike {
             // Who is alone has nobody to be confused with.
@@ -75,11 +92,12 @@ impl Worlds {
 
     /// Worlds of one job and size are told apart by time alone: the ranks of one have met in `MPI_Init` before the next begins.
     fn find_guesses(&mut self, run: &Run, alike: &[usize]) {
-        let of_members = |world: usize, ns: fn(&Run, u32) -> u64| {
-            self.worlds[world].members.iter().flatten().map(|&process| ns(run, process)).min().unwrap_or(0)
+        let met = |&world: &usize| {
+            let members = self.worlds[world].members.iter().flatten();
+            members.map(|&process| met_ns(run, process)).min().unwrap_or(0)
         };
-        let began: Vec<u64> = alike.iter().map(|&world| of_members(world, began_ns)).collect();
-        let met: Vec<u64> = alike.iter().map(|&world| of_members(world, met_ns)).collect();
+        let began: Vec<u64> = alike.iter().map(|&world| self.worlds[world].began_ns).collect();
+        let met: Vec<u64> = alike.iter().map(met).collect();
         for later in 1..alike.len() {
             for earlier in (0..later).filter(|&earlier| began[later] < met[earlier]) {
                 self.worlds[alike[later]].is_guess = true;
@@ -120,11 +138,23 @@ fn began_ns(run: &Run, process: u32) -> u64 {
     threads.filter_map(|thread| Some(thread.start_ns(&thread.events().next()?))).min().unwrap_or(0)
 }
 
+/// Whether a process has begun MPI with an inter-communicator to those who have started it: a note tells its group.
+fn has_parent(run: &Run, process: u32) -> bool {
+    run.processes[process as usize].threads.iter().any(|&thread| {
+        let mut behind = run.threads[thread].events().skip_while(|event| !is_init(event.call));
+        behind.nth(1).is_some_and(|note| note.call == Call::MpiRemoteGroup)
+    })
+}
+
+fn is_init(call: Call) -> bool {
+    call.effect() == Effect::Mpi(Mpi::Init)
+}
+
 /// When a process had begun MPI; where that is not on record, when it ended.
 fn met_ns(run: &Run, process: u32) -> u64 {
     let threads = || run.processes[process as usize].threads.iter().map(|&thread| &run.threads[thread]);
     let begins = threads().filter_map(|thread| {
-        let begins = thread.events().find(|event| event.call.effect() == Effect::Mpi(Mpi::Init))?;
+        let begins = thread.events().find(|event| is_init(event.call))?;
         Some(thread.returned_ns(&begins))
     });
     let ends = || threads().filter_map(|thread| Some(thread.returned_ns(&thread.events().last()?)));

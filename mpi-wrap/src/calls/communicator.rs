@@ -76,14 +76,11 @@ unsafe fn make<R: Recorder, L: Language>(
         return result;
     }
     R::part(open, call, result.into(), &numbers, &[], last);
-    let mut scratch = Scratch::of::<R>(open, SCRATCH);
     if is_inter {
-        let last = list_ranks(mpi, Of::Remote(new), &mut scratch, |full| {
-            R::part(open, Call::MpiRemoteGroup, 0, &[numbers[1]], &[], full);
-        });
-        R::leave(open, Call::MpiRemoteGroup, 0, &[numbers[1]], &[], last);
+        leave_with_remote::<R>(open, mpi, new);
         return result;
     }
+    let mut scratch = Scratch::of::<R>(open, SCRATCH);
     let ranks = scratch.take_up_to(2 * PIECE);
     match mpi.neighbours(new, ranks) {
         Some((is_grid, sources, ranks)) => {
@@ -103,6 +100,46 @@ unsafe fn make<R: Recorder, L: Language>(
         None => R::abandon(open),
     }
     result
+}
+
+/// `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple`: a note behind the record tells how many processes have been made.
+pub unsafe fn spawn<R: Recorder, L: Language>(
+    call: Call,
+    real: impl FnOnce() -> c_int,
+    how_many: L::Int,
+    root: L::Int,
+    from: L::Handle,
+    place: Ptr,
+) -> c_int {
+    let Some((open, mpi)) = session::open::<R>(call) else { return real() };
+    let result = real();
+    R::returned(open);
+    // SAFETY: inputs of the call; if it succeeded the place is valid and holds the handle.
+    let (numbers, new) = unsafe {
+        let new = match result {
+            SUCCESS => L::handle_at(mpi, Handle::Comm, place, 0),
+            _ => mpi.comm_null(),
+        };
+        let how_many = L::int(how_many).into();
+        ([how_many, mpi.rank(L::int(root)), comm::<L>(mpi, from), mpi.comm(new)], new)
+    };
+    if new == mpi.comm_null() {
+        R::leave(open, call, result.into(), &numbers, &[], &[]);
+    } else {
+        R::part(open, call, result.into(), &numbers, &[], &[]);
+        leave_with_remote::<R>(open, mpi, new);
+    }
+    result
+}
+
+/// Notes the other group of an inter-communicator, and leaves the call whose record stands before that.
+pub(super) fn leave_with_remote<R: Recorder>(open: R::Open, mpi: Mpi, comm: usize) {
+    let mut scratch = Scratch::of::<R>(open, SCRATCH);
+    let numbers = [mpi.comm(comm)];
+    let last = list_ranks(mpi, Of::Remote(comm), &mut scratch, |full| {
+        R::part(open, Call::MpiRemoteGroup, 0, &numbers, &[], full);
+    });
+    R::leave(open, Call::MpiRemoteGroup, 0, &numbers, &[], last);
 }
 
 /// `MPI_Win_start` and `MPI_Win_post`: a note behind the record tells the group.

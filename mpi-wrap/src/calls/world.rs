@@ -4,6 +4,7 @@ use core::ffi::c_int;
 use syn_trace::Call;
 use syn_trace::calls::UNDEFINED;
 
+use super::communicator::leave_with_remote;
 use super::{SUCCESS, comm};
 use crate::inquiry;
 use crate::language::Language;
@@ -56,7 +57,13 @@ unsafe fn start<R: Recorder>(
     match session::start::<R>(&mut Scratch::of::<R>(open, inquiry::VERSION_BYTES)) {
         Some(world) => {
             let numbers = [i64::from(world.rank), i64::from(world.size), i64::from(required())];
-            R::leave(open, call, result.into(), &numbers, &[world.version], &[]);
+            match world.mpi.parent() {
+                None => R::leave(open, call, result.into(), &numbers, &[world.version], &[]),
+                Some(parent) => {
+                    R::part(open, call, result.into(), &numbers, &[world.version], &[]);
+                    leave_with_remote::<R>(open, world.mpi, parent);
+                }
+            }
         }
         None => R::abandon(open),
     }

@@ -87,6 +87,11 @@ impl Comm {
             )
             .into());
         }
+        if full && !plan.communicates() {
+            complain(format_args!(
+                "the order of messages is replayed: the plan has no calls of MPI to make (a job that starts others at run time has none)"
+            ));
+        }
         if !ranks || !plan.communicates() || asked.is_some_and(|asked| asked != Comm::Full) {
             return Ok(asked.filter(|&asked| asked != Comm::Full).unwrap_or(Comm::Order));
         }

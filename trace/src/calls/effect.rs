@@ -372,6 +372,8 @@ pub enum Mpi {
     MakeCommunicator(Members),
     /// Frees one.
     FreeCommunicator,
+    /// Starts processes with a world of their own, and makes an inter-communicator with them.
+    StartWorld,
     /// `MPI_File_open`.
     OpenFile,
     /// `MPI_File_close`.

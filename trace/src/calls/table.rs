@@ -325,7 +325,7 @@ calls! {
     226 MpiCounts "counts" Mpi (comm: Comm, bytes: List) [Other, Note];
     /// Not a call: of the communicator with a topology that the record before has made, whether that is a grid (1) or a graph (0), from how many neighbours this rank receives, these, and those to which it sends, as ranks in it; -2 is nobody. The list may go on in further records.
     227 MpiNeighbours "neighbours" Mpi (comm: Comm, neighbours: List) [Other, Note];
-    /// Not a call: of the inter-communicator that the record before has made, the other group. The list may go on in further records.
+    /// Not a call: of the inter-communicator that the record before has made, the other group; behind `MPI_Init` of a world that was started at run time, of that with those who have started it. The list may go on in further records.
     228 MpiRemoteGroup "remote-group" Mpi (comm: Comm, members: Members) [Other, Note];
 
     256 Tee "tee" Posix (fd_in: Fd, fd_out: Fd, count: Bytes, flags: SpliceFlags) [Tee, Waits, MovesResult];
@@ -572,9 +572,10 @@ calls! {
     548 MpiRgetAccumulate "MPI_Rget_accumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) [Mpi(RmaRequest)] also "MPI_Rget_accumulate_c";
     /// Not a call: the group of the `MPI_Win_start` or `MPI_Win_post` of the record before.
     549 MpiWinGroup "window-group" Mpi (win: Handle, members: Members) [Other, Note];
-    /// Processes made at run time. Who is in the new communicator is not recorded.
-    560 MpiCommSpawn "MPI_Comm_spawn" Mpi (maxprocs: Int, root: Rank, comm: Comm, intercomm: Comm);
-    561 MpiCommSpawnMultiple "MPI_Comm_spawn_multiple" Mpi (count: Int, root: Rank, comm: Comm, intercomm: Comm);
+    /// Processes made at run time: `count` is how many (`maxprocs`), or how many commands. A `remote-group` behind the record tells how many they are: each is -4, since none has a rank in this world.
+    560 MpiCommSpawn "MPI_Comm_spawn" Mpi (count: Int, root: Rank, comm: Comm, intercomm: Comm) [Mpi(StartWorld)];
+    561 MpiCommSpawnMultiple "MPI_Comm_spawn_multiple" Mpi (count: Int, root: Rank, comm: Comm, intercomm: Comm) [Mpi(StartWorld)];
+    /// Processes that meet at run time. Who is in the new communicator is not recorded.
     562 MpiCommAccept "MPI_Comm_accept" Mpi (root: Rank, comm: Comm, newcomm: Comm);
     563 MpiCommConnect "MPI_Comm_connect" Mpi (root: Rank, comm: Comm, newcomm: Comm);
     564 MpiCommJoin "MPI_Comm_join" Mpi (intercomm: Comm);
