@@ -78,6 +78,8 @@ pub struct Runner<'a> {
     /// By how much more than the plan's computation the thread has computed: what going from step to step cost, and what was
     /// burned too much or, below 0, too little. The next computation makes up for it.
     ahead_ns: f64,
+    /// Computation that is done, and of which the meter has not said yet what it took.
+    unmetered_ns: f64,
     /// What the last creation of a thread took; 0 before the first.
     creation_ns: f64,
     /// How much of the next one is in `ahead_ns` already.
@@ -126,6 +128,7 @@ impl<'a> Runner<'a> {
             prepared,
             meter: Meter::start(0, NearClock::new(job.machine.tick_ns)),
             ahead_ns: 0.0,
+            unmetered_ns: 0.0,
             creation_ns: 0.0,
             created_early_ns: 0.0,
             idle: IdleTime::new(job.machine.wake_ns),

@@ -10,6 +10,9 @@ const SLICE_NS: f64 = 5_000_000.0;
 /// The least part of a slice that counts as done, whatever the CPU clock says: it may stand still.
 const LEAST_PART: f64 = 0.1;
 
+/// Computations in a row of so much together are metered, before that takes a reading of the CPU clock; nanoseconds.
+const MOST_UNMETERED_NS: f64 = GRAIN_NS as f64 / 2.0;
+
 impl Runner<'_> {
     /// Work that takes so much processor time. How many iterations that is, the speed tells that was measured at the start;
     /// but a processor does not keep it: it sleeps, and what runs beside it changes. So long work goes in slices, and what
@@ -31,7 +34,14 @@ impl Runner<'_> {
             self.worked(slice_ns * LEAST_PART);
         }
         if !(self.cut && self.end.is_over()) {
-            speed.work((-self.ahead_ns).max(0.0));
+            let rest_ns = (-self.ahead_ns).max(0.0);
+            speed.work(rest_ns);
+            // The next computation may come before the meter looks. What the steps between take shows then.
+            self.ahead_ns += rest_ns;
+            self.unmetered_ns += rest_ns;
+            if self.unmetered_ns >= MOST_UNMETERED_NS {
+                self.worked(0.0);
+            }
         }
     }
 
@@ -55,7 +65,7 @@ impl Runner<'_> {
     #[inline]
     pub(super) fn worked(&mut self, least_ns: f64) -> u64 {
         let share_ns = self.meter.lap_of_work();
-        self.ahead_ns += least_ns.max(share_ns as f64);
+        self.ahead_ns += least_ns.max(share_ns as f64) - std::mem::take(&mut self.unmetered_ns);
         share_ns
     }
 
