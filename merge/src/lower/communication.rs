@@ -232,7 +232,7 @@ impl<'a> Communication<'a> {
                 self.communicators.free(seen.process, n[0]);
                 (comm >= FIRST_COMMUNICATOR).then_some(Mpi::FreeComm { comm })
             }
-            // Who is in several worlds replays the order: see `follow`.
+            // A replay starts no worlds, and makes no calls where several are in the recording.
             Form::StartWorld => None,
             Form::Collective(_) => {
                 let Gathered { kind, comm, root, sent, received, counts, from } = self.gather(seen, n[3])?;

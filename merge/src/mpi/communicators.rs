@@ -7,7 +7,7 @@
 use super::world::Worlds;
 use foldhash::HashMap;
 use syn_trace::calls::effect::Members;
-use syn_trace::calls::{COMM_NULL, COMM_SELF, COMM_WORLD};
+use syn_trace::calls::{COMM_NULL, COMM_SELF, COMM_WORLD, UNDEFINED};
 
 /// Names a communicator of the run; the first ones are the worlds.
 pub type CommId = u32;
@@ -44,7 +44,8 @@ pub enum Meaning {
     Within(Joined),
     /// `MPI_COMM_SELF` or a copy of it: nobody to wait for.
     Alone,
-    /// An inter-communicator; nothing where its remote group is not known, and of a part of what spans worlds.
+    /// An inter-communicator; nothing where its remote group is not known. Nothing stands for a communicator of several worlds, too, of
+    /// which it is not known who is in it.
     Between(Option<Joined>),
 }
 
@@ -251,16 +252,14 @@ impl Communicators {
                     Meaning::Alone => FROM_SELF,
                 };
                 let spanning = self.known.list.get(parent as usize).filter(|parent| parent.spans_worlds);
-                match spanning.map(|parent| parent.members.len() as i64) {
-                    None => self.identify(worlds, process, parent, creation.members),
-                    Some(all) if all == count(creation.members) => {
-                        self.identify_all(worlds, process, parent, creation.members)
-                    }
+                let all = spanning.map(|parent| parent.members.len() as i64);
+                if all == Some(count(creation.members)) {
+                    self.identify_all(worlds, process, parent, creation.members)
+                } else {
                     // Who of another world is in a part of them is not on record.
-                    Some(_) => {
-                        let within = self.identify(worlds, process, parent, creation.members);
-                        within.or(Some(Meaning::Between(None)))
-                    }
+                    let spans = all.is_some() || creation.members.contains(&UNDEFINED);
+                    let within = self.identify(worlds, process, parent, creation.members);
+                    within.or(spans.then_some(Meaning::Between(None)))
                 }
             }
         };
@@ -319,30 +318,44 @@ impl Communicators {
         Some(Meaning::Within(Joined { comm, rank, collectives: 0 }))
     }
 
-    /// The inter-communicator between those who have started a world at run time, so many, and that world. `rank` is that of `process`
-    /// in its own group, which `is_starter` tells.
+    /// `process` has an inter-communicator with a world that was `started` at run time, or, being of that world, with those who started it.
+    /// `rank` is its own in its group; one of those who started it knows how many of these are in the recording.
     pub fn join_started(
         &mut self,
         worlds: &Worlds,
         (process, handle): (u32, i64),
-        (world, starters): (u32, u32),
-        (rank, is_starter): (u32, bool),
+        started: u32,
+        rank: u32,
+        present_starters: Option<u32>,
     ) {
-        let started = &worlds.worlds[world as usize].members;
+        let world = &worlds.worlds[started as usize];
+        let Some(starters) = world.started_by else { return };
+        let present = world.members.iter().flatten().count() as u32;
         let Known { list, with_started, .. } = &mut self.known;
-        let comm = *with_started.entry(world).or_insert_with(|| {
-            let members = (0..starters).chain(0..started.len() as u32).collect();
-            let present = starters + started.iter().flatten().count() as u32;
+        let comm = *with_started.entry(started).or_insert_with(|| {
+            let members = (0..starters).chain(0..world.members.len() as u32).collect();
+            let present = starters + present;
             list.push(Communicator { members, first_group: starters, present, spans_worlds: true });
             list.len() as CommId - 1
         });
-        let Communicator { first_group, ref members, .. } = list[comm as usize];
-        let rank = if is_starter { rank } else { first_group + rank };
+        let (before, group) = match present_starters {
+            Some(present_starters) => {
+                list[comm as usize].present = present_starters + present;
+                (0, starters)
+            }
+            None => (starters, world.members.len() as u32),
+        };
         // A damaged trace may say anything.
-        let joined = (is_starter == (rank < first_group) && (rank as usize) < members.len())
-            .then_some(Joined { comm, rank, collectives: 0 });
-        self.ranks.insert((process, comm), rank);
+        let joined = (rank < group).then(|| Joined { comm, rank: before + rank, collectives: 0 });
+        if let Some(joined) = joined {
+            self.ranks.insert((process, comm), joined.rank);
+        }
         self.handles[process as usize].insert(handle, Meaning::Between(joined));
+    }
+
+    /// Nobody knows who is in the inter-communicator behind `handle`.
+    pub fn forget_members(&mut self, process: u32, handle: i64) {
+        self.handles[process as usize].insert(handle, Meaning::Between(None));
     }
 
     /// The remote group of an inter-communicator that `process` has just made. What does not fit into one record is not known.
@@ -458,7 +471,7 @@ mod tests {
     fn a_second_time_numbers_are_the_same_whoever_comes_first() {
         let members = (0..4).map(Some).collect();
         let of_process = (0..4).map(|rank| Some((0, rank))).collect();
-        let world = World { members, is_guess: false, is_started: false, began_ns: 0 };
+        let world = World { members, is_guess: false, started_by: None, began_ns: 0 };
         let worlds = Worlds { worlds: vec![world], of_process, impossible: Vec::new() };
         let mut first = Communicators::new(&worlds);
         let found = [0, 1, 2, 3].map(|process| make(&mut first, &worlds, process));
@@ -472,23 +485,22 @@ mod tests {
     /// One process starts a world of two, and is merged with it; then the three copy that, and part.
     #[test]
     fn worlds_of_which_one_started_the_other_are_merged() {
-        let world = |members: &[u32]| World {
+        let world = |members: &[u32], started_by| World {
             members: members.iter().copied().map(Some).collect(),
             is_guess: false,
-            is_started: false,
+            started_by,
             began_ns: 0,
         };
         let of_process = vec![Some((0, 0)), Some((1, 0)), Some((1, 1))];
-        let worlds = Worlds { worlds: vec![world(&[0]), world(&[1, 2])], of_process, impossible: Vec::new() };
+        let worlds = vec![world(&[0], None), world(&[1, 2], Some(1))];
+        let worlds = Worlds { worlds, of_process, impossible: Vec::new() };
         let mut all = Communicators::new(&worlds);
         // Of the other world each sees a -4: the one that has started it comes behind it here.
-        let views: [(_, &[i64]); 3] = [
-            ((0, true), &[-4, 0, 2, 0, 0, 1]),
-            ((0, false), &[0, 1, 2, -4, 0, 1]),
-            ((1, false), &[0, 1, 2, -4, 0, 1]),
-        ];
-        for (process, (place, members)) in (0..).zip(views) {
-            all.join_started(&worlds, (process, 5), (1, 1), place);
+        let (starter, started): (&[i64], &[i64]) = (&[-4, 0, 2, 0, 0, 1], &[0, 1, 2, -4, 0, 1]);
+        for (process, rank, starters, members) in
+            [(0, 0, Some(1), starter), (1, 0, None, started), (2, 1, None, started)]
+        {
+            all.join_started(&worlds, (process, 5), 1, rank, starters);
             let merged = Creation { part: Members::Merged, parent: 5, handle: 6, members };
             assert!(all.make(&worlds, process, &merged).1);
             let copy = Creation { part: Members::Within, parent: 6, handle: 7, members };
@@ -506,6 +518,8 @@ mod tests {
         assert_eq!((all.get(2).first_group, all.get(2).peer(0, 1), all.get(3).present), (1, 2, 3));
         assert!(matches!(all.meaning(0, 8), Some(Meaning::Between(None))), "who else is in it is not known");
         assert!(matches!(all.meaning(1, 8), Some(Meaning::Within(_))), "of one world");
+        all.join_started(&worlds, (0, 9), 1, 7, Some(1));
+        assert!(matches!(all.meaning(0, 9), Some(Meaning::Between(None))), "there is no such rank");
     }
 
     #[test]

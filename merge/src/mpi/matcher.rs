@@ -36,7 +36,7 @@ pub(super) struct Local {
 pub struct Trouble {
     /// Calls on a communicator whose creation was not seen.
     pub unknown_communicators: u64,
-    /// Calls on inter-communicators whose remote group is not known, and on a part of what spans worlds.
+    /// Calls on inter-communicators and communicators of several worlds of which it is not known who is in them.
     pub between_groups: u64,
     /// Ranks outside their communicator, and members outside their world.
     pub impossible_ranks: u64,
@@ -190,7 +190,7 @@ impl<'a> Matcher<'a> {
             ),
             (
                 self.trouble.between_groups,
-                "MPI calls on inter-communicators, or with a part of several worlds, were not matched: who is in them is not known",
+                "MPI calls on inter-communicators and on communicators of several worlds were not matched: who is in them is not known",
             ),
             (self.trouble.impossible_ranks, "MPI calls named ranks that their communicator does not have"),
         ];
@@ -382,7 +382,10 @@ impl Matcher<'_> {
             }
             Mpi::Init => {
                 self.arrive(seen, COMM_WORLD, NOBODY, (0, 0));
-                self.bridged.insert(seen.thread, Made::by(How::Begin, seen));
+                let world = self.worlds.known(seen.process).map(|(world, _)| world as usize);
+                if world.is_some_and(|world| self.worlds.worlds[world].started_by.is_some()) {
+                    self.bridged.insert(seen.thread, Made::by(How::Begin, seen));
+                }
             }
             Mpi::Finalize => self.arrive(seen, COMM_WORLD, NOBODY, (0, 0)),
             Mpi::StartWorld => self.start_world(seen, n[2]),

@@ -1,6 +1,7 @@
-//! Worlds that are started at run time, by `MPI_Comm_spawn`. Which world a call has started is not on record. Its processes begin before that
-//! call returns, and come to the end of `MPI_Init` when it has been made by all (MPI-4.1, 11.8.2): a started world that had begun by then is
-//! the call's if there is one that no other call has started.
+//! Worlds that are started at run time, by `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple`. Which world a call has started is not on record, but how many
+//! each side is. The processes begin before that call returns, and come to the end of `MPI_Init` when it has been made by all (MPI-4.1,
+//! 11.8.2): of the worlds that fit, the call's is the one that had begun by then and that no other call has started. Where there are several of
+//! these, nobody knows. Hosts are taken to have one clock: this comes before clocks are aligned.
 
 use super::communicators::{CommId, Meaning};
 use super::matcher::{How, Made, Matcher};
@@ -14,9 +15,11 @@ use syn_trace::calls::NOBODY;
 pub(super) struct Starters {
     /// Their collective operation; none of a process that does so by itself.
     call: Option<(CommId, u64)>,
-    /// This process's rank among them, and how many they are.
+    /// This process's rank among them.
     rank: u32,
+    /// How many they are, and how many of these are in the recording.
     count: u32,
+    present: u32,
 }
 
 /// The worlds whose call is known.
@@ -27,25 +30,26 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    /// The world of so many ranks that a call has started, which was made and returned then.
+    /// The world of `size` ranks that a call of ranks of the world `own` has started, which was made and returned then.
     fn by(
         &mut self,
         worlds: &Worlds,
+        own: u32,
         starters: Starters,
-        size: usize,
+        size: i64,
         (enter_ns, returned_ns): (u64, u64),
     ) -> Option<u32> {
         if let Some(&known) = starters.call.and_then(|call| self.by_call.get(&call)) {
             return known;
         }
-        let mut begun = (0..).zip(&worlds.worlds).filter(|(world, one)| {
-            let fits = one.is_started && !one.is_guess && one.members.len() == size;
+        let mut begun = (0..).zip(&worlds.worlds).filter(|&(world, one)| {
+            let fits = one.started_by == Some(starters.count) && one.members.len() as i64 == size;
             // Of several who start it one may come late.
-            let after = starters.call.is_some() || one.began_ns >= enter_ns;
-            fits && after && one.began_ns <= returned_ns && !self.taken.contains(world)
+            let after = starters.count > 1 || one.began_ns >= enter_ns;
+            fits && after && one.began_ns <= returned_ns && world != own && !self.taken.contains(&world)
         });
         let world = match (begun.next(), begun.next()) {
-            (Some((world, _)), None) => Some(world),
+            (Some((world, one)), None) if !one.is_guess => Some(world),
             _ => None,
         };
         self.taken.extend(world);
@@ -59,36 +63,94 @@ impl Starts {
 impl Matcher<'_> {
     /// A call that starts a world has returned.
     pub(super) fn start_world(&mut self, seen: &Seen<'_>, comm: i64) {
+        self.count_unmatched(seen);
         let call = self.join_in(seen, seen.event.call, comm, NOBODY, (0, 0));
-        let (rank, count) = match (&call, self.communicators.meaning(seen.process, comm)) {
-            (Some(call), _) => (call.rank, self.communicators.get(call.comm).members.len() as u32),
-            (None, Some(Meaning::Alone)) => (0, 1),
-            _ => return self.count_unmatched(seen),
+        let starters = match (&call, self.communicators.meaning(seen.process, comm)) {
+            (Some(call), _) => {
+                let of = self.communicators.get(call.comm);
+                let (count, present) = (of.members.len() as u32, of.present);
+                Starters { call: Some((call.comm, call.nth)), rank: call.rank, count, present }
+            }
+            (None, Some(Meaning::Alone)) => Starters { call: None, rank: 0, count: 1, present: 1 },
+            _ => return,
         };
-        let starters = Starters { call: call.map(|call| (call.comm, call.nth)), rank, count };
         if let Some(call) = call {
             self.leave(call, seen.leave());
         }
         self.bridged.insert(seen.thread, Made::by(How::Start(starters), seen));
     }
 
-    /// Two worlds are joined, of which the one has started the other: `remote` is how many ranks the other group has.
+    /// A note tells that there are `remote` ranks on the other side of a world that was started: this process is one of those who have
+    /// `made` it start, or of that world.
     pub(super) fn join_worlds(&mut self, seen: &Seen<'_>, handle: i64, made: Made, remote: i64) {
-        let (process, worlds) = (seen.process, self.worlds);
-        let Some((own, own_rank)) = worlds.known(process) else { return };
-        let (world, starters, place) = match made.how {
-            How::Start(starters) => {
+        let (worlds, here) = (self.worlds, (seen.process, handle));
+        let own = worlds.known(seen.process);
+        let joined = match (made.how, own) {
+            (How::Start(starters), Some((own, _))) => {
                 let times = (made.enter.ns, made.leave.ns);
-                let found = self.starts.by(worlds, starters, remote as usize, times);
-                (found, starters.count, (starters.rank, true))
+                let found = self.starts.by(worlds, own, starters, remote, times);
+                found.map(|world| (world, starters.rank, Some(starters.present)))
             }
-            _ => (Some(own), remote.clamp(0, u32::MAX.into()) as u32, (own_rank, false)),
+            (_, Some((own, own_rank))) => {
+                let is_started = worlds.worlds[own as usize].started_by.is_some();
+                is_started.then_some((own, own_rank, None))
+            }
+            (_, None) => None,
         };
-        match world {
-            Some(world) => {
-                self.communicators.join_started(worlds, (process, handle), (world, starters), place);
+        match joined {
+            Some((world, rank, starters)) => {
+                self.communicators.join_started(worlds, here, world, rank, starters);
+                self.unmatched.explain(made.call, made.leave.ns.saturating_sub(made.enter.ns));
             }
-            None => self.unmatched.count(made.call, made.leave.ns.saturating_sub(made.enter.ns)),
+            None => self.communicators.forget_members(seen.process, handle),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::world::World;
+    use super::*;
+
+    /// Worlds of two ranks each: who started them, and when they began.
+    fn worlds(of: &[(Option<u32>, u64)]) -> Worlds {
+        let world = |&(started_by, began_ns)| World {
+            members: vec![Some(0), Some(1)],
+            is_guess: false,
+            started_by,
+            began_ns,
+        };
+        Worlds { worlds: of.iter().map(world).collect(), of_process: Vec::new(), impossible: Vec::new() }
+    }
+
+    fn alone() -> Starters {
+        Starters { call: None, rank: 0, count: 1, present: 1 }
+    }
+
+    #[test]
+    fn a_call_has_started_the_world_that_began_meanwhile() {
+        let worlds = worlds(&[(None, 0), (Some(1), 15), (Some(1), 35), (Some(2), 36)]);
+        let mut starts = Starts::default();
+        assert_eq!(starts.by(&worlds, 0, alone(), 3, (10, 20)), None, "of another size");
+        assert_eq!(starts.by(&worlds, 1, alone(), 2, (10, 20)), None, "itself");
+        assert_eq!(starts.by(&worlds, 0, alone(), 2, (10, 20)), Some(1));
+        assert_eq!(starts.by(&worlds, 0, alone(), 2, (10, 20)), None, "it is another one's");
+        assert_eq!(starts.by(&worlds, 0, alone(), 2, (30, 40)), Some(2));
+        let both = |rank, nth| Starters { call: Some((0, nth)), rank, count: 2, present: 2 };
+        // One of the two came when it had begun.
+        assert_eq!(starts.by(&worlds, 0, both(1, 7), 2, (37, 40)), Some(3));
+        assert_eq!(starts.by(&worlds, 0, both(0, 7), 2, (30, 41)), Some(3), "the same call");
+        assert_eq!(starts.by(&worlds, 0, both(0, 8), 2, (30, 50)), None);
+    }
+
+    #[test]
+    fn of_two_worlds_that_begin_at_once_nobody_knows_whose_they_are() {
+        let mut starts = Starts::default();
+        let mut two = worlds(&[(None, 0), (Some(1), 15), (Some(1), 16)]);
+        assert_eq!(starts.by(&two, 0, alone(), 2, (10, 20)), None);
+        two.worlds[2].is_guess = true;
+        assert_eq!(starts.by(&two, 0, alone(), 2, (10, 20)), None);
+        assert_eq!(starts.by(&two, 0, alone(), 2, (16, 20)), None, "a guess");
+        assert_eq!(starts.by(&two, 0, alone(), 2, (10, 15)), Some(1));
     }
 }

@@ -1,5 +1,6 @@
 //! Which process is which rank of which `MPI_COMM_WORLD`.
 
+use super::communicators::count;
 use std::collections::{BTreeMap, BTreeSet};
 use syn_trace::calls::effect::{Effect, Mpi};
 use syn_trace::{Call, Run};
@@ -14,8 +15,8 @@ pub struct World {
     pub members: Vec<Option<u32>>,
     /// Another one of its size began before its ranks had met, and nothing tells which process is of which.
     pub is_guess: bool,
-    /// Ranks of another one have started it at run time.
-    pub is_started: bool,
+    /// How many ranks of another world have started it at run time; nothing where it was not started so, or is alone in the run.
+    pub started_by: Option<u32>,
     /// When its first process began.
     pub began_ns: u64,
 }
@@ -65,7 +66,7 @@ impl Worlds {
                 found.worlds.push(World {
                     members: vec![None; size],
                     is_guess: false,
-                    is_started: false,
+                    started_by: None,
                     began_ns: 0,
                 });
                 found.worlds.len() - 1
@@ -78,7 +79,7 @@ impl Worlds {
             for world in &mut found.worlds {
                 let members = || world.members.iter().flatten().copied();
                 world.began_ns = members().map(|process| began_ns(run, process)).min().unwrap_or(0);
-                world.is_started = members().next().is_some_and(|process| has_parent(run, process));
+                world.started_by = members().find_map(|process| starters(run, process)).flatten();
             }
         }
         for ((size, _), alike) in &alike {
@@ -138,11 +139,15 @@ fn began_ns(run: &Run, process: u32) -> u64 {
     threads.filter_map(|thread| Some(thread.start_ns(&thread.events().next()?))).min().unwrap_or(0)
 }
 
-/// Whether a process has begun MPI with an inter-communicator to those who have started it: a note tells its group.
-fn has_parent(run: &Run, process: u32) -> bool {
-    run.processes[process as usize].threads.iter().any(|&thread| {
-        let mut behind = run.threads[thread].events().skip_while(|event| !is_init(event.call));
-        behind.nth(1).is_some_and(|note| note.call == Call::MpiRemoteGroup)
+/// By how many ranks of another world a process was started: a note behind its `MPI_Init` tells that group. Nothing where that is not on
+/// record.
+fn starters(run: &Run, process: u32) -> Option<Option<u32>> {
+    run.processes[process as usize].threads.iter().find_map(|&thread| {
+        let mut events = run.threads[thread].events();
+        events.find(|event| is_init(event.call))?;
+        let note = events.next().filter(|note| note.call == Call::MpiRemoteGroup);
+        let count = note.map(|note| count(&note.list.iter().collect::<Vec<_>>()));
+        Some(count.filter(|count| (1..=i64::from(MOST_RANKS)).contains(count)).map(|count| count as u32))
     })
 }
 

@@ -88,9 +88,11 @@ impl Comm {
             .into());
         }
         if full && !plan.communicates() {
-            complain(format_args!(
-                "the order of messages is replayed: the plan has no calls of MPI to make (a job that starts others at run time has none)"
-            ));
+            return Err(WrongUsage(
+                "`--comm full` makes calls of MPI, and the plan has none (those of jobs with several MPI_COMM_WORLDs are replayed as their order)"
+                    .into(),
+            )
+            .into());
         }
         if !ranks || !plan.communicates() || asked.is_some_and(|asked| asked != Comm::Full) {
             return Ok(asked.filter(|&asked| asked != Comm::Full).unwrap_or(Comm::Order));

@@ -1,9 +1,9 @@
-/* Two worlds that others start at run time, one after the other: the first by all ranks, the second by each rank for itself. Every rank of a
+/* Worlds that others start at run time, one after the other: the first by all ranks, then one of two ranks by each for itself. Every rank of a
  * world that was started gets a message from each rank that started it, and answers; then come operations of both groups, over the
  * inter-communicator, over what it is merged to, and over a duplicate of that. Verifies what arrives. */
 #include "../common_mpi.h"
 
-enum { STARTED = 3, ROUNDS = 10 };
+enum { STARTED = 3, PAIR = 2, ROUNDS = 10 };
 
 static void meet(MPI_Comm between, int is_started)
 {
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
         for (int turn = 0; turn < ranks; turn++) {
             MPI_Barrier(MPI_COMM_WORLD);
             if (turn != rank) continue;
-            MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1 + turn, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between, MPI_ERRCODES_IGNORE);
+            MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, PAIR, MPI_INFO_NULL, 0, MPI_COMM_SELF, &between, MPI_ERRCODES_IGNORE);
             meet(between, 0);
         }
     }

@@ -572,7 +572,7 @@ calls! {
     548 MpiRgetAccumulate "MPI_Rget_accumulate" Mpi (bytes: Bytes, target: Rank, target_disp: Int, win: Handle, request: Handle) [Mpi(RmaRequest)] also "MPI_Rget_accumulate_c";
     /// Not a call: the group of the `MPI_Win_start` or `MPI_Win_post` of the record before.
     549 MpiWinGroup "window-group" Mpi (win: Handle, members: Members) [Other, Note];
-    /// Processes made at run time: `count` is how many (`maxprocs`), or how many commands. A `remote-group` behind the record tells how many they are: each is -4, since none has a rank in this world.
+    /// Processes made at run time: `count` is `maxprocs`, or the number of commands, which the root alone needs to say. A `remote-group` behind the record tells how many they are: each is -4, since none has a rank in this world.
     560 MpiCommSpawn "MPI_Comm_spawn" Mpi (count: Int, root: Rank, comm: Comm, intercomm: Comm) [Mpi(StartWorld)];
     561 MpiCommSpawnMultiple "MPI_Comm_spawn_multiple" Mpi (count: Int, root: Rank, comm: Comm, intercomm: Comm) [Mpi(StartWorld)];
     /// Processes that meet at run time. Who is in the new communicator is not recorded.
