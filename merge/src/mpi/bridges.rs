@@ -1,9 +1,11 @@
-//! Inter-communicators. One is followed as a communicator with the members of both groups.
+//! Inter-communicators, and worlds that are started at run time. One is followed as a communicator with the members of both groups.
 
 use super::collectives::Started;
-use super::communicators::{Instance, count};
-use super::matcher::{How, Made, Matcher};
+use super::communicators::{Instance, Meaning};
+use super::matcher::Matcher;
 use super::matching::place;
+use super::members::count;
+use super::starts::{How, Made, Starters};
 use crate::follow::pass::Seen;
 use syn_trace::Call;
 use syn_trace::calls::NOBODY;
@@ -32,6 +34,51 @@ impl Matcher<'_> {
             let Made { enter, leave, .. } = made;
             let (noted, bytes) = (place(enter), (0, 0));
             self.leave(Started { comm, nth, rank, call, root: NOBODY, enter, bytes, noted }, leave);
+        }
+    }
+
+    /// A call that starts a world has returned.
+    pub(super) fn start_world(&mut self, seen: &Seen<'_>, comm: i64) {
+        self.count_unmatched(seen);
+        let call = self.join_in(seen, seen.event.call, comm, NOBODY, (0, 0));
+        let starters = match (&call, self.communicators.meaning(seen.process, comm)) {
+            (Some(call), _) => {
+                let of = self.communicators.get(call.comm);
+                let (count, present) = (of.members.len() as u32, of.present);
+                Starters { call: Some((call.comm, call.nth)), rank: call.rank, count, present }
+            }
+            (None, Some(Meaning::Alone)) => Starters { call: None, rank: 0, count: 1, present: 1 },
+            _ => return,
+        };
+        if let Some(call) = call {
+            self.leave(call, seen.leave());
+        }
+        self.bridged.insert(seen.thread, Made::by(How::Start(starters), seen));
+    }
+
+    /// A note tells that there are `remote` ranks on the other side of a world that was started: this process is one of those who have
+    /// `made` it start, or of that world.
+    fn join_worlds(&mut self, seen: &Seen<'_>, handle: i64, made: Made, remote: i64) {
+        let (worlds, here) = (self.worlds, (seen.process, handle));
+        let own = worlds.known(seen.process);
+        let joined = match (made.how, own) {
+            (How::Start(starters), Some((own, _))) => {
+                let times = (made.enter.ns, made.leave.ns);
+                let found = self.starts.by(worlds, own, starters, remote, times);
+                found.map(|world| (world, starters.rank, Some(starters.present)))
+            }
+            (_, Some((own, own_rank))) => {
+                let is_started = worlds.worlds[own as usize].started_by.is_some();
+                is_started.then_some((own, own_rank, None))
+            }
+            (_, None) => None,
+        };
+        match joined {
+            Some((world, rank, starters)) => {
+                self.communicators.join_started(worlds, here, world, rank, starters);
+                self.unmatched.explain(made.call, made.leave.ns.saturating_sub(made.enter.ns));
+            }
+            None => self.communicators.forget_members(seen.process, handle),
         }
     }
 }

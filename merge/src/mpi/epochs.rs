@@ -3,7 +3,8 @@
 //! Who closes an access epoch waits for each of its targets to have opened the exposure, and who closes that for each origin to
 //! have closed its access: the k-th of both between two processes belong together (MPI-4.0, 12.5.2).
 
-use super::communicators::{CommId, Communicators, Meaning, expand, window};
+use super::communicators::{CommId, Communicators, Meaning, window};
+use super::members::expand;
 use super::notes::Notes;
 use super::world::Worlds;
 use crate::follow::pass::Seen;

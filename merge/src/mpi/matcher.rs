@@ -9,7 +9,7 @@ use super::messages::{Channel, Channels, PostedReceives};
 use super::notes::Notes;
 use super::partitioned::Partitioned;
 use super::requests::{Gathering, Incoming, Mode, Outgoing, Persistent, Requests};
-use super::starts::{Starters, Starts};
+use super::starts::{How, Made, Starts};
 use super::unmatched::Unmatched;
 use super::window_locks::WindowLocks;
 use super::world::Worlds;
@@ -40,34 +40,6 @@ pub struct Trouble {
     pub between_groups: u64,
     /// Ranks outside their communicator, and members outside their world.
     pub impossible_ranks: u64,
-}
-
-/// A call behind which a note tells the other group of an inter-communicator.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Made {
-    pub(super) how: How,
-    pub(super) call: Call,
-    pub(super) record: u32,
-    pub(super) enter: Moment,
-    pub(super) leave: Moment,
-}
-
-impl Made {
-    pub(super) fn by(how: How, seen: &Seen<'_>) -> Made {
-        let (call, record) = (seen.event.call, seen.record);
-        Made { how, call, record, enter: seen.enter(), leave: seen.leave() }
-    }
-}
-
-/// What has made it.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum How {
-    /// Two groups of one world.
-    Groups,
-    /// Ranks that have started a world.
-    Start(Starters),
-    /// They have started this process's world.
-    Begin,
 }
 
 /// Everything that matching gives.

@@ -7,6 +7,7 @@ mod communicators;
 mod epochs;
 mod matcher;
 mod matching;
+mod members;
 mod messages;
 mod notes;
 mod partitioned;
@@ -19,7 +20,8 @@ mod windows;
 mod world;
 
 pub use calls::{Around, CallIter, CallLog, Class, TimedCall, entry};
-pub use communicators::{CommId, Communicator, Communicators, Creation, Meaning, expand, window};
+pub use communicators::{CommId, Communicator, Communicators, Creation, Meaning, window};
 pub use matcher::{Matched, Matcher};
 pub use matching::{Matching, place};
+pub use members::expand;
 pub use world::Worlds;

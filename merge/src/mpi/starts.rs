@@ -3,23 +3,51 @@
 //! 11.8.2): of the worlds that fit, the call's is the one that had begun by then and that no other call has started. Where there are several of
 //! these, nobody knows. Hosts are taken to have one clock: this comes before clocks are aligned.
 
-use super::communicators::{CommId, Meaning};
-use super::matcher::{How, Made, Matcher};
+use super::communicators::CommId;
 use super::world::Worlds;
 use crate::follow::pass::Seen;
+use crate::graph::dependency::Moment;
 use foldhash::{HashMap, HashSet};
-use syn_trace::calls::NOBODY;
+use syn_trace::Call;
 
 /// Ranks that start a world together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Starters {
     /// Their collective operation; none of a process that does so by itself.
-    call: Option<(CommId, u64)>,
+    pub(super) call: Option<(CommId, u64)>,
     /// This process's rank among them.
-    rank: u32,
+    pub(super) rank: u32,
     /// How many they are, and how many of these are in the recording.
-    count: u32,
-    present: u32,
+    pub(super) count: u32,
+    pub(super) present: u32,
+}
+
+/// A call behind which a note tells the other group of an inter-communicator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Made {
+    pub(super) how: How,
+    pub(super) call: Call,
+    pub(super) record: u32,
+    pub(super) enter: Moment,
+    pub(super) leave: Moment,
+}
+
+impl Made {
+    pub(super) fn by(how: How, seen: &Seen<'_>) -> Made {
+        let (call, record) = (seen.event.call, seen.record);
+        Made { how, call, record, enter: seen.enter(), leave: seen.leave() }
+    }
+}
+
+/// What has made it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum How {
+    /// Two groups of one world.
+    Groups,
+    /// Ranks that have started a world.
+    Start(Starters),
+    /// They have started this process's world.
+    Begin,
 }
 
 /// The worlds whose call is known.
@@ -31,7 +59,7 @@ pub(super) struct Starts {
 
 impl Starts {
     /// The world of `size` ranks that a call of ranks of the world `own` has started, which was made and returned then.
-    fn by(
+    pub(super) fn by(
         &mut self,
         worlds: &Worlds,
         own: u32,
@@ -57,53 +85,6 @@ impl Starts {
             self.by_call.insert(call, world);
         }
         world
-    }
-}
-
-impl Matcher<'_> {
-    /// A call that starts a world has returned.
-    pub(super) fn start_world(&mut self, seen: &Seen<'_>, comm: i64) {
-        self.count_unmatched(seen);
-        let call = self.join_in(seen, seen.event.call, comm, NOBODY, (0, 0));
-        let starters = match (&call, self.communicators.meaning(seen.process, comm)) {
-            (Some(call), _) => {
-                let of = self.communicators.get(call.comm);
-                let (count, present) = (of.members.len() as u32, of.present);
-                Starters { call: Some((call.comm, call.nth)), rank: call.rank, count, present }
-            }
-            (None, Some(Meaning::Alone)) => Starters { call: None, rank: 0, count: 1, present: 1 },
-            _ => return,
-        };
-        if let Some(call) = call {
-            self.leave(call, seen.leave());
-        }
-        self.bridged.insert(seen.thread, Made::by(How::Start(starters), seen));
-    }
-
-    /// A note tells that there are `remote` ranks on the other side of a world that was started: this process is one of those who have
-    /// `made` it start, or of that world.
-    pub(super) fn join_worlds(&mut self, seen: &Seen<'_>, handle: i64, made: Made, remote: i64) {
-        let (worlds, here) = (self.worlds, (seen.process, handle));
-        let own = worlds.known(seen.process);
-        let joined = match (made.how, own) {
-            (How::Start(starters), Some((own, _))) => {
-                let times = (made.enter.ns, made.leave.ns);
-                let found = self.starts.by(worlds, own, starters, remote, times);
-                found.map(|world| (world, starters.rank, Some(starters.present)))
-            }
-            (_, Some((own, own_rank))) => {
-                let is_started = worlds.worlds[own as usize].started_by.is_some();
-                is_started.then_some((own, own_rank, None))
-            }
-            (_, None) => None,
-        };
-        match joined {
-            Some((world, rank, starters)) => {
-                self.communicators.join_started(worlds, here, world, rank, starters);
-                self.unmatched.explain(made.call, made.leave.ns.saturating_sub(made.enter.ns));
-            }
-            None => self.communicators.forget_members(seen.process, handle),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which process is which rank of which `MPI_COMM_WORLD`.
 
-use super::communicators::count;
+use super::members::count;
 use std::collections::{BTreeMap, BTreeSet};
 use syn_trace::calls::effect::{Effect, Mpi};
 use syn_trace::{Call, Run};
