@@ -150,3 +150,17 @@ def hpcc_input(text, size):
     for name, value in (("Ns", size), ("Ps", 1), ("Qs", 2)):
         text = re.sub(rf"^\d+( +){name}", rf"{value}\1{name}", text, flags=re.MULTILINE)
     return text
+
+
+def alignment(file, species=14, sites=900):
+    """DNA of species that descend from each other, in PHYLIP's format."""
+    random.seed(3)
+    first = [random.choice("ACGT") for _ in range(sites)]
+    all_species = []
+    for number in range(species):
+        own = list(first if number < 4 else random.choice(all_species))
+        for _ in range(60):
+            own[random.randrange(sites)] = random.choice("ACGT")
+        all_species.append(own)
+    lines = [f"t{number:<9}{''.join(own)}" for number, own in enumerate(all_species)]
+    file.write_text("\n".join([f"{species} {sites}", *lines, ""]))

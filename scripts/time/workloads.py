@@ -224,6 +224,27 @@ def hpcc(folder, quick, project):
     return mpirun(2, "hpcc")
 
 
+def science(words, *needed, ranks=2):
+    """An MPI application with inputs of `scripts/time/mpi`; `scripts/setup programs` installs them all."""
+    def make(folder, quick, project):
+        for name in needed:
+            shutil.copy(project / "scripts" / "time" / "mpi" / name, folder)
+        return mpirun(ranks, *words)
+    return make
+
+
+def phyml(folder, quick, project):
+    inputs.alignment(folder / "s.phy")
+    return mpirun(2, "phyml-mpi", "-i", "s.phy", "-b", 2 if quick else 4, "--r_seed", 1, "-m", "HKY85", "--quiet")
+
+
+def openfoam(folder, quick, project):
+    shutil.copytree(project / "scripts" / "time" / "mpi" / "cavity", folder, dirs_exist_ok=True)
+    for words in ["blockMesh"], ["decomposePar"]:
+        tool(words, folder, env={**os.environ, **OPENFOAM})
+    return mpirun(2, "icoFoam", "-parallel")
+
+
 def turns(how):
     def make(folder, quick, project):
         program = compiled("gcc", project / "scripts" / "time" / "turns.c", folder, "-pthread")
@@ -253,6 +274,9 @@ POSTGRESQL = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/usr/lib/postg
 HPCC_EXAMPLE = "/usr/share/doc/hpcc/examples/_hpccinf.txt"
 MPI = ("mpicc", "mpirun")
 REDIS = ("redis-server", "redis-benchmark", "redis-cli")
+# MPI programs that would use threads besides.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+OPENFOAM = {"WM_PROJECT_DIR": "/usr/share/openfoam"}
 GIT = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 ALL = [
@@ -298,6 +322,17 @@ ALL = [
     Workload("lammps", lammps(4), ("lmp", "mpirun"), launched=True),
     Workload("lammps-2", lammps(2), ("lmp", "mpirun"), launched=True),
     Workload("hpcc", hpcc, ("hpcc", "mpirun", HPCC_EXAMPLE), launched=True),
+    *(Workload(name, make, (program, "mpirun"), launched=True, environment=environment) for name, make, program, environment in [
+        ("quantum-espresso", science(["pw.x", "-in", "silicon.in"], "silicon.in"), "pw.x", ONE_THREAD),
+        ("cp2k", science(["cp2k.psmp", "-i", "water.inp", "-o", "out.txt"], "water.inp"), "cp2k.psmp", ONE_THREAD),
+        ("nwchem", science(["nwchem.openmpi", "water.nw"], "water.nw"), "nwchem.openmpi", ONE_THREAD),
+        ("openfoam", openfoam, "icoFoam", OPENFOAM),
+        ("meep", science(["/usr/bin/python3", "waveguide.py"], "waveguide.py"), "/usr/lib/python3/dist-packages/meep", ONE_THREAD),
+        ("freefem", science(["FreeFem++-mpi", "-nw", "-v", 0, "poisson.edp"], "poisson.edp"), "FreeFem++-mpi", ONE_THREAD),
+        ("phyml", phyml, "phyml-mpi", ONE_THREAD),
+        ("netpipe", science(["NPopenmpi", "-u", 1_000_000, "-n", 300]), "NPopenmpi", {}),
+        ("mpi4py-futures", science(["/usr/bin/python3", "futures.py"], "futures.py", ranks=1), "/usr/lib/python3/dist-packages/mpi4py", {}),
+    ]),
     Workload("mpi-messages-4", mpi_small("messages", 4, 60_000), MPI, launched=True),
     Workload("mpi-broadcasts-4", mpi_small("broadcasts", 4, 60_000), MPI, launched=True),
     Workload("mpi-alltoall-8", mpi_small("alltoall", 8, 6_000), MPI, launched=True),
