@@ -274,9 +274,7 @@ fn a_replay_uses_windows_as_the_application_did() {
         let merge =
             syn().arg("merge").arg(folder.path().join("run")).arg("-o").arg(folder.path().join("again.syn"));
         let report = merge.run_in(folder.path()).succeeded().stdout;
-        let epochs = report.lines().find(|line| line.starts_with("epoch"));
-        let found = epochs.and_then(|line| line.split_whitespace().nth(1)?.parse::<u32>().ok());
-        assert!(found.is_some_and(|found| found > 10), "{report}");
+        assert!(waits_found(&report, "epoch").is_some_and(|found| found > 10), "{report}");
     }
 }
 
@@ -302,6 +300,12 @@ fn a_replay_uses_files_through_mpi_as_the_application_did() {
     }
 }
 
+/// How many waits by a rule `syn merge` has found.
+fn waits_found(report: &str, rule: &str) -> Option<u32> {
+    let line = report.lines().find(|line| line.starts_with(rule))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// What goes between two groups is matched, probes and receives from anybody too: nothing is left over.
 #[test]
 fn messages_between_groups_are_matched() {
@@ -312,10 +316,8 @@ fn messages_between_groups_are_matched() {
         let _ = recorded(&job, folder.path(), "run").succeeded();
         let merge = syn().args(["merge", "run", "-o", "app.syn"]).run_in(folder.path());
         let report = merge.succeeded().stdout;
-        let found = report.lines().find(|line| line.starts_with("message"));
-        let found = found.and_then(|line| line.split_whitespace().nth(1)?.parse::<u32>().ok());
         // Of each message the probe and the receive.
-        assert_eq!(found, Some(3 * 10 * 2 * 3 * 2), "{report}");
+        assert_eq!(waits_found(&report, "message"), Some(3 * 10 * 2 * 3 * 2), "{report}");
         assert!(!report.contains("not matched"), "{report}");
     }
 }
@@ -327,13 +329,9 @@ fn worlds_that_are_started_at_run_time_are_matched() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let _ = recorded(&mpirun(2).arg(program("comm/started")), folder.path(), "run").succeeded();
     let report = syn().args(["merge", "run", "-o", "app.syn"]).run_in(folder.path()).succeeded().stdout;
-    let found = |rule: &str| {
-        let line = report.lines().find(|line| line.starts_with(rule));
-        line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u32>().ok())
-    };
     // There and back between each two of two worlds, and a ring of all.
     let pairs = 2 * 3 + 2 + 2;
-    assert_eq!(found("message"), Some(10 * 2 * pairs + 5 + 3 + 3), "{report}");
+    assert_eq!(waits_found(&report, "message"), Some(10 * 2 * pairs + 5 + 3 + 3), "{report}");
     let amiss = ["not matched", "do not have", "not reached by all", "that no recorded", "different names"];
     assert!(!amiss.iter().any(|words| report.contains(words)), "{report}");
     std::fs::create_dir(folder.path().join("storage")).expect("a folder in an empty one");

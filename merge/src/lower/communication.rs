@@ -232,8 +232,11 @@ impl<'a> Communication<'a> {
                 self.communicators.free(seen.process, n[0]);
                 (comm >= FIRST_COMMUNICATOR).then_some(Mpi::FreeComm { comm })
             }
-            // A replay starts no worlds, and makes no calls where several are in the recording.
-            Form::StartWorld => None,
+            // A replay starts no worlds. To have made it counts among the operations on the communicator, as for the matcher.
+            Form::StartWorld => {
+                self.communicators.take_part(seen.process, n[2]);
+                None
+            }
             Form::Collective(_) => {
                 let Gathered { kind, comm, root, sent, received, counts, from } = self.gather(seen, n[3])?;
                 Some(Mpi::Collective { kind, comm, root, sent, received, counts, from })

@@ -67,10 +67,7 @@ impl Matcher<'_> {
                 let found = self.starts.by(worlds, own, starters, remote, times);
                 found.map(|world| (world, starters.rank, Some(starters.present)))
             }
-            (_, Some((own, own_rank))) => {
-                let is_started = worlds.worlds[own as usize].started_by.is_some();
-                is_started.then_some((own, own_rank, None))
-            }
+            (_, Some((own, own_rank))) => Some((own, own_rank, None)),
             (_, None) => None,
         };
         match joined {
