@@ -140,9 +140,14 @@ pub fn thread_cpu_ns() -> u64 {
 
 /// CPU time of another thread of this process, nanoseconds; 0 if there is none of this number.
 pub fn cpu_ns_of(tid: u32) -> u64 {
+    sys::clock_ns(of_thread(tid))
+}
+
+/// The CPU clock of a thread of this process.
+pub const fn of_thread(tid: u32) -> i32 {
     /// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` of the kernel's `include/linux/posix-timers_types.h`.
     const OF_THREAD: i32 = 4 | 2;
-    sys::clock_ns(!(tid as i32) << 3 | OF_THREAD)
+    !(tid as i32) << 3 | OF_THREAD
 }
 
 /// CPU time of this process, ended threads and earlier images included, nanoseconds.
@@ -157,9 +162,9 @@ pub fn children_cpu_ns() -> u64 {
     (us(user) + us(system)) * 1000
 }
 
-/// How often this thread gave up its processor of its own accord.
-pub fn voluntary_switches() -> u64 {
-    usage(libc::RUSAGE_THREAD).ru_nvcsw as u64
+/// How often this thread gave up its processor of its own accord, where the kernel may be asked.
+pub fn voluntary_switches() -> Option<u64> {
+    sys::may_ask_usage().then(|| usage(libc::RUSAGE_THREAD).ru_nvcsw as u64)
 }
 
 fn usage(whose: i32) -> libc::rusage {

@@ -10,19 +10,35 @@ use core::sync::atomic::{AtomicBool, Ordering};
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64 only");
 
-/// Set while no system calls of ours are made: no clock pairs, no CPU readings, no growth.
+/// Set while no system calls of ours are made, but for some that are let through: no growth, no questions.
 static CONFINED: AtomicBool = AtomicBool::new(false);
 /// Set once the kernel may end the process for a system call that the program does not make itself (seccomp(2)).
 static FILTERED: AtomicBool = AtomicBool::new(false);
+/// What may be asked though the process is confined.
+static KEPT: Kept = Kept { clocks: AtomicBool::new(false), usage: AtomicBool::new(false) };
 
-/// From now on the process is confined, and so are its children.
-pub fn confine() {
+struct Kept {
+    /// clock_gettime(2).
+    clocks: AtomicBool,
+    /// getrusage(2).
+    usage: AtomicBool,
+}
+
+/// From now on the process is confined, and so are its children. `lets_through`: whether a call with this first argument, another one
+/// than those before it, can still be made.
+pub fn confine(lets_through: impl Fn(c_long, c_int) -> bool) {
+    let clocks = CLOCKS.into_iter().all(|clock| lets_through(libc::SYS_clock_gettime, clock));
+    let usage = USERS.into_iter().all(|user| lets_through(libc::SYS_getrusage, user));
+    KEPT.clocks.store(clocks && may_read_clocks(), Ordering::Relaxed);
+    KEPT.usage.store(usage && may_ask_usage(), Ordering::Relaxed);
     FILTERED.store(true, Ordering::Relaxed);
     CONFINED.store(true, Ordering::Relaxed);
 }
 
 /// From now on the process is, since it is told of system calls (`PR_SET_SYSCALL_USER_DISPATCH`): its children are not.
 pub fn confine_without_children() {
+    KEPT.clocks.store(false, Ordering::Relaxed);
+    KEPT.usage.store(false, Ordering::Relaxed);
     CONFINED.store(true, Ordering::Relaxed);
 }
 
@@ -36,6 +52,38 @@ pub fn is_confined() -> bool {
     CONFINED.load(Ordering::Relaxed)
 }
 
+/// The clocks that are read, see [`super::clock`]; of those of other threads, one.
+const CLOCKS: [c_int; 4] = [
+    libc::CLOCK_MONOTONIC,
+    libc::CLOCK_THREAD_CPUTIME_ID,
+    libc::CLOCK_PROCESS_CPUTIME_ID,
+    super::clock::of_thread(1),
+];
+
+/// Whose usage is asked for.
+const USERS: [c_int; 2] = [libc::RUSAGE_THREAD, libc::RUSAGE_CHILDREN];
+
+/// Whether clocks can be read.
+pub fn may_read_clocks() -> bool {
+    !is_confined() || KEPT.clocks.load(Ordering::Relaxed)
+}
+
+/// Whether getrusage(2) answers.
+pub fn may_ask_usage() -> bool {
+    !is_confined() || KEPT.usage.load(Ordering::Relaxed)
+}
+
+/// Whether a call of a confined process would not end it.
+#[cold]
+fn is_let_through(number: c_long) -> bool {
+    match number {
+        libc::SYS_exit_group => true,
+        libc::SYS_clock_gettime => may_read_clocks(),
+        libc::SYS_getrusage => may_ask_usage(),
+        _ => false,
+    }
+}
+
 /// Any system call.
 ///
 /// # Safety
@@ -43,7 +91,7 @@ pub fn is_confined() -> bool {
 #[inline(always)]
 pub unsafe fn call(number: c_long, args: [usize; 6]) -> isize {
     // Under seccomp(2) a call that the program does not make itself may end it.
-    if number != libc::SYS_exit_group && is_confined() {
+    if is_confined() && !is_let_through(number) {
         return -(libc::EPERM as isize);
     }
     let result: isize;

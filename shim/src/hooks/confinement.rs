@@ -112,14 +112,11 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
         sys::confine_without_children();
     }
     if option == libc::PR_SET_SECCOMP {
-        if result == 0 {
-            sys::confine()
-        } else {
-            clock::thaw()
-        }
-        if result == 0 && a == libc::SECCOMP_MODE_FILTER as usize {
+        match result {
             // SAFETY: the kernel has just taken the filter.
-            unsafe { look_into(b as *const sock_fprog) };
+            0 if a == libc::SECCOMP_MODE_FILTER as usize => unsafe { confine_by(b as *const sock_fprog) },
+            0 => sys::confine(|_, _| false),
+            _ => clock::thaw(),
         }
     }
     result
@@ -132,31 +129,32 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
 pub unsafe fn seccomp(operation: c_uint, argument: usize, real: impl FnOnce() -> c_long) -> c_long {
     window::make_room_ahead();
     let result = real();
-    if result == 0 {
-        sys::confine();
-        if operation == libc::SECCOMP_SET_MODE_FILTER {
-            // SAFETY: the kernel has just taken the filter.
-            unsafe { look_into(argument as *const sock_fprog) };
-        }
+    match (result, operation) {
+        // SAFETY: the kernel has just taken the filter.
+        (0, libc::SECCOMP_SET_MODE_FILTER) => unsafe { confine_by(argument as *const sock_fprog) },
+        (0, libc::SECCOMP_SET_MODE_STRICT) => sys::confine(|_, _| false),
+        _ => {}
     }
     result
 }
 
-/// Asks a new filter about the system calls that we make at the start of a program. Here none is made any more, but a filter
-/// outlives exec, and the recorder would begin anew there, knowing nothing of it.
+/// A new filter confines the process. It is asked whether clocks may be read all the same, without which nobody knows what the
+/// program computes; and about the system calls that we make at the start of a program: here none of them is made any more, but
+/// a filter outlives exec, and the recorder would begin anew there, knowing nothing of it.
 ///
 /// # Safety
 /// The kernel has taken the filter.
-unsafe fn look_into(filter: *const sock_fprog) {
+unsafe fn confine_by(filter: *const sock_fprog) {
     // SAFETY: as the caller vouches; the program may have packed it into a structure of its own.
     let sock_fprog { len, filter } = unsafe { filter.read_unaligned() };
     // SAFETY: as above.
     let instructions = unsafe { core::slice::from_raw_parts(filter, usize::from(len)) };
-    let passes = |number| {
-        let call = seccomp::call_without_arguments(number);
-        seccomp::answer(instructions, &call).is_some_and(seccomp::goes_on)
+    let answer = |number, argument| {
+        let call = seccomp::call_with(number, argument);
+        seccomp::answer(instructions, &call)
     };
-    if !sys::own_calls().all(passes) {
+    sys::confine(|number, argument| answer(number, argument as u64).is_some_and(seccomp::is_made));
+    if !sys::own_calls().all(|number| answer(number, 0).is_some_and(seccomp::goes_on)) {
         environment::keep_recorders_out();
     }
 }

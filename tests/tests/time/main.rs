@@ -203,6 +203,11 @@ family!(ended_by_signals, Family::of("time/signals", ENDED_BY_SIGNALS));
 family!(synchronization, Family::of("time/sync", SYNC));
 family!(forks, Family::of("time/processes", FORKS));
 family!(started, Family::of("time/processes", STARTED));
+family!(
+    /// Under a filter of seccomp(2).
+    confined,
+    Family::of("time/confined", &["clocks-and-usage", "clocks-alone"])
+);
 family!(threads, Family::of("time/threads", THREADS));
 family!(
     /// Workers sleep at the end of a region.

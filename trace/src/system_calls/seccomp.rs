@@ -16,6 +16,16 @@ pub fn call_without_arguments(number: i64) -> seccomp_data {
     seccomp_data { nr: number as i32, arch: AUDIT_ARCH_X86_64, instruction_pointer: 0, args: [0; 6] }
 }
 
+/// The same with a first argument. A filter sees a negative number as the kernel gets it: 32 bits, or sign-extended to 64.
+pub fn call_with(number: i64, argument: u64) -> seccomp_data {
+    seccomp_data { args: [argument, 0, 0, 0, 0, 0], ..call_without_arguments(number) }
+}
+
+/// True for an answer after which the kernel makes the call.
+pub fn is_made(answer: u32) -> bool {
+    matches!(answer & libc::SECCOMP_RET_ACTION_FULL, libc::SECCOMP_RET_ALLOW | libc::SECCOMP_RET_LOG)
+}
+
 /// True for an answer after which the program goes on by itself: the call is made, or fails with an errno. The others end
 /// the thread or the process, send a signal, or ask a tracer.
 pub fn goes_on(answer: u32) -> bool {

@@ -2,7 +2,6 @@
 
 use super::side_slots::{self, set_aside};
 use crate::core::clock;
-use crate::core::preemption::Mark;
 use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::State;
 use core::sync::atomic::{Ordering, compiler_fence};
@@ -64,8 +63,6 @@ pub fn write<const N: usize>(
     state.encoding.store(false, Ordering::Relaxed);
     if end > state.next_pair.get() {
         state.take_pair();
-        // Now and then the CPU clock is read in any case: what the host of a virtual machine takes, only that clock tells.
-        Mark::take_down();
     }
     if state.side_used.load(Ordering::Relaxed) != 0 {
         side_slots::append(state);

@@ -45,24 +45,32 @@ pub struct Looked {
     pub read: bool,
     /// Since the boundary before.
     kept: bool,
-    waited: bool,
+    /// `None` where nobody knows. Who lost the processor in a call mostly waited there, who lost it between two calls did not.
+    waited: Option<bool>,
     lost: bool,
 }
 
 impl Looked {
     /// As flags of what lay before a call.
     pub fn before(self) -> Flags {
-        self.flags(record::CPU_BEFORE, record::WAITED_BEFORE, record::LOST_BEFORE, record::KEPT_BEFORE)
+        let waited = self.waited.unwrap_or(self.read && self.kept);
+        self.flags(
+            record::CPU_BEFORE,
+            (waited, record::WAITED_BEFORE),
+            record::LOST_BEFORE,
+            record::KEPT_BEFORE,
+        )
     }
 
     /// As flags of a call.
     pub fn after(self) -> Flags {
-        self.flags(record::CPU_AFTER, record::WAITED_AFTER, record::LOST_AFTER, record::KEPT_AFTER)
+        let waited = self.waited.unwrap_or(self.read);
+        self.flags(record::CPU_AFTER, (waited, record::WAITED_AFTER), record::LOST_AFTER, record::KEPT_AFTER)
     }
 
-    fn flags(self, read: Flags, waited: Flags, lost: Flags, kept: Flags) -> Flags {
+    fn flags(self, read: Flags, (has_waited, waited): (bool, Flags), lost: Flags, kept: Flags) -> Flags {
         let flag = |is: bool, flag: Flags| if is { flag } else { 0 };
-        flag(self.read, read) | flag(self.waited, waited) | flag(self.lost, lost) | flag(self.kept, kept)
+        flag(self.read, read) | flag(has_waited, waited) | flag(self.lost, lost) | flag(self.kept, kept)
     }
 }
 
@@ -96,11 +104,13 @@ pub fn look(state: &State, now: u64, boundary: Boundary) -> Looked {
         let began = clock::ticks();
         let helpers_cpu_ns = state.header().helpers_cpu_ns.load(Ordering::Relaxed);
         looked.cpu = clock::thread_cpu_ns().saturating_add(helpers_cpu_ns);
-        let switches = clock::voluntary_switches();
         // Of those that were in waits for locks since the reading before it is known where they were.
-        let elsewhere = switches.wrapping_sub(state.switches.get()) > state.lock_waits.take();
-        (looked.read, looked.waited) = (true, elsewhere);
-        state.switches.set(switches);
+        let in_locks = state.lock_waits.take();
+        looked.read = true;
+        looked.waited = clock::voluntary_switches().map(|switches| {
+            let before = state.switches.replace(switches);
+            switches.wrapping_sub(before) > in_locks
+        });
         let read_at = clock::ticks();
         state.cpu_ticks.set(read_at);
         // Of one that lost the processor nobody knows how long it took.
@@ -121,5 +131,5 @@ pub fn look(state: &State, now: u64, boundary: Boundary) -> Looked {
 /// thread that stands in for another, and where system calls of our own could end the process.
 #[cold]
 fn may_read_clocks(state: &State) -> bool {
-    !state.encoding.load(Ordering::Relaxed) && !state.is_apart.get() && !sys::is_confined()
+    !state.encoding.load(Ordering::Relaxed) && !state.is_apart.get() && sys::may_read_clocks()
 }
