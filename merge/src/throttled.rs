@@ -126,7 +126,7 @@ pub fn connect(
 /// Those that nothing else explains: without them the target could come before the held call begins, as it would without the hold.
 fn unexplained(others: &Dependencies, all: Vec<(Seen, Count)>) -> Vec<(Seen, Count)> {
     let mut together = Dependencies::default();
-    for index in 0..others.len() {
+    for index in (0..others.len()).filter(|&index| !others.is_chance(index)) {
         together.add(others.rule(index), others.sources(index), others.targets(index));
     }
     let mut places = Vec::new();

@@ -5,6 +5,7 @@ use crate::clocks::Clocks;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::shared_memory::{Place, SharedMemory};
 use crate::graph::dependency::Dependencies;
+use crate::rules::mutex::{Awaited, Release, Wait};
 use crate::rules::open_file::Span;
 use crate::rules::waking::{Wake, Waking};
 use crate::rules::{barrier, condition, futex, mutex, rwlock, semaphore};
@@ -26,6 +27,8 @@ pub struct LockTracker {
     barriers: BTreeMap<Place, Vec<barrier::Arrival>>,
     semaphores: BTreeMap<Place, Waking>,
     futexes: BTreeMap<Place, Waking>,
+    /// By thread: when its last call returned, and whether that was about one of these.
+    behind: Vec<(u64, bool)>,
 }
 
 impl LockTracker {
@@ -39,6 +42,7 @@ impl LockTracker {
             barriers: BTreeMap::new(),
             semaphores: BTreeMap::new(),
             futexes: BTreeMap::new(),
+            behind: vec![(0, false); run.threads.len()],
         }
     }
 
@@ -60,14 +64,20 @@ impl LockTracker {
         let span = Span { enter: seen.enter(), leave: seen.leave() };
         let taken = matches!(event.result, 0 | EOWNERDEAD);
         let first = at(0);
+        let (behind_ns, behind_sync) = self.behind[seen.thread as usize];
+        let release = Release { span, behind_ns, behind_sync };
         match sync {
-            Sync::LockMutex if taken => self.mutexes.entry(first).or_default().waits.push(span),
-            Sync::UnlockMutex if taken => self.mutexes.entry(first).or_default().releases.push(span),
+            Sync::LockMutex if taken => {
+                let wait = Wait { span, awaited: Awaited::Mutex };
+                self.mutexes.entry(first).or_default().waits.push(wait);
+            }
+            Sync::UnlockMutex if taken => self.mutexes.entry(first).or_default().releases.push(release),
             Sync::AwaitCondition => {
                 let mutex = self.mutexes.entry(at(1)).or_default();
                 // Also when the time is over, the mutex is taken before the call returns.
-                mutex.releases.push(span);
-                mutex.waits.push(span);
+                mutex.releases.push(release);
+                let awaited = if taken { Awaited::Condition } else { Awaited::Time };
+                mutex.waits.push(Wait { span, awaited });
                 if taken {
                     self.conditions.entry(first).or_default().waits.push(span);
                 }
@@ -107,5 +117,7 @@ impl Visitor for LockTracker {
         {
             self.use_it(seen, sync);
         }
+        let is_sync = matches!(seen.event.call.effect(), Effect::Sync(_));
+        self.behind[seen.thread as usize] = (seen.returned_ns, is_sync);
     }
 }

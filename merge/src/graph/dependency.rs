@@ -69,6 +69,8 @@ struct Dependency {
     /// In how many runs it was seen, and in how many it could have been; 255 stands for more.
     seen: u8,
     possible: u8,
+    /// It explains waiting, and no target is to wait for it.
+    is_chance: bool,
 }
 
 impl Dependency {
@@ -98,6 +100,10 @@ impl Dependencies {
         if targets.iter().all(by_program_order) {
             return;
         }
+        self.push(rule, sources, targets, false);
+    }
+
+    fn push(&mut self, rule: Rule, sources: &[Moment], targets: &[Moment], is_chance: bool) {
         let first = position(self.moments.len());
         self.moments.extend_from_slice(sources);
         self.moments.extend_from_slice(targets);
@@ -108,12 +114,24 @@ impl Dependencies {
             rule,
             seen: 1,
             possible: 1,
+            is_chance,
         });
     }
 
     /// `target` waits for `source`.
     pub fn add_one(&mut self, rule: Rule, source: Moment, target: Moment) {
         self.add(rule, &[source], &[target]);
+    }
+
+    /// `target` waited for `source`, of another thread, which came first by chance.
+    pub fn add_chance(&mut self, rule: Rule, source: Moment, target: Moment) {
+        self.push(rule, &[source], &[target], true);
+    }
+
+    /// Whether targets waited by chance, and need not again.
+    #[inline]
+    pub fn is_chance(&self, index: usize) -> bool {
+        self.list[index].is_chance
     }
 
     /// How many there are.

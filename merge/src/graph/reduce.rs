@@ -7,7 +7,8 @@
 //! under way, not one for each point; what clocks have in common they share ([`clock`]). Who knows a point knows all that
 //! was known there, so a wait is needed if one of the source points is not known (the epochs of FastTrack, Flanagan
 //! and Freund, PLDI'09). Of several waits at one point the latest in the order is looked at first: only
-//! it can make the others superfluous. So what remains is the transitive reduction, up to whole dependencies.
+//! it can make the others superfluous. So what remains is the transitive reduction, up to whole dependencies, and without those that
+//! were chance.
 
 mod clock;
 
@@ -61,7 +62,8 @@ pub(super) fn reduce(
                 let (thread, ordinal) = threads.place(source, graph.point_of(moment));
                 mine.get(thread) > ordinal
             };
-            if !dependencies.source_range(dependency as usize).all(is_known) {
+            let is_chance = dependencies.is_chance(dependency as usize);
+            if !is_chance && !dependencies.source_range(dependency as usize).all(is_known) {
                 if let Some(state) = under_way.get(dependency) {
                     mine.join(&state.clock);
                 }
@@ -194,6 +196,14 @@ mod tests {
         all.add_one(Rule::Message, moment(0, 1), moment(1, 2));
         all.add_one(Rule::Message, moment(0, 2), moment(1, 2));
         assert_eq!(kept(&all), [0, 1]);
+    }
+
+    #[test]
+    fn what_was_chance_is_not_waited_for_and_makes_nothing_superfluous() {
+        let mut all = Dependencies::default();
+        all.add_one(Rule::FileData, moment(0, 1), moment(1, 3));
+        all.add_chance(Rule::Mutex, moment(0, 2), moment(1, 2));
+        assert_eq!(kept(&all), [1, 0]);
     }
 
     #[test]

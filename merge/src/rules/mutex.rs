@@ -3,25 +3,72 @@
 //!
 //! An unlock is on record when somebody waits. One that comes before the waiter has asked again is not; then the one before
 //! counts, which is earlier, and no less certain.
+//!
+//! Which of two threads gets a mutex first is chance, unless one of them was signalled to take it. A replay that demanded it would make
+//! a thread wait for another one that has no processor and does not have the mutex yet; one that does not demand it lets both have the mutex at a
+//! time. So the order is kept but for mutexes that threads seldom wait for, where the other one had it for a short time and did
+//! nothing else meanwhile. A lock that was free leaves no record: then who gives the mutex back had it when the waiter asked, and
+//! what it called before that may have been done with it.
 
-use crate::graph::dependency::Dependencies;
+use crate::graph::dependency::{Dependencies, Moment, Point};
 use crate::rules::open_file::Span;
+use std::collections::BTreeMap;
 use syn_plan::Rule;
+
+/// Who waits longer than this after a mutex was given back was not waiting for it: 0.2 ms are a wake-up on a busy machine.
+const LONGEST_WAKE_NS: u64 = 200_000;
+/// Who has a mutex no longer than this has it for as long as it takes to wake who waits for it.
+const SHORT_NS: u64 = 50_000;
+/// Threads wait seldom for a mutex: one part in so many of the time, or no more often than a few times.
+const SELDOM: u64 = 10;
+const FEW: u32 = 8;
+
+/// What a thread waited for that has a mutex when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// The mutex.
+    Mutex,
+    /// A condition, and then the mutex.
+    Condition,
+    /// A point in time, and then the mutex.
+    Time,
+}
+
+/// A call that waited and has the mutex when it returns.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    /// The call.
+    pub span: Span,
+    /// What for.
+    pub awaited: Awaited,
+}
+
+/// A call that gives a mutex back.
+#[derive(Clone, Copy, Debug)]
+pub struct Release {
+    /// The call.
+    pub span: Span,
+    /// When the call before it returned.
+    pub behind_ns: u64,
+    /// That one was about locks and the like: nothing that takes long was done in it with the mutex.
+    pub behind_sync: bool,
+}
 
 /// All that happened to one mutex.
 #[derive(Debug, Default)]
 pub struct Mutex {
     /// Calls that waited for it and got it.
-    pub waits: Vec<Span>,
+    pub waits: Vec<Wait>,
     /// Calls that gave it back.
-    pub releases: Vec<Span>,
+    pub releases: Vec<Release>,
 }
 
 /// Connects every wait with the last release before its end: nobody else had the mutex in between.
 pub fn connect(mutex: Mutex, found: &mut Dependencies) {
+    let is_busy = mutex.is_busy();
     let Mutex { waits, mut releases } = mutex;
-    releases.sort_unstable_by_key(|release| (release.enter.ns, release.enter.point()));
-    let thread_of = |release: &Span| release.enter.point().thread;
+    releases.sort_unstable_by_key(|release| (release.span.enter.ns, release.span.enter.point()));
+    let thread_of = |release: &Release| release.span.enter.point().thread;
     // By release: how many there are up to the last one of another thread. Who waits for conditions may have very many of its own
     // in a row.
     let mut up_to_others = Vec::with_capacity(releases.len());
@@ -32,16 +79,72 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
             _ => index,
         });
     }
+    let acquired = acquisitions(&waits, &releases);
     for wait in waits {
-        let mut before = releases.partition_point(|release| release.enter.ns <= wait.leave.ns);
-        if before > 0 && thread_of(&releases[before - 1]) == wait.leave.point().thread {
+        let Wait { span, awaited } = wait;
+        let mut before = releases.partition_point(|release| release.span.enter.ns <= span.leave.ns);
+        if before > 0 && thread_of(&releases[before - 1]) == span.leave.point().thread {
             before = up_to_others[before - 1];
         }
-        let last = releases[..before].last();
-        if let Some(release) = last.filter(|release| release.leave.ns >= wait.enter.ns) {
-            found.add_one(Rule::Mutex, release.enter, wait.leave);
+        let Some(release) = releases[..before].last() else { continue };
+        let since_ns = match awaited {
+            Awaited::Time => span.leave.ns.saturating_sub(LONGEST_WAKE_NS).max(span.enter.ns),
+            Awaited::Mutex | Awaited::Condition => span.enter.ns,
+        };
+        if release.span.leave.ns < since_ns {
+            continue;
+        }
+        let had = match acquired.get(&release.span.enter.point()) {
+            Some(acquired) => release.had_since(acquired),
+            None if awaited == Awaited::Mutex => release.had_at(span.enter.ns),
+            // Nobody knows when it was woken and asked for the mutex.
+            None => None,
+        };
+        match had.filter(|&had_ns| had_ns <= SHORT_NS && !is_busy) {
+            Some(_) => found.add_chance(Rule::Mutex, release.span.enter, span.leave),
+            None => found.add_one(Rule::Mutex, release.span.enter, span.leave),
         }
     }
+}
+
+impl Mutex {
+    /// Whether threads wait for it often: together for a part of the time in which they do.
+    fn is_busy(&self) -> bool {
+        let waits = self.waits.iter().filter(|wait| wait.awaited == Awaited::Mutex).map(|wait| wait.span);
+        let (mut count, mut waited_ns, mut first_ns, mut last_ns) = (0, 0u64, u64::MAX, 0);
+        for Span { enter, leave } in waits {
+            count += 1;
+            waited_ns += leave.ns.saturating_sub(enter.ns);
+            (first_ns, last_ns) = (first_ns.min(enter.ns), last_ns.max(leave.ns));
+        }
+        count > FEW && waited_ns > last_ns.saturating_sub(first_ns) / SELDOM
+    }
+}
+
+impl Release {
+    /// For how long the thread had the mutex that it got then, if it called nothing meanwhile.
+    fn had_since(&self, acquired: &Moment) -> Option<u64> {
+        let called = self.span.enter.point().record - acquired.point().record > 1;
+        (!called).then(|| self.span.enter.ns.saturating_sub(acquired.ns))
+    }
+
+    /// For how long it had the mutex for certain if it did at `ns`, and called nothing that takes long since shortly before.
+    fn had_at(&self, ns: u64) -> Option<u64> {
+        let called = ns < self.behind_ns || !self.behind_sync;
+        (!called).then(|| self.span.enter.ns.saturating_sub(ns))
+    }
+}
+
+/// By the entry of a release: where the thread had got the mutex, if it had to wait for that.
+fn acquisitions(waits: &[Wait], releases: &[Release]) -> BTreeMap<Point, Moment> {
+    let mut all: Vec<(Point, Option<Moment>)> = waits
+        .iter()
+        .map(|wait| (wait.span.leave.point(), Some(wait.span.leave)))
+        .chain(releases.iter().map(|release| (release.span.enter.point(), None)))
+        .collect();
+    all.sort_unstable_by_key(|&(point, _)| point);
+    let pairs = all.windows(2).filter(|pair| pair[0].0.thread == pair[1].0.thread);
+    pairs.filter(|pair| pair[1].1.is_none()).filter_map(|pair| Some((pair[1].0, pair[0].1?))).collect()
 }
 
 #[cfg(test)]
@@ -49,15 +152,30 @@ mod tests {
     use super::*;
     use crate::rules::waking::tests::{records, span};
 
+    fn wait(span: Span, awaited: Awaited) -> Wait {
+        Wait { span, awaited }
+    }
+
+    /// Whose call before returned at 0, and may have been done with the mutex.
+    fn release(span: Span) -> Release {
+        Release { span, behind_ns: 0, behind_sync: false }
+    }
+
+    fn connected(waits: Vec<Wait>, releases: Vec<Release>) -> Dependencies {
+        let mut found = Dependencies::default();
+        connect(Mutex { waits, releases }, &mut found);
+        found
+    }
+
     #[test]
     fn the_last_release_before_the_end_counts() {
-        let mutex = Mutex {
-            waits: vec![span(1, 7, 10, 70), span(2, 8, 20, 95), span(3, 9, 96, 99)],
-            // The second returns long after the thread that it lets go on.
-            releases: vec![span(0, 1, 40, 42), span(1, 2, 90, 200), span(0, 3, 60, 62)],
-        };
-        let mut found = Dependencies::default();
-        connect(mutex, &mut found);
+        let waits = [span(1, 7, 10, 70), span(2, 8, 20, 95), span(3, 9, 96, 99)];
+        // The second returns long after the thread that it lets go on.
+        let releases = [span(0, 1, 40, 42), span(1, 2, 90, 200), span(0, 3, 60, 62)];
+        let found = connected(
+            waits.map(|span| wait(span, Awaited::Condition)).to_vec(),
+            releases.map(release).to_vec(),
+        );
         assert_eq!(records(&found), [(3, 7), (2, 8), (2, 9)]);
     }
 
@@ -73,11 +191,63 @@ mod tests {
             (1..=count).map(wait)
         };
         let first = span(9, 1, 2, 13);
-        let releases: Vec<_> =
-            std::iter::once(first).chain(of_thread(0, COUNT)).chain(of_thread(1, 3)).collect();
-        let waits = of_thread(0, COUNT).chain([span(0, COUNT + 1, 30, 10_000_000)]).collect();
-        let mut found = Dependencies::default();
-        connect(Mutex { waits, releases }, &mut found);
-        assert_eq!(records(&found), [(1, 1), (3, COUNT + 1)]);
+        let releases =
+            std::iter::once(first).chain(of_thread(0, COUNT)).chain(of_thread(1, 3)).map(release).collect();
+        let last = wait(span(0, COUNT + 1, 30, 10_000_000), Awaited::Condition);
+        let waits = of_thread(0, COUNT).map(|span| wait(span, Awaited::Condition)).chain([last]).collect();
+        assert_eq!(records(&connected(waits, releases)), [(1, 1), (3, COUNT + 1)]);
+    }
+
+    /// Whether threads that asked for the mutex at these times, and had it 2 ns after it was given back at the next multiple of
+    /// 100 000 ns, are to wait for it again.
+    fn is_kept(asked: &[u64], behind: (u64, bool), others: &[Wait]) -> Vec<bool> {
+        let next = |ns: u64| ns.next_multiple_of(100_000);
+        let asks = |(nth, &ns): (u32, &u64)| wait(span(1, nth, ns, next(ns) + 2), Awaited::Mutex);
+        let gives = |(nth, &ns): (u32, &u64)| Release {
+            span: span(0, 2 * nth + 1, next(ns), next(ns) + 1),
+            behind_ns: behind.0,
+            behind_sync: behind.1,
+        };
+        let waits = (0..).zip(asked).map(asks).chain(others.iter().copied()).collect();
+        let found = connected(waits, (0..).zip(asked).map(gives).collect());
+        let of_asking = |&at: &usize| found.targets(at)[0].point().thread == 1;
+        (0..found.len()).filter(of_asking).map(|at| !found.is_chance(at)).collect()
+    }
+
+    #[test]
+    fn who_waits_seldom_for_what_another_has_for_a_moment_may_as_well_come_first() {
+        let of_one = |ns, behind| is_kept(&[ns], behind, &[])[0];
+        assert!(!of_one(60_000, (50_000, true)));
+        assert!(of_one(40_000, (0, true)), "it had it for longer");
+        assert!(of_one(60_000, (70_000, true)), "it has called something with it");
+        assert!(of_one(60_000, (50_000, false)), "perhaps the call before was made with it");
+        let often: Vec<u64> = (0..20).map(|nth| nth * 100_000 + 60_000).collect();
+        assert!(is_kept(&often, (50_000, true), &[]).iter().all(|&kept| kept), "waited for 40 % of the time");
+        let seldom: Vec<u64> = (0..20).map(|nth| nth * 1_000_000 + 60_000).collect();
+        assert!(is_kept(&seldom, (50_000, true), &[]).iter().all(|&kept| !kept));
+    }
+
+    #[test]
+    fn who_had_to_wait_itself_has_it_since_then() {
+        let got = |record, ns| wait(span(0, record, 10, ns), Awaited::Mutex);
+        assert!(!is_kept(&[5_000], (0, false), &[got(0, 60_000)])[0]);
+        assert!(is_kept(&[5_000], (0, false), &[got(0, 20_000)])[0], "for longer");
+        let woken = wait(span(1, 0, 5, 72), Awaited::Condition);
+        let connected = |acquired| connected(vec![acquired, woken], vec![release(span(0, 3, 70, 71))]);
+        assert!(connected(got(2, 60)).is_chance(0), "of two that were woken one comes first by chance");
+        assert!(!connected(got(1, 60)).is_chance(0), "between two calls there is a third");
+    }
+
+    #[test]
+    fn whose_time_is_over_waited_for_nobody() {
+        let woken = |awaited, end_ns| {
+            connected(vec![wait(span(1, 7, 50, end_ns), awaited)], vec![release(span(0, 5, 70, 71))])
+        };
+        assert!(
+            !woken(Awaited::Condition, 72).is_chance(0),
+            "nobody knows for how long the other one had it"
+        );
+        assert_eq!(woken(Awaited::Time, 72).len(), 1, "it was given back just then");
+        assert_eq!(woken(Awaited::Time, 70 + 2 * LONGEST_WAKE_NS).len(), 0);
     }
 }
