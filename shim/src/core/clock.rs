@@ -140,14 +140,7 @@ pub fn thread_cpu_ns() -> u64 {
 
 /// CPU time of another thread of this process, nanoseconds; 0 if there is none of this number.
 pub fn cpu_ns_of(tid: u32) -> u64 {
-    sys::clock_ns(of_thread(tid))
-}
-
-/// The CPU clock of a thread of this process.
-pub const fn of_thread(tid: u32) -> i32 {
-    /// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` of the kernel's `include/linux/posix-timers_types.h`.
-    const OF_THREAD: i32 = 4 | 2;
-    !(tid as i32) << 3 | OF_THREAD
+    sys::clock_ns(sys::cpu_clock_of(tid))
 }
 
 /// CPU time of this process, ended threads and earlier images included, nanoseconds.

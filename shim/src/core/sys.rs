@@ -52,13 +52,16 @@ pub fn is_confined() -> bool {
     CONFINED.load(Ordering::Relaxed)
 }
 
-/// The clocks that are read, see [`super::clock`]; of those of other threads, one.
-const CLOCKS: [c_int; 4] = [
-    libc::CLOCK_MONOTONIC,
-    libc::CLOCK_THREAD_CPUTIME_ID,
-    libc::CLOCK_PROCESS_CPUTIME_ID,
-    super::clock::of_thread(1),
-];
+/// The clocks that are read; of those of other threads, one.
+const CLOCKS: [c_int; 4] =
+    [libc::CLOCK_MONOTONIC, libc::CLOCK_THREAD_CPUTIME_ID, libc::CLOCK_PROCESS_CPUTIME_ID, cpu_clock_of(1)];
+
+/// The CPU clock of a thread of this process.
+pub const fn cpu_clock_of(tid: u32) -> c_int {
+    /// `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` of the kernel's `include/linux/posix-timers_types.h`.
+    const OF_THREAD: c_int = 4 | 2;
+    !(tid as c_int) << 3 | OF_THREAD
+}
 
 /// Whose usage is asked for.
 const USERS: [c_int; 2] = [libc::RUSAGE_THREAD, libc::RUSAGE_CHILDREN];
