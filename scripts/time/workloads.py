@@ -175,6 +175,25 @@ def java(folder, quick, project):
     return ["java", "-cp", ".", "Table", 40 if quick else 800]
 
 
+JAVA_CLASS = """import java.util.*;
+public class C{0} {{
+    int sum(int count) {{
+        List<Integer> list = new ArrayList<>();
+        for (int i = 0; i < count; i++) list.add(i * {0});
+        return list.stream().mapToInt(Integer::intValue).filter(i -> i % 3 == 0).sum();
+    }}
+    public static void main(String[] words) {{ System.out.println(new C{0}().sum(1000)); }}
+}}
+"""
+
+
+def java_compiler(folder, quick, project):
+    """Some thirty threads, which take turns at the locks of the virtual machine."""
+    for number in range(20 if quick else 250):
+        (folder / f"C{number}.java").write_text(JAVA_CLASS.format(number))
+    return ["sh", "-c", "mkdir classes && javac -d classes *.java && java -cp classes C7"]
+
+
 def node(folder, quick, project):
     shutil.copy(project / "scripts" / "time" / "files.js", folder)
     return ["node", "files.js", 40 if quick else 800]
@@ -285,6 +304,7 @@ ALL = [
     known("sync"),
     known("processes"),
     known("threads"),
+    known("confined"),
     known("openmp", options=["-fopenmp"], environment={"OMP_NUM_THREADS": "2"}),
     known("mpi", "mpicc", ranks=2),
     known("mpi", "mpicc", ranks=4),
@@ -310,6 +330,7 @@ ALL = [
     Workload("xargs-2", short_processes, ("xargs", "seq")),
     Workload("dash-programs", programs_in_turn, ("dash",)),
     Workload("java", java, ("java", "javac")),
+    Workload("javac", java_compiler, ("javac", "java")),
     Workload("node", node, ("node",)),
     Workload("busybox-ptrace", static_busybox, ("busybox",), backend="ptrace"),
     Workload("go-ptrace", go, ("go",), backend="ptrace"),
