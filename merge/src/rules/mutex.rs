@@ -13,10 +13,8 @@
 use crate::graph::dependency::{Dependencies, Moment, Point};
 use crate::rules::open_file::Span;
 use std::collections::BTreeMap;
-use syn_plan::Rule;
+use syn_plan::{LONGEST_WAKE_NS, Rule};
 
-/// Who waits longer than this after a mutex was given back was not waiting for it: 0.2 ms are a wake-up on a busy machine.
-const LONGEST_WAKE_NS: u64 = 200_000;
 /// Who has a mutex no longer than this has it for as long as it takes to wake who waits for it.
 const SHORT_NS: u64 = 50_000;
 /// Threads wait seldom for a mutex: one part in so many of the time, or no more often than a few times.
@@ -87,6 +85,7 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
             before = up_to_others[before - 1];
         }
         let Some(release) = releases[..before].last() else { continue };
+        // Whose time was over waited for the mutex only if it was given back just then.
         let since_ns = match awaited {
             Awaited::Time => span.leave.ns.saturating_sub(LONGEST_WAKE_NS).max(span.enter.ns),
             Awaited::Mutex | Awaited::Condition => span.enter.ns,

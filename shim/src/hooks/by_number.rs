@@ -104,7 +104,7 @@ unsafe extern "C-unwind" fn recorded(
             libc::SYS_io_uring_register => {
                 io_uring::register(unsigned(a), unsigned(b), c as *const c_void, unsigned(d), real)
             }
-            libc::SYS_seccomp => confinement::seccomp(unsigned(a), c, real),
+            libc::SYS_seccomp => confinement::seccomp(unsigned(a), b, c, real),
             libc::SYS_prctl => confinement::control(int(a), b, c, || real() as c_int).into(),
             libc::SYS_mmap => mappings::map(mmap, 0, a, b, int(c), int(d), int(e), f as i64) as c_long,
             libc::SYS_munmap => mappings::unmap(munmap, 0, a, b).into(),

@@ -126,13 +126,22 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
 ///
 /// # Safety
 /// `argument` belongs to the call that `real` makes.
-pub unsafe fn seccomp(operation: c_uint, argument: usize, real: impl FnOnce() -> c_long) -> c_long {
+pub unsafe fn seccomp(
+    operation: c_uint,
+    flags: usize,
+    argument: usize,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
     window::make_room_ahead();
     let result = real();
-    match (result, operation) {
+    // Otherwise a number above 0 is that of a thread which cannot have the filter, and nobody has it.
+    let gives_descriptor = flags & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as usize != 0;
+    match operation {
         // SAFETY: the kernel has just taken the filter.
-        (0, libc::SECCOMP_SET_MODE_FILTER) => unsafe { confine_by(argument as *const sock_fprog) },
-        (0, libc::SECCOMP_SET_MODE_STRICT) => sys::confine(|_, _| false),
+        libc::SECCOMP_SET_MODE_FILTER if result == 0 || gives_descriptor && result > 0 => unsafe {
+            confine_by(argument as *const sock_fprog)
+        },
+        libc::SECCOMP_SET_MODE_STRICT if result == 0 => sys::confine(|_, _| false),
         _ => {}
     }
     result

@@ -177,9 +177,10 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     this.last_end.set(began.ticks);
     this.cpu_told.set(started_cpu_ns);
     this.cpu_ticks.set(began.ticks);
-    this.switches.set(clock::voluntary_switches().unwrap_or(0));
+    let switches = clock::voluntary_switches();
+    this.switches.set(switches.unwrap_or(0));
     this.lock_waits.set(0);
-    if this.switches.get() == 0 {
+    if switches == Some(0) {
         this.header().capabilities.fetch_or(header::BEGAN_READY, Ordering::Relaxed);
     }
     this.entered.set(Entered::default());

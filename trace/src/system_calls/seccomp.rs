@@ -16,7 +16,7 @@ pub fn call_without_arguments(number: i64) -> seccomp_data {
     seccomp_data { nr: number as i32, arch: AUDIT_ARCH_X86_64, instruction_pointer: 0, args: [0; 6] }
 }
 
-/// The same with a first argument. A filter sees a negative number as the kernel gets it: 32 bits, or sign-extended to 64.
+/// The same with a first argument, as it is in the register: numbers below 0 in 64 bits.
 pub fn call_with(number: i64, argument: u64) -> seccomp_data {
     seccomp_data { args: [argument, 0, 0, 0, 0, 0], ..call_without_arguments(number) }
 }
@@ -190,5 +190,7 @@ mod tests {
         for answer in [process, thread, libc::SECCOMP_RET_TRAP | 1, libc::SECCOMP_RET_TRACE] {
             assert!(!goes_on(answer), "{answer:#x}");
         }
+        assert!(is_made(libc::SECCOMP_RET_ALLOW) && is_made(libc::SECCOMP_RET_LOG));
+        assert!(!is_made(libc::SECCOMP_RET_ERRNO | 1) && !is_made(libc::SECCOMP_RET_USER_NOTIF));
     }
 }
