@@ -181,7 +181,8 @@ impl<'a> Comparison<'a> {
             chunks.map(|first| self.look_up(outline, &map, found, first)).collect();
         let (known, new): (Vec<_>, Vec<_>) = looked_up.into_iter().unzip();
         known.into_iter().flatten().for_each(|index| seen[index as usize] = true);
-        for index in new.into_iter().flatten() {
+        // What was chance in another run is no order here.
+        for index in new.into_iter().flatten().filter(|&index| !found.is_chance(index)) {
             let rule = found.rule(index);
             if !self.moments_in_base(outline, &map, found, index, &mut moments) {
                 continue;

@@ -93,13 +93,14 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
         if release.span.leave.ns < since_ns {
             continue;
         }
+        // All of a long wait would go with its order, and what a condition or a time was waited for is not this mutex's to say.
+        let is_short = release.span.enter.ns.saturating_sub(span.enter.ns) <= SHORT_NS;
         let had = match acquired.get(&release.span.enter.point()) {
+            _ if awaited != Awaited::Mutex || !is_short || is_busy => None,
             Some(acquired) => release.had_since(acquired),
-            None if awaited == Awaited::Mutex => release.had_at(span.enter.ns),
-            // Nobody knows when it was woken and asked for the mutex.
-            None => None,
+            None => release.had_at(span.enter.ns),
         };
-        match had.filter(|&had_ns| had_ns <= SHORT_NS && !is_busy) {
+        match had.filter(|&had_ns| had_ns <= SHORT_NS) {
             Some(_) => found.add_chance(Rule::Mutex, release.span.enter, span.leave),
             None => found.add_one(Rule::Mutex, release.span.enter, span.leave),
         }
@@ -113,7 +114,7 @@ impl Mutex {
         let (mut count, mut waited_ns, mut first_ns, mut last_ns) = (0, 0u64, u64::MAX, 0);
         for Span { enter, leave } in waits {
             count += 1;
-            waited_ns += leave.ns.saturating_sub(enter.ns);
+            waited_ns = waited_ns.saturating_add(leave.ns.saturating_sub(enter.ns));
             (first_ns, last_ns) = (first_ns.min(enter.ns), last_ns.max(leave.ns));
         }
         count > FEW && waited_ns > last_ns.saturating_sub(first_ns) / SELDOM
@@ -229,12 +230,23 @@ mod tests {
     #[test]
     fn who_had_to_wait_itself_has_it_since_then() {
         let got = |record, ns| wait(span(0, record, 10, ns), Awaited::Mutex);
-        assert!(!is_kept(&[5_000], (0, false), &[got(0, 60_000)])[0]);
-        assert!(is_kept(&[5_000], (0, false), &[got(0, 20_000)])[0], "for longer");
-        let woken = wait(span(1, 0, 5, 72), Awaited::Condition);
-        let connected = |acquired| connected(vec![acquired, woken], vec![release(span(0, 3, 70, 71))]);
-        assert!(connected(got(2, 60)).is_chance(0), "of two that were woken one comes first by chance");
-        assert!(!connected(got(1, 60)).is_chance(0), "between two calls there is a third");
+        assert!(!is_kept(&[70_000], (0, false), &[got(0, 60_000)])[0]);
+        assert!(is_kept(&[70_000], (0, false), &[got(0, 20_000)])[0], "for longer");
+        assert!(
+            is_kept(&[5_000], (0, false), &[got(0, 60_000)])[0],
+            "before that it waited for somebody else"
+        );
+        let connected = |awaited, acquired| {
+            connected(
+                vec![got(acquired, 60), wait(span(1, 0, 5, 72), awaited)],
+                vec![release(span(0, 3, 70, 71))],
+            )
+        };
+        assert!(connected(Awaited::Mutex, 2).is_chance(0));
+        assert!(!connected(Awaited::Mutex, 1).is_chance(0), "between two calls there is a third");
+        for awaited in [Awaited::Condition, Awaited::Time] {
+            assert!(!connected(awaited, 2).is_chance(0), "what it slept for is not told by the mutex");
+        }
     }
 
     #[test]

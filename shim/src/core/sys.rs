@@ -5,7 +5,7 @@
 
 use core::arch::asm;
 use core::ffi::{c_int, c_long, c_void};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64 only");
@@ -14,32 +14,41 @@ compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64
 static CONFINED: AtomicBool = AtomicBool::new(false);
 /// Set once the kernel may end the process for a system call that the program does not make itself (seccomp(2)).
 static FILTERED: AtomicBool = AtomicBool::new(false);
-/// What may be asked though the process is confined.
-static KEPT: Kept = Kept { clocks: AtomicBool::new(false), usage: AtomicBool::new(false) };
+/// Of a confined process: [`CLOCKS_DENIED`] and [`USAGE_DENIED`]. Nothing is ever taken back, whoever confines it in which order.
+static DENIED: AtomicU8 = AtomicU8::new(0);
+/// How many threads are about to confine the process. Until they have said what is denied, all is.
+static CONFINING: AtomicU32 = AtomicU32::new(0);
 
-struct Kept {
-    /// clock_gettime(2).
-    clocks: AtomicBool,
-    /// getrusage(2).
-    usage: AtomicBool,
+/// clock_gettime(2) is not let through.
+const CLOCKS_DENIED: u8 = 1;
+/// getrusage(2) is not.
+const USAGE_DENIED: u8 = 2;
+
+/// In front of a call that may confine the process.
+pub fn about_to_confine() {
+    CONFINING.fetch_add(1, Ordering::SeqCst);
 }
 
-/// From now on the process is confined, and so are its children. `lets_through`: whether a call with this first argument, another one
-/// than those before it, can still be made.
+/// Behind it, whether it did or not.
+pub fn has_confined() {
+    CONFINING.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// From now on the process is confined, and so are its children. `lets_through` gets a system call and its first argument, and says
+/// whether that can still be made.
 pub fn confine(lets_through: impl Fn(c_long, c_int) -> bool) {
+    FILTERED.store(true, Ordering::SeqCst);
+    CONFINED.store(true, Ordering::SeqCst);
     let clocks = CLOCKS.into_iter().all(|clock| lets_through(libc::SYS_clock_gettime, clock));
     let usage = USERS.into_iter().all(|user| lets_through(libc::SYS_getrusage, user));
-    KEPT.clocks.store(clocks && may_read_clocks(), Ordering::Relaxed);
-    KEPT.usage.store(usage && may_ask_usage(), Ordering::Relaxed);
-    FILTERED.store(true, Ordering::Relaxed);
-    CONFINED.store(true, Ordering::Relaxed);
+    let denied = if clocks { 0 } else { CLOCKS_DENIED } | if usage { 0 } else { USAGE_DENIED };
+    DENIED.fetch_or(denied, Ordering::SeqCst);
 }
 
 /// From now on the process is, since it is told of system calls (`PR_SET_SYSCALL_USER_DISPATCH`): its children are not.
 pub fn confine_without_children() {
-    KEPT.clocks.store(false, Ordering::Relaxed);
-    KEPT.usage.store(false, Ordering::Relaxed);
-    CONFINED.store(true, Ordering::Relaxed);
+    DENIED.fetch_or(CLOCKS_DENIED | USAGE_DENIED, Ordering::SeqCst);
+    CONFINED.store(true, Ordering::SeqCst);
 }
 
 /// In a forked child.
@@ -68,12 +77,17 @@ const USERS: [c_int; 2] = [libc::RUSAGE_THREAD, libc::RUSAGE_CHILDREN];
 
 /// Whether clocks can be read.
 pub fn may_read_clocks() -> bool {
-    !is_confined() || KEPT.clocks.load(Ordering::Relaxed)
+    !is_confined() || !is_denied(CLOCKS_DENIED)
 }
 
 /// Whether getrusage(2) answers.
 pub fn may_ask_usage() -> bool {
-    !is_confined() || KEPT.usage.load(Ordering::Relaxed)
+    !is_confined() || !is_denied(USAGE_DENIED)
+}
+
+#[cold]
+fn is_denied(what: u8) -> bool {
+    CONFINING.load(Ordering::SeqCst) != 0 || DENIED.load(Ordering::SeqCst) & what != 0
 }
 
 /// Whether a call of a confined process would not end it.

@@ -104,6 +104,10 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
         note::unobserved(b"times: the program has given up the time stamp counter");
         clock::freeze();
     }
+    let confines = option == libc::PR_SET_SECCOMP;
+    if confines {
+        sys::about_to_confine();
+    }
     let result = real();
     if option == libc::PR_SET_TSC && denies_clock == (result != 0) {
         clock::thaw();
@@ -119,6 +123,9 @@ pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> 
             _ => clock::thaw(),
         }
     }
+    if confines {
+        sys::has_confined();
+    }
     result
 }
 
@@ -133,6 +140,7 @@ pub unsafe fn seccomp(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     window::make_room_ahead();
+    sys::about_to_confine();
     let result = real();
     // Otherwise a number above 0 is that of a thread which cannot have the filter, and nobody has it.
     let gives_descriptor = flags & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as usize != 0;
@@ -144,6 +152,7 @@ pub unsafe fn seccomp(
         libc::SECCOMP_SET_MODE_STRICT if result == 0 => sys::confine(|_, _| false),
         _ => {}
     }
+    sys::has_confined();
     result
 }
 
