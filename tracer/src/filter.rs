@@ -80,7 +80,7 @@ mod tests {
     use syn_trace::system_calls::is_unrecorded;
 
     fn answer_to(number: u32, arch: u32, flags: u32) -> u32 {
-        let mut call = seccomp::call_without_arguments(number.into());
+        let mut call = seccomp::call_with(number.into(), 0);
         (call.arch, call.args[3]) = (arch, flags.into());
         seccomp::answer(&program(), &call).expect("an answer")
     }

@@ -1,4 +1,4 @@
-//! Which dependencies are to go where some of them form cycles. A rare case: the graph is made here once more, as
+//! Which dependencies are to go where some of them form cycles: one that was chance first, then the least trusted. A rare case: the graph is made here once more, as
 //! petgraph has it.
 
 use super::Graph;
@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 /// In place of a dependency: program order.
 const PROGRAM_ORDER: u32 = u32::MAX;
 
-/// In every cycle the least trusted dependency, the latest of several; or all of them.
+/// In every cycle one that was chance, or the least trusted dependency, the latest of several; or all of them.
 pub(super) fn worst(graph: &Graph, dependencies: &Dependencies, all: bool) -> Vec<u32> {
     let graph = with_edges(graph, dependencies);
     let mut worst = Vec::new();
@@ -31,7 +31,8 @@ pub(super) fn worst(graph: &Graph, dependencies: &Dependencies, all: bool) -> Ve
         .collect();
     let badness = |dependency: u32| {
         let latest = dependencies.sources(dependency as usize).iter().map(|source| source.ns).max();
-        (dependencies.rule(dependency as usize), latest, dependency)
+        let index = dependency as usize;
+        (dependencies.is_chance(index), dependencies.rule(index), latest, dependency)
     };
     candidates.sort_unstable_by_key(|&(component, dependency)| (component, Reverse(badness(dependency))));
     for (position, &(component, dependency)) in candidates.iter().enumerate() {

@@ -156,6 +156,14 @@ mod tests {
     }
 
     #[test]
+    fn or_one_that_was_chance() {
+        let mut all = Dependencies::default();
+        all.add_chance(Rule::Mutex, moment(0, 2, 20), moment(1, 1, 15));
+        all.add_one(Rule::FileData, moment(1, 2, 16), moment(0, 1, 19));
+        assert_eq!(ordered(&all).0.dropped, [0]);
+    }
+
+    #[test]
     fn the_order_follows_time_where_it_may() {
         let mut all = Dependencies::default();
         all.add(

@@ -6,16 +6,16 @@
 //!
 //! Which of two threads gets a mutex first is chance, unless one of them was signalled to take it. A replay that demanded it would make
 //! a thread wait for another one that has no processor and does not have the mutex yet; one that does not demand it lets both have the mutex at a
-//! time. So the order is kept but for mutexes that threads seldom wait for, where the other one had it for a short time and did
-//! nothing else meanwhile. A lock that was free leaves no record: then who gives the mutex back had it when the waiter asked, and
-//! what it called before that may have been done with it.
+//! time. So the order is kept, but not where a thread waited for the mutex alone and for a short time, for one that had it for a short time
+//! and called nothing meanwhile, and threads wait for it a few times or seldom. A lock that was free leaves no record: then who gives the mutex
+//! back had it when the waiter asked, nobody knows since when, and what it called before that may have been done with it.
 
 use crate::graph::dependency::{Dependencies, Moment, Point};
 use crate::rules::open_file::Span;
 use std::collections::BTreeMap;
 use syn_plan::{LONGEST_WAKE_NS, Rule};
 
-/// Who has a mutex no longer than this has it for as long as it takes to wake who waits for it.
+/// As long as it takes to wake who waits: nobody waits longer for a mutex, or has it longer, where the order is chance.
 const SHORT_NS: u64 = 50_000;
 /// Threads wait seldom for a mutex: one part in so many of the time, or no more often than a few times.
 const SELDOM: u64 = 10;
@@ -48,7 +48,7 @@ pub struct Release {
     pub span: Span,
     /// When the call before it returned.
     pub behind_ns: u64,
-    /// That one was about locks and the like: nothing that takes long was done in it with the mutex.
+    /// That one was about locks and the like: no file, message or process was dealt with in it while the thread had the mutex.
     pub behind_sync: bool,
 }
 
@@ -128,7 +128,7 @@ impl Release {
         (!called).then(|| self.span.enter.ns.saturating_sub(acquired.ns))
     }
 
-    /// For how long it had the mutex for certain if it did at `ns`, and called nothing that takes long since shortly before.
+    /// For how long at least it had the mutex if it did at `ns`, and called nothing that takes long since shortly before.
     fn had_at(&self, ns: u64) -> Option<u64> {
         let called = ns < self.behind_ns || !self.behind_sync;
         (!called).then(|| self.span.enter.ns.saturating_sub(ns))

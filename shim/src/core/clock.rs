@@ -71,10 +71,12 @@ fn ticks_otherwise() -> u64 {
 }
 
 /// From now on no clock is read: time stands still. For a process that is to lose both the counter and system calls
-/// (the strict mode of seccomp(2) takes the time stamp counter away, too), or a thread that is to lose the counter.
-pub fn freeze() {
-    FROZEN.store(ticks(), Ordering::Relaxed);
+/// (the strict mode of seccomp(2) takes the time stamp counter away, too), or a thread that is to lose the counter. False if it
+/// stood still already.
+pub fn freeze() -> bool {
+    let stops = FROZEN.compare_exchange(0, ticks(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
     USE_TSC.store(false, Ordering::Relaxed);
+    stops
 }
 
 /// Time goes on: the process was not denied anything after all.

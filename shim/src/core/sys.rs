@@ -14,15 +14,18 @@ compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64
 static CONFINED: AtomicBool = AtomicBool::new(false);
 /// Set once the kernel may end the process for a system call that the program does not make itself (seccomp(2)).
 static FILTERED: AtomicBool = AtomicBool::new(false);
-/// Of a confined process: [`CLOCKS_DENIED`] and [`USAGE_DENIED`]. Nothing is ever taken back, whoever confines it in which order.
+/// Of a confined process: [`CLOCKS_DENIED`], [`CLOCKS_OF_OTHERS_DENIED`] and [`USAGE_DENIED`]. Nothing is ever taken back, whoever confines it in which order.
 static DENIED: AtomicU8 = AtomicU8::new(0);
 /// How many threads are about to confine the process. Until they have said what is denied, all is.
 static CONFINING: AtomicU32 = AtomicU32::new(0);
 
 /// clock_gettime(2) is not let through.
 const CLOCKS_DENIED: u8 = 1;
+/// It is not for CPU clocks of other threads.
+const CLOCKS_OF_OTHERS_DENIED: u8 = 2;
 /// getrusage(2) is not.
-const USAGE_DENIED: u8 = 2;
+const USAGE_DENIED: u8 = 4;
+const ALL_DENIED: u8 = CLOCKS_DENIED | CLOCKS_OF_OTHERS_DENIED | USAGE_DENIED;
 
 /// In front of a call that may confine the process.
 pub fn about_to_confine() {
@@ -39,15 +42,18 @@ pub fn has_confined() {
 pub fn confine(lets_through: impl Fn(c_long, c_int) -> bool) {
     FILTERED.store(true, Ordering::SeqCst);
     CONFINED.store(true, Ordering::SeqCst);
-    let clocks = CLOCKS.into_iter().all(|clock| lets_through(libc::SYS_clock_gettime, clock));
+    let clocks = |clocks: &[c_int]| clocks.iter().all(|&clock| lets_through(libc::SYS_clock_gettime, clock));
     let usage = USERS.into_iter().all(|user| lets_through(libc::SYS_getrusage, user));
-    let denied = if clocks { 0 } else { CLOCKS_DENIED } | if usage { 0 } else { USAGE_DENIED };
+    let unless = |may: bool, denied: u8| if may { 0 } else { denied };
+    let denied = unless(clocks(&CLOCKS), CLOCKS_DENIED)
+        | unless(clocks(&[CLOCK_OF_ANOTHER]), CLOCKS_OF_OTHERS_DENIED)
+        | unless(usage, USAGE_DENIED);
     DENIED.fetch_or(denied, Ordering::SeqCst);
 }
 
 /// From now on the process is, since it is told of system calls (`PR_SET_SYSCALL_USER_DISPATCH`): its children are not.
 pub fn confine_without_children() {
-    DENIED.fetch_or(CLOCKS_DENIED | USAGE_DENIED, Ordering::SeqCst);
+    DENIED.fetch_or(ALL_DENIED, Ordering::SeqCst);
     CONFINED.store(true, Ordering::SeqCst);
 }
 
@@ -61,9 +67,11 @@ pub fn is_confined() -> bool {
     CONFINED.load(Ordering::Relaxed)
 }
 
-/// The clocks that are read; of those of other threads, one.
-const CLOCKS: [c_int; 4] =
-    [libc::CLOCK_MONOTONIC, libc::CLOCK_THREAD_CPUTIME_ID, libc::CLOCK_PROCESS_CPUTIME_ID, cpu_clock_of(1)];
+/// The clocks that are read as long as the program runs.
+const CLOCKS: [c_int; 3] =
+    [libc::CLOCK_MONOTONIC, libc::CLOCK_THREAD_CPUTIME_ID, libc::CLOCK_PROCESS_CPUTIME_ID];
+/// One of those of other threads.
+const CLOCK_OF_ANOTHER: c_int = cpu_clock_of(1);
 
 /// The CPU clock of a thread of this process.
 pub const fn cpu_clock_of(tid: u32) -> c_int {
@@ -78,6 +86,11 @@ const USERS: [c_int; 2] = [libc::RUSAGE_THREAD, libc::RUSAGE_CHILDREN];
 /// Whether clocks can be read.
 pub fn may_read_clocks() -> bool {
     !is_confined() || !is_denied(CLOCKS_DENIED)
+}
+
+/// Whether those of other threads can.
+pub fn may_read_clocks_of_others() -> bool {
+    !is_confined() || !is_denied(CLOCKS_DENIED | CLOCKS_OF_OTHERS_DENIED)
 }
 
 /// Whether getrusage(2) answers.
@@ -142,8 +155,8 @@ macro_rules! syscalls {
     };
 }
 
-/// The system calls that this library may make besides those of the program.
-pub fn own_calls() -> impl Iterator<Item = c_long> {
+/// The system calls that this library may make besides those of the program, with their first arguments where these are always the same.
+pub fn own_calls() -> impl Iterator<Item = (c_long, c_int)> {
     const OTHERS: [c_long; 14] = [
         libc::SYS_clone,
         libc::SYS_close_range,
@@ -160,7 +173,10 @@ pub fn own_calls() -> impl Iterator<Item = c_long> {
         libc::SYS_sigaltstack,
         libc::SYS_unshare,
     ];
-    WITH_FUNCTIONS.iter().copied().chain(OTHERS)
+    let clocks = CLOCKS.into_iter().chain([CLOCK_OF_ANOTHER, libc::CLOCK_REALTIME]);
+    let clocks = clocks.map(|clock| (libc::SYS_clock_gettime, clock));
+    let users = USERS.map(|user| (libc::SYS_getrusage, user));
+    WITH_FUNCTIONS.iter().chain(&OTHERS).map(|&number| (number, 0)).chain(clocks).chain(users)
 }
 
 syscalls! {

@@ -88,45 +88,43 @@ pub unsafe extern "C-unwind" fn prctl(option: c_int, a: usize, b: usize, c: usiz
 /// # Safety
 /// The arguments belong to the call that `real` makes.
 pub unsafe fn control(option: c_int, a: usize, b: usize, real: impl FnOnce() -> c_int) -> c_int {
-    if option == libc::PR_SET_SECCOMP {
-        window::make_room_ahead();
-        if a == libc::SECCOMP_MODE_STRICT as usize {
-            clock::freeze();
+    match option {
+        libc::PR_SET_SECCOMP => {
+            let mode = match a as c_uint {
+                libc::SECCOMP_MODE_FILTER => Some(Mode::Filter),
+                libc::SECCOMP_MODE_STRICT => Some(Mode::Strict),
+                _ => None,
+            };
+            // SAFETY: as the caller vouches.
+            unsafe { confine(mode, b as *const sock_fprog, real, |result| result == 0) }
         }
-    }
-    // The program wants to be told of system calls of its own, not of ours.
-    let dispatches = option == PR_SET_SYSCALL_USER_DISPATCH && a != 0;
-    if dispatches {
-        window::make_room_ahead();
-    }
-    let denies_clock = option == libc::PR_SET_TSC && a == libc::PR_TSC_SIGSEGV as usize;
-    if denies_clock {
-        note::unobserved(b"times: the program has given up the time stamp counter");
-        clock::freeze();
-    }
-    let confines = option == libc::PR_SET_SECCOMP;
-    if confines {
-        sys::about_to_confine();
-    }
-    let result = real();
-    if option == libc::PR_SET_TSC && denies_clock == (result != 0) {
-        clock::thaw();
-    }
-    if dispatches && result == 0 {
-        sys::confine_without_children();
-    }
-    if option == libc::PR_SET_SECCOMP {
-        match result {
-            // SAFETY: the kernel has just taken the filter.
-            0 if a == libc::SECCOMP_MODE_FILTER as usize => unsafe { confine_by(b as *const sock_fprog) },
-            0 => sys::confine(|_, _| false),
-            _ => clock::thaw(),
+        // The program wants to be told of system calls of its own, not of ours.
+        PR_SET_SYSCALL_USER_DISPATCH if a != 0 => {
+            window::make_room_ahead();
+            let result = real();
+            if result == 0 {
+                sys::confine_without_children();
+            }
+            result
         }
+        libc::PR_SET_TSC if a == libc::PR_TSC_SIGSEGV as usize => {
+            note::unobserved(b"times: the program has given up the time stamp counter");
+            let stopped = clock::freeze();
+            let result = real();
+            if stopped && result != 0 {
+                clock::thaw();
+            }
+            result
+        }
+        libc::PR_SET_TSC => {
+            let result = real();
+            if result == 0 {
+                clock::thaw();
+            }
+            result
+        }
+        _ => real(),
     }
-    if confines {
-        sys::has_confined();
-    }
-    result
 }
 
 /// The same by `seccomp(2)`, which is made by number.
@@ -139,18 +137,48 @@ pub unsafe fn seccomp(
     argument: usize,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
-    window::make_room_ahead();
-    sys::about_to_confine();
-    let result = real();
+    let mode = match operation {
+        libc::SECCOMP_SET_MODE_FILTER => Some(Mode::Filter),
+        libc::SECCOMP_SET_MODE_STRICT => Some(Mode::Strict),
+        _ => None,
+    };
     // Otherwise a number above 0 is that of a thread which cannot have the filter, and nobody has it.
     let gives_descriptor = flags & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER as usize != 0;
-    match operation {
+    let taken = |result: c_long| result == 0 || gives_descriptor && result > 0;
+    // SAFETY: as the caller vouches.
+    unsafe { confine(mode, argument as *const sock_fprog, real, taken) }
+}
+
+/// How seccomp(2) confines.
+enum Mode {
+    /// To read, write and _exit.
+    Strict,
+    /// To what a filter lets through.
+    Filter,
+}
+
+/// Makes a call that confines, or only asks about that, and whose result says whether it was `taken`.
+///
+/// # Safety
+/// A filter that is taken can be read.
+unsafe fn confine<T: Copy>(
+    mode: Option<Mode>,
+    filter: *const sock_fprog,
+    real: impl FnOnce() -> T,
+    taken: impl FnOnce(T) -> bool,
+) -> T {
+    let Some(mode) = mode else { return real() };
+    window::make_room_ahead();
+    // The strict mode takes the time stamp counter away, too.
+    let stopped = matches!(mode, Mode::Strict) && clock::freeze();
+    sys::about_to_confine();
+    let result = real();
+    match (taken(result), mode) {
         // SAFETY: the kernel has just taken the filter.
-        libc::SECCOMP_SET_MODE_FILTER if result == 0 || gives_descriptor && result > 0 => unsafe {
-            confine_by(argument as *const sock_fprog)
-        },
-        libc::SECCOMP_SET_MODE_STRICT if result == 0 => sys::confine(|_, _| false),
-        _ => {}
+        (true, Mode::Filter) => unsafe { confine_by(filter) },
+        (true, Mode::Strict) => sys::confine(|_, _| false),
+        (false, _) if stopped => clock::thaw(),
+        (false, _) => {}
     }
     sys::has_confined();
     result
@@ -167,12 +195,13 @@ unsafe fn confine_by(filter: *const sock_fprog) {
     let sock_fprog { len, filter } = unsafe { filter.read_unaligned() };
     // SAFETY: as above.
     let instructions = unsafe { core::slice::from_raw_parts(filter, usize::from(len)) };
-    let answer = |number, argument| {
-        let call = seccomp::call_with(number, argument);
+    let answer = |number, argument: c_int| {
+        let call = seccomp::call_with(number, argument as u64);
         seccomp::answer(instructions, &call)
     };
-    sys::confine(|number, argument| answer(number, argument as u64).is_some_and(seccomp::is_made));
-    if !sys::own_calls().all(|number| answer(number, 0).is_some_and(seccomp::goes_on)) {
+    sys::confine(|number, argument| answer(number, argument).is_some_and(seccomp::is_made));
+    let goes_on = |(number, argument)| answer(number, argument).is_some_and(seccomp::goes_on);
+    if !sys::own_calls().all(goes_on) {
         environment::keep_recorders_out();
     }
 }

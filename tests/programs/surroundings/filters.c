@@ -4,15 +4,20 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 static int by_number, forks, killed;
+/* Where it is not 0, the call is let through but with this first argument. */
+static int only_with;
 
 static void exec_under_filter(void)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)killed, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)killed, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+        BPF_JUMP(BPF_JMP | (only_with ? BPF_JEQ : BPF_JGE) | BPF_K, (unsigned)only_with, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -33,9 +38,12 @@ static void exec_under_filter(void)
  * that programs do not make when they start, or that this one makes otherwise: five bytes each. */
 void filters_that_kill_others(void)
 {
-    static const int calls[] = {SYS_fallocate, SYS_rename, SYS_getrusage, SYS_readlink};
+    static const int calls[][2] = {
+        {SYS_fallocate}, {SYS_rename}, {SYS_getrusage}, {SYS_readlink}, {SYS_getrusage, RUSAGE_THREAD},
+    };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        killed = calls[i];
+        killed = calls[i][0];
+        only_with = calls[i][1];
         by_number = i == 1;
         forks = i == 2;
         run_in_child(exec_under_filter, 0, 1);
@@ -47,6 +55,7 @@ void filters_that_kill_others(void)
 void filter_that_kills_nobody(void)
 {
     killed = SYS_reboot;
+    only_with = 0;
     run_in_child(exec_under_filter, 0, 1);
     check_and_remove("file", "child");
 }

@@ -65,7 +65,7 @@ static void clocks_and_usage(void)
     rounds_under(&(struct sock_fprog){sizeof code / sizeof *code, code});
 }
 
-/* One that lets clocks be read, and kills who asks for the usage of others than the whole process, as this program does. */
+/* One that lets clocks be read, and kills who asks for any usage but that of the whole process, which this program asks for. */
 static void clocks_alone(void)
 {
     struct sock_filter code[] = {

@@ -76,7 +76,9 @@ impl State {
             return;
         }
         if state == header::STATE_PROCESS_ENDED {
-            living::end_all();
+            if sys::may_read_clocks_of_others() {
+                living::end_all();
+            }
             self.header().process_cpu_ns.store(clock::process_cpu_ns(), Ordering::Relaxed);
         }
         living::end(self.header(), clock::ticks(), clock::thread_cpu_ns());
