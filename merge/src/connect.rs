@@ -114,7 +114,7 @@ pub fn connect(
     dependencies.append(of_files);
     let (of_waits, ended_by_timer) = waits.finish(notes);
     dependencies.append(of_waits);
-    let scope = Scope { all_files, has_mpi, changed: changed.into() };
+    let scope = Scope { all_files, has_mpi, changed: changed.into(), ..Scope::default() };
     let in_plan = choose(run, &standings, notes);
     if in_plan.contains(&false) {
         dependencies.retain_threads(|thread| in_plan[thread as usize]);

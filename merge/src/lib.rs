@@ -56,6 +56,10 @@ pub struct Args {
     /// Also replay what was only read of the system (/run, /etc, /usr, libraries), and what MPI keeps for itself.
     #[arg(long)]
     pub all_files: bool,
+    /// Replay only what lies below this folder, as the application names it: all else, also the system's, takes as long as it took. May be
+    /// given several times.
+    #[arg(long, value_name = "FOLDER", value_parser = folder, conflicts_with = "all_files")]
+    pub only: Vec<String>,
     /// Go on when there is no trace of some ranks.
     #[arg(long)]
     pub partial: bool,
@@ -80,13 +84,25 @@ fn rule(name: &str) -> Result<Rule, String> {
     found.ok_or_else(|| format!("no rule is called so; there are {}", names()))
 }
 
+/// The path of a folder, as paths are in a trace: absolute, with no slash at its end and nothing that leads elsewhere.
+fn folder(path: &str) -> Result<String, String> {
+    let names = || path.split('/').filter(|name| !name.is_empty());
+    if !path.starts_with('/') || names().any(|name| name == "." || name == "..") {
+        return Err("an absolute path is needed, without . and ..".into());
+    }
+    if names().next().is_none() {
+        return Err("all files are below it; --all-files takes them".into());
+    }
+    Ok(names().map(|name| format!("/{name}")).collect())
+}
+
 /// Merges, writes the plan, and prints what was found. Returns the exit code: 0, or 3 when the plan needs a look.
 ///
 /// # Errors
 /// When a run cannot be used or the plan not be written.
 pub fn run(args: Args) -> Result<u8> {
-    let Args { runs, output, all_files, partial, without, base, weak, json } = args;
-    let merged = merge(&Options { runs, all_files, partial, without, base, weak })?;
+    let Args { runs, output, all_files, only, partial, without, base, weak, json } = args;
+    let merged = merge(&Options { runs, all_files, only, partial, without, base, weak })?;
     write(&merged.plan, &output)?;
     let bytes = std::fs::metadata(&output).map_or(0, |metadata| metadata.len());
     let screen = report::screen(&merged, &output, bytes);

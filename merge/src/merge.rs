@@ -8,6 +8,7 @@ use crate::clocks::Clocks;
 use crate::connect::{Connected, Purpose, connect};
 use crate::costs::Costs;
 use crate::follow::pass::{Measuring, Reading, pass};
+use crate::follow::scope::below;
 use crate::follow::shared::images_before;
 use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
@@ -32,6 +33,8 @@ pub struct Options {
     pub runs: Vec<PathBuf>,
     /// Put files of the system into the plan too.
     pub all_files: bool,
+    /// Put into it what lies below these folders alone, if there are any: absolute paths without a slash at the end.
+    pub only: Vec<String>,
     /// Go on without ranks of which there is no trace.
     pub partial: bool,
     /// Rules whose dependencies are left out.
@@ -79,6 +82,8 @@ pub fn merge(options: &Options) -> Result<Merged> {
         Some(outline) => Purpose::Base(outline),
     };
     let mut connected = connect(&runs[0], options.all_files, purpose, &progress, &mut found);
+    // Files elsewhere say who waited for whom, too.
+    connected.scope.only = options.only.clone().into();
     if let ([alone], [_]) = (&mut runs[..], &folders[..]) {
         alone.judge(&looks, &mut notes)?;
     }
@@ -98,6 +103,11 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let dependencies = std::mem::take(&mut connected.dependencies);
     let schedule = schedule(dependencies, &evidence, runs[0].run.threads.len(), &mut notes);
     let mut lowered = lower(&runs[0], &connected, &schedule, &durations, &options.without, &progress);
+    for folder in &options.only {
+        if !lowered.files.iter().any(|file| below(folder, &file.path).is_some()) {
+            notes.warn(format!("nothing of the run is below {folder}: the application names no file so"));
+        }
+    }
     lowered.facts.drain(..).for_each(|fact| notes.tell(fact));
     lowered.remarks.drain(..).for_each(|remark| notes.remark(remark));
     progress.finish();

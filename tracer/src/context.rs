@@ -48,11 +48,14 @@ impl Context for Seen<'_> {
     }
 
     fn status(&mut self, fd: i32) -> [i64; 3] {
-        if fd < 0 { [0; 3] } else { descriptors::status(self.thread.tid, fd) }
+        if fd < 0 { [0; 3] } else { descriptors::status(self.thread.tid, fd, 0) }
     }
 
     fn opened(&mut self, fd: i32, flags: i32) -> [i64; 3] {
-        let [mode, size, inode] = self.status(fd);
+        if fd < 0 {
+            return [0; 3];
+        }
+        let [mode, size, inode] = descriptors::status(self.thread.tid, fd, flags);
         [mode | descriptors::birth(self.thread.tid, fd, mode, size, flags), size, inode]
     }
 

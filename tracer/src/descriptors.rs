@@ -11,9 +11,11 @@ use syn_trace::birth;
 use syn_trace::status;
 use syn_trace::system_calls::Side;
 
-/// `st_mode`, `st_size`, `st_ino`; zeros where there is none.
-pub fn status(tid: Tid, fd: i32) -> [i64; 3] {
-    asked(tid, fd, status::MASK).map_or([0; 3], |status| status::numbers(&status))
+/// `st_mode`, `st_size`, `st_ino` behind an open with these flags; zeros where there is none.
+pub fn status(tid: Tid, fd: i32, flags: i32) -> [i64; 3] {
+    let ask = |how| asked(tid, fd, status::MASK, how).map_or([0; 3], |status| status::numbers(&status));
+    let [mode, size, inode] = ask(status::AS_KNOWN);
+    if status::may_be_longer(mode, size, flags) { ask(0) } else { [mode, size, inode] }
 }
 
 /// Whether a call with these flags has made the file, which has this mode and size now: the bits of [`syn_trace::birth`].
@@ -21,16 +23,16 @@ pub fn birth(tid: Tid, fd: i32, mode: i64, size: i64, flags: i32) -> i64 {
     if !birth::is_open(mode, size, flags) {
         return 0;
     }
-    asked(tid, fd, birth::MASK).map_or(0, |status| birth::of(&status, flags))
+    asked(tid, fd, birth::MASK, status::AS_KNOWN).map_or(0, |status| birth::of(&status, flags))
 }
 
 /// What statx(2) says of it.
-fn asked(tid: Tid, fd: i32, mask: u32) -> Option<libc::statx> {
+fn asked(tid: Tid, fd: i32, mask: u32, how: i32) -> Option<libc::statx> {
     let path = CString::new(format!("/proc/{tid}/fd/{fd}")).ok()?;
     // SAFETY: zeros are a valid status; the path ends with a zero, and the call fills the status in.
     unsafe {
         let mut status: libc::statx = std::mem::zeroed();
-        (libc::statx(libc::AT_FDCWD, path.as_ptr(), 0, mask, &mut status) == 0).then_some(status)
+        (libc::statx(libc::AT_FDCWD, path.as_ptr(), how, mask, &mut status) == 0).then_some(status)
     }
 }
 
@@ -55,7 +57,7 @@ pub struct Descriptor {
 
 /// Asks about one descriptor.
 pub fn descriptor(tid: Tid, fd: i32) -> Descriptor {
-    let [mode, size, inode] = status(tid, fd);
+    let [mode, size, inode] = status(tid, fd, 0);
     let about = fs::read_to_string(format!("/proc/{tid}/fdinfo/{fd}")).unwrap_or_default();
     let field = |name: &str, radix| {
         let value = about.lines().find_map(|line| line.strip_prefix(name))?;

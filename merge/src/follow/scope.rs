@@ -1,6 +1,7 @@
 //! Which files are part of a plan: the storage that the application works on.
 //!
-//! That is every file but those of the system that are only read, and those that are no storage or belong to MPI.
+//! That is every file but those of the system that are only read, and those that are no storage or belong to MPI; or what lies
+//! below some folders, where only these are to be on the storage that a replay uses.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -29,6 +30,8 @@ pub type Changed = HashSet<Rc<str>>;
 pub struct Scope {
     /// Also take what lies in the folders of the system, and what MPI keeps for itself.
     pub all_files: bool,
+    /// Take what lies in these folders, whatever they are, and nothing else; if there are any.
+    pub only: Rc<[String]>,
     /// There is MPI in the run: what has the names that it uses is its own.
     pub has_mpi: bool,
     /// What is taken although it lies in a folder of the system: the application wrote, made, renamed, removed or linked it.
@@ -38,7 +41,16 @@ pub struct Scope {
 impl Scope {
     /// Whether the file at this absolute path is part of the plan.
     pub fn contains(&self, path: &str) -> bool {
-        self.could_contain(path) && (self.all_files || !is_of_system(path) || self.changed.contains(path))
+        let taken = match &*self.only {
+            [] => self.all_files || !is_of_system(path) || self.changed.contains(path),
+            _ => !self.is_elsewhere(path),
+        };
+        taken && self.could_contain(path)
+    }
+
+    /// Whether it lies in none of the folders that alone are taken.
+    pub fn is_elsewhere(&self, path: &str) -> bool {
+        !self.only.is_empty() && !self.only.iter().any(|folder| below(folder, path).is_some())
     }
 
     /// Whether it is, if the application changes it.
@@ -140,6 +152,20 @@ mod tests {
         let scope = Scope { has_mpi: true, changed: Rc::new(changed.into()), ..Scope::default() };
         assert!(scope.contains("/etc/app.conf") && !scope.contains("/etc/passwd"));
         assert!(!scope.contains("/dev/null") && !scope.contains("/dev/shm/vader_segment.h.1"));
+    }
+
+    #[test]
+    fn of_some_folders_all_is_taken() {
+        let only = ["/data/in".to_owned(), "/usr/share/app".to_owned()];
+        let changed = Rc::new([Rc::from("/etc/app.conf")].into());
+        let scope = Scope { only: only.into(), changed, ..Scope::default() };
+        for path in ["/data/in", "/data/in/a/b", "/usr/share/app/x"] {
+            assert!(scope.contains(path) && !scope.is_elsewhere(path), "{path}");
+        }
+        for path in ["/data", "/data/inner", "/tmp/x", "/usr/share/other", "/etc/app.conf"] {
+            assert!(!scope.contains(path) && scope.is_elsewhere(path), "{path}");
+        }
+        assert!(!Scope::default().is_elsewhere("/tmp/x"));
     }
 
     #[test]

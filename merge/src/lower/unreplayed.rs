@@ -157,6 +157,7 @@ fn on(event: &Event<'_>, touched: &Touched, file: Option<&OpenFile>, scope: &Sco
     match touched.path.as_deref() {
         Some(path) if is_deleted(path) => "removed file",
         Some(path) if scope.contains(path) => refused(event).unwrap_or_default(),
+        Some(path) if scope.is_elsewhere(path) => "elsewhere",
         Some(path) if !can_be_made(path) => "name too long",
         Some(path) if scope.has_mpi && is_of_mpi(path) => "MPI's own",
         Some(_) => "system",

@@ -9,16 +9,31 @@ use syn_trace::status;
 /// A descriptor's file, without its times ([`status::MASK`] says why). `None` if nothing is open there.
 #[inline]
 pub fn of(fd: c_int) -> Option<statx> {
-    asked(fd, status::MASK)
+    opened(fd, 0)
 }
 
-/// The same with the answers to `mask`.
+/// The same behind an open with these flags.
 #[inline]
-pub fn asked(fd: c_int, mask: u32) -> Option<statx> {
+pub fn opened(fd: c_int, flags: c_int) -> Option<statx> {
+    let known = as_known(fd, status::MASK)?;
+    match status::may_be_longer(known.stx_mode.into(), known.stx_size as i64, flags) {
+        true => asked(fd, status::MASK, 0),
+        false => Some(known),
+    }
+}
+
+/// The answers to `mask`, without asking a server.
+#[inline]
+pub fn as_known(fd: c_int, mask: u32) -> Option<statx> {
+    asked(fd, mask, status::AS_KNOWN)
+}
+
+#[inline]
+fn asked(fd: c_int, mask: u32, how: c_int) -> Option<statx> {
     let mut status = MaybeUninit::uninit();
+    let (empty, flags) = (c"".as_ptr().cast(), libc::AT_EMPTY_PATH | how);
     // SAFETY: the path ends with a zero byte; there is room for the answer.
-    let result =
-        unsafe { sys::statx(fd, c"".as_ptr().cast(), libc::AT_EMPTY_PATH, mask, status.as_mut_ptr()) };
+    let result = unsafe { sys::statx(fd, empty, flags, mask, status.as_mut_ptr()) };
     match -result as c_int {
         // SAFETY: the call has written all of it.
         0 => Some(unsafe { status.assume_init() }),

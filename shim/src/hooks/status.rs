@@ -2,15 +2,19 @@
 
 use crate::core::{file_status, sys};
 use core::ffi::c_int;
+use libc::statx;
 use syn_trace::{birth, status};
 
 /// As [`status_of`], of what a call with these flags has just opened, with the bits of [`syn_trace::birth`].
 pub fn opened_status(fd: c_int, flags: c_int) -> [i64; 3] {
-    let [mode, size, inode] = status_of(fd);
+    if fd < 0 {
+        return [0; 3];
+    }
+    let [mode, size, inode] = numbers(file_status::opened(fd, flags));
     if !birth::is_open(mode, size, flags) || sys::is_confined() {
         return [mode, size, inode];
     }
-    let born = file_status::asked(fd, birth::MASK).map_or(0, |status| birth::of(&status, flags));
+    let born = file_status::as_known(fd, birth::MASK).map_or(0, |status| birth::of(&status, flags));
     [mode | born, size, inode]
 }
 
@@ -19,5 +23,9 @@ pub fn status_of(fd: c_int) -> [i64; 3] {
     if fd < 0 {
         return [0; 3];
     }
-    file_status::of(fd).map_or([0; 3], |status| status::numbers(&status))
+    numbers(file_status::of(fd))
+}
+
+fn numbers(found: Option<statx>) -> [i64; 3] {
+    found.map_or([0; 3], |status| status::numbers(&status))
 }

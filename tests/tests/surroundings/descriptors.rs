@@ -1,5 +1,6 @@
-//! Files whose closing costs something: a file system that is told of each `close` (flush). The recorder must not close copies
-//! of the program's descriptors, nor open any of its own where threads share them.
+//! Files whose closing costs something, and questions about them: a file system that is told of each `close` (flush), and is asked
+//! what a file is each time that a program asks. The recorder must not close copies of the program's descriptors, nor open any of its own
+//! where threads share them, nor ask what is known.
 
 use crate::single_bytes;
 use fuser::{
@@ -15,15 +16,24 @@ use syn_trace::{Call, Run};
 use tests::{Job, program, shim};
 
 const FILE: INodeNo = INodeNo(2);
+/// What the file system says of a file holds for no time.
+const FOR_NO_TIME: Duration = Duration::ZERO;
 
-/// A folder with one empty file, `file`, whose flushes are counted.
-struct Counting(Arc<AtomicU64>);
+/// Messages to a file system.
+#[derive(Default)]
+struct Messages {
+    flushes: AtomicU64,
+    questions: AtomicU64,
+}
+
+/// A folder with one file, `file`, whose flushes are counted, and the questions about it.
+struct Counting(Arc<Messages>);
 
 fn attributes(ino: INodeNo, kind: FileType) -> FileAttr {
     let perm = if kind == FileType::Directory { 0o755 } else { 0o644 };
     FileAttr {
         ino,
-        size: 0,
+        size: 5,
         blocks: 0,
         atime: UNIX_EPOCH,
         mtime: UNIX_EPOCH,
@@ -43,47 +53,51 @@ fn attributes(ino: INodeNo, kind: FileType) -> FileAttr {
 impl Filesystem for Counting {
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match name == "file" {
-            true => {
-                reply.entry(&Duration::from_secs(60), &attributes(FILE, FileType::RegularFile), Generation(0))
-            }
+            true => reply.entry(&FOR_NO_TIME, &attributes(FILE, FileType::RegularFile), Generation(0)),
             false => reply.error(Errno::ENOENT),
         }
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let kind = if ino == FILE { FileType::RegularFile } else { FileType::Directory };
-        reply.attr(&Duration::from_secs(60), &attributes(ino, kind));
+        self.0.questions.fetch_add(1, SeqCst);
+        reply.attr(&FOR_NO_TIME, &attributes(ino, kind));
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        self.0.fetch_add(1, SeqCst);
+        self.0.flushes.fetch_add(1, SeqCst);
         reply.ok();
     }
 }
 
-/// 100 threads that each write a byte, while 40 descriptors are open on the file: as many flushes with the shim as without, and no
-/// thread had to be helped to a descriptor of its own.
+/// 100 threads that each write a byte, while 40 descriptors are open on the file: as many flushes with the shim as without, no
+/// question more, and no thread had to be helped to a descriptor of its own.
 #[test]
 fn threads_leave_descriptors_alone() {
     let scratch = tempfile::tempdir().expect("a folder for temporary files");
     let [disk, run] = ["disk", "run"].map(|name| scratch.path().join(name));
     std::fs::create_dir(&disk).expect("a folder in an empty one");
-    let count = Arc::new(AtomicU64::new(0));
+    let messages = Arc::new(Messages::default());
     let job = Job::new(program("surroundings")).arg("open-files").env("FOLDER", &disk);
-    let flushes = |job: &Job| {
-        let before = count.load(SeqCst);
+    let sent = |job: &Job| {
+        let now = || [&messages.flushes, &messages.questions].map(|count| count.load(SeqCst));
+        let before = now();
         let _ = job.run_in(scratch.path()).succeeded();
-        count.load(SeqCst) - before
+        let [flushes, questions] = now();
+        (flushes - before[0], questions - before[1])
     };
     let recording = job.clone().env("LD_PRELOAD", shim()).env("SYN_RUN", &run);
-    match fuser::spawn_mount(Counting(count.clone()), &disk, &fuser::Config::default()) {
-        Ok(_mounted) => assert_eq!((flushes(&job), flushes(&recording)), (40, 40)),
+    match fuser::spawn_mount(Counting(messages.clone()), &disk, &fuser::Config::default()) {
+        Ok(_mounted) => {
+            let bare = sent(&job);
+            assert_eq!((bare.0, sent(&recording)), (40, bare));
+        }
         Err(error) => {
             eprintln!(
-                "flushes are not counted: this machine does not let a test mount a file system: {error}"
+                "messages are not counted: this machine does not let a test mount a file system: {error}"
             );
             std::fs::write(disk.join("file"), "").expect("a file");
-            flushes(&recording);
+            sent(&recording);
         }
     }
     let run = Run::open(&run).expect("a run folder");
