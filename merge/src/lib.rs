@@ -56,8 +56,8 @@ pub struct Args {
     /// Also replay what was only read of the system (/run, /etc, /usr, libraries), and what MPI keeps for itself.
     #[arg(long)]
     pub all_files: bool,
-    /// Replay only what lies below this folder, as the application names it: all else, also the system's, takes as long as it took. May be
-    /// given several times.
+    /// Replay only what lies below this folder, by the name that the application has for it or, as far as that is known here, without
+    /// symbolic links: all else, also the system's, takes as long as it took. May be given several times.
     #[arg(long, value_name = "FOLDER", value_parser = folder, conflicts_with = "all_files")]
     pub only: Vec<String>,
     /// Go on when there is no trace of some ranks.

@@ -83,7 +83,8 @@ pub fn merge(options: &Options) -> Result<Merged> {
     };
     let mut connected = connect(&runs[0], options.all_files, purpose, &progress, &mut found);
     // Files elsewhere say who waited for whom, too.
-    connected.scope.only = options.only.clone().into();
+    let only: Vec<[String; 2]> = options.only.iter().map(|folder| [folder.clone(), real(folder)]).collect();
+    connected.scope.only = only.iter().flatten().cloned().collect();
     if let ([alone], [_]) = (&mut runs[..], &folders[..]) {
         alone.judge(&looks, &mut notes)?;
     }
@@ -103,9 +104,11 @@ pub fn merge(options: &Options) -> Result<Merged> {
     let dependencies = std::mem::take(&mut connected.dependencies);
     let schedule = schedule(dependencies, &evidence, runs[0].run.threads.len(), &mut notes);
     let mut lowered = lower(&runs[0], &connected, &schedule, &durations, &options.without, &progress);
-    for folder in &options.only {
-        if !lowered.files.iter().any(|file| below(folder, &file.path).is_some()) {
-            notes.warn(format!("nothing of the run is below {folder}: the application names no file so"));
+    for names in only {
+        let is_below = |path: &str| names.iter().any(|folder| below(folder, path).is_some());
+        if !lowered.files.iter().any(|file| is_below(&file.path)) {
+            let [folder, real] = names;
+            notes.warn(format!("no file of the plan is below {folder}, or {real}"));
         }
     }
     lowered.facts.drain(..).for_each(|fact| notes.tell(fact));
@@ -142,6 +145,12 @@ fn bytes_to_read(runs: &[Recorded], throttled: &[Recorded]) -> u64 {
     runs[0].bytes + runs.iter().map(connecting).sum::<u64>() + aligned + throttled
 }
 
+/// The path of a folder without symbolic links, as far as they are known here: what a program names from its current folder on has it.
+fn real(folder: &str) -> String {
+    let found = std::fs::canonicalize(folder).ok();
+    found.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| folder.to_owned())
+}
+
 fn schedule(
     dependencies: Dependencies,
     evidence: &throttled::Evidence,
@@ -149,10 +158,10 @@ fn schedule(
     notes: &mut Notes,
 ) -> Schedule {
     let (graph, needed) = Graph::reduced(&dependencies);
-    if !graph.dropped.is_empty() {
+    let left_out = graph.dropped.iter().filter(|&&index| !dependencies.is_chance(index as usize)).count();
+    if left_out > 0 {
         notes.warn(format!(
-            "{} dependencies contradicted the others and were left out: clocks that do not fit, or files that were changed from outside",
-            graph.dropped.len()
+            "{left_out} dependencies contradicted the others and were left out: clocks that do not fit, or files that were changed from outside"
         ));
     }
     let mut schedule = Schedule::new(&dependencies, &graph, &needed, threads);

@@ -6,7 +6,7 @@ mod place;
 use place::Place;
 use std::path::Path;
 use syn_merge::{Merged, Options, merge};
-use syn_plan::{Io, Op, Plan, Rule};
+use syn_plan::{Initial, Io, Op, Plan, Rule};
 
 fn merged(runs: &[&Path]) -> anyhow::Result<Merged> {
     merge(&Options { runs: runs.iter().map(|&run| run.to_owned()).collect(), ..Options::default() })
@@ -276,6 +276,60 @@ fn files_of_the_system_are_taken_when_asked_for() {
         merge(&options).unwrap().plan.files.len()
     };
     assert_eq!((files(false), files(true)), (0, 1));
+}
+
+/// What lies elsewhere is in no plan, and says all the same who waited for whom. What gets a name in one of the folders, or had one, is in
+/// the plan by its other name, too.
+#[test]
+fn only_files_of_some_folders_are_taken() {
+    let place = Place::new();
+    let run = place.run(
+        "run",
+        "thread pid=10 command=first\n\
+         \x20 10 +5 open st_mode=0o100644 st_size=9 pathname=/usr/share/app/x = 3\n\
+         \x20 20 +5 open flags=0o301 mode=0o600 st_mode=0o100600 pathname=/tmp/lock = 4\n\
+         \x20 30 +5 rename oldpath=/tmp/made newpath=/data/in/made\n\
+         \x20 40 +5 open flags=0 st_mode=0o100644 st_size=70 pathname=/data/in/made = 5\n\
+         \x20 50 +5 open flags=0o301 mode=0o600 st_mode=0o100600 pathname=/data/inner = 6\n\
+         \x20 60 +5 rename oldpath=/data/in/made newpath=/tmp/gone\n\
+         \x20 70 +5 symlink target=/home/in linkpath=/data/in/link\n\
+         \x20 80 +5 open flags=0 st_mode=0o100644 st_size=30 pathname=/data/in/link = 7\n\
+         thread pid=11 starts=1 command=second\n\
+         \x20 100 +5 open flags=0 st_mode=0o100600 pathname=/tmp/lock = 3\n",
+    );
+    let only = |folders: &[&str]| {
+        let only = folders.iter().map(|&folder| folder.to_owned()).collect();
+        merge(&Options { runs: vec![run.clone()], only, ..Options::default() }).unwrap()
+    };
+    let merged = only(&["/data/in", "/usr/share/app", "/nowhere"]);
+    let plan = merged.plan;
+    plan.check().unwrap();
+    let files: Vec<(&str, Initial)> = plan.files.iter().map(|file| (&*file.path, file.initial)).collect();
+    assert_eq!(
+        files,
+        [
+            ("/usr/share/app/x", Initial::Regular { bytes: 9 }),
+            ("/data/in/made", Initial::Absent),
+            ("/tmp/made", Initial::Regular { bytes: 70 }),
+            ("/tmp/gone", Initial::Absent),
+            ("/data/in/link", Initial::Absent),
+            ("/home/in", Initial::Regular { bytes: 30 }),
+        ]
+    );
+    let left_out: Vec<(&str, u64)> =
+        plan.about.left_out.iter().map(|left| (&*left.call, left.count)).collect();
+    assert_eq!(left_out, [("open (elsewhere)", 3)]);
+    let names = plan.programs[0].steps.iter().filter_map(|step| match step.op {
+        Op::Io { call: call @ (Io::Rename { .. } | Io::Symlink { .. }), .. } => Some(call),
+        _ => None,
+    });
+    let expected =
+        [Io::Rename { from: 2, to: 1 }, Io::Rename { from: 1, to: 3 }, Io::Symlink { target: 5, link: 4 }];
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    assert_eq!(evidence(&plan, Rule::FileCreate), [(1, 1)]);
+    let warnings = merged.notes.warnings;
+    assert!(matches!(&warnings[..], [one] if one.starts_with("no file of the plan is below /nowhere")));
+    assert_eq!(only(&[]).plan.files.len(), 7, "of the system, one is only read");
 }
 
 /// The replay has no blocks to share: a clone becomes a copy, which the plan says.

@@ -262,15 +262,20 @@ class Bench:
         self.record.add(workload, number, "plan", **numbers("", plan.get("balance")))
         return run_info, plan
 
-    def replayed(self, workload, number, recorded):
-        storage = (self.disk if workload.on_disk else self.memory) / "storage"
+    def replay_of(self, workload, plan, folder):
+        """Replays a plan in a new folder below this one: the report, and what the replay took."""
+        storage = folder / "storage"
         self.aside(storage)
         storage.mkdir()
         report = self.memory / "report.json"
-        words = ["--keep", "--storage", storage, "--report", report, self.memory / "app.syn"]
+        words = ["--keep", "--storage", storage, "--report", report, plan]
         ran = self.syn("syn-replay", *words, good=(0, 3), limit=workload.limit + 120)
         self.aside(storage)
-        told = json.loads(report.read_text())
+        return json.loads(report.read_text()), ran
+
+    def replayed(self, workload, number, recorded):
+        folder = self.disk if workload.on_disk else self.memory
+        told, ran = self.replay_of(workload, self.memory / "app.syn", folder)
         measures = {"replayed_s": as_list(told["replayed_s"])[0], "recorded_s": told["recorded_s"]}
         measures["divergences"] = (told.get("divergences") or {}).get("total", 0)
         # The launcher's start and end are no part of the plan.

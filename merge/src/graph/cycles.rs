@@ -1,4 +1,4 @@
-//! Which dependencies are to go where some of them form cycles: one that was chance first, then the least trusted. A rare case: the graph is made here once more, as
+//! Which dependencies are to go where some of them form cycles: those that were chance, then the least trusted. A rare case: the graph is made here once more, as
 //! petgraph has it.
 
 use super::Graph;
@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 /// In place of a dependency: program order.
 const PROGRAM_ORDER: u32 = u32::MAX;
 
-/// In every cycle one that was chance, or the least trusted dependency, the latest of several; or all of them.
+/// In every cycle those that were chance or, without such, the least trusted dependency, the latest of several; or all of them.
 pub(super) fn worst(graph: &Graph, dependencies: &Dependencies, all: bool) -> Vec<u32> {
     let graph = with_edges(graph, dependencies);
     let mut worst = Vec::new();
@@ -35,10 +35,12 @@ pub(super) fn worst(graph: &Graph, dependencies: &Dependencies, all: bool) -> Ve
         (dependencies.is_chance(index), dependencies.rule(index), latest, dependency)
     };
     candidates.sort_unstable_by_key(|&(component, dependency)| (component, Reverse(badness(dependency))));
-    for (position, &(component, dependency)) in candidates.iter().enumerate() {
-        if all || position == 0 || candidates[position - 1].0 != component {
-            worst.push(dependency);
-        }
+    for of_component in candidates.chunk_by(|one, other| one.0 == other.0) {
+        let was_chance = |candidate: &&(u32, u32)| dependencies.is_chance(candidate.1 as usize);
+        // Nothing is lost with what was chance, and without it there may be no cycle.
+        let count =
+            if all { of_component.len() } else { of_component.iter().filter(was_chance).count().max(1) };
+        worst.extend(of_component[..count].iter().map(|&(_, dependency)| dependency));
     }
     worst
 }

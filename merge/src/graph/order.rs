@@ -156,11 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn or_one_that_was_chance() {
+    fn or_those_that_were_chance() {
         let mut all = Dependencies::default();
         all.add_chance(Rule::Mutex, moment(0, 2, 20), moment(1, 1, 15));
-        all.add_one(Rule::FileData, moment(1, 2, 16), moment(0, 1, 19));
-        assert_eq!(ordered(&all).0.dropped, [0]);
+        all.add_chance(Rule::Mutex, moment(0, 3, 21), moment(1, 1, 15));
+        all.add_one(Rule::Socket, moment(1, 2, 30), moment(0, 1, 31));
+        assert!(Rule::Socket > Rule::Mutex, "less trusted");
+        assert_eq!(ordered(&all).0.dropped, [0, 1]);
     }
 
     #[test]

@@ -88,6 +88,16 @@ impl FileTable {
         self.add(path, Evidence::Absent, true)
     }
 
+    /// The other end of a name that a call gave to a file in the plan, or took from it: whatever has such a name is in the plan from
+    /// now on. `None` for what can be in none.
+    pub fn take_in(&mut self, path: &Rc<str>, evidence: Evidence) -> Option<FileId> {
+        if let Some(&Some(known)) = self.by_path.get(path) {
+            self.learn(known, evidence);
+            return Some(known);
+        }
+        self.scope.could_contain(path).then(|| self.put(path, evidence, false))
+    }
+
     fn add(&mut self, path: &Rc<str>, evidence: Evidence, is_alias: bool) -> Option<FileId> {
         if self.scope.contains(path) {
             return Some(self.put(path, evidence, is_alias));

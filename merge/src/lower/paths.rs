@@ -87,6 +87,19 @@ impl Translation<'_> {
         self.tables.files.touch(path, if self.result == 0 { evidence } else { Evidence::Nothing })
     }
 
+    /// The files of both paths, if one of them is in the plan. `found` is what success shows of the first one, `there` of the second.
+    fn both(&mut self, found: Evidence, there: Evidence) -> Option<(FileId, FileId)> {
+        let (one, other) = (self.named(found), self.second(there));
+        let is_alone = self.result == 0 && one.is_some() != other.is_some();
+        let (paths, files) = ([&self.touched.path, &self.touched.second_path], &mut self.tables.files);
+        let mut beside = |path: usize, evidence| files.take_in(paths[path].as_ref()?, evidence);
+        match (one, other) {
+            (Some(one), None) if is_alone => Some((one, beside(1, there)?)),
+            (None, Some(other)) if is_alone => Some((beside(0, found)?, other)),
+            _ => Some((one?, other?)),
+        }
+    }
+
     fn failed_open(&mut self, flags: i32) -> Option<Io> {
         // A FIFO without a reader, a device without a driver: the plan has neither.
         if self.result == -i64::from(libc::ENXIO) {
@@ -147,8 +160,7 @@ impl Translation<'_> {
         let flags = replayed;
         let exchanges = flags & libc::RENAME_EXCHANGE != 0;
         let there = if exchanges { Evidence::Something } else { Evidence::Absent };
-        let (from, to) = (self.named(Evidence::Something), self.second(there));
-        let (from, to) = (from?, to?);
+        let (from, to) = self.both(Evidence::Something, there)?;
         match (self.result, exchanges) {
             (0, false) => self.tables.files.rename(from, to),
             (0, true) => self.tables.files.exchange(from, to),
@@ -158,17 +170,19 @@ impl Translation<'_> {
     }
 
     fn link(&mut self) -> Option<Io> {
-        let from = match self.unnamed().cloned() {
-            Some(path) => self.tables.files.touch(&path, Evidence::Something),
-            None => self.named(Evidence::Something),
+        let both = match self.unnamed().cloned() {
+            Some(path) => {
+                self.tables.files.touch(&path, Evidence::Something).zip(self.second(Evidence::Absent))
+            }
+            None => self.both(Evidence::Something, Evidence::Absent),
         };
-        let to = self.second(Evidence::Absent)?;
-        if let Some(from) = from {
+        if let Some((from, to)) = both {
             if self.result == 0 {
                 self.tables.files.link(from, to);
             }
             return Some(Io::Link { from, to });
         }
+        let to = self.second(Evidence::Absent)?;
         // What the plan does not know, it makes: it gets its first name that the plan knows.
         (self.result == 0).then_some(Io::Mknod { file: to, mode: libc::S_IFREG | 0o666 })
     }
@@ -182,10 +196,12 @@ impl Translation<'_> {
     /// A link to what no plan holds leads to itself in the replay, which takes as long to make, read and remove.
     fn symlink(&mut self) -> Option<Io> {
         let link = self.made()?;
-        let target = self.second(Evidence::Nothing).unwrap_or(link);
+        let mut target = self.second(Evidence::Nothing);
         if self.result == 0 {
-            self.tables.files.made_link(link, target);
+            let path = self.touched.second_path.as_ref();
+            target = target.or_else(|| self.tables.files.take_in(path?, Evidence::Nothing));
+            self.tables.files.made_link(link, target.unwrap_or(link));
         }
-        Some(Io::Symlink { target, link })
+        Some(Io::Symlink { target: target.unwrap_or(link), link })
     }
 }

@@ -60,6 +60,8 @@ pub fn confine_without_children() {
 /// In a forked child.
 pub fn in_forked_child() {
     CONFINED.store(FILTERED.load(Ordering::Relaxed), Ordering::Relaxed);
+    // Who is about to is another thread, which is not here.
+    CONFINING.store(0, Ordering::Relaxed);
 }
 
 /// See [`confine`].
@@ -176,7 +178,9 @@ pub fn own_calls() -> impl Iterator<Item = (c_long, c_int)> {
     let clocks = CLOCKS.into_iter().chain([CLOCK_OF_ANOTHER, libc::CLOCK_REALTIME]);
     let clocks = clocks.map(|clock| (libc::SYS_clock_gettime, clock));
     let users = USERS.map(|user| (libc::SYS_getrusage, user));
-    WITH_FUNCTIONS.iter().chain(&OTHERS).map(|&number| (number, 0)).chain(clocks).chain(users)
+    let others = WITH_FUNCTIONS.iter().chain(&OTHERS);
+    let others = others.filter(|&&number| ![libc::SYS_clock_gettime, libc::SYS_getrusage].contains(&number));
+    others.map(|&number| (number, 0)).chain(clocks).chain(users)
 }
 
 syscalls! {
