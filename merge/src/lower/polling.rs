@@ -21,6 +21,8 @@ const LEAST_SHARE_OF_STEPS: f64 = 0.5;
 /// How long such a step takes. Less is what the times of the shortest calls may be off; for more there are event loops, which look
 /// after other things as well.
 const STEP_NS: RangeInclusive<u64> = 10..=100;
+/// A program that asks more than so many things in turns looks after more than an answer.
+const MOST_QUESTIONS: usize = 4;
 /// Of fewer polls nothing is said: what lies between may be code that runs for the first time.
 const LEAST_STEPS: u64 = 64;
 
@@ -29,8 +31,8 @@ const LEAST_STEPS: u64 = 64;
 pub struct Polling {
     /// The entry of the first failed poll.
     pub since_ns: u64,
-    /// Of polls that would be replayed: what they ask.
-    pub asks: Option<Question>,
+    /// What is asked: of polls that would be replayed their question, for all others `None`.
+    asks: Vec<Option<Question>>,
     /// Polls in rows of the like.
     repeated: u64,
     /// CPU time in these, nanoseconds.
@@ -52,8 +54,23 @@ enum Held {
 
 impl Polling {
     /// The first poll that found nothing.
-    fn new(since_ns: u64) -> Polling {
-        Polling { since_ns, asks: None, repeated: 0, asking_ns: 0, between_ns: 0, held: Vec::new() }
+    fn new(since_ns: u64, asks: Option<Question>) -> Polling {
+        let asks = vec![asks];
+        Polling { since_ns, asks, repeated: 0, asking_ns: 0, between_ns: 0, held: Vec::new() }
+    }
+
+    /// Whether the program slept between two polls.
+    fn sleeps(&self) -> bool {
+        self.held.iter().any(|held| matches!(held, Held::Sleep { .. }))
+    }
+
+    /// From now on the run asks this as well, if it may: who asks several things in turns sleeps before asking again.
+    fn takes_in(&mut self, asks: Option<Question>) -> bool {
+        let may = self.sleeps() && self.asks.len() < MOST_QUESTIONS;
+        if may {
+            self.asks.push(asks);
+        }
+        may
     }
 
     /// Time between the polls, or in one.
@@ -137,7 +154,10 @@ impl Lowering<'_> {
 
     /// The same of a run that asks this.
     fn goes_on(&mut self, visit: &Visit<'_>, asks: Option<Question>) -> Option<&mut Polling> {
-        self.asking_since(visit, asks).filter(|_| !self.has_point(visit.seen))?;
+        if self.has_point(visit.seen) {
+            return None;
+        }
+        self.asking_since(visit, asks)?;
         let polling = self.threads[visit.seen.thread as usize].polling.as_mut()?;
         if visit.seen.event.call == Call::Repeats {
             polling.repeated = polling.repeated.saturating_add(visit.times);
@@ -148,6 +168,14 @@ impl Lowering<'_> {
         Some(polling)
     }
 
+    /// The run of polls under way, if it goes on with this one in vain, which may ask something else.
+    fn asks_on(&mut self, visit: &Visit<'_>, asks: Option<Question>) -> Option<&mut Polling> {
+        let polling = self.threads[visit.seen.thread as usize].polling.as_mut()?;
+        let asks_so = polling.asks.contains(&asks);
+        let goes_on = asks_so || is_little(visit.gap.cpu_ns, visit) && polling.takes_in(asks);
+        if goes_on { self.goes_on(visit, asks) } else { None }
+    }
+
     /// Since when the thread has been polling, if nothing but polling happened before this event.
     pub(super) fn polling_since(&self, visit: &Visit<'_>) -> Option<u64> {
         self.asking_since(visit, None)
@@ -155,20 +183,20 @@ impl Lowering<'_> {
 
     fn asking_since(&self, visit: &Visit<'_>, asks: Option<Question>) -> Option<u64> {
         let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
-        let polling = polling.filter(|polling| polling.asks == asks)?;
+        let polling = polling.filter(|polling| polling.asks.contains(&asks))?;
         // The rule on names lets no work end a run: whoever changes the answer would not wait for what is kept.
         (asks.is_some() || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
     }
 
     /// True when the thread has slept in its run of polls.
     pub(super) fn sleeps_between_polls(&self, thread: u32) -> bool {
-        let polling = self.threads[thread as usize].polling.as_ref();
-        polling.is_some_and(|polling| polling.held.iter().any(|held| matches!(held, Held::Sleep { .. })))
+        self.threads[thread as usize].polling.as_ref().is_some_and(Polling::sleeps)
     }
 
     /// The run of polls under way, whatever it asks, if it goes on with this sleep.
     pub(super) fn polling_sleeps(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
-        let asks = self.threads[visit.seen.thread as usize].polling.as_ref()?.asks;
+        // Where there is a question, no work ends the run.
+        let asks = self.threads[visit.seen.thread as usize].polling.as_ref()?.asks.iter().max().copied()?;
         self.goes_on(visit, asks)
     }
 
@@ -188,12 +216,12 @@ impl Lowering<'_> {
     /// A test or probe that found nothing. If nobody ends the run, those `with_limit` have slept: what they waited was the time that
     /// they were given.
     pub(super) fn failed_poll(&mut self, visit: &Visit<'_>, with_limit: bool) {
-        if let Some(polling) = self.polling_goes_on(visit) {
+        if let Some(polling) = self.asks_on(visit, None) {
             return polling.failed(visit, with_limit);
         }
         self.interrupt_polling(visit.seen.thread);
         self.enter(visit);
-        let mut polling = Polling::new(visit.begin_ns);
+        let mut polling = Polling::new(visit.begin_ns, None);
         polling.failed(visit, with_limit);
         self.threads[visit.seen.thread as usize].polling = Some(polling);
     }
@@ -203,14 +231,13 @@ impl Lowering<'_> {
     /// False if others wait for its failure.
     pub(super) fn failed_question(&mut self, visit: &Visit<'_>, asks: Question) -> bool {
         let index = visit.seen.thread as usize;
-        if self.goes_on(visit, Some(asks)).is_none() {
+        if self.asks_on(visit, Some(asks)).is_none() {
             self.interrupt_polling(visit.seen.thread);
             self.enter(visit);
             if self.has_point(visit.seen) {
                 return false;
             }
-            let polling = Polling { asks: Some(asks), ..Polling::new(visit.begin_ns) };
-            self.threads[index].polling = Some(polling);
+            self.threads[index].polling = Some(Polling::new(visit.begin_ns, Some(asks)));
         }
         let (cpu_ns, waited_ns) = (visit.own.cpu_ns, visit.own.waited_ns);
         let (start_ns, end_ns, recorded) = (visit.begin_ns, visit.end_ns, visit.seen.event.call);
