@@ -184,8 +184,10 @@ impl Lowering<'_> {
     fn asking_since(&self, visit: &Visit<'_>, asks: Option<Question>) -> Option<u64> {
         let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
         let polling = polling.filter(|polling| polling.asks.contains(&asks))?;
-        // The rule on names lets no work end a run: whoever changes the answer would not wait for what is kept.
-        (asks.is_some() || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
+        // The rule on names lets no work end a run: whoever changes the answer would not wait for what is kept. Whoever asks for something
+        // else as well may hear of that, and has worked.
+        let only_names = !polling.asks.contains(&None);
+        (only_names || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
     }
 
     /// True when the thread has slept in its run of polls.
@@ -195,8 +197,7 @@ impl Lowering<'_> {
 
     /// The run of polls under way, whatever it asks, if it goes on with this sleep.
     pub(super) fn polling_sleeps(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
-        // Where there is a question, no work ends the run.
-        let asks = self.threads[visit.seen.thread as usize].polling.as_ref()?.asks.iter().max().copied()?;
+        let asks = *self.threads[visit.seen.thread as usize].polling.as_ref()?.asks.first()?;
         self.goes_on(visit, asks)
     }
 
