@@ -146,7 +146,7 @@ fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     let (timeout, again) = (i64::from(libc::ETIMEDOUT), i64::from(libc::EAGAIN));
     match event.call.effect() {
         Effect::Sync(_) => event.result == timeout || failed == timeout || failed == again,
-        Effect::AwaitReadiness | Effect::AwaitProcess => failed == 0 && event.result == 0,
+        Effect::AwaitReadiness => failed == 0 && event.result == 0,
         Effect::Read(_)
         | Effect::ReceiveMessage
         | Effect::Accept
@@ -378,19 +378,14 @@ impl Lowering<'_> {
         let Some(since_ns) = self.polling_since(visit).filter(|&since_ns| awaited_ns > since_ns) else {
             return false;
         };
-        let sleeps = self.sleeps_between_polls(thread);
         let (waited_ns, cpu_ns) = self.polled(visit);
         let until_ns = awaited_ns.min(visit.end_ns);
         self.synchronize(thread, record, Stage::Enter, since_ns, since_ns);
         self.synchronize(thread, record, Stage::Leave, since_ns, until_ns);
-        let mut behind = visit.behind(until_ns, visit.end_ns - until_ns);
+        let behind = visit.behind(until_ns, visit.end_ns - until_ns);
         let spun_ns = visit.own.cpu_ns - behind.cpu_ns;
-        // Who sleeps between polls learns it when it asks again.
-        if sleeps {
-            behind.idle_ns = visit.begin_ns.saturating_sub(until_ns).min(waited_ns - cpu_ns);
-        }
         let program = &mut self.threads[thread as usize].program;
-        program.explain(rule, spun_ns + visit.own.waited_ns + waited_ns - behind.idle_ns, spun_ns + cpu_ns);
+        program.explain(rule, spun_ns + visit.own.waited_ns + waited_ns, spun_ns + cpu_ns);
         program.compute(behind);
         true
     }

@@ -21,8 +21,6 @@ const LEAST_SHARE_OF_STEPS: f64 = 0.5;
 /// How long such a step takes. Less is what the times of the shortest calls may be off; for more there are event loops, which look
 /// after other things as well.
 const STEP_NS: RangeInclusive<u64> = 10..=100;
-/// A program that asks more than so many things in turns looks after more than an answer.
-const MOST_QUESTIONS: usize = 4;
 /// Of fewer polls nothing is said: what lies between may be code that runs for the first time.
 const LEAST_STEPS: u64 = 64;
 
@@ -31,8 +29,8 @@ const LEAST_STEPS: u64 = 64;
 pub struct Polling {
     /// The entry of the first failed poll.
     pub since_ns: u64,
-    /// What is asked: of polls that would be replayed their question, for all others `None`.
-    asks: Vec<Option<Question>>,
+    /// Of polls that would be replayed: what they ask.
+    pub asks: Option<Question>,
     /// Polls in rows of the like.
     repeated: u64,
     /// CPU time in these, nanoseconds.
@@ -54,23 +52,8 @@ enum Held {
 
 impl Polling {
     /// The first poll that found nothing.
-    fn new(since_ns: u64, asks: Option<Question>) -> Polling {
-        let asks = vec![asks];
-        Polling { since_ns, asks, repeated: 0, asking_ns: 0, between_ns: 0, held: Vec::new() }
-    }
-
-    /// Whether the program slept between two polls.
-    fn sleeps(&self) -> bool {
-        self.held.iter().any(|held| matches!(held, Held::Sleep { .. }))
-    }
-
-    /// From now on the run asks this as well, if it may: who asks several things in turns sleeps before asking again.
-    fn takes_in(&mut self, asks: Option<Question>) -> bool {
-        let may = self.sleeps() && self.asks.len() < MOST_QUESTIONS;
-        if may {
-            self.asks.push(asks);
-        }
-        may
+    fn new(since_ns: u64) -> Polling {
+        Polling { since_ns, asks: None, repeated: 0, asking_ns: 0, between_ns: 0, held: Vec::new() }
     }
 
     /// Time between the polls, or in one.
@@ -154,10 +137,7 @@ impl Lowering<'_> {
 
     /// The same of a run that asks this.
     fn goes_on(&mut self, visit: &Visit<'_>, asks: Option<Question>) -> Option<&mut Polling> {
-        if self.has_point(visit.seen) {
-            return None;
-        }
-        self.asking_since(visit, asks)?;
+        self.asking_since(visit, asks).filter(|_| !self.has_point(visit.seen))?;
         let polling = self.threads[visit.seen.thread as usize].polling.as_mut()?;
         if visit.seen.event.call == Call::Repeats {
             polling.repeated = polling.repeated.saturating_add(visit.times);
@@ -168,14 +148,6 @@ impl Lowering<'_> {
         Some(polling)
     }
 
-    /// The run of polls under way, if it goes on with this one in vain, which may ask something else.
-    fn asks_on(&mut self, visit: &Visit<'_>, asks: Option<Question>) -> Option<&mut Polling> {
-        let polling = self.threads[visit.seen.thread as usize].polling.as_mut()?;
-        let asks_so = polling.asks.contains(&asks);
-        let goes_on = asks_so || is_little(visit.gap.cpu_ns, visit) && polling.takes_in(asks);
-        if goes_on { self.goes_on(visit, asks) } else { None }
-    }
-
     /// Since when the thread has been polling, if nothing but polling happened before this event.
     pub(super) fn polling_since(&self, visit: &Visit<'_>) -> Option<u64> {
         self.asking_since(visit, None)
@@ -183,21 +155,20 @@ impl Lowering<'_> {
 
     fn asking_since(&self, visit: &Visit<'_>, asks: Option<Question>) -> Option<u64> {
         let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
-        let polling = polling.filter(|polling| polling.asks.contains(&asks))?;
-        // The rule on names lets no work end a run: whoever changes the answer would not wait for what is kept. Whoever asks for something
-        // else as well may hear of that, and has worked.
-        let only_names = !polling.asks.contains(&None);
-        (only_names || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
+        let polling = polling.filter(|polling| polling.asks == asks)?;
+        // The rule on names lets no work end a run: whoever changes the answer would not wait for what is kept.
+        (asks.is_some() || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
     }
 
     /// True when the thread has slept in its run of polls.
     pub(super) fn sleeps_between_polls(&self, thread: u32) -> bool {
-        self.threads[thread as usize].polling.as_ref().is_some_and(Polling::sleeps)
+        let polling = self.threads[thread as usize].polling.as_ref();
+        polling.is_some_and(|polling| polling.held.iter().any(|held| matches!(held, Held::Sleep { .. })))
     }
 
     /// The run of polls under way, whatever it asks, if it goes on with this sleep.
     pub(super) fn polling_sleeps(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
-        let asks = *self.threads[visit.seen.thread as usize].polling.as_ref()?.asks.first()?;
+        let asks = self.threads[visit.seen.thread as usize].polling.as_ref()?.asks;
         self.goes_on(visit, asks)
     }
 
@@ -217,12 +188,12 @@ impl Lowering<'_> {
     /// A test or probe that found nothing. If nobody ends the run, those `with_limit` have slept: what they waited was the time that
     /// they were given.
     pub(super) fn failed_poll(&mut self, visit: &Visit<'_>, with_limit: bool) {
-        if let Some(polling) = self.asks_on(visit, None) {
+        if let Some(polling) = self.polling_goes_on(visit) {
             return polling.failed(visit, with_limit);
         }
         self.interrupt_polling(visit.seen.thread);
         self.enter(visit);
-        let mut polling = Polling::new(visit.begin_ns, None);
+        let mut polling = Polling::new(visit.begin_ns);
         polling.failed(visit, with_limit);
         self.threads[visit.seen.thread as usize].polling = Some(polling);
     }
@@ -232,13 +203,14 @@ impl Lowering<'_> {
     /// False if others wait for its failure.
     pub(super) fn failed_question(&mut self, visit: &Visit<'_>, asks: Question) -> bool {
         let index = visit.seen.thread as usize;
-        if self.asks_on(visit, Some(asks)).is_none() {
+        if self.goes_on(visit, Some(asks)).is_none() {
             self.interrupt_polling(visit.seen.thread);
             self.enter(visit);
             if self.has_point(visit.seen) {
                 return false;
             }
-            self.threads[index].polling = Some(Polling::new(visit.begin_ns, Some(asks)));
+            let polling = Polling { asks: Some(asks), ..Polling::new(visit.begin_ns) };
+            self.threads[index].polling = Some(polling);
         }
         let (cpu_ns, waited_ns) = (visit.own.cpu_ns, visit.own.waited_ns);
         let (start_ns, end_ns, recorded) = (visit.begin_ns, visit.end_ns, visit.seen.event.call);
