@@ -1,5 +1,5 @@
-//! Which dependencies are to go where some of them form cycles: those that were chance, then the least trusted. A rare case: the graph is made here once more, as
-//! petgraph has it.
+//! Which dependencies are to go where some of them form cycles: those that were chance, then the least trusted. A rare case: the
+//! graph is made here once more, as petgraph has it.
 
 use super::Graph;
 use crate::graph::dependency::Dependencies;

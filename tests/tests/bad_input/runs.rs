@@ -133,6 +133,10 @@ fn runs_that_are_none() {
     says(merge(&folder.path().join("nowhere")), 1, &["nowhere", "No such file"]);
     says(merge(&file), 1, &["is a file", "a run is a folder"]);
     says(syn().arg("merge"), 2, &["<RUN>"]);
+    for (only, why) in [("in", "absolute"), ("/w/../in", "absolute"), ("//", "--all-files")] {
+        says(merge(&file).arg("--only").arg(only), 2, &[why]);
+    }
+    says(merge(&file).arg("--only").arg("/w").arg("--all-files"), 2, &["cannot be used with"]);
     says(syn().arg("replay").arg(&file).arg("--storage").arg(folder.path()), 1, &["not a syn plan"]);
     says(syn().arg("replay").arg(&file), 2, &["--storage"]);
     assert!(!output.exists());
