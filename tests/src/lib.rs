@@ -27,8 +27,8 @@ pub use dump::{Direction, Dump, Seen, Tally, syn};
 pub use job::{Job, Outcome, launched, mpirun};
 pub use order::{Write, unordered, writes, writes_by};
 pub use programs::{
-    has_go, library, profile_folder, program, program_for_mpich, program_fortified, program_sanitized,
-    program_static,
+    copy_program, has_go, library, profile_folder, program, program_for_mpich, program_fortified,
+    program_sanitized, program_static,
 };
 pub use recording::{Comparison, Recorded, differences, record, record_but, run_recorded, shim};
 pub use turns::{replayed_out_of_order, replays};

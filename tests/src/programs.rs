@@ -252,3 +252,13 @@ fn make(name: &str, compiler: &str, mut command: Command, unfinished: &Path, bin
         panic!("cannot move {} to {}: {error}", unfinished.display(), binary.display());
     });
 }
+
+/// Copies a program by a process of its own: what another test starts meanwhile must not have the copy open for writing, or it
+/// cannot be executed (execve(2), `ETXTBSY`).
+///
+/// # Panics
+/// When that fails.
+pub fn copy_program(from: impl AsRef<Path>, to: &Path) {
+    let copied = Command::new("cp").arg(from.as_ref()).arg(to).status().expect("cp");
+    assert!(copied.success(), "{} is not copied", from.as_ref().display());
+}

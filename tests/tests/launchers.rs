@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use syn_trace::Run;
-use tests::{Job, mpirun, program, shim};
+use tests::{Job, copy_program, mpirun, program, shim};
 
 /// A rank need not call MPI.
 const RANK: [&str; 2] = ["sleep", "0.01"];
@@ -111,7 +111,7 @@ fn ranks_on_other_hosts_come_to_the_launchers_folder() {
     }
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let launcher = folder.path().join("mpirun");
-    std::fs::copy(program("failures"), &launcher).expect("a program called like a launcher");
+    copy_program(program("failures"), &launcher);
     let run = |job: &Job| assert_eq!(job.run_in(folder.path()).succeeded().stderr, "");
     run(&Job::new(&launcher).arg("exec").env("LD_PRELOAD", shim()).env("SYN_RUN", "run"));
     let rank = |of: &str| {

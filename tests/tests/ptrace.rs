@@ -15,7 +15,8 @@ use tempfile::TempDir;
 use tests::strace::{self, same_name};
 use tests::workloads::LAUNCHERS;
 use tests::{
-    Direction, Dump, Job, Outcome, Seen, Tally, has_go, program, program_static, run_recorded, shim, syn,
+    Direction, Dump, Job, Outcome, Seen, Tally, copy_program, has_go, program, program_static, run_recorded,
+    shim, syn,
 };
 
 /// What one thread moved, by direction and file.
@@ -232,7 +233,7 @@ fn a_go_program_with_libc() {
 fn a_privileged_program() {
     let scratch = Scratch::new();
     let program = scratch.0.path().join("privileged");
-    std::fs::copy(program_static("privileged"), &program).expect("a copy of the program");
+    copy_program(program_static("privileged"), &program);
     if chown(&program, Some(65534), None).is_err() {
         return eprintln!("skipped: only root can make a program of another user");
     }

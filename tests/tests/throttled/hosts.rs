@@ -4,7 +4,7 @@ use super::{plan, runs, statements, unordered};
 use serde_json::{Value, json};
 use std::path::Path;
 use syn_plan::Rule;
-use tests::{Job, Outcome, hosts, program, shim, syn, writes};
+use tests::{Job, Outcome, copy_program, hosts, program, shim, syn, writes};
 
 /// A host, and a command line for it.
 const REMOTE_SHELL: &str = r#"exec nsenter --target $PEER --net --uts sh -c "$2""#;
@@ -24,7 +24,7 @@ fn job(folder: &Path, options: &[&str], remote_shell: &str, first: &str, rounds:
         folder.join(name)
     };
     // A launcher, as far as its name tells: ranks on other hosts come to its folder.
-    std::fs::copy("/bin/sh", folder.join("mpirun")).expect("a shell");
+    copy_program("/bin/sh", &folder.join("mpirun"));
     let shell = script("remote-shell", remote_shell);
     let record = syn().arg("record").arg("--shim").arg(shim()).args(["-o", "runs", "--bound", "100"]);
     let record = record.args(["--watchdog-address", "10.77.0.1", "--remote-shell"]);
