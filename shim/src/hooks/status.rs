@@ -2,7 +2,6 @@
 
 use crate::core::{file_status, sys};
 use core::ffi::c_int;
-use libc::statx;
 use syn_trace::{birth, status};
 
 /// As [`status_of`], of what a call with these flags has just opened, with the bits of [`syn_trace::birth`].
@@ -10,7 +9,8 @@ pub fn opened_status(fd: c_int, flags: c_int) -> [i64; 3] {
     if fd < 0 {
         return [0; 3];
     }
-    let [mode, size, inode] = numbers(file_status::opened(fd, flags));
+    let [mode, size, inode] =
+        file_status::opened(fd, flags).map_or([0; 3], |status| status::numbers(&status));
     if !birth::is_open(mode, size, flags) || sys::is_confined() {
         return [mode, size, inode];
     }
@@ -20,12 +20,5 @@ pub fn opened_status(fd: c_int, flags: c_int) -> [i64; 3] {
 
 /// What an open file is: `st_mode`, `st_size`, `st_ino`; zeros if the descriptor is not valid.
 pub fn status_of(fd: c_int) -> [i64; 3] {
-    if fd < 0 {
-        return [0; 3];
-    }
-    numbers(file_status::of(fd))
-}
-
-fn numbers(found: Option<statx>) -> [i64; 3] {
-    found.map_or([0; 3], |status| status::numbers(&status))
+    opened_status(fd, 0)
 }
