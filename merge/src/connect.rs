@@ -10,6 +10,7 @@ use crate::follow::pass::{Measuring, Reading, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
 use crate::follow::timer_tracker::EndedByTimer;
+use crate::follow::touched_pages::TouchedPages;
 use crate::follow::wait_tracker::WaitTracker;
 use crate::graph::dependency::Dependencies;
 use crate::load::{Looks, Recorded};
@@ -38,6 +39,8 @@ pub struct Connected {
     pub creators: Vec<Option<Creator>>,
     /// What processes took to end.
     pub exits: Exits,
+    /// What they touch of the files that they have mapped.
+    pub pages: TouchedPages,
     /// By thread: whether it is part of the plan.
     pub in_plan: Vec<bool>,
     /// Which files are.
@@ -76,8 +79,9 @@ pub fn connect(
     let has_mpi = run.processes.iter().any(|process| process.mpi.is_some() || process.rank.is_some());
     let mut accesses = FileTracker::new(run, &clocks, Scope { all_files, has_mpi, ..Scope::default() });
     let mut waits = WaitTracker::new(run, &clocks);
+    let mut pages = TouchedPages::new();
     progress.stage("matching");
-    let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];
+    let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree, &mut pages];
     match &mut purpose {
         Purpose::Alone(looks) => visitors.push(*looks),
         Purpose::Base(outline) | Purpose::Beside(outline, _) => visitors.push(*outline),
@@ -119,7 +123,20 @@ pub fn connect(
     if in_plan.contains(&false) {
         dependencies.retain_threads(|thread| in_plan[thread as usize]);
     }
-    Connected { clocks, dependencies, ended_by_timer, log, matching, creators, exits, in_plan, scope, roles }
+    let pages = pages.finish();
+    Connected {
+        clocks,
+        dependencies,
+        ended_by_timer,
+        log,
+        matching,
+        creators,
+        exits,
+        pages,
+        in_plan,
+        scope,
+        roles,
+    }
 }
 
 /// Says of which processes a plan cannot have anything.

@@ -20,4 +20,5 @@ pub mod signal_tracker;
 pub mod source;
 pub mod terminal_tracker;
 pub mod timer_tracker;
+pub mod touched_pages;
 pub mod wait_tracker;

@@ -345,6 +345,7 @@ fn lower(
         origin_ns,
         cpu_before: &cpu_before,
         durations,
+        pages: &connected.pages,
         explains_ends: !without.contains(&Rule::ProcessEnd),
     });
     progress.stage("lowering");

@@ -171,6 +171,7 @@ operations! {
     60 Statfs "statfs" { file: File } "statfs(2)";
     61 Fstatfs "fstatfs" { handle: Handle } "fstatfs(2)";
     62 RenameWith "renameat2" { from: File, to: File, flags: Hex } "renameat2(2) with `RENAME_NOREPLACE` (1) or `RENAME_EXCHANGE` (2); no other flag is replayed";
+    63 Populate "populate" { handle: Handle, offset: Number, bytes: Number, write: Truth } "touches pages of the file in memory, as far as it has them: mmap(2), madvise(2) with `MADV_POPULATE_READ`, or `MADV_POPULATE_WRITE` when `write` is true, munmap(2)";
 }
 
 #[derive(Default)]
@@ -213,8 +214,14 @@ impl Io {
         }
     }
 
-    /// True for calls that the application made; false for what stands for the state that it found.
+    /// True for what the application did; false for what stands for the state that it found.
     pub const fn is_call(&self) -> bool {
         !matches!(self, Io::Inherit { .. })
+    }
+
+    /// Whether the processor time that it took the application is in the computation of the plan: page faults are in the middle of
+    /// it, and a child has its descriptors from the fork.
+    pub const fn is_computation(&self) -> bool {
+        matches!(self, Io::Inherit { .. } | Io::Populate { .. })
     }
 }

@@ -84,6 +84,12 @@ impl Meter {
         self.lap_with_share(Part::Work, GRAIN_NS).1
     }
 
+    /// The same of I/O. Returns all of the time, and how much of it the thread had the processor; nanoseconds.
+    #[inline(always)]
+    pub fn lap_of_io(&mut self) -> (u64, u64) {
+        self.lap_with_share(Part::Io, GRAIN_NS)
+    }
+
     /// The same of a signal.
     #[inline]
     pub fn lap_of_signal(&mut self) -> u64 {

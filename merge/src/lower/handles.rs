@@ -41,6 +41,16 @@ impl Handles {
         self.next - 1
     }
 
+    /// A handle that stands for no descriptor of the process.
+    pub fn spare(&mut self, thread: u32) -> HandleId {
+        self.take(thread)
+    }
+
+    /// Such a handle is closed, and `thread` alone has used it.
+    pub fn give_back(&mut self, handle: HandleId, thread: u32) {
+        self.free.push((thread, handle));
+    }
+
     /// `thread` has opened a file of the plan.
     pub fn open(&mut self, file: OpenId, thread: u32) -> HandleId {
         let handle = self.take(thread);

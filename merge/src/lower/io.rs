@@ -3,12 +3,14 @@
 use super::attributes::Attributes;
 use super::files::{Evidence, FileTable};
 use super::handles::Handles;
+use super::mapped::Mappings;
 use crate::follow::pass::Seen;
 use crate::follow::scope::Scope;
+use crate::follow::touched_pages::TouchedPages;
 use syn_plan::{HandleId, Io};
 use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer};
-use syn_trace::{Event, record};
+use syn_trace::{Event, Layer, record};
 
 /// The operations of one event, each with its result as in [`syn_plan::Op::Io`].
 pub type Operations = Vec<(Io, i64)>;
@@ -35,6 +37,8 @@ pub fn translate(
     }
     if let Some(opened) = touched.opened {
         translation.opened(opened, descriptors.open_file(opened));
+    } else if seen.event.call.layer() == Layer::Mmap {
+        translation.about_mapping();
     } else if let Some(between) = Transfer::of(seen.event) {
         translation.between(between);
     } else if let Some(io) = translation.on_handle() {
@@ -53,6 +57,10 @@ pub struct Tables<'t> {
     pub attributes: &'t mut Attributes,
     /// The open files of the process.
     pub handles: &'t mut Handles,
+    /// Those of them that it has mapped.
+    pub mappings: &'t mut Mappings,
+    /// What is touched of them.
+    pub pages: &'t mut TouchedPages,
 }
 
 /// One event on its way to operations.
@@ -65,7 +73,7 @@ pub(super) struct Translation<'t> {
     pub(super) result: i64,
     pub(super) thread: u32,
     pub(super) tables: Tables<'t>,
-    out: &'t mut Operations,
+    pub(super) out: &'t mut Operations,
 }
 
 /// In a word, why the kernel has refused a call for a reason that is not the file's, and that a replay does not have: it has other

@@ -12,6 +12,7 @@ mod evidence;
 mod files;
 mod handles;
 mod io;
+mod mapped;
 mod metadata;
 mod moves;
 mod paths;
@@ -26,6 +27,7 @@ use crate::exits::{Exit, Exits};
 use crate::follow::pass::{End, Seen, Visitor};
 use crate::follow::scope::Scope;
 use crate::follow::timer_tracker::EndedByTimer;
+use crate::follow::touched_pages::TouchedPages;
 use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
 use crate::rules::process_create::Creator;
@@ -36,6 +38,7 @@ use files::FileTable;
 use foldhash::HashSet;
 use handles::Handles;
 use io::{Operations, Tables};
+use mapped::Mappings;
 use polling::Polling;
 use program::{Program, Stretch};
 use syn_plan::{Attribute, Balance, File, HandleId, LONGEST_WAKE_NS, LeftOut, Members, Mpi, Steps};
@@ -84,6 +87,8 @@ pub struct Sources<'a> {
     pub cpu_before: &'a [Before],
     /// How long computation takes in the other runs.
     pub durations: &'a Durations,
+    /// What is touched of mapped files.
+    pub pages: &'a TouchedPages,
     /// Waiting for the end of one's process is told as such.
     pub explains_ends: bool,
 }
@@ -153,6 +158,8 @@ pub struct Lowering<'a> {
     from: Sources<'a>,
     threads: Vec<Thread<'a>>,
     handles: Vec<Handles>,
+    mappings: Vec<Mappings>,
+    pages: TouchedPages,
     files: FileTable,
     attributes: Attributes,
     operations: Operations,
@@ -205,6 +212,8 @@ impl<'a> Lowering<'a> {
             from,
             threads: threads.collect(),
             handles: from.run.processes.iter().map(|_| Handles::default()).collect(),
+            mappings: from.run.processes.iter().map(|_| Mappings::default()).collect(),
+            pages: from.pages.clone(),
             files: FileTable::new(from.scope.clone()),
             attributes: Attributes::default(),
             operations: Operations::new(),
@@ -250,8 +259,9 @@ impl<'a> Lowering<'a> {
     fn end_thread(&mut self, index: usize, end: &End) {
         self.interrupt_polling(index as u32);
         let trace = &self.from.run.threads[index];
-        if let Some(rest) = end.rest {
+        if let Some(mut rest) = end.rest {
             self.account(index as u32, &rest);
+            self.leave_to_pages(trace.process as u32, index as u32, &mut rest);
             let idle_ns = if trace.ended_with_process() { 0 } else { rest.waited_ns };
             let thread = &mut self.threads[index];
             let (start_ns, cpu_ns) = (thread.behind_ns, rest.cpu_ns);
@@ -281,6 +291,15 @@ impl<'a> Lowering<'a> {
         balance.preempted_ns += segment.preempted_ns();
         balance.recording_ns += segment.recording_ns;
         balance.unmeasured_ns += segment.unmeasured_ns;
+    }
+
+    /// Where no call is made and files are mapped, waiting is for their pages, as far as anybody can tell: a replay waits for them where
+    /// it touches them.
+    fn leave_to_pages(&mut self, process: u32, thread: u32, between: &mut Segment) {
+        if between.waited_ns > 0 && between.inside.is_none() && self.mappings[process as usize].may_fault() {
+            let balance = &mut self.threads[thread as usize].program.balance;
+            balance.calls_wait_ns += std::mem::take(&mut between.waited_ns);
+        }
     }
 
     /// What an event took, with the usual time before it.
@@ -323,11 +342,14 @@ impl<'a> Lowering<'a> {
             files: &mut self.files,
             attributes: &mut self.attributes,
             handles: &mut self.handles[seen.process as usize],
+            mappings: &mut self.mappings[seen.process as usize],
+            pages: &mut self.pages,
         };
         io::translate(seen, touched, descriptors, opaque, tables, &mut self.operations);
         if self.operations.is_empty() {
             let file = touched.file.map(|file| descriptors.open_file(file));
-            self.unreplayed.see(seen, touched, file, self.from.scope, opaque);
+            let is_replayed = self.mappings[seen.process as usize].have(touched.file);
+            self.unreplayed.see(seen, touched, file, is_replayed, self.from.scope, opaque);
         } else {
             self.unreplayed.see_replayed(seen);
         }
@@ -353,10 +375,11 @@ impl Visitor for Lowering<'_> {
             return;
         }
         self.calls_of_edges.see(seen);
-        let measured = self.measured(seen);
+        let mut measured = self.measured(seen);
         for segment in [&measured.before, &measured.call] {
             self.account(seen.thread, segment);
         }
+        self.leave_to_pages(seen.process, seen.thread, &mut measured.before);
         let around = self.around(seen);
         let call = seen.event.call;
         let is_mpi = call.layer() == Layer::Mpi && !call.has(Fact::Note);

@@ -35,19 +35,21 @@ pub struct Unreplayed {
 }
 
 impl Unreplayed {
-    /// An event that became no operation. `file` is what its descriptor stands for.
+    /// An event that became no operation. `file` is what its descriptor stands for, or is mapped there; `is_replayed` if other operations
+    /// touch its pages.
     pub fn see(
         &mut self,
         seen: &Seen<'_>,
         touched: &Touched,
         file: Option<&OpenFile>,
+        is_replayed: bool,
         scope: &Scope,
         hides_libc_internals: bool,
     ) {
         let in_scope = || touched.path.as_deref().is_some_and(|path| scope.contains(path));
         let numbers = &seen.event.numbers;
         if let (Call::PagesTouched, Some(file)) = (seen.event.call, touched.file) {
-            if in_scope() {
+            if in_scope() && !is_replayed {
                 let known = self.mapped.entry((seen.process, file, numbers[0])).or_default();
                 known.0 = known.0.max(numbers[3].max(0) as u64);
                 known.1 = known.1.max(numbers[4].max(0) as u64);
@@ -115,7 +117,7 @@ impl Unreplayed {
         let mut remarks = Vec::new();
         if present > 0 || written > 0 {
             remarks.push(format!(
-                "{present} bytes of mapped files were touched in memory ({written} of them known to be written): the plan does not replay mapped I/O"
+                "{present} bytes of mapped files were touched in memory ({written} of them known to be written) that the plan does not replay: by children that found them mapped, or where it has no open file"
             ));
         }
         if self.asynchronous_bytes > 0 {

@@ -6,7 +6,7 @@ use syn_plan::{
 };
 
 /// One of each operation, in the order of their numbers in a file.
-pub const CALLS: [Io; 47] = [
+pub const CALLS: [Io; 48] = [
     Io::Open { file: 0, handle: 0, flags: 0o1102, mode: 0o644 },
     Io::Close { handle: 0 },
     Io::Dup { handle: 0, new: 1 },
@@ -54,6 +54,7 @@ pub const CALLS: [Io; 47] = [
     Io::Statfs { file: 1 },
     Io::Fstatfs { handle: 0 },
     Io::RenameWith { from: 0, to: 1, flags: 2 },
+    Io::Populate { handle: 0, offset: 4096, bytes: 8192, write: true },
 ];
 
 pub const INITIAL: [Initial; 3] = [Initial::Absent, Initial::Regular { bytes: 1 << 33 }, Initial::Directory];

@@ -4,6 +4,7 @@
 
 mod flags;
 mod handles;
+mod mapped;
 mod metadata;
 mod outcome;
 mod perform;

@@ -3,7 +3,7 @@
 use super::Runner;
 use crate::delays::Performed;
 use crate::measure::moves_bytes;
-use crate::meter::{GRAIN_NS, Part};
+use crate::meter::Part;
 use syn_plan::{Io, Mpi};
 
 impl Runner<'_> {
@@ -13,7 +13,7 @@ impl Runner<'_> {
     pub(super) fn io(&mut self, call: &Io, expected: i64) {
         self.work_ends();
         let found = self.target.perform(&mut self.prepared.buffers, call, expected);
-        let took_ns = self.meter.lap(Part::Io);
+        let (took_ns, used_ns) = self.meter.lap_of_io();
         if self.job.delays.is_some() {
             let end_ns = self.meter.now_ns.saturating_sub(self.start_ns);
             let start_ns = end_ns.saturating_sub(took_ns);
@@ -21,15 +21,14 @@ impl Runner<'_> {
         }
         let moves = moves_bytes(call);
         let agrees = agree(expected, found, moves);
-        // What stands for the state that a process found is no call of the application.
+        // What stands for the state that a process found the application did not do.
         if call.is_call() || !agrees {
             let class = self.classes.of(call);
             class.record(took_ns, found, moves);
             class.divergent += u64::from(!agrees);
         }
-        // Nor did it take time: a child has its descriptors from the fork.
-        if !call.is_call() && took_ns < GRAIN_NS {
-            self.ahead_ns += took_ns as f64;
+        if call.is_computation() {
+            self.ahead_ns += used_ns as f64;
         }
         if !agrees {
             self.diverged(call, expected, found);

@@ -214,6 +214,14 @@ impl Disk {
                     self.write(to.inode, u128::from(offset) + u128::from(result), result.into());
                 }
             }
+            // Only what the file has is touched. Holes that are read take room as well, on tmpfs.
+            Io::Populate { handle, offset, bytes, .. } => {
+                if let Some(to) = position(handle) {
+                    let length = self.inodes[to.inode].bytes;
+                    let end = (u128::from(offset) + u128::from(bytes)).min(length);
+                    self.write(to.inode, end, end.saturating_sub(offset.into()));
+                }
+            }
             // To make a hole, or to take a part out, takes no room.
             Io::Allocate { handle, mode, offset, bytes }
                 if mode & (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_COLLAPSE_RANGE) == 0 =>

@@ -154,6 +154,8 @@ pub enum Effect {
     Remap,
     /// Concerns pages of a mapping, and leaves it as it is.
     UsePages,
+    /// Writes pages of a mapping back to its file.
+    SyncPages,
 
     /// Asks for a transfer and does not wait for it: `aio_read`, `aio_write`.
     AsynchronousTransfer,

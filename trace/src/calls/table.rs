@@ -144,7 +144,7 @@ calls! {
     60 Mmap "mmap" Mmap (fd: Fd, length: Bytes, prot: Int, flags: Int, offset: Offset) [Map, MovesAll];
     /// Of memory in which a file was mapped.
     61 Munmap "munmap" Mmap (addr: Handle, length: Bytes) [Unmap];
-    62 Msync "msync" Mmap (addr: Handle, length: Bytes, flags: Int) [UsePages];
+    62 Msync "msync" Mmap (addr: Handle, length: Bytes, flags: Int) [SyncPages];
     63 Madvise "madvise" Mmap (addr: Handle, length: Bytes, advice: Int) [UsePages] also "posix_madvise";
 
     64 Fopen "fopen" Stdio (fd: Fd, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path, mode: Text) [OpenStream];
