@@ -9,6 +9,7 @@ use crate::follow::file_tracker::FileTracker;
 use crate::follow::pass::{Measuring, Reading, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
+use crate::follow::timed_waits::{TimedWaitTracker, TimedWaits};
 use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::touched_pages::TouchedPages;
 use crate::follow::wait_tracker::WaitTracker;
@@ -29,6 +30,8 @@ pub struct Connected {
     pub clocks: Clocks,
     /// What waits for what.
     pub dependencies: Dependencies,
+    /// Which calls waited until their time was over, and which went on waiting.
+    pub timed_waits: TimedWaits,
     /// Which calls waited for a timer.
     pub ended_by_timer: EndedByTimer,
     /// The MPI calls.
@@ -79,9 +82,12 @@ pub fn connect(
     let has_mpi = run.processes.iter().any(|process| process.mpi.is_some() || process.rank.is_some());
     let mut accesses = FileTracker::new(run, &clocks, Scope { all_files, has_mpi, ..Scope::default() });
     let mut waits = WaitTracker::new(run, &clocks);
-    let mut pages = TouchedPages::new();
+    let (mut pages, mut timed_waits) = (TouchedPages::new(), TimedWaitTracker::new(run));
     progress.stage("matching");
-    let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree, &mut pages];
+    let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];
+    if keeps_log {
+        visitors.extend([&mut pages as &mut dyn Visitor, &mut timed_waits]);
+    }
     match &mut purpose {
         Purpose::Alone(looks) => visitors.push(*looks),
         Purpose::Base(outline) | Purpose::Beside(outline, _) => visitors.push(*outline),
@@ -123,10 +129,11 @@ pub fn connect(
     if in_plan.contains(&false) {
         dependencies.retain_threads(|thread| in_plan[thread as usize]);
     }
-    let pages = pages.finish();
+    let (pages, timed_waits) = (pages.finish(), timed_waits.finish());
     Connected {
         clocks,
         dependencies,
+        timed_waits,
         ended_by_timer,
         log,
         matching,

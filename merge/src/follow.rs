@@ -19,6 +19,7 @@ pub mod shared_memory;
 pub mod signal_tracker;
 pub mod source;
 pub mod terminal_tracker;
+pub mod timed_waits;
 pub mod timer_tracker;
 pub mod touched_pages;
 pub mod wait_tracker;

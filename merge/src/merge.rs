@@ -336,6 +336,7 @@ fn lower(
         schedule,
         worlds: &base.worlds,
         log: &connected.log,
+        timed_waits: &connected.timed_waits,
         ended_by_timer: &connected.ended_by_timer,
         matching: &connected.matching,
         costs: &costs,

@@ -285,6 +285,7 @@ fn refers(plan: &Plan, groups: &Groups<'_>, at: (usize, u64), op: &Op) -> Result
             let rank = plan.programs[program].thread.rank;
             refer_to_what_is(groups, rank, call).map_err(bad)?;
         }
+        Op::TimedWait { edge, .. } => below(at, "edge", edge, plan.edges.len())?,
         Op::Signal { .. } | Op::Wait { .. } | Op::Repeat { .. } => {}
         Op::Compute { .. } | Op::Sleep { .. } | Op::Demand(_) => {}
     }

@@ -66,7 +66,9 @@ impl Named {
         let mut named = Named::default();
         for Step { op, .. } in programs.iter().flat_map(|program| program.steps.iter()) {
             match op {
-                Op::Signal { edge } | Op::Wait { edge, .. } => named.edges.push(edge),
+                Op::Signal { edge } | Op::Wait { edge, .. } | Op::TimedWait { edge, .. } => {
+                    named.edges.push(edge)
+                }
                 Op::Io { call, .. } => call.refer(|what, number| named.add(what, number)),
                 Op::Mpi { call, .. } => call.refer(|what, number| named.add(what, number)),
                 _ => {}
@@ -102,7 +104,9 @@ impl Named {
         let mut steps = Steps::default();
         for mut step in program.steps.iter() {
             match &mut step.op {
-                Op::Signal { edge } | Op::Wait { edge, .. } => *edge = number(&self.edges, *edge),
+                Op::Signal { edge } | Op::Wait { edge, .. } | Op::TimedWait { edge, .. } => {
+                    *edge = number(&self.edges, *edge)
+                }
                 Op::Io { call, .. } => *call = call.renumbered(renumbered),
                 Op::Mpi { call, .. } => *call = call.renumbered(renumbered),
                 _ => {}

@@ -280,6 +280,16 @@ pub enum Op {
         /// For how long.
         ns: u64,
     },
+    /// Wait with a time limit that was over in the recording: sleep, but go on when what ended the wait that came next has
+    /// happened.
+    TimedWait {
+        /// Its edge.
+        edge: EdgeId,
+        /// How many signals.
+        count: u32,
+        /// For how long.
+        ns: u64,
+    },
     /// Add one to an edge.
     Signal {
         /// Which.

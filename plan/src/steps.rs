@@ -18,6 +18,7 @@ const SLEEP: u8 = 1;
 pub(crate) const SIGNAL: u8 = 2;
 pub(crate) const WAIT: u8 = 3;
 pub(crate) const REPEAT: u8 = 4;
+const TIMED_WAIT: u8 = 5;
 
 /// An encoded list of steps.
 #[derive(Clone, Debug, Default)]
@@ -171,7 +172,7 @@ impl Steps {
         let mut decoder = Decoder { bytes: &map[range.clone()], end_ns: 0 };
         let found = decoder.by_ref().count() as u64;
         if let Some(&number) = decoder.bytes.first() {
-            let known = number <= REPEAT
+            let known = number <= TIMED_WAIT
                 || Io::is_number(number)
                 || Mpi::is_number(number)
                 || DEMANDS.contains(&number);
@@ -369,6 +370,7 @@ impl Op {
         match self {
             Op::Compute { .. } => COMPUTE,
             Op::Sleep { .. } => SLEEP,
+            Op::TimedWait { .. } => TIMED_WAIT,
             Op::Signal { .. } => SIGNAL,
             Op::Wait { .. } => WAIT,
             Op::Repeat { .. } => REPEAT,
@@ -385,6 +387,11 @@ impl Op {
                 put(idle_ns, out);
             }
             Op::Sleep { ns } => put(ns, out),
+            Op::TimedWait { edge, count, ns } => {
+                put(edge, out);
+                put(count, out);
+                put(ns, out);
+            }
             Op::Signal { edge } => put(edge, out),
             Op::Wait { edge, count, stride } => {
                 put(edge, out);
@@ -420,6 +427,7 @@ impl Op {
         *self = match number {
             COMPUTE => Op::Compute { cpu_ns: take(bytes)?, idle_ns: take(bytes)? },
             SLEEP => Op::Sleep { ns: take(bytes)? },
+            TIMED_WAIT => Op::TimedWait { edge: take(bytes)?, count: take(bytes)?, ns: take(bytes)? },
             SIGNAL => Op::Signal { edge: take(bytes)? },
             WAIT => Op::Wait { edge: take(bytes)?, count: take(bytes)?, stride: take(bytes)? },
             REPEAT => Op::Repeat { count: take(bytes)?, steps: take(bytes)? },

@@ -31,6 +31,7 @@ impl Display for Op {
         match self {
             Op::Compute { cpu_ns, idle_ns } => write!(out, "compute cpu_ns={cpu_ns} idle_ns={idle_ns}"),
             Op::Sleep { ns } => write!(out, "sleep ns={ns}"),
+            Op::TimedWait { edge, count, ns } => write!(out, "timed-wait e{edge} count={count} ns={ns}"),
             Op::Signal { edge } => write!(out, "signal e{edge}"),
             Op::Wait { edge, count, stride: 0 } => write!(out, "wait e{edge} count={count}"),
             Op::Wait { edge, count, stride } => write!(out, "wait e{edge} count={count} stride={stride}"),

@@ -1,9 +1,11 @@
 //! Time, in nanoseconds, and letting it pass.
 
 use rustix::io::Errno;
+use rustix::thread::futex::{self, Flags};
 use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::num::NonZeroU64;
+use std::sync::atomic::AtomicU32;
 
 /// Nanoseconds of the machine's monotonic clock; the same for all processes of a machine.
 #[inline]
@@ -103,6 +105,17 @@ pub fn sleep_until(deadline_ns: u64) {
         tv_nsec: (deadline_ns % 1_000_000_000) as i64,
     };
     while clock_nanosleep_absolute(ClockId::Monotonic, &deadline) == Err(Errno::INTR) {}
+}
+
+/// Lets the calling thread sleep while a futex has this value, and until the deadline at most. False if that has passed.
+pub fn sleep_while(futex: &AtomicU32, flags: Flags, value: u32, deadline_ns: u64) -> bool {
+    let left_ns = deadline_ns.saturating_sub(now_ns());
+    if left_ns > 0 {
+        let (tv_sec, tv_nsec) = ((left_ns / 1_000_000_000) as i64, (left_ns % 1_000_000_000) as i64);
+        // Returns at once when the value is another one; the caller looks into any return.
+        let _ = futex::wait(futex, flags, value, Some(&Timespec { tv_sec, tv_nsec }));
+    }
+    now_ns() < deadline_ns
 }
 
 /// Does `what` as an application does, in a thread whose sleeps are exact otherwise: with the kernel's default slack of

@@ -217,6 +217,9 @@ mod tests {
         fn wait(&self, _edge: EdgeId, _count: u32, who: Waiter) {
             self.0.lock().expect("no panic").push(who);
         }
+        fn wait_until(&self, _edge: EdgeId, _count: u32, _deadline_ns: u64) -> bool {
+            true
+        }
         fn call(&self, _program: usize, _call: &Mpi) {}
     }
 

@@ -1,8 +1,7 @@
 //! The end of a replayed process. In the recording a process exits, and threads that still live end with it.
 
-use crate::clock::now_ns;
+use crate::clock::sleep_while;
 use rustix::thread::futex::{self, Flags};
-use rustix::time::Timespec;
 use std::sync::atomic::{AtomicU32, Ordering};
 use syn_plan::{Op, Program, Step, Steps, Thread};
 
@@ -40,15 +39,7 @@ impl ProcessEnd {
 
     /// Sleeps until the monotonic clock shows `deadline_ns`, or the process is over.
     pub fn sleep_until(&self, deadline_ns: u64) {
-        loop {
-            let left_ns = deadline_ns.saturating_sub(now_ns());
-            if left_ns == 0 || self.is_over() {
-                return;
-            }
-            let (tv_sec, tv_nsec) = ((left_ns / 1_000_000_000) as i64, (left_ns % 1_000_000_000) as i64);
-            // Returns at once when the process is over; any other return is looked into above.
-            let _ = futex::wait(&self.over, Flags::PRIVATE, 0, Some(&Timespec { tv_sec, tv_nsec }));
-        }
+        while !self.is_over() && sleep_while(&self.over, Flags::PRIVATE, 0, deadline_ns) {}
     }
 }
 

@@ -239,7 +239,7 @@ impl<'a> Runner<'a> {
                 delays.delay(self.number, self.step, now_ns());
             }
             match step.op {
-                Op::Compute { .. } | Op::Sleep { .. } | Op::Demand(_) if over => {}
+                Op::Compute { .. } | Op::Sleep { .. } | Op::TimedWait { .. } | Op::Demand(_) if over => {}
                 Op::Compute { cpu_ns, idle_ns } => self.compute_and_wait(cpu_ns, idle_ns),
                 // It lasted as long as it did: until a point in time, or a signal.
                 Op::Sleep { ns } if ns == step.took_ns => {
@@ -251,6 +251,10 @@ impl<'a> Runner<'a> {
                     let deadline_ns = self.meter.now_ns.saturating_add(ns);
                     with_usual_slack(|| self.sleep_until(deadline_ns));
                     self.meter.lap(Part::Sleep);
+                }
+                Op::TimedWait { edge, count, ns } => {
+                    self.work_ends();
+                    self.wait_for_so_long(edge, count, ns);
                 }
                 Op::Signal { edge } => {
                     self.work_ends();
@@ -354,7 +358,7 @@ impl<'a> Runner<'a> {
                 self.in_own_call = false;
                 false
             }
-            Op::Compute { .. } | Op::Sleep { .. } => self.in_own_call,
+            Op::Compute { .. } | Op::Sleep { .. } | Op::TimedWait { .. } => self.in_own_call,
             _ => false,
         }
     }

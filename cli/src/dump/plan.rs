@@ -92,7 +92,9 @@ fn as_json(plan: &Plan, number: usize, step_number: usize, step: &Step, paths: [
 /// The edge that a step signals or waits for.
 fn edge<'a>(plan: &'a Plan, op: &Op) -> Option<&'a Edge> {
     match *op {
-        Op::Signal { edge } | Op::Wait { edge, .. } => plan.edges.get(edge as usize),
+        Op::Signal { edge } | Op::Wait { edge, .. } | Op::TimedWait { edge, .. } => {
+            plan.edges.get(edge as usize)
+        }
         _ => None,
     }
 }

@@ -132,6 +132,7 @@ pub fn kind_of(op: &Op) -> &'static str {
     match op {
         Op::Compute { .. } => "compute",
         Op::Sleep { .. } => "sleep",
+        Op::TimedWait { .. } => "timed-wait",
         Op::Signal { .. } => "signal",
         Op::Wait { .. } => "wait",
         Op::Repeat { .. } => "repeat",

@@ -237,7 +237,7 @@ impl<'a> Timeline<'a> {
 fn timed(step: &Step) -> Timed {
     let what = match step.op {
         Op::Compute { cpu_ns, idle_ns } => What::Compute(cpu_ns, idle_ns),
-        Op::Sleep { .. } => What::Sleep,
+        Op::Sleep { .. } | Op::TimedWait { .. } => What::Sleep,
         Op::Signal { edge } => What::Signal(edge),
         Op::Wait { edge, count, .. } => What::Wait(edge, count),
         Op::Mpi { cpu_ns, idle_ns, .. } => What::Mpi(kind_of(&step.op), cpu_ns, idle_ns),

@@ -5,6 +5,7 @@ use super::polling::Question;
 use super::program::Stretch;
 use super::{Lowering, Visit};
 use crate::follow::pass::Seen;
+use crate::follow::timed_waits;
 use crate::graph::dependency::Stage;
 use crate::mpi::{self, Around};
 use syn_plan::{Io, Mpi, Op, Rule};
@@ -157,18 +158,6 @@ fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// Whether what a call has waited was the time that it was given for that, if it found nothing.
-fn is_until_its_time_limit(seen: &Seen<'_>) -> bool {
-    let timeout = i64::from(libc::ETIMEDOUT);
-    match seen.event.call.effect() {
-        Effect::Sync(_) => {
-            seen.event.result == timeout
-                || seen.event.has(record::FAILED) && i64::from(seen.event.errno) == timeout
-        }
-        effect => effect == Effect::AwaitReadiness,
-    }
-}
-
 /// Whether an operation failed because a name is not there, or is, or found no byte to read: the answer may change.
 fn is_no_answer(call: &Io, result: i64) -> bool {
     match *call {
@@ -202,7 +191,7 @@ impl Lowering<'_> {
                 return self.sleep_for(visit, visit.end_ns - visit.begin_ns);
             }
             if has_ended_in_vain(seen) && !self.has_point(seen) {
-                return self.failed_poll(visit, is_until_its_time_limit(seen));
+                return self.failed_poll(visit, timed_waits::is_over(seen.event));
             }
             if self.polled_meanwhile(visit) || self.pass_after_polls(visit) {
                 return;

@@ -26,6 +26,7 @@ use crate::costs::Costs;
 use crate::exits::{Exit, Exits};
 use crate::follow::pass::{End, Seen, Visitor};
 use crate::follow::scope::Scope;
+use crate::follow::timed_waits::TimedWaits;
 use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::touched_pages::TouchedPages;
 use crate::graph::schedule::{Points, Schedule};
@@ -67,6 +68,8 @@ pub struct Sources<'a> {
     pub schedule: &'a Schedule,
     /// Its ranks.
     pub worlds: &'a Worlds,
+    /// Which calls waited until their time was over, and which went on waiting.
+    pub timed_waits: &'a TimedWaits,
     /// Which calls waited for a timer.
     pub ended_by_timer: &'a EndedByTimer,
     /// MPI calls.

@@ -8,7 +8,7 @@ use super::program::{Program, Stretch};
 use super::{Lowering, Visit};
 use crate::graph::dependency::Stage;
 use std::ops::RangeInclusive;
-use syn_plan::{FileId, HandleId, Io, Op};
+use syn_plan::{EdgeId, FileId, HandleId, Io, Op};
 use syn_trace::Call;
 
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
@@ -23,6 +23,9 @@ const LEAST_SHARE_OF_STEPS: f64 = 0.5;
 const STEP_NS: RangeInclusive<u64> = 10..=100;
 /// Of fewer polls nothing is said: what lies between may be code that runs for the first time.
 const LEAST_STEPS: u64 = 64;
+
+/// So far the end of a wait is looked for: a thread that does so much meanwhile does not wait for one thing.
+const MOST_POINTS_AHEAD: usize = 256;
 
 /// A run of failed polls, and what else happened meanwhile, in case it turns out to be none.
 #[derive(Debug)]
@@ -46,8 +49,30 @@ pub type Question = (&'static str, Option<FileId>, Option<HandleId>);
 #[derive(Debug)]
 enum Held {
     Compute(Stretch),
-    Sleep { start_ns: u64, end_ns: u64, ns: u64, cpu_ns: u64, waited_ns: u64 },
-    Io { start_ns: u64, end_ns: u64, recorded: Call, call: Io, result: i64, cpu_ns: u64, waited_ns: u64 },
+    Sleep {
+        start_ns: u64,
+        end_ns: u64,
+        ns: u64,
+        cpu_ns: u64,
+        waited_ns: u64,
+    },
+    /// A wait whose time was over, and the edge and count that ended the one that came next.
+    TimedWait {
+        start_ns: u64,
+        end_ns: u64,
+        ns: u64,
+        edge: EdgeId,
+        count: u32,
+    },
+    Io {
+        start_ns: u64,
+        end_ns: u64,
+        recorded: Call,
+        call: Io,
+        result: i64,
+        cpu_ns: u64,
+        waited_ns: u64,
+    },
 }
 
 impl Polling {
@@ -68,16 +93,19 @@ impl Polling {
         }
     }
 
-    /// A call that found nothing.
-    fn failed(&mut self, visit: &Visit<'_>, with_limit: bool) {
+    /// A call that found nothing; `ended_by` this edge and count the next one did.
+    fn failed(&mut self, visit: &Visit<'_>, with_limit: bool, ended_by: Option<(EdgeId, u32)>) {
         let own = visit.own_stretch();
         if !with_limit || own.idle_ns == 0 {
             return self.compute(own);
         }
         let Stretch { start_ns, end_ns, idle_ns, .. } = own;
         let slept_ns = start_ns.saturating_add(idle_ns).min(end_ns);
-        let (cpu_ns, waited_ns) = (0, idle_ns);
-        self.held.push(Held::Sleep { start_ns, end_ns: slept_ns, ns: idle_ns, cpu_ns, waited_ns });
+        let (end_ns, ns) = (slept_ns, idle_ns);
+        self.held.push(match ended_by {
+            Some((edge, count)) => Held::TimedWait { start_ns, end_ns, ns, edge, count },
+            None => Held::Sleep { start_ns, end_ns, ns, cpu_ns: 0, waited_ns: ns },
+        });
         self.compute(Stretch { start_ns: slept_ns, idle_ns: 0, ..own });
     }
 
@@ -99,6 +127,7 @@ impl Polling {
     fn times(&self) -> (u64, u64) {
         let parts = self.held.iter().map(|held| match *held {
             Held::Compute(Stretch { cpu_ns, idle_ns, .. }) => (cpu_ns, idle_ns),
+            Held::TimedWait { ns, .. } => (0, ns),
             Held::Sleep { cpu_ns, waited_ns, .. } | Held::Io { cpu_ns, waited_ns, .. } => (cpu_ns, waited_ns),
         });
         parts.fold((0, 0), |(all, cpu), (cpu_ns, waited_ns)| (all + cpu_ns + waited_ns, cpu + cpu_ns))
@@ -113,6 +142,10 @@ impl Polling {
                     program.step(start_ns, end_ns, Op::Sleep { ns });
                     program.balance.sleep_ns += waited_ns;
                     program.balance.calls_cpu_ns += cpu_ns;
+                }
+                Held::TimedWait { start_ns, end_ns, ns, edge, count } => {
+                    program.step(start_ns, end_ns, Op::TimedWait { edge, count, ns });
+                    program.balance.sleep_ns += ns;
                 }
                 Held::Io { start_ns, end_ns, call, result, cpu_ns, waited_ns, .. } => {
                     program.step(start_ns, end_ns, Op::Io { call, result });
@@ -163,7 +196,9 @@ impl Lowering<'_> {
     /// True when the thread has slept in its run of polls.
     pub(super) fn sleeps_between_polls(&self, thread: u32) -> bool {
         let polling = self.threads[thread as usize].polling.as_ref();
-        polling.is_some_and(|polling| polling.held.iter().any(|held| matches!(held, Held::Sleep { .. })))
+        polling.is_some_and(|polling| {
+            polling.held.iter().any(|held| matches!(held, Held::Sleep { .. } | Held::TimedWait { .. }))
+        })
     }
 
     /// The run of polls under way, whatever it asks, if it goes on with this sleep.
@@ -188,14 +223,32 @@ impl Lowering<'_> {
     /// A test or probe that found nothing. If nobody ends the run, those `with_limit` have slept: what they waited was the time that
     /// they were given.
     pub(super) fn failed_poll(&mut self, visit: &Visit<'_>, with_limit: bool) {
+        let ended_by = if with_limit { self.ends_the_next(visit) } else { None };
         if let Some(polling) = self.polling_goes_on(visit) {
-            return polling.failed(visit, with_limit);
+            return polling.failed(visit, with_limit, ended_by);
         }
         self.interrupt_polling(visit.seen.thread);
         self.enter(visit);
         let mut polling = Polling::new(visit.begin_ns);
-        polling.failed(visit, with_limit);
+        polling.failed(visit, with_limit, ended_by);
         self.threads[visit.seen.thread as usize].polling = Some(polling);
+    }
+
+    /// What ends the thread's next wait for the same that is not in vain, if that is one thing and comes later.
+    fn ends_the_next(&self, visit: &Visit<'_>) -> Option<(EdgeId, u32)> {
+        let thread = visit.seen.thread as usize;
+        let waits = &self.from.timed_waits[thread];
+        let at = waits.binary_search_by_key(&visit.seen.record, |&(over, _)| over).ok()?;
+        let next = waits[at].1;
+        let mut points = self.threads[thread].points.from(next, Stage::Leave, MOST_POINTS_AHEAD)?;
+        points.peek_if(|point| point.record == next && point.awaited_ns() > Some(visit.end_ns))?;
+        let mut waits = Vec::new();
+        points.pass(|op| {
+            if let Op::Wait { edge, count, .. } = op {
+                waits.push((edge, count));
+            }
+        });
+        <[_; 1]>::try_from(waits).ok().map(|[only]| only)
     }
 
     /// A call that would be replayed, and that failed because a name is there or is not, or found no byte to read: the program may

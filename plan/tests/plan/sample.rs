@@ -60,12 +60,13 @@ pub const CALLS: [Io; 48] = [
 pub const INITIAL: [Initial; 3] = [Initial::Absent, Initial::Regular { bytes: 1 << 33 }, Initial::Directory];
 
 /// The other steps, in the order of their numbers; the `Repeat` is followed by a step.
-pub const OPS: [Op; 5] = [
+pub const OPS: [Op; 6] = [
     Op::Compute { cpu_ns: 1_000_000, idle_ns: 500 },
     Op::Sleep { ns: 2_000_000 },
     Op::Signal { edge: 0 },
     Op::Wait { edge: 0, count: 1, stride: 0 },
     Op::Repeat { count: 3, steps: 1 },
+    Op::TimedWait { edge: 0, count: 2, ns: 3_000_000 },
 ];
 
 /// In the order of their numbers.

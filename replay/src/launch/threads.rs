@@ -238,6 +238,10 @@ impl Transport for Creator<'_, '_, '_, '_> {
         birthplace.give_way();
     }
 
+    fn wait_until(&self, edge: EdgeId, count: u32, deadline_ns: u64) -> bool {
+        self.threads.transport.wait_until(edge, count, deadline_ns)
+    }
+
     fn call(&self, program: usize, call: &Mpi) {
         self.threads.transport.call(program, call);
     }

@@ -1,14 +1,17 @@
 //! How a program passes time: computing, and doing nothing.
 
 use super::Runner;
-use crate::clock::sleep_until;
+use crate::clock::{now_ns, sleep_until};
 use crate::meter::{GRAIN_NS, Part};
-use syn_plan::turns;
+use syn_plan::{EdgeId, turns};
 
 /// After so much work the CPU clock is read, and a program that its process's end may cut off looks for that; nanoseconds.
 const SLICE_NS: f64 = 5_000_000.0;
 /// The least part of a slice that counts as done, whatever the CPU clock says: it may stand still.
 const LEAST_PART: f64 = 0.1;
+
+/// Who waits for a signal, but not for ever, looks so often whether its process is over; nanoseconds.
+const LOOKS_FOR_END_NS: u64 = 2_000_000;
 
 /// Computations in a row of so much together are metered, before that takes a reading of the CPU clock; nanoseconds.
 const MOST_UNMETERED_NS: f64 = GRAIN_NS as f64 / 2.0;
@@ -90,6 +93,24 @@ impl Runner<'_> {
             self.sleep_until(self.meter.now_ns.saturating_add(asked_ns));
         }
         let took_ns = self.meter.lap(part);
+        self.idle.passed(asked_ns, took_ns);
+    }
+
+    /// Sleeps for as long as in the recording, the wake-up included, or until an edge has had `count` signals.
+    pub(super) fn wait_for_so_long(&mut self, edge: EdgeId, count: u32, ns: u64) {
+        let asked_ns = self.idle.ask(ns);
+        if let Some(asked_ns) = asked_ns {
+            let deadline_ns = self.meter.now_ns.saturating_add(asked_ns);
+            loop {
+                let until_ns =
+                    if self.cut { deadline_ns.min(now_ns() + LOOKS_FOR_END_NS) } else { deadline_ns };
+                let is_over = self.transport.wait_until(edge, count, until_ns) || until_ns == deadline_ns;
+                if is_over || self.cut && self.end.is_over() {
+                    break;
+                }
+            }
+        }
+        let took_ns = self.meter.lap(Part::Sleep);
         self.idle.passed(asked_ns, took_ns);
     }
 

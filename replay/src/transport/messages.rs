@@ -281,6 +281,30 @@ impl Transport for Messages<'_> {
         self.pass_on(edge as usize);
     }
 
+    fn wait_until(&self, edge: EdgeId, count: u32, deadline_ns: u64) -> bool {
+        let counter = &self.counts[edge as usize];
+        let mut pause_ns = PAUSE_NS;
+        loop {
+            let now = counter.load(Ordering::SeqCst);
+            if now >= count {
+                return true;
+            }
+            if self.own[edge as usize] {
+                if !clock::sleep_while(counter, Flags::PRIVATE, now, deadline_ns) {
+                    return false;
+                }
+                continue;
+            }
+            self.receive();
+            let now_ns = clock::now_ns();
+            if now_ns >= deadline_ns {
+                return counter.load(Ordering::Acquire) >= count;
+            }
+            clock::sleep_until(deadline_ns.min(now_ns + pause_ns));
+            pause_ns = (pause_ns + pause_ns / 8).min(LONGEST_PAUSE_NS);
+        }
+    }
+
     fn ended(&self) {
         if let Some(engine) = self.engine {
             engine.rest();

@@ -43,6 +43,8 @@ pub trait Transport: Sync {
     fn signal(&self, edge: EdgeId);
     /// Returns when an edge has had `count` signals.
     fn wait(&self, edge: EdgeId, count: u32, who: Waiter);
+    /// The same, but not after the monotonic clock shows `deadline_ns`. False if it came to that.
+    fn wait_until(&self, edge: EdgeId, count: u32, deadline_ns: u64) -> bool;
     /// Makes a call of MPI of this program; only the ranks of an MPI job are asked to.
     fn call(&self, program: usize, call: &Mpi);
     /// The program of the calling thread has ended.
@@ -60,6 +62,9 @@ pub struct Nobody;
 impl Transport for Nobody {
     fn signal(&self, _edge: EdgeId) {}
     fn wait(&self, _edge: EdgeId, _count: u32, _who: Waiter) {}
+    fn wait_until(&self, _edge: EdgeId, _count: u32, _deadline_ns: u64) -> bool {
+        true
+    }
     fn call(&self, _program: usize, _call: &Mpi) {}
 }
 

@@ -1,6 +1,7 @@
 //! Edges as counters in memory that local processes share.
 
 use super::{POLLS, Transport, Waiter, looks_alone};
+use crate::clock::sleep_while;
 use crate::sys::shared::SharedSlice;
 use rustix::thread::futex::{self, Flags};
 use rustix::thread::sched_yield;
@@ -88,6 +89,17 @@ impl Transport for Counters {
             }
             // Returns at once when the counter has changed; any other return is looked into above.
             let _ = futex::wait(counter, Flags::empty(), now, None);
+        }
+    }
+
+    fn wait_until(&self, edge: EdgeId, count: u32, deadline_ns: u64) -> bool {
+        let edge = edge as usize;
+        self.sleepers[edge].fetch_max(u32::MAX - count, SeqCst);
+        loop {
+            let now = self.counts[edge].load(SeqCst);
+            if now >= count || !sleep_while(&self.counts[edge], Flags::empty(), now, deadline_ns) {
+                return now >= count;
+            }
         }
     }
 }

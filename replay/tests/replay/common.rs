@@ -165,6 +165,9 @@ pub fn read(handle: u32, bytes: u64) -> Op {
     io(Io::Read { handle, bytes }, bytes as i64)
 }
 
+/// Longer than any test.
+pub const HOUR_NS: u64 = 3_600_000_000_000;
+
 pub fn signal(edge: u32) -> Op {
     Op::Signal { edge }
 }

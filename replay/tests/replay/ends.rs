@@ -3,8 +3,6 @@
 use crate::common::*;
 use syn_plan::{Io, Op};
 
-const HOUR_NS: u64 = 3_600_000_000_000;
-
 /// Whatever such a thread does, the replay ends: none of these tests would return within hours otherwise.
 #[test]
 fn the_end_of_a_process_cuts_off_computation_sleep_and_idling() {

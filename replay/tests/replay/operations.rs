@@ -36,8 +36,11 @@ fn everything() -> Draft {
         io(Io::Ftruncate { handle: 1, bytes: 7000 }, 0),
         io(Io::Allocate { handle: 1, mode: 0, offset: 0, bytes: 9000 }, 0),
         io(Io::Fstat { handle: 1 }, 0),
+        io(Io::Populate { handle: 1, offset: 100, bytes: 1 << 40, write: true }, 0),
         close(1),
         open(there, 2, 0),
+        io(Io::Populate { handle: 2, offset: 0, bytes: 8192, write: false }, 0),
+        io(Io::Populate { handle: 2, offset: 0, bytes: 8192, write: true }, -13),
         read(2, 100_000),
         io(Io::Write { handle: 2, bytes: 1 }, -9),
         close(2),
@@ -76,7 +79,7 @@ fn every_operation_comes_out_as_recorded_in_every_mode() {
         let report = replay.went_well();
         assert_eq!(report["mode"], mode);
         assert_eq!(report["divergences"]["total"], 0);
-        assert_eq!(report["calls"].as_object().expect("calls").len(), 26, "{}", report["calls"]);
+        assert_eq!(report["calls"].as_object().expect("calls").len(), 27, "{}", report["calls"]);
         assert_eq!(report["calls"]["write"]["bytes"], 5010);
         assert_eq!(report["calls"]["pread"]["bytes"], 23_000);
         assert_eq!(report["calls"]["open"]["count"], 5);

@@ -54,8 +54,9 @@ fn draft() -> Draft {
     }
     let helper = draft.edge(1);
     draft.program(3, Some(3), &[Op::Compute { cpu_ns: 10_000, idle_ns: 0 }, signal(helper)]);
-    draft.program(3, Some(3), &[wait(helper, 1)]);
-    draft.program(100, None, &[wait(ended, ranks as u32)]);
+    draft.program(3, Some(3), &[Op::TimedWait { edge: helper, count: 1, ns: HOUR_NS }, wait(helper, 1)]);
+    let timed = |ns| Op::TimedWait { edge: ended, count: ranks as u32, ns };
+    draft.program(100, None, &[timed(1_000_000), timed(HOUR_NS), wait(ended, ranks as u32)]);
     draft
 }
 

@@ -132,3 +132,23 @@ fn more_programs_than_cores_start_together() {
     draft.replay(&["--wait", "block"]).went_well();
     draft.replay(&["--wait", "spin"]).went_well();
 }
+
+/// None of these tests would return within hours otherwise. What was not signalled in time is not waited for.
+#[test]
+fn a_wait_with_a_time_limit_ends_with_the_signal_or_the_limit() {
+    let timed = |edge, count, ns| Op::TimedWait { edge, count, ns };
+    let mut draft = Draft::new();
+    let (begun, done) = (draft.edge(2), draft.edge(2));
+    let waits = [signal(begun), timed(done, 2, HOUR_NS), timed(done, 1, HOUR_NS), wait(done, 2)];
+    draft.program(0, Some(0), &[&waits[..], &[io(Io::SyncFs, 0)]].concat());
+    draft.program(0, Some(0), &[timed(done, 2, HOUR_NS), wait(done, 2), io(Io::SyncFs, 0)]);
+    let sleeps = [signal(begun), wait(begun, 2), timed(done, 2, 5_000_000), signal(done)];
+    draft.program(1, Some(1), &[&sleeps[..], &[timed(done, 3, 5_000_000), signal(done)]].concat());
+    draft.cut_program(1, &[timed(done, 3, HOUR_NS)]);
+    for style in ["auto", "spin", "block"] {
+        let replay = draft.replay(&["--wait", style]);
+        let report = replay.went_well();
+        assert_eq!(report["calls"]["syncfs"]["count"], 2);
+        assert!(report["replayed_s"].as_f64().expect("a number") >= 0.009, "the limits were waited for");
+    }
+}

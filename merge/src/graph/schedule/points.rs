@@ -151,16 +151,21 @@ impl<'a> Points<'a> {
 
     /// The first point from here on that is at this place of the thread or behind it.
     pub fn find_from(&self, record: u32, stage: Stage) -> Option<SyncPoint> {
-        let is_there = |point: &SyncPoint| (point.record, point.stage) >= (record, stage);
-        if let Some(&next) = self.peek_if(is_there) {
-            return Some(next);
+        match self.next {
+            Some(next) if (next.record, next.stage) >= (record, stage) => Some(next),
+            _ => self.from(record, stage, usize::MAX)?.next,
         }
+    }
+
+    /// All from that one on, unless more than `most` are in front of it.
+    pub fn from(&self, record: u32, stage: Stage, most: usize) -> Option<Points<'a>> {
         let mut ahead = self.clone();
-        while ahead.next.is_some() {
-            ahead.pass(|_| ());
-            if let Some(&next) = ahead.peek_if(is_there) {
-                return Some(next);
+        for _ in 0..=most {
+            let next = ahead.next?;
+            if (next.record, next.stage) >= (record, stage) {
+                return Some(ahead);
             }
+            ahead.pass(|_| ());
         }
         None
     }
