@@ -129,7 +129,7 @@ pub fn connect(
     if in_plan.contains(&false) {
         dependencies.retain_threads(|thread| in_plan[thread as usize]);
     }
-    let (pages, timed_waits) = (pages.finish(), timed_waits.finish());
+    let timed_waits = timed_waits.finish();
     Connected {
         clocks,
         dependencies,

@@ -10,6 +10,7 @@ use crate::costs::Costs;
 use crate::follow::pass::{Measuring, Reading, pass};
 use crate::follow::scope::below;
 use crate::follow::shared::images_before;
+use crate::follow::touched_pages::TouchedPages;
 use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
 use crate::graph::schedule::{Count, Schedule};
@@ -103,7 +104,8 @@ pub fn merge(options: &Options) -> Result<Merged> {
     }
     let dependencies = std::mem::take(&mut connected.dependencies);
     let schedule = schedule(dependencies, &evidence, runs[0].run.threads.len(), &mut notes);
-    let mut lowered = lower(&runs[0], &connected, &schedule, &durations, &options.without, &progress);
+    let pages = std::mem::take(&mut connected.pages);
+    let mut lowered = lower(&runs[0], &connected, pages, &schedule, &durations, &options.without, &progress);
     for names in only {
         let is_below = |path: &str| names.iter().any(|folder| below(folder, path).is_some());
         if !lowered.files.iter().any(|file| is_below(&file.path)) {
@@ -318,6 +320,7 @@ fn names(recorded: &Recorded, in_plan: &[bool]) -> Vec<(usize, String)> {
 fn lower(
     base: &Recorded,
     connected: &Connected,
+    pages: TouchedPages,
     schedule: &Schedule,
     durations: &Durations,
     without: &[Rule],
@@ -329,7 +332,7 @@ fn lower(
     let start_ns = |thread: usize| connected.clocks.ns(thread, run.began_ns(thread, &cpu_before));
     let threads = base.application().flat_map(|process| &process.threads);
     let origin_ns = threads.map(|&thread| start_ns(thread)).min().unwrap_or(0);
-    let mut lowering = Lowering::new(Sources {
+    let sources = Sources {
         run,
         clocks: &connected.clocks,
         scope: &connected.scope,
@@ -346,9 +349,9 @@ fn lower(
         origin_ns,
         cpu_before: &cpu_before,
         durations,
-        pages: &connected.pages,
         explains_ends: !without.contains(&Rule::ProcessEnd),
-    });
+    };
+    let mut lowering = Lowering::new(sources, pages);
     progress.stage("lowering");
     pass(run, &connected.clocks, Measuring::Yes, Reading::Ahead, progress, &mut [&mut lowering]);
     lowering.finish()

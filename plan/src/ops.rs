@@ -171,7 +171,7 @@ operations! {
     60 Statfs "statfs" { file: File } "statfs(2)";
     61 Fstatfs "fstatfs" { handle: Handle } "fstatfs(2)";
     62 RenameWith "renameat2" { from: File, to: File, flags: Hex } "renameat2(2) with `RENAME_NOREPLACE` (1) or `RENAME_EXCHANGE` (2); no other flag is replayed";
-    63 Populate "populate" { handle: Handle, offset: Number, bytes: Number, write: Truth } "touches pages of the file in memory, as far as it has them: mmap(2), madvise(2) with `MADV_POPULATE_READ`, or `MADV_POPULATE_WRITE` when `write` is true, munmap(2)";
+    63 Populate "populate" { handle: Handle, offset: Number, bytes: Number, write: Truth } "touches these pages of the file in memory, as far as it has them: mmap(2) with `MAP_POPULATE`, and munmap(2); when `write` is true, madvise(2) with `MADV_POPULATE_WRITE` of a mapping that stays until the handle is closed";
 }
 
 #[derive(Default)]

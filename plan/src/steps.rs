@@ -18,7 +18,7 @@ const SLEEP: u8 = 1;
 pub(crate) const SIGNAL: u8 = 2;
 pub(crate) const WAIT: u8 = 3;
 pub(crate) const REPEAT: u8 = 4;
-const TIMED_WAIT: u8 = 5;
+const TIMED_WAIT: u8 = 6;
 
 /// An encoded list of steps.
 #[derive(Clone, Debug, Default)]
@@ -172,7 +172,8 @@ impl Steps {
         let mut decoder = Decoder { bytes: &map[range.clone()], end_ns: 0 };
         let found = decoder.by_ref().count() as u64;
         if let Some(&number) = decoder.bytes.first() {
-            let known = number <= TIMED_WAIT
+            let known = number <= REPEAT
+                || number == TIMED_WAIT
                 || Io::is_number(number)
                 || Mpi::is_number(number)
                 || DEMANDS.contains(&number);

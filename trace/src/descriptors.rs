@@ -83,6 +83,8 @@ pub struct Touched {
     pub released: Vec<OpenId>,
     /// Open files that have lost one of several descriptors by this call, which is not a `close` of it.
     pub loosened: Vec<OpenId>,
+    /// Open files of which nothing is mapped any more because of this call.
+    pub unmapped: Vec<OpenId>,
 }
 
 /// The descriptors and open files of one process image.

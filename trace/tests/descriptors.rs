@@ -515,6 +515,33 @@ fn a_forked_child_is_told_of_its_mappings() {
     assert!(descriptors.open_file(touched.file.unwrap()).inherited);
 }
 
+/// A file is mapped as long as a page of it is.
+#[test]
+fn the_last_piece_of_a_file_is_told() {
+    const AT: i64 = 0x7f00_0000_0000;
+    let at = |pages: i64| AT + pages * 0x1000;
+    let map = |fd: i64, pages: i64, flags: i64| [fd, pages * 0x1000, 3, flags, 0];
+    let thread = app()
+        .open(10, "a", 3)
+        .open(20, "b", 4)
+        .call(Call::Mmap, 100, 5, at(0), &map(3, 8, 1), &[], &[])
+        .call(Call::Munmap, 110, 5, 0, &[at(6), 0x2000], &[], &[])
+        .call(Call::Mmap, 120, 5, at(2), &map(4, 2, 0x11), &[], &[])
+        .call(Call::Munmap, 130, 5, 0, &[at(0), 0x2000], &[], &[])
+        .call(Call::Mremap, 140, 5, at(20), &[at(4), 0x2000, 0x4000, 1], &[], &[])
+        .call(Call::Mmap, 150, 5, at(23), &map(4, 1, 0x11), &[], &[])
+        .call(Call::Munmap, 160, 5, 0, &[at(2), 0x2000], &[], &[])
+        .call(Call::Munmap, 170, 5, 0, &[at(20), 0x4000], &[], &[]);
+    let (descriptors, all) = follow(&[thread]);
+    let name = |&file: &u32| descriptors.open_file(file).path.as_deref().map(|path| path.chars().last());
+    let lost = |call| -> Vec<Vec<_>> {
+        of(&all, call).iter().map(|touched| touched.unmapped.iter().map(name).collect()).collect()
+    };
+    let both = vec![Some(Some('a')), Some(Some('b'))];
+    assert_eq!(lost(Call::Munmap), [vec![], vec![], vec![], both]);
+    assert_eq!([lost(Call::Mmap), lost(Call::Mremap)].concat().concat(), []);
+}
+
 /// Whatever a damaged trace says, it is followed without a panic.
 #[test]
 fn impossible_addresses() {

@@ -12,11 +12,11 @@ pub type TimedWaits = Vec<Vec<(u32, u32)>>;
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum For {
+enum WaitTarget {
     /// A set of descriptors, as of epoll(7).
     Set(OpenId),
-    /// So many descriptors: which ones is not on record.
-    Descriptors(i64),
+    /// So many descriptors, for so long: which ones is not on record.
+    Descriptors(i64, i64),
     /// A condition or semaphore, at this address.
     Address(i64),
 }
@@ -25,7 +25,7 @@ enum For {
 #[derive(Debug)]
 pub struct TimedWaitTracker {
     /// By thread: those whose time was over, and that no other has followed yet.
-    open: HashMap<(u32, For), Vec<u32>>,
+    open: HashMap<(u32, WaitTarget), Vec<u32>>,
     found: TimedWaits,
 }
 
@@ -59,12 +59,17 @@ impl Visitor for TimedWaitTracker {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, _: &Descriptors) {
         let event = seen.event;
         let what = match event.call.effect() {
-            Effect::AwaitReadiness => touched.file.map_or(For::Descriptors(event.numbers[0]), For::Set),
-            Effect::Sync(Sync::AwaitCondition | Sync::TakeSemaphore) => For::Address(event.numbers[0]),
+            Effect::AwaitReadiness => {
+                let descriptors = WaitTarget::Descriptors(event.numbers[0], event.numbers[1]);
+                touched.file.map_or(descriptors, WaitTarget::Set)
+            }
+            Effect::Sync(Sync::AwaitCondition | Sync::TakeSemaphore) => WaitTarget::Address(event.numbers[0]),
             _ => return,
         };
         let is_over = is_over(event);
-        if !is_over && (self.open.is_empty() || event.has(record::FAILED)) {
+        // One that did not sleep was a look.
+        let says_nothing = if is_over { !event.waited_inside() } else { event.has(record::FAILED) };
+        if says_nothing || !is_over && self.open.is_empty() {
             return;
         }
         let waits = (seen.thread, what);

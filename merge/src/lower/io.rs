@@ -3,7 +3,7 @@
 use super::attributes::Attributes;
 use super::files::{Evidence, FileTable};
 use super::handles::Handles;
-use super::mapped::Mappings;
+use super::mappings::Mappings;
 use crate::follow::pass::Seen;
 use crate::follow::scope::Scope;
 use crate::follow::touched_pages::TouchedPages;

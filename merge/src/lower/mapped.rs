@@ -2,54 +2,26 @@
 //! mapped, those that are written where the recorder looked, in front of the call that writes them back or unmaps them.
 
 use super::io::Translation;
-use crate::follow::touched_pages::Look;
+use super::mappings::Kept;
+use crate::follow::touched_pages::{Look, SMALL_BYTES, is_new};
 use std::collections::HashMap;
 use std::ops::Range;
 use syn_plan::{HandleId, Io};
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::OpenId;
 
-/// The files of the plan that a process has mapped.
-#[derive(Debug, Default)]
-pub struct Mappings {
-    of: HashMap<OpenId, Mapping>,
-}
-
-/// An open file that is mapped.
-#[derive(Debug, Default)]
-struct Mapping {
-    /// How often.
-    count: u32,
-    /// What is written goes here: a mapping holds its file open on its own (mmap(2)). And the only thread that has used it, if it is one.
-    kept: Option<(HandleId, Option<u32>)>,
-}
-
-impl Mappings {
-    /// Whether the plan has this one among them.
-    pub fn have(&self, file: Option<OpenId>) -> bool {
-        file.is_some_and(|file| self.of.contains_key(&file))
-    }
-
-    /// Whether a thread of the process may wait for pages where it makes no call.
-    pub fn may_fault(&self) -> bool {
-        !self.of.is_empty()
-    }
-}
-
 impl Translation<'_> {
-    /// A call about mapped files, or a look at them.
+    /// A call about mapped files, or a page scan.
     pub(super) fn about_mapping(&mut self) {
+        self.unmap();
         if self.result != 0 {
             return;
         }
         match self.seen.event.call.effect() {
             Effect::Map => self.map(),
+            Effect::Remap => self.grow(),
             Effect::UsePages => self.write_pages(),
-            Effect::SyncPages if self.number(Field::Flags) & libc::MS_SYNC as u64 != 0 => {
-                let handle = self.kept();
-                self.out.extend(handle.map(|handle| (Io::Fdatasync { handle }, 0)));
-            }
-            Effect::Unmap => self.unmap(),
+            Effect::SyncPages if self.number(Field::Flags) & libc::MS_SYNC as u64 != 0 => self.write_back(),
             _ => {}
         }
     }
@@ -61,26 +33,46 @@ impl Translation<'_> {
         let part = offset..offset.saturating_add(self.number(Field::Bytes));
         let key = (self.seen.process, file);
         let read = self.tables.pages.take(key, &part);
-        let is_written = self.tables.pages.is_written(key) && self.is_written_through();
-        let mut mapping = self.tables.mappings.of.remove(&file).unwrap_or_default();
-        if read.is_empty() && !is_written && mapping.count == 0 {
+        let is_written = self.tables.pages.is_written(key) && self.is_written_through(file);
+        let is_known = self.tables.mappings.have(Some(file));
+        if read.is_empty() && !is_written && !is_known {
             return;
         }
-        mapping.count += 1;
-        if is_written && mapping.kept.is_none() {
-            let new = self.tables.handles.spare(self.thread);
-            self.out.push((Io::Dup { handle, new }, 0));
-            mapping.kept = Some((new, Some(self.thread)));
+        let at = (self.seen.event.result as u64, offset);
+        let kept = self.tables.mappings.of.entry(file).or_default();
+        match kept {
+            Some(kept) => kept.at = at,
+            None if is_written => {
+                let (new, user) = (self.tables.handles.spare(self.thread), Some(self.thread));
+                self.out.push((Io::Dup { handle, new }, 0));
+                *kept = Some(Kept { handle: new, user, at, looked: None, usual: HashMap::new() });
+            }
+            None => {}
         }
-        self.tables.mappings.of.insert(file, mapping);
-        self.populate(handle, read, false);
+        self.read(handle, read);
     }
 
-    /// Whether what is written there goes to the file.
-    fn is_written_through(&self) -> bool {
-        let [_, _, protection, flags, ..] = self.seen.event.numbers;
+    /// What is mapped there for the first time is touched.
+    fn grow(&mut self) {
+        let Some(file) = self.touched.file.filter(|&file| self.tables.mappings.have(Some(file))) else {
+            return;
+        };
+        let open = self.tables.handles.get(Some(file), self.thread);
+        let Some(handle) = open.or_else(|| Some(self.kept()?.handle)) else { return };
+        let read = self.tables.pages.take((self.seen.process, file), &(0..u64::MAX));
+        self.read(handle, read);
+    }
+
+    /// Whether what is written there goes to the file. mprotect(2) may allow it later.
+    fn is_written_through(&self, file: OpenId) -> bool {
         // `MAP_SHARED_VALIDATE` is both bits.
-        flags & i64::from(libc::MAP_SHARED) != 0 && protection & i64::from(libc::PROT_WRITE) != 0
+        let is_shared = self.number(Field::Flags) & libc::MAP_SHARED as u64 != 0;
+        is_shared && self.descriptors.open_file(file).flags & libc::O_ACCMODE == libc::O_RDWR
+    }
+
+    fn read(&mut self, handle: HandleId, pages: Vec<Range<u64>>) {
+        self.tables.mappings.expect(&pages);
+        self.populate(handle, pages, false);
     }
 
     fn populate(&mut self, handle: HandleId, pages: impl IntoIterator<Item = Range<u64>>, write: bool) {
@@ -91,34 +83,57 @@ impl Translation<'_> {
 
     /// What has been written: as much of what was touched as is known, and which of it nobody saw.
     fn write_pages(&mut self) {
-        let (Some(handle), Some(look)) = (self.kept(), Look::of(self.seen.event)) else { return };
-        let mut left = look.written_bytes();
+        let (Some(look), Some(file)) = (Look::of(self.seen.event), self.touched.file) else { return };
+        let is_new = is_new(self.descriptors.open_file(file));
+        let Some(kept) = self.kept() else { return };
+        let (handle, mut left) = (kept.handle, look.written_bytes(is_new));
         let pages = look.pages().map_while(|range| {
             let bytes = left.min(range.end - range.start);
             left -= bytes;
             (bytes > 0).then(|| range.start..range.start + bytes)
         });
+        let pages: Vec<Range<u64>> = pages.collect();
+        kept.looked.get_or_insert_default().extend(pages.iter().cloned());
         self.populate(handle, pages, true);
     }
 
-    fn kept(&mut self) -> Option<HandleId> {
-        let (handle, user) = self.tables.mappings.of.get_mut(&self.touched.file?)?.kept.as_mut()?;
-        *user = user.filter(|&user| user == self.thread);
-        Some(*handle)
+    /// msync(2). Where the recorder had no time to look, as much has been written as before the latest one of as many bytes; where it
+    /// never looked, all of what is little.
+    fn write_back(&mut self) {
+        let ([address, ..], bytes) = (self.seen.event.numbers, self.number(Field::Bytes));
+        let Some(kept) = self.kept() else { return };
+        let handle = kept.handle;
+        let unseen = match kept.looked.take() {
+            Some(written) => {
+                kept.usual.insert(bytes, written);
+                Vec::new()
+            }
+            None => kept.usual.get(&bytes).cloned().unwrap_or_else(|| {
+                let (first, offset) = kept.at;
+                let start = offset.saturating_add((address as u64).saturating_sub(first));
+                let all = Some(start..start.saturating_add(bytes)).filter(|_| bytes < SMALL_BYTES);
+                all.into_iter().collect()
+            }),
+        };
+        self.populate(handle, unseen, true);
+        self.out.push((Io::Fdatasync { handle }, 0));
     }
 
+    /// Of the file that the call is about.
+    fn kept(&mut self) -> Option<&mut Kept> {
+        let kept = self.tables.mappings.of.get_mut(&self.touched.file?)?.as_mut()?;
+        kept.user = kept.user.filter(|&user| user == self.thread);
+        Some(kept)
+    }
+
+    /// Files of which nothing is mapped any more.
     fn unmap(&mut self) {
-        let kept = self.kept();
-        let Some(file) = self.touched.file else { return };
-        let Some(mapping) = self.tables.mappings.of.get_mut(&file) else { return };
-        mapping.count -= 1;
-        if mapping.count > 0 {
-            return;
+        for file in &self.touched.unmapped {
+            if let Some(Kept { handle, user, .. }) = self.tables.mappings.remove(*file) {
+                let user = user.filter(|&user| user == self.thread);
+                user.into_iter().for_each(|user| self.tables.handles.give_back(handle, user));
+                self.out.push((Io::Close { handle }, 0));
+            }
         }
-        if let Some((handle, Some(user))) = mapping.kept {
-            self.tables.handles.give_back(handle, user);
-        }
-        self.tables.mappings.of.remove(&file);
-        self.out.extend(kept.map(|handle| (Io::Close { handle }, 0)));
     }
 }

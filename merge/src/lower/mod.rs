@@ -13,6 +13,7 @@ mod files;
 mod handles;
 mod io;
 mod mapped;
+mod mappings;
 mod metadata;
 mod moves;
 mod paths;
@@ -39,7 +40,7 @@ use files::FileTable;
 use foldhash::HashSet;
 use handles::Handles;
 use io::{Operations, Tables};
-use mapped::Mappings;
+use mappings::Mappings;
 use polling::Polling;
 use program::{Program, Stretch};
 use syn_plan::{Attribute, Balance, File, HandleId, LONGEST_WAKE_NS, LeftOut, Members, Mpi, Steps};
@@ -90,8 +91,6 @@ pub struct Sources<'a> {
     pub cpu_before: &'a [Before],
     /// How long computation takes in the other runs.
     pub durations: &'a Durations,
-    /// What is touched of mapped files.
-    pub pages: &'a TouchedPages,
     /// Waiting for the end of one's process is told as such.
     pub explains_ends: bool,
 }
@@ -192,8 +191,8 @@ struct Visit<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Nothing lowered yet.
-    pub fn new(from: Sources<'a>) -> Lowering<'a> {
+    /// Nothing lowered yet; `pages` are touched of mapped files.
+    pub fn new(from: Sources<'a>, pages: TouchedPages) -> Lowering<'a> {
         let threads = from.run.threads.iter().enumerate().map(|(index, thread)| Thread {
             program: Program::new(from.origin_ns),
             skipped: (0, 0),
@@ -216,7 +215,7 @@ impl<'a> Lowering<'a> {
             threads: threads.collect(),
             handles: from.run.processes.iter().map(|_| Handles::default()).collect(),
             mappings: from.run.processes.iter().map(|_| Mappings::default()).collect(),
-            pages: from.pages.clone(),
+            pages,
             files: FileTable::new(from.scope.clone()),
             attributes: Attributes::default(),
             operations: Operations::new(),
@@ -264,8 +263,11 @@ impl<'a> Lowering<'a> {
         let trace = &self.from.run.threads[index];
         if let Some(mut rest) = end.rest {
             self.account(index as u32, &rest);
-            self.leave_to_pages(trace.process as u32, index as u32, &mut rest);
-            let idle_ns = if trace.ended_with_process() { 0 } else { rest.waited_ns };
+            let ends_with_process = trace.ended_with_process();
+            if !ends_with_process {
+                self.leave_to_pages(trace.process as u32, index as u32, &mut rest);
+            }
+            let idle_ns = if ends_with_process { 0 } else { rest.waited_ns };
             let thread = &mut self.threads[index];
             let (start_ns, cpu_ns) = (thread.behind_ns, rest.cpu_ns);
             let end_ns = start_ns.saturating_add(rest.wall_ns.saturating_sub(rest.waited_ns - idle_ns));
@@ -296,12 +298,13 @@ impl<'a> Lowering<'a> {
         balance.unmeasured_ns += segment.unmeasured_ns;
     }
 
-    /// Where no call is made and files are mapped, waiting is for their pages, as far as anybody can tell: a replay waits for them where
+    /// Where no call is made and files are mapped, waiting is for their pages, as far as that can be: a replay waits for them where
     /// it touches them.
     fn leave_to_pages(&mut self, process: u32, thread: u32, between: &mut Segment) {
-        if between.waited_ns > 0 && between.inside.is_none() && self.mappings[process as usize].may_fault() {
-            let balance = &mut self.threads[thread as usize].program.balance;
-            balance.calls_wait_ns += std::mem::take(&mut between.waited_ns);
+        if between.waited_ns > 0 && between.inside.is_none() {
+            let faults_ns = self.mappings[process as usize].faults(between.waited_ns);
+            between.waited_ns -= faults_ns;
+            self.threads[thread as usize].program.balance.calls_wait_ns += faults_ns;
         }
     }
 

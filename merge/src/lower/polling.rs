@@ -223,7 +223,7 @@ impl Lowering<'_> {
     /// A test or probe that found nothing. If nobody ends the run, those `with_limit` have slept: what they waited was the time that
     /// they were given.
     pub(super) fn failed_poll(&mut self, visit: &Visit<'_>, with_limit: bool) {
-        let ended_by = if with_limit { self.ends_the_next(visit) } else { None };
+        let ended_by = if with_limit && visit.own.waited_ns > 0 { self.ends_the_next(visit) } else { None };
         if let Some(polling) = self.polling_goes_on(visit) {
             return polling.failed(visit, with_limit, ended_by);
         }

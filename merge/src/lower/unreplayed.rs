@@ -3,6 +3,7 @@
 use super::io::refused;
 use crate::follow::pass::Seen;
 use crate::follow::scope::{Scope, can_be_made, is_deleted, is_of_mpi};
+use crate::follow::touched_pages::{Look, is_new};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use syn_plan::LeftOut;
@@ -27,6 +28,8 @@ struct Total {
 pub struct Unreplayed {
     /// Bytes present and bytes written. Each `pages-touched` record of a mapping counts since the mapping was made.
     mapped: BTreeMap<Mapping, (u64, u64)>,
+    /// Bytes of which nobody knows whether they were written.
+    unknown: BTreeMap<Mapping, u64>,
     asynchronous_bytes: u64,
     cloned_bytes: u64,
     calls: HashMap<Kind, Total>,
@@ -47,9 +50,14 @@ impl Unreplayed {
         hides_libc_internals: bool,
     ) {
         let in_scope = || touched.path.as_deref().is_some_and(|path| scope.contains(path));
-        let numbers = &seen.event.numbers;
+        let (numbers, file_is) = (&seen.event.numbers, file);
         if let (Call::PagesTouched, Some(file)) = (seen.event.call, touched.file) {
-            if in_scope() && !is_replayed {
+            if is_replayed {
+                let unknown = Look::of(seen.event).zip(file_is);
+                let bytes = unknown.map_or(0, |(look, file)| look.unknown_bytes(is_new(file)));
+                let known = self.unknown.entry((seen.process, file, numbers[0])).or_default();
+                *known = bytes.max(*known);
+            } else if in_scope() {
                 let known = self.mapped.entry((seen.process, file, numbers[0])).or_default();
                 known.0 = known.0.max(numbers[3].max(0) as u64);
                 known.1 = known.1.max(numbers[4].max(0) as u64);
@@ -118,6 +126,12 @@ impl Unreplayed {
         if present > 0 || written > 0 {
             remarks.push(format!(
                 "{present} bytes of mapped files were touched in memory ({written} of them known to be written) that the plan does not replay: by children that found them mapped, or where it has no open file"
+            ));
+        }
+        let unknown = self.unknown.values().copied().fold(0, u64::saturating_add);
+        if unknown > 0 {
+            remarks.push(format!(
+                "{unknown} bytes of mapped files may have been written to, which nobody knows: the plan reads them"
             ));
         }
         if self.asynchronous_bytes > 0 {

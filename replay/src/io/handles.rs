@@ -1,5 +1,6 @@
 //! The open files of one process of the plan.
 
+use super::mapped::Mappings;
 use crate::divergence::Cause;
 use rustix::io::{DupFlags, Errno, Result, dup3, fcntl_dupfd_cloexec};
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -12,6 +13,7 @@ const CLOSED: RawFd = -1;
 #[derive(Debug)]
 pub struct Handles {
     slots: Box<[Slot]>,
+    mappings: Mappings,
 }
 
 #[derive(Debug)]
@@ -39,7 +41,7 @@ impl Handles {
     pub fn with_room(count: usize) -> Handles {
         let closed =
             || Slot { descriptor: AtomicI32::new(CLOSED), file: AtomicU32::new(0), cause: AtomicU64::new(0) };
-        Handles { slots: std::iter::repeat_with(closed).take(count).collect() }
+        Handles { slots: std::iter::repeat_with(closed).take(count).collect(), mappings: Mappings::default() }
     }
 
     fn slot(&self, handle: HandleId) -> Result<&Slot> {
@@ -103,11 +105,18 @@ impl Handles {
 
     /// Closes what is open.
     pub fn close_all(&self) {
+        self.mappings.close_all();
         self.slots.iter().for_each(|slot| drop(owned(slot.descriptor.swap(CLOSED, Ordering::AcqRel))));
+    }
+
+    /// Touches pages of the file in memory: the bytes from an offset on.
+    pub fn populate(&self, handle: HandleId, part: (u64, u64), write: bool) -> Result<()> {
+        self.mappings.populate((handle, self.get(handle)?), part, write)
     }
 
     /// Takes an open file out, to be closed.
     pub fn take(&self, handle: HandleId) -> Result<OwnedFd> {
+        self.mappings.close(handle);
         owned(self.slot(handle)?.descriptor.swap(CLOSED, Ordering::AcqRel)).ok_or(Errno::BADF)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::flags::{self, permissions};
 use super::outcome::status;
-use super::{Buffers, Target, mapped, metadata, transfer};
+use super::{Buffers, Target, metadata, transfer};
 use crate::storage::relative;
 use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, RenameFlags};
 use rustix::io::{Errno, Result};
@@ -70,7 +70,7 @@ impl Target<'_> {
             }
             Io::Readahead { handle, offset, bytes } => transfer::read_ahead(open(handle)?, offset, bytes)?,
             Io::Populate { handle, offset, bytes, write } => {
-                mapped::populate(open(handle)?, offset, bytes, write)?;
+                self.handles.populate(handle, (offset, bytes), write)?;
             }
             Io::Inherit { file, handle, flags, offset } => self.inherit(file, handle, flags, offset)?,
             ref other => {

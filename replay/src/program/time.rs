@@ -98,6 +98,9 @@ impl Runner<'_> {
 
     /// Sleeps for as long as in the recording, the wake-up included, or until an edge has had `count` signals.
     pub(super) fn wait_for_so_long(&mut self, edge: EdgeId, count: u32, ns: u64) {
+        if !self.job.comm.follows(&self.job.plan.edges[edge as usize]) {
+            return self.idle(ns, Part::Sleep);
+        }
         let asked_ns = self.idle.ask(ns);
         if let Some(asked_ns) = asked_ns {
             let deadline_ns = self.meter.now_ns.saturating_add(asked_ns);

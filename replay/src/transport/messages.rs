@@ -18,8 +18,8 @@ use syn_plan::{Counted, EdgeId, Mpi, Op, Plan};
 
 /// The tag of messages that carry an edge.
 const EDGE: mpi::Tag = 1;
-/// Pauses of a program of demands grow to this: most of its threads have nothing to do most of the time, and CPU time is what
-/// counts. It ends a step so much later at most.
+/// Pauses of a program of demands grow to this, and of a wait with a time limit: most of these threads have nothing to do most of the
+/// time, and CPU time is what counts. A step ends so much later at most.
 const LONGEST_PAUSE_NS: u64 = 500_000;
 /// The same for looks, between which others have the processor: where many want it, each takes milliseconds.
 const FEW_LOOKS: u32 = 2;
@@ -287,6 +287,7 @@ impl Transport for Messages<'_> {
         loop {
             let now = counter.load(Ordering::SeqCst);
             if now >= count {
+                self.pass_on(edge as usize);
                 return true;
             }
             if self.own[edge as usize] {
@@ -298,7 +299,7 @@ impl Transport for Messages<'_> {
             self.receive();
             let now_ns = clock::now_ns();
             if now_ns >= deadline_ns {
-                return counter.load(Ordering::Acquire) >= count;
+                return false;
             }
             clock::sleep_until(deadline_ns.min(now_ns + pause_ns));
             pause_ns = (pause_ns + pause_ns / 8).min(LONGEST_PAUSE_NS);

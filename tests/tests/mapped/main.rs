@@ -4,6 +4,7 @@
 mod fallback;
 mod kernel;
 mod pages;
+mod replayed;
 
 use pages::Pages;
 use tests::{Dump, Job, Recorded, program, record};

@@ -10,7 +10,7 @@ use super::{Descriptors, OpenId, Touched, descriptor};
 use crate::calls::Effect;
 use crate::reader::Event;
 use crate::record;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Mappings are made of whole pages.
 const PAGE: u64 = 4096;
@@ -30,6 +30,10 @@ pub(super) struct Mapped {
     now: BTreeMap<u64, (u64, OpenId)>,
     /// Replaced by another mapping although no `munmap` was seen; it may still come.
     replaced: Vec<Piece>,
+    /// How many pieces of each file there are, in both.
+    pieces: HashMap<OpenId, u32>,
+    /// The files that have lost their last one by the call that is being followed.
+    lost: Vec<OpenId>,
 }
 
 impl Mapped {
@@ -47,8 +51,29 @@ impl Mapped {
 
     fn put(&mut self, (start, end, file): Piece) {
         if start < end {
-            self.now.insert(start, (end, file));
+            *self.pieces.entry(file).or_default() += 1;
+            if let Some((_, before)) = self.now.insert(start, (end, file)) {
+                self.lose(before);
+            }
         }
+    }
+
+    /// A piece of the file is there no more.
+    fn lose(&mut self, file: OpenId) {
+        let left = self.pieces.entry(file).or_default();
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            self.pieces.remove(&file);
+            self.lost.push(file);
+        }
+    }
+
+    /// The files that have lost their last piece, and got no other one.
+    fn take_lost(&mut self) -> Vec<OpenId> {
+        let mut lost = std::mem::take(&mut self.lost);
+        lost.retain(|file| !self.pieces.contains_key(file));
+        lost.dedup();
+        lost
     }
 
     /// Takes out what lies in the range, by rising addresses.
@@ -61,6 +86,7 @@ impl Mapped {
             self.now.remove(first);
             self.put((*first, start.min(*behind), *file));
             self.put((end, *behind, *file));
+            self.lose(*file);
             (*first, *behind) = ((*first).max(start), (*behind).min(end));
         }
         found
@@ -68,24 +94,24 @@ impl Mapped {
 
     /// Keeps what a `munmap` may still come for; the oldest are given up.
     fn replace(&mut self, pieces: Vec<Piece>) {
+        pieces.iter().for_each(|&(.., file)| *self.pieces.entry(file).or_default() += 1);
         self.replaced.extend(pieces);
         let too_many = self.replaced.len().saturating_sub(MOST_REPLACED);
-        self.replaced.drain(..too_many);
+        let given_up: Vec<Piece> = self.replaced.drain(..too_many).collect();
+        given_up.into_iter().for_each(|(.., file)| self.lose(file));
     }
 
     /// `munmap`: of what was replaced already, or of what is there.
     fn unmap(&mut self, start: u64, end: u64) {
-        let mut late = Vec::new();
-        self.replaced.retain(|&(first, behind, _)| {
-            let stays = first >= end || behind <= start;
-            if !stays {
-                late.push((first, behind));
-            }
-            stays
-        });
+        let (late, stay) = std::mem::take(&mut self.replaced)
+            .into_iter()
+            .partition(|&(first, behind, _)| first < end && behind > start);
+        self.replaced = stay;
+        let mut late: Vec<Piece> = late;
+        late.iter().for_each(|&(.., file)| self.lose(file));
         late.sort_unstable();
         let mut at = start;
-        for (first, behind) in late {
+        for (first, behind, _) in late {
             self.take(at, first.max(at));
             at = at.max(behind);
         }
@@ -118,10 +144,11 @@ impl Descriptors {
             Effect::Remap => self.mapped.remap(event),
             _ => {}
         }
+        touched.unmapped = self.mapped.take_lost();
     }
 
     /// `mmap`: of the call's descriptor, or of none in place of what was there.
-    pub(super) fn map(&mut self, event: &Event<'_>, touched: &Touched) {
+    pub(super) fn map(&mut self, event: &Event<'_>, touched: &mut Touched) {
         let [fd, bytes, _, flags, ..] = event.numbers;
         let (start, end) = pages(event.result, bytes);
         let pieces = self.mapped.take(start, end);
@@ -131,6 +158,7 @@ impl Descriptors {
         if let (Some(file), true) = (touched.file, descriptor(fd) >= 0) {
             self.mapped.put((start, end, file));
         }
+        touched.unmapped = self.mapped.take_lost();
     }
 
     /// A mapping that the process image has from its parent: its file has no descriptor here.
@@ -141,6 +169,7 @@ impl Descriptors {
         let (start, end) = pages(address, bytes);
         self.mapped.take(start, end);
         self.mapped.put((start, end, file));
+        touched.unmapped = self.mapped.take_lost();
         touched.file = Some(file);
     }
 }

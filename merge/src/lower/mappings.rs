@@ -1,0 +1,65 @@
+//! The files that a process has mapped, while it does.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use syn_plan::HandleId;
+use syn_trace::descriptors::OpenId;
+
+/// What a thread waits for the pages of one read at most: a disk that turns, and others in front.
+const LONGEST_READ_NS: u64 = 20_000_000;
+/// Pages are read ahead, so many bytes at a time (`read_ahead_kb`).
+const READ_AHEAD_BYTES: u64 = 128 << 10;
+
+/// The files of the plan that a process has mapped.
+#[derive(Debug, Default)]
+pub struct Mappings {
+    /// Those that are mapped now, and of those that are written to what that goes to.
+    pub of: HashMap<OpenId, Option<Kept>>,
+    /// How long its threads may yet wait for pages where they make no call, nanoseconds.
+    faults_ns: u64,
+}
+
+impl Mappings {
+    /// Whether the plan has this one among them.
+    pub fn have(&self, file: Option<OpenId>) -> bool {
+        file.is_some_and(|file| self.of.contains_key(&file))
+    }
+
+    /// How much of the waiting outside of calls may be for pages. It is not there for others any more.
+    pub fn faults(&mut self, waited_ns: u64) -> u64 {
+        let faults_ns = if self.of.is_empty() { 0 } else { waited_ns.min(self.faults_ns) };
+        self.faults_ns -= faults_ns;
+        faults_ns
+    }
+
+    /// Nothing of this one is mapped any more: what it was written by.
+    pub fn remove(&mut self, file: OpenId) -> Option<Kept> {
+        let kept = self.of.remove(&file);
+        if self.of.is_empty() {
+            self.faults_ns = 0;
+        }
+        kept.flatten()
+    }
+
+    /// These are touched, each run by as many reads as it takes at least.
+    pub fn expect(&mut self, pages: &[Range<u64>]) {
+        let reads = |range: &Range<u64>| (range.end - range.start) / READ_AHEAD_BYTES + 1;
+        let reads = pages.iter().map(reads).fold(0, u64::saturating_add);
+        self.faults_ns = self.faults_ns.saturating_add(reads.saturating_mul(LONGEST_READ_NS));
+    }
+}
+
+/// What is written goes here: a mapping holds its file open on its own (mmap(2)).
+#[derive(Debug)]
+pub struct Kept {
+    /// A descriptor of its own in the replay.
+    pub handle: HandleId,
+    /// The only thread that has used it, if it is one.
+    pub user: Option<u32>,
+    /// The address of the latest mapping, and of which byte of the file that is.
+    pub at: (u64, u64),
+    /// What the page scans since the last msync(2) found written.
+    pub looked: Option<Vec<Range<u64>>>,
+    /// The same before the latest msync(2) of so many bytes in front of which there was one.
+    pub usual: HashMap<u64, Vec<Range<u64>>>,
+}
