@@ -139,8 +139,12 @@ impl<'a> Look<'a> {
 
     /// How much of it is taken to be only read, although nobody knows.
     pub fn unknown_bytes(self, is_new: bool) -> u64 {
-        let is_unknown = self.numbers[4] < 0 && self.may_be_written() && !self.is_small() && !is_new;
-        if is_unknown { self.present() } else { 0 }
+        if self.is_unknown() && !is_new { self.present() } else { 0 }
+    }
+
+    /// Whether nobody knows how much of a large mapping was written.
+    pub fn is_unknown(self) -> bool {
+        self.numbers[4] < 0 && self.may_be_written() && !self.is_small()
     }
 
     /// As far as its pages tell.

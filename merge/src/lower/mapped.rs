@@ -45,7 +45,7 @@ impl Translation<'_> {
             None if is_written => {
                 let (new, user) = (self.tables.handles.spare(self.thread), Some(self.thread));
                 self.out.push((Io::Dup { handle, new }, 0));
-                *kept = Some(Kept { handle: new, user, at, looked: None, usual: HashMap::new() });
+                *kept = Some(Kept { handle: new, user, at, written: 0, looked: None, usual: HashMap::new() });
             }
             None => {}
         }
@@ -87,12 +87,19 @@ impl Translation<'_> {
         let is_new = is_new(self.descriptors.open_file(file));
         let Some(kept) = self.kept() else { return };
         let (handle, mut left) = (kept.handle, look.written_bytes(is_new));
-        let pages = look.pages().map_while(|range| {
-            let bytes = left.min(range.end - range.start);
+        // Of a new file, of which this look does not tell: what was written before lies in front.
+        let mut before = if look.is_unknown() { kept.written.min(left) } else { 0 };
+        left -= before;
+        let pages = look.pages().map(|Range { start, end }| {
+            let skipped = before.min(end - start);
+            before -= skipped;
+            let bytes = left.min(end - start - skipped);
             left -= bytes;
-            (bytes > 0).then(|| range.start..range.start + bytes)
+            start + skipped..start + skipped + bytes
         });
-        let pages: Vec<Range<u64>> = pages.collect();
+        let pages: Vec<Range<u64>> = pages.filter(|range| !range.is_empty()).collect();
+        let bytes = pages.iter().map(|range| range.end - range.start).fold(0, u64::saturating_add);
+        kept.written = kept.written.saturating_add(bytes);
         kept.looked.get_or_insert_default().extend(pages.iter().cloned());
         self.populate(handle, pages, true);
     }

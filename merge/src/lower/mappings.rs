@@ -58,6 +58,8 @@ pub struct Kept {
     pub user: Option<u32>,
     /// The address of the latest mapping, and of which byte of the file that is.
     pub at: (u64, u64),
+    /// How many bytes the page scans found written.
+    pub written: u64,
     /// What the page scans since the last msync(2) found written.
     pub looked: Option<Vec<Range<u64>>>,
     /// The same before the latest msync(2) of so many bytes in front of which there was one.
