@@ -105,6 +105,13 @@ def python_json(folder, quick, project):
     return [inputs.interpreter("python3"), "-S", "-E", "table.py", 2 if quick else 10]
 
 
+def python_mapped(folder, quick, project):
+    shutil.copy(project / "scripts" / "time" / "mapped.py", folder)
+    for name in "one", "other":
+        (folder / name).write_bytes(bytes(range(256)) * ((4 if quick else 32) << 12))
+    return [inputs.interpreter("python3"), "-S", "-E", "mapped.py", 2 if quick else 16]
+
+
 def sort(folder, quick, project):
     inputs.lines(folder / "lines", 150_000 if quick else 1_500_000)
     return ["sort", "-S", "1M" if quick else "8M", "-T", ".", "lines", "-o", "sorted"]
@@ -317,6 +324,7 @@ ALL = [
     Workload("make-j2", make_j(2), ("make", "gcc")),
     Workload("make-j4", make_j(4), ("make", "gcc")),
     Workload("python-json", python_json, ("python3",)),
+    Workload("python-mapped", python_mapped, ("python3",)),
     Workload("sort", sort, ("sort",)),
     Workload("sqlite3", sqlite, ("sqlite3",)),
     Workload("tar-gzip", tar_gzip, ("tar", "gzip")),

@@ -125,7 +125,7 @@ impl Unreplayed {
         let mut remarks = Vec::new();
         if present > 0 || written > 0 {
             remarks.push(format!(
-                "{present} bytes of mapped files were touched in memory ({written} of them known to be written) that the plan does not replay: by children that found them mapped, or where it has no open file"
+                "{present} bytes of mapped files were touched in memory ({written} of them known to be written) that the plan does not replay: by children that found them mapped, or where it has no open file any more"
             ));
         }
         let unknown = self.unknown.values().copied().fold(0, u64::saturating_add);
