@@ -82,7 +82,7 @@ pub fn connect(
     let has_mpi = run.processes.iter().any(|process| process.mpi.is_some() || process.rank.is_some());
     let mut accesses = FileTracker::new(run, &clocks, Scope { all_files, has_mpi, ..Scope::default() });
     let mut waits = WaitTracker::new(run, &clocks);
-    let (mut pages, mut timed_waits) = (TouchedPages::new(), TimedWaitTracker::new(run));
+    let (mut pages, mut timed_waits) = (TouchedPages::default(), TimedWaitTracker::new(run));
     progress.stage("matching");
     let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];
     if keeps_log {

@@ -1,4 +1,5 @@
-//! Which pages of mapped files are touched at any time: what a look at them finds, by the time they were mapped.
+//! Which pages of mapped files are touched, by open file. A replay touches them where the file is mapped, and the records that tell of
+//! them come later.
 
 use crate::follow::pass::{Seen, Visitor};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -40,11 +41,6 @@ fn add(parts: &mut Parts, Range { mut start, mut end }: Range<u64>) {
 }
 
 impl TouchedPages {
-    /// Nothing seen yet.
-    pub fn new() -> TouchedPages {
-        TouchedPages::default()
-    }
-
     /// What is touched of this part of the file once it is mapped. What is mapped again later is in memory by then.
     pub fn take(&mut self, file: Key, part: &Range<u64>) -> Vec<Range<u64>> {
         let Some(parts) = self.touched.get_mut(&file) else { return Vec::new() };
@@ -180,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_page_is_taken_once() {
-        let mut pages = TouchedPages::new();
+        let mut pages = TouchedPages::default();
         let parts = pages.touched.entry((0, 3)).or_default();
         [8..12, 0..4, 2..6, 12..16, 40..44, 3..5].into_iter().for_each(|range| add(parts, range));
         assert_eq!(*parts, Parts::from([(0, 6), (8, 16), (40, 44)]));
