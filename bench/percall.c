@@ -96,6 +96,20 @@ static void call_fprintf_fflush(struct worker *w, long calls)
         expect(fprintf(w->stream, "%ld\n", i & 1023) > 0 && fflush(w->stream) == 0, "fprintf and fflush");
 }
 
+/* Computation of some 100 us before each call: what is told of a stretch that is longer than those that need no look at a clock. */
+static void call_compute_lseek(struct worker *w, long calls)
+{
+    unsigned long long sum = 1;
+    for (long i = 0; i < calls; i++) {
+        for (long step = 0; step < 70000; step++) {
+            sum = sum * 6364136223846793005ull + step;
+            __asm__ volatile("" : "+r"(sum));
+        }
+        expect(lseek(w->fd, i & (FILE_BYTES - 1), SEEK_SET) >= 0, "lseek");
+    }
+    expect(sum != 1, "computation");
+}
+
 /* A byte through a pair of sockets: two calls. */
 static void call_send_recv(struct worker *w, long calls)
 {
@@ -187,7 +201,7 @@ static const struct class {
     {"pread", call_pread},           {"lseek", call_lseek},
     {"read", call_read},             {"write", call_write},
     {"open+close", call_open_close}, {"stat", call_stat},
-    {"fprintf+fflush", call_fprintf_fflush},
+    {"fprintf+fflush", call_fprintf_fflush}, {"compute+lseek", call_compute_lseek},
     {"send+recv", call_send_recv}, {"poll", call_poll},
     {"lock+unlock", call_lock_unlock}, {"mmap+munmap", call_mmap_munmap},
     {"two-clock-reads", call_two_clock_reads},

@@ -9,7 +9,8 @@ use super::metadata::Opaque;
 use super::processes::wait;
 use super::{hooks, opened_status};
 use crate::core::detour;
-use crate::recording::span;
+use crate::recording::thread::current;
+use crate::recording::{first_records, span};
 use core::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
@@ -53,7 +54,21 @@ hooks! {
     Freopen: freopen | freopen64 (path: *const c_char, mode: *const c_char, old: Opaque) -> stream: Opaque,
         { opened(stream, mode) }, [path, mode];
     Fflush: fflush (stream: Opaque) -> result: c_int, [descriptor(stream)], [];
-    Popen quiet: popen (command: *const c_char, kind: *const c_char) -> stream: Opaque, [descriptor(stream)], [command, kind];
+    Popen quiet: popen (command: *const c_char, kind: *const c_char) -> stream: Opaque, [descriptor(stream)], [command, kind],
+        &[], then tell_pipe(stream);
+}
+
+/// Which pipe a stream of `popen` is an end of: libc makes it where nobody sees it.
+///
+/// # Safety
+/// `stream` is null or an open stream.
+unsafe fn tell_pipe(stream: Opaque) {
+    if !stream.is_null()
+        && let Some(state) = current::state()
+    {
+        // SAFETY: as the caller vouches. A pipe has no path.
+        first_records::inherited_descriptor(state, unsafe { descriptor(stream) } as c_int, &mut []);
+    }
 }
 
 closes_stream!(fclose, Fclose, descriptor);

@@ -235,6 +235,16 @@ fn who_lends_its_memory_waits_for_another_program() {
     }
 }
 
+/// What its child writes is read by who asked for it, though libc has made the pipe.
+#[test]
+fn a_stream_of_popen_is_a_pipe_like_any_other() {
+    let recorded = record(&Job::new(program("process_surface")).arg("shell"));
+    assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
+    let plan = plan(&recorded, &[]);
+    let explained = &plan.programs[0].balance.explained_ns;
+    assert!(explained.iter().any(|&(rule, ns)| rule == Rule::Pipe && ns > 0), "{explained:?}");
+}
+
 /// `SYN_REPLAYS` says how many times; `scripts/bench-order` takes 100.
 fn stay_in_order<'a>(who: &str, mechanisms: impl Iterator<Item = &'a Mechanism>) {
     let replays = replays();

@@ -153,6 +153,7 @@ calls! {
     67 Fflush "fflush" Stdio (fd: Fd) [Other, Waits];
     68 Fread "fread" Stdio (fd: Fd, size: Int, nmemb: Int) [ReadStream, Waits];
     69 Fwrite "fwrite" Stdio (fd: Fd, size: Int, nmemb: Int) [WriteStream, Waits];
+    /// What the descriptor is stands in an `inherited-fd` record behind this one.
     70 Popen "popen" Stdio (fd: Fd, command: Text, r#type: Text) [OpenProcessStream];
     71 Pclose "pclose" Stdio (fd: Fd) [CloseProcessStream];
     72 Ioctl "ioctl" Posix (fd: Fd, request: IoctlRequest) [ControlDevice] also "tcgetattr" "tcsetattr";
