@@ -96,12 +96,12 @@ static void call_fprintf_fflush(struct worker *w, long calls)
         expect(fprintf(w->stream, "%ld\n", i & 1023) > 0 && fflush(w->stream) == 0, "fprintf and fflush");
 }
 
-/* Computation of some 100 us before each call: what is told of a stretch that is longer than those that need no look at a clock. */
+/* Computation of some 100 us before each call: longer than what is taken to have kept its processor where nothing tells. */
 static void call_compute_lseek(struct worker *w, long calls)
 {
     unsigned long long sum = 1;
     for (long i = 0; i < calls; i++) {
-        for (long step = 0; step < 70000; step++) {
+        for (long step = 0; step < 105000; step++) {
             sum = sum * 6364136223846793005ull + step;
             __asm__ volatile("" : "+r"(sum));
         }

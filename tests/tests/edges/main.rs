@@ -5,7 +5,7 @@ mod hosts;
 
 use std::collections::BTreeMap;
 use syn_merge::{Options, merge};
-use syn_plan::{Plan, Rule};
+use syn_plan::{EdgeId, Op, Plan, Rule};
 use tests::{
     Job, Recorded, Write, launched, mpirun, program, program_for_mpich, record, replayed_out_of_order,
     replays, writes, writes_by,
@@ -235,14 +235,22 @@ fn who_lends_its_memory_waits_for_another_program() {
     }
 }
 
-/// What its child writes is read by who asked for it, though libc has made the pipe.
+/// libc has made the pipe, one way and the other.
 #[test]
 fn a_stream_of_popen_is_a_pipe_like_any_other() {
-    let recorded = record(&Job::new(program("process_surface")).arg("shell"));
+    let recorded = record(&Job::new(program("stdio_surface")).arg("commands"));
     assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
     let plan = plan(&recorded, &[]);
-    let explained = &plan.programs[0].balance.explained_ns;
-    assert!(explained.iter().any(|&(rule, ns)| rule == Rule::Pipe && ns > 0), "{explained:?}");
+    let is_pipe = |edge: EdgeId| plan.edges[edge as usize].rule == Rule::Pipe;
+    let ops = || plan.programs[0].steps.counted().map(|counted| counted.step.op);
+    assert!(
+        ops().any(|op| matches!(op, Op::Wait { edge, .. } if is_pipe(edge))),
+        "it reads what a child writes"
+    );
+    assert!(
+        ops().any(|op| matches!(op, Op::Signal { edge } if is_pipe(edge))),
+        "a child reads what it writes"
+    );
 }
 
 /// `SYN_REPLAYS` says how many times; `scripts/bench-order` takes 100.
