@@ -38,7 +38,10 @@ pub fn open<R: Recorder>(call: Call) -> Option<(R::Open, Mpi)> {
 /// Opens a call that may find nothing. `flag` is where it says so, null for one that waits.
 #[inline(always)]
 pub fn open_poll<R: Recorder>(call: Call, flag: Ptr) -> Option<(R::Open, Mpi)> {
-    open_untimed::<R>(call, flag).or_else(|| open::<R>(call))
+    match open_untimed::<R>(call, flag) {
+        None => open::<R>(call),
+        opened => opened,
+    }
 }
 
 /// The same for one that is to be without a time, as far as the recorder allows that.

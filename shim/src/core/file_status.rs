@@ -3,43 +3,58 @@
 use super::sys;
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, Ordering};
 use libc::statx;
 use syn_trace::status;
 
-/// A descriptor's file, without its times ([`status::MASK`] says why). `None` if nothing is open there.
+/// Set where the kernel wants a path beside a descriptor, if only an empty one: before Linux 6.11.
+static WANTS_PATH: AtomicBool = AtomicBool::new(false);
+
+/// Reads what a descriptor's file is, without its times ([`status::MASK`] says why). `None` if nothing is open there.
+///
+/// An answer is read where it lies: it is 256 bytes long.
 #[inline]
-pub fn of(fd: c_int) -> Option<statx> {
-    opened(fd, 0)
+pub fn of<T>(fd: c_int, read: impl Fn(&statx) -> T) -> Option<T> {
+    opened(fd, 0, read)
 }
 
 /// The same behind an open with these flags.
 #[inline]
-pub fn opened(fd: c_int, flags: c_int) -> Option<statx> {
-    let known = as_known(fd, status::MASK)?;
-    match status::may_be_longer(known.stx_mode.into(), known.stx_size as i64, flags) {
-        true => asked(fd, status::MASK, 0),
-        false => Some(known),
+pub fn opened<T>(fd: c_int, flags: c_int, read: impl Fn(&statx) -> T) -> Option<T> {
+    let (found, is_all) = as_known(fd, status::MASK, |known| {
+        (read(known), !status::may_be_longer(known.stx_mode.into(), known.stx_size as i64, flags))
+    })?;
+    if is_all { Some(found) } else { asked(fd, status::MASK, 0, read) }
+}
+
+/// Reads the answers to `mask`, without asking a server.
+#[inline]
+pub fn as_known<T>(fd: c_int, mask: u32, read: impl Fn(&statx) -> T) -> Option<T> {
+    asked(fd, mask, status::AS_KNOWN, read)
+}
+
+#[inline]
+fn asked<T>(fd: c_int, mask: u32, how: c_int, read: impl Fn(&statx) -> T) -> Option<T> {
+    let mut answer = MaybeUninit::uninit();
+    let ask = |path: *const u8, answer: *mut statx| {
+        // SAFETY: the path is null or ends with a zero byte; there is room for the answer.
+        -unsafe { sys::statx(fd, path, libc::AT_EMPTY_PATH | how, mask, answer) } as c_int
+    };
+    let mut error = libc::EFAULT;
+    if !WANTS_PATH.load(Ordering::Relaxed) {
+        error = ask(ptr::null(), answer.as_mut_ptr());
     }
-}
-
-/// The answers to `mask`, without asking a server.
-#[inline]
-pub fn as_known(fd: c_int, mask: u32) -> Option<statx> {
-    asked(fd, mask, status::AS_KNOWN)
-}
-
-#[inline]
-fn asked(fd: c_int, mask: u32, how: c_int) -> Option<statx> {
-    let mut status = MaybeUninit::uninit();
-    let (empty, flags) = (c"".as_ptr().cast(), libc::AT_EMPTY_PATH | how);
-    // SAFETY: the path ends with a zero byte; there is room for the answer.
-    let result = unsafe { sys::statx(fd, empty, flags, mask, status.as_mut_ptr()) };
-    match -result as c_int {
+    if error == libc::EFAULT {
+        WANTS_PATH.store(true, Ordering::Relaxed);
+        error = ask(c"".as_ptr().cast(), answer.as_mut_ptr());
+    }
+    match error {
         // SAFETY: the call has written all of it.
-        0 => Some(unsafe { status.assume_init() }),
+        0 => Some(read(unsafe { answer.assume_init_ref() })),
         libc::EBADF => None,
         // Before Linux 4.11, or behind a filter that does not know it.
-        _ => older(fd),
+        _ => older(fd).as_ref().map(read),
     }
 }
 
@@ -68,10 +83,12 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
 
     #[test]
-    fn both_ways_say_what_fstat_says() {
+    fn all_ways_say_what_fstat_says() {
         let file = std::fs::File::open("/dev/null").expect("a device");
         let about = file.metadata().expect("its status");
-        for status in [of(file.as_raw_fd()), older(file.as_raw_fd())] {
+        let without_path = of(file.as_raw_fd(), |status| *status);
+        WANTS_PATH.store(true, Ordering::Relaxed);
+        for status in [without_path, of(file.as_raw_fd(), |status| *status), older(file.as_raw_fd())] {
             let status = status.expect("it is open");
             let [mode, size, inode] = status::numbers(&status);
             assert_eq!([mode & 0xffff_ffff, size, inode], [about.mode().into(), 0, about.ino() as i64]);
@@ -84,6 +101,6 @@ mod tests {
 
     #[test]
     fn what_is_not_open_has_none() {
-        assert!(of(-1).is_none() && older(-1).is_none());
+        assert!(of(-1, |_| ()).is_none() && older(-1).is_none());
     }
 }

@@ -33,15 +33,11 @@ pub struct Shim;
 pub struct Open(&'static State);
 
 impl Open {
-    /// Does something with the span. In a forked child that comes back through the call there is none: its state is empty, or a
-    /// new one.
+    /// The span. In a forked child that comes back through the call there is none: its state is empty, or a new one.
     #[inline(always)]
-    fn with(self, action: impl FnOnce(&mut Span)) {
-        let mut span = self.0.mpi_span.get();
-        if !self.0.cursor.get().is_null() && !span.is_none() {
-            action(&mut span);
-            self.0.mpi_span.set(span);
-        }
+    fn span(self) -> Option<Span> {
+        let span = self.0.mpi_span.get();
+        (!self.0.cursor.get().is_null() && !span.is_none()).then_some(span)
     }
 }
 
@@ -81,7 +77,10 @@ unsafe impl Recorder for Shim {
 
     #[inline(always)]
     fn returned(open: Open) {
-        open.with(Span::poll_returned);
+        if let Some(mut span) = open.span() {
+            span.poll_returned();
+            open.0.mpi_span.set(span);
+        }
     }
 
     #[inline(always)]
@@ -93,11 +92,9 @@ unsafe impl Recorder for Shim {
         texts: &[&[u8]],
         list: &[i64],
     ) {
-        open.with(|span| {
-            span.record(call, false, result, numbers, texts, list);
-            span.sample(texts);
-            span.forget();
-        });
+        if let Some(span) = open.span() {
+            span.leave(call, false, result, numbers, texts, list);
+        }
         open.0.mpi_frame.set(0);
     }
 
@@ -109,12 +106,17 @@ unsafe impl Recorder for Shim {
         texts: &[&[u8]],
         list: &[i64],
     ) {
-        open.with(|span| span.record(call, false, result, numbers, texts, list));
+        if let Some(mut span) = open.span() {
+            span.record(call, false, result, numbers, texts, list);
+            open.0.mpi_span.set(span);
+        }
     }
 
     #[inline(always)]
     fn abandon(open: Open) {
-        open.with(|span| span.forget());
+        if let Some(span) = open.span() {
+            span.forget();
+        }
         open.0.mpi_frame.set(0);
     }
 

@@ -9,12 +9,11 @@ pub fn opened_status(fd: c_int, flags: c_int) -> [i64; 3] {
     if fd < 0 {
         return [0; 3];
     }
-    let [mode, size, inode] =
-        file_status::opened(fd, flags).map_or([0; 3], |status| status::numbers(&status));
+    let [mode, size, inode] = file_status::opened(fd, flags, status::numbers).unwrap_or_default();
     if !birth::is_open(mode, size, flags) || sys::is_confined() {
         return [mode, size, inode];
     }
-    let born = file_status::as_known(fd, birth::MASK).map_or(0, |status| birth::of(&status, flags));
+    let born = file_status::as_known(fd, birth::MASK, |status| birth::of(status, flags)).unwrap_or(0);
     [mode | born, size, inode]
 }
 

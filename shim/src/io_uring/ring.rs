@@ -121,8 +121,8 @@ unsafe fn shared(base: usize, offset: &AtomicU32) -> u32 {
 
 /// Device and number of the file behind a descriptor; zeros if there is none.
 fn file_of(fd: c_int) -> [u64; 2] {
-    file_status::of(fd)
-        .map_or([0; 2], |status| [libc::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino])
+    file_status::of(fd, |status| [libc::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino])
+        .unwrap_or_default()
 }
 
 impl Ring {

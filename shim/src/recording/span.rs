@@ -19,7 +19,7 @@ use crate::throttle;
 use core::sync::atomic::Ordering;
 pub use entry::{enter, enter_untimed};
 use note::{tell_entered, tell_left};
-use processor::{Boundary, look};
+use processor::{Boundary, look_after, look_before};
 use syn_trace::calls::Call;
 use syn_trace::record::{self, Flags, Times};
 
@@ -44,9 +44,9 @@ fn begin(state: &State, frame: usize, call: Call, mut flags: Flags) -> Option<Sp
     let mut start = clock::ticks();
     let mut cpu_before = 0;
     if !kept {
-        let looked = look(state, start, Boundary::entry_of(call));
-        (flags, cpu_before) = (flags | looked.before(), looked.cpu);
-        if looked.read {
+        let looked = look_before(state, start, Boundary::entry_of(call));
+        (flags, cpu_before) = (flags | looked.flags, looked.cpu);
+        if looked.flags & record::CPU_BEFORE != 0 {
             start = clock::ticks();
         }
     }
@@ -135,8 +135,8 @@ impl Span {
             flags &= !(record::CPU_BEFORE | record::WAITED_BEFORE | record::LOST_BEFORE);
         }
         if !Mark::Told.stands() {
-            let looked = look(state, self.end, Boundary::return_of(call));
-            flags |= looked.after();
+            let looked = look_after(state, self.end, Boundary::return_of(call));
+            flags |= looked.flags;
             times.cpu_after = looked.cpu;
         }
         state.forget_entered();
@@ -195,8 +195,8 @@ impl Span {
         *self = Span::new(state, start, 0, 0, 0);
         self.end = end;
         if !Mark::Told.stands() {
-            let looked = look(state, end, Boundary::WithoutLock);
-            self.flags |= looked.before();
+            let looked = look_before(state, end, Boundary::WithoutLock);
+            self.flags |= looked.flags;
             self.cpu_before = looked.cpu;
         }
         // Its call does not matter: it is recorded next.

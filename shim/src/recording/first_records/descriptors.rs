@@ -160,7 +160,7 @@ pub fn inherited_descriptor(state: &State, fd: i32, buffer: &mut [u8]) -> bool {
     let mut digits = [0; 20];
     let number = decimal(fd as u64, &mut digits);
     link[14..14 + number.len()].copy_from_slice(number);
-    let Some(status) = file_status::of(fd) else { return false };
+    let Some(status) = file_status::of(fd, |status| *status) else { return false };
     let [mode, size, inode] = status::numbers(&status);
     let mut short = [0; KNOWN_BYTES];
     let known = known_path(fd, &status, &mut short);

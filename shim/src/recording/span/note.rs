@@ -1,6 +1,6 @@
 //! Records that belong to no real call, or stand before one.
 
-use super::processor::{Boundary, look};
+use super::processor::{Boundary, look_before};
 use crate::core::clock;
 use crate::core::preemption::Mark;
 use crate::recording::span::append;
@@ -26,8 +26,8 @@ pub fn write<const N: usize>(
     let now = clock::ticks();
     let mut times = Times::default();
     if !kept {
-        let looked = look(state, now, Boundary::WithoutLock);
-        flags |= looked.before();
+        let looked = look_before(state, now, Boundary::WithoutLock);
+        flags |= looked.flags;
         times.cpu_before = looked.cpu;
     }
     append::write(state, call, flags, times, now, 0, numbers, texts, &[]);

@@ -38,37 +38,51 @@ impl Boundary {
 }
 
 /// What a look at the processor has shown, where the thread did not certainly keep it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Looked {
     /// CPU time, nanoseconds, where it was read.
     pub cpu: u64,
-    pub read: bool,
+    /// As flags of a call, or of what lay before it.
+    pub flags: Flags,
+}
+
+/// A look in front of a call, see [`look`].
+#[cold]
+#[inline(never)]
+#[unsafe(link_section = ".text.startup")]
+pub fn look_before(state: &State, now: u64, boundary: Boundary) -> Looked {
+    let found = look(state, now, boundary);
+    // Who lost the processor between two calls did not wait, if nobody knows better.
+    let waited = found.waited.unwrap_or(found.read && found.kept);
+    let flags = (record::CPU_BEFORE, record::WAITED_BEFORE, record::LOST_BEFORE, record::KEPT_BEFORE);
+    Looked { cpu: found.cpu, flags: found.flags(waited, flags) }
+}
+
+/// A look behind a call, see [`look`].
+#[cold]
+#[inline(never)]
+#[unsafe(link_section = ".text.startup")]
+pub fn look_after(state: &State, now: u64, boundary: Boundary) -> Looked {
+    let found = look(state, now, boundary);
+    // Who lost the processor in a call mostly waited there.
+    let waited = found.waited.unwrap_or(found.read);
+    let flags = (record::CPU_AFTER, record::WAITED_AFTER, record::LOST_AFTER, record::KEPT_AFTER);
+    Looked { cpu: found.cpu, flags: found.flags(waited, flags) }
+}
+
+#[derive(Default)]
+struct Found {
+    cpu: u64,
+    read: bool,
     /// Since the boundary before.
     kept: bool,
-    /// `None` where nobody knows. Who lost the processor in a call mostly waited there, who lost it between two calls did not.
+    /// `None` where nobody knows.
     waited: Option<bool>,
     lost: bool,
 }
 
-impl Looked {
-    /// As flags of what lay before a call.
-    pub fn before(self) -> Flags {
-        let waited = self.waited.unwrap_or(self.read && self.kept);
-        self.flags(
-            record::CPU_BEFORE,
-            (waited, record::WAITED_BEFORE),
-            record::LOST_BEFORE,
-            record::KEPT_BEFORE,
-        )
-    }
-
-    /// As flags of a call.
-    pub fn after(self) -> Flags {
-        let waited = self.waited.unwrap_or(self.read);
-        self.flags(record::CPU_AFTER, (waited, record::WAITED_AFTER), record::LOST_AFTER, record::KEPT_AFTER)
-    }
-
-    fn flags(self, read: Flags, (has_waited, waited): (bool, Flags), lost: Flags, kept: Flags) -> Flags {
+impl Found {
+    fn flags(&self, has_waited: bool, (read, waited, lost, kept): (Flags, Flags, Flags, Flags)) -> Flags {
         let flag = |is: bool, flag: Flags| if is { flag } else { 0 };
         flag(self.read, read) | flag(has_waited, waited) | flag(self.lost, lost) | flag(self.kept, kept)
     }
@@ -77,14 +91,12 @@ impl Looked {
 /// The thread may have lost its processor before `now`. Reads its clock, unless that has just been done: a thread that waits
 /// again and again would do little else. Then the next look does, which comes at the next boundary. Where the kernel does
 /// not tell, the clock is read after everything that took long.
-#[cold]
-#[inline(never)]
 #[unsafe(link_section = ".text.startup")]
-pub fn look(state: &State, now: u64, boundary: Boundary) -> Looked {
+fn look(state: &State, now: u64, boundary: Boundary) -> Found {
     let is_known = preemption::is_known();
     if state.is_apart.get() {
         // The thread itself stands still: neither its mark nor this processor tells anything of it.
-        return Looked { lost: is_known, ..Looked::default() };
+        return Found { lost: is_known, ..Found::default() };
     }
     let since =
         if is_known { state.cpu_ticks.get() } else { state.last_end.get().max(state.entered.get().start) };
@@ -96,18 +108,18 @@ pub fn look(state: &State, now: u64, boundary: Boundary) -> Looked {
         _ => RARER_WITH_LOCK,
     };
     let least = if is_known { rarer * clock::rarely_ticks() } else { clock::long_ticks() };
-    let mut looked = Looked::default();
+    let mut found = Found::default();
     if now.saturating_sub(since) > least && may_read_clocks(state) {
-        looked.kept = kept;
+        found.kept = kept;
         // Whatever happens from here on, while the clocks are read as well, the next look finds.
         Mark::Told.put();
         let began = clock::ticks();
         let helpers_cpu_ns = state.header().helpers_cpu_ns.load(Ordering::Relaxed);
-        looked.cpu = clock::thread_cpu_ns().saturating_add(helpers_cpu_ns);
+        found.cpu = clock::thread_cpu_ns().saturating_add(helpers_cpu_ns);
         // Of those that were in waits for locks since the reading before it is known where they were.
         let in_locks = state.lock_waits.take();
-        looked.read = true;
-        looked.waited = clock::voluntary_switches().map(|switches| {
+        found.read = true;
+        found.waited = clock::voluntary_switches().map(|switches| {
             let before = state.switches.replace(switches);
             switches.wrapping_sub(before) > in_locks
         });
@@ -118,13 +130,13 @@ pub fn look(state: &State, now: u64, boundary: Boundary) -> Looked {
             state.header().readings.add(read_at.saturating_sub(began));
         }
     } else {
-        looked.lost = is_known && !kept;
-        if looked.lost && boundary == Boundary::ReturnFromWait {
+        found.lost = is_known && !kept;
+        if found.lost && boundary == Boundary::ReturnFromWait {
             state.lock_waits.set(state.lock_waits.get() + 1);
         }
         Mark::Unread.put();
     }
-    looked
+    found
 }
 
 /// False in a handler that has interrupted the writing of a record, whose readings belong to that record's sequence, on a
