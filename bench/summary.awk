@@ -196,17 +196,23 @@ function scale(part, what, variant,    unit, from, to, round, v, i, names) {
     }
 }
 
-function applications_table(    i, what, n) {
+function applications_table(    i, what, n, compared) {
     if (!heading("application", "Whole applications")) return
     print "Ratio with shim / bare, median and the 95 % confidence interval of the median (all ratios where the rounds are too"
     print "few for one).\n"
-    table_head("application|rounds|bare, s|elapsed ratio|CPU time ratio")
+    compared = ("application", "variant", "before") in known
+    table_head("application|rounds|bare, s|elapsed ratio|CPU time ratio" (compared ? "|elapsed, shim / before|CPU time, shim / before" : ""))
     for (i = 1; i <= count["application"]; i++) {
         what = whats["application", i]
         n = gather("application", what, "elapsed_ns", "bare", "")
         printf "| %s | %d | %.2f ", what, n, quantile(n, 0.5) / 1e9
         n = gather("application", what, "elapsed_ns", "shim", "/", "bare"); printf "| %s ", interval(n)
-        n = gather("application", what, "cpu_ns", "shim", "/", "bare"); printf "| %s |\n", interval(n)
+        n = gather("application", what, "cpu_ns", "shim", "/", "bare"); printf "| %s ", interval(n)
+        if (compared) {
+            n = gather("application", what, "elapsed_ns", "shim", "/", "before"); printf "| %s ", interval(n)
+            n = gather("application", what, "cpu_ns", "shim", "/", "before"); printf "| %s ", interval(n)
+        }
+        print "|"
     }
     print ""
 }
