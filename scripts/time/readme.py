@@ -38,6 +38,16 @@ PARTS = ["work_s", "calls_cpu_s", "calls_wait_s", "sleep_s", "explained_s", "une
          "recording_s", "unmeasured_s"]
 
 
+LOAD = """
+Beside threads that take half of the processors: recorded, replayed alone. What the application itself takes there changes as
+well, with what it shares with those threads and where it spins or waits for others: *unrecorded* is the kernel's CPU time of
+the application and all that it waited for, launchers included.
+
+"""
+LOAD_COLUMNS = ["program", "CPU in the plan s, alone", "beside load", "change %", "unrecorded, alone", "beside load", "change %",
+                "CPU plan / kernel %", "replay s"]
+
+
 def command(words, folder):
     asked = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
     return asked.stdout.strip()
@@ -59,6 +69,10 @@ def number(value, digits=2):
     return "–" if value is None else f"{value:.{digits}f}"
 
 
+def is_beside_load(turn):
+    return str(turn).startswith("load")
+
+
 class Figures:
     """What one program's rounds come to. Rounds beside load stand apart."""
 
@@ -67,7 +81,7 @@ class Figures:
         self.workload = workload
 
     def values(self, variant, measure, load=False):
-        return [row[5] for row in self.rows if row[3:5] == (variant, measure) and (row[2] == "load") == load]
+        return [row[5] for row in self.rows if row[3:5] == (variant, measure) and is_beside_load(row[2]) == load]
 
     def median(self, variant, measure, load=False):
         found = self.values(variant, measure, load)
@@ -89,7 +103,7 @@ class Figures:
         """A part of a balance; of one that is given by rule, the sum."""
         sums = {}
         for _, _, turn, found, measure, value in self.rows:
-            if turn != "load" and found == variant and (measure == name or measure.startswith(name + ".")):
+            if not is_beside_load(turn) and found == variant and (measure == name or measure.startswith(name + ".")):
                 sums[turn] = sums.get(turn, 0.0) + value
         return statistics.median(sums.values()) if sums else None
 
@@ -123,12 +137,12 @@ def balance_rows(figures):
 
 
 def load_row(figures):
-    alone, beside = figures.median("cpu", "plan_s"), figures.median("cpu", "plan_s", load=True)
-    change = None if not alone or beside is None else (beside - alone) * 100 / alone
-    return row([
-        figures.workload.name, number(alone, 3), number(beside, 3), number(change), number(figures.ratio(load=True)),
-        number(figures.median("replay", "replayed_s", load=True), 3),
-    ])
+    cells = [figures.workload.name]
+    for variant, measure in (("cpu", "plan_s"), ("application", "tree_cpu_s")):
+        alone, beside = figures.median(variant, measure), figures.median(variant, measure, load=True)
+        change = None if not alone or beside is None else (beside - alone) * 100 / alone
+        cells += [number(alone, 3), number(beside, 3), number(change)]
+    return row([*cells, number(figures.ratio(load=True)), number(figures.median("replay", "replayed_s", load=True), 3)])
 
 
 def commit(project):
@@ -165,8 +179,7 @@ def text(record, chosen, project, load_before, disk, memory):
     else:
         result += "\nNeither the plans nor the reports gave a balance.\n"
     if any(figures.values("replay", "replayed_s", load=True) for figures in measured):
-        result += "\nRecorded once more beside threads that take half of the processors, replayed alone:\n\n"
-        result += heading(["program", "CPU in the plan s, alone", "beside load", "change %", "CPU plan / kernel %", "replay s"])
+        result += LOAD + heading(LOAD_COLUMNS)
         result += "".join(load_row(figures) for figures in measured if figures.values("replay", "replayed_s", load=True))
     if record.failed:
         result += "\nFailed (its rounds before that count above):\n\n"

@@ -150,6 +150,9 @@ def refuse_recorder(parser):
         parser.error(f"{', '.join(set_already)} is set; unset it, it would fall on the unrecorded runs too")
 
 
+# So often is a program recorded beside load, at most.
+LOAD_ROUNDS = 3
+
 PROGRAMS = ["syn", "syn-merge", "syn-replay", "libsynshim.so"]
 
 
@@ -194,9 +197,10 @@ class Bench:
                 stage = "application"
                 self.application(workload, words, number, "application")
                 self.record.add(workload, number, "cpu", **compare_processes(run_info, plan))
-            if beside_load:
-                stage = "recording beside load"
-                self.beside_load(workload, words)
+            for number in range(1, min(rounds, LOAD_ROUNDS) + 1) if beside_load else ():
+                say(f"{workload.name}, beside load, round {number}")
+                stage = "beside load"
+                self.beside_load(workload, words, f"load {number}")
         except (Failed, OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
             self.record.programs[workload.name] = workload
             self.record.failed[workload.name] = f"{stage}: {error}"
@@ -284,18 +288,19 @@ class Bench:
         balance = told.get("balance") or {}
         self.record.add(workload, number, "replay balance", **numbers("", balance.get("replayed")))
 
-    def beside_load(self, workload, words):
-        """One more recording while half of the processors are taken, replayed alone."""
+    def beside_load(self, workload, words, number):
+        """The application, unrecorded and recorded, while half of the processors are taken, replayed alone."""
         loads = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(max(1, (os.cpu_count() or 2) // 2))]
         try:
-            recorded = self.recorded(workload, words, "load")
+            self.application(workload, words, number, "application")
+            recorded = self.recorded(workload, words, number)
         finally:
             for load in loads:
                 load.kill()
                 load.wait()
-        run_info, plan = self.merged(workload, "load")
-        self.record.add(workload, "load", "cpu", **compare_processes(run_info, plan))
-        self.replayed(workload, "load", recorded)
+        run_info, plan = self.merged(workload, number)
+        self.record.add(workload, number, "cpu", **compare_processes(run_info, plan))
+        self.replayed(workload, number, recorded)
 
 
 def tail(ran):
