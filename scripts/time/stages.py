@@ -12,12 +12,12 @@ import sys
 import threading
 import time
 
-# MPI programs on a machine with fewer processors than ranks, and as root in containers.
+SETTINGS = (pathlib.Path(__file__).parents[1] / "mpi" / "environment").read_text()
+# Nor are ranks bound to the first processors, which others may have.
 MPI = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    **dict(line.removeprefix("export ").split("=", 1) for line in SETTINGS.splitlines() if line.startswith("export ")),
     "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "PRTE_MCA_hwloc_default_binding_policy": "none",
 }
 
 Ran = collections.namedtuple("Ran", "wall cpu code output complaints")

@@ -156,20 +156,15 @@ pub fn mpirun(ranks: u32) -> Job {
 pub fn launched(launcher: impl Into<OsString>, ranks: u32) -> Job {
     let job = Job::new(launcher).arg("-n").arg(ranks.to_string());
     let settings = [
-        // Containers run tests as root.
-        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
-        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        ("PRTE_ALLOW_RUN_AS_ROOT", "1"),
-        ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
-        // More ranks than processors, and several jobs at once, none of them bound to the first processors.
-        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+        // Several jobs at once, none of them bound to the first processors.
         ("OMPI_MCA_hwloc_base_binding_policy", "none"),
-        ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
         ("PRTE_MCA_hwloc_default_binding_policy", "none"),
         // Containers often forbid process_vm_readv.
         ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
     ];
-    settings.into_iter().fold(job, |job, (name, value)| job.env(name, value))
+    let common = include_str!("../../scripts/mpi/environment").lines();
+    let common = common.filter_map(|line| line.strip_prefix("export ")?.split_once('='));
+    common.chain(settings).fold(job, |job, (name, value)| job.env(name, value))
 }
 
 /// Tells the processes to end, the launcher first so that it takes its ranks with it, then leaves them no choice; true when
