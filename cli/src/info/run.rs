@@ -169,10 +169,10 @@ pub fn screen(run: &Run, info: &Info, rows: usize) -> String {
         if process.launcher {
             let _ = write!(line, " (process creation only)");
         }
-        if process.observed.dropped + process.observed.not_understood > 0
-            || !process.observed.unobserved.is_empty()
-        {
+        if process.observed.dropped > 0 || !process.observed.unobserved.is_empty() {
             line += " (not all seen)";
+        } else if process.observed.not_understood > 0 {
+            line += " (some system calls known by number only)";
         }
         lines.push(line);
     }

@@ -47,8 +47,11 @@ fn tsc_is_invariant() -> bool {
             return (*leaf)[EDX] & INVARIANT != 0;
         }
     }
-    use core::arch::x86_64::__cpuid;
-    __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & INVARIANT != 0
+    // Safe since Rust 1.94.
+    #[allow(unused_unsafe)]
+    // SAFETY: every processor that this is compiled for has the instruction.
+    let asked = |leaf| unsafe { core::arch::x86_64::__cpuid(leaf) };
+    asked(0x8000_0000).eax >= 0x8000_0007 && asked(0x8000_0007).edx & INVARIANT != 0
 }
 
 /// The counter.
