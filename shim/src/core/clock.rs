@@ -47,7 +47,7 @@ fn tsc_is_invariant() -> bool {
             return (*leaf)[EDX] & INVARIANT != 0;
         }
     }
-    // Safe since Rust 1.94.
+    // Unsafe in Rust 1.89, safe in 1.95.
     #[allow(unused_unsafe)]
     // SAFETY: every processor that this is compiled for has the instruction.
     let asked = |leaf| unsafe { core::arch::x86_64::__cpuid(leaf) };
