@@ -138,7 +138,7 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
 fn recorded(job: &Job, folder: &Path, run: &str) -> tests::Outcome {
     let run = folder.join(run);
     // Of the components of Open MPI for windows, those that every build has.
-    job.clone().env("OMPI_MCA_osc", "sm,pt2pt").env("LD_PRELOAD", shim()).env("SYN_RUN", run).run_in(folder)
+    job.clone().env("OMPI_MCA_osc", "^rdma,ucx").env("LD_PRELOAD", shim()).env("SYN_RUN", run).run_in(folder)
 }
 
 /// Records a job, merges, replays, and compares what the ranks did. False when this build does not replay by ranks.

@@ -270,9 +270,11 @@ fn no_function_of_libaio_and_liburing_is_forgotten() {
             || OF_LIBRARIES.iter().any(|(_, names)| names.contains(&name.as_str()))
     };
     let search = ["/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib"];
-    for library in ["libaio.so.1", "liburing.so.2"] {
-        let found =
-            search.map(|folder| Path::new(folder).join(library)).into_iter().find(|path| path.exists());
+    // Debian 13 and Ubuntu 24.04 call libaio by another name.
+    for names in [&["libaio.so.1", "libaio.so.1t64"][..], &["liburing.so.2"]] {
+        let library = names[0];
+        let paths = names.iter().flat_map(|name| search.map(|folder| Path::new(folder).join(name)));
+        let found = { paths }.find(|path| path.exists());
         let Some(path) = found else { panic!("{library} is not installed; see scripts/setup") };
         let functions = Symbols::of(&path).defined;
         assert!(functions.iter().any(|name| name.starts_with("io_")), "{library} was read");

@@ -35,14 +35,14 @@ unsafe fn device_at(device: *const dev_t, result: c_int) -> i64 {
 }
 
 hooks! {
-    // libc makes all but statx(2) of fstatat(2), whose entry sees the calls that it makes for itself.
+    // libc makes all but statx(2), and fstat since glibc 2.39, of fstatat(2): these entries see the calls that it makes for itself.
     Stat quiet: stat | stat64 (path: *const c_char, status: *mut Status) -> result: c_int, { reported(status, result) }, [path];
     Stat quiet: __xstat | __xstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
         { reported(status, result) }, [path];
     Lstat quiet: lstat | lstat64 (path: *const c_char, status: *mut Status) -> result: c_int, { reported(status, result) }, [path];
     Lstat quiet: __lxstat | __lxstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
         { reported(status, result) }, [path];
-    Fstat quiet: fstat | fstat64 (fd: c_int, status: *mut Status) -> result: c_int,
+    Fstat quiet: fstat | fstat64 + fstat64 (fd: c_int, status: *mut Status) -> result: c_int,
         { let [mode, size] = reported(status, result); [fd as i64, mode, size] }, [];
     Fstat quiet: __fxstat | __fxstat64 (version: c_int, fd: c_int, status: *mut Status) -> result: c_int,
         { let [mode, size] = reported(status, result); [fd as i64, mode, size] }, [];

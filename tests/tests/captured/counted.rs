@@ -27,7 +27,7 @@ const CLASSES: [(&str, &[&str], &[&str]); 40] = [
     ("statfs", &["statfs", "fstatfs"], &["statfs", "fstatfs"]),
     ("chmod", &["chmod"], &["chmod"]),
     ("fchmod", &["fchmod"], &["fchmod"]),
-    ("fchmodat", &["fchmodat"], &["fchmodat"]),
+    ("fchmodat", &["fchmodat", "?fchmodat2"], &["fchmodat"]),
     ("chown", &["chown"], &["chown"]),
     ("lchown", &["lchown"], &["lchown"]),
     ("fchown", &["fchown"], &["fchown"]),
@@ -88,6 +88,7 @@ fn class_of_kernel(call: &Syscall) -> Option<&'static str> {
         "fcntl" if !LOCK_COMMANDS.iter().any(|(name, _)| call.argument(1) == *name) => None,
         // How libc changes the mode of what may be a link.
         "chmod" if call.text(0).is_some_and(|path| path.starts_with("/proc/self/fd/")) => Some("fchmodat"),
+        "fchmodat2" => Some("fchmodat"),
         name => CLASSES.iter().find(|(_, kernel, _)| kernel.contains(&name)).map(|(class, ..)| *class),
     }
 }

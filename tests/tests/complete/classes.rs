@@ -163,6 +163,10 @@ pub const LEFT_OUT: &[(&str, &str)] = &[
     ("getcwd", "tells a process where it is, and moves nothing"),
     ("io_getevents io_pgetevents", "libaio takes completions out of the ring in memory where it can"),
     ("kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo pidfd_send_signal", "signals are no I/O"),
+    (
+        "landlock_create_ruleset landlock_add_rule landlock_restrict_self",
+        "takes rights away, and moves nothing",
+    ),
     ("io_cancel", "nothing has been cancelled yet by any kernel file system"),
 ];
 

@@ -72,12 +72,13 @@ fn count(
     counted: &mut Counted,
 ) {
     let bytes = if class.bytes { call.result } else { 0 };
+    let is_mapped = |how: &str| call.argument(3).contains(how);
     let mut descriptor = |position| names.of_descriptor(call.descriptor(position).map_or("", |it| it.object));
     match object {
         Object::Nothing => counted.add(caller.pid, class.name, String::new(), bytes),
         // Memory that is no file's, and the process's own.
         Object::Descriptor(4)
-            if ["MAP_ANONYMOUS", "MAP_PRIVATE"].iter().all(|flag| call.argument(3).contains(flag)) => {}
+            if is_mapped("MAP_ANONYMOUS") && (is_mapped("MAP_PRIVATE") || is_mapped("MAP_DROPPABLE")) => {}
         Object::Descriptor(position) => counted.add(caller.pid, class.name, descriptor(position), bytes),
         Object::Copied(from, to) => {
             counted.add(caller.pid, "copy from", descriptor(from), bytes);
