@@ -159,8 +159,6 @@ pub fn launched(launcher: impl Into<OsString>, ranks: u32) -> Job {
         // Several jobs at once, none of them bound to the first processors.
         ("OMPI_MCA_hwloc_base_binding_policy", "none"),
         ("PRTE_MCA_hwloc_default_binding_policy", "none"),
-        // All ranks are on one host, and Open MPI 5 warns of interfaces that would not do for TCP.
-        ("OMPI_MCA_btl", "^tcp"),
         // Containers often forbid process_vm_readv.
         ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
     ];

@@ -89,5 +89,5 @@ pub fn copies() -> Job {
 }
 
 /// What the launchers of these jobs are called: of them only process creation is recorded.
-pub const LAUNCHERS: [&str; 6] =
-    ["mpirun", "mpirun.openmpi", "orterun", "prterun", "mpiexec.hydra", "hydra_pmi_proxy"];
+pub const LAUNCHERS: [&str; 7] =
+    ["mpirun", "mpirun.openmpi", "orterun", "prterun", "prte", "mpiexec.hydra", "hydra_pmi_proxy"];

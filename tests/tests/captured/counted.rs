@@ -88,6 +88,8 @@ fn class_of_kernel(call: &Syscall) -> Option<&'static str> {
         "fcntl" if !LOCK_COMMANDS.iter().any(|(name, _)| call.argument(1) == *name) => None,
         // How libc changes the mode of what may be a link.
         "chmod" if call.text(0).is_some_and(|path| path.starts_with("/proc/self/fd/")) => Some("fchmodat"),
+        // As below, where libc leaves it to the kernel.
+        "fchmodat2" if call.error.is_some() && call.argument(3).contains("NOFOLLOW") => None,
         "fchmodat2" => Some("fchmodat"),
         name => CLASSES.iter().find(|(_, kernel, _)| kernel.contains(&name)).map(|(class, ..)| *class),
     }

@@ -66,4 +66,6 @@ with one, other:
     assert data == b"take these" and len(descriptors) == 2
     for descriptor in descriptors:
         os.close(descriptor)
-os.unlink("socket")
+# Since Python 3.13 the server does that itself.
+if os.path.exists("socket"):
+    os.unlink("socket")
