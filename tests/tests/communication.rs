@@ -137,7 +137,7 @@ fn traffic(run: &Path, is_replay: bool) -> Traffic {
 /// Runs a job with the shim.
 fn recorded(job: &Job, folder: &Path, run: &str) -> tests::Outcome {
     let run = folder.join(run);
-    // Of the components of Open MPI for windows, those that every build has.
+    // Of the components of Open MPI for windows, those of shared memory and of messages.
     job.clone().env("OMPI_MCA_osc", "^rdma,ucx").env("LD_PRELOAD", shim()).env("SYN_RUN", run).run_in(folder)
 }
 
