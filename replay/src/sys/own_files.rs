@@ -43,15 +43,24 @@ impl OwnFiles {
     /// In the first thread of a process: from here on it and those that it creates have open files of their own. Nothing
     /// changes where the kernel does not know the call (before Linux 5.9).
     pub fn begin(&self) {
-        let mut flags = libc::CLOSE_RANGE_UNSHARE as i32;
+        let mut flags = libc::CLOSE_RANGE_UNSHARE;
         for range in &self.others {
             // SAFETY: what is open there belongs to threads that keep their table.
-            if unsafe { libc::close_range(*range.start(), *range.end(), flags) } != 0 {
+            if !unsafe { close_range(range.clone(), flags) } {
                 return;
             }
             flags = 0;
         }
     }
+}
+
+/// close_range(2), for which glibc has a function since 2.34 only. False where the kernel does not know it.
+///
+/// # Safety
+/// Nobody uses what is open there.
+unsafe fn close_range(numbers: RangeInclusive<u32>, flags: u32) -> bool {
+    // SAFETY: as the caller vouches.
+    unsafe { libc::syscall(libc::SYS_close_range, *numbers.start(), *numbers.end(), flags) == 0 }
 }
 
 /// Whether a descriptor of this number is open for the calling thread.
@@ -89,7 +98,7 @@ mod tests {
         });
         // Kernels before 5.9 let all share.
         // SAFETY: no descriptor has this number.
-        let is_known = unsafe { libc::close_range(u32::MAX, u32::MAX, 0) } == 0;
+        let is_known = unsafe { close_range(u32::MAX..=u32::MAX, 0) };
         assert!(holds || !is_known);
     }
 }
