@@ -13,7 +13,7 @@ import threading
 import time
 
 SETTINGS = (pathlib.Path(__file__).parents[1] / "mpi" / "environment").read_text()
-# Nor are ranks bound to the first processors, which others may have.
+# Ranks are not bound to the first processors, either, which others may have.
 MPI = {
     **dict(line.removeprefix("export ").split("=", 1) for line in SETTINGS.splitlines() if line.startswith("export ")),
     "OMPI_MCA_hwloc_base_binding_policy": "none",

@@ -44,9 +44,11 @@ fn asked<T>(fd: c_int, mask: u32, how: c_int, read: impl Fn(&statx) -> T) -> Opt
     let mut error = libc::EFAULT;
     if !WANTS_PATH.load(Ordering::Relaxed) {
         error = ask(ptr::null(), answer.as_mut_ptr());
+        if error == libc::EFAULT {
+            WANTS_PATH.store(true, Ordering::Relaxed);
+        }
     }
     if error == libc::EFAULT {
-        WANTS_PATH.store(true, Ordering::Relaxed);
         error = ask(c"".as_ptr().cast(), answer.as_mut_ptr());
     }
     match error {

@@ -97,16 +97,10 @@ impl Span {
         list: &[i64],
     ) {
         self.record(call, failed, outcome, numbers, texts, list);
-        self.sample(texts);
-        self.forget();
-    }
-
-    /// The record of the call is written: notes what that took, behind one call of many.
-    #[inline(always)]
-    pub fn sample(&self, texts: &[&[u8]]) {
         if self.end >> SAMPLE_SHIFT & SAMPLE_MASK == 0 {
             note_cost(self.state(), self.end, usize::from(!texts.is_empty()));
         }
+        self.forget();
     }
 
     /// Writes a record and stays in the call: a further one of the same call takes no time.

@@ -70,6 +70,7 @@ pub fn look_after(state: &State, now: u64, boundary: Boundary) -> Looked {
     Looked { cpu: found.cpu, flags: found.flags(waited, flags) }
 }
 
+/// The same before it is known whether it was in a call.
 #[derive(Default)]
 struct Found {
     cpu: u64,
