@@ -30,9 +30,13 @@ const OF_LIBRARIES: [(&str, &[&str]); 3] = [
         &[
             "io_uring_free_probe",
             "io_uring_get_sqe",
+            "io_uring_memory_size",
+            "io_uring_memory_size_params",
             "io_uring_mlock_size",
             "io_uring_mlock_size_params",
+            "io_uring_register_wait_reg",
             "io_uring_ring_dontfork",
+            "io_uring_set_iowait",
         ],
     ),
     (

@@ -117,6 +117,26 @@ unsafe fn leave(queues: *const Queues, real: impl FnOnce()) {
     span.forget();
 }
 
+/// Closes the descriptor of a ring, which goes on under the number by which the calling thread has registered it.
+///
+/// # Safety
+/// As for [`through`].
+unsafe fn close_descriptor(queues: *const Queues, real: impl FnOnce() -> c_long) -> c_long {
+    // SAFETY: as the caller vouches.
+    let queues = unsafe { &*queues };
+    let fd = queues.ring_fd;
+    let ring = queues.ring();
+    let Some(mut span) = span::enter(Call::Close, record::INNER) else { return real() };
+    let result = inside(Library::Asynchronous, real);
+    span.returned();
+    if result >= 0 {
+        span.record(Call::Close, false, 0, &[i64::from(fd)], &[], &[]);
+        ring.inspect(|ring| ring.publish(queues.key()));
+    }
+    span.forget();
+    result
+}
+
 /// Functions of the library, which return a negative errno value; what is recorded stands behind the arrow.
 macro_rules! of_library {
     ($( $name:ident ($($arg:ident : $ty:ty),*) -> $ret:ty, $real:ident => $recorded:expr; )*) => { $(
@@ -172,6 +192,8 @@ of_library! {
     io_uring_queue_init_mem(entries: c_uint, queues: *mut Queues, parameters: *mut Parameters, memory: Ptr, bytes: usize) -> c_int,
         real => set_up_queues(entries, queues, real);
     io_uring_queue_mmap(fd: c_int, parameters: *mut Parameters, queues: *mut Queues) -> c_int, real => map_queues(queues, real);
+
+    io_uring_close_ring_fd(queues: *mut Queues) -> c_int, real => close_descriptor(queues, real);
 
     io_uring_submit(queues: *mut Queues) -> c_int, real => through(queues, submit(0), real);
     io_uring_submit_and_wait(queues: *mut Queues, least: c_uint) -> c_int, real => through(queues, submit(least), real);

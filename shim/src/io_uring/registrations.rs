@@ -19,6 +19,8 @@ pub(super) const REGISTER_RING_FDS: u32 = 20;
 pub(super) const REGISTER_FILE_ALLOC_RANGE: u32 = 25;
 const REGISTER_RESIZE_RINGS: u32 = 33;
 const REGISTER_USE_REGISTERED_RING: u32 = 1 << 31;
+/// In place of a descriptor.
+const NO_RING: i64 = -1;
 
 /// `struct io_uring_files_update`, and the front of its successors.
 #[repr(C)]
@@ -80,9 +82,23 @@ pub(super) unsafe fn register_files(
     files: Files,
     real: impl FnOnce() -> c_long,
 ) -> c_long {
-    let Some(mut span) = span::enter(Call::IoUringRegister, 0) else { return real() };
     // SAFETY: as the caller vouches.
-    let descriptor = unsafe { (*queues).descriptor() };
+    unsafe { register(|| (*queues).descriptor(), opcode, count, files, real) }
+}
+
+/// The same with a ring's descriptor.
+///
+/// # Safety
+/// As for [`register_files`].
+unsafe fn register(
+    descriptor: impl FnOnce() -> i64,
+    opcode: u32,
+    count: u32,
+    files: Files,
+    real: impl FnOnce() -> c_long,
+) -> c_long {
+    let Some(mut span) = span::enter(Call::IoUringRegister, 0) else { return real() };
+    let descriptor = descriptor();
     let result = inside(Library::Asynchronous, real);
     span.returned();
     let (failed, outcome) = Failure::Negated.outcome(result);
@@ -102,6 +118,12 @@ pub(super) unsafe fn register_other(
 ) -> c_long {
     // SAFETY: as the caller vouches.
     unsafe { register_files(queues, opcode, count, Files::NONE, real) }
+}
+
+/// What concerns no ring, but the thread that asks for it.
+pub(super) fn register_without_ring(opcode: u32, count: u32, real: impl FnOnce() -> c_long) -> c_long {
+    // SAFETY: no files.
+    unsafe { register(|| NO_RING, opcode, count, Files::NONE, real) }
 }
 
 /// # Safety

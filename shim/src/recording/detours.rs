@@ -100,15 +100,22 @@ impl Found {
     }
 
     /// Another library may stand in front of libc, and its functions are not ours to patch: libc is what has
-    /// `gnu_get_libc_version`.
+    /// `gnu_get_libc_version`. Before glibc 2.34 libpthread has some of libc's functions again, and may stand there, too: libc's
+    /// streams do not use those.
     #[unsafe(link_section = ".text.startup")]
     fn look(&mut self) {
         let objects = elf::Objects::started_with();
-        let libc = objects.function(c"gnu_get_libc_version").map(|(base, _)| base);
+        let base_of = |name| objects.function(name).map(|(base, _)| base);
+        let (libc, libpthread) = (base_of(c"gnu_get_libc_version"), base_of(c"__pthread_get_minstack"));
         for inner in real::inners() {
-            let Some((base, address)) = objects.function(inner.name()) else { continue };
+            let address = match objects.function(inner.name()) {
+                Some((base, address)) if Some(base) == libc => Some(address),
+                Some((base, _)) if Some(base) == libpthread => elf::function_of_libc(inner.name()),
+                _ => None,
+            };
+            let Some(address) = address else { continue };
             let is_new = self.all().iter().all(|patch| patch.address != address);
-            if self.count < MAX_PATCHES && Some(base) == libc && is_new {
+            if self.count < MAX_PATCHES && is_new {
                 self.patches[self.count].write(Patch::new(address, inner.hook as usize, inner.number()));
                 self.count += 1;
             }

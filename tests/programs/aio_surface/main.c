@@ -25,6 +25,7 @@ static const struct part parts[] = {
     {"ring-by-number", ring_by_number},
     {"ring-left", ring_left},
     {"ring-closed", ring_closed},
+    {"ring-later", ring_later},
     {NULL, NULL},
 };
 

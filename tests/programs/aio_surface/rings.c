@@ -248,3 +248,49 @@ void ring_left(void)
         ;
     io_uring_cq_advance(&ring, 3);
 }
+
+/* Functions that liburing has since 2.4, 2.6 and 2.8. */
+void ring_later(void)
+{
+#if IO_URING_VERSION_MAJOR * 100 + IO_URING_VERSION_MINOR >= 208
+    enum { ENTRIES = 4, GROUP = 7 };
+    static char data[BLOCK];
+    struct io_uring ring, other;
+    struct io_uring_napi napi = {.busy_poll_to = 1};
+    struct io_uring_clock_register clock = {.clockid = CLOCK_BOOTTIME};
+    struct iovec part = {data, BLOCK};
+    uint16_t head = 9;
+    int error = 0;
+    if (!make_ring(&ring, 4, 0) || !make_ring(&other, 4, 0))
+        return;
+    struct io_uring_buf_ring *buffers = io_uring_setup_buf_ring(&ring, ENTRIES, GROUP, 0, &error);
+    CHECK(buffers != NULL);
+    CHECK_EQ(io_uring_buf_ring_head(&ring, GROUP, &head), 0);
+    CHECK_EQ(head, 0);
+    CHECK(io_uring_setup_buf_ring(&ring, ENTRIES, GROUP, 0, &error) == NULL);
+    CHECK_EQ(error, -EEXIST);
+    CHECK_EQ(io_uring_free_buf_ring(&ring, buffers, ENTRIES, GROUP), 0);
+    /* As the kernel was built. */
+    io_uring_register_napi(&ring, &napi);
+    io_uring_unregister_napi(&ring, &napi);
+    io_uring_register_clock(&ring, &clock);
+    CHECK_EQ(io_uring_register_buffers(&ring, &part, 1), 0);
+    int cloned = io_uring_clone_buffers(&other, &ring);
+    CHECK(cloned == 0 || cloned == -EINVAL);
+    io_uring_queue_exit(&other);
+    /* From here on the ring has a number of its thread, and no descriptor. */
+    CHECK_EQ(io_uring_register_ring_fd(&ring), 1);
+    for (unsigned tag = 4000; tag < 4004; tag++) {
+        struct io_uring_sqe *sqe = entry(&ring);
+        io_uring_prep_nop(sqe);
+        io_uring_sqe_set_data64(sqe, tag);
+        CHECK_EQ(io_uring_submit(&ring), 1);
+        CHECK_EQ(result_of(&ring, tag), 0);
+        if (tag == 4001)
+            CHECK_EQ(io_uring_close_ring_fd(&ring), 1);
+    }
+    io_uring_queue_exit(&ring);
+#else
+    printf("aio_surface: no io_uring of liburing 2.8 here\n");
+#endif
+}

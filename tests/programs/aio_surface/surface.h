@@ -22,6 +22,7 @@ void ring_polled(void);
 void ring_by_number(void);
 void ring_left(void);
 void ring_closed(void);
+void ring_later(void);
 
 enum { BLOCK = 512 };
 

@@ -16,6 +16,7 @@ const WRITE: i64 = 23;
 const LINK: i64 = 4;
 const MORE: i64 = 2;
 const EBADF: i32 = 9;
+const EEXIST: i32 = 17;
 
 /// Runs a part that needs io_uring; `None`, with the reason printed, where the kernel has none even without the shim.
 #[track_caller]
@@ -159,5 +160,18 @@ fn a_file_where_a_ring_was() {
     let Some((_, dump)) = ring_part("ring-closed") else { return };
     assert_eq!(numbers(dump.calls("sqe"), "user_data"), [3000]);
     assert_eq!(numbers(dump.calls("cqe"), "user_data"), [3000]);
+    assert_eq!(unobserved(&dump), [""; 0]);
+}
+
+/// Of liburing 2.8, which not every system has.
+#[test]
+fn functions_that_came_later() {
+    let Some((_, dump)) = ring_part("ring-later") else { return };
+    let operations = numbers(dump.calls("io_uring_register"), "opcode");
+    assert_eq!(operations, [22, 26, 22, 23, 27, 28, 29, 0, 30, 20]);
+    assert_eq!(failures(&dump, "io_uring_register")[0], EEXIST);
+    assert_eq!(numbers(dump.calls("sqe"), "user_data"), [4000, 4001, 4002, 4003]);
+    assert_eq!(numbers(dump.calls("cqe"), "user_data"), [4000, 4001, 4002, 4003]);
+    assert_eq!(dump.calls("close").filter(|seen| seen.depth == 1).count(), 2, "a ring, a ring's descriptor");
     assert_eq!(unobserved(&dump), [""; 0]);
 }

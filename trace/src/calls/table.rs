@@ -87,7 +87,7 @@ calls! {
     10 Open "open" Posix (flags: OpenFlags, mode: Mode, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path) [Open];
     11 Openat "openat" Posix (dirfd: DirFd, flags: OpenFlags, mode: Mode, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path) [Open];
     12 Creat "creat" Posix (mode: Mode, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path) [Create];
-    13 Close "close" Posix (fd: Fd) [Close] also "io_uring_queue_exit" "mq_close";
+    13 Close "close" Posix (fd: Fd) [Close] also "io_uring_close_ring_fd" "io_uring_queue_exit" "mq_close";
     14 CloseRange "close_range" Posix (first: Fd, last: Fd, flags: Int) [CloseRange] also "closefrom";
     15 Fsync "fsync" Posix (fd: Fd) [Fsync, Waits];
     16 Fdatasync "fdatasync" Posix (fd: Fd) [Fdatasync, Waits];
@@ -394,7 +394,7 @@ calls! {
     330 IoUringSetup "io_uring_setup" Aio (entries: Int, flags: Int) [OpenRing] also "io_uring_queue_init" "io_uring_queue_init_mem" "io_uring_queue_init_params";
     331 IoUringEnter "io_uring_enter" Aio (fd: Fd, to_submit: Int, min_complete: Int, flags: Int) [AwaitRing] also "io_uring_enter2" "io_uring_get_cqe" "io_uring_get_events" "io_uring_peek_batch_cqe" "io_uring_peek_cqe" "io_uring_sqring_wait" "io_uring_submit" "io_uring_submit_and_get_events" "io_uring_submit_and_wait" "io_uring_submit_and_wait_min_timeout" "io_uring_submit_and_wait_reg" "io_uring_submit_and_wait_timeout" "io_uring_wait_cqe" "io_uring_wait_cqe_nr" "io_uring_wait_cqe_timeout" "io_uring_wait_cqes" "io_uring_wait_cqes_min_timeout";
     /// Of the operations that register files, the list holds the place of the first one, then their descriptors.
-    332 IoUringRegister "io_uring_register" Aio (fd: Fd, opcode: Int, nr_args: Int, files: List) [RegisterWithRing] also "io_uring_enable_rings" "io_uring_resize_rings";
+    332 IoUringRegister "io_uring_register" Aio (fd: Fd, opcode: Int, nr_args: Int, files: List) [RegisterWithRing] also "io_uring_buf_ring_head" "io_uring_clone_buffers" "io_uring_clone_buffers_offset" "io_uring_enable_rings" "io_uring_free_buf_ring" "io_uring_resize_rings" "io_uring_setup_buf_ring";
     /// Not a call: an entry of a submission queue, which the `io_uring_enter` behind it hands over. `fd` is the file's, or
     /// its place among the registered ones when the entry's flags say so.
     333 Sqe "sqe" Aio (ring_fd: Fd, opcode: Int, flags: Int, fd: Fd, count: Bytes, offset: Offset, user_data: Handle) [RingEntry, Note];
