@@ -42,10 +42,8 @@ mod page_scans;
 
 use crate::core::elf;
 use ::core::ffi::{c_char, c_int};
+use recording::beginning;
 use recording::process::{self, settings};
-use recording::span::note;
-use recording::thread::stack::frame_address;
-use recording::{detours, thread};
 
 /// The constructor. It is linked to run before those of all other libraries (`-z initfirst`), libc's own among them,
 /// so that what they do is seen; libc sets `environ` only after it. glibc's loader hands constructors what `main` gets.
@@ -56,22 +54,9 @@ extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
     elf::note_started_with();
     // Calls of MPI go on through our entry points also where nothing is recorded.
     hooks::mpi::prepare();
-    if !process::is_recording() {
-        return;
-    }
-    hooks::threads::prepare();
-    let detoured = if process::records_everything() { detours::install() } else { Ok(()) };
-    // Before there can be several threads, and before a filter can be in the way.
-    let _ = process::machine();
-    // The trace begins here, also for a program that makes no call of its own.
-    let _ = thread::obtain(frame_address(), 0);
-    if let Err(reason) = detoured {
-        note::unobserved(reason);
-    }
-    if process::records_everything() && elf::is_go_program() {
-        note::unobserved(
-            b"system calls: a Go program makes them itself; `syn record --backend=ptrace` sees them",
-        );
+    if process::is_recording() {
+        hooks::threads::prepare();
+        beginning::begin();
     }
 }
 

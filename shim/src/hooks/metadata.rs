@@ -35,21 +35,22 @@ unsafe fn device_at(device: *const dev_t, result: c_int) -> i64 {
 }
 
 hooks! {
-    // libc makes all but statx(2), and fstat since glibc 2.39, of fstatat(2): these entries see the calls that it makes for itself.
+    // libc makes all but statx(2), and fstat since glibc 2.39, of fstatat(2), and of the four with a version before 2.33: these
+    // entries see the calls that it makes for itself.
     Stat quiet: stat | stat64 (path: *const c_char, status: *mut Status) -> result: c_int, { reported(status, result) }, [path];
-    Stat quiet: __xstat | __xstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
+    Stat quiet: __xstat | __xstat64 + __xstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
         { reported(status, result) }, [path];
     Lstat quiet: lstat | lstat64 (path: *const c_char, status: *mut Status) -> result: c_int, { reported(status, result) }, [path];
-    Lstat quiet: __lxstat | __lxstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
+    Lstat quiet: __lxstat | __lxstat64 + __lxstat64 (version: c_int, path: *const c_char, status: *mut Status) -> result: c_int,
         { reported(status, result) }, [path];
     Fstat quiet: fstat | fstat64 + fstat64 (fd: c_int, status: *mut Status) -> result: c_int,
         { let [mode, size] = reported(status, result); [fd as i64, mode, size] }, [];
-    Fstat quiet: __fxstat | __fxstat64 (version: c_int, fd: c_int, status: *mut Status) -> result: c_int,
+    Fstat quiet: __fxstat | __fxstat64 + __fxstat64 (version: c_int, fd: c_int, status: *mut Status) -> result: c_int,
         { let [mode, size] = reported(status, result); [fd as i64, mode, size] }, [];
     Fstatat: fstatat | fstatat64 + fstatat64
         (dirfd: c_int, path: *const c_char, status: *mut Status, flags: c_int) -> result: c_int,
         { let [mode, size] = reported(status, result); [dirfd as i64, flags as i64, mode, size] }, [path];
-    Fstatat quiet: __fxstatat | __fxstatat64
+    Fstatat quiet: __fxstatat | __fxstatat64 + __fxstatat64
         (version: c_int, dirfd: c_int, path: *const c_char, status: *mut Status, flags: c_int) -> result: c_int,
         { let [mode, size] = reported(status, result); [dirfd as i64, flags as i64, mode, size] }, [path];
     Statx: statx

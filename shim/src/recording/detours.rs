@@ -107,7 +107,11 @@ impl Found {
         let objects = elf::Objects::started_with();
         let base_of = |name| objects.function(name).map(|(base, _)| base);
         let (libc, libpthread) = (base_of(c"gnu_get_libc_version"), base_of(c"__pthread_get_minstack"));
+        let is_before_2_33 = base_of(c"fstatat64").is_none();
         for inner in real::inners() {
+            if !is_before_2_33 && is_status_by_version(inner.name()) {
+                continue;
+            }
             let address = match objects.function(inner.name()) {
                 Some((base, address)) if Some(base) == libc => Some(address),
                 Some((base, _)) if Some(base) == libpthread => elf::function_of_libc(inner.name()),
@@ -126,6 +130,12 @@ impl Found {
         // SAFETY: the first `count` have been written.
         unsafe { core::slice::from_raw_parts_mut(self.patches.as_mut_ptr().cast(), self.count) }
     }
+}
+
+/// `__xstat64` and its kin, which libc makes of functions without a version where it has these.
+fn is_status_by_version(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.starts_with(b"__") && (name.ends_with(b"xstat64") || name.ends_with(b"xstatat64"))
 }
 
 /// libc says so, and nothing but the loader and it has run before us. Else the kernel counts threads among the links of the

@@ -1,5 +1,6 @@
 //! A recording: the process, its threads and their files, calls under way.
 
+pub mod beginning;
 pub mod detours;
 pub mod environment;
 pub mod first_records;

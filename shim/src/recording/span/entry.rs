@@ -1,6 +1,7 @@
 //! How a call is entered.
 
 use super::{begin, holding};
+use crate::recording::beginning;
 use crate::recording::process;
 use crate::recording::thread::stack::frame_address;
 use crate::recording::thread::state::{Span, State};
@@ -19,6 +20,7 @@ pub fn enter(call: Call, flags: Flags) -> Option<Span> {
     let state = match current::state() {
         Some(state) if !state.cursor.get().is_null() => state,
         _ => {
+            beginning::begin();
             let state = thread::obtain(frame, flags)?;
             if process::leaves_out(call) {
                 return None; // The process has only just found out what it is.
