@@ -7,7 +7,8 @@
 //! What hands over its arguments alone is written here, and not left to the decoder: 5 ns less.
 
 use super::{hooks, system_calls};
-use crate::recording::span;
+use crate::core::elf;
+use crate::recording::span::{self, Span};
 use core::ffi::{c_char, c_int, c_long, c_uint, c_void};
 use libc::{key_t, mode_t, sembuf, timespec};
 use syn_trace::system_calls::nanoseconds;
@@ -61,15 +62,29 @@ hooks! {
         (queue: c_int, message: *mut c_char, size: usize, priority: *mut c_uint, time: *const timespec) -> result: isize,
         [queue as i64, size as i64, received(priority, result), limit(time, result < 0)], [];
 
-    SemOpen: sem_open (name: *const c_char, flags: c_int, mode: mode_t, value: c_uint) -> semaphore: *mut c_void,
+    SemOpen quiet_in_libpthread: sem_open (name: *const c_char, flags: c_int, mode: mode_t, value: c_uint) -> semaphore: *mut c_void,
         [flags as i64, semaphore as i64], [name];
     SemClose: sem_close (semaphore: *mut c_void) -> result: c_int, [semaphore as i64], [];
-    SemUnlink: sem_unlink (name: *const c_char) -> result: c_int, [], [name];
+    SemUnlink quiet_in_libpthread: sem_unlink (name: *const c_char) -> result: c_int, [], [name];
 }
 
 system_calls! {
     SYS_semop: semop (id: c_int, operations: *const sembuf, count: usize) -> c_int;
     SYS_semtimedop: semtimedop (id: c_int, operations: *const sembuf, count: usize, time: *const timespec) -> c_int;
+}
+
+trait OfLibpthread {
+    /// Before glibc 2.34 the function is in libpthread. Of what that calls only a part is seen, such as a link to a file that
+    /// nobody has made: then nothing of it is recorded.
+    fn quiet_in_libpthread(&mut self);
+}
+
+impl OfLibpthread for Span {
+    fn quiet_in_libpthread(&mut self) {
+        if elf::function_of_libc(c"sem_open").is_none() {
+            self.quiet();
+        }
+    }
 }
 
 fn mode_with(flags: c_int, mode: mode_t) -> i64 {
