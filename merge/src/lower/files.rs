@@ -123,9 +123,6 @@ impl FileTable {
             if evidence == Evidence::Made {
                 entry.now = Now::File;
             }
-            if is_open(entry.evidence) {
-                return entry.evidence = evidence;
-            }
             match entry.now {
                 Now::Link(target) if told => file = target,
                 Now::Moved(first) if told => {
@@ -135,15 +132,30 @@ impl FileTable {
                     }
                     return;
                 }
-                _ => return,
+                _ => {
+                    if is_open(entry.evidence) {
+                        entry.evidence = evidence;
+                    }
+                    return;
+                }
             }
+        }
+    }
+
+    /// The name was taken from something that is no folder. If it looked like one it was a symbolic link to one, of which the plan
+    /// knows that it was there.
+    pub fn is_no_folder(&mut self, file: FileId) {
+        let entry = &mut self.files[file as usize];
+        if entry.now == Now::Untouched && entry.evidence == Evidence::Directory {
+            entry.evidence = Evidence::Something;
         }
     }
 
     /// `old` has the name of `new` from now on, and what is in it, if it is a folder.
     pub fn rename(&mut self, old: FileId, new: FileId) {
         let before = &self.files[old as usize];
-        let may_hold_others = match before.now {
+        let before_is = before.now;
+        let may_hold_others = match before_is {
             Now::File => false,
             Now::Link(_) | Now::Folder => true,
             Now::Untouched | Now::Moved(_) => {
@@ -152,6 +164,10 @@ impl FileTable {
         };
         if may_hold_others {
             self.moves.rename(&self.path(old), &self.path(new));
+        }
+        // Only a folder can take the place of a folder.
+        if matches!(before_is, Now::File | Now::Link(_)) {
+            self.is_no_folder(new);
         }
         self.now_is(new, self.what_is(old));
         self.files[old as usize].now = Now::Untouched;
@@ -244,10 +260,14 @@ impl FileTable {
                     self.files[file].evidence,
                     Evidence::Regular(_) | Evidence::Directory | Evidence::Something
                 );
+                let is_made = self.files[file].evidence == Evidence::Made;
                 let folder = &mut self.files[above as usize];
                 match folder.evidence {
                     Evidence::Something => folder.evidence = Evidence::Directory,
                     Evidence::Absent if exists && folder.now == Now::Untouched && !folder.is_alias => {
+                        folder.evidence = Evidence::Directory;
+                    }
+                    Evidence::Nothing if (exists || is_made) && folder.now == Now::Untouched => {
                         folder.evidence = Evidence::Directory;
                     }
                     Evidence::Regular(_) if exists => self.files[file].evidence = Evidence::Absent,
@@ -321,6 +341,50 @@ mod tests {
                 (state("/w/new"), state("/w/new/data")),
                 (Some(Initial::Absent), Some(Initial::Absent))
             );
+        }
+    }
+
+    #[test]
+    fn a_link_to_a_folder_that_is_replaced() {
+        let looks_like_a_folder = |files: &mut FileTable| {
+            let latest = files.touch(&"/w/latest".into(), Evidence::Directory).unwrap();
+            (latest, files.touch(&"/w/new".into(), Evidence::Absent).unwrap())
+        };
+        let was_there = Some(Initial::Regular { bytes: 0 });
+        let mut files = table();
+        let (latest, _) = looks_like_a_folder(&mut files);
+        files.is_no_folder(latest);
+        assert_eq!(state(files, "/w/latest"), was_there);
+
+        let mut files = table();
+        let (latest, new) = looks_like_a_folder(&mut files);
+        files.made_link(new, latest);
+        files.rename(new, latest);
+        assert_eq!(state(files, "/w/latest"), was_there);
+
+        let mut files = table();
+        let (latest, new) = looks_like_a_folder(&mut files);
+        files.is_no_folder(latest);
+        files.made_link(latest, new);
+        files.touch(&"/w/latest".into(), Evidence::Directory);
+        assert_eq!(state(files, "/w/latest"), was_there, "what it leads to now says nothing of before");
+
+        let mut files = table();
+        let (latest, new) = looks_like_a_folder(&mut files);
+        files.made_folder(new);
+        files.rename(new, latest);
+        assert_eq!(state(files, "/w/latest"), Some(Initial::Directory), "an empty one");
+    }
+
+    #[test]
+    fn a_link_leads_to_a_folder_that_was_there() {
+        for below in [Evidence::Regular(1), Evidence::Made] {
+            let mut files = table();
+            let link = files.touch(&"/w/link".into(), Evidence::Absent).unwrap();
+            let target = files.touch(&"/w/d".into(), Evidence::Nothing).unwrap();
+            files.made_link(link, target);
+            files.touch(&"/w/link/x".into(), below);
+            assert_eq!(state(files, "/w/d"), Some(Initial::Directory), "{below:?}");
         }
     }
 

@@ -37,7 +37,7 @@ impl Translation<'_> {
             }
             Effect::ReadLink => self.readlink(),
             Effect::Unlink if flags & libc::AT_REMOVEDIR != 0 => self.rmdir(),
-            Effect::Unlink => self.named(Evidence::Something).map(|file| Io::Unlink { file }),
+            Effect::Unlink => self.unlink(),
             Effect::RemoveFolder => self.rmdir(),
             Effect::MakeFolder => self.mkdir(),
             Effect::Truncate => {
@@ -133,6 +133,14 @@ impl Translation<'_> {
             return None;
         }
         self.named(Evidence::Something).map(|file| Io::Readlink { file })
+    }
+
+    fn unlink(&mut self) -> Option<Io> {
+        let file = self.named(Evidence::Something)?;
+        if self.result == 0 {
+            self.tables.files.is_no_folder(file);
+        }
+        Some(Io::Unlink { file })
     }
 
     fn rmdir(&mut self) -> Option<Io> {
