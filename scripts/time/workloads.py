@@ -259,6 +259,14 @@ def science(words, *needed, ranks=2):
     return make
 
 
+def with_library(name):
+    """A program of `scripts/time/data`; `scripts/setup data` installs the libraries."""
+    def make(folder, quick, project):
+        shutil.copy(project / "scripts" / "time" / "data" / f"with_{name}.py", folder)
+        return [LIBRARIES / "bin" / "python", f"with_{name}.py"]
+    return make
+
+
 def phyml(folder, quick, project):
     inputs.alignment(folder / "s.phy")
     return mpirun(2, "phyml-mpi", "-i", "s.phy", "-b", 2 if quick else 4, "--r_seed", 1, "-m", "HKY85", "--quiet")
@@ -303,6 +311,7 @@ REDIS = ("redis-server", "redis-benchmark", "redis-cli")
 # MPI programs that would use threads besides.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 OPENFOAM = {"WM_PROJECT_DIR": "/usr/share/openfoam"}
+LIBRARIES = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "syn" / "data"
 GIT = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
 ALL = [
@@ -362,6 +371,7 @@ ALL = [
         ("netpipe", science(["NPopenmpi", "-u", 1_000_000, "-n", 300]), "NPopenmpi", {}),
         ("mpi4py-futures", science(["/usr/bin/python3", "futures.py"], "futures.py", ranks=1), "/usr/lib/python3/dist-packages/mpi4py", {}),
     ]),
+    *(Workload(name, with_library(name), (f"{LIBRARIES}/complete",)) for name in ("duckdb", "polars", "dask", "ray", "jax")),
     Workload("mpi-messages-4", mpi_small("messages", 4, 60_000), MPI, launched=True),
     Workload("mpi-broadcasts-4", mpi_small("broadcasts", 4, 60_000), MPI, launched=True),
     Workload("mpi-alltoall-8", mpi_small("alltoall", 8, 6_000), MPI, launched=True),

@@ -1,14 +1,23 @@
-/* early: a program that does I/O before main and after it. Eight appends of five bytes to the file `early.left`: in a
- * function that runs before all constructors, in the first and in the last constructor, in main, at exit, in two
- * destructors, and in a function behind all destructors. */
+/* early: a program that does I/O before main and after it. Nine appends of five bytes to the file `early.left`: two in a
+ * function that runs before all constructors, the first of them through a stream, in the first and in the last constructor,
+ * in main, at exit, in two destructors, and in a function behind all destructors. */
 #include "processes.h"
+
+static void append_by_stream(const char *name, const char *text)
+{
+    FILE *stream = fopen(name, "a");
+    CHECK(stream != NULL);
+    CHECK(fputs(text, stream) >= 0);
+    CHECK_OK(fclose(stream));
+}
 
 static void before_all(int argc, char **argv, char **environment)
 {
     (void)argc;
     (void)argv;
     CHECK(environment != NULL);
-    append_text("early.left", "first");
+    append_by_stream("early.left", "first");
+    append_text("early.left", "early");
 }
 __attribute__((section(".preinit_array"), used)) static void (*preinit)(int, char **, char **) = before_all;
 

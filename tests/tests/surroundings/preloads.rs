@@ -32,7 +32,7 @@ fn a_library_with_constructors() {
     let job = Job::new(program("early"));
     in_both_orders(&job, &library("constructing"), |order, recorded| {
         let dump = Dump::of(&recorded.run_folder());
-        assert_eq!(dump.written("early.left"), (8, 40), "{order}");
+        assert_eq!(dump.written("early.left"), (9, 45), "{order}");
         assert_eq!(dump.written("constructed"), (3, 15), "{order}");
         assert_eq!(recorded.run.unobserved(), [], "{order}");
     });
@@ -45,7 +45,7 @@ fn a_library_whose_constructor_runs_first() {
     let job = Job::new(program("early"));
     in_both_orders(&job, &library("constructing_first"), |order, recorded| {
         let dump = Dump::of(&recorded.run_folder());
-        assert_eq!(dump.written("early.left"), (8, 40), "{order}");
+        assert_eq!(dump.written("early.left"), (9, 45), "{order}");
         assert_eq!(dump.written("constructed"), (3, 15), "{order}");
         assert_eq!(recorded.run.unobserved(), [], "{order}");
     });
@@ -55,7 +55,7 @@ fn a_library_whose_constructor_runs_first() {
 fn a_program_with_constructors() {
     let recorded = tests::record(&Job::new(program("early")));
     assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
-    assert_eq!(Dump::of(&recorded.run_folder()).written("early.left"), (8, 40));
+    assert_eq!(Dump::of(&recorded.run_folder()).written("early.left"), (9, 45));
     assert_eq!(recorded.run.dropped(), 0);
 }
 
