@@ -60,17 +60,18 @@ pub fn first(code: &[u8]) -> Option<Step> {
     }
 }
 
-/// False when something in `code` may be a branch to within its first `taken` bytes, whatever it is read as.
+/// False when something in `code` may be a branch to within its first `taken` bytes, whatever it is read as. These are whole
+/// instructions, and none of them a branch: only what lies behind them can be one.
 pub fn is_left_alone(code: &[u8], taken: usize) -> bool {
     let lands_inside = |behind: usize, distance: i32| {
         (behind as u32).wrapping_add_signed(distance).wrapping_sub(1) < taken as u32 - 1
     };
     // Without leaving the loops early, so that several places are looked at at once.
-    let short = code.windows(2).enumerate().fold(false, |found, (at, pair)| {
+    let short = code.windows(2).enumerate().skip(taken).fold(false, |found, (at, pair)| {
         let is_branch = matches!(pair[0], 0x70..=0x7f | 0xe0..=0xe3 | 0xeb);
         found | (is_branch & lands_inside(at + 2, i32::from(pair[1] as i8)))
     });
-    let near = code.windows(4).enumerate().fold(false, |found, (at, bytes)| {
+    let near = code.windows(4).enumerate().skip(taken).fold(false, |found, (at, bytes)| {
         found | lands_inside(at + 4, i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     });
     !short & !near
