@@ -171,6 +171,8 @@ pub struct ProcessTree {
     pub thread_joins: Vec<ThreadCall>,
     /// By index of the thread.
     pub deeds: Vec<Deeds>,
+    /// What counts as I/O on files, whoever does it.
+    scope: Scope,
     /// By index of the thread: the calls under way inside which something is on record, the outermost first.
     under_way: Vec<Vec<Call>>,
     /// Host, pid and parent's pid of every process.
@@ -197,6 +199,7 @@ impl ProcessTree {
             thread_creations: Vec::new(),
             thread_joins: Vec::new(),
             deeds: vec![Deeds::default(); run.threads.len()],
+            scope: Scope { has_mpi: true, ..Scope::default() },
             under_way: vec![Vec::new(); run.threads.len()],
             identity: run
                 .processes
@@ -333,7 +336,7 @@ impl ProcessTree {
         {
             return;
         }
-        let on_file = touched.path.as_deref().is_some_and(|path| Scope::default().contains(path));
+        let on_file = touched.path.as_deref().is_some_and(|path| self.scope.contains(path));
         let works = call.layer().is_mpi() || on_file && touched.peer.is_none();
         *deeds = (*deeds).max(if works { Deeds::Work } else { Deeds::Calls });
     }
