@@ -1,5 +1,6 @@
 //! Runs a command in a folder, keeps what it prints, and ends it when it takes too long.
 
+use crate::programs::program_for_mpich;
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -150,6 +151,25 @@ impl Outcome {
 /// Everything that is particular to an MPI library stands in the environment, where the others do not mind it.
 pub fn mpirun(ranks: u32) -> Job {
     launched("mpirun", ranks)
+}
+
+/// The same of `program` for MPICH; none where `scripts/test` has found none that works.
+///
+/// # Panics
+/// As [`crate::program`].
+pub fn mpich(ranks: u32, program: &str) -> Option<Job> {
+    let is_there = !is_missing("MPICH");
+    is_there.then(|| launched("mpiexec.hydra", ranks).arg(program_for_mpich(program)))
+}
+
+/// Whether `scripts/test` has found on this machine that `what` is not there, or does not work, and that tests are to do without it:
+/// then `SYN_TEST_WITHOUT_<WHAT>` is set. Says so in the test's output.
+pub fn is_missing(what: &str) -> bool {
+    let is_missing = std::env::var_os(format!("SYN_TEST_WITHOUT_{what}")).is_some();
+    if is_missing {
+        eprintln!("not tested: what needs {what}, since there is none that works");
+    }
+    is_missing
 }
 
 /// The same with another MPI's launcher.

@@ -24,11 +24,11 @@ pub mod workloads;
 mod unrecorded;
 
 pub use dump::{Direction, Dump, Seen, Tally, syn};
-pub use job::{Job, Outcome, launched, mpirun};
+pub use job::{Job, Outcome, is_missing, launched, mpich, mpirun};
 pub use order::{Write, unordered, writes, writes_by};
 pub use programs::{
-    copy_program, has_go, library, profile_folder, program, program_for_mpich, program_fortified,
-    program_sanitized, program_static,
+    copy_program, has_go, library, profile_folder, program, program_fortified, program_sanitized,
+    program_static,
 };
 pub use recording::{Comparison, Recorded, differences, record, record_but, run_recorded, shim};
 pub use turns::{replayed_out_of_order, replays};

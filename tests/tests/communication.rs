@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use syn_plan::{About, Balance, Mpi, Op, Plan, Program, Step, Thread};
-use tests::{Dump, Job, launched, mpirun, program, program_for_mpich, shim, syn};
+use tests::{Dump, Job, launched, mpich, mpirun, program, shim, syn};
 
 /// Ways to communicate of `programs/comm/patterns.c`.
 const WAYS: [&str; 12] = [
@@ -188,8 +188,8 @@ fn a_replay_makes_the_calls_that_were_recorded() {
 fn another_mpi_makes_the_calls_that_were_recorded() {
     for way in WAYS {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
-        let job = launched("mpiexec.hydra", RANKS).arg(program_for_mpich("comm/patterns")).arg(way);
-        if !replayed_as_recorded(way, &job, folder.path()) {
+        let Some(job) = mpich(RANKS, "comm/patterns") else { return };
+        if !replayed_as_recorded(way, &job.arg(way), folder.path()) {
             return;
         }
     }
@@ -310,8 +310,7 @@ fn waits_found(report: &str, rule: &str) -> Option<u32> {
 #[test]
 fn messages_between_groups_are_matched() {
     let open_mpi = mpirun(5).arg(program("comm/between"));
-    let mpich = launched("mpiexec.hydra", 5).arg(program_for_mpich("comm/between"));
-    for job in [open_mpi, mpich] {
+    for job in [Some(open_mpi), mpich(5, "comm/between")].into_iter().flatten() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let _ = recorded(&job, folder.path(), "run").succeeded();
         let merge = syn().args(["merge", "run", "-o", "app.syn"]).run_in(folder.path());

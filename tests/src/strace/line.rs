@@ -24,6 +24,8 @@ pub struct Syscall {
     pub arguments: Vec<String>,
     /// What it returned; -1 for a failure.
     pub result: i64,
+    /// What the descriptor stands for that it returned, as in [`Descriptor`]; empty for other results.
+    pub opened: String,
     /// `ENOENT` and the like, of a failure.
     pub error: Option<String>,
 }
@@ -79,8 +81,10 @@ impl Line {
             ("?", _) => return Some(Line::Other),
             _ => number(word)?,
         };
+        let opened = rest[end + 3..].split_once('<').and_then(|(_, object)| object.strip_suffix('>'));
+        let opened = opened.unwrap_or_default().to_owned();
         let error = (result == -1).then(|| rest[end + 3..].split(' ').nth(1).unwrap_or_default().to_owned());
-        Some(Line::Returned(Syscall { result, error, ..Syscall::new(name, instruction, arguments?) }))
+        Some(Line::Returned(Syscall { result, opened, error, ..Syscall::new(name, instruction, arguments?) }))
     }
 
     /// The call, if it is one that counts.
@@ -210,6 +214,13 @@ mod tests {
         assert_eq!(call.text(1), Some("x y"));
         let call = parse("close(5</tmp/gone>(deleted)) = 0");
         assert_eq!(call.descriptor(0), Some(Descriptor { number: 5, object: "/tmp/gone" }));
+    }
+
+    #[test]
+    fn what_was_opened_is_known() {
+        let call = parse("openat(AT_FDCWD</tmp>, \"/proc/self/fd/19\", O_PATH) = 16</sys/block/vda>");
+        assert_eq!((call.result, call.opened.as_str()), (16, "/sys/block/vda"));
+        assert_eq!(parse("read(3</tmp/a>, \"<>\", 2) = 2").opened, "");
     }
 
     #[test]

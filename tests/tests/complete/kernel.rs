@@ -2,7 +2,7 @@
 
 use crate::allowed::ALLOWED;
 use crate::classes::{CLASSES, Class, LEFT_OUT, Object, WAIT};
-use crate::objects::Names;
+use crate::objects::{BY_DESCRIPTOR, Names};
 use crate::tally::Counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -92,15 +92,24 @@ fn count(
 }
 
 fn path(caller: &Caller, call: &Syscall, object: Object, names: &mut Names) -> String {
+    let text = match object {
+        Object::Path(position) => call.text(position),
+        Object::PathAt(position) => call.text(position + 1),
+        _ => None,
+    };
+    // The trace resolves such a name, and strace tells what it led to.
+    if !call.opened.is_empty() && text.is_some_and(|path| path.starts_with(BY_DESCRIPTOR)) {
+        return names.of_descriptor(&call.opened);
+    }
     match object {
         Object::PathAt(position) => {
             let folder = call.descriptor(position).map_or("", |descriptor| descriptor.object);
-            match call.text(position + 1) {
+            match text {
                 Some(path) if !path.is_empty() => names.of_path_in(Path::new(folder), path),
                 _ => names.of_descriptor(folder),
             }
         }
-        Object::Path(position) => names.of_path_in(&caller.folder, call.text(position).unwrap_or_default()),
+        Object::Path(_) => names.of_path_in(&caller.folder, text.unwrap_or_default()),
         _ => String::new(),
     }
 }

@@ -198,7 +198,9 @@ pub fn redis() -> Program {
 /// fio with every engine that needs no device or server of its own. Those that do, and what they miss: dev-dax, mtd, sg and
 /// io_uring_cmd (a device), rdma (an adapter), gfapi, rados, rbd and nbd (a server), e4defrag (a donor file on ext4).
 pub fn fio() -> Program {
-    const SCRIPT: &str = "fio --output=jobs $inputs/jobs.fio";
+    const SCRIPT: &str = "
+        fio --output=jobs $inputs/jobs.fio
+        case $(fio --enghelp) in *pmemblk*) fio --output=jobs $inputs/pmemblk.fio ;; esac";
     let makes = &[
         "read",
         "write",

@@ -4,10 +4,13 @@ use crate::classes::{CLASSES, Class, WAIT};
 use crate::objects::{BY_DESCRIPTOR, NOTHING, Names};
 use crate::tally::Counted;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::LazyLock;
 use syn_trace::calls::{Call, Kind};
 use syn_trace::descriptors::{Descriptors, Touched};
 use syn_trace::record::{BEGAN, FAILED};
 use syn_trace::{Event, Run};
+use tests::Job;
 
 const AT_SYMLINK_NOFOLLOW: i64 = 0x100;
 const EOPNOTSUPP: i32 = 95;
@@ -94,7 +97,8 @@ fn entries(
         return outcome(event, touched, descriptors, names);
     };
     let bytes = if class.bytes { event.result } else { 0 };
-    if event.call == Call::Fchmodat && event.number("flags") == Some(AT_SYMLINK_NOFOLLOW) {
+    let spares_links = || event.call == Call::Fchmodat && event.number("flags") == Some(AT_SYMLINK_NOFOLLOW);
+    if spares_links() && !*SPARED_BY_KERNEL {
         return changed_without_links(event, object(event, touched, descriptors, names));
     }
     if class.name == "copy" {
@@ -135,7 +139,19 @@ fn object(event: &Event<'_>, touched: &Touched, descriptors: &Descriptors, names
     }
 }
 
-/// The kernel cannot change the mode of a link: libc opens the file, looks whether it is one, changes the mode through the
+/// Whether libc has the kernel change a mode unless it is a link's: glibc from 2.39 on with Linux from 6.6 on, fchmodat2(2).
+static SPARED_BY_KERNEL: LazyLock<bool> = LazyLock::new(|| {
+    let version = |text: &str| -> Option<(u32, u32)> {
+        let mut numbers = text.trim().split(|c: char| !c.is_ascii_digit()).map(str::parse);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    };
+    let libc = Job::new("getconf").arg("GNU_LIBC_VERSION").run_in(Path::new("/")).succeeded().stdout;
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a release of the kernel");
+    let libc = libc.strip_prefix("glibc ").and_then(version).expect("a version of libc");
+    libc >= (2, 39) && version(&kernel).expect("a version of the kernel") >= (6, 6)
+});
+
+/// Where it cannot, libc opens the file, looks whether it is one, changes the mode through the
 /// descriptor's name and closes it.
 fn changed_without_links(event: &Event<'_>, object: String) -> Vec<Entry> {
     let entry = |class| Entry { object: object.clone(), ..Entry::of(class) };

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use syn_merge::{Options, merge};
 use syn_plan::{EdgeId, Op, Plan, Rule};
 use tests::{
-    Job, Recorded, Write, launched, mpirun, program, program_for_mpich, record, replayed_out_of_order,
-    replays, writes, writes_by,
+    Job, Recorded, Write, is_missing, mpich, mpirun, program, record, replayed_out_of_order, replays, writes,
+    writes_by,
 };
 
 /// The program takes turns by this mechanism, which these rules see.
@@ -84,19 +84,29 @@ impl Mechanism {
         !(threads && (self.0.starts_with("signal") || self.0 == "exit"))
     }
 
+    /// Open MPI has partitions from version 5 on; in MPICH the status of what was cancelled may name any source.
+    fn needs_mpich(&self) -> bool {
+        matches!(self.0, "partitions" | "cancelled")
+    }
+
     /// Both sides of a barrier write before they meet.
     fn at_a_time(&self) -> usize {
         if self.0 == "barrier" { 2 } else { 1 }
     }
 }
 
+/// What ranks can do with the MPIs of this machine.
+fn of_mpi() -> impl Iterator<Item = &'static Mechanism> {
+    let is_without_mpich = is_missing("MPICH");
+    OF_MPI.iter().filter(move |mechanism| !(is_without_mpich && mechanism.needs_mpich()))
+}
+
 type Turns = BTreeMap<String, Vec<Write>>;
 
 fn recorded(who: &str, mechanism: &Mechanism) -> Recorded {
     let job = match who {
-        // Open MPI has partitions from version 5 on; in MPICH the status of what was cancelled may name any source.
-        "ranks" if matches!(mechanism.0, "partitions" | "cancelled") => {
-            launched("mpiexec.hydra", 2).arg(program_for_mpich("comm/turns")).arg(mechanism.0)
+        "ranks" if mechanism.needs_mpich() => {
+            mpich(2, "comm/turns").expect("checked before").arg(mechanism.0)
         }
         "ranks" => mpirun(2).arg(program("comm/turns")).arg(mechanism.0),
         _ => Job::new(program("order")).args([who, mechanism.0]),
@@ -151,7 +161,7 @@ fn takes_turns(who: &str) {
 
 #[test]
 fn ranks_that_take_turns() {
-    for mechanism in &OF_MPI {
+    for mechanism in of_mpi() {
         let recorded = recorded("ranks", mechanism);
         assert_eq!(unordered(&writes(&plan(&recorded, &[])), "a", "b"), [] as [usize; 0], "{}", mechanism.0);
         let without = writes(&plan(&recorded, mechanism.1));
@@ -167,8 +177,8 @@ fn ranks_that_take_turns() {
 #[test]
 fn locks_of_windows_however_they_are_granted() {
     let open_mpi = |component| mpirun(2).env("OMPI_MCA_osc", component).arg(program("comm/turns"));
-    let mpich = launched("mpiexec.hydra", 2).arg(program_for_mpich("comm/turns"));
-    for job in [open_mpi("sm"), open_mpi("pt2pt"), mpich] {
+    let jobs = [Some(open_mpi("sm")), Some(open_mpi("pt2pt")), mpich(2, "comm/turns")];
+    for job in jobs.into_iter().flatten() {
         for how in ["lock", "lock-shared", "lock-all"] {
             let recorded = record(&job.clone().arg(how));
             assert!(recorded.plain.status.success(), "{how}: {}", recorded.plain.stderr);
@@ -190,12 +200,11 @@ fn ranks_that_give_each_other_nothing() {
 /// Two jobs of one size at the same time, by either launcher: what the ranks are of is on record.
 #[test]
 fn jobs_at_the_same_time() {
-    let launchers =
-        [(mpirun(2), program("comm/turns")), (launched("mpiexec.hydra", 2), program_for_mpich("comm/turns"))];
-    for (launcher, turns) in launchers {
+    let jobs = [Some(mpirun(2).arg(program("comm/turns"))), mpich(2, "comm/turns")];
+    for job in jobs.into_iter().flatten() {
         let script = "for job in 1 2 3; do mkdir $job; (cd $job; exec \"$@\") & done; wait";
         let both = Job::new("sh").args(["-c", script, "sh"]);
-        let recorded = record(&both.followed_by(&launcher.arg(turns).args(["message", "50"])));
+        let recorded = record(&both.followed_by(&job.args(["message", "50"])));
         assert!(recorded.plain.status.success(), "{}", recorded.plain.stderr);
         let written = writes_by(&plan(&recorded, &[]), 2);
         let turns = |of: &str| -> Turns {
@@ -278,7 +287,7 @@ fn turns_of_processes_stay_in_order_however_long_each_takes() {
 
 #[test]
 fn turns_of_ranks_stay_in_order_however_long_each_takes() {
-    stay_in_order("ranks", OF_MPI.iter());
+    stay_in_order("ranks", of_mpi());
 }
 
 /// The same test finds what is not in order: without the edges, delays change it.

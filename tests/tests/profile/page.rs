@@ -11,15 +11,6 @@ with open("out", "wb", buffering=0) as file:
 while time.process_time() < 0.4: pass
 "#;
 
-/// Where `scripts/test` has found no browser.
-fn is_without_browser() -> bool {
-    let without = std::env::var_os("SYN_TEST_WITHOUT_BROWSER").is_some();
-    if without {
-        eprintln!("not tested: what a browser shows; there is no chromium");
-    }
-    without
-}
-
 /// Chromium on a page, without a display; what it wrote to its standard output.
 fn chromium(house: &House, options: &[&str], page: &str) -> String {
     let mut command = Command::new("timeout");
@@ -45,7 +36,7 @@ fn size_of(png: &[u8]) -> (u32, u32) {
 
 #[test]
 fn a_browser_shows_all_charts_without_a_network() {
-    if is_without_browser() {
+    if tests::is_missing("BROWSER") {
         return;
     }
     let house = House::new();
@@ -95,7 +86,7 @@ for number in range(2):
 
 #[test]
 fn a_browser_shows_where_the_time_of_a_replay_goes() {
-    if is_without_browser() {
+    if tests::is_missing("BROWSER") {
         return;
     }
     let house = House::new();
