@@ -172,6 +172,15 @@ pub fn is_missing(what: &str) -> bool {
     is_missing
 }
 
+/// Whether the default Open MPI has this component for windows: version 5 has none that sends messages, `pt2pt`.
+///
+/// # Panics
+/// When it cannot tell.
+pub fn has_component(osc: &str) -> bool {
+    let all = Job::new("ompi_info").run_in(Path::new("/")).succeeded().stdout;
+    all.lines().any(|line| line.trim_start().starts_with(&format!("MCA osc: {osc} ")))
+}
+
 /// The same with another MPI's launcher.
 pub fn launched(launcher: impl Into<OsString>, ranks: u32) -> Job {
     let job = Job::new(launcher).arg("-n").arg(ranks.to_string());
@@ -181,6 +190,9 @@ pub fn launched(launcher: impl Into<OsString>, ranks: u32) -> Job {
         ("PRTE_MCA_hwloc_default_binding_policy", "none"),
         // Containers often forbid process_vm_readv.
         ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
+        // Open MPI 5 complains where there is no network besides, and of a component for windows that wants one.
+        ("OMPI_MCA_btl_tcp_if_include", "lo"),
+        ("OMPI_MCA_osc", "^ucx"),
     ];
     let common = include_str!("../../scripts/mpi/environment").lines();
     let common = common.filter_map(|line| line.strip_prefix("export ")?.split_once('='));

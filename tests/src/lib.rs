@@ -24,7 +24,7 @@ pub mod workloads;
 mod unrecorded;
 
 pub use dump::{Direction, Dump, Seen, Tally, syn};
-pub use job::{Job, Outcome, is_missing, launched, mpich, mpirun};
+pub use job::{Job, Outcome, has_component, is_missing, launched, mpich, mpirun};
 pub use order::{Write, unordered, writes, writes_by};
 pub use programs::{
     copy_program, has_go, library, profile_folder, program, program_fortified, program_sanitized,

@@ -60,7 +60,10 @@ impl Recording {
         let work = self.file("work").display().to_string();
         let mut classes: BTreeMap<&'static str, Tally> = BTreeMap::new();
         for seen in Dump::of(&self.run).0 {
-            let is_its_own = |path: &String| path.starts_with(&work) || path.ends_with("/in.melt");
+            // A library that MPI needs, UCX, looks for its settings before MPI begins.
+            let others = ["/in.melt", "/ucx.conf"];
+            let is_its_own =
+                |path: &String| path.starts_with(&work) || others.iter().any(|end| path.ends_with(end));
             // The replay moves the bytes of one file to another itself; the end of the file is found by reading.
             if seen.call == "copy_file_range" {
                 if seen.result >= 0 && seen.path.as_ref().is_some_and(is_its_own) {

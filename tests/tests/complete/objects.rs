@@ -26,7 +26,8 @@ impl Names {
     pub fn of_descriptor(&mut self, object: &str) -> String {
         let is_inode = |kind: &str| object.strip_prefix(kind).is_some_and(|rest| rest.starts_with(":["));
         match object {
-            "" => NOTHING.into(),
+            // What only landlock_create_ruleset(2) makes, which is not recorded.
+            "" | "anon_inode:[landlock-ruleset]" => NOTHING.into(),
             _ if is_inode("pipe") || is_inode("socket") => object.into(),
             path if path.starts_with('/') => self.of_path(path),
             _ => ANONYMOUS.into(),

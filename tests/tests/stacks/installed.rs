@@ -140,8 +140,7 @@ pub fn stacks() -> Vec<Stack> {
 impl Stack {
     /// So many ranks of what follows.
     pub fn launcher(&self, ranks: u32) -> Job {
-        // Open MPI 5 complains of a component where there is no network for it.
-        launched(&self.mpiexec, ranks).env("OMPI_MCA_osc", "^ucx")
+        launched(&self.mpiexec, ranks)
     }
 
     /// The C program for this MPI.
