@@ -153,7 +153,25 @@ pub fn mpirun(ranks: u32) -> Job {
     launched("mpirun", ranks)
 }
 
-/// The same of `program` for MPICH; none where `scripts/test` has found none that works.
+/// The same with another MPI's launcher.
+pub fn launched(launcher: impl Into<OsString>, ranks: u32) -> Job {
+    let job = Job::new(launcher).arg("-n").arg(ranks.to_string());
+    let settings = [
+        // Several jobs at once, none of them bound to the first processors.
+        ("OMPI_MCA_hwloc_base_binding_policy", "none"),
+        ("PRTE_MCA_hwloc_default_binding_policy", "none"),
+        // Containers often forbid process_vm_readv.
+        ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
+        // Open MPI 5 complains where there is no network besides, and of a component for windows that wants one.
+        ("OMPI_MCA_btl_tcp_if_include", "lo"),
+        ("OMPI_MCA_osc", "^ucx"),
+    ];
+    let common = include_str!("../../scripts/mpi/environment").lines();
+    let common = common.filter_map(|line| line.strip_prefix("export ")?.split_once('='));
+    common.chain(settings).fold(job, |job, (name, value)| job.env(name, value))
+}
+
+/// The job of `program` under MPICH; none where `scripts/test` has found none that works.
 ///
 /// # Panics
 /// As [`crate::program`].
@@ -179,24 +197,6 @@ pub fn is_missing(what: &str) -> bool {
 pub fn has_component(osc: &str) -> bool {
     let all = Job::new("ompi_info").run_in(Path::new("/")).succeeded().stdout;
     all.lines().any(|line| line.trim_start().starts_with(&format!("MCA osc: {osc} ")))
-}
-
-/// The same with another MPI's launcher.
-pub fn launched(launcher: impl Into<OsString>, ranks: u32) -> Job {
-    let job = Job::new(launcher).arg("-n").arg(ranks.to_string());
-    let settings = [
-        // Several jobs at once, none of them bound to the first processors.
-        ("OMPI_MCA_hwloc_base_binding_policy", "none"),
-        ("PRTE_MCA_hwloc_default_binding_policy", "none"),
-        // Containers often forbid process_vm_readv.
-        ("OMPI_MCA_btl_vader_single_copy_mechanism", "none"),
-        // Open MPI 5 complains where there is no network besides, and of a component for windows that wants one.
-        ("OMPI_MCA_btl_tcp_if_include", "lo"),
-        ("OMPI_MCA_osc", "^ucx"),
-    ];
-    let common = include_str!("../../scripts/mpi/environment").lines();
-    let common = common.filter_map(|line| line.strip_prefix("export ")?.split_once('='));
-    common.chain(settings).fold(job, |job, (name, value)| job.env(name, value))
 }
 
 /// Tells the processes to end, the launcher first so that it takes its ranks with it, then leaves them no choice; true when

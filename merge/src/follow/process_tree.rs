@@ -171,7 +171,7 @@ pub struct ProcessTree {
     pub thread_joins: Vec<ThreadCall>,
     /// By index of the thread.
     pub deeds: Vec<Deeds>,
-    /// What counts as I/O on files, whoever does it.
+    /// The files on which I/O is the application's. Those of MPI never are: it is asked of threads that MPI has made.
     scope: Scope,
     /// By index of the thread: the calls under way inside which something is on record, the outermost first.
     under_way: Vec<Vec<Call>>,

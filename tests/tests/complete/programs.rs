@@ -86,11 +86,10 @@ pub fn archives() -> Program {
     script(SCRIPT, &["read", "write", "make folder", "symbolic link", "list"])
 }
 
-/// A repository made, cloned both ways, and cleaned up. Its threads take their memory from one place: of another libc would ask about
-/// the system when it gives that back, sometimes behind a thread's last record.
+/// A repository made, cloned both ways, and cleaned up.
 pub fn git() -> Program {
     const SCRIPT: &str = "
-        export MALLOC_ARENA_MAX=1 HOME=$PWD GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE='1000000000 +0000' GIT_COMMITTER_DATE='1000000000 +0000'
+        export HOME=$PWD GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_DATE='1000000000 +0000' GIT_COMMITTER_DATE='1000000000 +0000'
         git config --global user.name name; git config --global user.email name@localhost
         git config --global gc.auto 0; git config --global init.defaultBranch main
         git init -q source

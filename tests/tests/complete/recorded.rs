@@ -151,7 +151,7 @@ static SPARED_BY_KERNEL: LazyLock<bool> = LazyLock::new(|| {
     libc >= (2, 39) && version(&kernel).expect("a version of the kernel") >= (6, 6)
 });
 
-/// Where it cannot, libc opens the file, looks whether it is one, changes the mode through the
+/// Where the kernel does not know of that flag, libc opens the file, looks whether it is a link, changes the mode through the
 /// descriptor's name and closes it.
 fn changed_without_links(event: &Event<'_>, object: String) -> Vec<Entry> {
     let entry = |class| Entry { object: object.clone(), ..Entry::of(class) };
