@@ -332,6 +332,13 @@ pub fn clock_ns(clock: c_int) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// False once this process has no such thread any more. A filter may make it false of all threads.
+pub fn has_thread(tid: u32) -> bool {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing.
+    unsafe { clock_gettime(cpu_clock_of(tid), &mut time) != -(libc::EINVAL as isize) }
+}
+
 /// Anonymous private memory, zeroed; `None` when there is none.
 pub fn map_anonymous(bytes: usize) -> Option<*mut u8> {
     let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);

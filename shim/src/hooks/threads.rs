@@ -8,7 +8,7 @@ use crate::core::sys;
 use crate::recording::process;
 use crate::recording::span::{self, note};
 use crate::recording::thread::stack::frame_address;
-use crate::recording::thread::{self, current, private_table};
+use crate::recording::thread::{self, current, lingering, private_table};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use libc::{pthread_attr_t, pthread_key_t, pthread_t};
@@ -193,8 +193,8 @@ fn arm() {
     }
 }
 
-/// Ends the thread's recording, in the third of the (at least four) rounds of destructors, so that what other
-/// libraries do in theirs is still recorded.
+/// The thread ends: in the third of the (at least four) rounds of destructors, so that what other libraries do in theirs stands
+/// before it.
 unsafe extern "C" fn end(round: *mut c_void) {
     if (round as usize) < 3 {
         // SAFETY: as in `arm`.
@@ -206,18 +206,18 @@ unsafe extern "C" fn end(round: *mut c_void) {
     leave();
 }
 
-/// Ends the thread's recording.
+/// Puts the end of the thread on record.
 pub fn leave() {
     let Some(state) = current::state() else { return };
     sys::without_signals(|| {
-        if !state.cursor.get().is_null() {
+        let is_over = || state.header().state.load(Ordering::Relaxed) == header::STATE_THREAD_ENDED;
+        if !state.cursor.get().is_null() && !is_over() {
             // A record that is being written was interrupted by a handler that ended the thread.
             state.give_up_record();
             note::write(state, Call::ThreadEnd, 0, &[], &[]);
             state.stop(header::STATE_THREAD_ENDED);
-            current::set(current::ENDED);
             // SAFETY: nothing of it is used behind this.
-            unsafe { state.release() };
+            unsafe { lingering::keep(state) };
         }
     });
 }

@@ -4,6 +4,7 @@ pub mod chunk;
 pub mod current;
 pub mod ending;
 pub mod inheritance;
+pub mod lingering;
 pub mod living;
 pub mod private_table;
 pub mod scratch;
@@ -90,6 +91,7 @@ fn after_fork(state: &'static State, frame: usize) -> Option<&'static State> {
         process::start_in_forked_child();
         private_table::descriptors_are_own();
         living::begin_anew();
+        lingering::begin_anew();
         trace_file::in_forked_child();
         let (fork, node) = inheritance::take();
         throttle::begin_in_forked_child(node);
@@ -129,6 +131,7 @@ pub fn begin_in_forked_child(frame: usize) {
 /// For a thread that has no state: `None` if it gets none.
 #[unsafe(link_section = ".text.startup")]
 fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
+    lingering::give_back();
     let state = spare::take().or_else(map_state)?;
     let started = start(state, frame, stack, creator);
     if started.is_none() {

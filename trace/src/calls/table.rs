@@ -183,7 +183,7 @@ calls! {
     81 InheritedFd "inherited-fd" Process (fd: Fd, flags: OpenFlags, offset: Offset, st_mode: Mode, st_size: Bytes, st_ino: Int, path: Path) [Inherit, Note];
     /// Not a call: the first record of a further thread. `creator` is the thread that made it, 0 when unknown.
     82 ThreadStart "thread-start" Process (thread: Handle, creator: Pid);
-    /// Not a call: the thread ended in an orderly way.
+    /// Not a call: the thread ended in an orderly way. What destructors and libc do behind that may follow.
     83 ThreadEnd "thread-end" Process ();
     /// Not a call: something that could not be observed, and why.
     84 Unobserved "unobserved" Process (what: Text) [Other, Note];

@@ -47,7 +47,8 @@ impl State {
         Mark::take_down();
     }
 
-    /// Ends recording on this thread; what was written stays, and blocks behind it are given back where that is worth it.
+    /// Notes how this thread's recording ends, or that it has stopped; what was written stays, and blocks behind it are given back
+    /// where that is worth it.
     pub fn stop(&self, state: u32) {
         if self.stopped.get() || !self.is_whole() {
             return;
@@ -55,7 +56,7 @@ impl State {
         self.take_pair();
         self.note_end(state);
         self.set_header_state(state);
-        self.stopped.set(state != header::STATE_PROCESS_ENDED);
+        self.stopped.set(state == header::STATE_STOPPED);
         // A handler's record must find no room in what is given back.
         sys::without_signals(|| {
             let end = (self.cursor.get() as usize).next_multiple_of(PAGE);
@@ -94,10 +95,10 @@ impl State {
         }
     }
 
-    /// Gives everything back. The thread must be leaving, with its pointer already set to [`tls::ENDED`].
+    /// Gives everything back.
     ///
     /// # Safety
-    /// The state is not used behind this.
+    /// The state is not used behind this, and its thread has no place among the [`living`] any more.
     pub unsafe fn release(&self) {
         let _ = FIRST_HEADER.compare_exchange(
             self.header.get(),
@@ -105,9 +106,6 @@ impl State {
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
-        if !living::leave(self.place.get(), self.header.get()) {
-            return; // Somebody is about to write to the header: it stays.
-        }
         let header_page = (self.header.get() as usize).next_multiple_of(PAGE) - PAGE;
         // SAFETY: nobody uses the chunks or the state after this.
         unsafe {

@@ -46,7 +46,9 @@ impl State {
     }
 
     fn use_chunk(&self, chunk: &Chunk) {
-        self.set_header_state(header::STATE_RECORDING);
+        if self.header().state.load(Ordering::Relaxed) != header::STATE_THREAD_ENDED {
+            self.set_header_state(header::STATE_RECORDING);
+        }
         let (old, old_bytes, old_in_area) =
             (self.window.get(), self.window_bytes.get(), self.in_area.get()[0]);
         // The page with the header stays.
