@@ -161,7 +161,7 @@ fn obtain(frame: usize) -> Option<&'static State> {
         ending::lose_one();
         return None;
     }
-    thread::obtain(frame, 0)
+    thread::obtain(frame)
 }
 
 /// True unless this runs on an alternate stack with fewer bytes than these below `frame`.

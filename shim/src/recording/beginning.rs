@@ -21,7 +21,7 @@ fn begin_anew() {
     // Before there can be several threads, and before a filter can be in the way.
     let _ = process::machine();
     // The trace begins here, also for a program that makes no call of its own.
-    let _ = thread::obtain(frame_address(), 0);
+    let _ = thread::obtain(frame_address());
     if let Err(reason) = detoured {
         note::unobserved(reason);
     }

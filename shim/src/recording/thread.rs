@@ -25,21 +25,18 @@ use ending::{FIRST_HEADER, lose_one};
 use state::PAGE;
 use syn_trace::chunks::{CHUNK_HEAD_BYTES, ChunkHead, IN_FRONT, UNIT_BYTES};
 use syn_trace::header;
-use syn_trace::record::{self, Flags};
 
-/// This thread's state, made if it has none yet. `None`: calls of this thread are not recorded (now). `flags` are those of the
-/// call that asks.
+/// This thread's state, made if it has none yet. `None`: calls of this thread are not recorded (now).
 #[cold]
 #[inline(never)]
 #[unsafe(link_section = ".text.startup")]
-pub fn obtain(frame: usize, flags: Flags) -> Option<&'static State> {
+pub fn obtain(frame: usize) -> Option<&'static State> {
     if let Some(state) = current::state() {
         return if state.mark.get() == MARK { Some(state) } else { after_fork(state, frame) };
     }
     let state = current::get();
     if !state.is_null() || !process::is_recording() {
-        // What libc does to clean up behind a thread that has ended is no call of the program's.
-        if !state.is_null() && flags & record::INNER == 0 {
+        if !state.is_null() {
             lose_one();
         }
         return None;
@@ -124,15 +121,18 @@ pub fn begin_in_forked_child(frame: usize) {
             // SAFETY: every field is valid as zero, and nobody else uses the state.
             unsafe { ptr::write_bytes(ptr::from_ref(state).cast_mut().cast::<u8>(), 0, USED_BYTES) };
         }
-        let _ = obtain(frame, 0);
+        let _ = obtain(frame);
     }
 }
 
 /// For a thread that has no state: `None` if it gets none.
 #[unsafe(link_section = ".text.startup")]
 fn start_new(frame: usize, stack: (usize, usize), creator: u32) -> Option<*mut State> {
-    lingering::give_back();
-    let state = spare::take().or_else(map_state)?;
+    let given_back = || {
+        lingering::give_back();
+        spare::take()
+    };
+    let state = spare::take().or_else(given_back).or_else(map_state)?;
     let started = start(state, frame, stack, creator);
     if started.is_none() {
         // SAFETY: nobody knows the mapping.

@@ -21,7 +21,7 @@ pub fn enter(call: Call, flags: Flags) -> Option<Span> {
         Some(state) if !state.cursor.get().is_null() => state,
         _ => {
             beginning::begin();
-            let state = thread::obtain(frame, flags)?;
+            let state = thread::obtain(frame)?;
             if process::leaves_out(call) {
                 return None; // The process has only just found out what it is.
             }

@@ -4,16 +4,17 @@
 use super::state::State;
 use super::{current, living};
 use crate::core::sys;
+use crate::recording::process;
 use core::ptr::{null_mut, without_provenance_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// So many are kept at most.
-const MOST: usize = 16;
+const MOST: usize = 64;
 static PLACES: [AtomicPtr<State>; MOST] = [const { AtomicPtr::new(null_mut()) }; MOST];
 /// In a place whose state is being looked at.
 const MARKED: *mut State = without_provenance_mut(1);
 
-/// Keeps the state of the calling thread, or gives it back: then nothing that follows is recorded.
+/// Keeps the state of the calling thread, or gives it back: then what follows is counted as dropped.
 ///
 /// # Safety
 /// The state is the calling thread's, whose end is on record, and the caller does not use it behind this.
@@ -22,11 +23,12 @@ pub unsafe fn keep(state: &State) {
         return; // Somebody is about to write to the header: everything stays.
     }
     give_back();
+    let may_stay = can_tell() && sys::has_thread(state.header().tid);
     let pointer = core::ptr::from_ref(state).cast_mut();
     let takes = |place: &AtomicPtr<State>| {
         place.compare_exchange(null_mut(), pointer, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
-    if sys::is_confined() || !sys::has_thread(state.header().tid) || !PLACES.iter().any(takes) {
+    if !may_stay || !PLACES.iter().any(takes) {
         current::set(current::ENDED);
         // SAFETY: as the caller vouches.
         unsafe { state.release() };
@@ -35,11 +37,13 @@ pub unsafe fn keep(state: &State) {
 
 /// Gives back the states of threads that are gone. Signals are blocked.
 pub fn give_back() {
+    if !can_tell() {
+        return;
+    }
     for place in &PLACES {
         let state = place.load(Ordering::Acquire);
         if state.is_null()
             || state == MARKED
-            || sys::is_confined()
             || place.compare_exchange(state, MARKED, Ordering::AcqRel, Ordering::Relaxed).is_err()
         {
             continue;
@@ -52,6 +56,12 @@ pub fn give_back() {
         }
         place.store(if is_gone { null_mut() } else { state }, Ordering::Release);
     }
+}
+
+/// Whether the kernel can be asked for threads of this process: not in one that runs in another's memory (`CLONE_VM`).
+fn can_tell() -> bool {
+    // SAFETY: no arguments.
+    !sys::is_confined() && unsafe { sys::getpid() } as u32 == process::pid()
 }
 
 /// In a forked child, of whose threads one is left: the others' states were wiped.
