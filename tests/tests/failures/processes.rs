@@ -1,6 +1,6 @@
 //! Threads and processes: how they come and go, and what they do at their ends and after them.
 
-use crate::{complete, part};
+use crate::complete;
 use std::collections::BTreeSet;
 use tests::{Dump, Job, Seen, mpirun, program, record};
 
