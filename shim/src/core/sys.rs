@@ -5,7 +5,7 @@
 
 use core::arch::asm;
 use core::ffi::{c_int, c_long, c_void};
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64 only");
@@ -14,18 +14,38 @@ compile_error!("the shim speaks to the kernel directly and knows Linux on x86-64
 static CONFINED: AtomicBool = AtomicBool::new(false);
 /// Set once the kernel may end the process for a system call that the program does not make itself (seccomp(2)).
 static FILTERED: AtomicBool = AtomicBool::new(false);
-/// Of a confined process: [`CLOCKS_DENIED`], [`CLOCKS_OF_OTHERS_DENIED`] and [`USAGE_DENIED`]. Nothing is ever taken back, whoever confines it in which order.
-static DENIED: AtomicU8 = AtomicU8::new(0);
+/// Of a confined process: [`CLOCKS_DENIED`], [`CLOCKS_OF_OTHERS_DENIED`], [`USAGE_DENIED`], and a bit for each of [`QUESTIONS`]. Nothing is ever taken
+/// back, whoever confines it in which order.
+static DENIED: AtomicU32 = AtomicU32::new(0);
 /// How many threads are about to confine the process. Until they have said what is denied, all is.
 static CONFINING: AtomicU32 = AtomicU32::new(0);
 
 /// clock_gettime(2) is not let through.
-const CLOCKS_DENIED: u8 = 1;
+const CLOCKS_DENIED: u32 = 1;
 /// It is not for CPU clocks of other threads.
-const CLOCKS_OF_OTHERS_DENIED: u8 = 2;
+const CLOCKS_OF_OTHERS_DENIED: u32 = 2;
 /// getrusage(2) is not.
-const USAGE_DENIED: u8 = 4;
-const ALL_DENIED: u8 = CLOCKS_DENIED | CLOCKS_OF_OTHERS_DENIED | USAGE_DENIED;
+const USAGE_DENIED: u32 = 4;
+/// The first of [`QUESTIONS`] is not; the bits of the others follow.
+const FIRST_DENIED: u32 = 8;
+
+/// Calls that a confined process makes all the same, if every filter lets them through whatever their arguments: without them nobody
+/// knows what a descriptor stands for, or what a call that fails was asked.
+const QUESTIONS: [c_long; 13] = [
+    libc::SYS_fcntl,
+    libc::SYS_fstat,
+    libc::SYS_fstatfs,
+    libc::SYS_futex,
+    libc::SYS_getpeername,
+    libc::SYS_getpid,
+    libc::SYS_getsockname,
+    libc::SYS_getsockopt,
+    libc::SYS_gettid,
+    libc::SYS_lseek,
+    libc::SYS_process_vm_readv,
+    libc::SYS_readlink,
+    libc::SYS_statx,
+];
 
 /// In front of a call that may confine the process.
 pub fn about_to_confine() {
@@ -37,23 +57,27 @@ pub fn has_confined() {
     CONFINING.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// From now on the process is confined, and so are its children. `lets_through` gets a system call and its first argument, and says
-/// whether that can still be made.
-pub fn confine(lets_through: impl Fn(c_long, c_int) -> bool) {
+/// From now on the process is confined, and so are its children. `lets_through` gets a system call and its first argument, if not any
+/// arguments, and says whether that can still be made.
+pub fn confine(lets_through: impl Fn(c_long, Option<c_int>) -> bool) {
     FILTERED.store(true, Ordering::SeqCst);
     CONFINED.store(true, Ordering::SeqCst);
-    let clocks = |clocks: &[c_int]| clocks.iter().all(|&clock| lets_through(libc::SYS_clock_gettime, clock));
-    let usage = USERS.into_iter().all(|user| lets_through(libc::SYS_getrusage, user));
-    let unless = |may: bool, denied: u8| if may { 0 } else { denied };
+    let clocks =
+        |clocks: &[c_int]| clocks.iter().all(|&clock| lets_through(libc::SYS_clock_gettime, Some(clock)));
+    let usage = USERS.into_iter().all(|user| lets_through(libc::SYS_getrusage, Some(user)));
+    let unless = |may: bool, denied: u32| if may { 0 } else { denied };
     let denied = unless(clocks(&CLOCKS), CLOCKS_DENIED)
         | unless(clocks(&[CLOCK_OF_ANOTHER]), CLOCKS_OF_OTHERS_DENIED)
         | unless(usage, USAGE_DENIED);
+    let questions = QUESTIONS.into_iter().zip(0..);
+    let denied = questions
+        .fold(denied, |denied, (number, at)| denied | unless(lets_through(number, None), FIRST_DENIED << at));
     DENIED.fetch_or(denied, Ordering::SeqCst);
 }
 
 /// From now on the process is, since it is told of system calls (`PR_SET_SYSCALL_USER_DISPATCH`): its children are not.
 pub fn confine_without_children() {
-    DENIED.fetch_or(ALL_DENIED, Ordering::SeqCst);
+    DENIED.fetch_or(u32::MAX, Ordering::SeqCst);
     CONFINED.store(true, Ordering::SeqCst);
 }
 
@@ -100,8 +124,18 @@ pub fn may_ask_usage() -> bool {
     !is_confined() || !is_denied(USAGE_DENIED)
 }
 
+/// Whether the kernel says what a descriptor stands for.
+pub fn may_ask_about_files() -> bool {
+    !is_confined() || is_let_through(libc::SYS_statx) || is_let_through(libc::SYS_fstat)
+}
+
+/// Whether it says the names of both ends of a connection.
+pub fn may_ask_about_sockets() -> bool {
+    !is_confined() || is_let_through(libc::SYS_getsockname) && is_let_through(libc::SYS_getpeername)
+}
+
 #[cold]
-fn is_denied(what: u8) -> bool {
+fn is_denied(what: u32) -> bool {
     CONFINING.load(Ordering::SeqCst) != 0 || DENIED.load(Ordering::SeqCst) & what != 0
 }
 
@@ -112,7 +146,10 @@ fn is_let_through(number: c_long) -> bool {
         libc::SYS_exit_group => true,
         libc::SYS_clock_gettime => may_read_clocks(),
         libc::SYS_getrusage => may_ask_usage(),
-        _ => false,
+        _ => QUESTIONS
+            .iter()
+            .position(|&question| question == number)
+            .is_some_and(|at| !is_denied(FIRST_DENIED << at)),
     }
 }
 

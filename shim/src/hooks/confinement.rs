@@ -185,7 +185,7 @@ unsafe fn confine<T: Copy>(
 }
 
 /// A new filter confines the process. It is asked whether clocks may be read all the same, without which nobody knows what the
-/// program computes; and about the system calls that we make at the start of a program: here none of them is made any more, but
+/// program computes, and what else we ask the kernel; and about the system calls that we make at the start of a program: here none of them is made any more, but
 /// a filter outlives exec, and the recorder would begin anew there, knowing nothing of it.
 ///
 /// # Safety
@@ -199,7 +199,11 @@ unsafe fn confine_by(filter: *const sock_fprog) {
         let call = seccomp::call_with(number, argument as u64);
         seccomp::answer(instructions, &call)
     };
-    sys::confine(|number, argument| answer(number, argument).is_some_and(seccomp::is_made));
+    let answer_to_any = |number| seccomp::answer_to_any(instructions, number);
+    sys::confine(|number, argument| {
+        let answer = argument.map_or_else(|| answer_to_any(number), |argument| answer(number, argument));
+        answer.is_some_and(seccomp::is_made)
+    });
     let goes_on = |(number, argument)| answer(number, argument).is_some_and(seccomp::goes_on);
     if !sys::own_calls().all(goes_on) {
         environment::keep_recorders_out();

@@ -1,6 +1,6 @@
 //! Calls that are recorded as the system call that they make: what that is, [`syn_trace::system_calls`] tells.
 
-use super::status::{opened_status, status_of};
+use super::status::{note_filter, opened_status, status_of};
 use super::texts::text;
 use crate::core::{readable, sys};
 use crate::recording::first_records;
@@ -99,6 +99,9 @@ impl Context for Caller {
     }
 
     fn name_of_socket(&mut self, fd: i32, side: Side, to: &mut [u8]) -> usize {
+        if !sys::may_ask_about_sockets() {
+            note_filter();
+        }
         let mut length = to.len() as libc::socklen_t;
         let ask = match side {
             Side::Local => sys::getsockname,

@@ -2,7 +2,7 @@
 
 use crate::core::detour::{self, Patch, Refused};
 use crate::core::procfs::directory_entries;
-use crate::core::{elf, real, single_thread, sys};
+use crate::core::{elf, file_status, real, single_thread, sys};
 use crate::recording::process::{self, settings};
 use crate::recording::thread::private_table;
 use core::ffi::CStr;
@@ -28,6 +28,7 @@ pub fn install() -> Result<(), &'static [u8]> {
     if elf::is_started_with(b"vgpreload_") {
         private_table::stay_on_thread();
         single_thread::is_never_known();
+        file_status::give_path();
         return unseen!("Valgrind runs the program, and replaces some of its entries itself");
     }
     if !settings::wants_detours() {

@@ -58,6 +58,8 @@ void texts_unread(void);
 void failures_in_prison(void);
 void environment_torn(void);
 void vfork_with_environment(void);
+void filter_that_lets_all(void);
+void filter_against_questions(void);
 
 /* The program file itself, for those parts that start it again as `failures --child WHAT`. */
 extern char self[4096];

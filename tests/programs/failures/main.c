@@ -67,6 +67,8 @@ static const struct part parts[] = {
     {"prison", failures_in_prison},
     {"torn-environment", environment_torn},
     {"vfork-environment", vfork_with_environment},
+    {"filter", filter_that_lets_all},
+    {"filter-questions", filter_against_questions},
     {NULL, NULL},
 };
 

@@ -3,6 +3,7 @@
 
 mod calls;
 mod environments;
+mod filters;
 mod interruptions;
 mod pointers;
 mod processes;

@@ -38,9 +38,20 @@ pub fn goes_on(answer: u32) -> bool {
     )
 }
 
-/// The answer to a call, with its data in the lower half; `None` where this is no filter that the kernel would take. Jumps
-/// lead forward: it comes to an end.
+/// The answer to a call, with its data in the lower half; `None` where this is no filter that the kernel would take.
 pub fn answer(filter: &[sock_filter], call: &seccomp_data) -> Option<u32> {
+    run(filter, |offset| word(call, offset))
+}
+
+/// The answer to a call of x86-64 whatever its arguments are; `None` where it depends on them, or on who makes it.
+pub fn answer_to_any(filter: &[sock_filter], number: i64) -> Option<u32> {
+    const NUMBER_AND_ARCH: u32 = 8;
+    let call = call_with(number, 0);
+    run(filter, |offset| (offset < NUMBER_AND_ARCH).then(|| word(&call, offset)).flatten())
+}
+
+/// Jumps lead forward: it comes to an end.
+fn run(filter: &[sock_filter], word: impl Fn(u32) -> Option<u32>) -> Option<u32> {
     const LOAD: u32 = BPF_LD | BPF_W;
     const LOAD_X: u32 = BPF_LDX | BPF_W;
     let (mut a, mut x, mut memory, mut next) = (0u32, 0u32, [0u32; 16], 0usize);
@@ -50,7 +61,7 @@ pub fn answer(filter: &[sock_filter], call: &seccomp_data) -> Option<u32> {
         let code = u32::from(code);
         let place = memory.get_mut(k as usize);
         match code {
-            _ if code == LOAD | BPF_ABS => a = word(call, k)?,
+            _ if code == LOAD | BPF_ABS => a = word(k)?,
             _ if code == LOAD | BPF_LEN => a = size_of::<seccomp_data>() as u32,
             _ if code == LOAD_X | BPF_LEN => x = size_of::<seccomp_data>() as u32,
             _ if code == LOAD | BPF_IMM => a = k,
@@ -165,6 +176,22 @@ mod tests {
         assert_eq!(holds(24, BPF_JEQ, 0x9abc_def0), Some(3));
         assert_eq!(holds(28, BPF_JSET, 0x1000_0000), Some(3));
         assert_eq!(holds(28, BPF_JSET, 1), Some(1));
+    }
+
+    #[test]
+    fn answers_whatever_the_arguments() {
+        let filter = [
+            one(BPF_LD | BPF_ABS, 0),
+            jump(BPF_JEQ, 51, 2, 0),
+            one(BPF_LD | BPF_ABS, 16),
+            jump(BPF_JEQ, 0, 0, 1),
+            one(BPF_RET, libc::SECCOMP_RET_ALLOW),
+            one(BPF_RET, 0),
+        ];
+        assert_eq!(answer_to_any(&filter, 51), Some(libc::SECCOMP_RET_ALLOW));
+        assert_eq!(answer_to_any(&filter, 52), None);
+        assert_eq!(answer(&filter, &call_with(52, 0)), Some(libc::SECCOMP_RET_ALLOW));
+        assert_eq!(answer(&filter, &call_with(52, 1)), Some(0));
     }
 
     /// Whatever the program gives is run: nothing leads out of it.

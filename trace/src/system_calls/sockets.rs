@@ -67,10 +67,12 @@ pub(super) fn socketpair<W: Context>(seen: &mut Seen<'_, W>) {
     seen.put(Call::Socketpair, [first.into(), second.into(), domain, kind, protocol, inodes[0], inodes[1]]);
 }
 
-/// The name that it has afterwards: the kernel chooses a port or a name where none is given.
+/// The name that it has afterwards: the kernel chooses a port or a name where none is given. Where nobody may ask for that, the given one.
 pub(super) fn bind<W: Context>(seen: &mut Seen<'_, W>) {
     let fd = seen.int(0);
-    let address = if seen.succeeded() { name_of(seen, fd as i32, Side::Local) } else { given(seen, 1, 2) };
+    let asks = if seen.succeeded() { fd as i32 } else { -1 };
+    let named = name_of(seen, asks, Side::Local);
+    let address = if named.bytes().is_empty() { given(seen, 1, 2) } else { named };
     seen.context.record(Call::Bind, seen.outcome, &[fd], &[address.bytes()], &[]);
 }
 

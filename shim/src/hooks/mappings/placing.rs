@@ -3,7 +3,6 @@
 //! Each has a short path for memory in which no file is mapped, and a long one. On that, what is about to be unmapped is
 //! marked before the real call and taken out of the table after it; see [`crate::recording::mappings`].
 
-use crate::core::sys;
 use crate::hooks::status_of;
 use crate::recording::library_calls::{Library, inside, is_inside};
 use crate::recording::mappings::{
@@ -20,7 +19,7 @@ use syn_trace::record::Flags;
 
 /// The traits of a mapping with these arguments of mmap(2).
 fn traits_of(fd: c_int, protection: c_int, flags: c_int) -> u32 {
-    let mode = if sys::is_confined() { 0 } else { status_of(fd)[0] };
+    let mode = status_of(fd)[0];
     let is_data = [libc::S_IFREG, libc::S_IFBLK].contains(&(mode as u32 & libc::S_IFMT));
     let mut traits = if is_data { DATA } else { 0 };
     // MAP_SHARED_VALIDATE has the bit of MAP_SHARED too.
