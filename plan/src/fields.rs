@@ -220,6 +220,7 @@ numbers! {
     MpiFile u32, "u32", "Number of a file that MPI has open in the process.", "{name:.0} m{value}";
     WindowNumber u32, "u32", "Number of a window.", "{name:.0} w{value}";
     Distance i64, "i64", "A distance in bytes or elements.", " {name}={value}";
+    Place i64, "i64", "An offset, or below 0: the position of the open file.", " {name}={value}";
     Number u64, "u64", "A size, an offset or a count.", " {name}={value}";
     Count u32, "u32", "A count.", " {name}={value}";
     Signed i32, "i32", "A number of the system's.", " {name}={value}";

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// The first eight bytes of a plan.
 pub const MAGIC: [u8; 8] = *b"SYNPLAN\n";
 /// The format version this code writes, and the only one it reads.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Bytes before the first program's steps.
 pub(crate) const HEADER: usize = 40;
 /// Where the part of the header begins that its checksum is about.

@@ -55,7 +55,7 @@ pub use mpi::{
     ANY, Access, Collective, Completion, Creation, Epoch, FIRST_COMMUNICATOR, FileCall, FileTransfer, Lock,
     MPI_ROWS, Mpi, NOBODY, NONE, SELF, SendMode, WORLD, Window,
 };
-pub use ops::{Io, ROWS, Row};
+pub use ops::{AT_POSITION, Io, ROWS, Row};
 pub use possible::Arguments;
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::{Counted, Steps, Unrolled};

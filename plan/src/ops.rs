@@ -172,7 +172,13 @@ operations! {
     61 Fstatfs "fstatfs" { handle: Handle } "fstatfs(2)";
     62 RenameWith "renameat2" { from: File, to: File, flags: Hex } "renameat2(2) with `RENAME_NOREPLACE` (1) or `RENAME_EXCHANGE` (2); no other flag is replayed";
     63 Populate "populate" { handle: Handle, offset: Number, bytes: Number, write: Truth } "touches these pages of the file in memory, as far as it has them: mmap(2) with `MAP_POPULATE`, and munmap(2); when `write` is true, madvise(2) with `MADV_POPULATE_WRITE` of a mapping that stays until the handle is closed";
+    64 Send "sendfile" { handle: Handle, bytes: Number, offset: Place } "sendfile(2) to nowhere: reads what the program passed on by reference, as to a socket or a pipe. Offset -1, in these three: at the position";
+    65 SendTo "sendfile to file" { from: Handle, to: Handle, bytes: Number, offset: Place } "sendfile(2) to the position of `to`";
+    66 CopyRange "copy_file_range" { from: Handle, to: Handle, bytes: Number, offset: Place, to_offset: Place } "copy_file_range(2)";
 }
+
+/// In place of an offset: the position of the open file.
+pub const AT_POSITION: i64 = -1;
 
 #[derive(Default)]
 struct Operands {

@@ -123,7 +123,16 @@ impl Class {
 
 /// True for the operations whose result is a number of bytes.
 pub fn moves_bytes(call: &Io) -> bool {
-    matches!(call, Io::Read { .. } | Io::Write { .. } | Io::ReadAt { .. } | Io::WriteAt { .. })
+    matches!(
+        call,
+        Io::Read { .. }
+            | Io::Write { .. }
+            | Io::ReadAt { .. }
+            | Io::WriteAt { .. }
+            | Io::Send { .. }
+            | Io::SendTo { .. }
+            | Io::CopyRange { .. }
+    )
 }
 
 /// The classes that one program uses: few, so that a list is searched faster than a tree.

@@ -7,7 +7,7 @@ use super::mappings::Mappings;
 use crate::follow::pass::Seen;
 use crate::follow::scope::Scope;
 use crate::follow::touched_pages::TouchedPages;
-use syn_plan::{HandleId, Io};
+use syn_plan::{AT_POSITION, HandleId, Io};
 use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer};
 use syn_trace::{Event, Layer, record};
@@ -207,23 +207,43 @@ impl Translation<'_> {
         self.seen.event.field(Field::Mode).unwrap_or(0o666) as u32 & 0o7777
     }
 
-    /// A read of the one file and a write of the other, as far as they are files: the replay moves the bytes itself.
+    /// A transfer inside the kernel, of which at least one end is a file of the plan. One that goes to the position of an open file
+    /// that others share, and what the kernel shares without moving it, is a read and a write.
     fn between(&mut self, Transfer { read_at, written_at, bytes }: Transfer) {
         // Who asks for nothing gets nothing, wherever the file ends.
         let event = self.seen.event;
-        let asks = event.call.effect() != Effect::Transfer || event.field(Field::Bytes) != Some(0);
-        if let Some(handle) = self.tables.handles.get(self.touched.file, self.thread).filter(|_| asks) {
-            // At the end of the file one byte is asked for as well as any number.
-            let asked = bytes.max(1);
-            let io = match read_at.or_else(|| self.shared_position(self.touched.file, bytes)) {
+        let moves = event.call.effect() == Effect::Transfer;
+        let asks = !moves || event.field(Field::Bytes) != Some(0);
+        let source = self.tables.handles.get(self.touched.file, self.thread).filter(|_| asks);
+        let target = self.tables.handles.get(self.touched.second_file, self.thread).filter(|_| bytes > 0);
+        let read_at = read_at.or_else(|| self.shared_position(self.touched.file, bytes));
+        let written_at = written_at.or_else(|| self.shared_position(self.touched.second_file, bytes));
+        // At the end of the file one byte is asked for as well as any number.
+        let asked = bytes.max(1);
+        let place = |at: Option<u64>| at.map_or(AT_POSITION, |at| at as i64);
+        let (offset, to_offset) = (place(read_at), place(written_at));
+        let takes_place = event.field(Field::SecondOffset).is_some();
+        let io = match (source, target) {
+            (Some(handle), None) if moves => Some(Io::Send { handle, bytes: asked, offset }),
+            (Some(from), Some(to)) if moves && takes_place => {
+                Some(Io::CopyRange { from, to, bytes, offset, to_offset })
+            }
+            (Some(from), Some(to)) if moves && written_at.is_none() => {
+                Some(Io::SendTo { from, to, bytes, offset })
+            }
+            _ => None,
+        };
+        if let Some(io) = io {
+            return self.out.push((io, bytes as i64));
+        }
+        if let Some(handle) = source {
+            let io = match read_at {
                 Some(offset) => Io::ReadAt { handle, bytes: asked, offset },
                 None => Io::Read { handle, bytes: asked },
             };
             self.out.push((io, bytes as i64));
         }
-        let target = self.tables.handles.get(self.touched.second_file, self.thread);
-        if let Some(handle) = target.filter(|_| bytes > 0) {
-            let written_at = written_at.or_else(|| self.shared_position(self.touched.second_file, bytes));
+        if let Some(handle) = target {
             let io = match written_at {
                 Some(offset) => Io::WriteAt { handle, bytes, offset },
                 None => Io::Write { handle, bytes },

@@ -60,6 +60,11 @@ impl Translation<'_> {
             _ => return None,
         };
         let file = self.named(Evidence::Something)?;
+        let is_about_attribute =
+            matches!(effect, Effect::GetAttribute(_) | Effect::SetAttribute(_) | Effect::RemoveAttribute(_));
+        if is_about_attribute && !follow && self.tables.files.is_made_link(self.touched.path.as_ref()?) {
+            return None; // A link has none of users (xattr(7)).
+        }
         Some(match effect {
             Effect::SetMode(_) => Io::Chmod { file, mode: self.mode(), follow },
             Effect::SetOwner(_) => Io::Chown { file, follow },
@@ -115,12 +120,15 @@ impl Translation<'_> {
         texts.map(|text| text::escape(&text.bytes()).into_owned()).collect()
     }
 
-    /// A replay makes regular files, FIFOs and sockets, which need no rights.
+    /// A replay makes regular files, FIFOs and sockets, which need no rights, and a regular file in place of a device.
     fn mknod(&mut self) -> Option<Io> {
-        let kind = self.number(Field::Mode) as u32 & libc::S_IFMT;
-        if ![0, libc::S_IFREG, libc::S_IFIFO, libc::S_IFSOCK].contains(&kind) {
-            return None;
-        }
+        let kind = match self.number(Field::Mode) as u32 & libc::S_IFMT {
+            libc::S_IFCHR | libc::S_IFBLK if [0, -i64::from(libc::EEXIST)].contains(&self.result) => {
+                libc::S_IFREG
+            }
+            kind @ (0 | libc::S_IFREG | libc::S_IFIFO | libc::S_IFSOCK) => kind,
+            _ => return None,
+        };
         let file = self.made()?;
         Some(Io::Mknod { file, mode: kind | self.mode() })
     }

@@ -3,7 +3,7 @@
 use syn_plan::{
     ANY, About, Access, BETWEEN, Balance, Collective, Completion, Creation, Epoch, Fault, File, FileCall,
     FileTransfer, Initial, Lock, MPI_ROWS, Mpi, NOBODY, NONE, Op, Plan, PlanFile, Program, SendMode, Step,
-    Thread, WORLD, Window,
+    Thread, VERSION, WORLD, Window,
 };
 
 /// One of each call, in the order of their numbers. On rank 0 of two; [`plan`] has the other one's.
@@ -170,7 +170,7 @@ fn every_call_comes_back() {
 
 #[test]
 fn the_golden_file_is_what_is_written() {
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/v4-mpi.syn");
+    let golden = format!("{}/golden/v{VERSION}-mpi.syn", env!("CARGO_MANIFEST_DIR"));
     let plan = every_call();
     if std::env::var_os("SYN_BLESS").is_some() {
         plan.save(golden.as_ref()).expect("saved");

@@ -1,12 +1,12 @@
 //! A plan in which everything occurs.
 
 use syn_plan::{
-    About, Attribute, Balance, Demand, Edge, Evidence, File, Guarantee, Initial, Io, LeftOut, LeftOutThreads,
-    Op, Plan, Program, Rule, Step, Thread,
+    AT_POSITION, About, Attribute, Balance, Demand, Edge, Evidence, File, Guarantee, Initial, Io, LeftOut,
+    LeftOutThreads, Op, Plan, Program, Rule, Step, Thread,
 };
 
 /// One of each operation, in the order of their numbers in a file.
-pub const CALLS: [Io; 48] = [
+pub const CALLS: [Io; 51] = [
     Io::Open { file: 0, handle: 0, flags: 0o1102, mode: 0o644 },
     Io::Close { handle: 0 },
     Io::Dup { handle: 0, new: 1 },
@@ -55,6 +55,9 @@ pub const CALLS: [Io; 48] = [
     Io::Fstatfs { handle: 0 },
     Io::RenameWith { from: 0, to: 1, flags: 2 },
     Io::Populate { handle: 0, offset: 4096, bytes: 8192, write: true },
+    Io::Send { handle: 0, bytes: 26, offset: AT_POSITION },
+    Io::SendTo { from: 0, to: 1, bytes: 27, offset: 28 },
+    Io::CopyRange { from: 0, to: 1, bytes: 29, offset: 30, to_offset: AT_POSITION },
 ];
 
 pub const INITIAL: [Initial; 3] = [Initial::Absent, Initial::Regular { bytes: 1 << 33 }, Initial::Directory];

@@ -37,6 +37,7 @@ impl Target<'_> {
         // What was written is known; asking for more could fill the storage behind the check of its room.
         let written = |bytes: u64| if expected >= 0 { bytes.min(hoped) } else { bytes };
         let open = |handle| self.handles.get(handle);
+        let place = |offset| u64::try_from(offset).ok();
         match *call {
             Io::Read { handle, bytes } => return buffers.read(open(handle)?, bytes, None, hoped),
             Io::Write { handle, bytes } => return buffers.write(open(handle)?, written(bytes), None, hoped),
@@ -45,6 +46,16 @@ impl Target<'_> {
             }
             Io::WriteAt { handle, bytes, offset } => {
                 return buffers.write(open(handle)?, written(bytes), Some(offset), hoped);
+            }
+            Io::Send { handle, bytes, offset } => {
+                return buffers.send(open(handle)?, None, bytes, place(offset), hoped);
+            }
+            Io::SendTo { from, to, bytes, offset } => {
+                return buffers.send(open(from)?, Some(open(to)?), written(bytes), place(offset), hoped);
+            }
+            Io::CopyRange { from, to, bytes, offset, to_offset } => {
+                let places = (place(offset), place(to_offset));
+                return buffers.copy_range(open(from)?, open(to)?, written(bytes), places, hoped);
             }
             Io::Open { file, handle, flags, mode } => self.open(file, handle, flags, mode, expected)?,
             Io::Close { handle } => close(self.handles.take(handle)?)?,

@@ -1,12 +1,16 @@
 //! Reading and writing of any size from buffers of a bounded one.
 
 use super::outcome::{moved, status};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, Result};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 use syn_plan::{Io, Op, Program};
 
 /// The largest buffer of a thread; larger transfers repeat it.
 const MOST: usize = 16 << 20;
+/// The largest of one that is there only for want of a call that needs none.
+const INSTEAD: u64 = 128 << 10;
 /// Buffers begin and end at multiples of this, as direct I/O demands.
 const PAGE: usize = 4096;
 /// The most pieces of one vectored call (`IOV_MAX`).
@@ -32,6 +36,11 @@ impl Buffers {
                 Op::Io { call: Io::Write { bytes, .. } | Io::WriteAt { bytes, .. }, .. } => {
                     write = bytes.max(write)
                 }
+                // For a storage that has no such call.
+                Op::Io {
+                    call: Io::Send { bytes, .. } | Io::SendTo { bytes, .. } | Io::CopyRange { bytes, .. },
+                    ..
+                } => (read, write) = (bytes.min(INSTEAD).max(read), bytes.min(INSTEAD).max(write)),
                 _ => {}
             }
         }
@@ -102,6 +111,81 @@ impl Buffers {
             })
         })
     }
+
+    /// Reads without a copy, and writes what was read to `to`, or nowhere; the rest as [`Buffers::read`].
+    pub fn send(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: Option<BorrowedFd<'_>>,
+        bytes: u64,
+        offset: Option<u64>,
+        expected: u64,
+    ) -> Result<u64> {
+        let out = match to {
+            Some(to) => to.as_raw_fd(),
+            None => nowhere()?.as_raw_fd(),
+        };
+        let sent = whole(bytes, expected, |done, bytes| {
+            let mut at = position(offset, done)?;
+            let place = at.as_mut().map_or(std::ptr::null_mut(), |at| at);
+            let count = usize::try_from(bytes).unwrap_or(usize::MAX);
+            // SAFETY: the place is null or outlives the call.
+            moved(unsafe { libc::sendfile(out, from.as_raw_fd(), place, count) })
+        });
+        match (sent, to) {
+            (Err(error), Some(to)) if is_missing(error) => {
+                self.copy(from, to, bytes, (offset, None), expected)
+            }
+            (Err(error), None) if is_missing(error) => self.read(from, bytes, offset, expected),
+            (sent, _) => sent,
+        }
+    }
+
+    /// copy_file_range(2); the rest as [`Buffers::read`].
+    pub fn copy_range(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        bytes: u64,
+        places: (Option<u64>, Option<u64>),
+        expected: u64,
+    ) -> Result<u64> {
+        let copied = whole(bytes, expected, |done, bytes| {
+            let (mut read_at, mut written_at) = (places.0.map(|at| at + done), places.1.map(|at| at + done));
+            let count = usize::try_from(bytes).unwrap_or(usize::MAX);
+            rustix::fs::copy_file_range(from, read_at.as_mut(), to, written_at.as_mut(), count)
+                .map(|moved| moved as u64)
+        });
+        match copied {
+            Err(error) if is_missing(error) => self.copy(from, to, bytes, places, expected),
+            copied => copied,
+        }
+    }
+
+    /// Reads and writes.
+    fn copy(
+        &mut self,
+        from: BorrowedFd<'_>,
+        to: BorrowedFd<'_>,
+        bytes: u64,
+        (read_at, written_at): (Option<u64>, Option<u64>),
+        expected: u64,
+    ) -> Result<u64> {
+        let read = self.read(from, bytes, read_at, expected)?;
+        self.write(to, read, written_at, read)
+    }
+}
+
+/// Where what is sent is not kept: as of a socket, its pages are passed on and not copied.
+fn nowhere() -> Result<BorrowedFd<'static>> {
+    static NOWHERE: OnceLock<Result<OwnedFd>> = OnceLock::new();
+    let open = || rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+    NOWHERE.get_or_init(open).as_ref().map(AsFd::as_fd).map_err(|&error| error)
+}
+
+/// Whether a call failed because this storage does not have it.
+fn is_missing(error: Errno) -> bool {
+    [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::XDEV, Errno::BADF].contains(&error)
 }
 
 /// posix_fadvise(2).

@@ -214,6 +214,21 @@ impl Disk {
                     self.write(to.inode, u128::from(offset) + u128::from(result), result.into());
                 }
             }
+            Io::Send { handle, bytes, offset: ..0 } => {
+                self.apply(process, Io::Read { handle, bytes }, result);
+            }
+            Io::SendTo { from, to, bytes, offset } => {
+                self.apply(process, Io::Send { handle: from, bytes, offset }, result);
+                self.apply(process, Io::Write { handle: to, bytes }, result);
+            }
+            Io::CopyRange { from, to, bytes, offset, to_offset } => {
+                self.apply(process, Io::Send { handle: from, bytes, offset }, result);
+                let write = match u64::try_from(to_offset) {
+                    Ok(offset) => Io::WriteAt { handle: to, bytes, offset },
+                    Err(_) => Io::Write { handle: to, bytes },
+                };
+                self.apply(process, write, result);
+            }
             // Only what the file has is touched. Holes that are read take room as well, on tmpfs.
             Io::Populate { handle, offset, bytes, .. } => {
                 if let Some(to) = position(handle) {

@@ -7,6 +7,7 @@ use syn_plan::{About, Balance, Edge, File, Initial, Io, Op, Plan, Program, Rule,
 use tempfile::TempDir;
 
 pub const O_WRONLY: i32 = 1;
+pub const O_APPEND: i32 = 0o2000;
 pub const O_RDWR: i32 = 2;
 pub const O_CREAT: i32 = 0o100;
 pub const O_EXCL: i32 = 0o200;

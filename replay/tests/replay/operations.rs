@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use std::os::unix::fs::MetadataExt;
-use syn_plan::{Initial, Io, Op};
+use syn_plan::{AT_POSITION, Initial, Io, Op};
 
 /// One program that uses every operation.
 fn everything() -> Draft {
@@ -14,6 +14,7 @@ fn everything() -> Draft {
     let renamed = draft.absent("/data/folder/renamed");
     let hard = draft.absent("/data/hard");
     let soft = draft.absent("/data/soft");
+    let copied = draft.absent("/data/copied");
     let listed = draft.file("/data", Initial::Directory);
     let ops = [
         open(made, 0, O_RDWR | O_CREAT | O_EXCL),
@@ -37,6 +38,22 @@ fn everything() -> Draft {
         io(Io::Allocate { handle: 1, mode: 0, offset: 0, bytes: 9000 }, 0),
         io(Io::Fstat { handle: 1 }, 0),
         io(Io::Populate { handle: 1, offset: 100, bytes: 1 << 40, write: true }, 0),
+        io(Io::Send { handle: 1, bytes: 100, offset: 0 }, 100),
+        io(Io::Send { handle: 1, bytes: 100, offset: 9000 }, 0),
+        io(Io::Seek { handle: 1, offset: 8990 }, 8990),
+        io(Io::Send { handle: 1, bytes: 100, offset: AT_POSITION }, 10),
+        open(copied, 5, O_RDWR | O_CREAT),
+        io(Io::SendTo { from: 1, to: 5, bytes: 3000, offset: 0 }, 3000),
+        io(Io::CopyRange { from: 1, to: 5, bytes: 2000, offset: 10, to_offset: AT_POSITION }, 2000),
+        io(Io::ReadAt { handle: 5, bytes: 9000, offset: 0 }, 5000),
+        io(Io::CopyRange { from: 5, to: 1, bytes: 5000, offset: 0, to_offset: 4000 }, 5000),
+        close(5),
+        // Neither call appends.
+        open(copied, 6, O_WRONLY | O_APPEND),
+        io(Io::SendTo { from: 1, to: 6, bytes: 60, offset: 0 }, 60),
+        io(Io::CopyRange { from: 1, to: 6, bytes: 70, offset: 0, to_offset: AT_POSITION }, 70),
+        io(Io::Seek { handle: 6, offset: 5130 }, 5130),
+        close(6),
         close(1),
         open(there, 2, 0),
         io(Io::Populate { handle: 2, offset: 0, bytes: 8192, write: false }, 0),
@@ -79,10 +96,13 @@ fn every_operation_comes_out_as_recorded_in_every_mode() {
         let report = replay.went_well();
         assert_eq!(report["mode"], mode);
         assert_eq!(report["divergences"]["total"], 0);
-        assert_eq!(report["calls"].as_object().expect("calls").len(), 27, "{}", report["calls"]);
+        assert_eq!(report["calls"].as_object().expect("calls").len(), 30, "{}", report["calls"]);
         assert_eq!(report["calls"]["write"]["bytes"], 5010);
-        assert_eq!(report["calls"]["pread"]["bytes"], 23_000);
-        assert_eq!(report["calls"]["open"]["count"], 5);
+        assert_eq!(report["calls"]["pread"]["bytes"], 28_000);
+        assert_eq!(report["calls"]["sendfile"]["bytes"], 110);
+        assert_eq!(report["calls"]["sendfile to file"]["bytes"], 3060);
+        assert_eq!(report["calls"]["copy_file_range"]["bytes"], 7070);
+        assert_eq!(report["calls"]["open"]["count"], 7);
         assert_eq!(report["lateness_us"].is_null(), mode != "timed");
     }
 }
@@ -92,6 +112,7 @@ fn what_is_kept_is_what_was_done() {
     let replay = everything().replay(&["--keep"]);
     assert_eq!(replay.code(), 0, "{}", replay.stderr());
     assert_eq!(replay.kept("/data/made").metadata().expect("made").len(), 9000);
+    assert_eq!(replay.kept("/data/copied").metadata().expect("copied").len(), 5130);
     let there = replay.kept("/data/there").metadata().expect("there");
     assert_eq!((there.len(), there.nlink()), (50, 2));
     assert_eq!(
