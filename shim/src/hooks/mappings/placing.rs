@@ -44,6 +44,14 @@ fn note_overflow(span: &Span) {
     }
 }
 
+/// After a call that was to unmap what lies between the addresses; false when there was no room for what it left.
+fn settle_or_remove(failed: bool, start: usize, end: usize) -> bool {
+    if failed {
+        table::settle(start, end);
+    }
+    failed || table::remove(start, end)
+}
+
 type MapFunction = unsafe extern "C-unwind" fn(usize, usize, c_int, c_int, c_int, off_t) -> isize;
 type UnmapFunction = unsafe extern "C-unwind" fn(usize, usize) -> c_int;
 type RemapFunction = unsafe extern "C-unwind" fn(usize, usize, usize, c_int, usize) -> isize;
@@ -107,10 +115,7 @@ unsafe fn map_file(
         span.returned();
     }
     let failed = result == -1;
-    let mut kept_all = failed || !replaces || table::remove(address, end);
-    if replaces {
-        table::settle(address, end);
-    }
+    let mut kept_all = !replaces || settle_or_remove(failed, address, end);
     let Some(span) = span else { return result };
     if !failed && fd >= 0 {
         let start = result as usize;
@@ -169,8 +174,7 @@ unsafe fn unmap_file(real: UnmapFunction, from: Flags, address: usize, bytes: us
         span.returned();
     }
     let failed = result != 0;
-    let kept_all = failed || table::remove(address, end);
-    table::settle(address, end);
+    let kept_all = settle_or_remove(failed, address, end);
     if let Some(span) = span {
         if !kept_all {
             note_overflow(&span);

@@ -9,7 +9,7 @@ use syn_trace::calls::Call;
 /// In a forked child, before a record about what is mapped between the addresses: makes it known there.
 #[cold]
 pub fn introduce(span: &mut Span, start: usize, end: usize) {
-    if table::in_range(start, end).any(|mapping| mapping.owner != process::pid()) {
+    if !table::all_are_known() && table::in_range(start, end).any(|mapping| mapping.owner != process::pid()) {
         // SAFETY: numbers are bytes; nothing has begun to use them.
         tell(span, unsafe { span.scratch().words.lend().align_to_mut().1 });
     }
