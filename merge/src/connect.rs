@@ -18,6 +18,7 @@ use crate::load::{Looks, Recorded};
 use crate::mpi::{CallLog, Matched, Matcher, Matching};
 use crate::notes::Notes;
 use crate::progress::Progress;
+use crate::rules::file_create::AnsweredRows;
 use crate::rules::process_create::Creator;
 use crate::rules::thread_create::Standing;
 use crate::rules::{collective, processes, rendezvous, thread_create, thread_join};
@@ -32,6 +33,8 @@ pub struct Connected {
     pub dependencies: Dependencies,
     /// Which calls waited until their time was over, and which went on waiting.
     pub timed_waits: TimedWaits,
+    /// Which calls asked about a name until the answer was another.
+    pub answered: AnsweredRows,
     /// Which calls waited for a timer.
     pub ended_by_timer: EndedByTimer,
     /// The MPI calls.
@@ -120,7 +123,7 @@ pub fn connect(
     collective::settle(&mut dependencies);
     window_locks.connect(|thread, ns| clocks.ns(thread as usize, ns), &mut unmatched, &mut dependencies);
     unmatched.remarks().into_iter().for_each(|remark| notes.remark(remark));
-    let (of_files, changed) = accesses.finish();
+    let (of_files, answered, changed) = accesses.finish();
     dependencies.append(of_files);
     let (of_waits, ended_by_timer) = waits.finish(notes);
     dependencies.append(of_waits);
@@ -134,6 +137,7 @@ pub fn connect(
         clocks,
         dependencies,
         timed_waits,
+        answered,
         ended_by_timer,
         log,
         matching,

@@ -7,7 +7,7 @@ use crate::follow::node_local::{Identity, Known, NodeLocal};
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::scope::{Changed, Scope, is_of_system};
 use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::file_create::Existence;
+use crate::rules::file_create::{AnsweredRows, Existence, Questions};
 use crate::rules::file_data::{AlreadyOrdered, Contents};
 use crate::rules::open_file::{HandedOver, Span};
 use foldhash::HashMap;
@@ -52,6 +52,8 @@ pub struct FileTracker {
     several_threads: Vec<bool>,
     /// By thread: the call that has failed for what a name is, and the file, where nothing but sleeps and the same came since.
     polls: Vec<Option<(Call, u32)>>,
+    /// Which of them are answered in the end.
+    questions: Questions,
     /// By process: calls on streams are all that is seen of them.
     hides_libc_internals: Vec<bool>,
     already_ordered: AlreadyOrdered,
@@ -75,15 +77,16 @@ impl FileTracker {
             several_threads: run.processes.iter().map(|process| process.threads.len() > 1).collect(),
             hides_libc_internals: run.processes.iter().map(|process| !process.sees_libc_internal).collect(),
             polls: vec![None; run.threads.len()],
+            questions: Questions::new(run.threads.len()),
             already_ordered: AlreadyOrdered::default(),
             found: Dependencies::default(),
         }
     }
 
-    /// What was found, and which files in folders of the system were changed.
-    pub fn finish(mut self) -> (Dependencies, Changed) {
-        self.files.iter_mut().for_each(|file| file.existence.finish(&mut self.found));
-        (self.found, self.changed)
+    /// What was found, which questions were asked until the answer was another, and which files in folders of the system were changed.
+    pub fn finish(mut self) -> (Dependencies, AnsweredRows, Changed) {
+        let answered = self.questions.finish(&mut self.found);
+        (self.found, answered, self.changed)
     }
 
     /// Others are part of a plan anyway.
@@ -140,13 +143,10 @@ impl FileTracker {
         let seems_made = || opened.was_made().unwrap_or(opened.size == 0 && !exists);
         let made = flags & libc::O_CREAT != 0 && (flags & libc::O_EXCL != 0 || !is_known && seems_made());
         if made {
-            // It was not there before.
-            file.existence.find(seen, false, &mut self.found);
+            file.existence.change(seen, Some(false), true, &mut self.questions, &mut self.found);
             self.empty(index);
-            let polls = asks(&self.polls, index);
-            self.files[index as usize].existence.change(seen, true, polls, &mut self.found);
         } else {
-            file.existence.find(seen, true, &mut self.found);
+            file.existence.find(seen, true, &mut self.questions, &mut self.found);
         }
         self.files[index as usize].known.set(identity);
         made
@@ -157,19 +157,20 @@ impl FileTracker {
         let folder = touched.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
         let file = folder.and_then(|folder| self.by_path.get(folder).copied());
         let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { return };
-        self.files[file as usize].existence.find(seen, true, &mut self.found);
+        self.files[file as usize].existence.find(seen, true, &mut self.questions, &mut self.found);
     }
 
     fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
         if let Some(file) = self.at_path(seen, path) {
-            self.files[file as usize].existence.find(seen, exists, &mut self.found);
+            self.files[file as usize].existence.find(seen, exists, &mut self.questions, &mut self.found);
         }
     }
 
-    fn change(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
+    /// A call changed what a name stands for; `before` is what it needed to succeed.
+    fn change(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, before: Option<bool>, exists: bool) {
         if let Some(file) = self.at_path(seen, path) {
-            let polls = asks(&self.polls, file);
-            self.files[file as usize].existence.change(seen, exists, polls, &mut self.found);
+            let existence = &mut self.files[file as usize].existence;
+            existence.change(seen, before, exists, &mut self.questions, &mut self.found);
         }
     }
 
@@ -184,13 +185,18 @@ impl FileTracker {
         if before.is_none() && !in_vain {
             return;
         }
-        let file = self.at_path(seen, touched.path.as_ref().filter(|_| touched.second_path.is_none()));
+        let file = self.at_path(seen, made_name(event, touched));
         let now = file.map(|file| (event.call, file));
-        if let Some((_, asked)) = before.filter(|_| !in_vain || now != before) {
-            let was_polling = now == before && !event.has(record::FAILED);
-            self.files[asked as usize].existence.end_polling(thread, was_polling, &mut self.found);
+        if before.is_some() && now == before && !event.has(record::FAILED) {
+            return self.questions.answer(seen);
+        }
+        if before.is_some() && !(in_vain && now == before) {
+            self.questions.give_up(thread, &mut self.found);
         }
         if in_vain {
+            if now.is_some() && now != before {
+                self.questions.begin(seen, &mut self.found);
+            }
             self.polls[thread as usize] = now;
         }
     }
@@ -328,22 +334,19 @@ impl FileTracker {
         }
         match effect {
             Effect::Unlink | Effect::RemoveFolder => {
-                self.find(seen, path, true);
-                self.change(seen, path, false);
+                self.change(seen, path, Some(true), false);
                 if let Some(file) = self.at_path(seen, path) {
                     self.empty(file);
                 }
             }
             Effect::MakeFolder | Effect::MakeNode | Effect::Symlink => {
-                self.find(seen, path, false);
-                self.change(seen, path, true);
+                self.change(seen, path, Some(false), true);
                 self.find_folder(seen, touched);
             }
             Effect::Rename => self.rename(seen, touched),
             Effect::Link => {
                 self.find(seen, path, true);
-                self.find(seen, second, false);
-                self.change(seen, second, true);
+                self.change(seen, second, Some(false), true);
             }
             Effect::Truncate => {
                 self.find(seen, path, true);
@@ -365,9 +368,12 @@ impl FileTracker {
     }
 }
 
-/// Which threads ask about this file.
-fn asks(polls: &[Option<(Call, u32)>], file: u32) -> impl Fn(u32) -> bool {
-    move |thread| polls[thread as usize].is_some_and(|(_, asked)| asked == file)
+/// The name that a call was to make, where it was to make one, or its only one.
+fn made_name<'t>(event: &Event<'_>, touched: &'t Touched) -> Option<&'t Rc<str>> {
+    match event.call.effect() {
+        Effect::Rename | Effect::Link => touched.second_path.as_ref(),
+        _ => touched.path.as_ref(),
+    }
 }
 
 /// Whether the reason of a failure is what a name is. A program may also be missing because its interpreter is, or because its file,
@@ -414,7 +420,7 @@ impl Visitor for FileTracker {
             match seen.event.errno {
                 _ if !tells_of_a_name(seen.event) => {}
                 libc::ENOENT => self.find(seen, touched.path.as_ref(), false),
-                libc::EEXIST if touched.second_path.is_none() => self.find(seen, touched.path.as_ref(), true),
+                libc::EEXIST => self.find(seen, made_name(seen.event, touched), true),
                 _ => {}
             }
         } else if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {

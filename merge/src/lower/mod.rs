@@ -32,6 +32,7 @@ use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::touched_pages::TouchedPages;
 use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
+use crate::rules::file_create::AnsweredRows;
 use crate::rules::process_create::Creator;
 use attributes::Attributes;
 use communication::Communication;
@@ -71,6 +72,8 @@ pub struct Sources<'a> {
     pub worlds: &'a Worlds,
     /// Which calls waited until their time was over, and which went on waiting.
     pub timed_waits: &'a TimedWaits,
+    /// Which calls asked about a name until the answer was another.
+    pub answered: &'a AnsweredRows,
     /// Which calls waited for a timer.
     pub ended_by_timer: &'a EndedByTimer,
     /// MPI calls.

@@ -6,7 +6,9 @@
 use super::around::gap_stretch;
 use super::program::{Program, Stretch};
 use super::{Lowering, Visit};
+use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
+use crate::rules::file_create::is_in_row;
 use std::ops::RangeInclusive;
 use syn_plan::{EdgeId, FileId, HandleId, Io, Op};
 use syn_trace::Call;
@@ -189,7 +191,7 @@ impl Lowering<'_> {
     fn asking_since(&self, visit: &Visit<'_>, asks: Option<Question>) -> Option<u64> {
         let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
         let polling = polling.filter(|polling| polling.asks == asks)?;
-        // The rule on names lets no work end a run: whoever changes the answer would not wait for what is kept.
+        // What asks about a name until the answer is another is no operation, whatever work lies between.
         (asks.is_some() || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
     }
 
@@ -251,8 +253,31 @@ impl Lowering<'_> {
         <[_; 1]>::try_from(waits).ok().map(|[only]| only)
     }
 
-    /// A call that would be replayed, and that failed because a name is there or is not, or found no byte to read: the program may
-    /// ask until it succeeds.
+    /// Whether a question about a name is asked until the answer is another.
+    pub(super) fn is_asked_again(&self, seen: &Seen<'_>) -> bool {
+        is_in_row(&self.from.answered[seen.thread as usize], seen.record)
+    }
+
+    /// Such a question. Nothing is in an order with it by its name, so it is no operation in any case, but time.
+    pub(super) fn question_in_row(&mut self, visit: &Visit<'_>, asks: Question) {
+        let seen = visit.seen;
+        if self.goes_on(visit, Some(asks)).is_none() {
+            self.interrupt_polling(seen.thread);
+            self.enter(visit);
+        }
+        self.operations.clear();
+        self.unreplayed.poll(seen.event.call, visit.end_ns - visit.begin_ns);
+        let polling = &mut self.threads[seen.thread as usize].polling;
+        let polling =
+            polling.get_or_insert_with(|| Polling { asks: Some(asks), ..Polling::new(visit.begin_ns) });
+        polling.compute(visit.own_stretch());
+        if self.has_point(seen) {
+            self.interrupt_polling(seen.thread);
+            self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);
+        }
+    }
+
+    /// A call that would be replayed, and that found no byte to read: the program may ask until it succeeds.
     /// False if others wait for its failure.
     pub(super) fn failed_question(&mut self, visit: &Visit<'_>, asks: Question) -> bool {
         let index = visit.seen.thread as usize;

@@ -1,97 +1,207 @@
 //! A call that finds a file (or finds it gone) comes after the call of another thread that made it (or removed it), and
 //! before the one that changes that next.
 //!
-//! The recording shows only that it was so; a dependency is taken where the later call began after the earlier one
-//! had returned. One that asks again until the answer is another waits for the change; the change does not wait for it.
+//! The recording shows only that it was so. Of calls that overlap, the order of their returns says nothing: each saw, or changed, the
+//! name at some instant between its entry and its return. What they found tells which came first: a file is made where there is none,
+//! and removed where there is one. So a call that contradicts what is known tells of a change that has not returned yet, or of one from
+//! outside the run.
+
+mod questions;
 
 use crate::follow::pass::Seen;
 use crate::graph::dependency::{Dependencies, Moment};
-use syn_plan::Rule;
+pub use questions::{AnsweredRows, Questions, is_in_row};
 
-/// So many of a thread's latest calls that found a path are kept, for those that overlap the call that changes it.
-const MOST_FOUND: usize = 4;
+/// So many of a name's epochs are kept at most.
+const MOST_EPOCHS: usize = 64;
+
+/// A call that changed the name.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    enter: Moment,
+    leave: Moment,
+}
+
+/// Who found the name so.
+#[derive(Clone, Copy, Debug)]
+struct Finder {
+    /// The entry of the thread's first call that did.
+    first: Moment,
+    /// The return of its last one.
+    last: Moment,
+    /// These are questions that may be asked until the answer is another.
+    asks: bool,
+}
+
+/// The time between two changes.
+#[derive(Debug)]
+struct Epoch {
+    exists: bool,
+    /// What began it; not known of the first one, of a change that has not returned yet, and of one from outside the run.
+    begun: Option<Change>,
+    /// When it had begun at the latest: the first return of a call that found the name so, or changed it.
+    begun_by_ns: u64,
+    /// By thread; questions apart.
+    found_by: Vec<Finder>,
+}
+
+impl Epoch {
+    fn new(exists: bool, begun: Option<Change>, begun_by_ns: u64) -> Epoch {
+        Epoch { exists, begun, begun_by_ns, found_by: Vec::new() }
+    }
+
+    /// Where a thread's calls are, or belong.
+    fn place(&self, thread: u32, asks: bool) -> Result<usize, usize> {
+        self.found_by
+            .binary_search_by_key(&(thread, asks), |finder| (finder.last.point().thread, finder.asks))
+    }
+}
 
 /// Whether one path exists, as far as the run's calls tell.
 #[derive(Debug, Default)]
 pub struct Existence {
-    exists: Option<bool>,
-    /// The call that changed this last.
-    change: Option<Moment>,
-    /// The last calls of each thread that found it so since, by thread and time: all ranks may look at one file again and again.
-    found_by: Vec<Moment>,
-    /// Changes behind calls that may turn out to be polls: when a thread asked last, and the change.
-    behind_polls: Vec<(Moment, Moment)>,
+    epochs: Vec<Epoch>,
 }
 
 impl Existence {
     /// True, false, or not known.
     pub fn exists(&self) -> Option<bool> {
-        self.exists
+        self.epochs.last().map(|epoch| epoch.exists)
     }
 
-    /// A call made the path exist, or removed it, or put another file there. Those that found it before come before.
-    /// `polls` says which threads have asked about it last, and done nothing since.
+    /// A call made the path exist, or removed it, or put another file there; `before` is what it needed to succeed.
     pub fn change(
         &mut self,
         seen: &Seen<'_>,
+        before: Option<bool>,
         exists: bool,
-        polls: impl Fn(u32) -> bool,
+        questions: &mut Questions,
         found: &mut Dependencies,
     ) {
-        let (enter, leave) = (seen.enter(), seen.leave());
-        let by_thread = self.found_by.chunk_by(|one, next| one.point().thread == next.point().thread);
-        let over = by_thread.filter_map(|calls| calls.iter().rfind(|call| call.ns <= enter.ns));
-        for &last in over.filter(|last| last.point().thread != enter.point().thread) {
-            if polls(last.point().thread) {
-                self.behind_polls.push((last, enter));
-            } else {
-                found.add_one(Rule::FileCreate, last, enter);
+        let change = Change { enter: seen.enter(), leave: seen.leave() };
+        let at = match self.awaited(&change, exists) {
+            Some(at) => self.fill(at, before, change),
+            None => self.append(before, exists, change),
+        };
+        if let Some(last) = at.checked_sub(1).map(|last| &self.epochs[last]) {
+            let has_found = last.place(seen.thread, false).is_ok();
+            if let Some(begun) = last.begun.filter(|_| !has_found) {
+                questions.order_behind_change(begun.leave, change.enter, found);
+            }
+            for finder in &last.found_by {
+                questions.order(finder.last, change.enter, found);
             }
         }
-        (self.exists, self.change) = (Some(exists), Some(leave));
-        self.found_by.clear();
-    }
-
-    /// What a thread may have been polling for, it does not ask about again, or it has found what it asked for.
-    pub fn end_polling(&mut self, thread: u32, was_polling: bool, found: &mut Dependencies) {
-        for (last, enter) in self.behind_polls.extract_if(.., |(last, _)| last.point().thread == thread) {
-            if !was_polling {
-                found.add_one(Rule::FileCreate, last, enter);
-            }
+        for finder in &self.epochs[at].found_by {
+            questions.order_behind_change(change.leave, finder.first, found);
+        }
+        if let Some(next) = self.epochs.get(at + 1).and_then(|next| next.begun) {
+            questions.order_behind_change(change.leave, next.enter, found);
         }
     }
 
-    /// The run is over: nobody asks again.
-    pub fn finish(&mut self, found: &mut Dependencies) {
-        for (last, enter) in self.behind_polls.drain(..) {
-            found.add_one(Rule::FileCreate, last, enter);
+    /// The first epoch that this change may have begun: calls that returned before it have shown it.
+    fn awaited(&self, change: &Change, exists: bool) -> Option<usize> {
+        let had_begun = |epoch: &Epoch| epoch.begun.is_some_and(|begun| begun.leave.ns <= change.enter.ns);
+        let first = self.epochs.iter().rposition(had_begun).map_or(0, |last| last + 1);
+        let fits = |epoch: &Epoch| {
+            epoch.begun.is_none() && epoch.exists == exists && change.enter.ns < epoch.begun_by_ns
+        };
+        self.epochs[first..].iter().position(fits).map(|at| first + at)
+    }
+
+    fn fill(&mut self, mut at: usize, before: Option<bool>, change: Change) -> usize {
+        self.epochs[at].begun = Some(change);
+        if let Some(before) = before.filter(|_| at == 0) {
+            self.epochs.insert(0, Epoch::new(before, None, change.leave.ns));
+            at = 1;
         }
+        at
+    }
+
+    fn append(&mut self, before: Option<bool>, exists: bool, change: Change) -> usize {
+        if self.epochs.len() >= MOST_EPOCHS {
+            self.forget();
+        }
+        if let Some(before) = before.filter(|_| self.exists() != before) {
+            self.push(Epoch::new(before, None, change.leave.ns));
+        }
+        if let Some(last) = self.epochs.last_mut() {
+            last.begun_by_ns = last.begun_by_ns.min(change.leave.ns);
+        }
+        self.push(Epoch::new(exists, Some(change), change.leave.ns))
+    }
+
+    /// Where it is now. Most names have one epoch, or two: there is no room to spare for more.
+    fn push(&mut self, epoch: Epoch) -> usize {
+        if self.epochs.len() < 2 {
+            self.epochs.reserve_exact(1);
+        }
+        self.epochs.push(epoch);
+        self.epochs.len() - 1
+    }
+
+    /// Forgets older epochs. Those around a change that has not returned yet are kept as long as can be: who is preempted in a call
+    /// returns from it after a hundred turns of others.
+    fn forget(&mut self) {
+        let (recent, most) = (MOST_EPOCHS / 2, MOST_EPOCHS * 3 / 4);
+        let unknown: Vec<bool> = self.epochs.iter().map(|epoch| epoch.begun.is_none()).collect();
+        let mut around = (0..).map(|at: usize| {
+            at >= recent || unknown[at.saturating_sub(1)..unknown.len().min(at + 2)].contains(&true)
+        });
+        self.epochs.retain(|_| around.next().unwrap_or(true));
+        self.epochs.drain(..self.epochs.len().saturating_sub(most));
     }
 
     /// A call saw that the path exists, or that it does not.
-    pub fn find(&mut self, seen: &Seen<'_>, exists: bool, found: &mut Dependencies) {
+    pub fn find(
+        &mut self,
+        seen: &Seen<'_>,
+        exists: bool,
+        questions: &mut Questions,
+        found: &mut Dependencies,
+    ) {
         let (enter, leave) = (seen.enter(), seen.leave());
-        // The last change happened while this call ran: it may have seen the state before or after.
-        if self.change.is_some_and(|changed| enter.ns < changed.ns) {
-            return;
+        let Some(at) = self.found_in(enter.ns, exists, leave.ns) else { return };
+        let asks = questions.may_have(leave);
+        let epoch = &mut self.epochs[at];
+        epoch.begun_by_ns = epoch.begun_by_ns.min(leave.ns);
+        let mut is_first = !asks || epoch.place(seen.thread, false).is_err();
+        match epoch.place(seen.thread, asks) {
+            Ok(place) => {
+                epoch.found_by[place].last = leave;
+                is_first = false;
+            }
+            Err(place) => {
+                if epoch.found_by.is_empty() {
+                    epoch.found_by.reserve_exact(1);
+                }
+                epoch.found_by.insert(place, Finder { first: enter, last: leave, asks });
+            }
         }
-        if self.exists != Some(exists) {
-            // What is seen contradicts what is known: something outside the run changed it.
-            (self.exists, self.change) = (Some(exists), None);
-            self.found_by.clear();
+        if let Some(begun) = epoch.begun.filter(|_| is_first) {
+            questions.order_behind_change(begun.leave, enter, found);
         }
-        let thread = leave.point().thread;
-        let start = self.found_by.partition_point(|call| call.point().thread < thread);
-        let behind = &self.found_by[start..];
-        let calls = behind.iter().take_while(|call| call.point().thread == thread).count();
-        if calls < MOST_FOUND {
-            self.found_by.insert(start + calls, leave);
-        } else {
-            self.found_by[start..start + calls].rotate_left(1);
-            self.found_by[start + calls - 1] = leave;
+        if let Some(next) = self.epochs.get(at + 1).and_then(|next| next.begun) {
+            questions.order(leave, next.enter, found);
         }
-        if calls == 0 {
-            self.change.into_iter().for_each(|changed| found.add_one(Rule::FileCreate, changed, enter));
+    }
+
+    /// The last epoch in which a call may have found this; a new one if there is none. `None` if it was before all that is kept.
+    fn found_in(&mut self, enter_ns: u64, exists: bool, leave_ns: u64) -> Option<usize> {
+        for (at, epoch) in self.epochs.iter().enumerate().rev() {
+            if epoch.exists == exists {
+                return Some(at);
+            }
+            let begun_by_ns = epoch.begun.map_or(epoch.begun_by_ns, |begun| begun.leave.ns);
+            if begun_by_ns <= enter_ns {
+                break;
+            }
+            if at == 0 && epoch.begun.is_some() {
+                return None;
+            }
         }
+        // Something that has not returned yet has changed it, or something outside the run.
+        Some(self.push(Epoch::new(exists, None, leave_ns)))
     }
 }

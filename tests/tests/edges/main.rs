@@ -292,6 +292,17 @@ fn turns_of_ranks_stay_in_order_however_long_each_takes() {
 }
 
 /// The same test finds what is not in order: without the edges, delays change it.
+/// Whoever asks in vain meanwhile, and however calls on the name overlap.
+#[test]
+fn names_as_locks_stay_in_order() {
+    for how in ["open", "mkdir", "symlink", "link", "rename"] {
+        let recorded = record(&Job::new(program("lock_names")).arg(how));
+        assert!(recorded.plain.status.success(), "{how}: {}", recorded.plain.stderr);
+        let wrong = replayed_out_of_order(&plan(&recorded, &[]), 1, 1, replays());
+        assert_eq!(wrong, 0, "{how}: replays out of order");
+    }
+}
+
 #[test]
 fn without_edges_delays_change_the_order() {
     let mechanism = MECHANISMS.iter().find(|mechanism| mechanism.0 == "pipe").expect("it is there");

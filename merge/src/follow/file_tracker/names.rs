@@ -79,7 +79,6 @@ impl FileTracker {
 
     /// The old name's file has the new name from now on.
     pub(super) fn rename(&mut self, seen: &Seen<'_>, touched: &Touched) {
-        self.find(seen, touched.path.as_ref(), true);
         let (old, new) =
             (self.at_path(seen, touched.path.as_ref()), self.at_path(seen, touched.second_path.as_ref()));
         let flags = seen.event.field(Field::Flags).unwrap_or(0);
@@ -88,15 +87,16 @@ impl FileTracker {
             if let (Some(old), Some(new)) = (old, new) {
                 self.exchange(old as usize, new as usize);
             }
-            self.change(seen, touched.path.as_ref(), true);
-            self.change(seen, touched.second_path.as_ref(), true);
+            self.change(seen, touched.path.as_ref(), Some(true), true);
+            self.change(seen, touched.second_path.as_ref(), Some(true), true);
             return;
         }
         if let (Some(old), Some(new)) = (old, new) {
             self.hand_on(old, new);
         }
-        self.change(seen, touched.path.as_ref(), false);
-        self.change(seen, touched.second_path.as_ref(), true);
+        let keeps = flags & i64::from(libc::RENAME_NOREPLACE) != 0;
+        self.change(seen, touched.path.as_ref(), Some(true), false);
+        self.change(seen, touched.second_path.as_ref(), keeps.then_some(false), true);
         if let (Some(old), Some(new)) = (&touched.path, &touched.second_path)
             && old != new
         {
@@ -134,8 +134,8 @@ impl FileTracker {
                 let Some(new_file) = self.at_path(seen, Some(&new_path)) else { continue };
                 self.hand_on(file, new_file);
                 if self.files[file as usize].existence.exists() == Some(true) {
-                    self.change(seen, Some(&path), false);
-                    self.change(seen, Some(&new_path), true);
+                    self.change(seen, Some(&path), Some(true), false);
+                    self.change(seen, Some(&new_path), None, true);
                 }
             }
         }
