@@ -1,5 +1,5 @@
-//! States of threads whose end is on record: libc gives the thread's memory back behind that, and may read a file for it, which is
-//! recorded as well. Such a state is used by its thread until the kernel knows no such thread any more.
+//! States of threads whose end is on record. Behind it come the last round of destructors, handlers, and libc, which may read a file to
+//! give the thread's memory back; that is recorded as well. A state is its thread's until the kernel knows no such thread any more.
 
 use super::state::State;
 use super::{current, living};
