@@ -5,7 +5,7 @@ use crate::across::roles::Roles;
 use crate::clocks::Clocks;
 use crate::exits::Exits;
 use crate::follow::channel_tracker::ChannelTracker;
-use crate::follow::file_tracker::FileTracker;
+use crate::follow::file_tracker::{Corrected, FileTracker, FilesFollowed};
 use crate::follow::pass::{Measuring, Reading, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
 use crate::follow::scope::Scope;
@@ -35,6 +35,8 @@ pub struct Connected {
     pub timed_waits: TimedWaits,
     /// Which calls asked about a name until the answer was another.
     pub answered: AnsweredRows,
+    /// Which names were there before, or were not, whatever the first calls to return say.
+    pub corrected: Corrected,
     /// Which calls waited for a timer.
     pub ended_by_timer: EndedByTimer,
     /// The MPI calls.
@@ -123,7 +125,7 @@ pub fn connect(
     collective::settle(&mut dependencies);
     window_locks.connect(|thread, ns| clocks.ns(thread as usize, ns), &mut unmatched, &mut dependencies);
     unmatched.remarks().into_iter().for_each(|remark| notes.remark(remark));
-    let (of_files, answered, changed) = accesses.finish();
+    let FilesFollowed { found: of_files, answered, changed, corrected } = accesses.finish();
     dependencies.append(of_files);
     let (of_waits, ended_by_timer) = waits.finish(notes);
     dependencies.append(of_waits);
@@ -138,6 +140,7 @@ pub fn connect(
         dependencies,
         timed_waits,
         answered,
+        corrected,
         ended_by_timer,
         log,
         matching,

@@ -341,6 +341,7 @@ fn lower(
         log: &connected.log,
         timed_waits: &connected.timed_waits,
         answered: &connected.answered,
+        corrected: &connected.corrected,
         ended_by_timer: &connected.ended_by_timer,
         matching: &connected.matching,
         costs: &costs,

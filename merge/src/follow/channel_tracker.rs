@@ -10,9 +10,8 @@ use crate::follow::connections::{Connections, End};
 use crate::follow::datagrams::Datagrams;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::ring_tracker::{Moving, RingTracker};
-use crate::graph::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::eventfd::Taken;
-use crate::rules::open_file::Span;
 use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::Moved;
 use lifetimes::Holder;
@@ -108,7 +107,7 @@ impl ChannelTracker {
         let mut since_ns = if file.inherited && !end.named { 0 } else { seen.start_ns };
         if kind == Kind::Pipe && end.named {
             let holder = Holder { process: seen.process, pid };
-            let span = Span { enter: seen.enter(), leave: seen.leave() };
+            let span = seen.span();
             match (closes, file.inherited) {
                 (true, _) => traffic.lifetimes.close(holder, span),
                 (false, false) => traffic.lifetimes.open(holder, span),
@@ -132,7 +131,7 @@ impl ChannelTracker {
         let flags = descriptors.open_file(open).flags;
         let waits = seen.may_have_slept() && flags & flags::O_NONBLOCK == 0;
         let access = flags & flags::O_ACCMODE;
-        let span = Span { enter: seen.enter(), leave: seen.leave() };
+        let span = seen.span();
         self.traffic.entry((Kind::Pipe, end)).or_default().opens.push(Opened { span, access, waits });
     }
 
@@ -145,7 +144,7 @@ impl ChannelTracker {
         moving: Moving,
         descriptors: &Descriptors,
     ) {
-        let span = Span { enter: seen.enter(), leave: seen.leave() };
+        let span = seen.span();
         self.transfer_during(seen, (span, seen.may_have_slept()), open, bytes, moving, descriptors);
     }
 
@@ -221,7 +220,7 @@ impl ChannelTracker {
             }
             flags if flags & MSG_PEEK != 0 => {
                 if let Some(traffic) = self.at(seen.process, open, descriptors) {
-                    traffic.looks.push(Span { enter: seen.enter(), leave: seen.leave() });
+                    traffic.looks.push(seen.span());
                 }
             }
             _ => {
@@ -257,7 +256,7 @@ impl ChannelTracker {
     fn look(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let mut ready = Vec::new();
         self.ready(seen, touched, descriptors, |open, how| ready.push((open, how)));
-        let (span, waited) = (Span { enter: seen.enter(), leave: seen.leave() }, seen.event.waited_inside());
+        let (span, waited) = (seen.span(), seen.event.waited_inside());
         for (open, how) in ready {
             let Some(end) = self.end_of(seen.process, open, descriptors) else { continue };
             let traffic = self.traffic.entry(end).or_default();

@@ -1,8 +1,7 @@
 //! Which two sockets are the ends of one connection: made as a pair, or by `connect` and `accept`. Over TCP the addresses at
 //! both ends tell (also on two hosts), over a Unix socket its name and the process that asks.
 
-use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::socket;
 use std::collections::{HashMap, HashSet, VecDeque};
 use syn_trace::reader::Event;

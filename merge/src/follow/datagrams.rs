@@ -4,9 +4,8 @@
 //! trace does not tell: it is that of the first receiver's answer to "from whom", where no second sender comes into question.
 
 use crate::follow::connections::End;
-use crate::graph::dependency::Dependencies;
+use crate::graph::dependency::{Dependencies, Span};
 use crate::rules::datagram::{self, Datagram};
-use crate::rules::open_file::Span;
 use std::collections::{BTreeMap, HashMap};
 
 /// A call that sent or received, and the address that it named.

@@ -6,10 +6,10 @@ use crate::clocks::Clocks;
 use crate::follow::node_local::{Identity, Known, NodeLocal};
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::scope::{Changed, Scope, is_of_system};
-use crate::graph::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::file_create::{AnsweredRows, Existence, Questions};
 use crate::rules::file_data::{AlreadyOrdered, Contents};
-use crate::rules::open_file::{HandedOver, Span};
+use crate::rules::open_file::HandedOver;
 use foldhash::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -31,6 +31,22 @@ struct File {
 
 /// In place of the index of a file that is not in scope.
 const OUTSIDE: u32 = u32::MAX;
+
+/// Whether names were there before the run, of which the first calls to return say otherwise.
+pub type Corrected = HashMap<Rc<str>, bool>;
+
+/// What there is to know of a run's files.
+#[derive(Debug)]
+pub struct FilesFollowed {
+    /// Who waited for whom.
+    pub found: Dependencies,
+    /// Which questions were asked until the answer was another.
+    pub answered: AnsweredRows,
+    /// Which files in folders of the system were changed.
+    pub changed: Changed,
+    /// See there.
+    pub corrected: Corrected,
+}
 
 /// The files of a run and who did what to them.
 #[derive(Debug)]
@@ -83,10 +99,14 @@ impl FileTracker {
         }
     }
 
-    /// What was found, which questions were asked until the answer was another, and which files in folders of the system were changed.
-    pub fn finish(mut self) -> (Dependencies, AnsweredRows, Changed) {
+    /// The run is over.
+    pub fn finish(mut self) -> FilesFollowed {
         let answered = self.questions.finish(&mut self.found);
-        (self.found, answered, self.changed)
+        let (files, found, changed) = (self.files, self.found, self.changed);
+        let corrected =
+            |(path, file): (Rc<str>, u32)| Some((path, files.get(file as usize)?.existence.corrected()?));
+        let corrected = self.by_path.into_iter().filter_map(corrected).collect();
+        FilesFollowed { found, answered, changed, corrected }
     }
 
     /// Others are part of a plan anyway.
@@ -143,10 +163,10 @@ impl FileTracker {
         let seems_made = || opened.was_made().unwrap_or(opened.size == 0 && !exists);
         let made = flags & libc::O_CREAT != 0 && (flags & libc::O_EXCL != 0 || !is_known && seems_made());
         if made {
-            file.existence.change(seen, Some(false), true, &mut self.questions, &mut self.found);
+            file.existence.change(seen.span(), Some(false), true, &mut self.questions, &mut self.found);
             self.empty(index);
         } else {
-            file.existence.find(seen, true, &mut self.questions, &mut self.found);
+            file.existence.find(seen.span(), true, &mut self.questions, &mut self.found);
         }
         self.files[index as usize].known.set(identity);
         made
@@ -157,12 +177,17 @@ impl FileTracker {
         let folder = touched.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
         let file = folder.and_then(|folder| self.by_path.get(folder).copied());
         let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { return };
-        self.files[file as usize].existence.find(seen, true, &mut self.questions, &mut self.found);
+        self.files[file as usize].existence.find(seen.span(), true, &mut self.questions, &mut self.found);
     }
 
     fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
         if let Some(file) = self.at_path(seen, path) {
-            self.files[file as usize].existence.find(seen, exists, &mut self.questions, &mut self.found);
+            self.files[file as usize].existence.find(
+                seen.span(),
+                exists,
+                &mut self.questions,
+                &mut self.found,
+            );
         }
     }
 
@@ -170,7 +195,7 @@ impl FileTracker {
     fn change(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, before: Option<bool>, exists: bool) {
         if let Some(file) = self.at_path(seen, path) {
             let existence = &mut self.files[file as usize].existence;
-            existence.change(seen, before, exists, &mut self.questions, &mut self.found);
+            existence.change(seen.span(), before, exists, &mut self.questions, &mut self.found);
         }
     }
 
@@ -188,14 +213,14 @@ impl FileTracker {
         let file = self.at_path(seen, made_name(event, touched));
         let now = file.map(|file| (event.call, file));
         if before.is_some() && now == before && !event.has(record::FAILED) {
-            return self.questions.answer(seen);
+            return self.questions.answer(seen.enter());
         }
         if before.is_some() && !(in_vain && now == before) {
             self.questions.give_up(thread, &mut self.found);
         }
         if in_vain {
             if now.is_some() && now != before {
-                self.questions.begin(seen, &mut self.found);
+                self.questions.begin(seen.enter(), &mut self.found);
             }
             self.polls[thread as usize] = now;
         }
@@ -211,7 +236,7 @@ impl FileTracker {
         if self.several_threads[seen.process as usize]
             && let Some(handed) = self.handed_over.get_mut(&(seen.process, open))
         {
-            how(handed, Span { enter: seen.enter(), leave: seen.leave() }, &mut self.found);
+            how(handed, seen.span(), &mut self.found);
         }
     }
 

@@ -4,9 +4,8 @@ use crate::clocks::Clocks;
 use crate::follow::file_ids::FileIds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::shared::images_before;
-use crate::graph::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::file_lock::{FileLocks, Locking};
-use crate::rules::open_file::Span;
 use crate::rules::waking::{Wake, Waking};
 use crate::rules::{file_lock, ipc};
 use std::collections::BTreeMap;
@@ -145,7 +144,7 @@ impl IpcTracker {
     fn wait(&mut self, object: Object, seen: &Seen<'_>) {
         let object = self.objects.entry(object).or_default();
         let calls = if seen.may_have_slept() { &mut object.waits } else { &mut object.taken };
-        calls.push(span_of(seen));
+        calls.push(seen.span());
     }
 
     fn wake(&mut self, object: Object, span: Span, times: u32) {
@@ -154,20 +153,20 @@ impl IpcTracker {
 
     /// A message goes into a queue. Who slept waited for room; how much there was nobody knows.
     fn send(&mut self, queue: Object, room: Object, seen: &Seen<'_>) {
-        self.wake(queue, span_of(seen), 1);
+        self.wake(queue, seen.span(), 1);
         if seen.event.waited_inside() {
-            self.objects.entry(room).or_default().waits.push(span_of(seen));
+            self.objects.entry(room).or_default().waits.push(seen.span());
         }
     }
 
     /// One comes out.
     fn receive(&mut self, queue: Object, room: Object, seen: &Seen<'_>) {
         self.wait(queue, seen);
-        self.wake(room, span_of(seen), 1);
+        self.wake(room, seen.span(), 1);
     }
 
     fn use_object(&mut self, seen: &Seen<'_>, sync: Sync, touched: &Touched, descriptors: &Descriptors) {
-        let (event, span) = (seen.event, span_of(seen));
+        let (event, span) = (seen.event, seen.span());
         let (host, id) = (self.hosts[seen.process as usize], event.numbers[0]);
         let inode = || touched.file.map_or(0, |file| descriptors.open_file(file).inode);
         match sync {
@@ -228,7 +227,7 @@ impl IpcTracker {
 
     /// A call closes descriptors.
     fn close(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
-        let (process, span) = (seen.process, span_of(seen));
+        let (process, span) = (seen.process, seen.span());
         for &open in &touched.released {
             let opened = descriptors.open_file(open).twin.unwrap_or((process, open));
             let Some(held) = self.held.get_mut(&opened) else { continue };
@@ -259,7 +258,7 @@ impl IpcTracker {
         bytes: Range<u64>,
         change: Change,
     ) {
-        let mut span = span_of(seen);
+        let mut span = seen.span();
         if seen.event.has(record::FAILED) {
             self.refused.entry((seen.thread, locked)).or_insert(span.enter);
             return;
@@ -343,10 +342,6 @@ fn range(start: i64, length: i64) -> Range<u64> {
         1.. => start..start.saturating_add(length as u64),
         _ => start.saturating_sub(length.unsigned_abs())..start,
     }
-}
-
-fn span_of(seen: &Seen<'_>) -> Span {
-    Span { enter: seen.enter(), leave: seen.leave() }
 }
 
 impl Visitor for IpcTracker {

@@ -6,7 +6,6 @@ use crate::follow::pass::{Seen, Visitor};
 use crate::follow::shared_memory::{Place, SharedMemory};
 use crate::graph::dependency::Dependencies;
 use crate::rules::mutex::{Awaited, Release, Wait};
-use crate::rules::open_file::Span;
 use crate::rules::waking::{Wake, Waking};
 use crate::rules::{barrier, condition, futex, mutex, rwlock, semaphore};
 use std::collections::BTreeMap;
@@ -61,7 +60,7 @@ impl LockTracker {
     fn use_it(&mut self, seen: &Seen<'_>, sync: Sync) {
         let event = seen.event;
         let at = |number: usize| self.memory.at(seen.process, event.numbers[number]);
-        let span = Span { enter: seen.enter(), leave: seen.leave() };
+        let span = seen.span();
         let taken = matches!(event.result, 0 | EOWNERDEAD);
         let first = at(0);
         let (behind_ns, behind_sync) = self.behind[seen.thread as usize];

@@ -6,7 +6,7 @@ use crate::follow::row::{Block, Blocks, Next, Place};
 use crate::follow::shared::SharedPositions;
 use crate::follow::source::{Behind, INTERRUPTED};
 pub use crate::follow::source::{End, Measuring};
-use crate::graph::dependency::{Moment, Point, Stage};
+use crate::graph::dependency::{Moment, Point, Span, Stage};
 use crate::progress::Progress;
 use syn_trace::Run;
 use syn_trace::calls::Effect;
@@ -57,6 +57,11 @@ impl Seen<'_> {
     pub fn leave(&self) -> Moment {
         let point = Point { thread: self.thread, record: self.record, stage: Stage::Leave };
         Moment::new(point, self.returned_ns)
+    }
+
+    /// From the one to the other.
+    pub fn span(&self) -> Span {
+        Span { enter: self.enter(), leave: self.leave() }
     }
 
     /// False where the thread has certainly not slept in the call: it kept its processor, or lost it and did not give it up. What

@@ -3,8 +3,7 @@
 //! a way that is not followed, or without a completion, is told as [`Moving::Unknown`].
 
 use crate::follow::pass::Seen;
-use crate::graph::dependency::Moment;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Moment, Span};
 use foldhash::HashMap;
 use std::collections::VecDeque;
 use syn_trace::calls::Effect;
@@ -107,7 +106,7 @@ impl RingTracker {
                     self.under_way.entry(key).or_default().push_back(submitted);
                 }
                 let is_unknown = moving == Moving::Unknown || moving != Moving::Nothing && !has_completion;
-                let span = Span { enter: seen.enter(), leave: seen.leave() };
+                let span = seen.span();
                 touched.file.filter(|_| is_unknown).map(|open| Done {
                     moving: Moving::Unknown,
                     open,

@@ -6,7 +6,6 @@ use crate::clocks::Clocks;
 use crate::follow::interruptions::Interruptions;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::open_file::Span;
 use crate::rules::signal::{self, Ends, Signals};
 use std::collections::{BTreeMap, HashMap};
 use syn_plan::Rule;
@@ -118,7 +117,7 @@ impl SignalTracker {
     }
 
     fn send(&mut self, whom: Whom, signal: i64, seen: &Seen<'_>) {
-        let span = Span { enter: seen.enter(), leave: seen.leave() };
+        let span = seen.span();
         self.signals.entry((whom, signal)).or_default().sent.push(span);
     }
 

@@ -6,7 +6,6 @@ use crate::clocks::Clocks;
 use crate::follow::channel_tracker::READABLE;
 use crate::follow::pass::{Seen, Visitor};
 use crate::graph::dependency::Dependencies;
-use crate::rules::open_file::Span;
 use crate::rules::terminal::{self, End};
 use crate::rules::waking::{Wake, Waking};
 use foldhash::HashMap;
@@ -75,17 +74,13 @@ impl TerminalTracker {
         if seen.may_have_slept()
             && let Some(end) = self.end_of(seen.process, open, descriptors)
         {
-            self.ends.entry(end).or_default().waits.push(span_of(seen));
+            self.ends.entry(end).or_default().waits.push(seen.span());
         }
     }
 }
 
 fn master(process: u32, open: OpenId, descriptors: &Descriptors) -> (u32, OpenId) {
     descriptors.open_file(open).twin.unwrap_or((process, open))
-}
-
-fn span_of(seen: &Seen<'_>) -> Span {
-    Span { enter: seen.enter(), leave: seen.leave() }
 }
 
 impl Visitor for TerminalTracker {
@@ -99,7 +94,7 @@ impl Visitor for TerminalTracker {
             (Effect::Read(_), Some(open)) => self.wait(seen, open, descriptors),
             (Effect::Write(_), Some(open)) => {
                 if let Some((pair, end)) = self.end_of(seen.process, open, descriptors) {
-                    let wake = Wake { span: span_of(seen), times: u32::MAX };
+                    let wake = Wake { span: seen.span(), times: u32::MAX };
                     self.ends.entry((pair, end.other())).or_default().wakes.push(wake);
                 }
             }

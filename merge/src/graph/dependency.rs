@@ -58,6 +58,15 @@ impl Moment {
     }
 }
 
+/// A call, from its entry to its return.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// When it was entered.
+    pub enter: Moment,
+    /// When it returned.
+    pub leave: Moment,
+}
+
 /// "Every target waits for every source": one counter of the plan.
 #[derive(Clone, Copy, Debug)]
 struct Dependency {

@@ -1,9 +1,11 @@
 //! The files of the plan, and how each must be before the replay starts.
 //!
-//! What a file was like before the run shows in the first call that names it: found, not found, or made. What it was,
-//! a file or a folder, may show later, or in what lies below it; until then it is open.
+//! What a file was like before the run shows in the first call that names it: found, not found, or made. The first to return may have
+//! found what another one had made that returned later: of such a name the rule on names knows what was there. What it was, a file
+//! or a folder, may show later, or in what lies below it; until then it is open.
 
 use super::moves::{MOST_LINKS, Moves};
+use crate::follow::file_tracker::Corrected;
 use crate::follow::scope::Scope;
 use foldhash::HashMap;
 use std::rc::Rc;
@@ -24,6 +26,10 @@ pub enum Evidence {
     Something,
     /// Nothing shows.
     Nothing,
+}
+
+fn is_there(evidence: Evidence) -> bool {
+    matches!(evidence, Evidence::Regular(_) | Evidence::Directory | Evidence::Something)
 }
 
 /// What the run has made of a name.
@@ -54,6 +60,7 @@ struct Entry {
 #[derive(Debug)]
 pub struct FileTable {
     scope: Scope,
+    corrected: Corrected,
     by_path: HashMap<Rc<str>, Option<FileId>>,
     files: Vec<Entry>,
     /// Renamed folders, and symbolic links.
@@ -62,8 +69,8 @@ pub struct FileTable {
 
 impl FileTable {
     /// No files yet.
-    pub fn new(scope: Scope) -> FileTable {
-        FileTable { scope, by_path: HashMap::default(), files: Vec::new(), moves: Moves::new() }
+    pub fn new(scope: Scope, corrected: Corrected) -> FileTable {
+        FileTable { scope, corrected, by_path: HashMap::default(), files: Vec::new(), moves: Moves::new() }
     }
 
     /// The file at `path`, of which a call shows `evidence`; `None` when it is not in scope.
@@ -109,6 +116,11 @@ impl FileTable {
     fn put(&mut self, path: &Rc<str>, evidence: Evidence, is_alias: bool) -> FileId {
         let file = self.files.len() as FileId;
         let now = if evidence == Evidence::Made { Now::File } else { Now::Untouched };
+        let evidence = match self.corrected.get(path).filter(|_| !is_alias) {
+            Some(false) => Evidence::Absent,
+            Some(true) if !is_there(evidence) => Evidence::Something,
+            _ => evidence,
+        };
         self.files.push(Entry { path: path.clone(), evidence, now, is_alias });
         self.by_path.insert(path.clone(), Some(file));
         file
@@ -256,10 +268,7 @@ impl FileTable {
                 continue;
             }
             for above in self.above(&entry.path.clone()) {
-                let exists = matches!(
-                    self.files[file].evidence,
-                    Evidence::Regular(_) | Evidence::Directory | Evidence::Something
-                );
+                let exists = is_there(self.files[file].evidence);
                 let is_made = self.files[file].evidence == Evidence::Made;
                 let folder = &mut self.files[above as usize];
                 match folder.evidence {
@@ -301,7 +310,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn table() -> FileTable {
-        FileTable::new(Scope::default())
+        FileTable::new(Scope::default(), Corrected::default())
     }
 
     /// How a file is in the plan.
@@ -323,6 +332,19 @@ mod tests {
         assert_eq!(files.touch(&"/etc/passwd".into(), Evidence::Regular(1)), None);
         let initial: Vec<Initial> = files.finish(&mut Vec::new()).iter().map(|file| file.initial).collect();
         assert_eq!(initial, [Initial::Absent, Initial::Regular { bytes: 7 }]);
+    }
+
+    #[test]
+    fn what_the_first_call_to_return_says_is_corrected() {
+        let [made, removed] = ["/w/made", "/w/removed"].map(Rc::<str>::from);
+        let corrected = Corrected::from_iter([(made.clone(), false), (removed.clone(), true)]);
+        let mut files = FileTable::new(Scope::default(), corrected);
+        files.touch(&made, Evidence::Something);
+        files.touch(&made, Evidence::Absent);
+        files.touch(&removed, Evidence::Absent);
+        files.touch(&removed, Evidence::Directory);
+        let initial: Vec<Initial> = files.finish(&mut Vec::new()).iter().map(|file| file.initial).collect();
+        assert_eq!(initial, [Initial::Absent, Initial::Directory]);
     }
 
     #[test]
@@ -428,7 +450,8 @@ mod tests {
     #[test]
     fn what_is_behind_a_link_to_a_folder_of_the_system_is_in_the_plan() {
         let linked = HashSet::from(["/usr/share/data".into()]);
-        let mut files = FileTable::new(Scope { changed: Rc::new(linked), ..Scope::default() });
+        let mut files =
+            FileTable::new(Scope { changed: Rc::new(linked), ..Scope::default() }, Corrected::default());
         assert_eq!(files.touch(&"/usr/share/data/x".into(), Evidence::Regular(3)), None);
         let target = files.touch(&"/usr/share/data".into(), Evidence::Nothing).unwrap();
         let link = files.touch(&"/w/link".into(), Evidence::Absent).unwrap();

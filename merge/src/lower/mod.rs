@@ -25,6 +25,7 @@ use crate::across::durations::Durations;
 use crate::clocks::Clocks;
 use crate::costs::Costs;
 use crate::exits::{Exit, Exits};
+use crate::follow::file_tracker::Corrected;
 use crate::follow::pass::{End, Seen, Visitor};
 use crate::follow::scope::Scope;
 use crate::follow::timed_waits::TimedWaits;
@@ -74,6 +75,8 @@ pub struct Sources<'a> {
     pub timed_waits: &'a TimedWaits,
     /// Which calls asked about a name until the answer was another.
     pub answered: &'a AnsweredRows,
+    /// Which names were there before, or were not, whatever the first calls to return say.
+    pub corrected: &'a Corrected,
     /// Which calls waited for a timer.
     pub ended_by_timer: &'a EndedByTimer,
     /// MPI calls.
@@ -219,7 +222,7 @@ impl<'a> Lowering<'a> {
             handles: from.run.processes.iter().map(|_| Handles::default()).collect(),
             mappings: from.run.processes.iter().map(|_| Mappings::default()).collect(),
             pages,
-            files: FileTable::new(from.scope.clone()),
+            files: FileTable::new(from.scope.clone(), from.corrected.clone()),
             attributes: Attributes::default(),
             operations: Operations::new(),
             opened_inside: from.run.processes.iter().map(|_| HashSet::default()).collect(),

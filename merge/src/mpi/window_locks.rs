@@ -3,8 +3,7 @@
 use super::communicators::{CommId, Communicators, Meaning, window};
 use super::unmatched::Unmatched;
 use crate::follow::pass::Seen;
-use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::window_lock::{self, Asking, Locked};
 use foldhash::{HashMap, HashSet};
 use std::collections::BTreeMap;
@@ -35,7 +34,7 @@ impl WindowLocks {
             // Nobody's memory is locked.
             Err(_) => return,
         };
-        let asking = Asking { span: Span { enter: seen.enter(), leave: seen.leave() }, call, target };
+        let asking = Asking { span: seen.span(), call, target };
         let open = self.open.entry((seen.process, joined.comm)).or_default();
         match form {
             Form::LockTarget | Form::LockAll => {

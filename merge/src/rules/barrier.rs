@@ -4,8 +4,7 @@
 //! that were told. Where that does not come out, those met who had all come before the first of them left, as far as the recording
 //! shows.
 
-use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use syn_plan::Rule;
 
 /// A call that waited at a barrier.

@@ -327,7 +327,7 @@ mod tests {
     fn fences_are_judged_when_clocks_are_aligned() {
         // The clock of thread 1 is 100 ns ahead: it seems to come when the other one has left.
         let times = [span(0, 1, 10, 50), span(1, 1, 140, 150)];
-        let arrival = |(rank, times): (u32, &crate::rules::open_file::Span)| Arrival {
+        let arrival = |(rank, times): (u32, &crate::graph::dependency::Span)| Arrival {
             rank,
             call: Call::MpiWinFence,
             root: NOBODY,

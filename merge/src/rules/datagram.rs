@@ -1,8 +1,7 @@
 //! A datagram is received after it was sent. Between two sockets datagrams are taken to keep their order; one that got lost makes
 //! those behind it wait for an earlier one than their own, which came before that too.
 
-use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::stream::Overlap;
 use std::collections::BTreeMap;
 use syn_plan::Rule;

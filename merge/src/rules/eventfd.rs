@@ -4,8 +4,7 @@
 //! poll goes on with the first call that adds meanwhile, and who waited in a read with the first one behind the read before. Where
 //! there is none behind it, that one has left something: of what was added by then.
 
-use crate::graph::dependency::Dependencies;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Span};
 use crate::rules::waking::{self, Wake, Waking};
 use syn_plan::Rule;
 

@@ -7,20 +7,14 @@
 //! outside the run.
 
 mod questions;
+#[cfg(test)]
+mod tests;
 
-use crate::follow::pass::Seen;
-use crate::graph::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment, Span};
 pub use questions::{AnsweredRows, Questions, is_in_row};
 
 /// So many of a name's epochs are kept at most.
 const MOST_EPOCHS: usize = 64;
-
-/// A call that changed the name.
-#[derive(Clone, Copy, Debug)]
-struct Change {
-    enter: Moment,
-    leave: Moment,
-}
 
 /// Who found the name so.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +32,7 @@ struct Finder {
 struct Epoch {
     exists: bool,
     /// What began it; not known of the first one, of a change that has not returned yet, and of one from outside the run.
-    begun: Option<Change>,
+    begun: Option<Span>,
     /// When it had begun at the latest: the first return of a call that found the name so, or changed it.
     begun_by_ns: u64,
     /// By thread; questions apart.
@@ -46,7 +40,7 @@ struct Epoch {
 }
 
 impl Epoch {
-    fn new(exists: bool, begun: Option<Change>, begun_by_ns: u64) -> Epoch {
+    fn new(exists: bool, begun: Option<Span>, begun_by_ns: u64) -> Epoch {
         Epoch { exists, begun, begun_by_ns, found_by: Vec::new() }
     }
 
@@ -61,6 +55,8 @@ impl Epoch {
 #[derive(Debug, Default)]
 pub struct Existence {
     epochs: Vec<Epoch>,
+    /// Whether it was there before the run, where the first calls to return say otherwise.
+    corrected: Option<bool>,
 }
 
 impl Existence {
@@ -69,22 +65,26 @@ impl Existence {
         self.epochs.last().map(|epoch| epoch.exists)
     }
 
+    /// Whether it was there before the run, where calls say otherwise that returned before the one that had changed it.
+    pub fn corrected(&self) -> Option<bool> {
+        self.corrected
+    }
+
     /// A call made the path exist, or removed it, or put another file there; `before` is what it needed to succeed.
     pub fn change(
         &mut self,
-        seen: &Seen<'_>,
+        change: Span,
         before: Option<bool>,
         exists: bool,
         questions: &mut Questions,
         found: &mut Dependencies,
     ) {
-        let change = Change { enter: seen.enter(), leave: seen.leave() };
-        let at = match self.awaited(&change, exists) {
+        let at = match self.awaited(&change, before, exists) {
             Some(at) => self.fill(at, before, change),
             None => self.append(before, exists, change),
         };
         if let Some(last) = at.checked_sub(1).map(|last| &self.epochs[last]) {
-            let has_found = last.place(seen.thread, false).is_ok();
+            let has_found = last.place(change.enter.point().thread, false).is_ok();
             if let Some(begun) = last.begun.filter(|_| !has_found) {
                 questions.order_behind_change(begun.leave, change.enter, found);
             }
@@ -100,26 +100,28 @@ impl Existence {
         }
     }
 
-    /// The first epoch that this change may have begun: calls that returned before it have shown it.
-    fn awaited(&self, change: &Change, exists: bool) -> Option<usize> {
-        let had_begun = |epoch: &Epoch| epoch.begun.is_some_and(|begun| begun.leave.ns <= change.enter.ns);
+    /// The epoch that this change has begun, if calls that returned before it have shown it: the first one that another change must
+    /// have begun, or else the very first, if nothing is known to have come before.
+    fn awaited(&self, change: &Span, before: Option<bool>, exists: bool) -> Option<usize> {
+        let had_begun = |epoch: &Epoch| epoch.begun_by_ns <= change.enter.ns;
         let first = self.epochs.iter().rposition(had_begun).map_or(0, |last| last + 1);
-        let fits = |epoch: &Epoch| {
-            epoch.begun.is_none() && epoch.exists == exists && change.enter.ns < epoch.begun_by_ns
-        };
-        self.epochs[first..].iter().position(fits).map(|at| first + at)
+        let fits = |&at: &usize| self.epochs[at].begun.is_none() && self.epochs[at].exists == exists;
+        let is_other = self.exists().is_some_and(|now| before != Some(now));
+        let is_first = || (first == 0 && is_other).then_some(0).filter(fits);
+        (first.max(1)..self.epochs.len()).find(fits).or_else(is_first)
     }
 
-    fn fill(&mut self, mut at: usize, before: Option<bool>, change: Change) -> usize {
+    fn fill(&mut self, mut at: usize, before: Option<bool>, change: Span) -> usize {
         self.epochs[at].begun = Some(change);
         if let Some(before) = before.filter(|_| at == 0) {
+            self.corrected = Some(before);
             self.epochs.insert(0, Epoch::new(before, None, change.leave.ns));
             at = 1;
         }
         at
     }
 
-    fn append(&mut self, before: Option<bool>, exists: bool, change: Change) -> usize {
+    fn append(&mut self, before: Option<bool>, exists: bool, change: Span) -> usize {
         if self.epochs.len() >= MOST_EPOCHS {
             self.forget();
         }
@@ -154,20 +156,15 @@ impl Existence {
     }
 
     /// A call saw that the path exists, or that it does not.
-    pub fn find(
-        &mut self,
-        seen: &Seen<'_>,
-        exists: bool,
-        questions: &mut Questions,
-        found: &mut Dependencies,
-    ) {
-        let (enter, leave) = (seen.enter(), seen.leave());
+    pub fn find(&mut self, call: Span, exists: bool, questions: &mut Questions, found: &mut Dependencies) {
+        let Span { enter, leave } = call;
+        let thread = enter.point().thread;
         let Some(at) = self.found_in(enter.ns, exists, leave.ns) else { return };
         let asks = questions.may_have(leave);
         let epoch = &mut self.epochs[at];
         epoch.begun_by_ns = epoch.begun_by_ns.min(leave.ns);
-        let mut is_first = !asks || epoch.place(seen.thread, false).is_err();
-        match epoch.place(seen.thread, asks) {
+        let mut is_first = !asks || epoch.place(thread, false).is_err();
+        match epoch.place(thread, asks) {
             Ok(place) => {
                 epoch.found_by[place].last = leave;
                 is_first = false;
@@ -193,8 +190,7 @@ impl Existence {
             if epoch.exists == exists {
                 return Some(at);
             }
-            let begun_by_ns = epoch.begun.map_or(epoch.begun_by_ns, |begun| begun.leave.ns);
-            if begun_by_ns <= enter_ns {
+            if epoch.begun_by_ns <= enter_ns {
                 break;
             }
             if at == 0 && epoch.begun.is_some() {

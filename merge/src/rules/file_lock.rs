@@ -1,8 +1,7 @@
 //! A thread that had to wait for the lock of a file has it after the one that had it before gave it back: by unlocking it, by
 //! closing the file, or by ending. Who does not want to wait in the call may be refused, and ask until it gets the lock.
 
-use crate::graph::dependency::Dependencies;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Span};
 use std::ops::Range;
 use syn_plan::Rule;
 

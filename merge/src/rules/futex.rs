@@ -2,8 +2,7 @@
 //!
 //! A wake tells how many it has woken; those that woke nobody are no wakes, and a wait that found another value did not wait.
 
-use crate::graph::dependency::Dependencies;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Span};
 use crate::rules::waking::{self, Wake, Waking};
 use syn_plan::Rule;
 use syn_trace::reader::Event;

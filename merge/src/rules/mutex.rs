@@ -10,8 +10,7 @@
 //! and called nothing meanwhile, and threads wait for it a few times or seldom. A lock that was free leaves no record: then who gives the mutex
 //! back had it when the waiter asked, nobody knows since when, and what it called before that may have been done with it.
 
-use crate::graph::dependency::{Dependencies, Moment, Point};
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Moment, Point, Span};
 use std::collections::BTreeMap;
 use syn_plan::{LONGEST_WAKE_NS, Rule};
 

@@ -8,21 +8,12 @@
 //! Only a change of threads at the position costs a dependency, of some 14 bytes in the plan and 600 in the merge; a position
 //! that one thread uses costs nothing.
 
-use crate::graph::dependency::{Dependencies, Moment};
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use std::collections::{BTreeMap, VecDeque};
 use syn_plan::Rule;
 
 /// So many of the latest calls at a position are kept, for those that overlap the next one.
 const MOST_MOVES: usize = 16;
-
-/// A call, from its entry to its return.
-#[derive(Clone, Copy, Debug)]
-pub struct Span {
-    /// When it was entered.
-    pub enter: Moment,
-    /// When it returned.
-    pub leave: Moment,
-}
 
 /// An open file that several threads may use.
 #[derive(Debug)]

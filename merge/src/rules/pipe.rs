@@ -1,8 +1,7 @@
 //! Bytes are taken out of a pipe after they were put in; they are put in when there is room; and the end is seen when the last
 //! writer has closed it (pipe(7)). One end of a pipe with a name is open when somebody has opened the other one (fifo(7)).
 
-use crate::graph::dependency::Dependencies;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Span};
 use crate::rules::stream::{self, Stream};
 use syn_plan::Rule;
 

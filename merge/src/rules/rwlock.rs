@@ -1,8 +1,7 @@
 //! A thread that had to wait for a read-write lock has it after those who had it gave it back: a reader after a writer, a
 //! writer after a writer or all readers.
 
-use crate::graph::dependency::Dependencies;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Span};
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 

@@ -4,8 +4,7 @@
 //! such a signal, and stands for all before that. `SIGCHLD` is sent by the end of a child too; who did not wait for it, and heard of it in
 //! passing, would in a replay not wait for it either.
 
-use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use syn_plan::Rule;
 
 /// All signals of one kind to one process or thread.

@@ -6,8 +6,7 @@
 //! waited for room went on after the last receive that had begun by then, unless hardly anything lay in between: then it slept for
 //! another reason.
 
-use crate::graph::dependency::{Dependencies, Moment};
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 

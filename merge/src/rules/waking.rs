@@ -1,7 +1,6 @@
 //! Waits that end one by one, each by a wake of its own, or several by a wake for all.
 
-use crate::graph::dependency::Dependencies;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Span};
 use syn_plan::Rule;
 
 /// A wake may have been under way when a wait began: so many of those that began before are looked at.

@@ -5,8 +5,7 @@
 //! unlock. What returned before the other one began to unlock has not waited for it; the first call that returned later has.
 //! Whose turn came first is taken from the return of the unlocks.
 
-use crate::graph::dependency::Dependencies;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Dependencies, Span};
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 use syn_trace::Call;

@@ -4,8 +4,7 @@
 //! `open` to the return of `close`. Who begins with it may have it since its parent first had. Who ends with it open has it until
 //! somebody has waited for that end, at the latest.
 
-use crate::graph::dependency::Moment;
-use crate::rules::open_file::Span;
+use crate::graph::dependency::{Moment, Span};
 use crate::rules::stream::{Moved, Stream};
 use std::collections::{BTreeMap, HashMap};
 use std::iter::Peekable;

@@ -1,9 +1,8 @@
 //! What went through one pipe, connection or counter.
 
 use super::lifetimes::Lifetimes;
-use crate::graph::dependency::Moment;
+use crate::graph::dependency::{Moment, Span};
 use crate::rules::eventfd::Taken;
-use crate::rules::open_file::Span;
 use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::{Closing, Moved};
 use std::collections::BTreeMap;

@@ -1,7 +1,6 @@
 //! Questions about a name that are asked until the answer is another: who changes the answer does not wait for the asking, and of the
 //! asking only its end is told. Whether a question is one of these is known when the row of them has ended; until then its orders are kept.
 
-use crate::follow::pass::Seen;
 use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::Rule;
 
@@ -54,18 +53,18 @@ impl Questions {
     }
 
     /// A row begins with this call.
-    pub fn begin(&mut self, seen: &Seen<'_>, found: &mut Dependencies) {
-        let rows = &mut self.rows[seen.thread as usize];
+    pub fn begin(&mut self, enter: Moment, found: &mut Dependencies) {
+        let rows = &mut self.rows[enter.point().thread as usize];
         if rows.len() == MOST_UNDECIDED {
             rows.remove(0).give_up(found);
         }
-        rows.push(Row { first: seen.enter().point().record, answer: None, orders: Vec::new() });
+        rows.push(Row { first: enter.point().record, answer: None, orders: Vec::new() });
     }
 
     /// The row under way ends with this call, which succeeds.
-    pub fn answer(&mut self, seen: &Seen<'_>) {
-        if let Some(row) = self.rows[seen.thread as usize].last_mut() {
-            row.answer = Some(seen.enter());
+    pub fn answer(&mut self, enter: Moment) {
+        if let Some(row) = self.rows[enter.point().thread as usize].last_mut() {
+            row.answer = Some(enter);
         }
     }
 

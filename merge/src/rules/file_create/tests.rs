@@ -1,0 +1,179 @@
+use super::*;
+use crate::graph::dependency::Point;
+use crate::rules::waking::tests::{records, span};
+use std::collections::BTreeMap;
+
+const THREADS: u32 = 4;
+const TURNS: u32 = 30;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Call {
+    Take,
+    Give,
+    Look,
+}
+
+/// A thread on its way: what it does next, and when.
+struct Thread {
+    enter_ns: u64,
+    at_ns: u64,
+    call: Call,
+    record: u32,
+    turns: u32,
+}
+
+/// A call, and whether the name was there when it took effect.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    call: Call,
+    span: Span,
+    found: bool,
+}
+
+impl Done {
+    fn changes(&self) -> bool {
+        self.call == Call::Give || self.call == Call::Take && !self.found
+    }
+}
+
+/// Numbers that look like chance (Knuth, TAOCP 2, 3.3.4, table 1, line 26).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) % most
+    }
+
+    /// A short time; now and then the thread is preempted.
+    fn time_ns(&mut self) -> u64 {
+        let long = if self.below(20) == 0 { self.below(600) } else { 0 };
+        1 + self.below(4) + long
+    }
+}
+
+/// Threads use a name as a lock; some look at it in between. In the order of their effects, which is the true one.
+fn history(random: &mut Random, exists: bool, looks: bool) -> Vec<Done> {
+    let mut history: Vec<Done> = Vec::new();
+    let start = |_| {
+        // What nobody took is given back before anybody asks: of calls at once at the very beginning nothing tells which was first.
+        let enter_ns = if exists { 2 } else { 0 };
+        Thread { enter_ns, at_ns: enter_ns + random.time_ns(), call: Call::Take, record: 0, turns: 0 }
+    };
+    let mut threads: Vec<Thread> = (0..THREADS).map(start).collect();
+    let mut there = exists;
+    if exists {
+        threads[0] = Thread { enter_ns: 0, at_ns: 1, call: Call::Give, record: 0, turns: 0 };
+    }
+    while let Some((number, thread)) = (0..)
+        .zip(&mut threads)
+        .filter(|(_, thread)| thread.turns < TURNS)
+        .min_by_key(|(_, thread)| thread.at_ns)
+    {
+        let Thread { enter_ns, at_ns, call, record, .. } = *thread;
+        let is_first = call == Call::Give && record == 0;
+        let leave_ns = at_ns + if is_first { 1 } else { random.time_ns() };
+        let done = Done { call, span: span(number, record, enter_ns, leave_ns), found: there };
+        there ^= done.changes();
+        history.push(done);
+        thread.call = match call {
+            Call::Take if !done.changes() => Call::Take,
+            Call::Take => Call::Give,
+            _ if looks && random.below(4) == 0 => Call::Look,
+            _ => Call::Take,
+        };
+        thread.turns += u32::from(call == Call::Give);
+        thread.record += 1;
+        thread.enter_ns = leave_ns + 1 + random.below(8);
+        thread.at_ns = thread.enter_ns + random.time_ns();
+    }
+    history
+}
+
+/// What is found of calls that are seen in the order of their returns.
+fn followed(history: &[Done]) -> (Dependencies, AnsweredRows, Option<bool>) {
+    let mut by_return: Vec<&Done> = history.iter().collect();
+    by_return.sort_by_key(|done| done.span.leave.ns);
+    let (mut questions, mut found) = (Questions::new(THREADS as usize), Dependencies::default());
+    let (mut existence, mut asking) = (Existence::default(), [false; THREADS as usize]);
+    for done in by_return {
+        let asks = &mut asking[done.span.enter.point().thread as usize];
+        match (done.call, done.found) {
+            (Call::Take, true) => {
+                if !std::mem::replace(asks, true) {
+                    questions.begin(done.span.enter, &mut found);
+                }
+                existence.find(done.span, true, &mut questions, &mut found);
+            }
+            (Call::Take, false) => {
+                if std::mem::take(asks) {
+                    questions.answer(done.span.enter);
+                }
+                existence.change(done.span, Some(false), true, &mut questions, &mut found);
+            }
+            (Call::Give, _) => existence.change(done.span, Some(true), false, &mut questions, &mut found),
+            (Call::Look, exists) => existence.find(done.span, exists, &mut questions, &mut found),
+        }
+    }
+    let answered = questions.finish(&mut found);
+    (found, answered, existence.corrected())
+}
+
+/// Whether every call finds what it found where threads go on in any order that dependencies allow.
+fn replayed(history: &[Done], found: &Dependencies, answered: &AnsweredRows, random: &mut Random) -> bool {
+    let mut calls: Vec<Vec<&Done>> = vec![Vec::new(); THREADS as usize];
+    history.iter().for_each(|done| calls[done.span.enter.point().thread as usize].push(done));
+    let mut awaited: BTreeMap<Point, Vec<Point>> = BTreeMap::new();
+    for index in 0..found.len() {
+        awaited.entry(found.targets(index)[0].point()).or_default().push(found.sources(index)[0].point());
+    }
+    let mut there = history[0].found;
+    let mut next = vec![0; calls.len()];
+    loop {
+        let is_left = |&thread: &usize| next[thread] < calls[thread].len();
+        let can_go_on = |&thread: &usize| {
+            let sources = awaited.get(&calls[thread][next[thread]].span.enter.point());
+            let is_over = |source: &Point| (source.record as usize) < next[source.thread as usize];
+            sources.is_none_or(|sources| sources.iter().all(is_over))
+        };
+        let left: Vec<usize> = (0..calls.len()).filter(is_left).collect();
+        let ready: Vec<usize> = left.iter().copied().filter(can_go_on).collect();
+        if ready.is_empty() {
+            return left.is_empty();
+        }
+        let thread = ready[random.below(ready.len() as u64) as usize];
+        let done = calls[thread][next[thread]];
+        next[thread] += 1;
+        if is_in_row(&answered[thread], done.span.enter.point().record) {
+            continue;
+        }
+        if done.found != there {
+            return false;
+        }
+        there ^= done.changes();
+    }
+}
+
+#[test]
+fn calls_find_again_what_they_found_however_late_they_return() {
+    for seed in 0..1000 {
+        let mut random = Random(seed);
+        let history = history(&mut random, seed % 2 == 1, seed % 3 == 0);
+        let (found, answered, _) = followed(&history);
+        for _ in 0..5 {
+            assert!(replayed(&history, &found, &answered, &mut random), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn what_the_first_calls_to_return_found_may_have_been_made_or_removed_by_one_that_returns_later() {
+    for exists in [false, true] {
+        let changes = if exists { Call::Give } else { Call::Take };
+        let change = Done { call: changes, span: span(0, 1, 10, 50), found: exists };
+        let other = Done { call: Call::Look, span: span(1, 7, 30, 35), found: !exists };
+        let (found, _, corrected) = followed(&[change, other]);
+        assert_eq!(records(&found), [(1, 7)]);
+        assert_eq!(corrected, Some(exists));
+    }
+}
