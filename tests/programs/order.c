@@ -6,7 +6,7 @@
  * `apart` starts two processes of two threads each: the mechanism orders a and b, c and d, and nothing orders the two
  * processes, whose locks lie at the same addresses. Nobody passes on the turn before the other waits for it.
  */
-#include "common.h"
+#include "processes.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <liburing.h>
@@ -983,21 +983,12 @@ static const struct mechanism {
 };
 static const struct mechanism *by;
 
-/* Until the other side sleeps, as /proc has it behind the name in parentheses. */
+/* Until the other side sleeps. */
 static void let_other_wait(int side)
 {
     for (int i = 0; i < TRIES; i++) {
-        char path[64], text[512] = "";
-        snprintf(path, sizeof path, "/proc/%d/stat", area->tids[!side]);
-        int fd = open(path, O_RDONLY);
-        if (fd >= 0) {
-            CHECK(read(fd, text, sizeof text - 1) > 0);
-            CHECK_OK(close(fd));
-            const char *behind = strrchr(text, ')');
-            CHECK(behind != NULL);
-            if (behind[2] == 'S')
-                return;
-        }
+        if (sleeps(area->tids[!side]))
+            return;
         sched_yield();
     }
     fail(__FILE__, __LINE__, "the other side does not wait");

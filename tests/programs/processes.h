@@ -7,18 +7,30 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* True when the process sleeps, as /proc has it behind the name in parentheses. */
-static inline int sleeps(pid_t pid)
+/* What /proc says of a process or thread; nothing if there is no such file. */
+static inline void read_proc(pid_t id, const char *file, char text[512])
 {
-    char path[64], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    char path[64];
+    memset(text, 0, 512);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)id, file);
     int fd = open(path, O_RDONLY);
-    CHECK(fd >= 0);
-    CHECK(read(fd, text, sizeof text - 1) > 0);
+    if (fd < 0)
+        return;
+    CHECK(read(fd, text, 511) >= 0);
     CHECK_OK(close(fd));
+}
+
+/* True when a process or thread sleeps: so its state says, behind the name in parentheses, and it has left the processor too, since
+ * when there is a function in which it waits (proc_pid_wchan(5)). Who is to be woken in between does not sleep at all. */
+static inline int sleeps(pid_t id)
+{
+    char text[512];
+    read_proc(id, "stat", text);
     const char *behind = strrchr(text, ')');
-    CHECK(behind != NULL);
-    return behind[2] == 'S';
+    if (behind == NULL || behind[2] != 'S')
+        return 0;
+    read_proc(id, "wchan", text);
+    return strcmp(text, "0") != 0;
 }
 
 /* Appends the text to the file in one write. */

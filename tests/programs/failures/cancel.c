@@ -170,18 +170,6 @@ static void *wait_in(void *way)
     fail(__FILE__, __LINE__, "way %d to wait has an end", (int)(intptr_t)way);
 }
 
-/* True when the thread sleeps in the kernel. */
-static int is_asleep(int tid)
-{
-    char path[64], text[256] = "";
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-    int fd = open(path, O_RDONLY);
-    CHECK(fd >= 0);
-    CHECK(read(fd, text, sizeof text - 1) > 0);
-    CHECK_OK(close(fd));
-    return strrchr(text, ')')[2] == 'S';
-}
-
 /* 24 threads wait, each in another call, and are cancelled there; their stacks are unwound, and each writes one byte in
  * its clean-up. */
 void cancelled_everywhere(void)
@@ -196,7 +184,7 @@ void cancelled_everywhere(void)
         int tid;
         atomic_store(&waiting_tid, 0);
         CHECK_OK(pthread_create(&thread, NULL, wait_in, (void *)way));
-        while ((tid = atomic_load(&waiting_tid)) == 0 || !is_asleep(tid))
+        while ((tid = atomic_load(&waiting_tid)) == 0 || !sleeps(tid))
             sched_yield();
         CHECK_OK(pthread_cancel(thread));
         CHECK_OK(pthread_join(thread, &result));
