@@ -18,7 +18,7 @@ use crate::load::{Looks, Recorded};
 use crate::mpi::{CallLog, Matched, Matcher, Matching};
 use crate::notes::Notes;
 use crate::progress::Progress;
-use crate::rules::file_create::AnsweredRows;
+use crate::rules::file_create::EndedPolls;
 use crate::rules::process_create::Creator;
 use crate::rules::thread_create::Standing;
 use crate::rules::{collective, processes, rendezvous, thread_create, thread_join};
@@ -34,7 +34,7 @@ pub struct Connected {
     /// Which calls waited until their time was over, and which went on waiting.
     pub timed_waits: TimedWaits,
     /// Which calls asked about a name until the answer was another.
-    pub answered: AnsweredRows,
+    pub ended_polls: EndedPolls,
     /// Which names were there before, or were not, whatever the first calls to return say.
     pub corrected: Corrected,
     /// Which calls waited for a timer.
@@ -125,7 +125,7 @@ pub fn connect(
     collective::settle(&mut dependencies);
     window_locks.connect(|thread, ns| clocks.ns(thread as usize, ns), &mut unmatched, &mut dependencies);
     unmatched.remarks().into_iter().for_each(|remark| notes.remark(remark));
-    let FilesFollowed { found: of_files, answered, changed, corrected } = accesses.finish();
+    let FilesFollowed { found: of_files, ended_polls, changed, corrected } = accesses.finish();
     dependencies.append(of_files);
     let (of_waits, ended_by_timer) = waits.finish(notes);
     dependencies.append(of_waits);
@@ -139,7 +139,7 @@ pub fn connect(
         clocks,
         dependencies,
         timed_waits,
-        answered,
+        ended_polls,
         corrected,
         ended_by_timer,
         log,

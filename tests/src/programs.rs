@@ -30,6 +30,7 @@ const WITHOUT_MPI: &[&str] = &[
     "metadata",
     "order",
     "lock_names",
+    "waits_for_all",
     "unordered",
     "spin",
     "time/calls",

@@ -7,7 +7,7 @@ use crate::follow::node_local::{Identity, Known, NodeLocal};
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::scope::{Changed, Scope, is_of_system};
 use crate::graph::dependency::{Dependencies, Moment, Span};
-use crate::rules::file_create::{AnsweredRows, Existence, Questions};
+use crate::rules::file_create::{EndedPolls, Existence, Polls};
 use crate::rules::file_data::{AlreadyOrdered, Contents};
 use crate::rules::open_file::HandedOver;
 use foldhash::HashMap;
@@ -29,6 +29,14 @@ struct File {
     known: Known,
 }
 
+/// What a call has opened.
+struct Found {
+    /// The call made it.
+    made: bool,
+    /// The index of its contents: of its own, if it returned when the name stood for another file already.
+    contents: u32,
+}
+
 /// In place of the index of a file that is not in scope.
 const OUTSIDE: u32 = u32::MAX;
 
@@ -40,11 +48,11 @@ pub type Corrected = HashMap<Rc<str>, bool>;
 pub struct FilesFollowed {
     /// Who waited for whom.
     pub found: Dependencies,
-    /// Which questions were asked until the answer was another.
-    pub answered: AnsweredRows,
+    /// Which failed calls asked for a name until the answer was another.
+    pub ended_polls: EndedPolls,
     /// Which files in folders of the system were changed.
     pub changed: Changed,
-    /// See there.
+    /// Which names were there before, or were not, whatever the first calls to return say.
     pub corrected: Corrected,
 }
 
@@ -67,9 +75,9 @@ pub struct FileTracker {
     handed_over: HashMap<(u32, OpenId), HandedOver>,
     several_threads: Vec<bool>,
     /// By thread: the call that has failed for what a name is, and the file, where nothing but sleeps and the same came since.
-    polls: Vec<Option<(Call, u32)>>,
-    /// Which of them are answered in the end.
-    questions: Questions,
+    asking: Vec<Option<(Call, u32)>>,
+    /// Which of them succeed in the end.
+    polls: Polls,
     /// By process: calls on streams are all that is seen of them.
     hides_libc_internals: Vec<bool>,
     already_ordered: AlreadyOrdered,
@@ -92,8 +100,8 @@ impl FileTracker {
             handed_over: HashMap::default(),
             several_threads: run.processes.iter().map(|process| process.threads.len() > 1).collect(),
             hides_libc_internals: run.processes.iter().map(|process| !process.sees_libc_internal).collect(),
-            polls: vec![None; run.threads.len()],
-            questions: Questions::new(run.threads.len()),
+            asking: vec![None; run.threads.len()],
+            polls: Polls::new(run.threads.len()),
             already_ordered: AlreadyOrdered::default(),
             found: Dependencies::default(),
         }
@@ -101,12 +109,12 @@ impl FileTracker {
 
     /// The run is over.
     pub fn finish(mut self) -> FilesFollowed {
-        let answered = self.questions.finish(&mut self.found);
+        let ended_polls = self.polls.finish(&mut self.found);
         let (files, found, changed) = (self.files, self.found, self.changed);
         let corrected =
             |(path, file): (Rc<str>, u32)| Some((path, files.get(file as usize)?.existence.corrected()?));
         let corrected = self.by_path.into_iter().filter_map(corrected).collect();
-        FilesFollowed { found, answered, changed, corrected }
+        FilesFollowed { found, ended_polls, changed, corrected }
     }
 
     /// Others are part of a plan anyway.
@@ -137,8 +145,11 @@ impl FileTracker {
         if self.several_threads[seen.process as usize] && file.is_some() {
             self.handed_over.insert((seen.process, open), HandedOver::new(seen.leave()));
         }
-        let made = file.is_some_and(|file| !opened.inherited && self.find_opened(seen, opened, file));
-        let contents = file.map_or(OUTSIDE, |file| self.files[file as usize].contents);
+        let Found { made, contents } = match file {
+            Some(file) if !opened.inherited => self.find_opened(seen, opened, file),
+            Some(file) => Found { made: false, contents: self.files[file as usize].contents },
+            None => Found { made: false, contents: OUTSIDE },
+        };
         let table = &mut self.by_open[seen.process as usize];
         table.resize((open as usize).max(table.len()), OUTSIDE);
         table.push(contents);
@@ -152,8 +163,8 @@ impl FileTracker {
         }
     }
 
-    /// A call opened this file. Whether it made it.
-    fn find_opened(&mut self, seen: &Seen<'_>, opened: &OpenFile, index: u32) -> bool {
+    /// A call opened this file.
+    fn find_opened(&mut self, seen: &Seen<'_>, opened: &OpenFile, index: u32) -> Found {
         let flags = opened.flags;
         let file = &mut self.files[index as usize];
         let exists = file.existence.exists() == Some(true);
@@ -163,13 +174,16 @@ impl FileTracker {
         let seems_made = || opened.was_made().unwrap_or(opened.size == 0 && !exists);
         let made = flags & libc::O_CREAT != 0 && (flags & libc::O_EXCL != 0 || !is_known && seems_made());
         if made {
-            file.existence.change(seen.span(), Some(false), true, &mut self.questions, &mut self.found);
+            if !file.existence.change(seen.span(), Some(false), true, &mut self.polls, &mut self.found) {
+                return Found { made, contents: self.new_contents() };
+            }
             self.empty(index);
         } else {
-            file.existence.find(seen.span(), true, &mut self.questions, &mut self.found);
+            file.existence.find(seen.span(), true, &mut self.polls, &mut self.found);
         }
-        self.files[index as usize].known.set(identity);
-        made
+        let file = &mut self.files[index as usize];
+        file.known.set(identity);
+        Found { made, contents: file.contents }
     }
 
     /// What is made in a folder comes after the folder was.
@@ -177,52 +191,55 @@ impl FileTracker {
         let folder = touched.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
         let file = folder.and_then(|folder| self.by_path.get(folder).copied());
         let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { return };
-        self.files[file as usize].existence.find(seen.span(), true, &mut self.questions, &mut self.found);
+        self.files[file as usize].existence.find(seen.span(), true, &mut self.polls, &mut self.found);
     }
 
     fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
         if let Some(file) = self.at_path(seen, path) {
-            self.files[file as usize].existence.find(
-                seen.span(),
-                exists,
-                &mut self.questions,
-                &mut self.found,
-            );
+            self.files[file as usize].existence.find(seen.span(), exists, &mut self.polls, &mut self.found);
         }
     }
 
-    /// A call changed what a name stands for; `before` is what it needed to succeed.
-    fn change(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, before: Option<bool>, exists: bool) {
-        if let Some(file) = self.at_path(seen, path) {
-            let existence = &mut self.files[file as usize].existence;
-            existence.change(seen.span(), before, exists, &mut self.questions, &mut self.found);
-        }
+    /// A call changed what a name stands for; `before` is what it needed to succeed. Whether the name stands for that now.
+    fn change(
+        &mut self,
+        seen: &Seen<'_>,
+        path: Option<&Rc<str>>,
+        before: Option<bool>,
+        exists: bool,
+    ) -> bool {
+        let Some(file) = self.at_path(seen, path) else { return false };
+        let existence = &mut self.files[file as usize].existence;
+        existence.change(seen.span(), before, exists, &mut self.polls, &mut self.found)
     }
 
-    /// Keeps the books on who asks about a name until the answer is another.
+    /// Notes who asks for a name until the answer is another.
     fn follow_polls(&mut self, seen: &Seen<'_>, touched: &Touched) {
         let (event, thread) = (seen.event, seen.thread);
         if event.sleeps() || event.call.has(Fact::Note) || event.call == Call::Repeats {
             return;
         }
-        let before = self.polls[thread as usize].take();
+        let before = self.asking[thread as usize].take();
         let in_vain = tells_of_a_name(event) && matches!(event.errno, libc::ENOENT | libc::EEXIST);
         if before.is_none() && !in_vain {
             return;
         }
-        let file = self.at_path(seen, made_name(event, touched));
-        let now = file.map(|file| (event.call, file));
-        if before.is_some() && now == before && !event.has(record::FAILED) {
-            return self.questions.answer(seen.enter());
+        if let Some((call, file)) = before.filter(|_| !event.has(record::FAILED)) {
+            let mut names = [touched.path.as_ref(), touched.second_path.as_ref()].into_iter();
+            if event.call == call && names.any(|name| self.at_path(seen, name) == Some(file)) {
+                return self.polls.succeed(seen.enter());
+            }
         }
+        let file = if in_vain { self.at_path(seen, name_in_the_way(event, touched)) } else { None };
+        let now = file.map(|file| (event.call, file));
         if before.is_some() && !(in_vain && now == before) {
-            self.questions.give_up(thread, &mut self.found);
+            self.polls.give_up(thread, &mut self.found);
         }
         if in_vain {
             if now.is_some() && now != before {
-                self.questions.begin(seen.enter(), &mut self.found);
+                self.polls.begin(seen.enter(), &mut self.found);
             }
-            self.polls[thread as usize] = now;
+            self.asking[thread as usize] = now;
         }
     }
 
@@ -359,8 +376,9 @@ impl FileTracker {
         }
         match effect {
             Effect::Unlink | Effect::RemoveFolder => {
-                self.change(seen, path, Some(true), false);
-                if let Some(file) = self.at_path(seen, path) {
+                if self.change(seen, path, Some(true), false)
+                    && let Some(file) = self.at_path(seen, path)
+                {
                     self.empty(file);
                 }
             }
@@ -393,10 +411,10 @@ impl FileTracker {
     }
 }
 
-/// The name that a call was to make, where it was to make one, or its only one.
-fn made_name<'t>(event: &Event<'_>, touched: &'t Touched) -> Option<&'t Rc<str>> {
+/// The name for which a call has failed: it is there, and the call was to make it, or it is not.
+fn name_in_the_way<'t>(event: &Event<'_>, touched: &'t Touched) -> Option<&'t Rc<str>> {
     match event.call.effect() {
-        Effect::Rename | Effect::Link => touched.second_path.as_ref(),
+        Effect::Rename | Effect::Link if event.errno == libc::EEXIST => touched.second_path.as_ref(),
         _ => touched.path.as_ref(),
     }
 }
@@ -444,8 +462,9 @@ impl Visitor for FileTracker {
             }
             match seen.event.errno {
                 _ if !tells_of_a_name(seen.event) => {}
-                libc::ENOENT => self.find(seen, touched.path.as_ref(), false),
-                libc::EEXIST => self.find(seen, made_name(seen.event, touched), true),
+                errno @ (libc::ENOENT | libc::EEXIST) => {
+                    self.find(seen, name_in_the_way(seen.event, touched), errno == libc::EEXIST);
+                }
                 _ => {}
             }
         } else if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {

@@ -6,6 +6,7 @@ use crate::follow::pass::{Seen, Visitor};
 use crate::follow::shared::images_before;
 use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::file_lock::{FileLocks, Locking};
+use crate::rules::ipc::Zero;
 use crate::rules::waking::{Wake, Waking};
 use crate::rules::{file_lock, ipc};
 use std::collections::BTreeMap;
@@ -29,6 +30,9 @@ const LOCK_UN: i64 = 8;
 const F_ULOCK: i64 = 0;
 const F_LOCK: i64 = 1;
 
+/// Who takes more at a time of a semaphore waits for so many that give at most.
+const MOST_TAKEN: u64 = 16;
+
 const WHOLE: Range<u64> = 0..u64::MAX;
 
 /// What is waited for, on a host.
@@ -36,8 +40,6 @@ const WHOLE: Range<u64> = 0..u64::MAX;
 enum Object {
     /// A semaphore of a set.
     Semaphore(usize, i64, i64),
-    /// That it is 0.
-    Zero(usize, i64, i64),
     /// A queue of System V.
     Queue(usize, i64),
     /// A queue of POSIX, by its inode.
@@ -91,6 +93,8 @@ pub struct IpcTracker {
     /// By process: its last moment.
     last: Vec<Option<Moment>>,
     objects: BTreeMap<Object, Waking>,
+    /// By host, set and number.
+    zeros: BTreeMap<(usize, i64, i64), Zero>,
     files: BTreeMap<Locked, FileLocks>,
     /// By open file, as the process has it that opened it.
     held: BTreeMap<(u32, OpenId), Held>,
@@ -111,6 +115,7 @@ impl IpcTracker {
             hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
             last: vec![None; run.processes.len()],
             objects: BTreeMap::new(),
+            zeros: BTreeMap::new(),
             files: BTreeMap::new(),
             held: BTreeMap::new(),
             numbers: FileIds::default(),
@@ -137,6 +142,7 @@ impl IpcTracker {
             self.give_back(locks, Span { enter: last, leave: last });
         }
         self.objects.into_values().for_each(|waking| ipc::connect(waking, &mut found));
+        self.zeros.into_values().for_each(|zero| ipc::connect_zero(zero, &mut found));
         self.files.into_values().for_each(|locks| file_lock::connect(locks, &mut found));
         found
     }
@@ -173,12 +179,17 @@ impl IpcTracker {
             Sync::ChangeSemaphores => {
                 let mut list = event.list.iter();
                 while let (Some(number), Some(change), Some(_)) = (list.next(), list.next(), list.next()) {
+                    let zero = self.zeros.entry((host, id, number)).or_default();
                     match change {
-                        0 => self.wait(Object::Zero(host, id, number), seen),
+                        0 if seen.may_have_slept() => zero.waits.push(span),
+                        0 => {}
                         1.. => self.wake(Object::Semaphore(host, id, number), span, change as u32),
                         _ => {
-                            self.wait(Object::Semaphore(host, id, number), seen);
-                            self.wake(Object::Zero(host, id, number), span, u32::MAX);
+                            zero.taken.push(span);
+                            // Each of several may come of another one's giving.
+                            for _ in 0..change.unsigned_abs().min(MOST_TAKEN) {
+                                self.wait(Object::Semaphore(host, id, number), seen);
+                            }
                         }
                     }
                 }
@@ -271,24 +282,31 @@ impl IpcTracker {
             Some(open) => &mut self.open_file(seen.process, open, opened).locks,
             None => self.of_processes.entry((seen.process, locked.0)).or_default(),
         };
+        let is_of_it = |lock: &Lock| {
+            lock.locked == locked && lock.bytes.start < bytes.end && bytes.start < lock.bytes.end
+        };
+        // Whether it has shared all that it has of these bytes.
+        let has_shared = held
+            .iter()
+            .any(is_of_it)
+            .then(|| held.iter().filter(|lock| is_of_it(lock)).all(|lock| lock.shared));
+        // A lock takes the place of one that the owner has already (flock(2), fcntl_locking(2)).
+        held.retain(|lock| !is_of_it(lock) || lock.bytes.start < bytes.start || bytes.end < lock.bytes.end);
         match change {
             Change::Take { waits, shared } => {
                 held.push(Lock { locked, bytes: bytes.clone(), shared });
+                let locks = self.files.entry(locked).or_default();
+                if shared && has_shared == Some(false) {
+                    locks.releases.push(Locking { span, bytes: bytes.clone(), shared: false });
+                }
                 span.enter = refused.unwrap_or(span.enter);
                 if waits || refused.is_some() {
-                    self.files.entry(locked).or_default().waits.push(Locking { span, bytes, shared });
+                    locks.waits.push(Locking { span, bytes, shared });
                 }
             }
             Change::GiveBack => {
-                let is_of_it = |lock: &&Lock| {
-                    lock.locked == locked && lock.bytes.start < bytes.end && bytes.start < lock.bytes.end
-                };
                 // What was taken where nobody saw it may have kept out all others.
-                let shared = held.iter().any(|lock| is_of_it(&lock))
-                    && held.iter().filter(is_of_it).all(|lock| lock.shared);
-                held.retain(|lock| {
-                    lock.locked != locked || lock.bytes.start < bytes.start || bytes.end < lock.bytes.end
-                });
+                let shared = has_shared.unwrap_or(false);
                 self.files.entry(locked).or_default().releases.push(Locking { span, bytes, shared });
             }
         }

@@ -213,7 +213,7 @@ impl Lowering<'_> {
         let entered = match question {
             // Who changes what a name is waits for those that are asked once.
             Some((_, Some(_), _)) if failed && !self.is_asked_again(seen) => false,
-            Some(question @ (_, Some(_), _)) if failed => return self.question_in_row(visit, question),
+            Some(question @ (_, Some(_), _)) if failed => return self.failed_name_poll(visit, question),
             Some(question) if failed => match self.failed_question(visit, question) {
                 true => return,
                 false => true,

@@ -33,7 +33,7 @@ use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::touched_pages::TouchedPages;
 use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
-use crate::rules::file_create::AnsweredRows;
+use crate::rules::file_create::EndedPolls;
 use crate::rules::process_create::Creator;
 use attributes::Attributes;
 use communication::Communication;
@@ -74,7 +74,7 @@ pub struct Sources<'a> {
     /// Which calls waited until their time was over, and which went on waiting.
     pub timed_waits: &'a TimedWaits,
     /// Which calls asked about a name until the answer was another.
-    pub answered: &'a AnsweredRows,
+    pub ended_polls: &'a EndedPolls,
     /// Which names were there before, or were not, whatever the first calls to return say.
     pub corrected: &'a Corrected,
     /// Which calls waited for a timer.

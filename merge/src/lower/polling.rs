@@ -8,7 +8,7 @@ use super::program::{Program, Stretch};
 use super::{Lowering, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
-use crate::rules::file_create::is_in_row;
+use crate::rules::file_create::is_failed_poll;
 use std::ops::RangeInclusive;
 use syn_plan::{EdgeId, FileId, HandleId, Io, Op};
 use syn_trace::Call;
@@ -253,13 +253,13 @@ impl Lowering<'_> {
         <[_; 1]>::try_from(waits).ok().map(|[only]| only)
     }
 
-    /// Whether a question about a name is asked until the answer is another.
+    /// Whether a failed call asks for a name until the answer is another.
     pub(super) fn is_asked_again(&self, seen: &Seen<'_>) -> bool {
-        is_in_row(&self.from.answered[seen.thread as usize], seen.record)
+        is_failed_poll(&self.from.ended_polls[seen.thread as usize], seen.record)
     }
 
-    /// Such a question. Nothing is in an order with it by its name, so it is no operation in any case, but time.
-    pub(super) fn question_in_row(&mut self, visit: &Visit<'_>, asks: Question) {
+    /// Such a call. It has no order with other calls on the name, so the plan has its time only.
+    pub(super) fn failed_name_poll(&mut self, visit: &Visit<'_>, asks: Question) {
         let seen = visit.seen;
         if self.goes_on(visit, Some(asks)).is_none() {
             self.interrupt_polling(seen.thread);

@@ -4,17 +4,20 @@
 //! The recording shows only that it was so. Of calls that overlap, the order of their returns says nothing: each saw, or changed, the
 //! name at some instant between its entry and its return. What they found tells which came first: a file is made where there is none,
 //! and removed where there is one. So a call that contradicts what is known tells of a change that has not returned yet, or of one from
-//! outside the run.
+//! outside the run. Of a rename over a file that is there nothing tells that, nor of calls that overlap when the name is seen for the first
+//! time: there the returns count, and a replay that finds it otherwise says so.
 
-mod questions;
+mod polls;
 #[cfg(test)]
 mod tests;
 
 use crate::graph::dependency::{Dependencies, Moment, Span};
-pub use questions::{AnsweredRows, Questions, is_in_row};
+pub use polls::{EndedPolls, Polls, is_failed_poll};
 
-/// So many of a name's epochs are kept at most.
-const MOST_EPOCHS: usize = 64;
+/// Of a name with so many epochs older ones are forgotten, and of one with the most also those that something from outside the run may
+/// have begun.
+const MANY_EPOCHS: usize = 64;
+const MOST_EPOCHS: usize = 4096;
 
 /// Who found the name so.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +26,7 @@ struct Finder {
     first: Moment,
     /// The return of its last one.
     last: Moment,
-    /// These are questions that may be asked until the answer is another.
+    /// These are polls that may be asked until the answer is another.
     asks: bool,
 }
 
@@ -35,7 +38,7 @@ struct Epoch {
     begun: Option<Span>,
     /// When it had begun at the latest: the first return of a call that found the name so, or changed it.
     begun_by_ns: u64,
-    /// By thread; questions apart.
+    /// By thread; polls apart.
     found_by: Vec<Finder>,
 }
 
@@ -70,45 +73,52 @@ impl Existence {
         self.corrected
     }
 
-    /// A call made the path exist, or removed it, or put another file there; `before` is what it needed to succeed.
+    /// A call made the path exist, or removed it, or put another file there; `before` is what it needed to succeed. Whether it is the last
+    /// change so far: of one that returns late others have shown what came behind it.
     pub fn change(
         &mut self,
         change: Span,
         before: Option<bool>,
         exists: bool,
-        questions: &mut Questions,
+        polls: &mut Polls,
         found: &mut Dependencies,
-    ) {
-        let at = match self.awaited(&change, before, exists) {
+    ) -> bool {
+        let at = match self.epoch_begun_by(&change, before, exists) {
             Some(at) => self.fill(at, before, change),
             None => self.append(before, exists, change),
         };
         if let Some(last) = at.checked_sub(1).map(|last| &self.epochs[last]) {
             let has_found = last.place(change.enter.point().thread, false).is_ok();
             if let Some(begun) = last.begun.filter(|_| !has_found) {
-                questions.order_behind_change(begun.leave, change.enter, found);
+                polls.order_behind_change(begun.leave, change.enter, found);
             }
             for finder in &last.found_by {
-                questions.order(finder.last, change.enter, found);
+                polls.order(finder.last, change.enter, found);
             }
         }
         for finder in &self.epochs[at].found_by {
-            questions.order_behind_change(change.leave, finder.first, found);
+            polls.order_behind_change(change.leave, finder.first, found);
         }
         if let Some(next) = self.epochs.get(at + 1).and_then(|next| next.begun) {
-            questions.order_behind_change(change.leave, next.enter, found);
+            polls.order_behind_change(change.leave, next.enter, found);
         }
+        at + 1 == self.epochs.len()
     }
 
-    /// The epoch that this change has begun, if calls that returned before it have shown it: the first one that another change must
-    /// have begun, or else the very first, if nothing is known to have come before.
-    fn awaited(&self, change: &Span, before: Option<bool>, exists: bool) -> Option<usize> {
+    /// The epoch that this change has begun, if calls that returned before it have shown one that a change must have begun. The name
+    /// may have been so since before the run in the first one: that one only if the last one is not as the change needed it.
+    fn epoch_begun_by(&self, change: &Span, before: Option<bool>, exists: bool) -> Option<usize> {
         let had_begun = |epoch: &Epoch| epoch.begun_by_ns <= change.enter.ns;
         let first = self.epochs.iter().rposition(had_begun).map_or(0, |last| last + 1);
-        let fits = |&at: &usize| self.epochs[at].begun.is_none() && self.epochs[at].exists == exists;
-        let is_other = self.exists().is_some_and(|now| before != Some(now));
-        let is_first = || (first == 0 && is_other).then_some(0).filter(fits);
-        (first.max(1)..self.epochs.len()).find(fits).or_else(is_first)
+        let was_so =
+            |at: usize| at.checked_sub(1).map(|at| self.epochs[at].exists) == before || before.is_none();
+        let fits = |&at: &usize| {
+            let epoch = &self.epochs[at];
+            epoch.begun.is_none() && epoch.exists == exists && (at == 0 || was_so(at))
+        };
+        let needs_other = before.is_some() && self.exists() == before.map(|before| !before);
+        let very_first = || (first == 0 && needs_other).then_some(0).filter(fits);
+        (first.max(1)..self.epochs.len()).find(fits).or_else(very_first)
     }
 
     fn fill(&mut self, mut at: usize, before: Option<bool>, change: Span) -> usize {
@@ -122,9 +132,6 @@ impl Existence {
     }
 
     fn append(&mut self, before: Option<bool>, exists: bool, change: Span) -> usize {
-        if self.epochs.len() >= MOST_EPOCHS {
-            self.forget();
-        }
         if let Some(before) = before.filter(|_| self.exists() != before) {
             self.push(Epoch::new(before, None, change.leave.ns));
         }
@@ -139,28 +146,33 @@ impl Existence {
         if self.epochs.len() < 2 {
             self.epochs.reserve_exact(1);
         }
+        if self.epochs.len() >= MANY_EPOCHS && self.epochs.len().is_power_of_two() {
+            self.forget();
+        }
         self.epochs.push(epoch);
         self.epochs.len() - 1
     }
 
-    /// Forgets older epochs. Those around a change that has not returned yet are kept as long as can be: who is preempted in a call
-    /// returns from it after a hundred turns of others.
+    /// Forgets older epochs, but not those around a change that has not returned yet: who is preempted in a call returns from it after
+    /// hundreds of turns of others.
     fn forget(&mut self) {
-        let (recent, most) = (MOST_EPOCHS / 2, MOST_EPOCHS * 3 / 4);
+        let recent = self.epochs.len() - MANY_EPOCHS / 2;
         let unknown: Vec<bool> = self.epochs.iter().map(|epoch| epoch.begun.is_none()).collect();
-        let mut around = (0..).map(|at: usize| {
+        let mut is_kept = (0..).map(|at: usize| {
             at >= recent || unknown[at.saturating_sub(1)..unknown.len().min(at + 2)].contains(&true)
         });
-        self.epochs.retain(|_| around.next().unwrap_or(true));
-        self.epochs.drain(..self.epochs.len().saturating_sub(most));
+        self.epochs.retain(|_| is_kept.next().unwrap_or(true));
+        if self.epochs.len() >= MOST_EPOCHS {
+            self.epochs.drain(..MOST_EPOCHS / 2);
+        }
     }
 
     /// A call saw that the path exists, or that it does not.
-    pub fn find(&mut self, call: Span, exists: bool, questions: &mut Questions, found: &mut Dependencies) {
+    pub fn find(&mut self, call: Span, exists: bool, polls: &mut Polls, found: &mut Dependencies) {
         let Span { enter, leave } = call;
         let thread = enter.point().thread;
         let Some(at) = self.found_in(enter.ns, exists, leave.ns) else { return };
-        let asks = questions.may_have(leave);
+        let asks = polls.may_have(leave);
         let epoch = &mut self.epochs[at];
         epoch.begun_by_ns = epoch.begun_by_ns.min(leave.ns);
         let mut is_first = !asks || epoch.place(thread, false).is_err();
@@ -177,10 +189,10 @@ impl Existence {
             }
         }
         if let Some(begun) = epoch.begun.filter(|_| is_first) {
-            questions.order_behind_change(begun.leave, enter, found);
+            polls.order_behind_change(begun.leave, enter, found);
         }
         if let Some(next) = self.epochs.get(at + 1).and_then(|next| next.begun) {
-            questions.order(leave, next.enter, found);
+            polls.order(leave, next.enter, found);
         }
     }
 

@@ -1,7 +1,9 @@
 //! A thread that had to wait for the lock of a file has it after the one that had it before gave it back: by unlocking it, by
-//! closing the file, or by ending. Who does not want to wait in the call may be refused, and ask until it gets the lock.
+//! closing the file, by sharing it from now on, or by ending. Several may have shared it, or have had some of the bytes. Who does not
+//! want to wait in the call may be refused, and ask until it gets the lock.
 
 use crate::graph::dependency::{Dependencies, Span};
+use crate::rules::by_entry::ByEntry;
 use std::ops::Range;
 use syn_plan::Rule;
 
@@ -21,6 +23,11 @@ impl Locking {
         let overlaps = self.bytes.start < other.bytes.end && other.bytes.start < self.bytes.end;
         overlaps && !(self.shared && other.shared)
     }
+
+    /// Nobody else had one of these bytes.
+    fn was_alone_with(&self, bytes: &Range<u64>) -> bool {
+        !self.shared && self.bytes.start <= bytes.start && bytes.end <= self.bytes.end
+    }
 }
 
 /// All that happened to the locks of one file.
@@ -32,31 +39,14 @@ pub struct FileLocks {
     pub releases: Vec<Locking>,
 }
 
-/// Connects every wait with the last release of some of its bytes before its end. Who shares a lock does not wait for who
-/// shared it.
+/// Connects every wait with the last release before its end of each thread that had some of its bytes, back to one that was alone
+/// with them all. Who shares a lock does not wait for who shared it.
 pub fn connect(locks: FileLocks, found: &mut Dependencies) {
-    let FileLocks { waits, mut releases } = locks;
-    releases.sort_by_key(|release| (release.span.enter.ns, release.span.enter.point()));
-    // By release: when the last of those up to it returned. Where none of them overlaps the wait, none further back needs a look.
-    let mut last_ns = 0;
-    let until_ns: Vec<u64> = releases
-        .iter()
-        .map(|release| {
-            last_ns = release.span.leave.ns.max(last_ns);
-            last_ns
-        })
-        .collect();
-    for wait in waits {
-        let before = releases.partition_point(|release| release.span.enter.ns <= wait.span.leave.ns);
-        let overlapping = (0..before).rev().take_while(|&index| until_ns[index] >= wait.span.enter.ns);
-        let thread = wait.span.leave.point().thread;
-        let last = overlapping
-            .map(|index| &releases[index])
-            .filter(|release| release.span.enter.point().thread != thread)
-            .find(|release| release.keeps_out(&wait));
-        if let Some(release) = last.filter(|release| release.span.leave.ns >= wait.span.enter.ns) {
-            found.add_one(Rule::FileLock, release.span.enter, wait.span.leave);
-        }
+    let releases = ByEntry::new(locks.releases, |release| release.span);
+    for wait in locks.waits {
+        let keep_out = releases.overlapping(wait.span).filter(|release| release.keeps_out(&wait));
+        let is_alone = |release: &Locking| release.was_alone_with(&wait.bytes);
+        releases.connect(Rule::FileLock, wait.span, keep_out, is_alone, found);
     }
 }
 
@@ -82,6 +72,27 @@ mod tests {
     }
 
     #[test]
+    fn who_is_to_have_it_alone_waits_for_all_that_share_it_and_for_all_parts() {
+        let locking = |span, bytes, shared| Locking { span, bytes, shared };
+        let connected = |releases| {
+            let waits = vec![locking(span(9, 7, 10, 90), 0..10, false)];
+            let mut found = Dependencies::default();
+            connect(FileLocks { waits, releases }, &mut found);
+            records(&found)
+        };
+        let released = |thread, bytes, shared| {
+            let from_ns = 20 + 10 * u64::from(thread);
+            locking(span(thread, thread, from_ns, from_ns + 2), bytes, shared)
+        };
+        let shared = vec![released(1, 0..10, true), released(2, 0..10, true)];
+        assert_eq!(connected(shared), [(2, 7), (1, 7)]);
+        let parts = vec![released(1, 0..5, false), released(2, 5..10, false)];
+        assert_eq!(connected(parts), [(2, 7), (1, 7)]);
+        let in_turn = vec![released(1, 0..10, false), released(2, 0..10, false)];
+        assert_eq!(connected(in_turn), [(2, 7)], "the second had it after the first");
+    }
+
+    #[test]
     fn who_shares_a_lock_waits_for_those_that_do_not() {
         let locking = |span, shared| Locking { span, bytes: 0..10, shared };
         let locks = FileLocks {
@@ -90,7 +101,8 @@ mod tests {
         };
         let mut found = Dependencies::default();
         connect(locks, &mut found);
-        assert_eq!(records(&found), [(1, 7), (2, 8)]);
+        // The last one has it behind both.
+        assert_eq!(records(&found), [(1, 7), (2, 8), (1, 8)]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! ([`syn_plan::Rule::guarantee`]).
 
 pub mod barrier;
+mod by_entry;
 pub mod collective;
 pub mod condition;
 pub mod datagram;

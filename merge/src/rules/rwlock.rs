@@ -2,6 +2,7 @@
 //! writer after a writer or all readers.
 
 use crate::graph::dependency::{Dependencies, Span};
+use crate::rules::by_entry::ByEntry;
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 
@@ -38,21 +39,10 @@ impl Rwlock {
 
 /// Connects a reader with the last release that may be a writer's, and a writer with the last one of each thread.
 pub fn connect(lock: Rwlock, found: &mut Dependencies) {
-    let Rwlock { waits, mut releases, .. } = lock;
-    releases.sort_unstable_by_key(|(release, _)| (release.enter.ns, release.enter.point()));
-    for (wait, writes) in waits {
-        let before = releases.partition_point(|(release, _)| release.enter.ns <= wait.leave.ns);
-        let mut last: BTreeMap<u32, Span> = BTreeMap::new();
-        for &(release, reads) in releases[..before].iter().rev() {
-            if release.leave.ns < wait.enter.ns || !writes && !last.is_empty() {
-                break;
-            }
-            let thread = release.enter.point().thread;
-            if thread != wait.leave.point().thread && (writes || !reads) {
-                last.entry(thread).or_insert(release);
-            }
-        }
-        last.into_values().for_each(|release| found.add_one(Rule::Rwlock, release.enter, wait.leave));
+    let releases = ByEntry::new(lock.releases, |&(release, _)| release);
+    for (wait, writes) in lock.waits {
+        let keep_out = releases.overlapping(wait).filter(|&&(_, reads)| writes || !reads);
+        releases.connect(Rule::Rwlock, wait, keep_out, |_| !writes, found);
     }
 }
 
@@ -73,6 +63,6 @@ mod tests {
         lock.read(span(4, 11, 30, 90));
         let mut found = Dependencies::default();
         connect(lock, &mut found);
-        assert_eq!(records(&found), [(1, 7), (2, 7), (8, 9), (8, 11)]);
+        assert_eq!(records(&found), [(2, 7), (1, 7), (8, 9), (8, 11)]);
     }
 }

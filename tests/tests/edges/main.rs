@@ -303,6 +303,33 @@ fn names_as_locks_stay_in_order() {
     }
 }
 
+/// Who waits for several goes on when all have done their part, and who shares a lock when the one that had it alone shares it too.
+#[test]
+fn who_waits_for_several() {
+    let locks = ["flock", "process-lock", "open-file-lock"];
+    let of_locks = locks
+        .iter()
+        .flat_map(|&lock| [(lock.into(), Rule::FileLock), (format!("{lock}-again"), Rule::FileLock)]);
+    let others = [
+        ("parts", Rule::FileLock),
+        ("sysv-zero", Rule::Ipc),
+        ("sysv-several", Rule::Ipc),
+        ("rwlock", Rule::Rwlock),
+        ("barrier", Rule::Barrier),
+    ];
+    for (how, rule) in of_locks.chain(others.map(|(how, rule)| (how.into(), rule))) {
+        let recorded = record(&Job::new(program("waits_for_all")).arg(&how));
+        assert!(recorded.plain.status.success(), "{how}: {}", recorded.plain.stderr);
+        let (with, without) = (writes(&plan(&recorded, &[])), writes(&plan(&recorded, &[rule])));
+        let (firsts, last): (&[&str], &str) =
+            if how.ends_with("-again") { (&["a"], "b") } else { (&["a", "b"], "c") };
+        for first in firsts {
+            assert!(with[*first][0].comes_before(&with[last][0]), "{how}: {first} before {last}");
+            assert!(!related(&without, first, last), "{how}: something else orders {first} and {last}");
+        }
+    }
+}
+
 #[test]
 fn without_edges_delays_change_the_order() {
     let mechanism = MECHANISMS.iter().find(|mechanism| mechanism.0 == "pipe").expect("it is there");

@@ -91,12 +91,12 @@ impl FileTracker {
             self.change(seen, touched.second_path.as_ref(), Some(true), true);
             return;
         }
-        if let (Some(old), Some(new)) = (old, new) {
-            self.hand_on(old, new);
-        }
         let keeps = flags & i64::from(libc::RENAME_NOREPLACE) != 0;
-        self.change(seen, touched.path.as_ref(), Some(true), false);
-        self.change(seen, touched.second_path.as_ref(), keeps.then_some(false), true);
+        let is_gone = self.change(seen, touched.path.as_ref(), Some(true), false);
+        let is_there = self.change(seen, touched.second_path.as_ref(), keeps.then_some(false), true);
+        if let (Some(old), Some(new)) = (old, new) {
+            self.hand_on((old, is_gone), (new, is_there));
+        }
         if let (Some(old), Some(new)) = (&touched.path, &touched.second_path)
             && old != new
         {
@@ -111,13 +111,18 @@ impl FileTracker {
         (self.files[other].contents, self.files[other].known) = first;
     }
 
-    /// One name's file gets another name.
-    fn hand_on(&mut self, old: u32, new: u32) {
-        if old != new {
+    /// One name's file gets another name, unless a name stands for something else already.
+    fn hand_on(&mut self, (old, is_gone): (u32, bool), (new, is_there): (u32, bool)) {
+        if old == new {
+            return;
+        }
+        if is_there {
             let File { contents, known, .. } = self.files[old as usize];
             let file = &mut self.files[new as usize];
             file.contents = contents;
             file.known.set(known.now);
+        }
+        if is_gone {
             self.empty(old);
         }
     }
@@ -132,7 +137,7 @@ impl FileTracker {
                 let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { continue };
                 let new_path: Rc<str> = format!("{new}{}", &path[old.len()..]).into();
                 let Some(new_file) = self.at_path(seen, Some(&new_path)) else { continue };
-                self.hand_on(file, new_file);
+                self.hand_on((file, true), (new_file, true));
                 if self.files[file as usize].existence.exists() == Some(true) {
                     self.change(seen, Some(&path), Some(true), false);
                     self.change(seen, Some(&new_path), None, true);

@@ -1,0 +1,62 @@
+//! Calls in the order in which they were entered, for waits that look for those that ended them.
+
+use crate::graph::dependency::{Dependencies, Span};
+use syn_plan::Rule;
+
+/// Calls, sorted.
+pub struct ByEntry<T> {
+    calls: Vec<T>,
+    span: fn(&T) -> Span,
+    /// By call: when the last of those up to it returned. Where none of them overlaps a wait, none further back needs a look.
+    until_ns: Vec<u64>,
+}
+
+impl<T> ByEntry<T> {
+    /// Sorts them; `span` tells when a call was made.
+    pub fn new(mut calls: Vec<T>, span: fn(&T) -> Span) -> ByEntry<T> {
+        calls.sort_by_key(|call| (span(call).enter.ns, span(call).enter.point()));
+        let latest = |last_ns: &mut u64, call: &T| {
+            *last_ns = span(call).leave.ns.max(*last_ns);
+            Some(*last_ns)
+        };
+        let until_ns = calls.iter().scan(0, latest).collect();
+        ByEntry { calls, span, until_ns }
+    }
+
+    /// Those of other threads that overlap a wait, the last one first.
+    pub fn overlapping(&self, wait: Span) -> impl Iterator<Item = &T> {
+        let span = self.span;
+        let before = self.calls.partition_point(|call| span(call).enter.ns <= wait.leave.ns);
+        let back = (0..before).rev().take_while(move |&index| self.until_ns[index] >= wait.enter.ns);
+        back.map(|index| &self.calls[index]).filter(move |call| {
+            let call = span(call);
+            call.leave.ns >= wait.enter.ns && call.enter.point().thread != wait.leave.point().thread
+        })
+    }
+
+    /// Connects a wait with the last of each thread among calls that overlap it, which come last one first, until one of them had let
+    /// all before it go on.
+    pub fn connect<'a>(
+        &self,
+        rule: Rule,
+        wait: Span,
+        calls: impl Iterator<Item = &'a T>,
+        is_behind_all: impl Fn(&T) -> bool,
+        found: &mut Dependencies,
+    ) where
+        T: 'a,
+    {
+        let mut threads: Vec<u32> = Vec::new();
+        for call in calls {
+            let enter = (self.span)(call).enter;
+            let thread = enter.point().thread;
+            if !threads.contains(&thread) {
+                threads.push(thread);
+                found.add_one(rule, enter, wait.leave);
+            }
+            if is_behind_all(call) {
+                break;
+            }
+        }
+    }
+}
