@@ -207,8 +207,14 @@ impl Translation<'_> {
         self.seen.event.field(Field::Mode).unwrap_or(0o666) as u32 & 0o7777
     }
 
-    /// A transfer inside the kernel, of which at least one end is a file of the plan. One that goes to the position of an open file
-    /// that others share, and what the kernel shares without moving it, is a read and a write.
+    /// A transfer inside the kernel, of which at least one end is a file of the plan:
+    ///
+    /// - sendfile(2) from file to file is the same call, or a read and a write where others share the target's position;
+    /// - copy_file_range(2) between files is the same call;
+    /// - from a file to anything else, as a pipe or a socket, it is sendfile(2) to nowhere; so is one that found the end of its file;
+    /// - from anything else, as a pipe, to a file, it is a write.
+    ///
+    /// What files share without a move (`FICLONERANGE`) is a read and a write.
     fn between(&mut self, Transfer { read_at, written_at, bytes }: Transfer) {
         // Who asks for nothing gets nothing, wherever the file ends.
         let event = self.seen.event;

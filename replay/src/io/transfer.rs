@@ -183,7 +183,9 @@ fn nowhere() -> Result<BorrowedFd<'static>> {
     NOWHERE.get_or_init(open).as_ref().map(AsFd::as_fd).map_err(|&error| error)
 }
 
-/// Whether a call failed because this storage does not have it.
+/// Whether a call failed where reads and writes may succeed: because this storage does not have it, or, with `EBADF`, because the
+/// target was opened with `O_APPEND`, which copy_file_range(2) refuses. The program may have taken the flag back by fcntl(2) first; a
+/// plan has no such call.
 fn is_missing(error: Errno) -> bool {
     [Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP, Errno::XDEV, Errno::BADF].contains(&error)
 }

@@ -32,19 +32,19 @@ const FIRST_DENIED: u32 = 8;
 /// Calls that a confined process makes all the same, if every filter lets them through whatever their arguments: without them nobody
 /// knows what a descriptor stands for, or what a call that fails was asked.
 const QUESTIONS: [c_long; 13] = [
-    libc::SYS_fcntl,
-    libc::SYS_fstat,
-    libc::SYS_fstatfs,
-    libc::SYS_futex,
-    libc::SYS_getpeername,
-    libc::SYS_getpid,
-    libc::SYS_getsockname,
-    libc::SYS_getsockopt,
-    libc::SYS_gettid,
-    libc::SYS_lseek,
-    libc::SYS_process_vm_readv,
-    libc::SYS_readlink,
-    libc::SYS_statx,
+    libc::SYS_fcntl,            // Flags of a descriptor that came from elsewhere.
+    libc::SYS_fstat,            // What a descriptor stands for, where statx(2) does not tell.
+    libc::SYS_fstatfs,          // Whether a descriptor is a message queue of POSIX.
+    libc::SYS_futex,            // Reads a word without a fault: `word_at`.
+    libc::SYS_getpeername,      // The other end of a connection.
+    libc::SYS_getpid,           // Who we are.
+    libc::SYS_getsockname,      // This end of a connection.
+    libc::SYS_getsockopt,       // The process at the other end of a unix socket.
+    libc::SYS_gettid,           // Who we are.
+    libc::SYS_lseek,            // The position of a descriptor that came from elsewhere.
+    libc::SYS_process_vm_readv, // Reads the program's memory without a fault.
+    libc::SYS_readlink,         // The path of a descriptor that came from elsewhere.
+    libc::SYS_statx,            // What a descriptor stands for.
 ];
 
 /// In front of a call that may confine the process.

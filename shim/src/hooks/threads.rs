@@ -193,8 +193,8 @@ fn arm() {
     }
 }
 
-/// The thread ends: in the third of the (at least four) rounds of destructors, so that what other libraries do in theirs stands
-/// before it.
+/// Records the thread's end, in the third of the (at least four) rounds of destructors: most of what destructors of other libraries
+/// do is recorded before it.
 unsafe extern "C" fn end(round: *mut c_void) {
     if (round as usize) < 3 {
         // SAFETY: as in `arm`.

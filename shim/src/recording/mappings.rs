@@ -3,8 +3,8 @@
 //! Fixed in size, static, and without locks: mappings are made and unmade inside allocators, in signal handlers and in
 //! forked children. A slot is taken by setting its bit, and is whole when the start stands there. What is about to be
 //! unmapped is marked first and taken out afterwards: in between, another thread may be given the same addresses, and
-//! what it has put in is not marked. Which addresses are being unmapped stands beside the mark: what is mapped there was
-//! told about by the call that unmaps it, or is nothing of ours.
+//! what it has put in is not marked. Beside the mark stand the addresses that are being unmapped. Looks by other calls leave
+//! them out: the call that unmaps them has recorded their touched pages, and something else may be mapped there by now.
 //!
 //! Most programs map few files, and some map thousands. A call searches the table several times, so all but the first
 //! slots are found by their mappings' addresses ([`by_address`]).
