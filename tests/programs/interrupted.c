@@ -15,8 +15,7 @@ static void handler(int signal)
 
 static void sender(pid_t reader, int end)
 {
-    while (!sleeps(reader))
-        sched_yield();
+    let_sleep(reader);
     CHECK_OK(kill(reader, SIGUSR1));
     while (!*handled)
         sched_yield();

@@ -4,33 +4,44 @@
 
 #include "common.h"
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-/* What /proc says of a process or thread; nothing if there is no such file. */
+/* What /proc says of a process or thread. */
 static inline void read_proc(pid_t id, const char *file, char text[512])
 {
     char path[64];
     memset(text, 0, 512);
     snprintf(path, sizeof path, "/proc/%d/%s", (int)id, file);
     int fd = open(path, O_RDONLY);
-    if (fd < 0)
-        return;
+    CHECK(fd >= 0);
     CHECK(read(fd, text, 511) >= 0);
     CHECK_OK(close(fd));
 }
 
-/* True when a process or thread sleeps: so its state says, behind the name in parentheses, and it has left the processor too, since
- * when there is a function in which it waits (proc_pid_wchan(5)). Who is to be woken in between does not sleep at all. */
+/* True when a process or thread sleeps and has left the processor: its state, behind the name in parentheses, says so before it has
+ * left it, and if it is woken by then it stays there. From then on there is a function in which it waits (proc_pid_wchan(5)). */
 static inline int sleeps(pid_t id)
 {
     char text[512];
     read_proc(id, "stat", text);
     const char *behind = strrchr(text, ')');
-    if (behind == NULL || behind[2] != 'S')
+    CHECK(behind != NULL);
+    if (behind[2] != 'S')
         return 0;
     read_proc(id, "wchan", text);
     return strcmp(text, "0") != 0;
+}
+
+static inline void let_sleep(pid_t id)
+{
+    for (int tries = 0; tries < 1000000; tries++) {
+        if (sleeps(id))
+            return;
+        sched_yield();
+    }
+    fail(__FILE__, __LINE__, "%d does not sleep", (int)id);
 }
 
 /* Appends the text to the file in one write. */

@@ -1,9 +1,10 @@
 //! What a descriptor stands for.
 
 use crate::core::{file_status, sys};
+use crate::recording::process;
 use crate::recording::span::note;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use syn_trace::{birth, status};
 
 /// As [`status_of`], of what a call with these flags has just opened, with the bits of [`syn_trace::birth`].
@@ -27,13 +28,13 @@ pub fn status_of(fd: c_int) -> [i64; 3] {
     opened_status(fd, 0)
 }
 
-/// Says once that the kernel cannot be asked.
+/// Says once in a process that the kernel cannot be asked.
 #[cold]
 pub fn note_filter() {
-    static NOTED: AtomicBool = AtomicBool::new(false);
-    if !NOTED.swap(true, Ordering::Relaxed) {
-        note::unobserved(
-            b"files and sockets: behind a filter of seccomp(2), or where system calls are dispatched to the program, nobody can ask what a descriptor stands for",
-        );
+    static NOTED_BY: AtomicU32 = AtomicU32::new(0);
+    let pid = process::pid();
+    let what = b"files and sockets: behind a filter of seccomp(2), or where system calls are dispatched to the program, nobody can ask what a descriptor stands for";
+    if NOTED_BY.swap(pid, Ordering::Relaxed) != pid && !note::unobserved(what) {
+        NOTED_BY.store(0, Ordering::Relaxed);
     }
 }

@@ -210,8 +210,7 @@ unsafe extern "C" fn end(round: *mut c_void) {
 pub fn leave() {
     let Some(state) = current::state() else { return };
     sys::without_signals(|| {
-        let is_over = || state.header().state.load(Ordering::Relaxed) == header::STATE_THREAD_ENDED;
-        if !state.cursor.get().is_null() && !is_over() {
+        if !state.cursor.get().is_null() && !state.has_ended.replace(true) {
             // A record that is being written was interrupted by a handler that ended the thread.
             state.give_up_record();
             note::write(state, Call::ThreadEnd, 0, &[], &[]);

@@ -152,6 +152,7 @@ fn start(state: *mut State, frame: usize, stack: (usize, usize), creator: u32) -
     }
     this.stopped.set(false);
     this.is_apart.set(false);
+    this.has_ended.set(false);
     // SAFETY: no arguments.
     let tid = unsafe { sys::gettid() } as u32;
     let (began, started_cpu_ns) = (clock::pair(), clock::thread_cpu_ns());

@@ -184,8 +184,9 @@ void cancelled_everywhere(void)
         int tid;
         atomic_store(&waiting_tid, 0);
         CHECK_OK(pthread_create(&thread, NULL, wait_in, (void *)way));
-        while ((tid = atomic_load(&waiting_tid)) == 0 || !sleeps(tid))
+        while ((tid = atomic_load(&waiting_tid)) == 0)
             sched_yield();
+        let_sleep(tid);
         CHECK_OK(pthread_cancel(thread));
         CHECK_OK(pthread_join(thread, &result));
         CHECK(result == PTHREAD_CANCELED);

@@ -258,8 +258,7 @@ static pid_t interrupter(void)
 {
     pid_t child = fork_child();
     if (child == 0) {
-        while (!sleeps(getppid()))
-            sched_yield();
+        let_sleep(getppid());
         CHECK_OK(kill(getppid(), SIGUSR1));
         _exit(0);
     }

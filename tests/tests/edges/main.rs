@@ -291,7 +291,6 @@ fn turns_of_ranks_stay_in_order_however_long_each_takes() {
     stay_in_order("ranks", of_mpi());
 }
 
-/// The same test finds what is not in order: without the edges, delays change it.
 /// Whoever asks in vain meanwhile, and however calls on the name overlap.
 #[test]
 fn names_as_locks_stay_in_order() {
@@ -330,6 +329,7 @@ fn who_waits_for_several() {
     }
 }
 
+/// The same finds what is not in order: without the edges, delays change it.
 #[test]
 fn without_edges_delays_change_the_order() {
     let mechanism = MECHANISMS.iter().find(|mechanism| mechanism.0 == "pipe").expect("it is there");

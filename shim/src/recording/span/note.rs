@@ -33,11 +33,13 @@ pub fn write<const N: usize>(
     append::write(state, call, flags, times, now, 0, numbers, texts, &[]);
 }
 
-/// Says in this thread's trace what cannot be observed.
-pub fn unobserved(what: &[u8]) {
-    if let Some(state) = current::state() {
+/// Says in this thread's trace what cannot be observed; false if it has none.
+pub fn unobserved(what: &[u8]) -> bool {
+    let state = current::state();
+    if let Some(state) = state {
         write(state, Call::Unobserved, 0, &[], &[what]);
     }
+    state.is_some()
 }
 
 /// Tells that the call under way was entered, before something inside it is recorded.

@@ -90,7 +90,7 @@ impl State {
         living::go_on();
         self.header().process_cpu_ns.store(0, Ordering::Relaxed);
         self.header().end_ticks.store(0, Ordering::Relaxed);
-        if !self.stopped.get() {
+        if !self.stopped.get() && !self.has_ended.get() {
             self.set_header_state(header::STATE_RECORDING);
         }
     }

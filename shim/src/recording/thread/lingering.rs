@@ -40,12 +40,19 @@ pub fn give_back() {
     if !can_tell() {
         return;
     }
+    let mut knows_threads = false;
     for place in &PLACES {
         let state = place.load(Ordering::Acquire);
-        if state.is_null()
-            || state == MARKED
-            || place.compare_exchange(state, MARKED, Ordering::AcqRel, Ordering::Relaxed).is_err()
-        {
+        if state.is_null() || state == MARKED {
+            continue;
+        }
+        // A filter that nobody has seen may make it false of all threads.
+        // SAFETY: no arguments.
+        knows_threads = knows_threads || sys::has_thread(unsafe { sys::gettid() } as u32);
+        if !knows_threads {
+            return;
+        }
+        if place.compare_exchange(state, MARKED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             continue;
         }
         // SAFETY: whoever has marked the place is the only one but its thread who uses it.

@@ -115,6 +115,8 @@ pub struct State {
     pub stack: Cell<(usize, usize)>,
     /// True once recording has been given up for this thread.
     pub stopped: Cell<bool>,
+    /// True once the end of the thread is on record; what comes behind it may be as well.
+    pub has_ended: Cell<bool>,
     /// True while [`super::private_table`] does something for this thread on another one, whose clocks are not this one's.
     pub is_apart: Cell<bool>,
     /// The stack address of the call in which nothing else is recorded, 0 when there is none, [`VFORK_CHILD`] in the
