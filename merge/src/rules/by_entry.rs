@@ -1,6 +1,7 @@
 //! Calls in the order in which they were entered, for waits that look for those that ended them.
 
 use crate::graph::dependency::{Dependencies, Span};
+use std::collections::BTreeSet;
 use syn_plan::Rule;
 
 /// Calls, sorted.
@@ -46,12 +47,10 @@ impl<T> ByEntry<T> {
     ) where
         T: 'a,
     {
-        let mut threads: Vec<u32> = Vec::new();
+        let mut threads = BTreeSet::new();
         for call in calls {
             let enter = (self.span)(call).enter;
-            let thread = enter.point().thread;
-            if !threads.contains(&thread) {
-                threads.push(thread);
+            if threads.insert(enter.point().thread) {
                 found.add_one(rule, enter, wait.leave);
             }
             if is_behind_all(call) {
