@@ -26,7 +26,7 @@ struct Finder {
     first: Moment,
     /// The return of its last one.
     last: Moment,
-    /// These are polls that may be asked until the answer is another.
+    /// These are failed calls that may be polls.
     asks: bool,
 }
 
@@ -110,13 +110,12 @@ impl Existence {
     fn epoch_begun_by(&self, change: &Span, before: Option<bool>, exists: bool) -> Option<usize> {
         let had_begun = |epoch: &Epoch| epoch.begun_by_ns <= change.enter.ns;
         let first = self.epochs.iter().rposition(had_begun).map_or(0, |last| last + 1);
-        let was_so =
-            |at: usize| at.checked_sub(1).map(|at| self.epochs[at].exists) == before || before.is_none();
+        let was_so = |at: usize| before.is_none_or(|before| self.epochs[at - 1].exists == before);
         let fits = |&at: &usize| {
             let epoch = &self.epochs[at];
             epoch.begun.is_none() && epoch.exists == exists && (at == 0 || was_so(at))
         };
-        let needs_other = before.is_some() && self.exists() == before.map(|before| !before);
+        let needs_other = before.is_some_and(|before| self.exists() == Some(!before));
         let very_first = || (first == 0 && needs_other).then_some(0).filter(fits);
         (first.max(1)..self.epochs.len()).find(fits).or_else(very_first)
     }
