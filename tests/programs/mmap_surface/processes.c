@@ -1,11 +1,7 @@
 /* Mappings in forked children, at the end of a process image, in threads, and more of them than can be followed. */
+#include "../confined.h"
 #include "surface.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 static void wait_for(pid_t child)
 {
@@ -49,22 +45,6 @@ void becomes_program(void)
     }
     wait_for(child);
     remove_file(fd, "becomes-program");
-}
-
-/* From now on, any other system call than these ends the process. */
-static void allow_only(int one, int another, int third)
-{
-    struct sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 3, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, another, 2, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, third, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog all = {sizeof program / sizeof *program, program};
-    CHECK_OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    CHECK_OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all, 0, 0));
 }
 
 /* Page 15, unmapped where hardly a system call is allowed. */
