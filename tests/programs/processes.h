@@ -16,7 +16,7 @@ static inline void read_proc(pid_t id, const char *file, char text[512])
     snprintf(path, sizeof path, "/proc/%d/%s", (int)id, file);
     int fd = open(path, O_RDONLY);
     CHECK(fd >= 0);
-    CHECK(read(fd, text, 511) >= 0);
+    CHECK(read(fd, text, 511) > 0);
     CHECK_OK(close(fd));
 }
 

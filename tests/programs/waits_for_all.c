@@ -1,9 +1,9 @@
 /* One waits for several: a and b are written by children, c behind that by the parent, which goes on when both have done their part.
  *
- *   waits_for_all MECHANISM
+ *   waits_for_all MECHANISM[-again]
  *
- * In two of them the second has to wait for less: a is written by who has a lock of a file alone and then shares it, b behind that by
- * who shares it.
+ * With -again, for locks of files that can be shared: a is written by who has the lock alone and then shares it, b behind that by who
+ * shares it.
  */
 #include "processes.h"
 #include <pthread.h>

@@ -179,13 +179,15 @@ impl IpcTracker {
             Sync::ChangeSemaphores => {
                 let mut list = event.list.iter();
                 while let (Some(number), Some(change), Some(_)) = (list.next(), list.next(), list.next()) {
-                    let zero = self.zeros.entry((host, id, number)).or_default();
+                    let semaphore = (host, id, number);
                     match change {
-                        0 if seen.may_have_slept() => zero.waits.push(span),
+                        0 if seen.may_have_slept() => {
+                            self.zeros.entry(semaphore).or_default().waits.push(span);
+                        }
                         0 => {}
                         1.. => self.wake(Object::Semaphore(host, id, number), span, change as u32),
                         _ => {
-                            zero.taken.push(span);
+                            self.zeros.entry(semaphore).or_default().taken.push(span);
                             // Each of several may come of another one's giving.
                             for _ in 0..change.unsigned_abs().min(MOST_TAKEN) {
                                 self.wait(Object::Semaphore(host, id, number), seen);

@@ -25,7 +25,7 @@ impl<T> ByEntry<T> {
     }
 
     /// Those of other threads that overlap a wait, the last one first.
-    pub fn overlapping(&self, wait: Span) -> impl Iterator<Item = &T> {
+    fn overlapping(&self, wait: Span) -> impl Iterator<Item = &T> {
         let span = self.span;
         let before = self.calls.partition_point(|call| span(call).enter.ns <= wait.leave.ns);
         let back = (0..before).rev().take_while(move |&index| self.until_ns[index] >= wait.enter.ns);
@@ -35,20 +35,18 @@ impl<T> ByEntry<T> {
         })
     }
 
-    /// Connects a wait with the last of each thread among calls that overlap it, which come last one first, until one of them had let
-    /// all before it go on.
-    pub fn connect<'a>(
+    /// Connects a wait with the last of each thread among calls that overlap it and may have ended it, back to one that had to come
+    /// behind all before it.
+    pub fn connect(
         &self,
         rule: Rule,
         wait: Span,
-        calls: impl Iterator<Item = &'a T>,
+        may_end_it: impl Fn(&T) -> bool,
         is_behind_all: impl Fn(&T) -> bool,
         found: &mut Dependencies,
-    ) where
-        T: 'a,
-    {
+    ) {
         let mut threads = BTreeSet::new();
-        for call in calls {
+        for call in self.overlapping(wait).filter(|call| may_end_it(call)) {
             let enter = (self.span)(call).enter;
             if threads.insert(enter.point().thread) {
                 found.add_one(rule, enter, wait.leave);

@@ -44,9 +44,9 @@ pub struct FileLocks {
 pub fn connect(locks: FileLocks, found: &mut Dependencies) {
     let releases = ByEntry::new(locks.releases, |release| release.span);
     for wait in locks.waits {
-        let keep_out = releases.overlapping(wait.span).filter(|release| release.keeps_out(&wait));
+        let keeps_out = |release: &Locking| release.keeps_out(&wait);
         let is_alone = |release: &Locking| release.was_alone_with(&wait.bytes);
-        releases.connect(Rule::FileLock, wait.span, keep_out, is_alone, found);
+        releases.connect(Rule::FileLock, wait.span, keeps_out, is_alone, found);
     }
 }
 

@@ -41,8 +41,7 @@ impl Rwlock {
 pub fn connect(lock: Rwlock, found: &mut Dependencies) {
     let releases = ByEntry::new(lock.releases, |&(release, _)| release);
     for (wait, writes) in lock.waits {
-        let keep_out = releases.overlapping(wait).filter(|&&(_, reads)| writes || !reads);
-        releases.connect(Rule::Rwlock, wait, keep_out, |_| !writes, found);
+        releases.connect(Rule::Rwlock, wait, |&(_, reads)| writes || !reads, |_| !writes, found);
     }
 }
 
