@@ -1,23 +1,17 @@
 /* Filters of seccomp(2) that leave the program all it needs, and the recorder more or less. */
+#include "../confined.h"
 #include "cases.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 
 /* Opens a file of four bytes for reading, and gives a socket a name, under a filter. */
 static void under_filter(struct sock_filter *code, unsigned short length)
 {
-    struct sock_fprog program = {length, code};
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "socket"};
     append_text("file", "text");
     pid_t child = fork_child();
     if (child == 0) {
-        CHECK_OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-        CHECK_OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+        filter_calls(code, length);
         int fd = open("file", O_RDONLY), listener = socket(AF_UNIX, SOCK_STREAM, 0);
         CHECK(fd >= 0 && listener >= 0);
         CHECK_OK(bind(listener, (struct sockaddr *)&name, sizeof name));

@@ -1,13 +1,9 @@
 /* seccomp(2): only these system calls from now on. */
+#include "../confined.h"
 #include "cases.h"
 #include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 enum { WRITES = 1000, WORK = 200 };
 
@@ -40,13 +36,6 @@ void strict_mode(void)
 }
 
 #define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-
-static void filter_calls(struct sock_filter *filter, unsigned short length)
-{
-    struct sock_fprog program = {length, filter};
-    CHECK_OK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    CHECK_OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
-}
 
 /* Allows what a program needs that has opened its files already; the others get `otherwise`. */
 static void install_filter(unsigned otherwise)
