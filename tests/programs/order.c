@@ -1,10 +1,11 @@
 /* Two threads or processes that take turns, ordered by one mechanism and nothing else: in each turn a byte is written to a file
  * of one's own.
  *
- *   order threads|processes|apart MECHANISM
+ *   order threads|processes|apart MECHANISM [late]
  *
  * `apart` starts two processes of two threads each: the mechanism orders a and b, c and d, and nothing orders the two
- * processes, whose locks lie at the same addresses. Nobody passes on the turn before the other waits for it.
+ * processes, whose locks lie at the same addresses. Nobody passes on the turn before the other waits for it; with `late`, nobody asks
+ * for it before it was passed on.
  */
 #include "processes.h"
 #include <arpa/inet.h>
@@ -36,7 +37,7 @@
 enum { ROUNDS = 4, PIPE_BYTES = 65536, BLOCK_BYTES = 4096 };
 
 static struct area {
-    _Atomic int tids[2], turns, asking, drained;
+    _Atomic int tids[2], turns, asking, drained, passed[2];
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     pthread_rwlock_t rwlock;
@@ -44,7 +45,7 @@ static struct area {
     sem_t semaphores[2];
     int turn, words[2];
 } *area;
-static int shared, rounds = ROUNDS;
+static int shared, late, rounds = ROUNDS;
 /* What is read from, and written to, by each side; of the listening socket. */
 static int in[2], out[2], listener;
 static sem_t *named[2];
@@ -572,7 +573,7 @@ static void await_answer(int side)
 
 /* ---- other means ------------------------------------------------------------------------------------------ */
 
-static int sets = -1, queue = -1, locks[2];
+static int sets = -1, queue = -1, queue_of[2] = {-1, -1}, locks[2];
 static mqd_t queues[2];
 static char lock_file[32];
 
@@ -624,17 +625,31 @@ static void make_queue(void)
     CHECK(queue >= 0);
 }
 
-static void await_queued(int side)
+static void receive(int from, long kind)
 {
     struct message message;
-    CHECK_EQ(msgrcv(queue, &message, 1, side + 1, 0), 1);
+    CHECK_EQ(msgrcv(from, &message, 1, kind, 0), 1);
 }
 
-static void pass_queued(int side)
+static void send_to(int to, long kind)
 {
-    struct message message = {!side + 1, 0};
-    CHECK_OK(msgsnd(queue, &message, 1, 0));
+    struct message message = {kind, 0};
+    CHECK_OK(msgsnd(to, &message, 1, 0));
 }
+
+static void await_queued(int side) { receive(queue, side + 1); }
+static void pass_queued(int side) { send_to(queue, !side + 1); }
+
+static void make_queue_for_each(void)
+{
+    for (int side = 0; side < 2; side++) {
+        queue_of[side] = msgget(IPC_PRIVATE, 0600);
+        CHECK(queue_of[side] >= 0);
+    }
+}
+
+static void await_in_own(int side) { receive(queue_of[side], 0); }
+static void pass_to_other(int side) { send_to(queue_of[!side], 1 + side); }
 
 static void open_queues(void)
 {
@@ -914,8 +929,10 @@ static void clean_up(void)
 {
     if (sets >= 0)
         CHECK_OK(semctl(sets, 0, IPC_RMID));
-    if (queue >= 0)
-        CHECK_OK(msgctl(queue, IPC_RMID, NULL));
+    int used[] = {queue, queue_of[0], queue_of[1]};
+    for (int i = 0; i < 3; i++)
+        if (used[i] >= 0)
+            CHECK_OK(msgctl(used[i], IPC_RMID, NULL));
     if (lock_file[0])
         CHECK_OK(unlink(lock_file));
     for (int side = 0; side < 2; side++)
@@ -965,6 +982,7 @@ static const struct mechanism {
     {"eventfd-poll", make_counters, NULL, await_polled_count, pass_count},
     {"sysv-semaphore", make_set, NULL, await_set, pass_set},
     {"sysv-queue", make_queue, NULL, await_queued, pass_queued},
+    {"sysv-queue-each", make_queue_for_each, NULL, await_in_own, pass_to_other},
     {"posix-queue", open_queues, NULL, await_mq, pass_mq},
     {"flock", take_file, open_other_lock, await_file, pass_file},
     {"flock-close", take_file, open_other_lock, await_file, close_file},
@@ -983,12 +1001,21 @@ static const struct mechanism {
 };
 static const struct mechanism *by;
 
-/* Until the other side sleeps. */
+/* Until the other side is there, and sleeps if it does not come late. */
 static void let_other_wait(int side)
 {
     while (area->tids[!side] == 0)
         sched_yield();
-    let_sleep(area->tids[!side]);
+    if (!late)
+        let_sleep(area->tids[!side]);
+}
+
+/* For the round's turn of the other side. */
+static void await_turn(int side, int round)
+{
+    while (late && area->passed[!side] <= round)
+        usleep(50);
+    by->await(side);
 }
 
 static void write_turn(int fd, int turn)
@@ -1007,15 +1034,16 @@ static void take_turns(int side, const char *file)
         by->begin(side);
     for (int round = 0; round < rounds; round++) {
         if (side == 1)
-            by->await(1);
+            await_turn(1, round);
         write_turn(fd, 2 * round + side);
         if (side == 0 || round + 1 < rounds || rounds == 1) {
             if (side == 0 || rounds > 1)
                 let_other_wait(side);
             by->pass(side);
+            area->passed[side]++;
         }
         if (side == 0 && (round + 1 < rounds))
-            by->await(0);
+            await_turn(0, round);
     }
     CHECK_OK(close(fd));
 }
@@ -1076,7 +1104,8 @@ static void run_apart(void)
 
 int main(int argc, char **argv)
 {
-    CHECK_EQ(argc, 3);
+    CHECK(argc == 3 || argc == 4);
+    late = argc == 4 && strcmp(argv[3], "late") == 0;
     for (by = mechanisms; by->name && strcmp(by->name, argv[2]) != 0; by++)
         ;
     CHECK(by->name != NULL);

@@ -11,7 +11,7 @@ use crate::follow::datagrams::Datagrams;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::ring_tracker::{Moving, RingTracker};
 use crate::graph::dependency::{Dependencies, Moment, Span};
-use crate::rules::eventfd::Taken;
+use crate::rules::eventfd::Finding;
 use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::Moved;
 use lifetimes::Holder;
@@ -23,6 +23,7 @@ use syn_trace::{Run, record};
 use traffic::{Kind, Traffic};
 
 const F_SETPIPE_SZ: i64 = 1031;
+const EFD_SEMAPHORE: i64 = 1;
 const MSG_OOB: i64 = 1;
 const MSG_PEEK: i64 = 2;
 const MSG_ERRQUEUE: i64 = 0x2000;
@@ -135,6 +136,16 @@ impl ChannelTracker {
         self.traffic.entry((Kind::Pipe, end)).or_default().opens.push(Opened { span, access, waits });
     }
 
+    /// A counter is made.
+    fn open_counter(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
+        let Some(opened) = touched.opened else { return };
+        let takes_one = seen.event.field(Field::Flags).unwrap_or(0) & EFD_SEMAPHORE != 0;
+        let is_zero = seen.event.numbers[0] == 0;
+        if let Some(traffic) = self.at(seen.process, opened, descriptors) {
+            traffic.counter.is_emptied = is_zero && !takes_one;
+        }
+    }
+
     /// A call puts in or takes out; it took nothing out at the end.
     fn transfer(
         &mut self,
@@ -163,7 +174,7 @@ impl ChannelTracker {
             if moving == Moving::Unknown {
                 traffic.is_unknown = true;
             } else if bytes as i64 & READABLE != 0 {
-                traffic.looks.push(span);
+                traffic.look(kind, span, waited);
             }
             return;
         }
@@ -201,7 +212,7 @@ impl ChannelTracker {
                     traffic.room.push(span);
                 }
             }
-            (Moving::Out, _) if kind == Kind::Counter => traffic.taken.push(Taken { span, waited }),
+            (Moving::Out, _) if kind == Kind::Counter => traffic.counter.reads.push(Finding { span, waited }),
             (_, 0) => traffic.looks.push(span),
             (_, units) => traffic.reads.push(Moved { span, units }),
         }
@@ -260,8 +271,8 @@ impl ChannelTracker {
         for (open, how) in ready {
             let Some(end) = self.end_of(seen.process, open, descriptors) else { continue };
             let traffic = self.traffic.entry(end).or_default();
-            if how & READABLE != 0 && (end.0 != Kind::Counter || seen.may_have_slept()) {
-                traffic.looks.push(span);
+            if how & READABLE != 0 {
+                traffic.look(end.0, span, seen.may_have_slept());
             }
             if how & EPOLLOUT != 0 && waited {
                 traffic.room.push(span);
@@ -391,6 +402,7 @@ impl Visitor for ChannelTracker {
                 }
             }
             (Effect::AwaitReadiness, _) => self.look(seen, touched, descriptors),
+            (Effect::OpenCounter, _) => self.open_counter(seen, touched, descriptors),
             (
                 Effect::OpenSocket
                 | Effect::OpenSocketPair

@@ -5,8 +5,8 @@ use crate::follow::file_ids::FileIds;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::shared::images_before;
 use crate::graph::dependency::{Dependencies, Moment, Span};
-use crate::rules::file_lock::{FileLocks, Locking};
-use crate::rules::ipc::Zero;
+use crate::rules::file_lock::{FileLocks, Locking, Release};
+use crate::rules::ipc::{Queue, Zero};
 use crate::rules::waking::{Wake, Waking};
 use crate::rules::{file_lock, ipc};
 use std::collections::BTreeMap;
@@ -40,14 +40,16 @@ const WHOLE: Range<u64> = 0..u64::MAX;
 enum Object {
     /// A semaphore of a set.
     Semaphore(usize, i64, i64),
-    /// A queue of System V.
-    Queue(usize, i64),
-    /// A queue of POSIX, by its inode.
-    OpenQueue(usize, u64),
-    /// Room in a queue of System V.
-    Room(usize, i64),
-    /// Room in one of POSIX.
-    OpenRoom(usize, u64),
+    /// Room in a queue.
+    Room(usize, QueueId),
+}
+
+/// A queue, on a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum QueueId {
+    OfSystemV(i64),
+    /// One of POSIX, by its inode.
+    Open(u64),
 }
 
 /// The locks of a file: its number, and whether they are of `flock`.
@@ -59,6 +61,16 @@ struct Lock {
     locked: Locked,
     bytes: Range<u64>,
     shared: bool,
+    /// The call that took it, if that may have waited.
+    waited: Option<Span>,
+}
+
+impl Lock {
+    /// A call gives these of its bytes back.
+    fn release(&self, span: Span, bytes: &Range<u64>) -> Release {
+        let bytes = self.bytes.start.max(bytes.start)..self.bytes.end.min(bytes.end);
+        Release { locking: Locking { span, bytes, shared: self.shared }, waited: self.waited }
+    }
 }
 
 /// An open file that was locked, or that several processes have: `( flock 9; work ) 9> lock`. A lock of `flock`, or of
@@ -93,6 +105,7 @@ pub struct IpcTracker {
     /// By process: its last moment.
     last: Vec<Option<Moment>>,
     objects: BTreeMap<Object, Waking>,
+    queues: BTreeMap<(usize, QueueId), Queue>,
     /// By host, set and number.
     zeros: BTreeMap<(usize, i64, i64), Zero>,
     files: BTreeMap<Locked, FileLocks>,
@@ -115,6 +128,7 @@ impl IpcTracker {
             hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
             last: vec![None; run.processes.len()],
             objects: BTreeMap::new(),
+            queues: BTreeMap::new(),
             zeros: BTreeMap::new(),
             files: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -142,39 +156,42 @@ impl IpcTracker {
             self.give_back(locks, Span { enter: last, leave: last });
         }
         self.objects.into_values().for_each(|waking| ipc::connect(waking, &mut found));
+        self.queues.into_values().for_each(|queue| ipc::connect_queue(queue, &mut found));
         self.zeros.into_values().for_each(|zero| ipc::connect_zero(zero, &mut found));
         self.files.into_values().for_each(|locks| file_lock::connect(locks, &mut found));
         found
     }
 
     fn wait(&mut self, object: Object, seen: &Seen<'_>) {
-        let object = self.objects.entry(object).or_default();
-        let calls = if seen.may_have_slept() { &mut object.waits } else { &mut object.taken };
-        calls.push(seen.span());
+        take(self.objects.entry(object).or_default(), seen);
     }
 
     fn wake(&mut self, object: Object, span: Span, times: u32) {
         self.objects.entry(object).or_default().wakes.push(Wake { span, times });
     }
 
-    /// A message goes into a queue. Who slept waited for room; how much there was nobody knows.
-    fn send(&mut self, queue: Object, room: Object, seen: &Seen<'_>) {
-        self.wake(queue, seen.span(), 1);
+    /// A message goes into a queue, of this priority if there are some. Who slept waited for room; how much there was nobody knows.
+    fn send(&mut self, host: usize, id: QueueId, priority: Option<i64>, seen: &Seen<'_>) {
+        let queue = self.queues.entry((host, id)).or_default();
+        queue.messages.wakes.push(Wake { span: seen.span(), times: 1 });
+        priority.into_iter().for_each(|priority| queue.see(priority));
         if seen.event.waited_inside() {
-            self.objects.entry(room).or_default().waits.push(seen.span());
+            self.objects.entry(Object::Room(host, id)).or_default().waits.push(seen.span());
         }
     }
 
-    /// One comes out.
-    fn receive(&mut self, queue: Object, room: Object, seen: &Seen<'_>) {
-        self.wait(queue, seen);
-        self.wake(room, seen.span(), 1);
+    /// One comes out, of this kind if one was asked for.
+    fn receive(&mut self, host: usize, id: QueueId, kind: Option<i64>, seen: &Seen<'_>) {
+        let queue = self.queues.entry((host, id)).or_default();
+        take(&mut queue.messages, seen);
+        kind.into_iter().for_each(|kind| queue.see(kind));
+        self.wake(Object::Room(host, id), seen.span(), 1);
     }
 
     fn use_object(&mut self, seen: &Seen<'_>, sync: Sync, touched: &Touched, descriptors: &Descriptors) {
         let (event, span) = (seen.event, seen.span());
         let (host, id) = (self.hosts[seen.process as usize], event.numbers[0]);
-        let inode = || touched.file.map_or(0, |file| descriptors.open_file(file).inode);
+        let open = || QueueId::Open(touched.file.map_or(0, |file| descriptors.open_file(file).inode));
         match sync {
             Sync::ChangeSemaphores => {
                 let mut list = event.list.iter();
@@ -196,21 +213,19 @@ impl IpcTracker {
                     }
                 }
             }
-            Sync::SendToQueue => self.send(Object::Queue(host, id), Object::Room(host, id), seen),
-            Sync::ReceiveFromQueue => self.receive(Object::Queue(host, id), Object::Room(host, id), seen),
-            Sync::SendToOpenQueue => {
-                self.send(Object::OpenQueue(host, inode()), Object::OpenRoom(host, inode()), seen);
+            Sync::SendToQueue => self.send(host, QueueId::OfSystemV(id), None, seen),
+            Sync::ReceiveFromQueue => {
+                self.receive(host, QueueId::OfSystemV(id), Some(event.numbers[2]), seen);
             }
-            Sync::ReceiveFromOpenQueue => {
-                self.receive(Object::OpenQueue(host, inode()), Object::OpenRoom(host, inode()), seen);
-            }
+            Sync::SendToOpenQueue => self.send(host, open(), Some(event.numbers[2]), seen),
+            Sync::ReceiveFromOpenQueue => self.receive(host, open(), None, seen),
             _ => {}
         }
     }
 
     fn give_back(&mut self, locks: Vec<Lock>, span: Span) {
-        for Lock { locked, bytes, shared } in locks {
-            self.files.entry(locked).or_default().releases.push(Locking { span, bytes, shared });
+        for lock in locks {
+            self.files.entry(lock.locked).or_default().releases.push(lock.release(span, &WHOLE));
         }
     }
 
@@ -271,7 +286,7 @@ impl IpcTracker {
         bytes: Range<u64>,
         change: Change,
     ) {
-        let mut span = seen.span();
+        let span = seen.span();
         if seen.event.has(record::FAILED) {
             self.refused.entry((seen.thread, locked)).or_insert(span.enter);
             return;
@@ -287,30 +302,26 @@ impl IpcTracker {
         let is_of_it = |lock: &Lock| {
             lock.locked == locked && lock.bytes.start < bytes.end && bytes.start < lock.bytes.end
         };
-        // Whether it has shared all that it has of these bytes.
-        let has_shared = held
-            .iter()
-            .any(is_of_it)
-            .then(|| held.iter().filter(|lock| is_of_it(lock)).all(|lock| lock.shared));
+        let before: Vec<Lock> = held.iter().filter(|&lock| is_of_it(lock)).cloned().collect();
         // A lock takes the place of one that the owner has already (flock(2), fcntl_locking(2)).
         held.retain(|lock| !is_of_it(lock) || lock.bytes.start < bytes.start || bytes.end < lock.bytes.end);
+        let given_back = before.iter().map(|lock| lock.release(span, &bytes));
         match change {
             Change::Take { waits, shared } => {
-                held.push(Lock { locked, bytes: bytes.clone(), shared });
+                let asked = Span { enter: refused.unwrap_or(span.enter), ..span };
+                let waited = (waits || refused.is_some()).then_some(asked);
+                held.push(Lock { locked, bytes: bytes.clone(), shared, waited });
                 let locks = self.files.entry(locked).or_default();
-                if shared && has_shared == Some(false) {
-                    locks.releases.push(Locking { span, bytes: bytes.clone(), shared: false });
-                }
-                span.enter = refused.unwrap_or(span.enter);
-                if waits || refused.is_some() {
-                    locks.waits.push(Locking { span, bytes, shared });
-                }
+                // It had them alone.
+                locks.releases.extend(given_back.filter(|release| shared && !release.locking.shared));
+                locks.waits.extend(waited.map(|span| Locking { span, bytes, shared }));
             }
-            Change::GiveBack => {
-                // What was taken where nobody saw it may have kept out all others.
-                let shared = has_shared.unwrap_or(false);
-                self.files.entry(locked).or_default().releases.push(Locking { span, bytes, shared });
+            // What was taken where nobody saw it may have kept out all others.
+            Change::GiveBack if before.is_empty() => {
+                let release = Release { locking: Locking { span, bytes, shared: false }, waited: None };
+                self.files.entry(locked).or_default().releases.push(release);
             }
+            Change::GiveBack => self.files.entry(locked).or_default().releases.extend(given_back),
         }
     }
 
@@ -352,6 +363,12 @@ impl IpcTracker {
             _ => {}
         }
     }
+}
+
+/// A call takes of something: what was there, if it did not wait.
+fn take(waking: &mut Waking, seen: &Seen<'_>) {
+    let calls = if seen.may_have_slept() { &mut waking.waits } else { &mut waking.taken };
+    calls.push(seen.span());
 }
 
 /// Bytes as `struct flock` has them: a length of 0 is all behind the start, a negative one lies in front of it.

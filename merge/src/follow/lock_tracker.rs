@@ -64,7 +64,8 @@ impl LockTracker {
         let taken = matches!(event.result, 0 | EOWNERDEAD);
         let first = at(0);
         let (behind_ns, behind_sync) = self.behind[seen.thread as usize];
-        let release = Release { span, behind_ns, behind_sync };
+        let awaits_condition = sync == Sync::AwaitCondition;
+        let release = Release { span, behind_ns, behind_sync, awaits_condition };
         match sync {
             Sync::LockMutex if taken => {
                 let wait = Wait { span, awaited: Awaited::Mutex };

@@ -35,25 +35,31 @@ impl<T> ByEntry<T> {
         })
     }
 
-    /// Connects a wait with the last of each thread among calls that overlap it and may have ended it, back to one that had to come
-    /// behind all before it.
+    /// Connects a wait with the last of each thread among calls that overlap it and may have ended it. Where the thread of one has
+    /// waited for the same before, as `waited` tells, what overlapped that wait needs no dependency of its own.
     pub fn connect(
         &self,
         rule: Rule,
         wait: Span,
         may_end_it: impl Fn(&T) -> bool,
-        is_behind_all: impl Fn(&T) -> bool,
+        waited: impl Fn(&T) -> Option<Span>,
         found: &mut Dependencies,
     ) {
-        let mut threads = BTreeSet::new();
+        let (mut threads, mut before) = (BTreeSet::new(), Vec::<Span>::new());
         for call in self.overlapping(wait).filter(|call| may_end_it(call)) {
-            let enter = (self.span)(call).enter;
-            if threads.insert(enter.point().thread) {
-                found.add_one(rule, enter, wait.leave);
-            }
-            if is_behind_all(call) {
+            let Span { enter, leave } = (self.span)(call);
+            let overlaps = |wait: &&Span| wait.enter.ns <= leave.ns && enter.ns <= wait.leave.ns;
+            let covering = before.iter().find(overlaps);
+            if covering.is_some_and(|before| before.enter.ns <= wait.enter.ns) {
                 break;
             }
+            if threads.insert(enter.point().thread) && covering.is_none() {
+                found.add_one(rule, enter, wait.leave);
+            }
+            before.extend(waited(call));
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

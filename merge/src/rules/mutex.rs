@@ -2,7 +2,8 @@
 //! for a condition.
 //!
 //! An unlock is on record when somebody waits. One that comes before the waiter has asked again is not; then the one before
-//! counts, which is earlier, and no less certain.
+//! counts, which is earlier, and no less certain. Somebody else may have taken the mutex in front of who waited for it, and leave no
+//! record of that: so who waited comes behind all that gave it back meanwhile.
 //!
 //! Which of two threads gets a mutex first is chance, unless one of them was signalled to take it. A replay that demanded it would make
 //! a thread wait for another one that has no processor and does not have the mutex yet; one that does not demand it lets both have the mutex at a
@@ -11,6 +12,7 @@
 //! back had it when the waiter asked, nobody knows since when, and what it called before that may have been done with it.
 
 use crate::graph::dependency::{Dependencies, Moment, Point, Span};
+use crate::rules::by_entry::ByEntry;
 use std::collections::BTreeMap;
 use syn_plan::{LONGEST_WAKE_NS, Rule};
 
@@ -49,6 +51,8 @@ pub struct Release {
     pub behind_ns: u64,
     /// That one was about locks and the like: no file, message or process was dealt with in it while the thread had the mutex.
     pub behind_sync: bool,
+    /// It waits for a condition, and gives the mutex back at its beginning.
+    pub awaits_condition: bool,
 }
 
 /// All that happened to one mutex.
@@ -60,7 +64,8 @@ pub struct Mutex {
     pub releases: Vec<Release>,
 }
 
-/// Connects every wait with the last release before its end: nobody else had the mutex in between.
+/// Connects every wait with the last release before its end, since nobody else had the mutex in between, and who waited for nothing
+/// but the mutex with those that it was given back by meanwhile.
 pub fn connect(mutex: Mutex, found: &mut Dependencies) {
     let is_busy = mutex.is_busy();
     let Mutex { waits, mut releases } = mutex;
@@ -77,6 +82,11 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
         });
     }
     let acquired = acquisitions(&waits, &releases);
+    let waited = |release: &Release| {
+        let wait = acquired.get(&release.span.enter.point())?;
+        (wait.awaited == Awaited::Mutex).then_some(wait.span)
+    };
+    let all = ByEntry::new(releases.clone(), Release::given_back);
     for wait in waits {
         let Wait { span, awaited } = wait;
         let mut before = releases.partition_point(|release| release.span.enter.ns <= span.leave.ns);
@@ -96,12 +106,17 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
         let is_short = release.span.enter.ns.saturating_sub(span.enter.ns) <= SHORT_NS;
         let had = match acquired.get(&release.span.enter.point()) {
             _ if awaited != Awaited::Mutex || !is_short || is_busy => None,
-            Some(acquired) => release.had_since(acquired),
+            Some(acquired) => release.had_since(acquired.span.leave),
             None => release.had_at(span.enter.ns),
         };
-        match had.filter(|&had_ns| had_ns <= SHORT_NS) {
-            Some(_) => found.add_chance(Rule::Mutex, release.span.enter, span.leave),
-            None => found.add_one(Rule::Mutex, release.span.enter, span.leave),
+        if had.is_some_and(|had_ns| had_ns <= SHORT_NS) {
+            found.add_chance(Rule::Mutex, release.span.enter, span.leave);
+            continue;
+        }
+        if awaited == Awaited::Mutex && release.given_back().leave.ns >= span.enter.ns {
+            all.connect(Rule::Mutex, span, |_| true, waited, found);
+        } else {
+            found.add_one(Rule::Mutex, release.span.enter, span.leave);
         }
     }
 }
@@ -121,8 +136,14 @@ impl Mutex {
 }
 
 impl Release {
+    /// The part of the call in which it is given back.
+    fn given_back(&self) -> Span {
+        let Span { enter, leave } = self.span;
+        Span { enter, leave: if self.awaits_condition { enter } else { leave } }
+    }
+
     /// For how long the thread had the mutex that it got then, if it called nothing meanwhile.
-    fn had_since(&self, acquired: &Moment) -> Option<u64> {
+    fn had_since(&self, acquired: Moment) -> Option<u64> {
         let called = self.span.enter.point().record - acquired.point().record > 1;
         (!called).then(|| self.span.enter.ns.saturating_sub(acquired.ns))
     }
@@ -134,11 +155,11 @@ impl Release {
     }
 }
 
-/// By the entry of a release: where the thread had got the mutex, if it had to wait for that.
-fn acquisitions(waits: &[Wait], releases: &[Release]) -> BTreeMap<Point, Moment> {
-    let mut all: Vec<(Point, Option<Moment>)> = waits
+/// By the entry of a release: the wait by which the thread had got the mutex, if it had to wait for that.
+fn acquisitions(waits: &[Wait], releases: &[Release]) -> BTreeMap<Point, Wait> {
+    let mut all: Vec<(Point, Option<Wait>)> = waits
         .iter()
-        .map(|wait| (wait.span.leave.point(), Some(wait.span.leave)))
+        .map(|&wait| (wait.span.leave.point(), Some(wait)))
         .chain(releases.iter().map(|release| (release.span.enter.point(), None)))
         .collect();
     all.sort_unstable_by_key(|&(point, _)| point);
@@ -157,7 +178,7 @@ mod tests {
 
     /// Whose call before returned at 0, and may have been done with the mutex.
     fn release(span: Span) -> Release {
-        Release { span, behind_ns: 0, behind_sync: false }
+        Release { span, behind_ns: 0, behind_sync: false, awaits_condition: false }
     }
 
     fn connected(waits: Vec<Wait>, releases: Vec<Release>) -> Dependencies {
@@ -206,6 +227,7 @@ mod tests {
             span: span(0, 2 * nth + 1, next(ns), next(ns) + 1),
             behind_ns: behind.0,
             behind_sync: behind.1,
+            awaits_condition: false,
         };
         let waits = (0..).zip(asked).map(asks).chain(others.iter().copied()).collect();
         let found = connected(waits, (0..).zip(asked).map(gives).collect());

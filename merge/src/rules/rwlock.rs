@@ -11,37 +11,49 @@ use syn_plan::Rule;
 pub struct Rwlock {
     /// Calls that waited for it and got it, and whether it was for writing.
     waits: Vec<(Span, bool)>,
-    /// Calls that gave it back, and whether the thread is known to have had it for reading.
-    releases: Vec<(Span, bool)>,
-    /// By thread: whether the last call that got it, as far as is known, was for reading.
-    reads: BTreeMap<u32, bool>,
+    /// Calls that gave it back.
+    releases: Vec<Release>,
+    /// By thread: the last call that waited and got it, if it has not given it back, and whether it was for reading.
+    reads: BTreeMap<u32, (Span, bool)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Release {
+    span: Span,
+    /// The thread is known to have had it for reading.
+    reads: bool,
+    /// The last wait of the thread for it.
+    waited: Option<Span>,
 }
 
 impl Rwlock {
     /// A call waited, and reads.
     pub fn read(&mut self, span: Span) {
-        self.reads.insert(span.leave.point().thread, true);
+        self.reads.insert(span.leave.point().thread, (span, true));
         self.waits.push((span, false));
     }
 
     /// A call waited, and writes.
     pub fn write(&mut self, span: Span) {
-        self.reads.insert(span.leave.point().thread, false);
+        self.reads.insert(span.leave.point().thread, (span, false));
         self.waits.push((span, true));
     }
 
     /// A call gave it back.
     pub fn release(&mut self, span: Span) {
-        let reads = self.reads.remove(&span.enter.point().thread).unwrap_or(false);
-        self.releases.push((span, reads));
+        let had = self.reads.remove(&span.enter.point().thread);
+        let reads = had.is_some_and(|(_, reads)| reads);
+        self.releases.push(Release { span, reads, waited: had.map(|(wait, _)| wait) });
     }
 }
 
-/// Connects a reader with the last release that may be a writer's, and a writer with the last one of each thread.
+/// Connects a reader with releases that may be writers', and a writer with all.
 pub fn connect(lock: Rwlock, found: &mut Dependencies) {
-    let releases = ByEntry::new(lock.releases, |&(release, _)| release);
+    let releases = ByEntry::new(lock.releases, |release| release.span);
     for (wait, writes) in lock.waits {
-        releases.connect(Rule::Rwlock, wait, |&(_, reads)| writes || !reads, |_| !writes, found);
+        let keeps_out = |release: &Release| writes || !release.reads;
+        let waited = |release: &Release| release.waited.filter(|_| !release.reads);
+        releases.connect(Rule::Rwlock, wait, keeps_out, waited, found);
     }
 }
 

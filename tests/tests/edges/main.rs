@@ -14,7 +14,7 @@ use tests::{
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 47] = [
+const MECHANISMS: [Mechanism; 48] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -48,6 +48,7 @@ const MECHANISMS: [Mechanism; 47] = [
     Mechanism("eventfd-poll", &[Rule::Eventfd]),
     Mechanism("sysv-semaphore", &[Rule::Ipc]),
     Mechanism("sysv-queue", &[Rule::Ipc]),
+    Mechanism("sysv-queue-each", &[Rule::Ipc]),
     Mechanism("posix-queue", &[Rule::Ipc]),
     Mechanism("flock", &[Rule::FileLock]),
     Mechanism("flock-close", &[Rule::FileLock]),
@@ -300,6 +301,39 @@ fn names_as_locks_stay_in_order() {
         let wrong = replayed_out_of_order(&plan(&recorded, &[]), 1, 1, replays());
         assert_eq!(wrong, 0, "{how}: replays out of order");
     }
+}
+
+/// What was there before anybody asked for it comes first all the same. (Who finds a lock, a semaphore or a condition so has not
+/// waited; of queues with several kinds of messages and of terminals nobody knows what was found.)
+#[test]
+fn who_comes_late_finds_what_was_passed_on() {
+    const RULES: [Rule; 7] = [
+        Rule::Pipe,
+        Rule::Socket,
+        Rule::Eventfd,
+        Rule::FileCreate,
+        Rule::FileData,
+        Rule::Signal,
+        Rule::ProcessJoin,
+    ];
+    let leaves_something = |mechanism: &&Mechanism| {
+        let queues = ["sysv-queue-each", "posix-queue"];
+        queues.contains(&mechanism.0) || mechanism.1.iter().all(|rule| RULES.contains(rule))
+    };
+    let mut kinds = 0;
+    for who in ["threads", "processes"] {
+        let between = MECHANISMS.iter().filter(|mechanism| mechanism.is_between(who == "threads"));
+        for mechanism in between.filter(leaves_something) {
+            let recorded = record(&Job::new(program("order")).args([who, mechanism.0, "late"]));
+            assert!(recorded.plain.status.success(), "{who} {}: {}", mechanism.0, recorded.plain.stderr);
+            let missing = unordered(&writes(&plan(&recorded, &[])), "a", "b");
+            assert_eq!(missing, [] as [usize; 0], "{who} {}: turns without a dependency", mechanism.0);
+            let without = writes(&plan(&recorded, mechanism.1));
+            assert!(!related(&without, "a", "b"), "{who} {}: something else orders them", mechanism.0);
+            kinds += 1;
+        }
+    }
+    assert!(kinds > 50, "{kinds} were looked at");
 }
 
 /// Who waits for several goes on when all have done their part, and who shares a lock when the one that had it alone shares it too.

@@ -198,6 +198,8 @@ pub enum Effect {
     WatchDescriptor,
     /// Makes a descriptor of something that has no name. One that is given a descriptor changes that.
     OpenAnonymous,
+    /// The same of a counter.
+    OpenCounter,
     /// The same of something that tells of signals.
     OpenSignals,
     /// The same of a timer.
@@ -490,6 +492,7 @@ impl Effect {
                 | OpenQueue
                 | OpenSocket
                 | OpenAnonymous
+                | OpenCounter
                 | OpenSignals
                 | OpenTimer
                 | OpenProcess

@@ -423,7 +423,7 @@ calls! {
     351 Getsockname "getsockname" Socket (fd: Fd, addr: Text) [TellLocalAddress];
     352 Getpeername "getpeername" Socket (fd: Fd, addr: Text) [TellPeerAddress];
     360 EpollCreate "epoll_create" Socket (flags: EpollFlags) [OpenAnonymous] also "epoll_create1";
-    361 Eventfd "eventfd" Socket (initval: Int, flags: EventfdFlags) [OpenAnonymous];
+    361 Eventfd "eventfd" Socket (initval: Int, flags: EventfdFlags) [OpenCounter];
     362 Signalfd "signalfd" Socket (fd: Fd, mask: Handle, flags: SignalfdFlags) [OpenSignals];
     363 TimerfdCreate "timerfd_create" Time (clockid: Int, flags: TimerfdFlags) [OpenTimer];
     364 TimerfdSettime "timerfd_settime" Time (fd: Fd, flags: TimerfdSetFlags, value: Nanos, interval: Nanos);

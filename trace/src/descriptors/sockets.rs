@@ -44,7 +44,11 @@ impl Descriptors {
                 }
             }
             // With a descriptor given, that is changed.
-            Effect::OpenAnonymous | Effect::OpenSignals | Effect::OpenTimer | Effect::OpenProcess
+            Effect::OpenAnonymous
+            | Effect::OpenCounter
+            | Effect::OpenSignals
+            | Effect::OpenTimer
+            | Effect::OpenProcess
                 if Operands::of(event.call).fd(event) == -1 =>
             {
                 self.open_anonymous(new, number(Field::Flags), touched);

@@ -2,7 +2,7 @@
 
 use super::lifetimes::Lifetimes;
 use crate::graph::dependency::{Moment, Span};
-use crate::rules::eventfd::Taken;
+use crate::rules::eventfd::{Counter, Finding};
 use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::{Closing, Moved};
 use std::collections::BTreeMap;
@@ -28,8 +28,8 @@ pub struct Held {
 pub struct Traffic {
     pub writes: Vec<Moved>,
     pub reads: Vec<Moved>,
-    /// Reads of a counter.
-    pub taken: Vec<Taken>,
+    /// Of a counter, but for what was added, which is written.
+    pub counter: Counter,
     pub looks: Vec<Span>,
     /// Calls that waited until there was room to write.
     pub room: Vec<Span>,
@@ -62,6 +62,14 @@ impl Traffic {
         match held.open_files {
             0 | 1 => self.closings.push(Closing { process, since_ns: held.since_ns, at }),
             more => _ = self.holders.insert(process, Held { open_files: more - 1, ..held }),
+        }
+    }
+
+    /// A call has seen that there is something to take out.
+    pub fn look(&mut self, kind: Kind, span: Span, waited: bool) {
+        match kind {
+            Kind::Counter => self.counter.looks.push(Finding { span, waited }),
+            Kind::Pipe | Kind::Socket => self.looks.push(span),
         }
     }
 

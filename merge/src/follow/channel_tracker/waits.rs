@@ -6,8 +6,9 @@ use super::traffic::{Held, Kind};
 use crate::clocks::Clocks;
 use crate::follow::connections::End;
 use crate::graph::dependency::Dependencies;
+use crate::rules::eventfd::{self, Counter};
 use crate::rules::stream::{Closing, Stream};
-use crate::rules::{eventfd, pipe, socket};
+use crate::rules::{pipe, socket};
 
 impl ChannelTracker {
     /// Who waited for whom, and how many pipes and connections have writers that are not on record.
@@ -105,8 +106,8 @@ impl ChannelTracker {
     fn count(&mut self, key: (Kind, End)) {
         let Some(here) = self.traffic.get_mut(&key).filter(|here| !here.is_unknown) else { return };
         let additions = here.writes.drain(..).map(|write| write.span).collect();
-        let (reads, looks) = (std::mem::take(&mut here.taken), std::mem::take(&mut here.looks));
-        eventfd::connect(reads, looks, additions, &mut self.found);
+        let counter = Counter { additions, ..std::mem::take(&mut here.counter) };
+        eventfd::connect(counter, &mut self.found);
     }
 
     /// When every process closed the end; of one that did not, its end.

@@ -1,5 +1,6 @@
 use super::*;
 use crate::graph::dependency::Point;
+use crate::rules::random::Random;
 use crate::rules::waking::tests::{records, span};
 use std::collections::BTreeMap;
 
@@ -34,22 +35,6 @@ struct Done {
 impl Done {
     fn changes(&self) -> bool {
         self.act == Act::Unlock || self.act == Act::Lock && !self.found
-    }
-}
-
-/// Numbers that look like chance (Knuth, TAOCP 2, 3.3.4, table 1, line 26).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % most
-    }
-
-    /// A short time; now and then the thread is preempted.
-    fn time_ns(&mut self) -> u64 {
-        let long = if self.below(20) == 0 { self.below(600) } else { 0 };
-        1 + self.below(4) + long
     }
 }
 
