@@ -17,6 +17,7 @@ pub mod scope;
 pub mod shared;
 pub mod shared_memory;
 pub mod signal_tracker;
+pub mod socket_names;
 pub mod source;
 pub mod terminal_tracker;
 pub mod timed_waits;

@@ -455,22 +455,41 @@ static void make_space_or_byte(int side)
     area->drained = 1;
 }
 
-static union {
+union address {
     struct sockaddr any;
     struct sockaddr_un un;
     struct sockaddr_in in;
-} address;
+    struct sockaddr_in6 in6;
+};
+static union address address;
 static socklen_t address_bytes;
+/* Through which the other side reaches the socket. */
+static char link_name[32];
 
+static socklen_t bytes_of(const union address *address)
+{
+    switch (address->any.sa_family) {
+    case AF_UNIX:
+        return sizeof address->un;
+    case AF_INET6:
+        return sizeof address->in6;
+    default:
+        return sizeof address->in;
+    }
+}
+
+static int socket_kind = SOCK_STREAM;
+
+/* Of IPv6 it is any address of the host. */
 static void listen_at(int family)
 {
-    address_bytes = family == AF_UNIX ? sizeof address.un : sizeof address.in;
     address.any.sa_family = family;
+    address_bytes = bytes_of(&address);
     if (family == AF_UNIX)
         snprintf(address.un.sun_path, sizeof address.un.sun_path, "socket%d", (int)getpid());
-    else
+    else if (family == AF_INET)
         address.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    listener = socket(family, SOCK_STREAM, 0);
+    listener = socket(family, socket_kind, 0);
     CHECK(listener >= 0);
     CHECK_OK(bind(listener, &address.any, address_bytes));
     CHECK_OK(listen(listener, 1));
@@ -480,6 +499,43 @@ static void listen_at(int family)
 static void listen_unix(void) { listen_at(AF_UNIX); }
 static void listen_tcp(void) { listen_at(AF_INET); }
 
+static void listen_unix_packets(void)
+{
+    socket_kind = SOCK_SEQPACKET;
+    listen_unix();
+}
+
+static void ask_at(uint32_t host, in_port_t port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(host)};
+    address.in = at;
+    address_bytes = sizeof address.in;
+}
+
+/* The one who asks does so by an address of version 4. */
+static void listen_tcp_mapped(void)
+{
+    listen_at(AF_INET6);
+    ask_at(INADDR_LOOPBACK, address.in6.sin6_port);
+}
+
+/* It asks for any address, and reaches its own host. */
+static void listen_tcp_any(void)
+{
+    listen_at(AF_INET);
+    ask_at(INADDR_ANY, address.in.sin_port);
+}
+
+/* It asks by another name of the folder. */
+static void listen_unix_linked(void)
+{
+    listen_at(AF_UNIX);
+    snprintf(link_name, sizeof link_name, "link%d", (int)getpid());
+    CHECK_OK(symlink(".", link_name));
+    snprintf(address.un.sun_path, sizeof address.un.sun_path, "%s/socket%d", link_name, (int)getpid());
+    address_bytes = sizeof address.un;
+}
+
 /* The first side listens, the other one connects. */
 static void meet_at_address(int side)
 {
@@ -488,9 +544,11 @@ static void meet_at_address(int side)
         CHECK(in[0] >= 0);
         if (address.any.sa_family == AF_UNIX)
             CHECK_OK(unlink(address.un.sun_path));
+        if (link_name[0] != 0)
+            CHECK_OK(unlink(link_name));
         return;
     }
-    in[1] = out[1] = socket(address.any.sa_family, SOCK_STREAM, 0);
+    in[1] = out[1] = socket(address.any.sa_family, socket_kind, 0);
     CHECK(in[1] >= 0);
     CHECK_OK(connect(in[1], &address.any, address_bytes));
 }
@@ -505,17 +563,13 @@ static void pass_message(int side) { CHECK_EQ(send(out[side], "", 1, 0), 1); }
 
 /* ---- datagrams by address ----------------------------------------------------------------------------------- */
 
-static union {
-    struct sockaddr any;
-    struct sockaddr_un un;
-    struct sockaddr_in in;
-} addresses[2];
+static union address addresses[2];
 
 static void bind_datagrams(int family)
 {
     for (int side = 0; side < 2; side++) {
-        address_bytes = family == AF_UNIX ? sizeof addresses->un : sizeof addresses->in;
         addresses[side].any.sa_family = family;
+        address_bytes = bytes_of(&addresses[side]);
         if (family == AF_UNIX)
             snprintf(addresses[side].un.sun_path, sizeof addresses->un.sun_path, "datagrams%d-%d", (int)getpid(), side);
         else
@@ -528,6 +582,23 @@ static void bind_datagrams(int family)
 
 static void bind_udp(void) { bind_datagrams(AF_INET); }
 static void bind_unix_datagrams(void) { bind_datagrams(AF_UNIX); }
+
+/* The first side has a socket of version 6, by which it sends to the other one and receives from it, which knows version 4 alone. */
+static void bind_udp_mapped(void)
+{
+    struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+    socklen_t bytes = sizeof any;
+    bind_udp();
+    CHECK_OK(close(in[0]));
+    CHECK((in[0] = socket(AF_INET6, SOCK_DGRAM, 0)) >= 0);
+    CHECK_OK(bind(in[0], (struct sockaddr *)&any, bytes));
+    CHECK_OK(getsockname(in[0], (struct sockaddr *)&any, &bytes));
+    addresses[0].in.sin_port = any.sin6_port;
+    any.sin6_port = addresses[1].in.sin_port;
+    any.sin6_addr.s6_addr[10] = any.sin6_addr.s6_addr[11] = 0xff;
+    memcpy(&any.sin6_addr.s6_addr[12], &addresses[1].in.sin_addr, sizeof addresses[1].in.sin_addr);
+    addresses[1].in6 = any;
+}
 
 static void await_datagram(int side)
 {
@@ -543,7 +614,7 @@ static void await_polled_datagram(int side)
 
 static void pass_datagram(int side)
 {
-    CHECK_EQ(sendto(in[side], "", 1, 0, &addresses[!side].any, address_bytes), 1);
+    CHECK_EQ(sendto(in[side], "", 1, 0, &addresses[!side].any, bytes_of(&addresses[!side])), 1);
 }
 
 /* The second side has no address until it asks, and is answered. */
@@ -792,6 +863,45 @@ static void pass_lock_file(int side)
     end_alone();
 }
 
+/* A folder can be removed when it is empty. */
+static const char *file_in(const char *folder)
+{
+    static _Thread_local char name[64];
+    snprintf(name, sizeof name, "%s/x", folder);
+    return name;
+}
+
+static void fill_folders(void)
+{
+    for (int side = 0; side < 2; side++)
+        for (int nth = 0; nth < ROUNDS; nth++) {
+            const char *folder = turn_file(side, nth, "folder");
+            CHECK_OK(mkdir(folder, 0700));
+            make_file(file_in(folder));
+        }
+}
+
+static void await_empty_folder(int side)
+{
+    const char *folder = turn_file(side, awaited[side]++, "folder");
+    for (;;) {
+        begin_alone();
+        int result = rmdir(folder), error = errno;
+        end_alone();
+        if (result == 0)
+            return;
+        CHECK_EQ(error, ENOTEMPTY);
+        usleep(500);
+    }
+}
+
+static void empty_folder(int side)
+{
+    begin_alone();
+    CHECK_OK(unlink(file_in(turn_file(!side, passed[side]++, "folder"))));
+    end_alone();
+}
+
 static void await_name(int side)
 {
     const char *name = turn_file(side, awaited[side]++, "turn");
@@ -811,6 +921,24 @@ static void pass_name(int side)
     begin_alone();
     make_file(turn_file(!side, passed[side]++, "turn"));
     end_alone();
+}
+
+static void await_bound(int side)
+{
+    await_name(side);
+    CHECK_OK(unlink(turn_file(side, awaited[side] - 1, "turn")));
+}
+
+static void pass_bound(int side)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(fd >= 0);
+    snprintf(name.sun_path, sizeof name.sun_path, "%s", turn_file(!side, passed[side]++, "turn"));
+    begin_alone();
+    CHECK_OK(bind(fd, (struct sockaddr *)&name, sizeof name));
+    end_alone();
+    CHECK_OK(close(fd));
 }
 
 static void pass_renamed(int side)
@@ -968,9 +1096,14 @@ static const struct mechanism {
     {"pipe-end", make_one_pipe, NULL, await_end, close_end},
     {"socketpair", make_socketpair, NULL, await_byte, pass_byte},
     {"unix", listen_unix, meet_at_address, await_message, pass_message},
+    {"unix-packets", listen_unix_packets, meet_at_address, await_message, pass_message},
+    {"unix-linked", listen_unix_linked, meet_at_address, await_message, pass_message},
     {"tcp", listen_tcp, meet_at_address, await_message, pass_message},
     {"tcp-poll", listen_tcp, meet_at_address, await_polled, pass_message},
+    {"tcp-mapped", listen_tcp_mapped, meet_at_address, await_message, pass_message},
+    {"tcp-any", listen_tcp_any, meet_at_address, await_message, pass_message},
     {"udp", bind_udp, NULL, await_datagram, pass_datagram},
+    {"udp-mapped", bind_udp_mapped, NULL, await_datagram, pass_datagram},
     {"udp-poll", bind_udp, NULL, await_polled_datagram, pass_datagram},
     {"udp-answer", bind_one_udp, ask_or_be_asked, await_answer, pass_datagram},
     {"unix-datagram", bind_unix_datagrams, NULL, await_datagram, pass_datagram},
@@ -989,7 +1122,9 @@ static const struct mechanism {
     {"flock-refused", take_file, open_other_lock, await_refused, pass_file},
     {"fcntl", take_bytes, open_other_lock, await_bytes, pass_bytes},
     {"lock-file", hold_locks, NULL, await_lock_file, pass_lock_file},
+    {"folder", fill_folders, NULL, await_empty_folder, empty_folder},
     {"name", NULL, NULL, await_name, pass_name},
+    {"name-of-socket", NULL, NULL, await_bound, pass_bound},
     {"renamed", NULL, NULL, await_name, pass_renamed},
     {"data", open_data, NULL, await_data, pass_data},
     {"signal", block_signal, NULL, await_signal, pass_signal},

@@ -149,7 +149,10 @@ impl Descriptors {
 
     /// A path as the process means it now: absolute, normalised as text. `None`: empty, or the current folder is not known.
     pub fn in_folder(&self, path: &[u8]) -> Option<String> {
-        self.paths.in_folder(path)
+        match self.behind_own_link(path) {
+            Some((base, rest)) => self.paths.in_folder(base.as_deref(), rest),
+            None => self.paths.in_folder(self.paths.folder.as_deref(), path),
+        }
     }
 
     /// Where an open file stands.

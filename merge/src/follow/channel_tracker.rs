@@ -10,6 +10,7 @@ use crate::follow::connections::{Connections, End};
 use crate::follow::datagrams::Datagrams;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::ring_tracker::{Moving, RingTracker};
+use crate::follow::socket_names::SocketNames;
 use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::eventfd::Finding;
 use crate::rules::pipe::{self, Opened};
@@ -38,6 +39,7 @@ const EPOLLOUT: i64 = 4;
 pub struct ChannelTracker {
     connections: Connections,
     datagrams: Datagrams,
+    names: SocketNames,
     /// By process: its host, and its id there.
     processes: Vec<(usize, u32)>,
     /// By process: its parent's id.
@@ -59,6 +61,7 @@ impl ChannelTracker {
         ChannelTracker {
             connections: Connections::default(),
             datagrams: Datagrams::default(),
+            names: SocketNames::default(),
             processes: run
                 .processes
                 .iter()
@@ -182,13 +185,19 @@ impl ChannelTracker {
             true if bytes > 0 => messages(seen.event),
             _ => bytes,
         };
-        if kind == Kind::Socket && self.connections.has_messages(end) && self.connections.other(end).is_none()
+        if kind == Kind::Socket
+            && self.connections.has_datagrams(end)
+            && self.connections.other(end).is_none()
         {
             let names_address =
                 matches!(seen.event.call.effect(), Effect::SendMessage | Effect::ReceiveMessage);
-            let address = seen.event.texts[0].bytes();
-            let address = if names_address { &address[..] } else { b"" };
-            self.datagrams.transfer(end, span, messages(seen.event), moving == Moving::In, address);
+            let sends = moving == Moving::In;
+            let address = match (&seen.event.texts[0].bytes()[..], sends) {
+                (address, true) if names_address => self.names.asked(end.host, address, descriptors).name,
+                (address, false) if names_address => self.names.told(end.host, address),
+                _ => Vec::new(),
+            };
+            self.datagrams.transfer(end, span, messages(seen.event), sends, &address);
             return;
         }
         let traffic = self.traffic.entry((kind, end)).or_default();
@@ -318,24 +327,40 @@ impl ChannelTracker {
             }
             Effect::OpenSocket => {
                 self.connections.open(end, event.numbers[1]);
-                if self.connections.has_messages(end) {
+                if self.connections.has_datagrams(end) {
                     self.datagrams.open(end);
                 }
             }
-            Effect::Connect if self.connections.has_messages(end) => {
-                self.datagrams.name(end, &event.texts[0].bytes(), seen.start_ns);
-                self.datagrams.connect(end, &event.texts[1].bytes());
-            }
-            Effect::BindSocket | Effect::TellLocalAddress if self.connections.has_messages(end) => {
-                self.datagrams.name(end, &event.texts[0].bytes(), seen.start_ns);
-            }
             Effect::Connect => {
-                let (_, pid) = self.processes[seen.process as usize];
-                self.connections.connect(event, pid, end, seen.enter());
+                let local = self.names.told(end.host, &event.texts[0].bytes());
+                let asked = self.names.asked(end.host, &event.texts[1].bytes(), descriptors);
+                if self.connections.has_datagrams(end) {
+                    self.datagrams.name(end, &local, seen.start_ns);
+                    self.datagrams.connect(end, &asked.name);
+                } else {
+                    let (_, pid) = self.processes[seen.process as usize];
+                    let address = (&asked.name[..], asked.is_exact);
+                    self.connections.connect(end, &local, address, pid, seen.enter());
+                }
+            }
+            Effect::BindSocket => {
+                self.names.bind(end, &event.texts[0].bytes(), descriptors);
+                if let Some(name) = self.names.of(end).filter(|_| self.connections.has_datagrams(end)) {
+                    self.datagrams.name(end, name, seen.start_ns);
+                }
+            }
+            Effect::TellLocalAddress if self.connections.has_datagrams(end) => {
+                let name = self.names.told(end.host, &event.texts[0].bytes());
+                self.datagrams.name(end, &name, seen.start_ns);
             }
             Effect::Accept => {
                 let listener = i32::try_from(event.numbers[0]).ok().and_then(|fd| descriptors.descriptor(fd));
-                self.connections.accept(event, end, listener.and_then(end_of), seen.leave());
+                let listener = listener.and_then(end_of);
+                let [local, peer] = [0, 1].map(|at| self.names.told(end.host, &event.texts[at].bytes()));
+                let bound = listener.and_then(|listener| self.names.of(listener));
+                // Of IP it is an address of the listener's.
+                let local = bound.filter(|name| name.starts_with(b"unix:")).unwrap_or(&local);
+                self.connections.accept(end, listener, (local, &peer), event.numbers[3], seen.leave());
             }
             _ => {}
         }

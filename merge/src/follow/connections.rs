@@ -4,9 +4,9 @@
 use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::socket;
 use std::collections::{HashMap, HashSet, VecDeque};
-use syn_trace::reader::Event;
 
 const SOCK_STREAM: i64 = 1;
+const SOCK_SEQPACKET: i64 = 5;
 /// `SOCK_NONBLOCK` and `SOCK_CLOEXEC` stand beside the type.
 const TYPE: i64 = 0xf;
 
@@ -32,6 +32,8 @@ type Name = (Option<usize>, Vec<u8>, Vec<u8>);
 struct Side {
     end: End,
     listener: Option<End>,
+    /// It asked for this very name.
+    is_exact: bool,
     at: Moment,
 }
 
@@ -41,6 +43,8 @@ pub struct Connections {
     others: HashMap<End, End>,
     /// Sockets that keep messages apart.
     messages: HashSet<End>,
+    /// Those of them that have connections.
+    packets: HashSet<End>,
     asked: HashMap<Name, VecDeque<Side>>,
     accepted: HashMap<Name, VecDeque<Side>>,
     /// By listening socket: when each of its connections was asked for, and accepted.
@@ -58,13 +62,25 @@ impl Connections {
         self.messages.contains(&end)
     }
 
+    /// Whether it sends and receives by address.
+    pub fn has_datagrams(&self, end: End) -> bool {
+        self.has_messages(end) && !self.packets.contains(&end)
+    }
+
     /// A socket was made. An inode may have been another's before.
     pub fn open(&mut self, end: End, kind: i64) {
         self.others.remove(&end);
-        match kind & TYPE {
-            SOCK_STREAM => self.messages.remove(&end),
-            _ => self.messages.insert(end),
-        };
+        self.set_kind(end, kind & TYPE != SOCK_STREAM, kind & TYPE == SOCK_SEQPACKET);
+    }
+
+    fn set_kind(&mut self, end: End, has_messages: bool, has_packets: bool) {
+        for (all, is_one) in [(&mut self.messages, has_messages), (&mut self.packets, has_packets)] {
+            if is_one {
+                all.insert(end);
+            } else {
+                all.remove(&end);
+            }
+        }
     }
 
     /// `socketpair` made both.
@@ -79,27 +95,45 @@ impl Connections {
         self.others.insert(two, one);
     }
 
-    /// `connect` by process `pid`, also one that goes on in the background.
-    pub fn connect(&mut self, event: &Event<'_>, pid: u32, end: End, at: Moment) {
-        let (local, address) = (event.texts[0].bytes(), event.texts[1].bytes());
-        if local.is_empty() || self.has_messages(end) {
+    /// `connect` from `local` by process `pid`, also one that goes on in the background. `is_exact`: to this very name.
+    pub fn connect(
+        &mut self,
+        end: End,
+        local: &[u8],
+        (address, is_exact): (&[u8], bool),
+        pid: u32,
+        at: Moment,
+    ) {
+        if local.is_empty() || self.has_datagrams(end) {
             return;
         }
-        let name = name(end.host, &address, &local, i64::from(pid));
-        let side = Side { end, listener: None, at };
+        let name = name(end.host, address, local, i64::from(pid));
+        let side = Side { end, listener: None, is_exact, at };
         match self.accepted.get_mut(&name).and_then(VecDeque::pop_front) {
             Some(accepted) => self.connected(side, accepted),
             None => self.asked.entry(name).or_default().push_back(side),
         }
     }
 
-    /// `accept` made `end` of a connection to `listener`.
-    pub fn accept(&mut self, event: &Event<'_>, end: End, listener: Option<End>, at: Moment) {
+    /// `accept` made `end` of a connection from `peer`, or from a process, to `listener`.
+    pub fn accept(
+        &mut self,
+        end: End,
+        listener: Option<End>,
+        (local, peer): (&[u8], &[u8]),
+        pid: i64,
+        at: Moment,
+    ) {
         self.others.remove(&end);
-        let (local, peer) = (event.texts[0].bytes(), event.texts[1].bytes());
-        let name = name(end.host, &local, &peer, event.numbers[3]);
-        let side = Side { end, listener, at };
-        match self.asked.get_mut(&name).and_then(VecDeque::pop_front) {
+        let has_packets = listener.is_some_and(|listener| self.packets.contains(&listener));
+        self.set_kind(end, has_packets, has_packets);
+        let name = name(end.host, local, peer, pid);
+        let side = Side { end, listener, is_exact: true, at };
+        let first = |asked: &mut VecDeque<Side>| {
+            let exact = asked.iter().position(|side| side.is_exact);
+            asked.remove(exact.unwrap_or(0))
+        };
+        match self.asked.get_mut(&name).and_then(first) {
             Some(asked) => self.connected(asked, side),
             None => self.accepted.entry(name).or_default().push_back(side),
         }

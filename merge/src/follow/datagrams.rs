@@ -215,7 +215,9 @@ fn wildcards(address: &[u8]) -> Vec<Vec<u8>> {
     let port = &address[colon..];
     match address {
         _ if address.starts_with(b"inet6:") => vec![[b"inet6:[::]", port].concat()],
-        _ if address.starts_with(b"inet:") => vec![[b"inet:0.0.0.0", port].concat()],
+        _ if address.starts_with(b"inet:") => {
+            vec![[b"inet:0.0.0.0", port].concat(), [b"inet6:[::]", port].concat()]
+        }
         _ => Vec::new(),
     }
 }

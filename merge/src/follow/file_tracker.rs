@@ -159,7 +159,7 @@ impl FileTracker {
         let truncates = opened.flags & libc::O_TRUNC != 0;
         self.contents[contents as usize].open(seen.process, opened.size, truncates);
         if made {
-            self.find_folder(seen, touched);
+            self.find_folder(seen, touched.path.as_ref());
         }
     }
 
@@ -187,11 +187,24 @@ impl FileTracker {
     }
 
     /// What is made in a folder comes after the folder was.
-    fn find_folder(&mut self, seen: &Seen<'_>, touched: &Touched) {
-        let folder = touched.path.as_deref().and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
+    fn find_folder(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>) {
+        let folder = path.and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
         let file = folder.and_then(|folder| self.by_path.get(folder).copied());
         let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { return };
         self.files[file as usize].existence.find(seen.span(), true, &mut self.polls, &mut self.found);
+    }
+
+    /// A folder that is removed is empty: that comes after others have removed what was in it.
+    fn find_empty(&mut self, seen: &Seen<'_>, folder: Option<&Rc<str>>) {
+        let paths = folder.and_then(|folder| self.below.get(folder)).map_or(&[][..], Vec::as_slice);
+        let files: Vec<u32> = paths.iter().filter_map(|path| self.by_path.get(path).copied()).collect();
+        for file in files {
+            let Some(file) = self.on_host(seen, file) else { continue };
+            let existence = &mut self.files[file as usize].existence;
+            if existence.is_removed_by_other(seen.enter()) {
+                existence.find(seen.span(), false, &mut self.polls, &mut self.found);
+            }
+        }
     }
 
     fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
@@ -220,7 +233,9 @@ impl FileTracker {
             return;
         }
         let before = self.asking[thread as usize].take();
-        let in_vain = tells_of_a_name(event) && matches!(event.errno, libc::ENOENT | libc::EEXIST);
+        let is_full = event.errno == libc::ENOTEMPTY && removes_folder(event);
+        let in_vain =
+            tells_of_a_name(event) && (is_full || matches!(event.errno, libc::ENOENT | libc::EEXIST));
         if before.is_none() && !in_vain {
             return;
         }
@@ -361,6 +376,19 @@ impl FileTracker {
         }
     }
 
+    /// Binding a socket to a path makes the path (unix(7)).
+    fn bind(&mut self, seen: &Seen<'_>, descriptors: &Descriptors) {
+        let Some(path) = descriptors.socket_path(&seen.event.texts[0].bytes()) else { return };
+        let path = Some(&path.into());
+        if !seen.event.has(record::FAILED) {
+            self.note_change(path);
+            self.change(seen, path, Some(false), true);
+            self.find_folder(seen, path);
+        } else if seen.event.errno == libc::EADDRINUSE {
+            self.find(seen, path, true);
+        }
+    }
+
     fn follow_path(&mut self, seen: &Seen<'_>, touched: &Touched) {
         let (path, second) = (touched.path.as_ref(), touched.second_path.as_ref());
         if !seen.event.call.names_a_path() {
@@ -381,10 +409,13 @@ impl FileTracker {
                 {
                     self.empty(file);
                 }
+                if removes_folder(seen.event) {
+                    self.find_empty(seen, path);
+                }
             }
             Effect::MakeFolder | Effect::MakeNode | Effect::Symlink => {
                 self.change(seen, path, Some(false), true);
-                self.find_folder(seen, touched);
+                self.find_folder(seen, path);
             }
             Effect::Rename => self.rename(seen, touched),
             Effect::Link => {
@@ -416,6 +447,15 @@ fn name_in_the_way<'t>(event: &Event<'_>, touched: &'t Touched) -> Option<&'t Rc
     match event.call.effect() {
         Effect::Rename | Effect::Link if event.errno == libc::EEXIST => touched.second_path.as_ref(),
         _ => touched.path.as_ref(),
+    }
+}
+
+/// Whether it is to remove a folder, which has to be empty (unlink(2)).
+fn removes_folder(event: &Event<'_>) -> bool {
+    match event.call.effect() {
+        Effect::RemoveFolder => true,
+        Effect::Unlink => event.field(Field::Flags).unwrap_or(0) & i64::from(libc::AT_REMOVEDIR) != 0,
+        _ => false,
     }
 }
 
@@ -454,6 +494,8 @@ impl Visitor for FileTracker {
             self.open(seen, touched, descriptors, opened);
         } else if let Some(between) = Transfer::of(seen.event) {
             self.move_between(seen, touched, descriptors, between);
+        } else if seen.event.call.effect() == Effect::BindSocket {
+            self.bind(seen, descriptors);
         } else if touched.path.is_none() {
             return;
         } else if seen.event.has(record::FAILED) {

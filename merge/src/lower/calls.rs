@@ -161,12 +161,14 @@ fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     }
 }
 
-/// Whether an operation failed because a name is not there, or is, or found no byte to read: the answer may change.
+/// Whether an operation failed because a name is not there, or is, or a folder is not empty, or found no byte to read: the answer may
+/// change.
 fn is_no_answer(call: &Io, result: i64) -> bool {
     match *call {
         Io::Read { bytes, .. } | Io::ReadAt { bytes, .. } | Io::Send { bytes, .. } => {
             bytes > 0 && result == 0
         }
+        Io::Rmdir { .. } if result == -i64::from(libc::ENOTEMPTY) => true,
         _ => [libc::ENOENT, libc::EEXIST].into_iter().any(|errno| result == -i64::from(errno)),
     }
 }

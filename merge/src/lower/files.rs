@@ -269,14 +269,14 @@ impl FileTable {
             }
             for above in self.above(&entry.path.clone()) {
                 let exists = is_there(self.files[file].evidence);
-                let is_made = self.files[file].evidence == Evidence::Made;
                 let folder = &mut self.files[above as usize];
                 match folder.evidence {
                     Evidence::Something => folder.evidence = Evidence::Directory,
                     Evidence::Absent if exists && folder.now == Now::Untouched && !folder.is_alias => {
                         folder.evidence = Evidence::Directory;
                     }
-                    Evidence::Nothing if (exists || is_made) && folder.now == Now::Untouched => {
+                    // What is made in no folder fails, and says so of the folder.
+                    Evidence::Nothing if folder.now == Now::Untouched => {
                         folder.evidence = Evidence::Directory;
                     }
                     Evidence::Regular(_) if exists => self.files[file].evidence = Evidence::Absent,
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn a_link_leads_to_a_folder_that_was_there() {
-        for below in [Evidence::Regular(1), Evidence::Made] {
+        for below in [Evidence::Regular(1), Evidence::Made, Evidence::Absent] {
             let mut files = table();
             let link = files.touch(&"/w/link".into(), Evidence::Absent).unwrap();
             let target = files.touch(&"/w/d".into(), Evidence::Nothing).unwrap();

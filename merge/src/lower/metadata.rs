@@ -126,7 +126,9 @@ impl Translation<'_> {
             libc::S_IFCHR | libc::S_IFBLK if [0, -i64::from(libc::EEXIST)].contains(&self.result) => {
                 libc::S_IFREG
             }
-            kind @ (0 | libc::S_IFREG | libc::S_IFIFO | libc::S_IFSOCK) => kind,
+            // Without a type it is a regular file (mknod(2)).
+            0 => libc::S_IFREG,
+            kind @ (libc::S_IFREG | libc::S_IFIFO | libc::S_IFSOCK) => kind,
             _ => return None,
         };
         let file = self.made()?;
@@ -135,10 +137,7 @@ impl Translation<'_> {
 
     /// Binding a socket to a path makes the path.
     pub(super) fn bind(&mut self) -> Option<Io> {
-        let address = self.seen.event.texts[0].bytes();
-        // Of a name in the abstract namespace the first byte is 0, which is written `@`.
-        let path = address.strip_prefix(b"unix:").filter(|path| !path.starts_with(b"@"))?;
-        let path: Rc<str> = self.descriptors.in_folder(path)?.into();
+        let path: Rc<str> = self.descriptors.socket_path(&self.seen.event.texts[0].bytes())?.into();
         let exists = self.result == -i64::from(libc::EADDRINUSE);
         if self.result != 0 && !exists {
             return None;

@@ -68,6 +68,13 @@ impl Existence {
         self.epochs.last().map(|epoch| epoch.exists)
     }
 
+    /// Whether the last change so far is of another thread than this one, and removed it.
+    pub fn is_removed_by_other(&self, by: Moment) -> bool {
+        let last = self.epochs.last().filter(|epoch| !epoch.exists);
+        last.and_then(|last| last.begun)
+            .is_some_and(|change| change.enter.point().thread != by.point().thread)
+    }
+
     /// Whether it was there before the run, where calls say otherwise that returned before the one that had changed it.
     pub fn corrected(&self) -> Option<bool> {
         self.corrected

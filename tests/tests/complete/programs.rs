@@ -176,6 +176,7 @@ pub fn web() -> Program {
 
 /// redis-server with a log and a snapshot, and its benchmark.
 pub fn redis() -> Program {
+    // A child that still rewrites at the end is told to end, in the middle of whatever call it makes.
     const SCRIPT: &str = "
         redis-server --port 0 --unixsocket socket --dir . --save '' --appendonly yes --daemonize no > log &
         until [ -S socket ]; do sleep 0.02; done
@@ -184,6 +185,10 @@ pub fn redis() -> Program {
         redis-cli -s socket save
         redis-cli -s socket bgrewriteaof
         redis-cli -s socket dbsize
+        for i in $(seq 400); do
+            redis-cli -s socket info persistence | grep -q aof_rewrite_in_progress:0 && break
+            sleep 0.05
+        done
         redis-cli -s socket shutdown nosave
         wait";
     let program =

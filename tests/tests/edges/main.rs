@@ -14,7 +14,7 @@ use tests::{
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 48] = [
+const MECHANISMS: [Mechanism; 55] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -34,9 +34,14 @@ const MECHANISMS: [Mechanism; 48] = [
     Mechanism("socket-full", &[Rule::Room, Rule::Socket, Rule::Pipe]),
     Mechanism("socket-full-poll", &[Rule::Room, Rule::Socket, Rule::Pipe]),
     Mechanism("unix", &[Rule::Socket]),
+    Mechanism("unix-packets", &[Rule::Socket]),
+    Mechanism("unix-linked", &[Rule::Socket]),
     Mechanism("tcp", &[Rule::Socket]),
+    Mechanism("tcp-mapped", &[Rule::Socket]),
+    Mechanism("tcp-any", &[Rule::Socket]),
     Mechanism("tcp-poll", &[Rule::Socket]),
     Mechanism("udp", &[Rule::Socket]),
+    Mechanism("udp-mapped", &[Rule::Socket]),
     Mechanism("udp-poll", &[Rule::Socket]),
     Mechanism("udp-answer", &[Rule::Socket]),
     Mechanism("unix-datagram", &[Rule::Socket]),
@@ -55,7 +60,9 @@ const MECHANISMS: [Mechanism; 48] = [
     Mechanism("flock-refused", &[Rule::FileLock]),
     Mechanism("fcntl", &[Rule::FileLock]),
     Mechanism("lock-file", &[Rule::FileCreate]),
+    Mechanism("folder", &[Rule::FileCreate]),
     Mechanism("name", &[Rule::FileCreate]),
+    Mechanism("name-of-socket", &[Rule::FileCreate]),
     Mechanism("renamed", &[Rule::FileCreate]),
     Mechanism("data", &[Rule::FileData]),
     Mechanism("signal", &[Rule::Signal]),

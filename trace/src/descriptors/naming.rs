@@ -87,7 +87,7 @@ impl Descriptors {
 
     /// What lies behind a link that stands for a folder of the process itself, and the rest of the name: `/proc/self/cwd/name`, `root`,
     /// `fd/3` (proc_pid_cwd(5), proc_pid_root(5), proc_pid_fd(5)).
-    fn behind_own_link<'p>(&self, path: &'p [u8]) -> Option<(Option<Rc<str>>, &'p [u8])> {
+    pub(super) fn behind_own_link<'p>(&self, path: &'p [u8]) -> Option<(Option<Rc<str>>, &'p [u8])> {
         let own = path.strip_prefix(b"/proc/")?;
         let own = own.strip_prefix(b"self/").or_else(|| own.strip_prefix(b"thread-self/"))?;
         let (link, rest) = own.split_at(own.iter().position(|&byte| byte == b'/')?);

@@ -34,10 +34,10 @@ impl Paths {
         self.keep()
     }
 
-    /// The same of a path that is not kept, from the current folder.
-    pub(super) fn in_folder(&self, path: &[u8]) -> Option<String> {
+    /// The same of a path that is not kept.
+    pub(super) fn in_folder(&self, base: Option<&str>, path: &[u8]) -> Option<String> {
         let mut absolute = String::new();
-        write_absolute(&mut absolute, self.folder.as_deref(), path)?;
+        write_absolute(&mut absolute, base, path)?;
         (absolute.len() <= LONGEST).then_some(absolute)
     }
 

@@ -64,6 +64,12 @@ impl Descriptors {
         }
     }
 
+    /// The whole path of a name of a socket (unix(7)), if it is one. Of a name in the abstract namespace the first byte is 0, which is
+    /// written `@`.
+    pub fn socket_path(&self, name: &[u8]) -> Option<String> {
+        self.in_folder(name.strip_prefix(b"unix:").filter(|path| !path.starts_with(b"@"))?)
+    }
+
     /// `kind` may hold `SOCK_NONBLOCK` and `SOCK_CLOEXEC`, which are flags of open(2).
     fn open_socket(&mut self, fd: i32, kind: i64, inode: i64, touched: &mut Touched) {
         let flags = kind as i32 & (flags::O_NONBLOCK | flags::O_CLOEXEC) | flags::O_RDWR;
