@@ -117,6 +117,24 @@ fn execve_needs_a_successor_only_when_it_succeeded() {
     json_on("info", folder.path()).code(0);
 }
 
+/// As Python's `subprocess` does for a program that is not there.
+#[test]
+fn the_child_of_a_vfork_may_become_no_program() {
+    let forked = |thread: TraceBuilder, at, pid| thread.call(Call::Vfork, at, 5, pid, &[], &[], &[]);
+    let start = || forked(TraceBuilder::new(50, 50).process_start("/bin/a", "/", "a"), 10, 51);
+    let failed = || start().fail(Call::ChildExecve, 15, 0, 2, &[51], &[b"/bin/missing"]);
+    let waited = |thread: TraceBuilder| thread.call(Call::Waitpid, 20, 5, 51, &[51, 0, 0], &[], &[]);
+    let folder = Folder::new();
+    folder.add(&waited(failed()));
+    json_on("info", folder.path()).code(0);
+    let other = forked(waited(failed()), 30, 52).call(Call::ChildExecve, 35, 0, 0, &[52], &[b"/bin/b"], &[]);
+    let missing = not_entered(&[other]);
+    assert_eq!(
+        (missing.len(), &missing[0]["pid"], &missing[0]["program"]),
+        (1, &json!(52), &json!("/bin/b"))
+    );
+}
+
 #[test]
 fn every_shell_of_system_must_have_a_trace() {
     let start = || TraceBuilder::new(50, 50).process_start("/bin/a", "/", "a");

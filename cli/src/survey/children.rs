@@ -15,6 +15,8 @@ struct Started {
     pid: Option<u32>,
     call: Call,
     program: Option<String>,
+    /// It became no program: none that it wanted to become could be executed.
+    has_failed: bool,
 }
 
 impl Started {
@@ -36,6 +38,9 @@ impl Children {
     pub fn see(&mut self, process: usize, event: &Event<'_>) {
         self.exec = None;
         if event.has(FAILED) {
+            if let (Effect::ChildExec, Some(started)) = (event.call.effect(), self.started.last_mut()) {
+                started.has_failed = true;
+            }
             return;
         }
         let (pid, program) = match event.call.effect() {
@@ -63,13 +68,19 @@ impl Children {
         };
         let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0);
         let program = program.map(|program| text::escape(&program).into_owned());
-        self.started.push(Started { by: process, pid, call: event.call, program });
+        self.started.push(Started { by: process, pid, call: event.call, program, has_failed: false });
     }
 
     /// The events of a thread of `process` are over.
     pub fn thread_ends(&mut self, process: usize) {
         if let Some((call, program)) = self.exec.take() {
-            self.started.push(Started { by: process, pid: None, call, program: Some(program) });
+            self.started.push(Started {
+                by: process,
+                pid: None,
+                call,
+                program: Some(program),
+                has_failed: false,
+            });
         }
     }
 
@@ -97,7 +108,7 @@ impl Children {
         let mut named = HashSet::new();
         for started in self.started {
             let process = &run.processes[started.by];
-            if started.pid.is_some_and(|pid| !named.insert((process.boot_id, pid))) {
+            if started.pid.is_some_and(|pid| !named.insert((process.boot_id, pid))) || started.has_failed {
                 continue;
             }
             let entered = match started.pid {

@@ -4,6 +4,8 @@ use crate::complete;
 use std::collections::BTreeSet;
 use tests::{Dump, Job, Seen, mpirun, program, record};
 
+const ENOENT: i32 = 2;
+
 #[test]
 fn forks_while_another_thread_writes() {
     let dump = complete("failures", "forks");
@@ -226,7 +228,11 @@ if __name__ == "__main__":
 #[test]
 fn vfork_dup2_exec() {
     assert_eq!(complete("failures", "vfork").written("file"), (1, 6));
-    assert_eq!(complete("process_surface", "vfork").written("file"), (1, 12));
+    // Of its children one becomes a program, one ends, and one finds none.
+    let dump = complete("process_surface", "vfork");
+    assert_eq!(dump.written("file"), (1, 12));
+    let became: Vec<Option<i32>> = dump.calls("child-execve").map(|seen| seen.errno).collect();
+    assert_eq!(became, [None, Some(ENOENT)]);
     assert_eq!(complete("process_surface", "spawn").written("file"), (2, 16));
 }
 

@@ -471,7 +471,8 @@ calls! {
     421 TimerSettime "timer_settime" Time (timerid: Handle, flags: Int, value: Nanos, interval: Nanos);
     422 TimerDelete "timer_delete" Time (timerid: Handle);
     430 Clone "clone" Process (flags: Handle) [Clone];
-    /// Not a call: which program the child of the `vfork` before has called `execve` for, in its parent's memory.
+    /// Not a call: which program the child of the `vfork` before has called `execve` for, in its parent's memory; why it could not be
+    /// executed, if it has failed.
     431 ChildExecve "child-execve" Process (pid: Pid, pathname: Path) [ChildExec, Note];
     /// Not a call: CPU time of all children whose end the process has seen so far, and of theirs (getrusage(2), `RUSAGE_CHILDREN`).
     /// The call of the record before has seen one.

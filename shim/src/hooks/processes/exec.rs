@@ -19,7 +19,7 @@ fn replace(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
     let Some(mut span) = span::enter(Call::Execve, 0) else {
         vfork_child::note_path(path);
         let result = real();
-        vfork_child::note_path(core::ptr::null());
+        vfork_child::note_failure(span::errno());
         return result;
     };
     page_scans::tell_all(&mut span);

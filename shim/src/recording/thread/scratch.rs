@@ -69,10 +69,11 @@ pub const ENVIRONMENT_WORDS: usize = 32 << 10;
 /// Words of [`Scratch::words`].
 pub const WORDS: usize = 32 << 10;
 
-/// A path and its length.
+/// A path and its length, and why it could not be executed, if so.
 #[repr(C)]
 pub struct ChildPath {
     length: u16,
+    errno: u16,
     bytes: [u8; MAX_TEXT_BYTES],
 }
 
@@ -80,6 +81,17 @@ impl ChildPath {
     /// Copies a path of the program's, or what a record takes of it; none where it cannot be read.
     pub fn set(&mut self, path: *const c_char) {
         self.length = readable::text(path as usize, &mut self.bytes).len() as u16;
+        self.errno = 0;
+    }
+
+    /// It could not be executed.
+    pub fn fail(&mut self, errno: i64) {
+        self.errno = errno as u16;
+    }
+
+    /// Why not; 0 if it could, as far as is known.
+    pub fn errno(&self) -> i64 {
+        self.errno.into()
     }
 
     /// The path; empty where there is none.
