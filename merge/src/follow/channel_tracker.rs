@@ -215,7 +215,8 @@ impl ChannelTracker {
         match (moving, units) {
             (Moving::In, 0) => {}
             (Moving::In, units) => {
-                traffic.writes.push(Moved { span, units });
+                let takes = matches!(seen.event.call.effect(), Effect::Transfer | Effect::Tee);
+                traffic.writes.push(Moved { span, units, passes_on: takes && waited });
                 // Of a pipe it is known how much it holds.
                 if kind == Kind::Socket && seen.event.waited_inside() {
                     traffic.room.push(span);
@@ -223,7 +224,7 @@ impl ChannelTracker {
             }
             (Moving::Out, _) if kind == Kind::Counter => traffic.counter.reads.push(Finding { span, waited }),
             (_, 0) => traffic.looks.push(span),
-            (_, units) => traffic.reads.push(Moved { span, units }),
+            (_, units) => traffic.reads.push(Moved::new(span, units)),
         }
     }
 
@@ -427,6 +428,11 @@ impl Visitor for ChannelTracker {
                 }
             }
             (Effect::AwaitReadiness, _) => self.look(seen, touched, descriptors),
+            (Effect::Rename, _) => {
+                if let (Some(from), Some(to)) = (&touched.path, &touched.second_path) {
+                    self.names.rename(self.processes[seen.process as usize].0, from, to);
+                }
+            }
             (Effect::OpenCounter, _) => self.open_counter(seen, touched, descriptors),
             (
                 Effect::OpenSocket

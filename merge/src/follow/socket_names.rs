@@ -27,6 +27,8 @@ pub struct SocketNames {
     given: HashMap<(usize, Vec<u8>), Option<Vec<u8>>>,
     /// By host and last part of a path: whole names.
     by_last_part: HashMap<(usize, Vec<u8>), Vec<Vec<u8>>>,
+    /// By host and whole name: what it was before it was renamed.
+    renamed: HashMap<(usize, Vec<u8>), Vec<u8>>,
 }
 
 impl SocketNames {
@@ -43,7 +45,22 @@ impl SocketNames {
                 *known = None;
             }
         }
+        self.renamed.remove(&(end.host, whole.clone()));
         self.of_sockets.insert(end, whole);
+    }
+
+    /// A file has another path, which may be that of a socket.
+    pub fn rename(&mut self, host: usize, from: &str, to: &str) {
+        let [from, to] = [from, to].map(|path| [UNIX, path.as_bytes()].concat());
+        let known = |name: &Vec<u8>| {
+            let names =
+                last_part(name).and_then(|last_part| self.by_last_part.get(&(host, last_part.to_vec())));
+            names.is_some_and(|names| names.contains(name))
+        };
+        let before = self.renamed.remove(&(host, from.clone())).or_else(|| known(&from).then_some(from));
+        if let Some(before) = before {
+            self.renamed.insert((host, to), before);
+        }
     }
 
     /// The name of a socket that was given one.
@@ -75,6 +92,9 @@ impl SocketNames {
             return Asked { name: text(address), is_exact: true };
         }
         let name = whole(name, descriptors);
+        if let Some(before) = self.renamed.get(&(host, name.clone())) {
+            return Asked { name: before.clone(), is_exact: true };
+        }
         let alike = last_part(&name).and_then(|last_part| self.by_last_part.get(&(host, last_part.to_vec())));
         match alike.map(Vec::as_slice) {
             Some([only]) if *only != name => Asked { name: only.clone(), is_exact: false },
@@ -148,6 +168,11 @@ mod tests {
         assert_eq!(asked(&names, "unix:link/s", "/b"), (known.clone(), false));
         assert_eq!(asked(&names, "unix:t", "/b"), ("unix:/b/t".into(), true));
         assert_eq!(asked(&names, "unix:@s", "/b"), ("unix:@s".into(), true));
+        names.rename(1, "/a/s", "/a/now");
+        names.rename(1, "/a/now", "/b/later");
+        names.rename(1, "/a/else", "/b/other");
+        assert_eq!(asked(&names, "unix:later", "/b"), (known.clone(), true));
+        assert_eq!(asked(&names, "unix:other", "/b"), ("unix:/b/other".into(), true));
         names.bind(End { inode: 8, ..END }, b"unix:s", &Descriptors::new("/c", 1));
         assert_eq!(asked(&names, "unix:link/s", "/b"), ("unix:/b/link/s".into(), true), "it may be either");
         assert_eq!(asked(&names, "unix:s", "/a"), (known, true));

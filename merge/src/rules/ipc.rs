@@ -39,7 +39,7 @@ impl Queue {
 pub fn connect_queue(queue: Queue, found: &mut Dependencies) {
     let Queue { messages, has_several, .. } = queue;
     if !has_several {
-        let one = |&span: &Span| Moved { span, units: 1 };
+        let one = |&span: &Span| Moved::new(span, 1);
         let stream = Stream {
             writes: messages.wakes.iter().map(|wake| one(&wake.span)).collect(),
             reads: messages.waits.iter().chain(&messages.taken).map(one).collect(),

@@ -17,6 +17,24 @@ pub struct Moved {
     pub span: Span,
     /// How many.
     pub units: u64,
+    /// It may have waited for what it has put in (splice(2)).
+    pub passes_on: bool,
+}
+
+impl Moved {
+    /// A call that puts in what it has, or takes out.
+    pub fn new(span: Span, units: u64) -> Moved {
+        Moved { span, units, passes_on: false }
+    }
+
+    /// Connects it with who found what it has put in. One that passes on goes on for a moment behind that: that it was back before is
+    /// observed.
+    fn add(&self, rule: Rule, target: Moment, found: &mut Dependencies) {
+        match self.passes_on && self.span.leave.ns <= target.ns {
+            true => add(Rule::Contended, self.span.leave, target, found),
+            false => add(rule, self.span.enter, target, found),
+        }
+    }
 }
 
 /// A process that could put in closed it.
@@ -198,7 +216,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
         match written.calls.get(next).filter(|write| write.span.enter.ns <= look.leave.ns) {
             Some(write) => {
                 let is_certain = is_alone && writes.is_certain(before.saturating_add(1), next);
-                add(rule_if(is_certain), write.span.enter, look.leave, found);
+                write.add(rule_if(is_certain), look.leave, found);
             }
             None => {
                 let over = closings.partition_point(|closing| closing.at.ns <= look.leave.ns);
@@ -297,7 +315,7 @@ fn last_of_each_thread(writes: &[Moved], target: Moment, rule: Rule, found: &mut
         let thread = write.span.enter.point().thread;
         if !threads.contains(&thread) {
             threads.push(thread);
-            add(rule, write.span.enter, target, found);
+            write.add(rule, target, found);
         }
     }
 }
@@ -312,10 +330,11 @@ fn add(rule: Rule, source: Moment, target: Moment, found: &mut Dependencies) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::dependency::Stage;
     use crate::rules::waking::tests::{records, span};
 
     fn moved(thread: u32, record: u32, from_ns: u64, to_ns: u64, units: u64) -> Moved {
-        Moved { span: span(thread, record, from_ns, to_ns), units }
+        Moved::new(span(thread, record, from_ns, to_ns), units)
     }
 
     fn closing(process: u32, record: u32, since_ns: u64, at_ns: u64) -> Closing {
@@ -326,6 +345,19 @@ mod tests {
         let mut found = Dependencies::default();
         let whole = connect(Rule::Pipe, stream, &mut found);
         (records(&found), whole)
+    }
+
+    #[test]
+    fn what_is_passed_on_had_to_come_first() {
+        let stages = |to_ns: u64| {
+            let writes = vec![Moved { passes_on: true, ..moved(0, 1, 10, to_ns, 4) }];
+            let stream = Stream { writes, reads: vec![moved(1, 7, 5, 50, 4)], ..Stream::default() };
+            let mut found = Dependencies::default();
+            connect(Rule::Pipe, stream, &mut found);
+            (found.sources(0)[0].point().stage, found.rule(0))
+        };
+        let expected = [(Stage::Leave, Rule::Contended), (Stage::Enter, Rule::Pipe)];
+        assert_eq!([stages(49), stages(51)], expected);
     }
 
     #[test]

@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn bytes_that_came_out_were_not_lost() {
-        let moved = |record, ns| Moved { span: span(0, record, ns, ns + 1), units: 1 };
+        let moved = |record, ns| Moved::new(span(0, record, ns, ns + 1), 1);
         let lives = |reads: &[u64]| {
             let stream = Stream {
                 writes: vec![moved(1, 10), moved(2, 30), moved(3, 50)],

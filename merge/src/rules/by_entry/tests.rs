@@ -70,7 +70,7 @@ fn history(random: &mut Random, threads: u64, sharing: Sharing) -> Vec<Turn> {
     let asks = |random: &mut Random, number: usize, enter_ns, done| {
         let shared = match sharing {
             Sharing::Nobody => false,
-            Sharing::Some => number % 2 == 0,
+            Sharing::Some => number.is_multiple_of(2),
             Sharing::All => random.below(2) == 0,
         };
         let way = Way::Asks { enter_ns, asked_ns: None, shared };
@@ -165,6 +165,9 @@ fn as_mutex(turns: &[Turn], found: &mut Dependencies) {
     mutex::connect(Mutex { waits, releases: releases.collect() }, found);
 }
 
+/// A rule, given what is on record of some turns.
+type Connect = fn(&[Turn], &mut Dependencies);
+
 /// Whether all that gave the lock back while somebody waited for it do so first, where threads go on in any order that dependencies
 /// allow.
 fn stays_in_order(turns: &[Turn], found: &Dependencies, threads: u64, random: &mut Random) -> bool {
@@ -218,7 +221,7 @@ fn stays_in_order(turns: &[Turn], found: &Dependencies, threads: u64, random: &m
 #[test]
 fn who_waited_for_a_lock_waits_for_all_that_had_it_meanwhile() {
     // What a thread does that reads and writes under a read-write lock is not known to be the one or the other: README's Limits.
-    let kinds: [(&str, Sharing, fn(&[Turn], &mut Dependencies)); 4] = [
+    let kinds: [(&str, Sharing, Connect); 4] = [
         ("file lock", Sharing::Nobody, as_file_locks),
         ("shared file lock", Sharing::All, as_file_locks),
         ("read-write lock", Sharing::Some, as_rwlock),
