@@ -82,25 +82,20 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
         });
     }
     let acquired = acquisitions(&waits, &releases);
-    let waited = |release: &Release| {
-        let wait = acquired.get(&release.span.enter.point())?;
-        (wait.awaited == Awaited::Mutex).then_some(wait.span)
-    };
-    let all = ByEntry::new(releases.clone(), Release::given_back);
-    for wait in waits {
-        let Wait { span, awaited } = wait;
+    // The last release before the end of a wait, and whether that came first by chance.
+    let last_before = |&Wait { span, awaited }: &Wait| {
         let mut before = releases.partition_point(|release| release.span.enter.ns <= span.leave.ns);
         if before > 0 && thread_of(&releases[before - 1]) == span.leave.point().thread {
             before = up_to_others[before - 1];
         }
-        let Some(release) = releases[..before].last() else { continue };
+        let release = releases[..before].last()?;
         // Whose time was over waited for the mutex only if it was given back just then.
         let since_ns = match awaited {
             Awaited::Time => span.leave.ns.saturating_sub(LONGEST_WAKE_NS).max(span.enter.ns),
             Awaited::Mutex | Awaited::Condition => span.enter.ns,
         };
         if release.span.leave.ns < since_ns {
-            continue;
+            return None;
         }
         // All of a long wait would go with its order, and what a condition or a time was waited for is not this mutex's to say.
         let is_short = release.span.enter.ns.saturating_sub(span.enter.ns) <= SHORT_NS;
@@ -109,14 +104,25 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
             Some(acquired) => release.had_since(acquired.span.leave),
             None => release.had_at(span.enter.ns),
         };
-        if had.is_some_and(|had_ns| had_ns <= SHORT_NS) {
-            found.add_chance(Rule::Mutex, release.span.enter, span.leave);
-            continue;
-        }
-        if awaited == Awaited::Mutex && release.given_back().leave.ns >= span.enter.ns {
-            all.connect(Rule::Mutex, span, |_| true, waited, found);
+        Some((release, had.is_some_and(|had_ns| had_ns <= SHORT_NS)))
+    };
+    // Who waited for the mutex alone, and is to do so again.
+    let waits_again = |wait: &&Wait| {
+        wait.awaited == Awaited::Mutex && last_before(wait).is_some_and(|(_, by_chance)| !by_chance)
+    };
+    let waited = |release: &Release| {
+        acquired.get(&release.span.enter.point()).filter(waits_again).map(|wait| wait.span)
+    };
+    let all = ByEntry::new(releases.clone(), Release::given_back);
+    for wait in &waits {
+        let Some((release, by_chance)) = last_before(wait) else { continue };
+        let (source, target) = (release.span.enter, wait.span.leave);
+        if by_chance {
+            found.add_chance(Rule::Mutex, source, target);
+        } else if wait.awaited == Awaited::Mutex && release.given_back().leave.ns >= wait.span.enter.ns {
+            all.connect(Rule::Mutex, wait.span, |_| true, waited, found);
         } else {
-            found.add_one(Rule::Mutex, release.span.enter, span.leave);
+            found.add_one(Rule::Mutex, source, target);
         }
     }
 }
