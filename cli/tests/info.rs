@@ -127,6 +127,10 @@ fn the_child_of_a_vfork_may_become_no_program() {
     let folder = Folder::new();
     folder.add(&waited(failed()));
     json_on("info", folder.path()).code(0);
+    let folder = Folder::new();
+    folder.add(&TraceBuilder::new(50, 49).call(Call::Waitpid, 20, 5, 51, &[51, 0, 0], &[], &[]));
+    folder.add(&failed());
+    json_on("info", folder.path()).code(0);
     let other = forked(waited(failed()), 30, 52).call(Call::ChildExecve, 35, 0, 0, &[52], &[b"/bin/b"], &[]);
     let missing = not_entered(&[other]);
     assert_eq!(

@@ -47,7 +47,7 @@ pub enum Rule {
     Signal,
     /// A file is locked after the lock that was waited for was given back.
     FileLock,
-    /// Semaphores of System V are changed, and messages of queues received, after what they waited for.
+    /// Semaphores of System V are changed after what they waited for, and messages of queues received after they were sent.
     Ipc,
     /// A thread got no further while another one was held before a call, and went on after that call.
     Throttled,
@@ -61,7 +61,7 @@ pub enum Rule {
     Terminal,
     /// A call that made a process returns after that has become another program, or has ended: `vfork`, `posix_spawn`.
     ProcessExec,
-    /// The same as `Pipe`, `Socket` or `Barrier`, where calls of several threads overlap and which of them belong together is what the
+    /// The same as `Pipe`, `Socket`, `Ipc` or `Barrier`, where calls of several threads overlap and which of them belong together is what the
     /// recording suggests.
     Contended,
 }

@@ -103,12 +103,19 @@ impl Children {
         for started in self.started.iter().filter(|started| !started.does(Effect::AwaitProcess)) {
             known_children.extend(started.pid.map(|pid| (started.by, pid)));
         }
+        let failed: HashSet<(usize, Option<u32>)> = self
+            .started
+            .iter()
+            .filter(|started| started.has_failed)
+            .map(|started| (started.by, started.pid))
+            .collect();
         let mut shells: HashMap<usize, usize> = HashMap::new();
         let mut missing = Vec::new();
         let mut named = HashSet::new();
         for started in self.started {
             let process = &run.processes[started.by];
-            if started.pid.is_some_and(|pid| !named.insert((process.boot_id, pid))) || started.has_failed {
+            let is_again = started.pid.is_some_and(|pid| !named.insert((process.boot_id, pid)));
+            if is_again || failed.contains(&(started.by, started.pid)) {
                 continue;
             }
             let entered = match started.pid {

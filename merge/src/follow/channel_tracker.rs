@@ -193,7 +193,7 @@ impl ChannelTracker {
                 matches!(seen.event.call.effect(), Effect::SendMessage | Effect::ReceiveMessage);
             let sends = moving == Moving::In;
             let address = match (&seen.event.texts[0].bytes()[..], sends) {
-                (address, true) if names_address => self.names.asked(end.host, address, descriptors).name,
+                (address, true) if names_address => self.names.reached(end.host, address, descriptors),
                 (address, false) if names_address => self.names.told(end.host, address),
                 _ => Vec::new(),
             };
@@ -215,8 +215,7 @@ impl ChannelTracker {
         match (moving, units) {
             (Moving::In, 0) => {}
             (Moving::In, units) => {
-                let takes = matches!(seen.event.call.effect(), Effect::Transfer | Effect::Tee);
-                traffic.writes.push(Moved { span, units, passes_on: takes && waited });
+                traffic.writes.push(Moved::new(span, units));
                 // Of a pipe it is known how much it holds.
                 if kind == Kind::Socket && seen.event.waited_inside() {
                     traffic.room.push(span);
@@ -334,11 +333,12 @@ impl ChannelTracker {
             }
             Effect::Connect => {
                 let local = self.names.told(end.host, &event.texts[0].bytes());
-                let asked = self.names.asked(end.host, &event.texts[1].bytes(), descriptors);
+                let address = event.texts[1].bytes();
                 if self.connections.has_datagrams(end) {
                     self.datagrams.name(end, &local, seen.start_ns);
-                    self.datagrams.connect(end, &asked.name);
+                    self.datagrams.connect(end, &self.names.reached(end.host, &address, descriptors));
                 } else {
+                    let asked = self.names.asked(end.host, &address, descriptors);
                     let (_, pid) = self.processes[seen.process as usize];
                     let address = (&asked.name[..], asked.is_exact);
                     self.connections.connect(end, &local, address, pid, seen.enter());
@@ -419,6 +419,13 @@ impl Visitor for ChannelTracker {
                 }
                 if let Some(open) = touched.second_file {
                     self.transfer(seen, open, bytes, Moving::In, descriptors);
+                    // From a file it waits for room alone.
+                    let from = touched.file.and_then(|open| self.end_of(seen.process, open, descriptors));
+                    if bytes > 0 && seen.may_have_slept() && from.is_some() {
+                        let last =
+                            self.at(seen.process, open, descriptors).and_then(|to| to.writes.last_mut());
+                        last.into_iter().for_each(|write| write.passes_on = true);
+                    }
                 }
             }
             (Effect::AwaitProcess, _) => {

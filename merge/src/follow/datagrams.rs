@@ -106,11 +106,11 @@ impl Datagrams {
             }
         }
         let holders = |address: &Vec<u8>| {
-            let wildcards = wildcards(address);
-            let own =
-                std::iter::once(address).chain(wildcards.iter().filter(|&wildcard| wildcard != address));
-            let numbers = own.filter_map(|address| self.numbers.get(address));
-            numbers.filter_map(|number| by_local.get(number)).flatten().copied().collect()
+            let of = |address: &Vec<u8>| by_local.get(self.numbers.get(address)?);
+            // The first that somebody has: a socket of version 6 takes what is sent by version 4 where none of version 4 does.
+            let any = wildcards(address).into_iter().filter(|wildcard| wildcard != address);
+            let any = any.filter_map(|wildcard| of(&wildcard)).next();
+            of(address).into_iter().chain(any).flatten().copied().collect()
         };
         self.holders = self.addresses.iter().map(holders).collect();
     }
@@ -226,6 +226,25 @@ fn wildcards(address: &[u8]) -> Vec<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::rules::waking::tests::{records, span};
+
+    #[test]
+    fn a_socket_for_each_version_of_ip() {
+        let end = |inode: u64| End { host: 0, named: false, device: 0, inode };
+        let found = |locals: &[&str]| {
+            let mut all = Datagrams::default();
+            for (inode, local) in (1..).zip(locals) {
+                all.name(end(inode), local.as_bytes(), 0);
+            }
+            all.name(end(9), b"inet:127.0.0.1:99", 0);
+            all.transfer(end(9), span(1, 7, 10, 11), 1, true, b"inet:127.0.0.1:53");
+            all.transfer(end(1), span(0, 1, 12, 13), 1, false, b"inet:127.0.0.1:99");
+            let mut found = Dependencies::default();
+            all.finish(|_| Vec::new(), |_| true, &mut found);
+            records(&found)
+        };
+        assert_eq!(found(&["inet:0.0.0.0:53", "inet6:[::]:53"]), [(7, 1)]);
+        assert_eq!(found(&["inet6:[::]:53"]), [(7, 1)]);
+    }
 
     #[test]
     fn addresses_are_looked_up_among_many() {

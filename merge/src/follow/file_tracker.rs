@@ -194,14 +194,14 @@ impl FileTracker {
         self.files[file as usize].existence.find(seen.span(), true, &mut self.polls, &mut self.found);
     }
 
-    /// A folder that is removed is empty: that comes after others have removed what was in it.
-    fn find_empty(&mut self, seen: &Seen<'_>, folder: Option<&Rc<str>>) {
+    /// A folder that is removed is empty: that comes after others have removed what was in it since it was made.
+    fn find_empty(&mut self, seen: &Seen<'_>, folder: Option<&Rc<str>>, made_ns: u64) {
         let paths = folder.and_then(|folder| self.below.get(folder)).map_or(&[][..], Vec::as_slice);
         let files: Vec<u32> = paths.iter().filter_map(|path| self.by_path.get(path).copied()).collect();
         for file in files {
             let Some(file) = self.on_host(seen, file) else { continue };
             let existence = &mut self.files[file as usize].existence;
-            if existence.is_removed_by_other(seen.enter()) {
+            if existence.is_removed_by_other(seen.enter(), made_ns) {
                 existence.find(seen.span(), false, &mut self.polls, &mut self.found);
             }
         }
@@ -384,8 +384,6 @@ impl FileTracker {
             self.note_change(path);
             self.change(seen, path, Some(false), true);
             self.find_folder(seen, path);
-        } else if seen.event.errno == libc::EADDRINUSE {
-            self.find(seen, path, true);
         }
     }
 
@@ -404,13 +402,15 @@ impl FileTracker {
         }
         match effect {
             Effect::Unlink | Effect::RemoveFolder => {
+                let made_ns =
+                    self.at_path(seen, path).and_then(|file| self.files[file as usize].existence.made_ns());
                 if self.change(seen, path, Some(true), false)
                     && let Some(file) = self.at_path(seen, path)
                 {
                     self.empty(file);
                 }
                 if removes_folder(seen.event) {
-                    self.find_empty(seen, path);
+                    self.find_empty(seen, path, made_ns.unwrap_or(0));
                 }
             }
             Effect::MakeFolder | Effect::MakeNode | Effect::Symlink => {

@@ -180,11 +180,14 @@ impl IpcTracker {
         }
     }
 
-    /// One comes out, of this kind if one was asked for.
-    fn receive(&mut self, host: usize, id: QueueId, kind: Option<i64>, seen: &Seen<'_>) {
+    /// One comes out.
+    fn receive(&mut self, host: usize, id: QueueId, seen: &Seen<'_>) {
         let queue = self.queues.entry((host, id)).or_default();
         take(&mut queue.messages, seen);
-        kind.into_iter().for_each(|kind| queue.see(kind));
+        if let QueueId::OfSystemV(_) = id {
+            let [_, _, kind, flags, ..] = seen.event.numbers;
+            queue.ask(kind, flags);
+        }
         self.wake(Object::Room(host, id), seen.span(), 1);
     }
 
@@ -214,11 +217,9 @@ impl IpcTracker {
                 }
             }
             Sync::SendToQueue => self.send(host, QueueId::OfSystemV(id), None, seen),
-            Sync::ReceiveFromQueue => {
-                self.receive(host, QueueId::OfSystemV(id), Some(event.numbers[2]), seen);
-            }
+            Sync::ReceiveFromQueue => self.receive(host, QueueId::OfSystemV(id), seen),
             Sync::SendToOpenQueue => self.send(host, open(), Some(event.numbers[2]), seen),
-            Sync::ReceiveFromOpenQueue => self.receive(host, open(), None, seen),
+            Sync::ReceiveFromOpenQueue => self.receive(host, open(), seen),
             _ => {}
         }
     }

@@ -13,9 +13,9 @@ const INET6: &str = "inet6:";
 /// A name that a program asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The name as those who are told it know it.
+    /// The name that the socket was given.
     pub name: Vec<u8>,
-    /// It is what was asked for, and not only what ends like it.
+    /// It is what was asked for; otherwise only the last part of the path is.
     pub is_exact: bool,
 }
 
@@ -51,6 +51,9 @@ impl SocketNames {
 
     /// A file has another path, which may be that of a socket.
     pub fn rename(&mut self, host: usize, from: &str, to: &str) {
+        if self.by_last_part.is_empty() {
+            return;
+        }
         let [from, to] = [from, to].map(|path| [UNIX, path.as_bytes()].concat());
         let known = |name: &Vec<u8>| {
             let names =
@@ -68,7 +71,7 @@ impl SocketNames {
         self.of_sockets.get(&end).map(Vec::as_slice)
     }
 
-    /// What the kernel tells of a socket there: what it was given.
+    /// The whole name of a socket there, of which the kernel tells the name as it was given.
     pub fn told(&self, host: usize, name: &[u8]) -> Vec<u8> {
         if name.starts_with(UNIX) {
             let whole = self.given.get(&(host, name.to_vec())).and_then(Option::as_deref);
@@ -80,8 +83,8 @@ impl SocketNames {
         }
     }
 
-    /// What a process there wants to reach. Who asks for any address reaches the host itself.
-    pub fn asked(&self, host: usize, name: &[u8], descriptors: &Descriptors) -> Asked {
+    /// The socket that a process there wants to reach, by the name that it was given. Who asks for any address reaches the host itself.
+    pub fn reached(&self, host: usize, name: &[u8], descriptors: &Descriptors) -> Vec<u8> {
         if let Some(mut address) = address(name) {
             if address.ip().is_unspecified() {
                 address.set_ip(match address {
@@ -89,12 +92,16 @@ impl SocketNames {
                     SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
                 });
             }
-            return Asked { name: text(address), is_exact: true };
+            return text(address);
         }
         let name = whole(name, descriptors);
-        if let Some(before) = self.renamed.get(&(host, name.clone())) {
-            return Asked { name: before.clone(), is_exact: true };
-        }
+        self.renamed.get(&(host, name.clone())).cloned().unwrap_or(name)
+    }
+
+    /// The same of who asks for a connection. The path may lead through a link: then the only socket that has its last part is taken
+    /// for the one, which who accepts confirms.
+    pub fn asked(&self, host: usize, name: &[u8], descriptors: &Descriptors) -> Asked {
+        let name = self.reached(host, name, descriptors);
         let alike = last_part(&name).and_then(|last_part| self.by_last_part.get(&(host, last_part.to_vec())));
         match alike.map(Vec::as_slice) {
             Some([only]) if *only != name => Asked { name: only.clone(), is_exact: false },

@@ -275,7 +275,7 @@ impl FileTable {
                     Evidence::Absent if exists && folder.now == Now::Untouched && !folder.is_alias => {
                         folder.evidence = Evidence::Directory;
                     }
-                    // What is made in no folder fails, and says so of the folder.
+                    // A call that makes something where no folder is fails, and the folder is known to be absent then.
                     Evidence::Nothing if folder.now == Now::Untouched => {
                         folder.evidence = Evidence::Directory;
                     }

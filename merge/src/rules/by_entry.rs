@@ -1,8 +1,11 @@
 //! Calls in the order in which they were entered, for waits that look for those that ended them.
 
 use crate::graph::dependency::{Dependencies, Span};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use syn_plan::Rule;
+
+/// So many waits of others are kept until calls are reached that overlap them. Without one there are more dependencies, and no fewer.
+const MOST_WAITS: usize = 16;
 
 /// Calls, sorted.
 pub struct ByEntry<T> {
@@ -45,18 +48,25 @@ impl<T> ByEntry<T> {
         waited: impl Fn(&T) -> Option<Span>,
         found: &mut Dependencies,
     ) {
-        let (mut threads, mut before) = (BTreeSet::new(), Vec::<Span>::new());
+        let (mut threads, mut waits, mut since_ns) = (BTreeSet::new(), VecDeque::new(), u64::MAX);
         for call in self.overlapping(wait).filter(|call| may_end_it(call)) {
             let Span { enter, leave } = (self.span)(call);
-            let overlaps = |wait: &&Span| wait.enter.ns <= leave.ns && enter.ns <= wait.leave.ns;
-            let covering = before.iter().find(overlaps);
-            if covering.is_some_and(|before| before.enter.ns <= wait.enter.ns) {
+            // Calls come by their entries: a wait that this one was entered before the end of overlaps all that end since it began.
+            waits.retain(|wait: &Span| {
+                let is_reached = enter.ns <= wait.leave.ns;
+                since_ns = if is_reached { wait.enter.ns.min(since_ns) } else { since_ns };
+                !is_reached
+            });
+            if since_ns <= wait.enter.ns {
                 break;
             }
-            if threads.insert(enter.point().thread) && covering.is_none() {
+            if threads.insert(enter.point().thread) && leave.ns < since_ns {
                 found.add_one(rule, enter, wait.leave);
             }
-            before.extend(waited(call));
+            waits.extend(waited(call));
+            if waits.len() > MOST_WAITS {
+                waits.pop_front();
+            }
         }
     }
 }

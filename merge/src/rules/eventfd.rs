@@ -1,7 +1,8 @@
 //! A counter of `eventfd(2)` is read, or seen to be there, after it was added to.
 //!
-//! A read takes all that was added since the one before, so that it comes after all additions that were over by then, or after the
-//! first one. A poll comes after the first one. What a read leaves can only be of an addition that was under way meanwhile.
+//! A read takes all that was added since the one before: it comes after all additions that were over when it began, and after the first
+//! one behind these if it waited. So does a poll, of what was added since the last read and the thread's last poll, which a program that
+//! is told of changes alone (EPOLLET) need not read. What a read leaves can only be of an addition that was under way meanwhile.
 //!
 //! Where a read takes one (`EFD_SEMAPHORE`), or nobody knows what was there at first, only who waited is known to have done so for
 //! an addition: in a poll, for the first one meanwhile; in a read, for the first one behind the read before, or what one has left that
@@ -9,7 +10,7 @@
 
 use crate::graph::dependency::{Dependencies, Span};
 use crate::rules::waking::{self, Wake, Waking};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use syn_plan::Rule;
 
 /// A call that found the counter above 0.
@@ -37,39 +38,70 @@ pub struct Counter {
 /// Connects those that found something there with those that added it.
 pub fn connect(mut counter: Counter, found: &mut Dependencies) {
     counter.additions.sort_unstable_by_key(|addition| (addition.enter.ns, addition.enter.point()));
-    counter.reads.sort_unstable_by_key(|read| (read.span.leave.ns, read.span.leave.point()));
+    for findings in [&mut counter.reads, &mut counter.looks] {
+        findings.sort_unstable_by_key(|finding| (finding.span.leave.ns, finding.span.leave.point()));
+    }
     match counter.is_emptied {
         true => connect_all(&counter, found),
         false => connect_waits(counter, found),
     }
 }
 
+/// What a call may have found, behind the last read or look before it.
+struct Found<'a> {
+    /// All that had begun when it was back.
+    begun: &'a [Span],
+    /// Those of them behind what it comes behind.
+    behind: &'a [Span],
+}
+
+impl<'a> Found<'a> {
+    /// By thread the last one that was over when the call began; and the first that was not, if the call waited or found nothing else.
+    fn additions(&self, finding: &Finding) -> Vec<&'a Span> {
+        let enter_ns = finding.span.enter.ns;
+        let mut threads = BTreeSet::new();
+        let over = self.behind.iter().rev().filter(|addition| addition.leave.ns <= enter_ns);
+        let mut found: Vec<&Span> =
+            over.filter(|addition| threads.insert(addition.enter.point().thread)).collect();
+        let meanwhile = self.behind.iter().find(|addition| addition.leave.ns > enter_ns);
+        found.extend(meanwhile.filter(|_| finding.waited || found.is_empty()));
+        found
+    }
+
+    /// Where there is none, what another call that began then has left.
+    fn left_since(&self, ns: u64) -> Option<&'a Span> {
+        self.begun.last().filter(|addition| addition.leave.ns >= ns)
+    }
+}
+
 fn connect_all(counter: &Counter, found: &mut Dependencies) {
     let Counter { reads, looks, additions, .. } = counter;
     let begun_by = |ns: u64| additions.partition_point(|addition| addition.enter.ns <= ns);
-    // Those that a call may have found behind the read before it; where there are none, what that has left.
-    let there = |finding: Span, before: Option<&Finding>| {
-        let by_then = &additions[..begun_by(finding.leave.ns)];
-        let read_ns = before.map_or(0, |before| before.span.leave.ns);
-        let behind = &by_then[begun_by(read_ns).min(by_then.len())..];
-        let may_be_left =
-            |last: &[Span]| before.is_some_and(|before| last[0].leave.ns >= before.span.enter.ns);
-        let left = by_then.last_chunk::<1>().map(|last| &last[..]).filter(|last| may_be_left(last));
-        if behind.is_empty() { left.unwrap_or_default() } else { behind }
+    let since = |finding: &Finding, since_ns: u64| {
+        let begun = &additions[..begun_by(finding.span.leave.ns)];
+        Found { begun, behind: &begun[begun_by(since_ns).min(begun.len())..] }
     };
-    for (index, read) in reads.iter().enumerate() {
-        let there = there(read.span, index.checked_sub(1).map(|before| &reads[before]));
-        let is_over = |addition: &&Span| addition.leave.ns <= read.span.enter.ns;
-        let mut threads = BTreeSet::new();
-        let is_last = |addition: &&Span| threads.insert(addition.enter.point().thread);
-        let taken: Vec<&Span> = there.iter().rev().filter(is_over).filter(is_last).collect();
-        let first = there.first().filter(|_| taken.is_empty());
-        taken.into_iter().chain(first).for_each(|addition| add(addition, read.span, found));
+    let mut before: Option<&Finding> = None;
+    for read in reads {
+        let there = since(read, before.map_or(0, |before| before.span.leave.ns));
+        let mut sources = there.additions(read);
+        if sources.is_empty() {
+            let waited_ns = read.waited.then_some(read.span.enter.ns);
+            let left_ns = before.map(|before| before.span.enter.ns).into_iter().chain(waited_ns).min();
+            sources.extend(left_ns.and_then(|ns| there.left_since(ns)));
+        }
+        sources.into_iter().for_each(|addition| add(addition, read.span, found));
+        before = Some(read);
     }
-    for Finding { span, .. } in looks {
-        let read = reads.partition_point(|read| read.span.leave.ns <= span.leave.ns);
-        let first = there(*span, reads[..read].last()).first();
-        first.into_iter().for_each(|addition| add(addition, *span, found));
+    // By thread: when its last look was back. What has come before is nothing new to it.
+    let mut looked: BTreeMap<u32, u64> = BTreeMap::new();
+    for look in looks {
+        // Another thread may read what this one has seen before it is back.
+        let over = reads.partition_point(|read| read.span.leave.ns <= look.span.enter.ns);
+        let read_ns = over.checked_sub(1).map_or(0, |last| reads[last].span.leave.ns);
+        let before_ns = looked.insert(look.span.leave.point().thread, look.span.leave.ns).unwrap_or(0);
+        let sources = since(look, read_ns.max(before_ns)).additions(look);
+        sources.into_iter().for_each(|addition| add(addition, look.span, found));
     }
 }
 
@@ -140,7 +172,7 @@ mod tests {
         let additions = [span(0, 1, 10, 11), span(2, 2, 20, 21), span(0, 3, 30, 31), span(0, 4, 50, 60)];
         let looks = [(span(1, 7, 35, 36), false)];
         let reads = [(span(1, 8, 40, 41), false), (span(1, 9, 55, 56), false)];
-        assert_eq!(connected(&reads, &looks, &additions, true), [(3, 8), (2, 8), (4, 9), (1, 7)]);
+        assert_eq!(connected(&reads, &looks, &additions, true), [(3, 8), (2, 8), (4, 9), (3, 7), (2, 7)]);
         assert_eq!(connected(&reads, &looks, &additions, false), []);
     }
 
@@ -152,5 +184,28 @@ mod tests {
         // Something else has added.
         let late = [(span(1, 7, 20, 22), false), (span(1, 8, 30, 31), false), (span(1, 9, 40, 41), false)];
         assert_eq!(connected(&late, &[], &additions, true), [(1, 7), (2, 8)]);
+    }
+
+    #[test]
+    fn a_counter_that_is_polled_and_never_read() {
+        let additions =
+            [span(0, 1, 10, 11), span(0, 2, 110, 111), span(0, 3, 210, 211), span(0, 4, 310, 311)];
+        let waits = [(5, 12), (100, 112), (200, 212)];
+        let mut looks: Vec<(Span, bool)> = (7..)
+            .zip(waits)
+            .map(|(record, (from_ns, to_ns))| (span(1, record, from_ns, to_ns), true))
+            .collect();
+        looks.push((span(1, 10, 320, 321), false));
+        assert_eq!(connected(&[], &looks, &additions, true), [(1, 7), (2, 8), (3, 9), (4, 10)]);
+    }
+
+    #[test]
+    fn what_one_has_seen_another_may_have_read() {
+        let (look, read) = ((span(1, 7, 50, 95), true), (span(2, 9, 92, 93), false));
+        assert_eq!(connected(&[read], &[look], &[span(0, 1, 89, 90)], true), [(1, 9), (1, 7)]);
+        // The first one has read the first, and is back late.
+        let additions = [span(0, 1, 15, 16), span(3, 2, 40, 41)];
+        let reads = [(span(1, 7, 10, 100), true), (span(2, 8, 30, 50), true)];
+        assert_eq!(connected(&reads, &[], &additions, true)[..2], [(1, 8), (2, 8)]);
     }
 }

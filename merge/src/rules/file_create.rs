@@ -68,11 +68,17 @@ impl Existence {
         self.epochs.last().map(|epoch| epoch.exists)
     }
 
-    /// Whether the last change so far is of another thread than this one, and removed it.
-    pub fn is_removed_by_other(&self, by: Moment) -> bool {
+    /// Since when it is there, if a call has made it.
+    pub fn made_ns(&self) -> Option<u64> {
+        self.epochs.last().filter(|epoch| epoch.exists)?.begun.map(|change| change.enter.ns)
+    }
+
+    /// Whether the last change so far is of another thread than this one, has removed it, and is not over before `since_ns`.
+    pub fn is_removed_by_other(&self, by: Moment, since_ns: u64) -> bool {
         let last = self.epochs.last().filter(|epoch| !epoch.exists);
-        last.and_then(|last| last.begun)
-            .is_some_and(|change| change.enter.point().thread != by.point().thread)
+        last.and_then(|last| last.begun).is_some_and(|change| {
+            change.enter.point().thread != by.point().thread && change.leave.ns >= since_ns
+        })
     }
 
     /// Whether it was there before the run, where calls say otherwise that returned before the one that had changed it.

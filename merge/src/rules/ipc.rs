@@ -2,8 +2,8 @@
 //! were sent. Who waits for room sends after one was received, and who waits for a semaphore to be 0 after all have taken what there
 //! was of it (semop(2)).
 //!
-//! Messages of one kind and priority keep their order (msgop(2), mq_send(3)). Of several, or where some came from nobody knows where,
-//! only who waited for one is known to have come behind its sending; which one that was is taken from the order of the calls. Of
+//! Messages of one priority keep their order, and so do those of which all are asked for as of one kind (msgop(2), mq_send(3)). Of
+//! others, or where some came from nobody knows where, only who waited for one is known to have come behind its sending; which one that was is taken from the order of the calls. Of
 //! semaphores nobody knows what they were at first, and one that is there to take may be a lock: there, too, only who waited.
 
 use crate::graph::dependency::{Dependencies, Span};
@@ -24,21 +24,30 @@ pub struct Queue {
     pub messages: Waking,
     /// Which kind or priority all had, as far as was asked for or told.
     pub kind: Option<i64>,
-    /// There were others.
-    pub has_several: bool,
+    /// They may have been taken in another order than that in which they were sent.
+    pub is_mixed: bool,
 }
 
+/// `MSG_EXCEPT`, `MSG_COPY`: another kind than this one, and one that stays.
+const NOT_THE_NEXT: i64 = 0o20000 | 0o40000;
+
 impl Queue {
-    /// One of these is sent, or asked for.
+    /// One of this kind or priority is sent, or asked for.
     pub fn see(&mut self, kind: i64) {
-        self.has_several |= *self.kind.get_or_insert(kind) != kind;
+        self.is_mixed |= *self.kind.get_or_insert(kind) != kind;
+    }
+
+    /// One is asked for by a number, where one below 0 is for the lowest kind, and flags (msgop(2)).
+    pub fn ask(&mut self, kind: i64, flags: i64) {
+        self.is_mixed |= kind < 0 || flags & NOT_THE_NEXT != 0;
+        self.see(kind);
     }
 }
 
 /// Connects those who received with those who sent.
 pub fn connect_queue(queue: Queue, found: &mut Dependencies) {
-    let Queue { messages, has_several, .. } = queue;
-    if !has_several {
+    let Queue { messages, is_mixed, .. } = queue;
+    if !is_mixed {
         let one = |&span: &Span| Moved::new(span, 1);
         let stream = Stream {
             writes: messages.wakes.iter().map(|wake| one(&wake.span)).collect(),
@@ -78,7 +87,7 @@ mod tests {
     use crate::rules::waking::tests::{records, span};
 
     /// Two messages are sent; the first is there when it is asked for, the second is waited for.
-    fn connected(kinds: &[i64], taken: &[Span]) -> Vec<(u32, u32)> {
+    fn connected(see: impl FnOnce(&mut Queue), taken: &[Span]) -> Vec<(u32, u32)> {
         let sent = |record, from_ns| Wake { span: span(0, record, from_ns, from_ns + 2), times: 1 };
         let messages = Waking {
             waits: vec![span(1, 8, 40, 64)],
@@ -86,7 +95,7 @@ mod tests {
             wakes: vec![sent(1, 10), sent(2, 60)],
         };
         let mut queue = Queue { messages, ..Queue::default() };
-        kinds.iter().for_each(|&kind| queue.see(kind));
+        see(&mut queue);
         let mut found = Dependencies::default();
         connect_queue(queue, &mut found);
         records(&found)
@@ -95,9 +104,17 @@ mod tests {
     #[test]
     fn a_message_comes_after_it_was_sent_whoever_waited() {
         let ready = span(1, 7, 30, 32);
-        assert_eq!(connected(&[5, 5], &[ready]), [(1, 7), (2, 8)]);
-        assert_eq!(connected(&[5, 6], &[ready]), [(2, 8)], "the first may have been another one");
+        assert_eq!(connected(|queue| (0..2).for_each(|_| queue.see(5)), &[ready]), [(1, 7), (2, 8)]);
         let early = span(2, 6, 3, 5);
-        assert_eq!(connected(&[5, 5], &[early, ready]), [(2, 8)], "one was there before");
+        assert_eq!(connected(|_| (), &[early, ready]), [(2, 8)], "one was there before");
+    }
+
+    #[test]
+    fn of_several_kinds_only_what_was_waited_for_is_known() {
+        let ready = &[span(1, 7, 30, 32)];
+        assert_eq!(connected(|queue| (5..7).for_each(|kind| queue.see(kind)), ready), [(2, 8)]);
+        assert_eq!(connected(|queue| queue.ask(-10, 0), ready), [(2, 8)], "the lowest");
+        assert_eq!(connected(|queue| queue.ask(5, 0o20000), ready), [(2, 8)], "any other");
+        assert_eq!(connected(|queue| queue.ask(5, 0), ready), [(1, 7), (2, 8)]);
     }
 }

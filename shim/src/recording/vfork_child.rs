@@ -1,4 +1,4 @@
-//! What the child of a `vfork`, which has its parent's memory, leaves there for its parent: the path of its exec call.
+//! What the child of a `vfork`, which has its parent's memory, leaves there for its parent: the path of its exec call, and why that failed.
 
 use crate::recording::span::Span;
 use crate::recording::thread::current;
@@ -29,7 +29,7 @@ fn with_path(note: impl FnOnce(&mut ChildPath)) {
 /// In the parent: records which program the child has become, or failed to become, if it was made (`child` is its id) and called for one.
 #[unsafe(link_section = ".text.startup")]
 pub fn record_exec(span: &mut Span, child: c_int) {
-    // SAFETY: as above.
+    // SAFETY: the child that uses it is gone, or has memory of its own.
     let child_path = unsafe { span.scratch().child_path.lend() };
     let (path, errno) = (child_path.get(), child_path.errno());
     if child > 0 && !path.is_empty() {
