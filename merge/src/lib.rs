@@ -29,6 +29,8 @@ mod merge;
 mod mpi;
 mod notes;
 mod progress;
+#[cfg(test)]
+mod random;
 mod report;
 mod rules;
 mod throttled;

@@ -839,22 +839,29 @@ static void hold_locks(void)
             make_file(turn_file(side, nth, "lock"));
 }
 
-static void await_lock_file(int side)
+/* Asks the same of a name until the answer is another than this error. */
+static void ask_until(int (*ask)(const char *), const char *name, int in_vain)
 {
-    const char *name = turn_file(side, awaited[side]++, "lock");
     for (;;) {
         begin_alone();
-        int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
-        int error = errno;
+        int result = ask(name), error = errno;
         end_alone();
-        if (fd >= 0) {
-            CHECK_OK(close(fd));
+        if (result == 0)
             return;
-        }
-        CHECK_EQ(error, EEXIST);
+        CHECK_EQ(error, in_vain);
         usleep(500);
     }
 }
+
+static int make_lock(const char *name)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int look_at(const char *name) { return access(name, F_OK); }
+
+static void await_lock_file(int side) { ask_until(make_lock, turn_file(side, awaited[side]++, "lock"), EEXIST); }
 
 static void pass_lock_file(int side)
 {
@@ -881,19 +888,7 @@ static void fill_folders(void)
         }
 }
 
-static void await_empty_folder(int side)
-{
-    const char *folder = turn_file(side, awaited[side]++, "folder");
-    for (;;) {
-        begin_alone();
-        int result = rmdir(folder), error = errno;
-        end_alone();
-        if (result == 0)
-            return;
-        CHECK_EQ(error, ENOTEMPTY);
-        usleep(500);
-    }
-}
+static void await_empty_folder(int side) { ask_until(rmdir, turn_file(side, awaited[side]++, "folder"), ENOTEMPTY); }
 
 static void empty_folder(int side)
 {
@@ -902,19 +897,7 @@ static void empty_folder(int side)
     end_alone();
 }
 
-static void await_name(int side)
-{
-    const char *name = turn_file(side, awaited[side]++, "turn");
-    for (;;) {
-        begin_alone();
-        int found = access(name, F_OK), error = errno;
-        end_alone();
-        if (found == 0)
-            return;
-        CHECK_EQ(error, ENOENT);
-        usleep(500);
-    }
-}
+static void await_name(int side) { ask_until(look_at, turn_file(side, awaited[side]++, "turn"), ENOENT); }
 
 static void pass_name(int side)
 {

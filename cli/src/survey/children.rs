@@ -15,8 +15,6 @@ struct Started {
     pid: Option<u32>,
     call: Call,
     program: Option<String>,
-    /// It became no program: none that it wanted to become could be executed.
-    has_failed: bool,
 }
 
 impl Started {
@@ -29,6 +27,8 @@ impl Started {
 #[derive(Default)]
 pub struct Children {
     started: Vec<Started>,
+    /// Children that could not execute what they wanted to become, by the process that made them.
+    failed: HashSet<(usize, Option<u32>)>,
     /// An `execve` that has begun; it succeeded if the thread does nothing after it.
     exec: Option<(Call, String)>,
 }
@@ -38,8 +38,8 @@ impl Children {
     pub fn see(&mut self, process: usize, event: &Event<'_>) {
         self.exec = None;
         if event.has(FAILED) {
-            if let (Effect::ChildExec, Some(started)) = (event.call.effect(), self.started.last_mut()) {
-                started.has_failed = true;
+            if event.call.effect() == Effect::ChildExec {
+                self.failed.insert((process, u32::try_from(event.numbers[0]).ok()));
             }
             return;
         }
@@ -68,25 +68,20 @@ impl Children {
         };
         let pid = u32::try_from(pid).ok().filter(|&pid| pid > 0);
         let program = program.map(|program| text::escape(&program).into_owned());
-        self.started.push(Started { by: process, pid, call: event.call, program, has_failed: false });
+        self.started.push(Started { by: process, pid, call: event.call, program });
     }
 
     /// The events of a thread of `process` are over.
     pub fn thread_ends(&mut self, process: usize) {
         if let Some((call, program)) = self.exec.take() {
-            self.started.push(Started {
-                by: process,
-                pid: None,
-                call,
-                program: Some(program),
-                has_failed: false,
-            });
+            self.started.push(Started { by: process, pid: None, call, program: Some(program) });
         }
     }
 
     /// And what another thread started.
     pub fn append(&mut self, other: Children) {
         self.started.extend(other.started);
+        self.failed.extend(other.failed);
     }
 
     /// What was started and has no trace in the run.
@@ -103,19 +98,13 @@ impl Children {
         for started in self.started.iter().filter(|started| !started.does(Effect::AwaitProcess)) {
             known_children.extend(started.pid.map(|pid| (started.by, pid)));
         }
-        let failed: HashSet<(usize, Option<u32>)> = self
-            .started
-            .iter()
-            .filter(|started| started.has_failed)
-            .map(|started| (started.by, started.pid))
-            .collect();
         let mut shells: HashMap<usize, usize> = HashMap::new();
         let mut missing = Vec::new();
         let mut named = HashSet::new();
         for started in self.started {
             let process = &run.processes[started.by];
             let is_again = started.pid.is_some_and(|pid| !named.insert((process.boot_id, pid)));
-            if is_again || failed.contains(&(started.by, started.pid)) {
+            if is_again || self.failed.contains(&(started.by, started.pid)) {
                 continue;
             }
             let entered = match started.pid {

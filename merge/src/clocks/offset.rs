@@ -110,6 +110,7 @@ pub fn drifting(lower: &Bounds, back: &Bounds) -> Option<(Line, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     /// Messages both ways every 10 ms for 10 s, each 15 to 215 us under way; the other clock is 50 ms ahead and gains 20 us
     /// a second. By how much the line is wrong at most, and what it says of itself.
@@ -117,11 +118,8 @@ mod tests {
     fn a_drift_is_found_to_some_microseconds() {
         const SECONDS: i64 = 10;
         let ahead = |ns: i64| 50_000_000 + ns / 50_000;
-        let (mut there, mut back, mut random) = (Bounds::default(), Bounds::default(), 1u64);
-        let mut under_way = || {
-            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            15_000 + (random >> 33) as i64 % 200_000
-        };
+        let (mut there, mut back, mut random) = (Bounds::default(), Bounds::default(), Random(1));
+        let mut under_way = || 15_000 + random.below(200_000) as i64;
         for at in (0..SECONDS * 1_000_000_000).step_by(10_000_000) {
             // Here to there: sent here at `at`.
             let arrives = at + under_way();

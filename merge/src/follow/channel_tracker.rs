@@ -345,8 +345,8 @@ impl ChannelTracker {
                 }
             }
             Effect::BindSocket => {
-                self.names.bind(end, &event.texts[0].bytes(), descriptors);
-                if let Some(name) = self.names.of(end).filter(|_| self.connections.has_datagrams(end)) {
+                let name = self.names.bind(end, &event.texts[0].bytes(), descriptors);
+                if self.connections.has_datagrams(end) {
                     self.datagrams.name(end, name, seen.start_ns);
                 }
             }
@@ -358,9 +358,8 @@ impl ChannelTracker {
                 let listener = i32::try_from(event.numbers[0]).ok().and_then(|fd| descriptors.descriptor(fd));
                 let listener = listener.and_then(end_of);
                 let [local, peer] = [0, 1].map(|at| self.names.told(end.host, &event.texts[at].bytes()));
-                let bound = listener.and_then(|listener| self.names.of(listener));
-                // Of IP it is an address of the listener's.
-                let local = bound.filter(|name| name.starts_with(b"unix:")).unwrap_or(&local);
+                let bound = listener.and_then(|listener| self.names.of_unix(listener));
+                let local = bound.unwrap_or(&local);
                 self.connections.accept(end, listener, (local, &peer), event.numbers[3], seen.leave());
             }
             _ => {}

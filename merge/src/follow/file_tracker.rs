@@ -402,14 +402,14 @@ impl FileTracker {
         }
         match effect {
             Effect::Unlink | Effect::RemoveFolder => {
-                let made_ns =
-                    self.at_path(seen, path).and_then(|file| self.files[file as usize].existence.made_ns());
+                let file = if removes_folder(seen.event) { self.at_path(seen, path) } else { None };
+                let folder = file.map(|file| self.files[file as usize].existence.made_ns());
                 if self.change(seen, path, Some(true), false)
                     && let Some(file) = self.at_path(seen, path)
                 {
                     self.empty(file);
                 }
-                if removes_folder(seen.event) {
+                if let Some(made_ns) = folder {
                     self.find_empty(seen, path, made_ns.unwrap_or(0));
                 }
             }

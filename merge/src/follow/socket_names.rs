@@ -32,8 +32,8 @@ pub struct SocketNames {
 }
 
 impl SocketNames {
-    /// A process has given a socket a name.
-    pub fn bind(&mut self, end: End, given: &[u8], descriptors: &Descriptors) {
+    /// A process has given a socket a name. The whole one.
+    pub fn bind(&mut self, end: End, given: &[u8], descriptors: &Descriptors) -> &[u8] {
         let whole = address(given).map_or_else(|| whole(given, descriptors), text);
         if let Some(last_part) = last_part(&whole) {
             let names = self.by_last_part.entry((end.host, last_part.to_vec())).or_default();
@@ -46,7 +46,7 @@ impl SocketNames {
             }
         }
         self.renamed.remove(&(end.host, whole.clone()));
-        self.of_sockets.insert(end, whole);
+        self.of_sockets.entry(end).insert_entry(whole).into_mut()
     }
 
     /// A file has another path, which may be that of a socket.
@@ -66,9 +66,9 @@ impl SocketNames {
         }
     }
 
-    /// The name of a socket that was given one.
-    pub fn of(&self, end: End) -> Option<&[u8]> {
-        self.of_sockets.get(&end).map(Vec::as_slice)
+    /// The name of a Unix socket that was given one. Who listens by IP may have several addresses.
+    pub fn of_unix(&self, end: End) -> Option<&[u8]> {
+        self.of_sockets.get(&end).map(Vec::as_slice).filter(|name| name.starts_with(UNIX))
     }
 
     /// The whole name of a socket there, of which the kernel tells the name as it was given.
@@ -123,14 +123,15 @@ fn last_part(name: &[u8]) -> Option<&[u8]> {
     path.rsplit(|&byte| byte == b'/').next()
 }
 
-/// The address of a name of IP, of version 4 where it stands for one. One with a scope stays as it is written.
+/// The address of a name of IP that goes by another name, too: of version 4 where it stands for one.
 fn address(name: &[u8]) -> Option<SocketAddr> {
+    const WITH_OTHERS: [&[u8]; 3] = [b"inet6:[::ffff:", b"inet6:[::]:", b"inet:0.0.0.0:"];
+    let name = WITH_OTHERS.iter().any(|start| name.starts_with(start)).then_some(name)?;
     let name = str::from_utf8(name).ok()?;
     let mut address: SocketAddr =
         name.strip_prefix(INET).or_else(|| name.strip_prefix(INET6))?.parse().ok()?;
-    let has_scope = matches!(address, SocketAddr::V6(address) if address.scope_id() != 0);
     address.set_ip(address.ip().to_canonical());
-    (!has_scope).then_some(address)
+    Some(address)
 }
 
 fn text(address: SocketAddr) -> Vec<u8> {
@@ -169,7 +170,7 @@ mod tests {
         let mut names = SocketNames::default();
         names.bind(END, b"unix:s", &Descriptors::new("/a", 1));
         let known = "unix:/a/s".to_owned();
-        assert_eq!(names.of(END), Some(known.as_bytes()));
+        assert_eq!(names.of_unix(END), Some(known.as_bytes()));
         assert_eq!(names.told(1, b"unix:s"), known.as_bytes());
         assert_eq!(asked(&names, "unix:../a/./s", "/b"), (known.clone(), true));
         assert_eq!(asked(&names, "unix:link/s", "/b"), (known.clone(), false));

@@ -27,6 +27,11 @@ impl<T> ByEntry<T> {
         ByEntry { calls, span, until_ns }
     }
 
+    /// All of them.
+    pub fn calls(&self) -> &[T] {
+        &self.calls
+    }
+
     /// Those of other threads that overlap a wait, the last one first.
     fn overlapping(&self, wait: Span) -> impl Iterator<Item = &T> {
         let span = self.span;
@@ -51,7 +56,8 @@ impl<T> ByEntry<T> {
         let (mut threads, mut waits, mut since_ns) = (BTreeSet::new(), VecDeque::new(), u64::MAX);
         for call in self.overlapping(wait).filter(|call| may_end_it(call)) {
             let Span { enter, leave } = (self.span)(call);
-            // Calls come by their entries: a wait that this one was entered before the end of overlaps all that end since it began.
+            // The last one comes first. Once a call is entered before a wait is over, so are all further ones: those overlap it that
+            // return after it has begun.
             waits.retain(|wait: &Span| {
                 let is_reached = enter.ns <= wait.leave.ns;
                 since_ns = if is_reached { wait.enter.ns.min(since_ns) } else { since_ns };

@@ -23,8 +23,6 @@ pub mod process_create;
 pub mod process_exec;
 pub mod process_join;
 pub mod processes;
-#[cfg(test)]
-mod random;
 pub mod rendezvous;
 pub mod rwlock;
 pub mod semaphore;

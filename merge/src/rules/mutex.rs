@@ -68,8 +68,9 @@ pub struct Mutex {
 /// but the mutex with those that it was given back by meanwhile.
 pub fn connect(mutex: Mutex, found: &mut Dependencies) {
     let is_busy = mutex.is_busy();
-    let Mutex { waits, mut releases } = mutex;
-    releases.sort_unstable_by_key(|release| (release.span.enter.ns, release.span.enter.point()));
+    let Mutex { waits, releases } = mutex;
+    let all = ByEntry::new(releases, Release::given_back);
+    let releases = all.calls();
     let thread_of = |release: &Release| release.span.enter.point().thread;
     // By release: how many there are up to the last one of another thread. Who waits for conditions may have very many of its own
     // in a row.
@@ -81,7 +82,7 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
             _ => index,
         });
     }
-    let acquired = acquisitions(&waits, &releases);
+    let acquired = acquisitions(&waits, releases);
     // The last release before the end of a wait, and whether that came first by chance.
     let last_before = |&Wait { span, awaited }: &Wait| {
         let mut before = releases.partition_point(|release| release.span.enter.ns <= span.leave.ns);
@@ -113,7 +114,6 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
     let waited = |release: &Release| {
         acquired.get(&release.span.enter.point()).filter(waits_again).map(|wait| wait.span)
     };
-    let all = ByEntry::new(releases.clone(), Release::given_back);
     for wait in &waits {
         let Some((release, by_chance)) = last_before(wait) else { continue };
         let (source, target) = (release.span.enter, wait.span.leave);

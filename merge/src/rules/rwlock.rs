@@ -14,7 +14,7 @@ pub struct Rwlock {
     /// Calls that gave it back.
     releases: Vec<Release>,
     /// By thread: the last call that waited and got it, if it has not given it back, and whether it was for reading.
-    reads: BTreeMap<u32, (Span, bool)>,
+    waited: BTreeMap<u32, (Span, bool)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,19 +29,19 @@ struct Release {
 impl Rwlock {
     /// A call waited, and reads.
     pub fn read(&mut self, span: Span) {
-        self.reads.insert(span.leave.point().thread, (span, true));
+        self.waited.insert(span.leave.point().thread, (span, true));
         self.waits.push((span, false));
     }
 
     /// A call waited, and writes.
     pub fn write(&mut self, span: Span) {
-        self.reads.insert(span.leave.point().thread, (span, false));
+        self.waited.insert(span.leave.point().thread, (span, false));
         self.waits.push((span, true));
     }
 
     /// A call gave it back.
     pub fn release(&mut self, span: Span) {
-        let had = self.reads.remove(&span.enter.point().thread);
+        let had = self.waited.remove(&span.enter.point().thread);
         let reads = had.is_some_and(|(_, reads)| reads);
         self.releases.push(Release { span, reads, waited: had.map(|(wait, _)| wait) });
     }

@@ -83,6 +83,8 @@ impl Stream {
 /// What the smallest buffers of sockets take (socket(7): 4608 bytes, of which a call takes 512 or more besides its own) can be full of.
 const LEAST_FULL_BYTES: u64 = 2048;
 const BESIDES_BYTES: u64 = 512;
+/// One that nobody has taken, and the one that waits: where there is none, there is room for one.
+const LEAST_FULL_MESSAGES: u64 = 2;
 
 /// How many of the earlier reads at most are asked whether they must have come before one.
 const MOST_OVERLAPPING: usize = 1024;
@@ -241,8 +243,10 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
         let taken = reads.sum(reads.before(|read| read.leave.ns < wait.enter.ns));
         let wholly_taken = written.sums.partition_point(|&sum| sum <= taken);
         let besides = BESIDES_BYTES * begun.saturating_sub(wholly_taken) as u64;
-        let between = written.sum(begun).saturating_sub(taken).saturating_add(besides);
-        if !keeps_messages && between < LEAST_FULL_BYTES {
+        let units = written.sum(begun).saturating_sub(taken);
+        let least = if keeps_messages { LEAST_FULL_MESSAGES } else { LEAST_FULL_BYTES };
+        let between = if keeps_messages { units } else { units.saturating_add(besides) };
+        if between < least {
             continue;
         }
         let over = reads.before(|read| read.leave.ns <= wait.leave.ns);
@@ -382,6 +386,18 @@ mod tests {
             connected(stream).0.contains(&(7, 2))
         };
         assert_eq!([room(1), room(400), room(600), room(65536)], [false, false, true, true]);
+        let messages = |taken: bool| {
+            let first = if taken { moved(1, 6, 12, 13, 1) } else { moved(1, 6, 40, 41, 1) };
+            let stream = Stream {
+                writes: vec![moved(0, 1, 10, 11, 1), moved(0, 2, 20, 60, 1)],
+                reads: vec![first, moved(1, 7, 58, 62, 1)],
+                room: vec![span(0, 2, 20, 60)],
+                keeps_messages: true,
+                ..Stream::default()
+            };
+            connected(stream).0.iter().any(|&(_, target)| target == 2)
+        };
+        assert_eq!([messages(false), messages(true)], [true, false]);
         // Whatever the sizes of the calls: small reads of large writes, and one read of many small writes.
         let small_reads = Stream {
             writes: (1..=5)

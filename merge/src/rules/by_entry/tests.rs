@@ -1,9 +1,9 @@
 //! Locks of all kinds, in histories made by chance.
 
 use crate::graph::dependency::{Dependencies, Point, Span};
+use crate::random::Random;
 use crate::rules::file_lock::{self, FileLocks, Locking};
 use crate::rules::mutex::{self, Awaited, Mutex, Wait};
-use crate::rules::random::Random;
 use crate::rules::rwlock::{self, Rwlock};
 use crate::rules::waking::tests::span;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::graph::dependency::Point;
-use crate::rules::random::Random;
+use crate::random::Random;
 use crate::rules::waking::tests::{records, span};
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
-//! Chance, for tests of rules.
+//! Numbers for tests.
 
-/// Numbers that look like it (Knuth, TAOCP 2, 3.3.4, table 1, line 26).
+/// Pseudo-random numbers (Knuth, TAOCP 2, 3.3.4, table 1, line 26).
 pub struct Random(pub u64);
 
 impl Random {
