@@ -934,6 +934,48 @@ static void pass_renamed(int side)
     end_alone();
 }
 
+/* For each turn a socket that has an address, and listens when the turn is passed on. */
+static int silent[2][ROUNDS], accepted[2];
+static struct sockaddr_in addresses_of_turns[2][ROUNDS];
+
+static void bind_for_turns(void)
+{
+    for (int side = 0; side < 2; side++)
+        for (int nth = 0; nth < ROUNDS; nth++) {
+            struct sockaddr_in *at = &addresses_of_turns[side][nth];
+            socklen_t bytes = sizeof *at;
+            at->sin_family = AF_INET;
+            at->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+            CHECK((silent[side][nth] = socket(AF_INET, SOCK_STREAM, 0)) >= 0);
+            CHECK_OK(bind(silent[side][nth], (struct sockaddr *)at, bytes));
+            CHECK_OK(getsockname(silent[side][nth], (struct sockaddr *)at, &bytes));
+        }
+}
+
+static void accept_what_was_passed(int side)
+{
+    for (; accepted[side] < passed[side]; accepted[side]++) {
+        int fd = accept(silent[!side][accepted[side]], NULL, NULL);
+        CHECK(fd >= 0);
+        CHECK_OK(close(fd));
+    }
+}
+
+static void await_listening(int side)
+{
+    const struct sockaddr_in *at = &addresses_of_turns[side][awaited[side]++];
+    accept_what_was_passed(side);
+    for (int refused = 1; refused; usleep(500 * refused)) {
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        CHECK(fd >= 0);
+        refused = connect(fd, (const struct sockaddr *)at, sizeof *at) != 0;
+        CHECK(!refused || errno == ECONNREFUSED);
+        CHECK_OK(close(fd));
+    }
+}
+
+static void pass_listening(int side) { CHECK_OK(listen(silent[!side][passed[side]++], 1)); }
+
 static int data[2] = {-1, -1};
 
 static void open_data(void)
@@ -1034,10 +1076,23 @@ static void await_exit(int side)
     await_child();
 }
 
+static void ask_for_exit(int side)
+{
+    int status;
+    pid_t ended;
+    CHECK_EQ(side, 1);
+    while ((ended = waitpid(child, &status, WNOHANG)) == 0)
+        usleep(500);
+    CHECK_EQ(ended, child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 static void pass_by_exit(int side) { (void)side; }
 
 static void clean_up(void)
 {
+    if (silent[0][0] > 0)
+        accept_what_was_passed(0);
     if (sets >= 0)
         CHECK_OK(semctl(sets, 0, IPC_RMID));
     int used[] = {queue, queue_of[0], queue_of[1]};
@@ -1114,7 +1169,9 @@ static const struct mechanism {
     {"signal-handler", block_signal, NULL, await_handler, pass_signal},
     {"signal-descriptor", block_signal, open_signals, await_signal_read, pass_signal},
     {"signal-descriptor-poll", block_signal, open_signals, await_polled_signal, pass_signal},
+    {"listening", bind_for_turns, NULL, await_listening, pass_listening},
     {"exit", make_first_child, NULL, await_exit, pass_by_exit},
+    {"exit-asked", make_first_child, NULL, ask_for_exit, pass_by_exit},
     {NULL, NULL, NULL, NULL, NULL},
 };
 static const struct mechanism *by;
@@ -1196,7 +1253,7 @@ static void run_processes(void)
     take_turns(side, side ? "b" : "a");
     if (is_child)
         exit(0);
-    if (by->await != await_exit)
+    if (by->pass != pass_by_exit)
         await_child();
     CHECK_EQ(area->turns, 2 * rounds);
     clean_up();

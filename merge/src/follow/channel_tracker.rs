@@ -341,9 +341,11 @@ impl ChannelTracker {
                     let asked = self.names.asked(end.host, &address, descriptors);
                     let (_, pid) = self.processes[seen.process as usize];
                     let address = (&asked.name[..], asked.is_exact);
-                    self.connections.connect(end, &local, address, pid, seen.enter());
+                    let connected = (!event.has(record::FAILED)).then(|| seen.leave());
+                    self.connections.connect(end, &local, address, pid, (seen.enter(), connected));
                 }
             }
+            Effect::Listen => self.connections.listen(end, seen.enter()),
             Effect::BindSocket => {
                 let name = self.names.bind(end, &event.texts[0].bytes(), descriptors);
                 if self.connections.has_datagrams(end) {
@@ -446,6 +448,7 @@ impl Visitor for ChannelTracker {
                 | Effect::Connect
                 | Effect::Accept
                 | Effect::BindSocket
+                | Effect::Listen
                 | Effect::TellLocalAddress,
                 Some(open),
             ) => self.follow_connection(seen, open, descriptors),

@@ -27,13 +27,24 @@ pub struct End {
 /// asked.
 type Name = (Option<usize>, Vec<u8>, Vec<u8>);
 
-/// One side of a connection whose other side has not been seen yet.
+/// A connection that was asked for, and of which nobody has seen yet who accepts it.
 #[derive(Debug)]
-struct Side {
+struct Asked {
+    end: End,
+    /// For this very name.
+    is_exact: bool,
+    at: Moment,
+    /// When it was there, unless it was made in the background.
+    connected: Option<Moment>,
+}
+
+/// One that was accepted, and of which nobody has seen yet who asked for it.
+#[derive(Debug)]
+struct Accepted {
     end: End,
     listener: Option<End>,
-    /// It asked for this very name.
-    is_exact: bool,
+    /// Since when that listens.
+    listening: Option<Moment>,
     at: Moment,
 }
 
@@ -45,8 +56,12 @@ pub struct Connections {
     messages: HashSet<End>,
     /// Those of them that have connections.
     packets: HashSet<End>,
-    asked: HashMap<Name, VecDeque<Side>>,
-    accepted: HashMap<Name, VecDeque<Side>>,
+    /// Sockets that listen, and since when.
+    listening: HashMap<End, Moment>,
+    asked: HashMap<Name, VecDeque<Asked>>,
+    accepted: HashMap<Name, VecDeque<Accepted>>,
+    /// Since when a socket had listened, and when a connection to it was asked for, or made.
+    listened: Vec<(Moment, Moment)>,
     /// By listening socket: when each of its connections was asked for, and accepted.
     listeners: HashMap<End, Vec<(Moment, Moment)>>,
 }
@@ -70,6 +85,7 @@ impl Connections {
     /// A socket was made. An inode may have been another's before.
     pub fn open(&mut self, end: End, kind: i64) {
         self.others.remove(&end);
+        self.listening.remove(&end);
         self.set_kind(end, kind & TYPE != SOCK_STREAM, kind & TYPE == SOCK_SEQPACKET);
     }
 
@@ -95,20 +111,26 @@ impl Connections {
         self.others.insert(two, one);
     }
 
-    /// `connect` from `local` by process `pid`, also one that goes on in the background. `is_exact`: to this very name.
+    /// `listen`; again, for another number of connections that may wait.
+    pub fn listen(&mut self, end: End, at: Moment) {
+        self.listening.entry(end).or_insert(at);
+    }
+
+    /// `connect` from `local` by process `pid`, also one that goes on in the background: not `connected` yet. `is_exact`: to this very
+    /// name.
     pub fn connect(
         &mut self,
         end: End,
         local: &[u8],
         (address, is_exact): (&[u8], bool),
         pid: u32,
-        at: Moment,
+        (at, connected): (Moment, Option<Moment>),
     ) {
         if local.is_empty() || self.has_datagrams(end) {
             return;
         }
         let name = name(end.host, address, local, i64::from(pid));
-        let side = Side { end, listener: None, is_exact, at };
+        let side = Asked { end, is_exact, at, connected };
         match self.accepted.get_mut(&name).and_then(VecDeque::pop_front) {
             Some(accepted) => self.connected(side, accepted),
             None => self.asked.entry(name).or_default().push_back(side),
@@ -128,8 +150,9 @@ impl Connections {
         let has_packets = listener.is_some_and(|listener| self.packets.contains(&listener));
         self.set_kind(end, has_packets, has_packets);
         let name = name(end.host, local, peer, pid);
-        let side = Side { end, listener, is_exact: true, at };
-        let first = |asked: &mut VecDeque<Side>| {
+        let listening = listener.and_then(|listener| self.listening.get(&listener).copied());
+        let side = Accepted { end, listener, listening, at };
+        let first = |asked: &mut VecDeque<Asked>| {
             let exact = asked.iter().position(|side| side.is_exact);
             asked.remove(exact.unwrap_or(0))
         };
@@ -139,16 +162,25 @@ impl Connections {
         }
     }
 
-    fn connected(&mut self, asked: Side, accepted: Side) {
+    fn connected(&mut self, asked: Asked, accepted: Accepted) {
         self.join(asked.end, accepted.end);
+        if let Some(listening) = accepted.listening {
+            // Refused connections are asked for again: what succeeds was entered behind it, if it was not under way.
+            let is_behind = listening.ns <= asked.at.ns;
+            let connected = if is_behind { Some(asked.at) } else { asked.connected };
+            self.listened.extend(connected.map(|connected| (listening, connected)));
+        }
         if let Some(listener) = accepted.listener {
             self.listeners.entry(listener).or_default().push((asked.at, accepted.at));
         }
     }
 
-    /// Connections were accepted after they were asked for. Calls that have seen that there is one come after the next that
-    /// was accepted.
+    /// Connections were made after somebody listened, and accepted after they were asked for. Calls that have seen that there is one
+    /// come after the next that was accepted.
     pub fn finish(&mut self, looks: impl Fn(End) -> Vec<Span>, found: &mut Dependencies) {
+        for (listening, connected) in std::mem::take(&mut self.listened) {
+            socket::listen(listening, connected, found);
+        }
         let mut listeners: Vec<_> = std::mem::take(&mut self.listeners).into_iter().collect();
         listeners.sort_unstable_by_key(|(listener, _)| *listener);
         for (listener, mut connections) in listeners {

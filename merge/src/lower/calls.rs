@@ -147,10 +147,14 @@ fn awaits_messages(call: Mpi) -> bool {
 fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     let event = seen.event;
     let failed = if event.has(record::FAILED) { i64::from(event.errno) } else { 0 };
-    let (timeout, again) = (i64::from(libc::ETIMEDOUT), i64::from(libc::EAGAIN));
+    let [timeout, again, refused, absent] =
+        [libc::ETIMEDOUT, libc::EAGAIN, libc::ECONNREFUSED, libc::ENOENT].map(i64::from);
     match event.call.effect() {
         Effect::Sync(_) => event.result == timeout || failed == timeout || failed == again,
-        Effect::AwaitReadiness => failed == 0 && event.result == 0,
+        // `waitpid` with `WNOHANG`, as of Python's `Popen.wait` with a time limit.
+        Effect::AwaitReadiness | Effect::AwaitProcess => failed == 0 && event.result == 0,
+        // Nobody listens yet.
+        Effect::Connect => failed == refused || failed == absent,
         Effect::Read(_)
         | Effect::ReceiveMessage
         | Effect::Accept
@@ -220,7 +224,7 @@ impl Lowering<'_> {
                 true => return,
                 false => true,
             },
-            Some(question) => self.answered(visit, question),
+            Some(_) => self.answered(visit, question),
             None => false,
         };
         if !entered {
@@ -386,22 +390,32 @@ impl Lowering<'_> {
         self.threads[visit.seen.thread as usize].program.communicate(again, behind);
     }
 
-    /// A call that is not replayed, and that ends a run of polls: all of them waited for what it waited for. False if there is
-    /// no such run, or it was about something else.
+    /// A call that is not replayed, and that ends a run of polls: all of them waited for what it waited for, and then slept until the
+    /// program asked again, if it did so in between. False if there is no such run, or it was about something else.
     fn pass_after_polls(&mut self, visit: &Visit<'_>) -> bool {
+        if self.answered(visit, None) {
+            self.pass(visit);
+            return true;
+        }
         let (thread, record) = (visit.seen.thread, visit.seen.record);
         let Some((awaited_ns, rule)) = self.awaited(thread, record) else { return false };
         let Some(since_ns) = self.polling_since(visit).filter(|&since_ns| awaited_ns > since_ns) else {
             return false;
         };
+        let slept = self.sleeps_between_polls(thread);
         let (waited_ns, cpu_ns) = self.polled(visit);
         let until_ns = awaited_ns.min(visit.end_ns);
+        let idle_ns = if slept { visit.begin_ns.saturating_sub(until_ns).min(waited_ns - cpu_ns) } else { 0 };
         self.synchronize(thread, record, Stage::Enter, since_ns, since_ns);
         self.synchronize(thread, record, Stage::Leave, since_ns, until_ns);
-        let behind = visit.behind(until_ns, visit.end_ns - until_ns);
+        let mut behind = visit.behind(until_ns, visit.end_ns - until_ns);
         let spun_ns = visit.own.cpu_ns - behind.cpu_ns;
+        if slept {
+            behind.start_ns = until_ns.max(visit.begin_ns);
+        }
         let program = &mut self.threads[thread as usize].program;
-        program.explain(rule, spun_ns + visit.own.waited_ns + waited_ns, spun_ns + cpu_ns);
+        program.explain(rule, spun_ns + visit.own.waited_ns + waited_ns - idle_ns, spun_ns + cpu_ns);
+        program.ask_again(until_ns, visit.begin_ns, idle_ns, slept);
         program.compute(behind);
         true
     }

@@ -5,7 +5,7 @@
 
 use super::around::gap_stretch;
 use super::program::{Program, Stretch};
-use super::{Lowering, Visit};
+use super::{Lowering, Thread, Visit};
 use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use crate::rules::file_create::is_failed_poll;
@@ -16,6 +16,9 @@ use syn_trace::Call;
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
 /// loop that does nothing else takes less.
 const MOST_WORK_BETWEEN_NS: u64 = 20_000;
+
+/// So does a loop that sleeps, and takes no more than this part of each sleep for what it does before and behind.
+const MOST_OF_A_SLEEP: u64 = 10;
 
 /// A loop that does nothing but ask MPI spends a hundredth to a quarter of the time of its calls between them. One that does a step of
 /// its own work each time, as random access to distributed tables does, spends as much there and more.
@@ -118,6 +121,15 @@ impl Polling {
             && STEP_NS.contains(&(self.between_ns / self.repeated))
     }
 
+    /// What the thread slept since the last poll, or before it.
+    fn last_slept_ns(&self) -> u64 {
+        let slept = self.held.iter().rev().find_map(|held| match *held {
+            Held::Sleep { start_ns, end_ns, .. } => Some(end_ns - start_ns),
+            _ => None,
+        });
+        slept.unwrap_or(0)
+    }
+
     /// The application sleeps before it asks again.
     pub fn sleep(&mut self, visit: &Visit<'_>, ns: u64) {
         let (start_ns, end_ns) = (visit.begin_ns, visit.end_ns);
@@ -159,9 +171,11 @@ impl Polling {
     }
 }
 
-/// Whether so much work goes unnoticed between two polls. What repeats has a part of it before every time.
-fn is_little(cpu_ns: u64, visit: &Visit<'_>) -> bool {
-    cpu_ns <= MOST_WORK_BETWEEN_NS.saturating_mul(visit.times)
+/// Whether so much work goes unnoticed between two polls, of which the thread slept for `slept_ns`. What repeats has a part of it before
+/// every time.
+fn is_little(cpu_ns: u64, slept_ns: u64, visit: &Visit<'_>) -> bool {
+    let most_ns = MOST_WORK_BETWEEN_NS.saturating_mul(visit.times);
+    cpu_ns <= most_ns.max(slept_ns / MOST_OF_A_SLEEP)
 }
 
 impl Lowering<'_> {
@@ -191,8 +205,10 @@ impl Lowering<'_> {
     fn asking_since(&self, visit: &Visit<'_>, asks: Option<Question>) -> Option<u64> {
         let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
         let polling = polling.filter(|polling| polling.asks == asks)?;
+        let slept_ns =
+            if visit.seen.event.sleeps() { visit.end_ns - visit.begin_ns } else { polling.last_slept_ns() };
         // What asks about a name until the answer is another is no operation, whatever work lies between.
-        (asks.is_some() || is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
+        (asks.is_some() || is_little(visit.gap.cpu_ns, slept_ns, visit)).then_some(polling.since_ns)
     }
 
     /// True when the thread has slept in its run of polls.
@@ -309,29 +325,29 @@ impl Lowering<'_> {
 
     /// A call that succeeds after polls that asked the same: what came between was one wait for what let it succeed, and then
     /// the time until the program asked again. False if there were none, or nothing is known to have let it.
-    pub(super) fn answered(&mut self, visit: &Visit<'_>, asks: Question) -> bool {
+    pub(super) fn answered(&mut self, visit: &Visit<'_>, asks: Option<Question>) -> bool {
         let (thread, record) = (visit.seen.thread, visit.seen.record);
         let state = &self.threads[thread as usize];
         let point =
             state.points.peek_if(|point| (point.record, point.stage) == (record, Stage::Enter)).copied();
-        let since = self.asking_since(visit, Some(asks));
+        let since = self.asking_since(visit, asks);
         let (Some(point), Some(since_ns)) = (point, since) else { return false };
         let Some(awaited_ns) = point.awaited_ns().filter(|&awaited_ns| awaited_ns > since_ns) else {
             return false;
         };
+        let slept = self.sleeps_between_polls(thread);
         let (waited_ns, cpu_ns) = self.polled(visit);
         let until_ns = awaited_ns.min(visit.begin_ns);
-        self.synchronize(thread, record, Stage::Enter, since_ns, until_ns);
-        let idle_ns = (visit.begin_ns - until_ns).min(waited_ns - cpu_ns);
-        let program = &mut self.threads[thread as usize].program;
-        program.explain(point.rule(), waited_ns - idle_ns, cpu_ns);
-        program.compute(Stretch {
-            start_ns: until_ns,
-            end_ns: visit.begin_ns,
-            cpu_ns: 0,
-            idle_ns,
-            in_call: false,
+        let Thread { points, program, .. } = &mut self.threads[thread as usize];
+        let (mut since_ns, mut signals) = (since_ns, Vec::new());
+        points.pass(|op| match op {
+            Op::Wait { .. } => program.step(std::mem::replace(&mut since_ns, until_ns), until_ns, op),
+            _ => signals.push(op),
         });
+        let idle_ns = (visit.begin_ns - until_ns).min(waited_ns - cpu_ns);
+        program.explain(point.rule(), waited_ns - idle_ns, cpu_ns);
+        program.ask_again(until_ns, visit.begin_ns, idle_ns, slept);
+        signals.into_iter().for_each(|signal| program.step(visit.begin_ns, visit.begin_ns, signal));
         true
     }
 
@@ -339,7 +355,7 @@ impl Lowering<'_> {
     /// there is none, or if it ends here.
     pub(super) fn polled_meanwhile(&mut self, visit: &Visit<'_>) -> bool {
         let own = visit.own_stretch();
-        is_little(own.cpu_ns, visit)
+        is_little(own.cpu_ns, 0, visit)
             && self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
     }
 

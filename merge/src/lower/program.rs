@@ -119,6 +119,17 @@ impl Program {
         self.balance.polling_cpu_ns += cpu_ns;
     }
 
+    /// The time from what the thread had waited for until it asked again, if it `slept` between.
+    pub fn ask_again(&mut self, start_ns: u64, end_ns: u64, idle_ns: u64, slept: bool) {
+        if !slept {
+            return self.compute(Stretch { start_ns, end_ns, cpu_ns: 0, idle_ns, in_call: false });
+        }
+        if idle_ns > 0 {
+            self.step(start_ns, end_ns, Op::Sleep { ns: idle_ns });
+            self.balance.sleep_ns += idle_ns;
+        }
+    }
+
     /// Appends any other step.
     pub fn step(&mut self, start_ns: u64, end_ns: u64, op: Op) {
         if let Op::Io { call: Io::ReadDir { handle, entries }, .. } = op {

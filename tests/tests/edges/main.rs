@@ -14,7 +14,7 @@ use tests::{
 /// The program takes turns by this mechanism, which these rules see.
 struct Mechanism(&'static str, &'static [Rule]);
 
-const MECHANISMS: [Mechanism; 55] = [
+const MECHANISMS: [Mechanism; 57] = [
     Mechanism("mutex", &[Rule::Mutex]),
     Mechanism("rwlock", &[Rule::Rwlock]),
     Mechanism("condition", &[Rule::Condition, Rule::Mutex]),
@@ -69,7 +69,9 @@ const MECHANISMS: [Mechanism; 55] = [
     Mechanism("signal-handler", &[Rule::Signal]),
     Mechanism("signal-descriptor", &[Rule::Signal]),
     Mechanism("signal-descriptor-poll", &[Rule::Signal]),
+    Mechanism("listening", &[Rule::Socket]),
     Mechanism("exit", &[Rule::ProcessJoin]),
+    Mechanism("exit-asked", &[Rule::ProcessJoin]),
 ];
 /// The same, between ranks.
 const OF_MPI: [Mechanism; 11] = [
@@ -89,7 +91,7 @@ const OF_MPI: [Mechanism; 11] = [
 impl Mechanism {
     /// Signals are between processes there, and processes end.
     fn is_between(&self, threads: bool) -> bool {
-        !(threads && (self.0.starts_with("signal") || self.0 == "exit"))
+        !(threads && ["signal", "exit"].iter().any(|kind| self.0.starts_with(kind)))
     }
 
     /// Open MPI has partitions from version 5 on; in MPICH the status of what was cancelled may name any source.

@@ -184,6 +184,8 @@ pub enum Effect {
     Connect,
     /// `bind`.
     BindSocket,
+    /// `listen`.
+    Listen,
     /// `getsockname`.
     TellLocalAddress,
     /// `getpeername`.

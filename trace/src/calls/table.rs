@@ -412,7 +412,7 @@ calls! {
     /// `family:16` (any other), and are empty where there is none. This one is as it turned out: the kernel may have
     /// chosen the port.
     344 Bind "bind" Socket (fd: Fd, addr: Text) [BindSocket];
-    345 Listen "listen" Socket (fd: Fd, backlog: Int);
+    345 Listen "listen" Socket (fd: Fd, backlog: Int) [Listen];
     /// `pid` is the peer's, of a Unix socket.
     346 Accept "accept" Socket (fd: Fd, flags: AcceptFlags, st_ino: Int, pid: Pid, local: Text, peer: Text) [Accept] also "accept4";
     /// `local` is empty where the call came to nothing.
