@@ -26,7 +26,7 @@ mod unrecorded;
 mod waiting;
 
 pub use files::{AFTER_THE_LOCK, FcntlArgument, fcntl_argument, requests_more};
-pub use others::is_vfork;
+pub use others::{is_vfork, waited_for};
 pub use table::{Known, Number, call_of, decode, look_before};
 pub use unrecorded::{UNRECORDED, is_unrecorded};
 

@@ -436,7 +436,7 @@ impl Visitor for ProcessTree {
             Effect::SendSignal => self.kill(seen, event.numbers[0], event.numbers[1]),
             Effect::AwaitProcessById => {
                 let ends = event.numbers[2] & i64::from(libc::WEXITED) != 0;
-                if ends && event.numbers[0] == i64::from(libc::P_PID) {
+                if ends && event.numbers[0] != i64::from(libc::P_PIDFD) {
                     self.join_by_pid(seen, event.numbers[1], 0);
                 }
             }

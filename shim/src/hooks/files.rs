@@ -90,7 +90,8 @@ hooks! {
     MemfdCreate: memfd_create (name: *const c_char, flags: c_uint) -> fd: c_int,
         { let [_, _, inode] = status_of(fd); [i64::from(flags), inode] }, [name];
     Dup: dup (fd: c_int) -> result: c_int, [fd as i64], [];
-    Dup2: dup2 | __dup2 (fd: c_int, new: c_int) -> result: c_int, [fd as i64, new as i64], [];
+    // By `daemon`, `login_tty` and `forkpty`, too.
+    Dup2: dup2 | __dup2 + dup2 (fd: c_int, new: c_int) -> result: c_int, [fd as i64, new as i64], [];
     Dup3: dup3 + dup3 (fd: c_int, new: c_int, flags: c_int) -> result: c_int, [fd as i64, new as i64, flags as i64], [];
     Pipe: pipe | __pipe (ends: *mut c_int) -> result: c_int, { let [read, write, inode] = pipe_ends(ends, result); [read, write, 0, inode] }, [];
     Pipe: pipe2 (ends: *mut c_int, flags: c_int) -> result: c_int,

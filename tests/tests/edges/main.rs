@@ -5,7 +5,7 @@ mod hosts;
 
 use std::collections::BTreeMap;
 use syn_merge::{Options, merge};
-use syn_plan::{EdgeId, Op, Plan, Rule};
+use syn_plan::{EdgeId, Io, Op, Plan, Rule};
 use tests::{
     Job, Recorded, Write, has_component, is_missing, mpich, mpirun, program, record, replayed_out_of_order,
     replays, writes, writes_by,
@@ -271,6 +271,29 @@ fn a_stream_of_popen_is_a_pipe_like_any_other() {
         ops().any(|op| matches!(op, Op::Signal { edge } if is_pipe(edge))),
         "a child reads what it writes"
     );
+}
+
+/// libc itself forks, gives descriptors new meanings, and tells which child it has found.
+#[test]
+fn what_libc_does_inside_is_on_record() {
+    let mechanisms = [
+        ("daemon", Rule::ProcessCreate),
+        ("forkpty", Rule::Terminal),
+        ("waitid", Rule::ProcessJoin),
+        ("waitid-group", Rule::ProcessJoin),
+    ];
+    for (how, rule) in mechanisms {
+        let recorded = record(&Job::new(program("by_libc")).arg(how));
+        assert!(recorded.plain.status.success(), "{how}: {}", recorded.plain.stderr);
+        let whole = plan(&recorded, &[]);
+        let mut ops = whole.programs.iter().flat_map(|program| program.steps.counted());
+        let is_elsewhere = |op| matches!(op, Op::Io { call: Io::WriteAt { .. }, .. });
+        assert!(!ops.any(|counted| is_elsewhere(counted.step.op)), "{how}: it writes to its standard output");
+        let with = writes(&whole);
+        assert!(with["a"][0].comes_before(&with["b"][0]), "{how}: no dependency");
+        let without = writes(&plan(&recorded, &[rule]));
+        assert!(!related(&without, "a", "b"), "{how}: something else orders the two");
+    }
 }
 
 /// `SYN_REPLAYS` says how many times; `scripts/bench-order` takes 100.

@@ -193,6 +193,7 @@ calls! {
     87 Execve "execve" Process (pathname: Path) [Exec] also "execl" "execle" "execlp" "execv" "execveat" "execvp" "execvpe" "fexecve";
     88 PosixSpawn "posix_spawn" Process (pid: Pid, path: Path) [Spawn, AwaitsExec, ReturnsError] also "posix_spawnp";
     89 Waitpid "waitpid" Process (pid: Pid, status: Int, options: Int) [AwaitProcess] also "wait" "wait3" "wait4";
+    /// With `P_ALL` and `P_PGID`, `id` is the child that was found, or 0.
     90 Waitid "waitid" Process (idtype: Int, id: Pid, options: Int) [AwaitProcessById];
     /// Written before the call, with the flag `began`: it does not return.
     91 Exit "_exit" Process (status: Int) [Exit] also "_Exit";

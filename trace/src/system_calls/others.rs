@@ -110,6 +110,21 @@ pub(super) fn clone<W: Context>(seen: &mut Seen<'_, W>) {
     }
 }
 
+/// `si_pid`, where waitid(2) writes it.
+const FOUND_AT: u64 = 16;
+
+/// What a record of `waitid` has in place of the `id` that was given: of several children the one that was `found`.
+pub fn waited_for(kind: i64, id: i64, found: i32) -> i64 {
+    let any = [libc::P_ALL, libc::P_PGID].map(i64::from);
+    if any.contains(&kind) { found.into() } else { id }
+}
+
+pub(super) fn waitid<W: Context>(seen: &mut Seen<'_, W>) {
+    let (kind, info) = (seen.int(0), seen.word(2) as u64);
+    let found: Option<i32> = if seen.succeeded() && info != 0 { seen.value(info + FOUND_AT) } else { None };
+    seen.put(Call::Waitid, [kind, waited_for(kind, seen.int(1), found.unwrap_or(0)), seen.int(3)]);
+}
+
 pub(super) fn wait4<W: Context>(seen: &mut Seen<'_, W>) {
     let status: Option<i32> = if seen.call.result > 0 { seen.at(1) } else { None };
     seen.put(Call::Waitpid, [seen.int(0), status.unwrap_or(0).into(), seen.int(2)]);

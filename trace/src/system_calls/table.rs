@@ -205,7 +205,6 @@ system_calls! {
         SYS_vfork: Vfork [] [];
         SYS_execve: Execve [] [0];
         SYS_execveat: Execve [] [1];
-        SYS_waitid: Waitid [int 0, int 1, int 3] [];
         SYS_exit_group: Exit [int 0] [];
         SYS_kill: Kill [int 0, int 1] [];
         SYS_tkill: PthreadKill [int 0, int 1] [];
@@ -300,6 +299,7 @@ system_calls! {
         SYS_clone: Clone others::clone;
         SYS_clone3: Clone others::clone;
         SYS_wait4: Waitpid others::wait4;
+        SYS_waitid: Waitid others::waitid;
         SYS_exit: ThreadEnd others::nothing;
         SYS_restart_syscall: Syscall others::nothing;
     }

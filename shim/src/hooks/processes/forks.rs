@@ -3,6 +3,7 @@
 //! Not recorded: `clone(2)` (but where the child borrows its parent's memory), whose children are noticed at their first
 //! call ([`crate::recording::thread`]).
 
+use crate::core::real::{Inner, usize_fn};
 use crate::hooks::processes::exec;
 use crate::hooks::real_function;
 use crate::recording::span::{self, note};
@@ -13,8 +14,32 @@ use crate::recording::vfork_child;
 use core::ffi::{c_int, c_void};
 use libc::pid_t;
 use syn_trace::calls::Call;
-
+use syn_trace::record;
 use syn_trace::system_calls::is_vfork;
+
+type Fork = unsafe extern "C-unwind" fn() -> pid_t;
+
+/// Forks by `real`, and records that.
+#[inline(always)]
+fn fork_by(real: Fork, flags: u16) -> pid_t {
+    let Some(mut span) = span::enter(Call::Fork, flags) else {
+        // SAFETY: no arguments.
+        return unsafe { real() };
+    };
+    let before = inheritance::fork_follows(span.state().kind_of_fork());
+    exec::look_up();
+    // SAFETY: no arguments.
+    let child = unsafe { real() };
+    if child == 0 {
+        thread::begin_in_forked_child(frame_address());
+        return 0;
+    }
+    inheritance::fork_is_over(before);
+    span.returned();
+    let failed = child < 0;
+    span.leave(Call::Fork, failed, if failed { span::errno() } else { child.into() }, &[], &[], &[]);
+    child
+}
 
 macro_rules! forks {
     ($($name:ident),*) => { $(
@@ -22,30 +47,32 @@ macro_rules! forks {
         #[unsafe(link_section = ".text.startup")]
         #[allow(missing_docs, clippy::missing_safety_doc)]
         pub unsafe extern "C-unwind" fn $name() -> pid_t {
-            let Some(real) = real_function!($name as unsafe extern "C-unwind" fn() -> pid_t) else {
-                return crate::hooks::missing();
-            };
-            let Some(mut span) = span::enter(Call::Fork, 0) else {
-                // SAFETY: no arguments.
-                return unsafe { real() };
-            };
-            let before = inheritance::fork_follows(span.state().kind_of_fork());
-            exec::look_up();
-            // SAFETY: no arguments.
-            let child = unsafe { real() };
-            if child == 0 {
-                thread::begin_in_forked_child(frame_address());
-                return 0;
+            match real_function!($name as Fork) {
+                Some(real) => fork_by(real, 0),
+                None => crate::hooks::missing(),
             }
-            inheritance::fork_is_over(before);
-            span.returned();
-            let failed = child < 0;
-            span.leave(Call::Fork, failed, if failed { span::errno() } else { child.into() }, &[], &[], &[]);
-            child
         }
     )* };
 }
 forks!(fork, __fork, _Fork);
+
+/// The same by `daemon` and `forkpty`.
+#[unsafe(link_section = ".text.startup")]
+unsafe extern "C-unwind" fn inner_fork() -> pid_t {
+    let Some(address) = FORK.address() else {
+        return crate::hooks::missing();
+    };
+    // SAFETY: the trampoline does what fork does.
+    fork_by(unsafe { core::mem::transmute::<usize, Fork>(address) }, record::INNER)
+}
+
+#[used]
+#[unsafe(link_section = "syn_inners")]
+static FORK: Inner = Inner::new(
+    c"fork",
+    // SAFETY: only the address is used, as the target of a jump from the function with this type.
+    unsafe { core::mem::transmute::<Fork, usize_fn>(inner_fork) },
+);
 
 /// vfork(2) returns twice on one stack, and the child overwrites the frames of whatever it returned from: the return
 /// address has to be kept in a register across the system call, as libc itself does it. The child shares all memory
