@@ -73,12 +73,14 @@ impl Datagrams {
         })
     }
 
-    /// The socket's own address is known from this time on.
+    /// The socket's own address is known: it has had it since it was given one, or since it first sent.
     pub fn name(&mut self, end: End, local: &[u8], ns: u64) {
         let local = self.number(local);
         let socket = self.at(end);
         if socket.local != local && local.is_some() {
-            (socket.local, socket.local_since_ns) = (local, ns);
+            let first_sent_ns = socket.sent.first().map(|message| message.datagram.span.enter.ns);
+            let since_ns = first_sent_ns.filter(|_| socket.local.is_none()).unwrap_or(ns).min(ns);
+            (socket.local, socket.local_since_ns) = (local, since_ns);
         }
     }
 
@@ -244,6 +246,22 @@ mod tests {
         };
         assert_eq!(found(&["inet:0.0.0.0:53", "inet6:[::]:53"]), [(7, 1)]);
         assert_eq!(found(&["inet6:[::]:53"]), [(7, 1)]);
+    }
+
+    #[test]
+    fn who_asks_for_its_address_behind_its_messages_had_it_before() {
+        let end = |inode: u64| End { host: 0, named: false, device: 0, inode };
+        let (server, client) = (b"inet:127.0.0.1:53", b"inet:127.0.0.1:99");
+        let mut all = Datagrams::default();
+        all.name(end(1), server, 0);
+        all.transfer(end(2), span(0, 1, 10, 11), 1, true, server);
+        all.transfer(end(1), span(1, 1, 5, 12), 1, false, client);
+        all.transfer(end(1), span(1, 2, 20, 21), 1, true, client);
+        all.transfer(end(2), span(0, 2, 15, 22), 1, false, server);
+        all.name(end(2), client, 30);
+        let mut found = Dependencies::default();
+        all.finish(|_| Vec::new(), |_| true, &mut found);
+        assert_eq!(records(&found), [(1, 1), (2, 2)]);
     }
 
     #[test]

@@ -420,7 +420,10 @@ impl FileTracker {
             Effect::Rename => self.rename(seen, touched),
             Effect::Link => {
                 self.find(seen, path, true);
-                self.change(seen, second, Some(false), true);
+                let is_there = self.change(seen, second, Some(false), true);
+                if let (Some(old), Some(new)) = (self.at_path(seen, path), self.at_path(seen, second)) {
+                    self.hand_on((old, false), (new, is_there));
+                }
             }
             Effect::Truncate => {
                 self.find(seen, path, true);

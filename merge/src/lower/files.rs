@@ -231,6 +231,15 @@ impl FileTable {
         self.moves.link(&self.path(link), &self.path(target));
     }
 
+    /// The path of what symbolic links that the run made lead to, from this one on.
+    pub fn behind_links(&self, mut file: FileId) -> Rc<str> {
+        for _ in 0..MOST_LINKS {
+            let Now::Link(target) = self.files[file as usize].now else { break };
+            file = target;
+        }
+        self.path(file)
+    }
+
     /// Whether there is a symbolic link that the run made. Others are not in the plan: it knows files and folders.
     pub fn is_made_link(&self, path: &Rc<str>) -> bool {
         let file = self.by_path.get(path).copied().flatten();

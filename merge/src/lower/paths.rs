@@ -45,7 +45,7 @@ impl Translation<'_> {
                 self.named(Evidence::Something).map(|file| Io::Truncate { file, bytes })
             }
             Effect::Rename => self.rename(flags as u32),
-            Effect::Link => self.link(),
+            Effect::Link => self.link(flags & libc::AT_SYMLINK_FOLLOW != 0),
             Effect::Symlink => self.symlink(),
             effect => self.metadata_on_path(effect),
         }
@@ -177,14 +177,19 @@ impl Translation<'_> {
         Some(if flags == 0 { Io::Rename { from, to } } else { Io::RenameWith { from, to, flags } })
     }
 
-    fn link(&mut self) -> Option<Io> {
+    /// `follows` a symbolic link that the run has made: it is the link's target that gets another name.
+    fn link(&mut self, follows: bool) -> Option<Io> {
         let both = match self.unnamed().cloned() {
             Some(path) => {
                 self.tables.files.touch(&path, Evidence::Something).zip(self.second(Evidence::Absent))
             }
             None => self.both(Evidence::Something, Evidence::Absent),
         };
-        if let Some((from, to)) = both {
+        if let Some((mut from, to)) = both {
+            if follows {
+                let target = self.tables.files.behind_links(from);
+                from = self.tables.files.touch(&target, Evidence::Something).unwrap_or(from);
+            }
             if self.result == 0 {
                 self.tables.files.link(from, to);
             }

@@ -112,7 +112,7 @@ impl FileTracker {
     }
 
     /// One name's file gets another name, unless a name stands for something else already.
-    fn hand_on(&mut self, (old, is_gone): (u32, bool), (new, is_there): (u32, bool)) {
+    pub(super) fn hand_on(&mut self, (old, is_gone): (u32, bool), (new, is_there): (u32, bool)) {
         if old == new {
             return;
         }
