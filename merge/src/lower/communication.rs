@@ -126,7 +126,7 @@ impl<'a> Communication<'a> {
                 Some(Mpi::Send { mode: named.mode, comm, peer, tag: n[2] as i32, bytes: bytes(n[0]) })
             }
             Form::SendRequest(_) => {
-                let request = requests.begin(n[4], false);
+                let request = requests.begin(n[4], seen.thread, false);
                 let (comm, peer) = self.to(seen, n[3], n[1])?;
                 Some(Mpi::Isend {
                     mode: named.mode,
@@ -138,7 +138,7 @@ impl<'a> Communication<'a> {
                 })
             }
             Form::SendInit(_) => {
-                let request = requests.begin(n[4], true);
+                let request = requests.begin(n[4], seen.thread, true);
                 let comm = self.comm(seen.process, n[3])?;
                 let peer = if comm == SELF { NOBODY } else { self.peer(seen.process, n[3], n[1] as i32) };
                 Some(Mpi::SendInit {
@@ -155,12 +155,12 @@ impl<'a> Communication<'a> {
                 Some(Mpi::Recv { comm, peer, tag, bytes: bytes(n[0]) })
             }
             Form::ReceiveRequest => {
-                let request = requests.begin(n[4], false);
+                let request = requests.begin(n[4], seen.thread, false);
                 let (comm, peer, tag) = self.from(seen, n[3], n[1], n[2])?;
                 Some(Mpi::Irecv { comm, peer, tag, bytes: bytes(n[0]), request })
             }
             Form::ReceiveInit => {
-                let request = requests.begin(n[4], true);
+                let request = requests.begin(n[4], seen.thread, true);
                 let comm = self.comm(seen.process, n[3])?;
                 let peer = if comm == SELF { NOBODY } else { self.peer(seen.process, n[3], n[1] as i32) };
                 Some(Mpi::RecvInit { comm, peer, tag: n[2] as i32, bytes: bytes(n[0]), request })
@@ -187,19 +187,23 @@ impl<'a> Communication<'a> {
                 Some(Mpi::Probe { comm, peer, tag, test: has_flag(call) })
             }
             Form::MatchedProbe => {
-                let request = requests.begin_message(n[7]);
+                let request = requests.begin_message(n[7], seen.thread);
                 let (comm, peer, tag) = self.from(seen, n[2], n[4], n[5])?;
                 Some(Mpi::Mprobe { comm, peer, tag, test: has_flag(call), request })
             }
             Form::MatchedReceive => {
-                Some(Mpi::Mrecv { request: requests.end_message(n[1])?, bytes: bytes(n[0]) })
+                Some(Mpi::Mrecv { request: requests.end_message(n[1], seen.thread)?, bytes: bytes(n[0]) })
             }
             Form::MatchedReceiveRequest => {
-                let request = requests.end_message(n[1])?;
-                Some(Mpi::Imrecv { request, bytes: bytes(n[0]), new: requests.begin(n[2], false) })
+                let request = requests.end_message(n[1], seen.thread)?;
+                Some(Mpi::Imrecv {
+                    request,
+                    bytes: bytes(n[0]),
+                    new: requests.begin(n[2], seen.thread, false),
+                })
             }
             Form::Start => {
-                let started = seen.event.list.iter().filter_map(|handle| requests.get(handle));
+                let started = seen.event.list.iter().filter_map(|handle| requests.get(handle, seen.thread));
                 let list = self.lists.number(started.map(u64::from).collect());
                 for handle in seen.event.list.iter() {
                     if let Some(&comm) = self.persistent.get(&(seen.process, handle)) {
@@ -209,18 +213,18 @@ impl<'a> Communication<'a> {
                 Some(Mpi::Start { list, all: call.name().ends_with("all") })
             }
             Form::FreeRequest if self.persistent.remove(&(seen.process, n[0])).is_some() => {
-                Some(Mpi::RequestFree { request: requests.end(n[0], true)? })
+                Some(Mpi::RequestFree { request: requests.end(n[0], seen.thread, true)? })
             }
-            Form::FreeRequest => Some(Mpi::RequestFree { request: requests.end(n[0], true)? }),
+            Form::FreeRequest => Some(Mpi::RequestFree { request: requests.end(n[0], seen.thread, true)? }),
             // In a replay the message may come later, and would be left for the next receive.
             Form::Cancel if self.matching.refused.contains(&(seen.thread, seen.record)) => None,
-            Form::Cancel => Some(Mpi::Cancel { request: requests.get(n[0])? }),
+            Form::Cancel => Some(Mpi::Cancel { request: requests.get(n[0], seen.thread)? }),
             Form::Test if n[1] == 0 => None,
             Form::Wait | Form::Test => {
                 let mut completed = Vec::new();
                 let mut numbers = seen.event.list.iter();
                 while let Some(handle) = numbers.next() {
-                    completed.extend(requests.end(handle, false).map(u64::from));
+                    completed.extend(requests.end(handle, seen.thread, false).map(u64::from));
                     numbers.nth(2);
                 }
                 let list = self.lists.number(completed);
@@ -242,7 +246,7 @@ impl<'a> Communication<'a> {
                 Some(Mpi::Collective { kind, comm, root, sent, received, counts, from })
             }
             Form::CollectiveRequest(_) => {
-                let request = requests.begin(n[4], false);
+                let request = requests.begin(n[4], seen.thread, false);
                 let Gathered { kind, comm, root, sent, received, counts, from } = self.gather(seen, n[3])?;
                 Some(Mpi::Icollective { kind, comm, root, sent, received, counts, from, request })
             }
@@ -263,7 +267,7 @@ impl<'a> Communication<'a> {
                         Gathered { kind, comm, root, sent, received, counts: 0, from: 0 }
                     }
                 };
-                let request = self.processes[seen.process as usize].begin(n[4], true);
+                let request = self.processes[seen.process as usize].begin(n[4], seen.thread, true);
                 Some(Mpi::CollectiveInit { kind, comm, root, sent, received, counts, from, request })
             }
             // A plan has none; not every MPI does.

@@ -343,7 +343,7 @@ impl Matcher<'_> {
                 self.free(seen, n[0]);
             }
             Mpi::Cancel => {
-                if let Some(request) = self.locals[seen.process as usize].requests.get(n[0]) {
+                if let Some(request) = self.locals[seen.process as usize].requests.get(n[0], seen.thread) {
                     request.cancelled = Some((seen.thread, seen.record));
                 }
             }

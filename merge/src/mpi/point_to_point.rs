@@ -136,19 +136,19 @@ impl Matcher<'_> {
     pub(super) fn begin(&mut self, seen: &Seen<'_>, handle: i64, what: Persistent) {
         self.forget(seen, handle);
         let active = self.activate(seen, what);
-        self.locals[seen.process as usize].requests.start(handle, active);
+        self.locals[seen.process as usize].requests.start(handle, seen.thread, active);
     }
 
     pub(super) fn prepare(&mut self, seen: &Seen<'_>, handle: i64, what: Persistent) {
         self.forget(seen, handle);
-        self.locals[seen.process as usize].requests.prepare(handle, what);
+        self.locals[seen.process as usize].requests.prepare(handle, seen.thread, what);
     }
 
     /// A handle is given to a new request: the one that had it is over by now, and its end was not seen. Implementations have one
     /// handle for all requests that are complete at once, too.
     fn forget(&mut self, seen: &Seen<'_>, handle: i64) {
         let local = &mut self.locals[seen.process as usize];
-        match local.requests.free(handle).map(|request| request.active) {
+        match local.requests.free(handle, seen.thread).map(|request| request.active) {
             Some(Active::Collective(_, started)) => self.leave(started, seen.leave()),
             Some(Active::Receive(comm, number)) => {
                 if let Some(posted) = local.posted.get_mut(&comm) {
@@ -172,10 +172,10 @@ impl Matcher<'_> {
 
     pub(super) fn start_all(&mut self, seen: &Seen<'_>) {
         for handle in seen.event.list.iter() {
-            let request = self.locals[seen.process as usize].requests.get(handle);
+            let request = self.locals[seen.process as usize].requests.get(handle, seen.thread);
             let Some(what) = request.and_then(|request| request.persistent) else { continue };
             let active = self.activate(seen, what);
-            if let Some(request) = self.locals[seen.process as usize].requests.get(handle) {
+            if let Some(request) = self.locals[seen.process as usize].requests.get(handle, seen.thread) {
                 request.active = active;
             }
         }
@@ -188,7 +188,9 @@ impl Matcher<'_> {
         while let (Some(handle), Some(source), Some(tag), Some(bytes)) =
             (numbers.next(), numbers.next(), numbers.next(), numbers.next())
         {
-            let Some(was) = self.locals[seen.process as usize].requests.complete(handle) else { continue };
+            let Some(was) = self.locals[seen.process as usize].requests.complete(handle, seen.thread) else {
+                continue;
+            };
             match was.active {
                 Active::Nothing => {}
                 Active::Send(bytes, long) => {
@@ -222,7 +224,7 @@ impl Matcher<'_> {
 
     pub(super) fn free(&mut self, seen: &Seen<'_>, handle: i64) {
         let local = &mut self.locals[seen.process as usize];
-        let Some(was) = local.requests.free(handle) else { return };
+        let Some(was) = local.requests.free(handle, seen.thread) else { return };
         if let Active::Receive(comm, number) = was.active {
             if let Some(posted) = local.posted.get_mut(&comm) {
                 posted.forget(number);

@@ -86,39 +86,98 @@ pub struct Request {
 
 /// The requests of a process by their handles.
 #[derive(Debug, Default)]
-pub struct Requests(HashMap<i64, Request>);
+pub struct Requests {
+    latest: HashMap<i64, (u32, Request)>,
+    /// By handle and thread. MPI may use a handle again, for a request of another thread, while the call that has completed the first
+    /// one goes on.
+    overtaken: Vec<(i64, u32, Request)>,
+}
 
 impl Requests {
-    /// A request that is active and goes away when it completes.
-    pub fn start(&mut self, handle: i64, active: Active) {
-        self.0.insert(handle, Request { active, persistent: None, cancelled: None });
+    /// A request of this thread that is active and goes away when it completes.
+    pub fn start(&mut self, handle: i64, thread: u32, active: Active) {
+        self.insert(handle, thread, Request { active, persistent: None, cancelled: None });
     }
 
     /// A request that waits to be started.
-    pub fn prepare(&mut self, handle: i64, persistent: Persistent) {
+    pub fn prepare(&mut self, handle: i64, thread: u32, persistent: Persistent) {
         let persistent = Some(persistent);
-        self.0.insert(handle, Request { active: Active::Nothing, persistent, cancelled: None });
+        self.insert(handle, thread, Request { active: Active::Nothing, persistent, cancelled: None });
     }
 
-    /// The request `handle`.
-    pub fn get(&mut self, handle: i64) -> Option<&mut Request> {
-        self.0.get_mut(&handle)
+    fn insert(&mut self, handle: i64, thread: u32, request: Request) {
+        let before = self.latest.insert(handle, (thread, request));
+        if let Some((other, before)) = before.filter(|&(other, _)| other != thread) {
+            self.overtaken.retain(|&(known, by, _)| (known, by) != (handle, other));
+            self.overtaken.push((handle, other, before));
+        }
+    }
+
+    /// Where among the overtaken is the one that this thread means: its own, if the latest one is another's.
+    fn place(&self, handle: i64, thread: u32) -> Option<usize> {
+        if self.overtaken.is_empty() {
+            return None;
+        }
+        let latest = self.latest.get(&handle).map(|&(by, _)| by);
+        let of = |own: bool| {
+            move |&(known, by, _): &(i64, u32, Request)| known == handle && (!own || by == thread)
+        };
+        match latest {
+            Some(by) if by == thread => None,
+            Some(_) => self.overtaken.iter().position(of(true)),
+            None => self.overtaken.iter().position(of(false)),
+        }
+    }
+
+    /// The request `handle`, as this thread knows it.
+    pub fn get(&mut self, handle: i64, thread: u32) -> Option<&mut Request> {
+        match self.place(handle, thread) {
+            Some(place) => Some(&mut self.overtaken[place].2),
+            None => self.latest.get_mut(&handle).map(|(_, request)| request),
+        }
     }
 
     /// The request `handle` has completed: how it was. A persistent one stays, inactive.
-    pub fn complete(&mut self, handle: i64) -> Option<Request> {
-        let request = self.0.get_mut(&handle)?;
+    pub fn complete(&mut self, handle: i64, thread: u32) -> Option<Request> {
+        let request = self.get(handle, thread)?;
         let was = *request;
         if was.persistent.is_some() {
             (request.active, request.cancelled) = (Active::Nothing, None);
-        } else {
-            self.0.remove(&handle);
+            return Some(was);
         }
-        Some(was)
+        self.free(handle, thread)
     }
 
     /// The request `handle` is freed: how it was.
-    pub fn free(&mut self, handle: i64) -> Option<Request> {
-        self.0.remove(&handle)
+    pub fn free(&mut self, handle: i64, thread: u32) -> Option<Request> {
+        match self.place(handle, thread) {
+            Some(place) => Some(self.overtaken.swap_remove(place).2),
+            None => self.latest.remove(&handle).map(|(_, request)| request),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_that_another_thread_has_got_already() {
+        let mut requests = Requests::default();
+        let bytes = |request: Option<Request>| match request.map(|request| request.active) {
+            Some(Active::Send(bytes, None)) => bytes,
+            _ => 0,
+        };
+        requests.start(7, 1, Active::Send(10, None));
+        requests.start(7, 2, Active::Send(20, None));
+        requests.start(7, 3, Active::Send(30, None));
+        assert_eq!(bytes(requests.complete(7, 1)), 10);
+        assert_eq!(bytes(requests.complete(7, 3)), 30);
+        assert_eq!(bytes(requests.complete(7, 4)), 20, "started by another thread than waits");
+        assert_eq!(bytes(requests.complete(7, 2)), 0);
+        requests.start(8, 1, Active::Send(1, None));
+        requests.start(8, 1, Active::Send(2, None));
+        assert_eq!(bytes(requests.complete(8, 1)), 2, "what became of the first one nobody saw");
+        assert_eq!(bytes(requests.free(8, 1)), 0);
     }
 }

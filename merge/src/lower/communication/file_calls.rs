@@ -104,7 +104,7 @@ impl Communication<'_> {
                 opened: opened.number(n[2]),
                 offset: n[1].max(0) as u64,
                 bytes: bytes(n[0]),
-                request: self.processes[seen.process as usize].begin(n[3], false),
+                request: self.processes[seen.process as usize].begin(n[3], seen.thread, false),
             },
             _ => return None,
         })

@@ -40,8 +40,8 @@ impl Communication<'_> {
         let (name, n) = (seen.event.call.name(), &seen.event.numbers);
         let handle = if matches!(form, Form::Rma | Form::RmaRequest) { n[3] } else { n[0] };
         // A request is counted whether the call is made or not.
-        let request =
-            (form == Form::RmaRequest).then(|| self.processes[seen.process as usize].begin(n[4], false));
+        let request = (form == Form::RmaRequest)
+            .then(|| self.processes[seen.process as usize].begin(n[4], seen.thread, false));
         let instance = match form {
             Form::Fence | Form::FreeWindow => self.communicators.take_part(seen.process, window(handle)),
             _ => None,
