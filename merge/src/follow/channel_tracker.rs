@@ -17,6 +17,7 @@ use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::Moved;
 use lifetimes::Holder;
 use std::collections::{BTreeMap, HashMap};
+use syn_plan::Rule;
 use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer, flags};
 use syn_trace::reader::Event;
@@ -25,6 +26,8 @@ use traffic::{Kind, Traffic};
 
 const F_SETPIPE_SZ: i64 = 1031;
 const EFD_SEMAPHORE: i64 = 1;
+const SHUT_RD: i64 = 0;
+const SHUT_WR: i64 = 1;
 const MSG_OOB: i64 = 1;
 const MSG_PEEK: i64 = 2;
 const MSG_ERRQUEUE: i64 = 0x2000;
@@ -33,6 +36,15 @@ const ADDS: [i64; 2] = [1, 3];
 /// `EPOLLIN`, `EPOLLHUP`, `EPOLLRDHUP`; those of `poll` are the same.
 pub const READABLE: i64 = 0x2011;
 const EPOLLOUT: i64 = 4;
+
+/// A descriptor that is in a set of epoll.
+#[derive(Clone, Copy, Debug)]
+struct Watched {
+    open: OpenId,
+    /// When it was put in, or what is told of it was changed last.
+    at: Moment,
+    was_added: bool,
+}
 
 /// The pipes and sockets of a run. Memory: 56 bytes for each call that moves bytes through one.
 #[derive(Debug)]
@@ -49,8 +61,8 @@ pub struct ChannelTracker {
     traffic: BTreeMap<(Kind, End), Traffic>,
     /// By process: its last moment.
     last: Vec<Option<Moment>>,
-    /// By process, set of epoll and what it tells: the open file.
-    watched: HashMap<(u32, OpenId, i64), OpenId>,
+    /// By process, set of epoll and what it tells.
+    watched: HashMap<(u32, OpenId, i64), Watched>,
     rings: RingTracker,
     found: Dependencies,
 }
@@ -263,7 +275,7 @@ impl ChannelTracker {
         let mut ready = seen.event.list.iter();
         while let (Some(what), Some(how)) = (ready.next(), ready.next()) {
             let open = match touched.file {
-                Some(set) => self.watched.get(&(seen.process, set, what)).copied(),
+                Some(set) => self.watched.get(&(seen.process, set, what)).map(|watched| watched.open),
                 None => i32::try_from(what).ok().and_then(|fd| descriptors.descriptor(fd)),
             };
             if let Some(open) = open {
@@ -272,11 +284,36 @@ impl ChannelTracker {
         }
     }
 
+    /// What is found ready in a set was put in before; who waited meanwhile waited for that, and may have waited for what was changed.
+    fn look_at_set(&mut self, seen: &Seen<'_>, set: OpenId, descriptors: &Descriptors) {
+        let span = seen.span();
+        let mut ready = seen.event.list.iter();
+        while let (Some(what), Some(_)) = (ready.next(), ready.next()) {
+            let Some(&Watched { open, at, was_added }) = self.watched.get(&(seen.process, set, what)) else {
+                continue;
+            };
+            if !span.is_interrupted_at(at) {
+                continue;
+            }
+            let rule = match self.end_of(seen.process, open, descriptors) {
+                Some(_) if !was_added => Rule::Contended,
+                Some((Kind::Pipe, _)) => Rule::Pipe,
+                Some((Kind::Socket, _)) => Rule::Socket,
+                Some((Kind::Counter, _)) => Rule::Eventfd,
+                None => continue,
+            };
+            self.found.add_one(rule, at, span.leave);
+        }
+    }
+
     /// A call has found descriptors ready.
     fn look(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let mut ready = Vec::new();
         self.ready(seen, touched, descriptors, |open, how| ready.push((open, how)));
         let (span, waited) = (seen.span(), seen.event.waited_inside());
+        if let Some(set) = touched.file {
+            self.look_at_set(seen, set, descriptors);
+        }
         for (open, how) in ready {
             let Some(end) = self.end_of(seen.process, open, descriptors) else { continue };
             let traffic = self.traffic.entry(end).or_default();
@@ -294,9 +331,14 @@ impl ChannelTracker {
         let event = seen.event;
         let end = self.end_of(seen.process, open, descriptors);
         match (event.call.effect(), end) {
-            (Effect::Shutdown, Some(end)) if event.numbers[1] != 0 => {
-                let traffic = self.traffic.entry(end).or_default();
-                traffic.shut_down.get_or_insert(seen.enter());
+            (Effect::Shutdown, Some(end)) => {
+                let (how, traffic) = (event.numbers[1], self.traffic.entry(end).or_default());
+                if how != SHUT_RD {
+                    traffic.shut_down.get_or_insert(seen.enter());
+                }
+                if how != SHUT_WR {
+                    traffic.receives_no_more.push(seen.enter());
+                }
             }
             (Effect::Control, Some((Kind::Pipe, _))) if event.numbers[1] == F_SETPIPE_SZ => {
                 if let Some(traffic) = self.at(seen.process, open, descriptors) {
@@ -309,10 +351,20 @@ impl ChannelTracker {
             (Effect::WatchDescriptor, _) if ADDS.contains(&event.numbers[1]) => {
                 let watched = i32::try_from(event.numbers[2]).ok().and_then(|fd| descriptors.descriptor(fd));
                 if let Some(watched) = watched {
+                    let was_added = event.numbers[1] == ADDS[0];
+                    let watched = Watched { open: watched, at: seen.enter(), was_added };
                     self.watched.insert((seen.process, open, event.numbers[4]), watched);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The socket listens no more (accept(2), `EINVAL`).
+    fn accept_in_vain(&mut self, seen: &Seen<'_>, descriptors: &Descriptors) {
+        let listener = i32::try_from(seen.event.numbers[0]).ok().and_then(|fd| descriptors.descriptor(fd));
+        if let Some(traffic) = listener.and_then(|listener| self.at(seen.process, listener, descriptors)) {
+            traffic.accepts_in_vain.push(seen.span());
         }
     }
 
@@ -387,6 +439,9 @@ impl Visitor for ChannelTracker {
             self.transfer_during(seen, (done.span, true), done.open, done.bytes, done.moving, descriptors);
         }
         if event.has(record::FAILED) && effect != Effect::Connect {
+            if effect == Effect::Accept && event.errno == libc::EINVAL {
+                self.accept_in_vain(seen, descriptors);
+            }
             return;
         }
         if let Some(opened) = touched.opened {
@@ -415,8 +470,16 @@ impl Visitor for ChannelTracker {
             }
             (Effect::Transfer | Effect::Tee, _) => {
                 let bytes = Transfer::of(event).map_or(moved, |transfer| transfer.bytes);
-                if let Some(open) = touched.file.filter(|_| effect == Effect::Transfer) {
-                    self.transfer(seen, open, bytes, Moving::Out, descriptors);
+                if let Some(open) = touched.file {
+                    match effect {
+                        Effect::Transfer => self.transfer(seen, open, bytes, Moving::Out, descriptors),
+                        // What it has seen stays there.
+                        _ => {
+                            _ = self
+                                .at(seen.process, open, descriptors)
+                                .map(|from| from.looks.push(seen.span()))
+                        }
+                    }
                 }
                 if let Some(open) = touched.second_file {
                     self.transfer(seen, open, bytes, Moving::In, descriptors);

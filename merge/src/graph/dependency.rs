@@ -67,6 +67,13 @@ pub struct Span {
     pub leave: Moment,
 }
 
+impl Span {
+    /// Whether another thread did something then, before the call returned.
+    pub fn is_interrupted_at(&self, at: Moment) -> bool {
+        self.enter.ns < at.ns && at.ns <= self.leave.ns && at.point().thread != self.enter.point().thread
+    }
+}
+
 /// "Every target waits for every source": one counter of the plan.
 #[derive(Clone, Copy, Debug)]
 struct Dependency {

@@ -1,11 +1,12 @@
 //! What went through one pipe, connection or counter.
 
 use super::lifetimes::Lifetimes;
-use crate::graph::dependency::{Moment, Span};
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::eventfd::{Counter, Finding};
 use crate::rules::pipe::{self, Opened};
 use crate::rules::stream::{Closing, Moved};
 use std::collections::BTreeMap;
+use syn_plan::Rule;
 
 /// What an open file is an end of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +39,9 @@ pub struct Traffic {
     /// Those who hold it no more; a process may do so again.
     pub closings: Vec<Closing>,
     pub shut_down: Option<Moment>,
+    /// Calls after which nothing is received there any more, nor connections accepted.
+    pub receives_no_more: Vec<Moment>,
+    pub accepts_in_vain: Vec<Span>,
     /// Something put in or took out nobody knows how much.
     pub is_unknown: bool,
     pub capacity: Option<u64>,
@@ -50,6 +54,21 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// Who waited to receive something, or for a connection, when another thread shut the socket down, went on for that.
+    pub fn connect_shutdowns(&self, found: &mut Dependencies) {
+        let during = |span: &Span| {
+            let first = self.receives_no_more.partition_point(|at| at.ns <= span.enter.ns);
+            self.receives_no_more.get(first).copied().filter(|&at| span.is_interrupted_at(at))
+        };
+        // Bytes may have come in the same moment.
+        let looks = self.looks.iter().map(|span| (Rule::Contended, span));
+        for (rule, span) in self.accepts_in_vain.iter().map(|span| (Rule::Socket, span)).chain(looks) {
+            if let Some(at) = during(span) {
+                found.add_one(rule, at, span.leave);
+            }
+        }
+    }
+
     /// A process has one more open file that can be written to.
     pub fn hold(&mut self, process: u32, since_ns: u64) {
         let held = self.holders.entry(process).or_insert(Held { open_files: 0, since_ns });

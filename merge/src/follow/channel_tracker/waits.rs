@@ -14,6 +14,7 @@ impl ChannelTracker {
     /// Who waited for whom, and how many pipes and connections have writers that are not on record.
     pub fn finish(mut self) -> (Dependencies, u64) {
         let mut incomplete = 0;
+        self.traffic.values().for_each(|here| here.connect_shutdowns(&mut self.found));
         let traffic = &self.traffic;
         let looks = |end| traffic.get(&(Kind::Socket, end)).map_or(Vec::new(), |here| here.looks.clone());
         self.connections.finish(looks, &mut self.found);
