@@ -72,6 +72,7 @@ impl Survey {
         survey.not_entered = children.without_trace(run);
         survey.not_entered.extend(missing_ranks(run));
         survey.look_for_faults(run);
+        survey.unobserved.extend(handed_over(run));
         survey
     }
 
@@ -182,6 +183,33 @@ pub fn describe_end(end: ProcessEnd) -> &'static str {
         ProcessEnd::Ended => "ended",
         ProcessEnd::Killed => "killed or running",
     }
+}
+
+/// Programs that have a service of Slurm start others, on hosts and in environments of its choice.
+const HAND_OVER: [&str; 2] = ["srun", "sbatch"];
+
+/// Of such programs, if all in the run was started by what is in the run.
+fn handed_over(run: &Run) -> Vec<Unobserved> {
+    let known: BTreeSet<_> = run.processes.iter().map(|process| (process.boot_id, process.pid)).collect();
+    let from_elsewhere: BTreeSet<_> = run
+        .processes
+        .iter()
+        .filter(|process| !known.contains(&(process.boot_id, process.ppid)))
+        .map(|process| (process.boot_id, process.pid))
+        .collect();
+    if from_elsewhere.len() > 1 {
+        return Vec::new();
+    }
+    let name = |exe: &str| HAND_OVER.into_iter().find(|&name| exe.rsplit('/').next() == Some(name));
+    let told = run.processes.iter().filter_map(|process| {
+        let reason = format!(
+            "what {} has others start: nothing of it is here (it is when the library is in the environment of its tasks, and when a batch \
+             job is waited for)",
+            name(&process.exe)?
+        );
+        Some(Unobserved { pid: Some(process.pid), reason })
+    });
+    told.collect()
 }
 
 fn missing_ranks(run: &Run) -> Vec<NotEntered> {

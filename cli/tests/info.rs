@@ -177,6 +177,27 @@ fn what_could_not_be_seen_is_listed_with_its_reason() {
     assert!(blind[0].contains("detoured"), "{blind:?}");
 }
 
+/// A service starts the tasks of a job of Slurm: no recorded process is their parent.
+#[test]
+fn of_what_slurm_has_others_start_something_must_be_there() {
+    let process = |pid: u32, parent: u32, exe: &str| {
+        let process = TraceBuilder::new(pid, pid).header(|header| header.ppid = parent);
+        process.process_start(exe, "/", exe).call(Call::Sync, 5, 5, 0, &[], &[], &[])
+    };
+    let (shell, task) = (process(100, 1, "/bin/sh"), process(300, 299, "/bin/app"));
+    for starter in ["srun", "sbatch"] {
+        let starter_process = process(101, 100, &format!("/usr/bin/{starter}"));
+        let folder = Folder::new();
+        [&shell, &starter_process].into_iter().for_each(|thread| drop(folder.add(thread)));
+        let info = json_on("info", folder.path()).code(3).json().remove(0);
+        let told = &info["unobserved"][0];
+        assert_eq!((&info["complete"], &told["pid"]), (&json!(false), &json!(101)), "{info}");
+        assert!(told["reason"].as_str().unwrap().contains(starter), "{told}");
+        folder.add(&task);
+        assert_eq!(json_on("info", folder.path()).code(0).json()[0]["complete"], true);
+    }
+}
+
 #[test]
 fn what_is_alike_is_told_once() {
     let folder = Folder::new();

@@ -150,10 +150,12 @@ fn with_launcher(
     }
 }
 
-/// The number of ranks, if a launcher of MPI programs started this process: Open MPI, or one that speaks PMI (MPICH,
-/// Intel MPI, Slurm).
+/// The number of ranks, if a launcher of MPI programs started this process: Open MPI, one that speaks PMI (MPICH, Intel MPI, Slurm), or
+/// Slurm that speaks PMIx, which says how many there are by a name of its own.
 pub fn started_by_mpi() -> Option<u32> {
-    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
+    let of_slurm = || number("SLURM_STEP_NUM_TASKS").filter(|_| std::env::var_os("PMIX_RANK").is_some());
+    number("OMPI_COMM_WORLD_SIZE").or_else(|| number("PMI_SIZE")).or_else(of_slurm)
 }
 
 /// A plan and its replays, whose outcomes the root has.

@@ -25,10 +25,16 @@ fn begin_anew() {
     if let Err(reason) = detoured {
         note::unobserved(reason);
     }
-    if process::records_everything() && elf::is_go_program() {
+    if !process::records_everything() {
+        return;
+    }
+    if elf::is_go_program() {
         note::unobserved(
             b"system calls: a Go program makes them itself; `syn record --backend=ptrace` sees them",
         );
+    }
+    if elf::is_started_with(b"/liboshmem.so") {
+        note::unobserved(b"calls of OpenSHMEM, and what they wait for");
     }
 }
 
