@@ -50,8 +50,8 @@ use against::Application;
 use anyhow::Context;
 use delays::Delays;
 use demands::own::OwnMemory;
-pub use failure::complain;
-use failure::{FailedElsewhere, NEEDS_A_LOOK, WRONG_USAGE, WrongUsage, exit_code};
+use failure::{FailedElsewhere, WRONG_USAGE, WrongUsage, exit_code};
+pub use failure::{NEEDS_A_LOOK, complain};
 use job::{Job, Machine};
 use launch::{Launcher, Local};
 use loaded::Loaded;
@@ -59,6 +59,7 @@ use measure::Outcome;
 pub use measure::Preparation;
 pub use mode::{Mode, Waiting};
 use progress::Progress;
+pub use report::DivergenceReport;
 use report::Report;
 use std::ffi::OsString;
 use std::io::Write;
@@ -277,33 +278,37 @@ impl Consumed {
     }
 }
 
-/// Replays each of these plans, one after the other, and says what each replay has used, in the root of the job. Nothing is printed.
-/// Ranks that replay together read their parts of a plan from the file that its [`Args`] name, which is made.
+/// Replays each of these plans, one after the other, and says what each replay has used, and what in them did not come out as the plans
+/// say, in the root of the job. Nothing is printed. Ranks that replay together read their parts of a plan from the file that its [`Args`] name, which is made.
 ///
 /// # Errors
 /// As [`run`].
-pub fn consume(all: Vec<(Args, Plan)>) -> anyhow::Result<Vec<Consumed>> {
+pub fn consume(all: Vec<(Args, Plan)>) -> anyhow::Result<(Vec<Consumed>, DivergenceReport)> {
+    let replays = replays_of(all)?;
+    let consumed = replays.iter().map(|outcomes| Consumed::of(outcomes)).collect();
+    Ok((consumed, DivergenceReport::of(&replays)))
+}
+
+/// The outcomes of every replay, in the root of the job.
+fn replays_of(all: Vec<(Args, Plan)>) -> anyhow::Result<Vec<Vec<Outcome>>> {
     #[cfg(feature = "mpi")]
     if let (Some(_), Some((first, _))) = (started_by_mpi(), all.first()) {
         all.iter().try_for_each(|(args, plan)| plan.save(&args.plan))?;
         let ranks = launch::Ranks::new(first)?;
-        let mut consumed = Vec::new();
+        let mut of_root = Vec::new();
         for (args, _) in &all {
             let replays = replayed(args, &ranks)?.replays;
-            if ranks.is_root() {
-                consumed.extend(replays.iter().map(|outcomes| Consumed::of(outcomes)));
-            }
+            of_root.extend(replays.into_iter().filter(|_| ranks.is_root()));
         }
-        return Ok(consumed);
+        return Ok(of_root);
     }
     let launcher = Local::new()?;
-    let mut consumed = Vec::new();
+    let mut replays = Vec::new();
     for (args, plan) in all {
         plan.check().context("the plan cannot be replayed")?;
-        let replays = replayed_plan(Loaded::All(plan), &args, &launcher)?.replays;
-        consumed.extend(replays.iter().map(|outcomes| Consumed::of(outcomes)));
+        replays.extend(replayed_plan(Loaded::All(plan), &args, &launcher)?.replays);
     }
-    Ok(consumed)
+    Ok(replays)
 }
 
 /// True when ranks of an MPI job replay together; without the feature each is by itself.

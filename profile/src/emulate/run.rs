@@ -15,11 +15,11 @@ use std::fmt::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
-use syn_replay::Consumed;
 use syn_replay::demands::kernels::Loop;
 use syn_replay::demands::network::serve_all;
+use syn_replay::{Consumed, DivergenceReport, NEEDS_A_LOOK};
 
-/// Runs the subcommand. Returns the exit code.
+/// Runs the subcommand. Returns the exit code: 3 when calls failed.
 ///
 /// # Errors
 /// When there is no such profile, or something that it did cannot be done here.
@@ -68,11 +68,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
         plans.push((replay(args, folder.path().join(format!("{number}.syn"))), made));
     }
     let _background = load::Background::start(&args.load, &args.dir)?;
-    let consumed = syn_replay::consume(plans)?;
+    let (consumed, divergences) = syn_replay::consume(plans)?;
     match (consumed.last(), emulated.last()) {
         (Some(&last), Some(&(profile, made))) => {
             let walls: Vec<f64> = consumed.iter().map(|one| one.wall_ns as f64 / 1e9).collect();
-            tell(args, &profiles, profile, &walls, last, made)
+            tell(args, &profiles, profile, &walls, (last, &divergences), made)
         }
         // Another rank tells.
         _ => Ok(0),
@@ -161,7 +161,7 @@ fn tell(
     profiles: &[Profile],
     profile: &Profile,
     walls: &[f64],
-    done: Consumed,
+    (done, divergences): (Consumed, &DivergenceReport),
     made: Made,
 ) -> anyhow::Result<u8> {
     let finished = profiles.iter().filter(|profile| profile.is_finished());
@@ -207,12 +207,15 @@ fn tell(
             "steps": made.steps,
             "left_out_idle_s": idle_s,
             "consumed": done,
+            "divergences": divergences,
         });
         std::fs::write(path, format!("{report:#}\n"))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
+    // Who did less than the profile says took less time for it.
+    out += &divergences.text();
     print(&out)?;
-    Ok(0)
+    Ok(if divergences.total > 0 { NEEDS_A_LOOK } else { 0 })
 }
 
 /// Who would need more memory than there is would be ended without a word.

@@ -29,7 +29,7 @@ pub struct DivergenceReport {
 }
 
 impl DivergenceReport {
-    pub fn of(replays: &[Vec<Outcome>]) -> DivergenceReport {
+    pub(crate) fn of(replays: &[Vec<Outcome>]) -> DivergenceReport {
         let by_call: Vec<BTreeMap<String, u64>> = replays.iter().map(|outcomes| by_call(outcomes)).collect();
         let each: Vec<u64> = by_call.iter().map(|counts| counts.values().sum()).collect();
         let most = (0..each.len()).max_by_key(|&index| (each[index], std::cmp::Reverse(index))).unwrap_or(0);
@@ -47,7 +47,16 @@ impl DivergenceReport {
         }
     }
 
-    pub fn write(&self, out: &mut String, left_out: &[LeftOutSeconds]) -> fmt::Result {
+    /// What they were, a line each; empty when there were none.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        match if self.total > 0 { self.write_found(&mut out) } else { Ok(()) } {
+            Ok(()) => out,
+            Err(error) => unreachable!("writing to a string: {error}"),
+        }
+    }
+
+    pub(crate) fn write(&self, out: &mut String, left_out: &[LeftOutSeconds]) -> fmt::Result {
         writeln!(out)?;
         if self.total > 0 {
             self.write_found(out)?;

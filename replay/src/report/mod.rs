@@ -18,7 +18,7 @@ use crate::mode::Mode;
 use crate::transport::polls;
 use balance::Balances;
 use calls::{CallReport, Distribution};
-use divergences::DivergenceReport;
+pub use divergences::DivergenceReport;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use syn_plan::{LeftOutSeconds, Plan};

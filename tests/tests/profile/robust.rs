@@ -124,6 +124,27 @@ fn a_program_that_fills_the_disk() {
     assert!((2_000_000.0..2_300_000.0).contains(&written), "{written}");
 }
 
+/// An emulation whose calls fail consumes less than the program did.
+#[test]
+fn an_emulation_whose_calls_fail_needs_a_look() {
+    let house = House::new();
+    let write = "f = open('out', 'wb', buffering=0)\nfor _ in range(8): f.write(bytes(1 << 20))";
+    assert!(house.profile(&[], &["python3", "-c", write]).success());
+    // Files may be 1 MiB long; who writes more is told so.
+    let script = r#"trap '' XFSZ; ulimit -f 2048; exec "$0" emulate --report report.json 1"#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).arg(program()).current_dir(house.path());
+    let output = command.env("SYN_PROFILES", house.path().join("profiles.db")).output().expect("a shell");
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(told.contains("operations did not come out as recorded: ") && told.contains(" write"), "{told}");
+    assert!(told.contains("File too large"), "{told}");
+    let report = std::fs::read_to_string(house.path().join("report.json")).expect("written");
+    let report: serde_json::Value = serde_json::from_str(&report).expect("an object");
+    assert!(report["divergences"]["total"].as_u64() > Some(0), "{report}");
+    assert!(!house.done(&["emulate", "1"]).contains("did not come out"), "they do not fail without a limit");
+}
+
 #[test]
 fn a_store_on_a_full_disk_stays_whole() {
     let house = House::new();
