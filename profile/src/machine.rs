@@ -23,36 +23,57 @@ pub fn fingerprint() -> String {
 
 /// Processors that the control group allows, if it limits them: `cpu.max`, or `cpu.cfs_quota_us` of version 1.
 pub fn cgroup_processors() -> Option<f64> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let limits = groups.lines().filter_map(|line| {
-        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
-        let root = match controllers {
-            "" => "/sys/fs/cgroup",
-            _ if controllers.split(',').any(|name| name == "cpu") => "/sys/fs/cgroup/cpu",
-            _ => return None,
-        };
-        lowest_limit(Path::new(root), path.trim_start_matches('/'))
-    });
-    limits.reduce(f64::min)
-}
-
-/// Of a group and those above it.
-fn lowest_limit(root: &Path, path: &str) -> Option<f64> {
-    let mut limits = Vec::new();
-    let mut folder = root.join(path);
-    while folder.starts_with(root) {
-        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    lowest_limit("cpu", |read| {
         let both = [read("cpu.max"), read("cpu.cfs_quota_us") + " " + &read("cpu.cfs_period_us")];
-        for text in both {
+        let limits = both.iter().filter_map(|text| {
             let mut words = text.split_ascii_whitespace().map(str::parse::<f64>);
             // Without a limit the quota is `max`, or -1.
-            if let (Some(Ok(quota)), Some(Ok(period))) = (words.next(), words.next())
-                && quota > 0.0
-            {
-                limits.push(quota / period);
+            let (quota, period) = (words.next()?.ok()?, words.next()?.ok()?);
+            (quota > 0.0).then_some(quota / period)
+        });
+        limits.reduce(f64::min)
+    })
+}
+
+/// Bytes that the control group still allows, if it limits memory: `memory.max`, or `memory.limit_in_bytes` of version 1.
+pub fn cgroup_memory() -> Option<u64> {
+    lowest_limit("memory", |read| free_memory(read).map(|bytes| bytes as f64)).map(|bytes| bytes as u64)
+}
+
+/// Of one group. What its files have in memory and do not use gives way.
+fn free_memory(read: &dyn Fn(&str) -> String) -> Option<u64> {
+    let number = |names: [&str; 2]| names.iter().find_map(|name| read(name).trim().parse::<u64>().ok());
+    // Without a limit it is `max`, or more than there can be: no machine has so much.
+    let limit = number(["memory.max", "memory.limit_in_bytes"])?;
+    let used = number(["memory.current", "memory.usage_in_bytes"])?;
+    let stat = read("memory.stat");
+    let names = ["\ntotal_inactive_file ", "\ninactive_file "];
+    let gives_way = names.iter().find_map(|name| crate::proc::field::<u64>(&stat, name)).unwrap_or(0);
+    Some(limit.saturating_sub(used.saturating_sub(gives_way)))
+}
+
+/// The lowest of what `limit` finds in the control group of this process and in those above it. It is given what reads a file there;
+/// what is not there is empty.
+fn lowest_limit(controller: &str, limit: impl Fn(&dyn Fn(&str) -> String) -> Option<f64>) -> Option<f64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let mut limits = Vec::new();
+    for line in groups.lines() {
+        let Some((controllers, path)) = line.split_once(':').and_then(|(_, rest)| rest.split_once(':'))
+        else {
+            continue;
+        };
+        let root = match controllers {
+            "" => Path::new("/sys/fs/cgroup").to_owned(),
+            _ if controllers.split(',').any(|name| name == controller) => {
+                Path::new("/sys/fs/cgroup").join(controller)
             }
+            _ => continue,
+        };
+        let mut folder = root.join(path.trim_start_matches('/'));
+        while folder.starts_with(&root) {
+            limits.extend(limit(&|name| std::fs::read_to_string(folder.join(name)).unwrap_or_default()));
+            folder.pop();
         }
-        folder.pop();
     }
     limits.into_iter().reduce(f64::min)
 }
@@ -244,6 +265,20 @@ fn timed(work: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_control_group_allows_is_its_limit_without_what_it_uses() {
+        let free = |files: &[(&str, &str)]| {
+            let read = |name: &str| files.iter().find(|file| file.0 == name).map_or("", |file| file.1).into();
+            free_memory(&read)
+        };
+        let stat = ("memory.stat", "anon 500\ninactive_file 200\n");
+        assert_eq!(free(&[("memory.max", "1000\n"), ("memory.current", "700\n"), stat]), Some(500));
+        assert_eq!(free(&[("memory.max", "max\n"), ("memory.current", "700\n"), stat]), None);
+        let older = [("memory.limit_in_bytes", "1000\n"), ("memory.usage_in_bytes", "1100\n")];
+        assert_eq!(free(&older), Some(0));
+        assert_eq!(free(&[]), None);
+    }
 
     #[test]
     fn every_probe_has_a_result() {

@@ -3,7 +3,7 @@
 use super::args::{Args, Which};
 use super::steps::{Step, Tuning, WIDEST, steps};
 use super::{load, plan};
-use crate::machine::{fingerprint, speed};
+use crate::machine::{cgroup_memory, fingerprint, speed};
 use crate::metrics::ROOM;
 use crate::profile::Profile;
 use crate::sample::Field;
@@ -222,7 +222,8 @@ fn tell(
 fn check_memory(steps: &[Step]) -> anyhow::Result<()> {
     let most = steps.iter().map(|step| step.resident).max().unwrap_or(0);
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let free = crate::proc::field::<u64>(&text, "MemAvailable:").map(|kib| kib * 1024);
+    let available = crate::proc::field::<u64>(&text, "MemAvailable:").map(|kib| kib * 1024);
+    let free = available.into_iter().chain(cgroup_memory()).min();
     match free.filter(|&free| most > free) {
         Some(free) => bail!(
             "the profile holds {} MiB of memory, and {} MiB are free here: --scale memory=FACTOR makes it less",
