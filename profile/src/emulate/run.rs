@@ -53,7 +53,11 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             bail!("profile {} has no samples", profile.id);
         }
         check_memory(&steps)?;
-        let made = plan::plan(profile, &steps, &shape(profile, &steps, args, tuning.factor("storage"))?);
+        let files = Files::of(profile, &steps, args, tuning.factor("storage"))?;
+        if let (Some(told), 0) = (files.told(args), number) {
+            eprintln!("syn: warning: {told}");
+        }
+        let made = plan::plan(profile, &steps, &shape(&steps, args, files));
         if let Some(path) = &args.plan {
             made.save(path)?;
             print(&format!(
@@ -64,7 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
             ))?;
             return Ok(0);
         }
-        emulated.push((profile, Made::of(&steps)));
+        emulated.push((profile, Made::of(&steps, files)));
         plans.push((replay(args, folder.path().join(format!("{number}.syn"))), made));
     }
     let _background = load::Background::start(&args.load, &args.dir)?;
@@ -99,22 +103,55 @@ fn replay(args: &Args, plan: PathBuf) -> syn_replay::Args {
     }
 }
 
-/// `storage`: the part of the recorded storage that a rank takes.
-fn shape(profile: &Profile, steps: &[Step], args: &Args, storage: f64) -> anyhow::Result<plan::Shape> {
-    let ranks = ranks_together(args);
+fn shape(steps: &[Step], args: &Args, files: Files) -> plan::Shape {
     let (processes, executors) = plan::population(steps, args.processes, args.threads, share(args));
-    let free = statvfs(&args.dir).with_context(|| format!("cannot write in {}", args.dir.display()))?;
-    Ok(plan::Shape {
-        ranks,
+    plan::Shape {
+        ranks: ranks_together(args),
         processes,
         executors,
         kernel: args.kernel,
         efficiency: args.efficiency,
         keep: keep(args),
         cold: args.cold,
-        write_limit: ((free.f_bavail * free.f_frsize / 2) as f64 * share(args))
-            .min(room(profile) as f64 * storage) as u64,
-    })
+        write_limit: files.allowed.min(files.needed),
+    }
+}
+
+/// How long the file is that a rank writes, bytes.
+#[derive(Clone, Copy)]
+struct Files {
+    /// Its part of half of what is free.
+    allowed: u64,
+    /// As long as the program's were.
+    needed: u64,
+}
+
+impl Files {
+    /// `storage`: the part of the recorded storage that a rank takes.
+    fn of(profile: &Profile, steps: &[Step], args: &Args, storage: f64) -> anyhow::Result<Files> {
+        let free = statvfs(&args.dir).with_context(|| format!("cannot write in {}", args.dir.display()))?;
+        let written = steps.iter().flat_map(|step| &step.calls).filter(|calls| calls.write);
+        let written = written.map(|calls| calls.bytes.saturating_mul(calls.count));
+        Ok(Files {
+            allowed: ((free.f_bavail * free.f_frsize / 2) as f64 * share(args)) as u64,
+            needed: ((room(profile) as f64 * storage) as u64).min(written.fold(0, u64::saturating_add)),
+        })
+    }
+
+    fn are_short(self) -> bool {
+        self.allowed < self.needed
+    }
+
+    fn told(self, args: &Args) -> Option<String> {
+        self.are_short().then(|| {
+            format!(
+                "what is written would take {} bytes, and half of what is free in {} is {}: the file begins anew at that length",
+                self.needed,
+                args.dir.display(),
+                self.allowed
+            )
+        })
+    }
 }
 
 fn keep(args: &Args) -> plan::Keep {
@@ -145,11 +182,12 @@ struct Made {
     steps: usize,
     /// Time in which the command did not compute, nanoseconds.
     idle_ns: u64,
+    files: Files,
 }
 
 impl Made {
-    fn of(steps: &[Step]) -> Made {
-        Made { steps: steps.len(), idle_ns: steps.iter().map(|step| step.idle_ns).sum() }
+    fn of(steps: &[Step], files: Files) -> Made {
+        Made { steps: steps.len(), idle_ns: steps.iter().map(|step| step.idle_ns).sum(), files }
     }
 }
 
@@ -198,6 +236,10 @@ fn tell(
         "moved      {read} bytes read, {written} written, {} sent, {} received, {} within",
         done.network[0], done.network[1], done.network[2]
     )?;
+    if made.files.are_short() {
+        let Files { allowed, needed } = made.files;
+        writeln!(out, "files      {allowed} bytes long in the place of {needed}: no more is free here")?;
+    }
     if let Some(path) = &args.report {
         let report = serde_json::json!({
             "profile": profile.id,
@@ -206,6 +248,8 @@ fn tell(
             "change_percent": change,
             "steps": made.steps,
             "left_out_idle_s": idle_s,
+            "files_bytes": made.files.allowed.min(made.files.needed),
+            "recorded_files_bytes": made.files.needed,
             "consumed": done,
             "divergences": divergences,
         });

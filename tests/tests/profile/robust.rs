@@ -145,6 +145,26 @@ fn an_emulation_whose_calls_fail_needs_a_look() {
     assert!(!house.done(&["emulate", "1"]).contains("did not come out"), "they do not fail without a limit");
 }
 
+/// What is written in a folder with little room is written over again and again, which is told.
+#[test]
+fn an_emulation_that_has_less_room_says_so() {
+    let house = House::new();
+    assert!(
+        house.profile(&[], &["dd", "if=/dev/zero", "of=all", "bs=64k", "count=160", "status=none"]).success()
+    );
+    let Some(output) = with_small_disk(&house, "6m", "\"$1\" emulate --dir small 1") else { return };
+    let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.contains("10485760 written"), "{said}{told}");
+    assert!(
+        told.contains("would take 10485760 bytes, and half of what is free in small is 3145728"),
+        "{told}"
+    );
+    assert!(said.contains("files      3145728 bytes long in the place of 10485760"), "{said}");
+    let enough = house.syn(&["emulate", "1"]);
+    let both = [enough.stdout, enough.stderr].concat();
+    assert!(!String::from_utf8_lossy(&both).contains("free"), "{}", String::from_utf8_lossy(&both));
+}
+
 #[test]
 fn a_store_on_a_full_disk_stays_whole() {
     let house = House::new();
