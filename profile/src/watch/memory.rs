@@ -60,17 +60,24 @@ impl Watcher for Memory {
         let least = sys::own_peak_bytes().max(self.before.peak_bytes);
         let one = seen.max(reaped.filter(|&peak| peak > least).unwrap_or(0));
         let peak = whole.peak_bytes.max(one);
-        metrics.measured(
+        let unknown = format!(
+            "no look found the processes with their memory, and the kernel's peak has what the profiler had ({} MiB) in it: none of them had more than that",
+            least >> 20
+        );
+        let known = |bytes: u64| (bytes > 0).then_some(bytes as f64);
+        metrics.either(
             "memory.peak",
             "B",
-            peak as f64,
+            known(peak),
             "highest sum over processes of any sample, or peak of one (rusage)",
+            &unknown,
         );
-        metrics.measured(
+        metrics.either(
             "memory.peak_of_one",
             "B",
-            one as f64,
+            known(one),
             "resident sizes seen; rusage of the reaped where that is more than the profiler, and repeats before, had",
+            &unknown,
         );
         metrics.either(
             "memory.proportional",

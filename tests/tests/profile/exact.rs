@@ -73,6 +73,24 @@ fn the_peak_of_a_small_program_is_not_the_profilers() {
     assert!(last.parse::<u64>().expect("a number") > 0, "{text}");
 }
 
+/// The kernel's peak of a child has what the profiler had when it made it.
+#[test]
+fn a_peak_that_nobody_saw_is_not_known() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "0.1"], &["sleep", "0.1"]).success());
+    let profile = house.shown(1);
+    for name in ["memory.peak", "memory.peak_of_one"] {
+        assert_eq!(metric(&profile, name), None, "{name}");
+    }
+    let shown = house.done(&["profiles", "show", "1"]);
+    assert!(shown.contains("no look found the processes with their memory"), "{shown}");
+    house.done(&["emulate", "1"]);
+    // What is more than the profiler's is known all the same.
+    assert!(house.profile(&["--rate", "0.1"], &["python3", "-c", "bytearray(100 << 20)"]).success());
+    let peak = metric(&house.shown(2), "memory.peak").expect("the kernel knows it");
+    assert!(peak > f64::from(100 << 20), "{peak}");
+}
+
 #[test]
 fn the_command_keeps_its_input_and_output() {
     let house = House::new();
