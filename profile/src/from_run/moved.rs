@@ -3,10 +3,11 @@
 use crate::metrics::Metrics;
 use crate::profile::{FileRow, ProcessRow};
 use crate::sample::{Block, BlockKind, Field, Sample, add_block, bin_of};
-use std::collections::BTreeMap;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use syn_trace::calls::Effect;
-use syn_trace::descriptors::{Descriptors, Touched, Transfer};
+use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer};
 use syn_trace::record::FAILED;
 use syn_trace::{Event, Run};
 
@@ -22,6 +23,19 @@ pub struct Moved {
     pub files: BTreeMap<(bool, String), FileRow>,
     /// Sizes of all calls.
     pub blocks: Vec<Block>,
+    /// Files that were mapped so that what is written into memory goes to them.
+    mapped: BTreeSet<String>,
+}
+
+/// Where bytes of a call come from, or go to.
+#[derive(Clone, Copy)]
+enum End<'a> {
+    /// A file.
+    File(&'a str),
+    /// The other end of a connection.
+    Connection(&'a str),
+    /// Neither, or nobody knows.
+    Other,
 }
 
 impl Moved {
@@ -33,35 +47,47 @@ impl Moved {
             for (thread, event) in run.process_events(index) {
                 let thread = &run.threads[thread];
                 let touched = descriptors.apply(&event, thread.start_ns(&event), thread.returned_ns(&event));
-                moved.take(&event, &touched, thread.end_ns(&event) / span_ns);
+                moved.take(&event, &touched, &descriptors, thread.end_ns(&event) / span_ns);
             }
         }
         moved
     }
 
     /// A call that moved bytes, as the kernel sees it: what streams do inside is theirs, and is on record as well.
-    fn take(&mut self, event: &Event<'_>, touched: &Touched, place: u64) {
+    fn take(&mut self, event: &Event<'_>, touched: &Touched, descriptors: &Descriptors, place: u64) {
         if event.has(FAILED) || event.call.is_on_stream() {
             return;
         }
         let bytes = event.result.max(0) as u64;
         match event.call.effect() {
-            Effect::Read(_) => {
-                self.add(false, touched.path.as_deref(), touched.peer.as_deref(), bytes, place)
-            }
-            Effect::Write(_) => {
-                self.add(true, touched.path.as_deref(), touched.peer.as_deref(), bytes, place)
-            }
+            Effect::Read(_) => self.add(false, end(touched.file, touched, descriptors), bytes, place),
+            Effect::Write(_) => self.add(true, end(touched.file, touched, descriptors), bytes, place),
             Effect::Transfer => {
                 let bytes = Transfer::of(event).map_or(0, |transfer| transfer.bytes);
-                self.add(false, touched.path.as_deref(), touched.peer.as_deref(), bytes, place);
-                self.add(true, touched.second_path.as_deref(), None, bytes, place);
+                let from = end(touched.file, touched, descriptors);
+                let second = Touched { path: touched.second_path.clone(), ..Touched::default() };
+                let to = end(touched.second_file, &second, descriptors);
+                // Bytes that come from a pipe or go into one are moved once: those of the file or connection.
+                for (write, end) in [(false, from), (true, to)] {
+                    if !matches!(end, End::Other) {
+                        self.add(write, end, bytes, place);
+                    }
+                }
             }
             Effect::SendMessage => {
-                self.add(true, None, Some(touched.peer.as_deref().unwrap_or(UNKNOWN)), bytes, place);
+                self.add(true, End::Connection(touched.peer.as_deref().unwrap_or(UNKNOWN)), bytes, place);
             }
             Effect::ReceiveMessage => {
-                self.add(false, None, Some(touched.peer.as_deref().unwrap_or(UNKNOWN)), bytes, place);
+                self.add(false, End::Connection(touched.peer.as_deref().unwrap_or(UNKNOWN)), bytes, place);
+            }
+            Effect::Map => {
+                let [_, _, prot, flags, ..] = event.numbers;
+                let shared = flags as u32 & MapFlags::SHARED.bits() != 0;
+                let written = prot as u32 & ProtFlags::WRITE.bits() != 0;
+                if let (true, End::File(path)) = (shared && written, end(touched.file, touched, descriptors))
+                {
+                    self.mapped.insert(path.to_owned());
+                }
             }
             effect => {
                 if let Some(field) = counted_in(effect) {
@@ -72,8 +98,8 @@ impl Moved {
         }
     }
 
-    fn add(&mut self, write: bool, path: Option<&str>, peer: Option<&str>, bytes: u64, place: u64) {
-        let socket = peer.is_some();
+    fn add(&mut self, write: bool, end: End<'_>, bytes: u64, place: u64) {
+        let socket = matches!(end, End::Connection(_));
         let (kind, fields) = match (socket, write) {
             (false, false) => (BlockKind::Read, (Field::ReadBytes, Some(Field::Reads))),
             (false, true) => (BlockKind::Write, (Field::WriteBytes, Some(Field::Writes))),
@@ -88,10 +114,17 @@ impl Moved {
         let block = Block { kind, bin: bin_of(bytes), count: 1, bytes };
         add_block(&mut sample.blocks, block);
         add_block(&mut self.blocks, block);
-        let name = peer.or(path).unwrap_or("(pipe, terminal or without a name)").to_owned();
-        let row = self.files.entry((socket, name.clone())).or_insert_with(|| FileRow {
-            system: if socket { "socket".into() } else { path.map_or_else(|| "-".into(), file_system) },
-            path: name,
+        let name = match end {
+            End::File(name) | End::Connection(name) => name,
+            End::Other => OTHER,
+        };
+        let row = self.files.entry((socket, name.to_owned())).or_insert_with(|| FileRow {
+            system: match end {
+                End::File(path) => file_system(path),
+                End::Connection(_) => "socket".into(),
+                End::Other => "-".into(),
+            },
+            path: name.to_owned(),
             bytes: [0; 2],
             calls: [0; 2],
             blocks: Vec::new(),
@@ -190,8 +223,28 @@ impl Moved {
         let files = self.files.keys().filter(|(socket, _)| !socket).count();
         metrics.measured("storage.files", "", files as f64, how);
         metrics.measured("network.recorded_endpoints", "", (self.files.len() - files) as f64, how);
+        if let Some(first) = self.mapped.first() {
+            metrics.notes.push(format!(
+                "what was written into shared mappings of files ({}, the first of them {first}) is in no bytes of calls; what of it a device got is in storage.device_bytes_written",
+                self.mapped.len()
+            ));
+        }
     }
 }
+
+/// What an open file is; `touched` has its name.
+fn end<'a>(file: Option<OpenId>, touched: &'a Touched, descriptors: &'a Descriptors) -> End<'a> {
+    let open = file.map(|file| descriptors.open_file(file));
+    let peer = touched.peer.as_deref().or_else(|| open?.peer.as_deref());
+    match (peer, touched.path.as_deref()) {
+        (Some(peer), _) => End::Connection(peer),
+        (None, Some(path)) => End::File(path),
+        (None, None) => End::Other,
+    }
+}
+
+/// What has no name, all together.
+const OTHER: &str = "(pipe, terminal or without a name)";
 
 /// Of connections whose other end is not on record.
 const UNKNOWN: &str = "(unknown)";

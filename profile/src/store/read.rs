@@ -21,7 +21,7 @@ pub struct Selector {
 /// What is added to a profile that is there.
 #[derive(Clone, Debug, Default)]
 pub struct Amendment {
-    /// Metrics; those that it has under the same name give way.
+    /// Metrics, before which those that it has under the same name give way, and notes.
     pub metrics: Metrics,
     /// Sizes of calls.
     pub blocks: Vec<Block>,

@@ -196,6 +196,45 @@ fn the_shim_tells_sizes_and_files() {
     assert!(told.contains("1228800 written"), "{told}");
 }
 
+/// Bytes that come from a pipe without a read, and bytes that get into a file without a write.
+#[test]
+fn splice_counts_once_and_mappings_are_told() {
+    let house = House::new();
+    let splice = r#"
+import os
+out = os.open("out", os.O_CREAT | os.O_RDWR, 0o600)
+read, write = os.pipe()
+for _ in range(20):
+    os.write(write, bytes(50000))
+    os.splice(read, out, 50000)
+"#;
+    assert!(house.profile(&["--shim"], &["python3", "-c", splice]).success());
+    let profile = house.shown(1);
+    let out = |profile: &serde_json::Value, name: &str| {
+        let files = profile["tail"]["files"].as_array().expect("a list").clone();
+        files.into_iter().find(|file| file["path"].as_str().is_some_and(|path| path.ends_with(name)))
+    };
+    assert_eq!(out(&profile, "/out").expect("it is listed")["bytes"][1], 1_000_000);
+    let pipe = out(&profile, "without a name)").expect("the pipe is listed");
+    let [read, written] = [0, 1].map(|place| pipe["bytes"][place].as_u64().expect("a number"));
+    assert!((1_000_000..1_100_000).contains(&written), "what was written into it: {pipe}");
+    assert!(read < 100_000, "it was not read: {pipe}");
+    assert!(!notes(&profile).contains("mappings"), "{}", notes(&profile));
+    let map = r#"
+import mmap
+with open("out", "r+b") as file:
+    held = mmap.mmap(file.fileno(), 1000000)
+    held[:1000000] = b"x" * 1000000
+    held.flush()
+"#;
+    assert!(house.profile(&["--shim"], &["python3", "-c", map]).success());
+    let told = notes(&house.shown(2));
+    assert!(
+        told.contains("shared mappings of files (1, the first of them ") && told.contains("/out)"),
+        "{told}"
+    );
+}
+
 /// 5000 blocks of 1000 bytes that are held together, and 3000 more of 100 in a child.
 const ALLOCATING: &str = r#"
 #include <stdio.h>

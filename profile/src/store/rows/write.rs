@@ -76,13 +76,19 @@ pub fn insert_tail(base: &Connection, id: i64, tail: &Tail) -> Result<()> {
     insert_files(base, id, &tail.files)
 }
 
-/// Metrics behind those that are there; of one name there is one.
+/// Metrics and notes behind those that are there; of one name there is one metric.
 pub fn add_metrics(base: &Connection, id: i64, metrics: &Metrics) -> Result<()> {
     for metric in &metrics.rows {
         base.execute("DELETE FROM metric WHERE profile = ? AND name = ?", params![id, metric.name])?;
         base.execute(
             "INSERT INTO metric SELECT ?1, 1 + (SELECT ifnull(max(number), -1) FROM metric WHERE profile = ?1), ?2, ?3, ?4, ?5",
             params![id, metric.name, metric.unit, metric.value, metric.how],
+        )?;
+    }
+    for note in &metrics.notes {
+        base.execute(
+            "INSERT INTO note SELECT ?1, 1 + (SELECT ifnull(max(number), -1) FROM note WHERE profile = ?1), ?2",
+            params![id, note],
         )?;
     }
     Ok(())
