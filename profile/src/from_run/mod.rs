@@ -7,7 +7,7 @@ use crate::metrics::Metrics;
 use crate::profile::{Head, Outcome, Source, Tail};
 use crate::profiler::Options;
 use crate::sample::{Block, COLUMNS, FIELDS, Field, WIDTH, add_block};
-use crate::store::{Amendment, Live, Store};
+use crate::store::{Amendment, Live, Selector, Store};
 use anyhow::{Context, ensure};
 use moved::{CALLS, Moved};
 use std::collections::BTreeMap;
@@ -113,6 +113,10 @@ pub fn amend(folder: &Path, id: i64, store: &mut Store) -> anyhow::Result<()> {
     let moved = Moved::of(&run, SPAN_NS);
     let mut metrics = Metrics::default();
     moved.metrics(&mut metrics);
+    let sampled = store.find(&Selector { id: Some(id), ..Selector::default() })?;
+    if let Some(profile) = sampled.first() {
+        moved.without_pipes(&profile.tail.metrics, profile.tail.wall_ns, &mut metrics);
+    }
     let mut more = Amendment { metrics, blocks: moved.blocks, ..Amendment::default() };
     more.files = moved.files.into_values().collect();
     let ends: Vec<u64> = store.all_samples(id)?.iter().map(|sample| sample.end_ns).collect();

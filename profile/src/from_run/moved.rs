@@ -1,13 +1,14 @@
 //! What the calls of a recorded run have moved, over time and by file.
 
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ROOM};
 use crate::profile::{FileRow, ProcessRow};
 use crate::sample::{Block, BlockKind, Field, Sample, add_block, bin_of};
+use rustix::fs::FileType;
 use rustix::mm::{MapFlags, ProtFlags};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use syn_trace::calls::Effect;
-use syn_trace::descriptors::{Descriptors, OpenId, Touched, Transfer};
+use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer};
 use syn_trace::record::FAILED;
 use syn_trace::{Event, Run};
 
@@ -21,8 +22,10 @@ pub struct Moved {
     pub samples: BTreeMap<u64, Sample>,
     /// Files and connections, by whether it is a connection, and name.
     pub files: BTreeMap<(bool, String), FileRow>,
-    /// Sizes of all calls.
+    /// Sizes of all calls, but those on pipes and devices.
     pub blocks: Vec<Block>,
+    /// Bytes and calls on pipes and devices: read, written.
+    pipes: [[u64; 2]; 2],
     /// Files that were mapped so that what is written into memory goes to them.
     mapped: BTreeSet<String>,
 }
@@ -34,8 +37,8 @@ enum End<'a> {
     File(&'a str),
     /// The other end of a connection.
     Connection(&'a str),
-    /// Neither, or nobody knows.
-    Other,
+    /// A pipe, a terminal or another device, by its name if it has one; or nobody knows.
+    Other(Option<&'a str>),
 }
 
 impl Moved {
@@ -69,7 +72,7 @@ impl Moved {
                 let to = end(touched.second_file, &second, descriptors);
                 // Bytes that come from a pipe or go into one are moved once: those of the file or connection.
                 for (write, end) in [(false, from), (true, to)] {
-                    if !matches!(end, End::Other) {
+                    if !matches!(end, End::Other(_)) {
                         self.add(write, end, bytes, place);
                     }
                 }
@@ -112,17 +115,22 @@ impl Moved {
             sample.set(calls, sample.get(calls) + 1);
         }
         let block = Block { kind, bin: bin_of(bytes), count: 1, bytes };
-        add_block(&mut sample.blocks, block);
-        add_block(&mut self.blocks, block);
+        if let End::Other(_) = end {
+            let [all, calls] = &mut self.pipes[usize::from(write)];
+            (*all, *calls) = (*all + bytes, *calls + 1);
+        } else {
+            add_block(&mut sample.blocks, block);
+            add_block(&mut self.blocks, block);
+        }
         let name = match end {
-            End::File(name) | End::Connection(name) => name,
-            End::Other => OTHER,
+            End::File(name) | End::Connection(name) | End::Other(Some(name)) => name,
+            End::Other(None) => OTHER,
         };
         let row = self.files.entry((socket, name.to_owned())).or_insert_with(|| FileRow {
             system: match end {
                 End::File(path) => file_system(path),
                 End::Connection(_) => "socket".into(),
-                End::Other => "-".into(),
+                End::Other(_) => NO_SYSTEM.into(),
             },
             path: name.to_owned(),
             bytes: [0; 2],
@@ -132,6 +140,30 @@ impl Moved {
         add_block(&mut row.blocks, block);
         row.bytes[usize::from(write)] += bytes;
         row.calls[usize::from(write)] += 1;
+    }
+
+    /// Takes what is known not to be storage out of what the kernel has counted. `sampled`: the metrics of the profile.
+    pub fn without_pipes(&self, sampled: &Metrics, wall_ns: u64, metrics: &mut Metrics) {
+        for (what, pipes) in ["read", "written"].iter().zip(self.pipes) {
+            let [name, calls_name] = ["bytes", "calls"].map(|amount| format!("storage.{amount}_{what}"));
+            let row = |name: &str| sampled.rows.iter().find(|row| row.name == name);
+            let (Some(bytes), Some(calls)) = (row(&name), row(&calls_name)) else { continue };
+            if pipes[1] == 0 {
+                continue;
+            }
+            let how = format!("{}; without storage.pipes_{what}", bytes.how);
+            let [bytes, calls] = [(bytes, pipes[0]), (calls, pipes[1])]
+                .map(|(row, pipes)| (row.value.unwrap_or(0.0) - pipes as f64).max(0.0));
+            metrics.measured(&name, "B", bytes, &how);
+            metrics.measured(&calls_name, "", calls, &how);
+            metrics.measured(&format!("storage.block_{what}"), "B", bytes / calls.max(1.0), "bytes / calls");
+            let rate = bytes / (wall_ns as f64 / 1e9).max(1e-9);
+            metrics.measured(&format!("storage.rate_{what}"), "B/s", rate, "bytes / run time");
+            if let (Some(room), "written") = (row(ROOM), *what) {
+                let left = room.value.unwrap_or(0.0) - pipes[0] as f64;
+                metrics.measured(ROOM, "B", left.clamp(0.0, bytes), &format!("{}; without pipes", room.how));
+            }
+        }
     }
 
     /// CPU time and threads over time, from what lies between calls; the processes.
@@ -220,9 +252,18 @@ impl Moved {
                 "bytes / calls, of recorded calls",
             );
         }
-        let files = self.files.keys().filter(|(socket, _)| !socket).count();
-        metrics.measured("storage.files", "", files as f64, how);
-        metrics.measured("network.recorded_endpoints", "", (self.files.len() - files) as f64, how);
+        for (name, [bytes, _]) in ["storage.pipes_read", "storage.pipes_written"].iter().zip(self.pipes) {
+            metrics.measured(
+                name,
+                "B",
+                bytes as f64,
+                "recorded calls on pipes, terminals and other devices: no storage",
+            );
+        }
+        let connections = self.files.keys().filter(|(socket, _)| *socket).count();
+        let others = self.files.values().filter(|row| row.system == NO_SYSTEM).count();
+        metrics.measured("storage.files", "", (self.files.len() - connections - others) as f64, how);
+        metrics.measured("network.recorded_endpoints", "", connections as f64, how);
         if let Some(first) = self.mapped.first() {
             metrics.notes.push(format!(
                 "what was written into shared mappings of files ({}, the first of them {first}) is in no bytes of calls; what of it a device got is in storage.device_bytes_written",
@@ -235,13 +276,22 @@ impl Moved {
 /// What an open file is; `touched` has its name.
 fn end<'a>(file: Option<OpenId>, touched: &'a Touched, descriptors: &'a Descriptors) -> End<'a> {
     let open = file.map(|file| descriptors.open_file(file));
-    let peer = touched.peer.as_deref().or_else(|| open?.peer.as_deref());
+    let is_socket = open.is_some_and(|open| FileType::from_raw_mode(open.st_mode) == FileType::Socket);
+    let peer = touched.peer.as_deref().or_else(|| open?.peer.as_deref()).or(is_socket.then_some(UNKNOWN));
     match (peer, touched.path.as_deref()) {
         (Some(peer), _) => End::Connection(peer),
-        (None, Some(path)) => End::File(path),
-        (None, None) => End::Other,
+        (None, Some(path)) if !open.is_some_and(is_no_storage) => End::File(path),
+        (None, name) => End::Other(name),
     }
 }
+
+/// A pipe with a name, or a device.
+fn is_no_storage(open: &OpenFile) -> bool {
+    matches!(FileType::from_raw_mode(open.st_mode), FileType::Fifo | FileType::CharacterDevice)
+}
+
+/// What has no file system.
+const NO_SYSTEM: &str = "-";
 
 /// What has no name, all together.
 const OTHER: &str = "(pipe, terminal or without a name)";

@@ -196,6 +196,27 @@ fn the_shim_tells_sizes_and_files() {
     assert!(told.contains("1228800 written"), "{told}");
 }
 
+/// What a pipe or a device takes is no storage, and is not written to files.
+#[test]
+fn pipes_are_counted_apart_where_calls_are_recorded() {
+    let house = House::new();
+    let pipe = "dd if=/dev/zero bs=64k count=160 status=none | cat >out";
+    assert!(house.profile(&["--shim"], &["sh", "-c", pipe]).success());
+    let profile = house.shown(1);
+    let get = |name: &str| metric(&profile, name).expect("measured");
+    let all = f64::from(10 << 20);
+    assert!(get("storage.pipes_written") >= all && get("storage.pipes_read") >= 2.0 * all, "both sides");
+    for name in ["storage.bytes_written", "storage.recorded_written", "storage.room"] {
+        assert!((all..all + 100_000.0).contains(&get(name)), "{name}: {} of {all}", get(name));
+    }
+    assert!(get("storage.bytes_read") < 1e6, "{} bytes of programs and libraries", get("storage.bytes_read"));
+    let told = house.done(&["emulate", "1"]);
+    let written =
+        told.split(" read, ").nth(1).and_then(|text| text.split(' ').next()).expect("what was moved");
+    let written: f64 = written.parse().expect("a number");
+    assert!((all..all + 100_000.0).contains(&written), "{told}");
+}
+
 /// Bytes that come from a pipe without a read, and bytes that get into a file without a write.
 #[test]
 fn splice_counts_once_and_mappings_are_told() {

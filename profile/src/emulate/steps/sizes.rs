@@ -62,6 +62,15 @@ fn sum(blocks: &[Block], kind: BlockKind) -> [u64; 2] {
     of_kind.fold([0; 2], |sum, block| [sum[0] + block.bytes, sum[1] + block.count])
 }
 
+/// Bytes and calls on pipes and devices, which nothing is emulated for: files are listed with those, sizes are without. (In older
+/// profiles they are with them.)
+fn on_pipes(profile: &Profile, place: usize, files: BlockKind) -> [u64; 2] {
+    let listed = profile.tail.files.iter().filter(|file| file.system != "socket");
+    let listed = listed.fold([0; 2], |sum, file| [sum[0] + file.bytes[place], sum[1] + file.calls[place]]);
+    let [bytes, calls] = sum(&profile.tail.blocks, files);
+    [listed[0].saturating_sub(bytes), listed[1].saturating_sub(calls)]
+}
+
 impl Sizes {
     /// Of this profile.
     pub fn of(profile: &Profile, samples: &[Sample], tuning: &Tuning) -> Sizes {
@@ -82,6 +91,7 @@ impl Sizes {
         };
         for (place, direction) in DIRECTIONS.iter().enumerate() {
             let total = [direction.bytes, direction.calls].map(|field| profile.total(field));
+            let pipes = on_pipes(profile, place, direction.files);
             let in_samples = |kind| {
                 let of_all = samples.iter().map(|sample| sum(&sample.blocks, kind));
                 of_all.fold([0; 2], |sum, more| [sum[0] + more[0], sum[1] + more[1]])
@@ -100,17 +110,17 @@ impl Sizes {
             // By whom bytes of messages were moved nobody says. Where calls on files have moved as many more than files are known
             // to have got, they are taken to be those.
             // Where messages were recorded, so were files.
-            let more = total[0].saturating_sub(all_files) as f64 / messages[0].max(1) as f64;
+            let more = total[0].saturating_sub(all_files + pipes[0]) as f64 / messages[0].max(1) as f64;
             let as_files = if recorded[1] > 0 {
                 more.min(1.0)
             } else {
                 f64::from(u8::from(messages[0] > 0 && more >= NEARLY_ALL))
             };
             sizes.as_files[1 - place] = as_files;
-            sizes.known[place] = files[1] > 0;
+            sizes.known[place] = files[1] > 0 || pipes[1] > 0;
             // What processes did that could not be recorded, and what came before the recorder.
             sizes.unknown[place] = std::array::from_fn(|what| {
-                let known = files[what] as f64 + messages[what] as f64 * as_files;
+                let known = (files[what] + pipes[what]) as f64 + messages[what] as f64 * as_files;
                 (total[what] as f64 - known).max(0.0) / total[what].max(1) as f64
             });
         }
@@ -288,6 +298,37 @@ mod tests {
         second.set(Field::Writes, 26);
         let calls = sizes.calls(&second, &Tuning::default());
         assert_eq!(calls, [Calls { write: true, bytes: 100, count: 20 }]);
+    }
+
+    #[test]
+    fn what_went_through_pipes_goes_nowhere() {
+        let totals = [(Field::WriteBytes, 1000), (Field::Writes, 10)];
+        let mut sample = Sample::default();
+        totals.iter().for_each(|&(field, value)| sample.set(field, value));
+        let mut profile = profile(&totals);
+        let row = |path: &str, system: &str, bytes, calls| crate::profile::FileRow {
+            path: path.into(),
+            system: system.into(),
+            bytes: [0, bytes],
+            calls: [0, calls],
+            blocks: Vec::new(),
+        };
+        profile.tail.files = vec![row("(pipe)", "-", 900, 8)];
+        let calls = |profile: &Profile| {
+            let mut sizes = Sizes::of(profile, &[sample.clone()], &Tuning::default());
+            sizes
+                .calls(&sample, &Tuning::default())
+                .iter()
+                .map(|calls| calls.bytes * calls.count)
+                .sum::<u64>()
+        };
+        assert_eq!(calls(&profile), 100, "somebody has written it");
+        profile.tail.files.push(row("/file", "ext4", 100, 2));
+        profile.tail.blocks = vec![Block { kind: BlockKind::Write, bin: 6, count: 2, bytes: 100 }];
+        sample.blocks.clone_from(&profile.tail.blocks);
+        let mut sizes = Sizes::of(&profile, &[sample.clone()], &Tuning::default());
+        let moved = sizes.calls(&sample, &Tuning::default());
+        assert_eq!(moved, [Calls { write: true, bytes: 50, count: 2 }]);
     }
 
     #[test]
