@@ -12,6 +12,7 @@ pub use live::Live;
 pub use read::{Amendment, Selector};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,20 @@ pub enum StoreError {
         path: PathBuf,
         /// What SQLite says.
         what: String,
+    },
+    /// It lies where nothing may be written, or is somebody else's.
+    #[error("{0} can only be read here; to write, copy it, and name the copy with --store or $SYN_PROFILES")]
+    ReadOnly(PathBuf),
+    /// Of an earlier version of this program, and it cannot be made one of this version.
+    #[error(
+        "{path} has version {found} of the store, can only be read here, and so cannot be made one of version {}: copy it, and name the copy with --store",
+        schema::VERSION
+    )]
+    Older {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
     },
     /// Anything else that SQLite says.
     #[error("cannot use the store {path}: {cause}")]
@@ -83,12 +98,36 @@ impl Store {
         Store::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// Opens one that is there.
+    /// Opens one that is there; only to be read, where it cannot be written.
     ///
     /// # Errors
-    /// As [`Store::open`], and when it is not there.
+    /// When it is not there, not a store, newer or damaged.
     pub fn existing(path: &Path) -> Result<Store, StoreError> {
-        Store::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        match Store::with(path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
+            Err(StoreError::ReadOnly(_)) => Store::only_to_read(path),
+            opened => opened,
+        }
+    }
+
+    fn only_to_read(path: &Path) -> Result<Store, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let open = |name: &Path, flags: OpenFlags| -> rusqlite::Result<Connection> {
+            let base = Connection::open_with_flags(name, flags)?;
+            base.busy_timeout(PATIENCE)?;
+            base.pragma_query_value(None, "application_id", |row| row.get::<_, i64>(0))?;
+            Ok(base)
+        };
+        let base = open(path, flags).or_else(|cause| {
+            // Readers make a file beside it, unless they are told that nobody writes. A log is of somebody who does, or of changes that
+            // are not in the store yet.
+            let log = std::fs::metadata(beside(path, "-wal"));
+            match log.is_ok_and(|log| log.len() > 0) {
+                true => Err(cause),
+                false => open(&immutable(path), flags | OpenFlags::SQLITE_OPEN_URI),
+            }
+        });
+        let base = base.map_err(|cause| StoreError::Sqlite { path: path.to_owned(), cause })?;
+        Store { path: path.to_owned(), base }.of_this_version()
     }
 
     fn with(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
@@ -103,14 +142,20 @@ impl Store {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        let number = |name: &str| store.base.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        store.of_this_version()
+    }
+
+    fn of_this_version(self) -> Result<Store, StoreError> {
+        let number = |name: &str| self.base.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let path = self.path.clone();
         match (number("application_id"), number("user_version")) {
-            (Ok(schema::APPLICATION), Ok(schema::VERSION)) => Ok(store),
+            (Ok(schema::APPLICATION), Ok(schema::VERSION)) => Ok(self),
             (Ok(schema::APPLICATION), Ok(found)) if found > schema::VERSION => {
-                Err(StoreError::Newer { path: path.to_owned(), found })
+                Err(StoreError::Newer { path, found })
             }
-            (Err(cause), _) | (_, Err(cause)) => Err(told(path, cause)),
-            _ => Err(StoreError::NotOurs(path.to_owned())),
+            (Ok(schema::APPLICATION), Ok(found)) => Err(StoreError::Older { path, found }),
+            (Err(cause), _) | (_, Err(cause)) => Err(told(&path, cause)),
+            _ => Err(StoreError::NotOurs(path)),
         }
     }
 
@@ -181,10 +226,33 @@ impl Store {
     }
 }
 
+/// A file beside another one, named after it.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// The name of a file that nobody writes, for SQLite (sqlite.org/uri.html).
+fn immutable(path: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(byte.into()),
+            _ if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
+            _ => uri += &format!("%{byte:02X}"),
+        }
+    }
+    (uri + "?immutable=1").into()
+}
+
 fn told(path: &Path, cause: rusqlite::Error) -> StoreError {
     let path = path.to_owned();
     match cause.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => StoreError::NotOurs(path),
+        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly(path),
+        // Beside a store that is there the log cannot be made.
+        Some(ErrorCode::CannotOpen) if path.is_file() => StoreError::ReadOnly(path),
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, what: cause.to_string() },
         _ => StoreError::Sqlite { path, cause },
     }

@@ -166,6 +166,26 @@ fn an_emulation_that_has_less_room_says_so() {
 }
 
 #[test]
+fn a_store_that_can_only_be_read_is_read() {
+    let house = House::new();
+    let script = r#"
+"$1" profile --no-probe --store 'small/a store?.db' -- true || exit 71
+mount -o remount,ro small || exit 72
+for words in list "show 1" "export -o out.json 1" check "compare 1 1"; do
+    "$1" profiles ${words%% *} --store 'small/a store?.db' $(echo "$words " | cut -d' ' -f2-) >>said || exit 73
+done
+"$1" emulate --store 'small/a store?.db' 1 || exit 74
+"$1" profiles rm --store 'small/a store?.db' 1 && exit 75
+"$1" profile --no-probe --store 'small/a store?.db' -- true && exit 76
+exit 0
+"#;
+    let Some(output) = with_small_disk(&house, "2m", script) else { return };
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{:?}: {told}", output.status);
+    assert_eq!(told.matches("can only be read here; to write, copy it").count(), 2, "{told}");
+}
+
+#[test]
 fn a_store_on_a_full_disk_stays_whole() {
     let house = House::new();
     let script = r#"
