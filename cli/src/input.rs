@@ -39,7 +39,8 @@ impl Input {
     }
 }
 
-fn open_folder(path: &Path) -> anyhow::Result<Run> {
+/// A run folder in which at least one trace can be read.
+pub fn open_folder(path: &Path) -> anyhow::Result<Run> {
     let run = Run::open(path)?;
     if !run.threads.is_empty() {
         return Ok(run);

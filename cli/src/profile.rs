@@ -1,8 +1,10 @@
 //! `syn profile`: runs a command, looks at what it consumes, and keeps that in a store.
 
 use crate::exit_code::LOOK;
+use crate::input::open_folder;
 use crate::output::complain;
 use crate::record::{Relay, exit_code, shim};
+use crate::survey::{NotEntered, Survey, Unobserved, describe_ending};
 use anyhow::Context;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,9 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
     let tags = args.tags.iter().cloned().collect();
     let mut options = Options { tags, rate: args.rate, live: args.live, allocations: None };
     if let Some(folder) = &args.from {
-        let id = syn_profile::from_run::profile(folder, &options, &mut store)?;
-        complain(&format!("profile {id} of {}", folder.display()));
-        return Ok(0);
+        return from_run(folder, &options, &mut store);
     }
     let libraries = Libraries::of(&args)?;
     let relay = Relay::start().context("cannot prepare for signals")?;
@@ -90,6 +90,20 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
         }
     }
     Ok(0)
+}
+
+/// Makes a profile of a run folder, and says what the run lacks.
+fn from_run(folder: &Path, options: &Options, store: &mut Store) -> anyhow::Result<u8> {
+    let run = open_folder(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let survey = Survey::of(&run);
+    let mut missed = NotEntered::describe(&survey.not_entered);
+    missed.extend(Unobserved::describe(&survey.unobserved));
+    missed.extend(run.about_empty());
+    let id = syn_profile::from_run::profile(&run, &missed, options, store)?;
+    missed.iter().for_each(|about| complain(&format!("warning: {about}")));
+    complain(&format!("profile {id} of {}", folder.display()));
+    let is_damaged = survey.threads.iter().any(|thread| describe_ending(thread.ending).is_some());
+    Ok(if is_damaged || !run.unreadable.is_empty() { LOOK } else { 0 })
 }
 
 /// What is preloaded into the command.

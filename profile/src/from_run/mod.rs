@@ -17,19 +17,18 @@ use syn_trace::Run;
 /// Length of a sample that is made of calls, nanoseconds; `--rate` chooses another one.
 const SPAN_NS: u64 = 10_000_000;
 
-/// Makes a profile of a run folder; its number in the store.
+/// Makes a profile of a run; its number in the store. `missed`: what is missing in the run, which becomes notes.
 ///
 /// # Errors
-/// When the folder cannot be read, or the store not written.
-pub fn profile(folder: &Path, options: &Options, store: &mut Store) -> anyhow::Result<i64> {
-    let run = Run::open(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-    ensure!(!run.threads.is_empty(), "{} holds no recorded thread", folder.display());
+/// When the run holds nothing, or the store cannot be written.
+pub fn profile(run: &Run, missed: &[String], options: &Options, store: &mut Store) -> anyhow::Result<i64> {
+    ensure!(!run.threads.is_empty(), "{} holds no recorded thread", run.path.display());
     let span_ns = match options.rate {
         crate::rate::Rate::Auto => SPAN_NS,
         crate::rate::Rate::Fixed(hertz) => (1e9 / hertz) as u64,
     };
-    let mut moved = Moved::of(&run, span_ns);
-    let processes = moved.processors(&run, span_ns);
+    let mut moved = Moved::of(run, span_ns);
+    let processes = moved.processors(run, span_ns);
     let first = run.processes.iter().find(|process| !process.process_only).or(run.processes.first());
     let head = Head {
         command: first
@@ -43,7 +42,7 @@ pub fn profile(folder: &Path, options: &Options, store: &mut Store) -> anyhow::R
             .unwrap_or(0) as i64,
         rate: (1e9 / span_ns as f64).to_string(),
         source: Source::Recorded,
-        machine: machine_of(&run),
+        machine: machine_of(run),
     };
     let mut totals: [Option<u64>; WIDTH] = [None; WIDTH];
     let mut live = Live::begin(store, &head)?;
@@ -75,6 +74,10 @@ pub fn profile(folder: &Path, options: &Options, store: &mut Store) -> anyhow::R
         .push("made of a recorded run: memory is not in it, CPU time is that of recorded threads".into());
     if run.dropped() > 0 {
         metrics.notes.push(format!("{} calls were not recorded", run.dropped()));
+    }
+    metrics.notes.extend_from_slice(missed);
+    if !run.unreadable.is_empty() {
+        metrics.notes.push("the command is that of the first process whose trace can be read".into());
     }
     if let Some(start_ns) = run.processes.iter().map(|process| process.start_monotonic_ns).min() {
         metrics.started(start_ns);

@@ -256,6 +256,31 @@ with open("out", "r+b") as file:
     );
 }
 
+/// A trace that cannot be read is missing in the profile, which says so.
+#[test]
+fn a_profile_of_a_damaged_run_says_what_is_missing() {
+    let house = House::new();
+    house.done(&["record", "-o", "runs", "--", "sh", "-c", "dd if=/dev/zero of=out count=1 status=none; :"]);
+    house.done(&["profile", "--from", "runs/1"]);
+    let missing = |profile: &serde_json::Value| notes(profile).contains(".trace");
+    assert!(!missing(&house.shown(1)), "{}", notes(&house.shown(1)));
+    let folder = std::fs::read_dir(house.path().join("runs/1")).expect("a run folder");
+    let traces = folder.flatten().map(|entry| entry.path());
+    let mut traces: Vec<_> =
+        traces.filter(|path| path.extension().is_some_and(|end| end == "trace")).collect();
+    traces.sort();
+    assert_eq!(traces.len(), 2);
+    std::fs::write(&traces[0], [0xa5; 200]).expect("a file");
+    let output = house.syn(&["profile", "--from", "runs/1"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(3) && told.contains("warning: ") && told.contains(".trace"),
+        "{told}"
+    );
+    let profile = house.shown(2);
+    assert!(missing(&profile) && notes(&profile).contains("first process whose trace can be read"));
+}
+
 /// 5000 blocks of 1000 bytes that are held together, and 3000 more of 100 in a child.
 const ALLOCATING: &str = r#"
 #include <stdio.h>
