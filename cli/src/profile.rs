@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long)]
     allocations: bool,
     /// Makes the profile of a run folder instead of running anything.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["n", "shim", "allocations", "live"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["n", "shim", "allocations", "live", "command"])]
     from: Option<PathBuf>,
     /// The command and its arguments.
     #[arg(required_unless_present = "from", trailing_var_arg = true, allow_hyphen_values = true)]

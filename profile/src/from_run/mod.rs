@@ -31,8 +31,8 @@ pub fn profile(run: &Run, missed: &[String], options: &Options, store: &mut Stor
     let processes = moved.processors(run, span_ns);
     let first = run.processes.iter().find(|process| !process.process_only).or(run.processes.first());
     let head = Head {
-        command: first
-            .map_or_else(Vec::new, |process| process.command.split(' ').map(str::to_owned).collect()),
+        // Where its words end is not on record.
+        command: first.map_or_else(Vec::new, |process| vec![process.command.clone()]),
         tags: options.tags.clone(),
         started_ns: run
             .threads

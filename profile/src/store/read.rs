@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct Selector {
     /// The one with this number.
     pub id: Option<i64>,
-    /// Those of this command.
+    /// Those of this command; of recorded runs, those whose words make the same line.
     pub command: Option<Vec<String>>,
     /// Those with all of these tags.
     pub tags: BTreeMap<String, String>,
@@ -43,11 +43,14 @@ impl Store {
     pub fn find(&self, selector: &Selector) -> Result<Vec<Profile>, StoreError> {
         let read = || -> rusqlite::Result<Vec<Profile>> {
             let mut query = self.base.prepare_cached(
-                "SELECT id FROM profile WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR command = ?2) ORDER BY id",
+                "SELECT id FROM profile WHERE (?1 IS NULL OR id = ?1)
+                 AND (?2 IS NULL OR command = ?2 OR source = 'recorded' AND command = ?3) ORDER BY id",
             )?;
-            let command = selector.command.as_deref().map(rows::command_text);
+            let words = selector.command.as_deref();
+            let command = words.map(rows::command_text);
+            let line = words.map(|words| rows::command_text(&[words.join(" ")]));
             let ids: Vec<i64> = query
-                .query_map((selector.id, command), |row| row.get(0))?
+                .query_map((selector.id, command, line), |row| row.get(0))?
                 .collect::<rusqlite::Result<_>>()?;
             let profiles = ids.into_iter().map(|id| rows::profile(&self.base, id));
             let fits = |profile: &Profile| {

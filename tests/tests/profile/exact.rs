@@ -256,6 +256,19 @@ with open("out", "r+b") as file:
     );
 }
 
+#[test]
+fn a_recorded_run_is_found_by_the_words_of_its_command() {
+    let house = House::new();
+    let words = ["sh", "-c", "true; true x"];
+    house.done(&[&["record", "-o", "runs", "--"], &words[..]].concat());
+    house.done(&["profile", "--from", "runs/1"]);
+    assert_eq!(house.shown(1)["head"]["command"], serde_json::json!(["sh -c true; true x"]));
+    assert!(house.profile(&[], &words).success());
+    let list = house.done(&[&["profiles", "list"], &words[..]].concat());
+    assert_eq!(list.lines().count(), 3, "both: {list}");
+    assert_eq!(house.syn(&["profile", "--from", "runs/1", "echo"]).status.code(), Some(2), "nothing is run");
+}
+
 /// A trace that cannot be read is missing in the profile, which says so.
 #[test]
 fn a_profile_of_a_damaged_run_says_what_is_missing() {
