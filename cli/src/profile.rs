@@ -6,6 +6,7 @@ use crate::output::complain;
 use crate::record::{Relay, exit_code, shim};
 use crate::survey::{NotEntered, Survey, Unobserved, describe_ending};
 use anyhow::Context;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -48,7 +49,7 @@ pub struct Args {
     from: Option<PathBuf>,
     /// The command and its arguments.
     #[arg(required_unless_present = "from", trailing_var_arg = true, allow_hyphen_values = true)]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 struct Relayed<'a>(&'a Relay);
@@ -76,7 +77,7 @@ pub fn run(args: Args) -> anyhow::Result<u8> {
         let done = match one(&args, &mut options, &mut store, &relay, &libraries)? {
             Ok(done) => done,
             Err(error) => {
-                complain(&format!("cannot run {}: {error}", args.command[0]));
+                complain(&format!("cannot run {}: {error}", args.command[0].display()));
                 return Ok(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 });
             }
         };
@@ -152,7 +153,8 @@ fn one(
         command.env(syn_trace::allocations::VARIABLE, path);
     }
     syn_tracer::hand_down(&mut command);
-    let done = match profile(&args.command, &mut command, options, store, &Relayed(relay))? {
+    let words: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let done = match profile(&words, &mut command, options, store, &Relayed(relay))? {
         Ok(done) => done,
         Err(error) => return Ok(Err(error)),
     };

@@ -114,6 +114,18 @@ fn repeats_do_not_count_what_others_left() {
 }
 
 #[test]
+fn words_that_are_no_text_are_handed_over() {
+    use std::os::unix::ffi::OsStrExt;
+    let house = House::new();
+    let mut command = Command::new(program());
+    command.args(["profile", "--no-probe", "--", "printf", "%s"]).current_dir(house.path());
+    command.arg(std::ffi::OsStr::from_bytes(b"a\xff"));
+    let output = command.env("SYN_PROFILES", house.path().join("profiles.db")).output().expect("it starts");
+    assert_eq!(output.stdout, b"a\xff", "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(house.shown(1)["head"]["command"][2], "a\u{fffd}");
+}
+
+#[test]
 fn a_program_that_fills_the_disk() {
     let house = House::new();
     let script = "\"$1\" profile --no-probe -- dd if=/dev/zero of=small/all bs=64k status=none; code=$?; [ $code = 1 ] || exit 7";
