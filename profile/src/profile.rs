@@ -117,6 +117,12 @@ pub struct FileRow {
     pub blocks: Vec<Block>,
 }
 
+/// A word as it is shown: quoted, if it is empty, or has blanks or what a terminal would take for commands in it.
+fn quoted(word: &str) -> String {
+    let plain = !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"');
+    if plain { word.to_owned() } else { format!("{word:?}") }
+}
+
 /// A profile in the store, without its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
@@ -131,14 +137,12 @@ pub struct Profile {
 impl Profile {
     /// The command as one line; words with blanks are quoted.
     pub fn command_line(&self) -> String {
-        let plain = |word: &&String| {
-            !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control() || c == '"')
-        };
-        let words = self.head.command.iter().map(|word| match Some(word).filter(plain) {
-            Some(word) => word.clone(),
-            None => format!("{word:?}"),
-        });
-        words.collect::<Vec<_>>().join(" ")
+        self.head.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The tags, as they are shown: `KEY=VALUE`.
+    pub fn tags(&self) -> impl Iterator<Item = String> {
+        self.head.tags.iter().map(|(key, value)| format!("{}={}", quoted(key), quoted(value)))
     }
 
     /// True when somebody saw how it ended; until then its totals are not known.

@@ -126,8 +126,7 @@ fn list(chosen: &Chosen) -> anyhow::Result<u8> {
         "id", "seconds", "cpu s", "samples", "outcome"
     )?;
     for profile in profiles {
-        let tags: Vec<String> =
-            profile.head.tags.iter().map(|(key, value)| format!("  {key}={value}")).collect();
+        let tags: Vec<String> = profile.tags().map(|tag| format!("  {tag}")).collect();
         writeln!(
             out,
             "{:>5} {:>12.6} {:>12.6} {:>10} {:<12} {}{}",

@@ -50,8 +50,8 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
 fn write(out: &mut String, profile: &Profile, samples: u64) -> fmt::Result {
     writeln!(out, "profile    {}", profile.id)?;
     writeln!(out, "command    {}", profile.command_line())?;
-    for (key, value) in &profile.head.tags {
-        writeln!(out, "tag        {key}={value}")?;
+    for tag in profile.tags() {
+        writeln!(out, "tag        {tag}")?;
     }
     writeln!(out, "machine    {}", profile.head.machine)?;
     writeln!(out, "outcome    {}", outcome(profile.tail.outcome))?;

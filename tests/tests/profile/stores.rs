@@ -50,6 +50,18 @@ fn profiles_go_out_and_come_back_whole() {
 }
 
 #[test]
+fn tags_are_one_line_and_no_commands_to_a_terminal() {
+    let house = House::new();
+    let tag = "kind=\u{1b}]0;owned\u{7}red\nSECOND LINE";
+    assert!(house.profile(&["--tag", tag, "--tag", "a=b"], &["true"]).success());
+    let (list, shown) = (house.done(&["profiles", "list"]), house.done(&["profiles", "show", "1"]));
+    assert_eq!(list.lines().count(), 2, "{list:?}");
+    assert!(list.contains("  a=b  kind=\"\\u{1b}]0;owned"), "{list:?}");
+    assert!(![list, shown].concat().contains('\u{1b}'));
+    assert_eq!(house.done(&["profiles", "list", "--tag", tag]).lines().count(), 2, "found as it is");
+}
+
+#[test]
 fn what_is_no_store_is_told_apart() {
     let house = House::new();
     let list = |name: &str| {
