@@ -1,7 +1,7 @@
 //! A profile: a run of a command, sample by sample, and what is known about it.
 
 use crate::metrics::Metrics;
-use crate::sample::{Block, WIDTH};
+use crate::sample::{Block, WIDTH, WIDTHS};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -91,12 +91,15 @@ pub struct Tail {
 /// Totals of an older version are fewer.
 fn as_far_as_known<'de, D: Deserializer<'de>>(from: D) -> Result<[Option<u64>; WIDTH], D::Error> {
     let known = Vec::<Option<u64>>::deserialize(from)?;
-    padded(&known).ok_or_else(|| D::Error::invalid_length(known.len(), &"as many as there are columns"))
+    padded(&known).ok_or_else(|| {
+        D::Error::invalid_length(known.len(), &"as many as there are columns, or were in the version before")
+    })
 }
 
-/// Values of the first columns; the others were not observed. None when there are more than columns.
+/// Values of all columns, or of those of the version before; the others were not observed. None when there are as many in no version.
 pub fn padded(values: &[Option<u64>]) -> Option<[Option<u64>; WIDTH]> {
     let mut all = [None; WIDTH];
+    WIDTHS.contains(&values.len()).then_some(())?;
     all.get_mut(..values.len())?.copy_from_slice(values);
     Some(all)
 }

@@ -76,6 +76,8 @@ columns! {
 
 /// Number of columns.
 pub const WIDTH: usize = COLUMNS.len();
+/// What files of this version and of the one before have.
+pub const WIDTHS: [usize; 2] = [WIDTH, 25];
 
 /// What was consumed between two looks.
 #[derive(Clone, Debug, Default, PartialEq)]

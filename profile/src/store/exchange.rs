@@ -2,7 +2,7 @@
 
 use super::{Live, Store, parquet, rows};
 use crate::profile::Profile;
-use crate::sample::{Sample, column_names};
+use crate::sample::{Sample, WIDTH, WIDTHS, column_names};
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -49,14 +49,16 @@ fn hex(sample: &Sample) -> String {
     })
 }
 
-fn from_parts(numbers: &[Option<u64>], blocks: &str) -> Option<Sample> {
-    let mut sample =
-        Sample { end_ns: (*numbers.first()?)?, span_ns: (*numbers.get(1)?)?, ..Sample::default() };
-    sample.values = crate::profile::padded(numbers.get(2..)?)?;
+fn from_parts(numbers: &[Option<u64>], blocks: &str) -> anyhow::Result<Sample> {
+    let (times, values) = numbers.split_at_checked(2).context("it has no times")?;
+    let (Some(end_ns), Some(span_ns)) = (times[0], times[1]) else { bail!("it has no times") };
+    let values = crate::profile::padded(values)
+        .with_context(|| format!("it has {} numbers, and not {}", numbers.len(), WIDTH + 2))?;
     let byte = |at: usize| u8::from_str_radix(blocks.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..blocks.len()).step_by(2).map(byte).collect();
-    sample.blocks = rows::blocks_from_bytes(&bytes?)?;
-    Some(sample)
+    let blocks =
+        bytes.and_then(|bytes| rows::blocks_from_bytes(&bytes)).context("its sizes of calls are cut off")?;
+    Ok(Sample { end_ns, span_ns, values, blocks })
 }
 
 impl Store {
@@ -105,15 +107,36 @@ impl Store {
         let mut lines = BufReader::new(file).lines();
         let first = lines.next().context("the file is empty").with_context(doing)??;
         let csv = format == Format::Csv;
-        let marked = || [MARK, OLDER_MARK].iter().find_map(|mark| first.strip_prefix(mark));
-        let head = if csv { marked().with_context(doing)?.to_owned() } else { first };
-        if csv && !lines.next().transpose()?.is_some_and(|names| are_columns(&names)) {
-            bail!("cannot read {}: its columns are not those of this version", path.display());
+        let marked = [MARK, OLDER_MARK].iter().find_map(|mark| first.strip_prefix(mark));
+        let head = match (csv, marked) {
+            (true, None) => bail!(
+                "cannot read {}: it does not begin with `{}`, as exported CSV files do",
+                path.display(),
+                MARK.trim_end()
+            ),
+            (true, Some(head)) => head.to_owned(),
+            (false, _) => first,
+        };
+        // All samples have as many columns as the names say, or the first one.
+        let mut width = None;
+        if csv {
+            let names = lines.next().transpose()?.unwrap_or_default();
+            if !are_columns(&names.split(',').collect::<Vec<_>>()) {
+                bail!("cannot read {}: its columns are not those of this version", path.display());
+            }
+            width = Some(names.split(',').count() - 1);
         }
         let samples = lines.enumerate().map(|(number, line)| {
             let line = line?;
-            let parsed = if csv { from_csv(&line) } else { from_json(&line) };
-            parsed.with_context(|| format!("sample {} is not well-formed", number + 1))
+            let mut parse = || -> anyhow::Result<Sample> {
+                let (numbers, blocks) = if csv { from_csv(&line)? } else { from_json(&line)? };
+                let width = *width.get_or_insert(numbers.len());
+                if numbers.len() != width {
+                    bail!("it has {} numbers, and not {width}", numbers.len());
+                }
+                from_parts(&numbers, &blocks)
+            };
+            parse().with_context(|| format!("sample {} is not well-formed", number + 1))
         });
         self.take(&head, samples).with_context(doing)
     }
@@ -141,20 +164,28 @@ impl Store {
 }
 
 /// The names of the columns, or of the first ones, as an older version has them.
-fn are_columns(names: &str) -> bool {
+pub(super) fn are_columns(names: &[&str]) -> bool {
     let known = column_names();
-    let mut names: Vec<&str> = names.split(',').collect();
-    names.pop() == known.last().copied() && known.starts_with(&names)
+    let Some((last, names)) = names.split_last() else { return false };
+    // Without the two times.
+    let width = names.len().checked_sub(2);
+    known.last() == Some(last)
+        && known.starts_with(names)
+        && width.is_some_and(|width| WIDTHS.contains(&width))
 }
 
-fn from_json(line: &str) -> Option<Sample> {
-    let (numbers, blocks): (Vec<Option<u64>>, String) = serde_json::from_str(line).ok()?;
-    from_parts(&numbers, &blocks)
+/// The numbers of a sample, and its blocks.
+type Parts = (Vec<Option<u64>>, String);
+
+fn from_json(line: &str) -> anyhow::Result<Parts> {
+    Ok(serde_json::from_str(line)?)
 }
 
-fn from_csv(line: &str) -> Option<Sample> {
-    let mut cells: Vec<&str> = line.split(',').collect();
-    let blocks = cells.pop()?;
-    let number = |cell: &&str| if cell.is_empty() { Some(None) } else { cell.parse().ok().map(Some) };
-    from_parts(&cells.iter().map(number).collect::<Option<Vec<_>>>()?, blocks)
+fn from_csv(line: &str) -> anyhow::Result<Parts> {
+    let (numbers, blocks) = line.rsplit_once(',').context("it is one cell")?;
+    let number = |cell: &str| match cell {
+        "" => Ok(None),
+        cell => cell.parse().map(Some).with_context(|| format!("{cell:?} is no number")),
+    };
+    Ok((numbers.split(',').map(number).collect::<anyhow::Result<_>>()?, blocks.to_owned()))
 }

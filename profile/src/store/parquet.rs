@@ -2,7 +2,7 @@
 
 use super::{Store, rows};
 use crate::sample::{Sample, WIDTH, column_names};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -75,6 +75,9 @@ pub fn read(file: File) -> anyhow::Result<(String, Vec<Sample>)> {
     let metadata = reader.metadata().file_metadata().key_value_metadata();
     let head = metadata.and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.clone());
     let head = head.context("it has no profile in its metadata")?;
+    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+    ensure!(super::exchange::are_columns(&names), "its columns are not those of this version");
     let mut samples = Vec::new();
     for row in reader.get_row_iter(None)? {
         let row = row?;

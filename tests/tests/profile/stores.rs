@@ -62,6 +62,40 @@ fn tags_are_one_line_and_no_commands_to_a_terminal() {
 }
 
 #[test]
+fn files_that_are_cut_are_not_imported() {
+    let house = House::new();
+    assert!(house.profile(&["--rate", "100"], &["sleep", "0.1"]).success());
+    house.done(&["profiles", "export", "-o", "whole.json", "1"]);
+    house.done(&["profiles", "export", "-o", "whole.csv", "1"]);
+    let text = std::fs::read_to_string(house.path().join("whole.json")).expect("written");
+    let lines: Vec<&str> = text.lines().collect();
+    let mut head: serde_json::Value = serde_json::from_str(lines[0]).expect("an object");
+    let mut sample: serde_json::Value = serde_json::from_str(lines[1]).expect("a list");
+    sample[0].as_array_mut().expect("a list").truncate(5);
+    let refused = |name: &str, text: &str, why: &str| {
+        std::fs::write(house.path().join(name), text).expect("a file");
+        let output = house.syn(&["profiles", "import", name]);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && told.contains(why), "{name}: {told}");
+    };
+    refused(
+        "sample.json",
+        &format!("{}\n{sample}\n", lines[0]),
+        "sample 1 is not well-formed: it has 5 numbers",
+    );
+    head["tail"]["totals"].as_array_mut().expect("a list").truncate(3);
+    refused("totals.json", &format!("{head}\n{}\n", lines[1]), "invalid length 3");
+    refused("kind.csv", &text, "does not begin with `# syn-profile 3`");
+    refused("word.json", &format!("{}\n[1, x]\n", lines[0]), "sample 1 is not well-formed: invalid type");
+    let csv = std::fs::read_to_string(house.path().join("whole.csv")).expect("written");
+    let (begin, last) = csv.trim_end().rsplit_once('\n').expect("lines");
+    let shorter = last.split_once(',').expect("cells").1;
+    refused("short.csv", &format!("{begin}\n{shorter}\n"), "numbers, and not ");
+    refused("wrong.csv", &format!("{begin}\nx,{shorter}\n"), "\"x\" is no number");
+    assert_eq!(house.done(&["profiles", "list"]).lines().count(), 2, "nothing of them is left");
+}
+
+#[test]
 fn what_is_no_store_is_told_apart() {
     let house = House::new();
     let list = |name: &str| {
