@@ -119,6 +119,7 @@ pub fn amend(folder: &Path, id: i64, store: &mut Store) -> anyhow::Result<()> {
     let sampled = store.find(&Selector { id: Some(id), ..Selector::default() })?;
     if let Some(profile) = sampled.first() {
         moved.without_pipes(&profile.tail.metrics, profile.tail.wall_ns, &mut metrics);
+        moved.with_messages(&profile.tail.metrics, &mut metrics);
     }
     let mut more = Amendment { metrics, blocks: moved.blocks, ..Amendment::default() };
     more.files = moved.files.into_values().collect();

@@ -166,6 +166,24 @@ impl Moved {
         }
     }
 
+    /// Puts recorded messages in the place of those that sampling saw, where they are more: it sees TCP alone, and that of no connection
+    /// that lived between two looks. `sampled`: the metrics of the profile.
+    pub fn with_messages(&self, sampled: &Metrics, metrics: &mut Metrics) {
+        let inner = sampled.get("network.bytes_inner").unwrap_or(0.0);
+        for (what, kind) in [("sent", BlockKind::Send), ("received", BlockKind::Receive)] {
+            let name = format!("network.bytes_{what}");
+            let seen = sampled.get(&name).unwrap_or(0.0);
+            let of_kind = self.blocks.iter().filter(|block| block.kind == kind);
+            let recorded = of_kind.map(|block| block.bytes).sum::<u64>() as f64;
+            if recorded > seen + inner {
+                let how = format!(
+                    "recorded calls, by whichever socket and to whomever; of TCP sampling saw {seen} B to or from others, {inner} B within"
+                );
+                metrics.measured(&name, "B", recorded, &how);
+            }
+        }
+    }
+
     /// CPU time and threads over time, from what lies between calls; the processes.
     pub fn processors(&mut self, run: &Run, span_ns: u64) -> Vec<ProcessRow> {
         let mut rows = Vec::new();

@@ -196,6 +196,30 @@ fn the_shim_tells_sizes_and_files() {
     assert!(told.contains("1228800 written"), "{told}");
 }
 
+/// Sampling sees TCP alone.
+#[test]
+fn messages_of_other_sockets_are_those_on_record() {
+    let house = House::new();
+    let talk = r#"
+import os, socket
+one, other = socket.socketpair()
+for number in range(100):
+    # By calls on sockets, and by those on files.
+    if number % 2: one.sendall(bytes(10000))
+    else: os.write(one.fileno(), bytes(10000))
+    left = 10000
+    while left: left -= len(other.recv(left))
+"#;
+    assert!(house.profile(&["--shim"], &["python3", "-c", talk]).success());
+    let profile = house.shown(1);
+    for name in ["network.bytes_sent", "network.bytes_received", "network.recorded_sent"] {
+        assert_eq!(metric(&profile, name), Some(1e6), "{name}");
+    }
+    let shown = house.done(&["profiles", "show", "1"]);
+    let line = shown.lines().find(|line| line.starts_with("network.bytes_sent ")).expect("a row");
+    assert!(line.contains("recorded calls") && !line.contains("use --shim"), "{line}");
+}
+
 /// What a pipe or a device takes is no storage, and is not written to files.
 #[test]
 fn pipes_are_counted_apart_where_calls_are_recorded() {
