@@ -33,7 +33,9 @@ pub fn map(path: &CStr) {
     };
     let counters = start.cast::<Counters>();
     // SAFETY: the mapping is as long as the counters and begins on a page; what changes in them is atomic.
-    if unsafe { &*counters }.is_valid() {
+    let head = unsafe { &*counters };
+    if head.is_valid() {
+        head.head.loaded.fetch_add(1, Relaxed);
         FILE.store(counters, Relaxed);
     }
 }

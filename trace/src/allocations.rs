@@ -31,6 +31,8 @@ pub struct Head {
     pub slots: u64,
     /// Most bytes that one process held at once.
     pub peak: AtomicU64,
+    /// How often the library was loaded into a program.
+    pub loaded: AtomicU64,
 }
 
 /// What some threads have counted. Bytes taken and given back are those that the allocator uses, a few more than it was asked for.

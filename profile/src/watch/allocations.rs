@@ -67,6 +67,9 @@ impl Watcher for Allocations {
         if calls == 0 {
             let why = match (&self.refused, &self.file) {
                 (Some(why), _) => why,
+                (None, Some(file)) if file.head.loaded.load(Ordering::Relaxed) > 0 => {
+                    "the program took no block from an allocator"
+                }
                 (None, Some(_)) => "nothing was counted: the library cannot be loaded into this program",
                 (None, None) => {
                     "sizes of allocations are counted by a preloaded library: use --shim or --allocations"

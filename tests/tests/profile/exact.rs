@@ -343,6 +343,24 @@ int main(void) {
 "#;
 
 #[test]
+fn who_allocates_nothing_is_told_from_who_cannot_be_entered() {
+    let house = House::new();
+    std::fs::write(house.path().join("n.c"), "int main(void) { return 0; }").expect("a file");
+    let reason = |id: u32, program: &str, option: &[&str]| {
+        let mut cc = std::process::Command::new("cc");
+        cc.args(["-o", program, "n.c"]).args(option);
+        assert!(cc.current_dir(house.path()).status().expect("a compiler").success());
+        house.done(&["profile", "--no-probe", "--allocations", "--", &format!("./{program}")]);
+        let profile = house.shown(id);
+        let rows = profile["tail"]["metrics"]["rows"].as_array().expect("a table").clone();
+        let row = rows.into_iter().find(|row| row["name"] == "memory.block").expect("a row");
+        row["how"].as_str().expect("text").to_owned()
+    };
+    assert!(reason(1, "none", &[]).contains("took no block"));
+    assert!(reason(2, "still", &["-static"]).contains("cannot be loaded"));
+}
+
+#[test]
 fn allocations_are_counted_by_size_and_emulated() {
     let house = House::new();
     std::fs::write(house.path().join("a.c"), ALLOCATING).expect("a file");
