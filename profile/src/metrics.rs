@@ -70,3 +70,17 @@ impl Metrics {
         self.rows.iter().find(|metric| metric.name == name)?.value
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// What is exported and imported again is the same to the last digit.
+    #[test]
+    fn values_stay_what_they_are_as_text() {
+        let values =
+            (1..2000_u32).map(|number| f64::from(number) / 7.3e-5).chain([0.1 + 0.2, 1e-310, f64::MAX]);
+        for value in values {
+            let text = serde_json::to_string(&value).expect("a number");
+            assert_eq!(serde_json::from_str::<f64>(&text).expect("a number"), value, "{text}");
+        }
+    }
+}
