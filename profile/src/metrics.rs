@@ -1,4 +1,4 @@
-//! The table of metrics of the Synapse paper: each is measured, or it is said why not on this machine.
+//! The table of metrics of the Synapse paper: each is measured, or it is said why not.
 
 use serde::{Deserialize, Serialize};
 

@@ -259,7 +259,7 @@ fn repeats(profiles: &[Profile]) -> anyhow::Result<String> {
 fn table(out: &mut String, profile: &Profile) -> std::fmt::Result {
     write!(out, "<h2>Metrics</h2><table><tr><th>metric<th>value<th>unit<th>how")?;
     for metric in &profile.tail.metrics.rows {
-        let value = metric.value.map_or_else(|| "not on this machine".into(), |value| format!("{value:.6}"));
+        let value = metric.value.map_or_else(|| "not known".into(), |value| format!("{value:.6}"));
         write!(
             out,
             "<tr><td>{}<td class=n>{value}<td>{}<td>{}",

@@ -67,7 +67,7 @@ fn write(out: &mut String, profile: &Profile, samples: u64) -> fmt::Result {
             }
             None => writeln!(
                 out,
-                "{:<30} {:>20} {:<14} not on this machine, because: {}",
+                "{:<30} {:>20} {:<14} not known, because: {}",
                 metric.name, "-", metric.unit, metric.how
             ),
         }?;
