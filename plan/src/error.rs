@@ -21,6 +21,9 @@ pub enum PlanError {
     /// The magic number is another one.
     #[error("{}: not a syn plan; make one with `syn-merge runs/*`", .0.display())]
     NotOurs(PathBuf),
+    /// It is a folder.
+    #[error("{}: a folder, and no plan; if it is a run folder, merge it first (`syn-merge`)", .0.display())]
+    Folder(PathBuf),
     /// The file was written by an earlier version of the format.
     #[error("{}: plan format {found} is older than {VERSION}, which this program reads; merge the run again", path.display())]
     Older {

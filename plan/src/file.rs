@@ -71,6 +71,9 @@ impl PlanFile {
     pub fn open(path: &Path) -> Result<PlanFile, PlanError> {
         let failed = |cause| PlanError::Io { what: "read", path: path.to_owned(), cause };
         let file = std::fs::File::open(path).map_err(failed)?;
+        if file.metadata().is_ok_and(|about| about.is_dir()) {
+            return Err(PlanError::Folder(path.to_owned()));
+        }
         let map = Arc::new(map(&file).map_err(failed)?);
         let mut opened = PlanFile {
             path: path.to_owned(),

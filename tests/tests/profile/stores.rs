@@ -96,6 +96,18 @@ fn files_that_are_cut_are_not_imported() {
 }
 
 #[test]
+fn options_that_make_no_sense_are_refused() {
+    let house = House::new();
+    assert!(house.profile(&[], &["true"]).success());
+    let refused = |words: &[&str], code: i32, why: &str| {
+        let output = house.syn(words);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && told.contains(why), "{words:?}: {told}");
+    };
+    refused(&["replay", "--storage", ".", "."], 1, "merge it first (`syn-merge`)");
+}
+
+#[test]
 fn what_is_no_store_is_told_apart() {
     let house = House::new();
     let list = |name: &str| {
