@@ -97,9 +97,14 @@ pub fn run(args: &Args) -> anyhow::Result<u8> {
                 bail!("say which profiles: a number, a command, or --tag");
             }
             let (store, profiles) = chosen.find()?;
+            let mut removed = 0;
             for profile in profiles {
-                store.remove(profile.id)?;
+                if store.remove(profile.id)? {
+                    print(&format!("profile {} ({})\n", profile.id, profile.command_line()))?;
+                    removed += 1;
+                }
             }
+            print(&format!("removed {removed} of them\n"))?;
             Ok(0)
         }
         Action::Check(chosen) => {

@@ -35,7 +35,11 @@ fn profiles_go_out_and_come_back_whole() {
     let list = house.done(&["profiles", "list", "--tag", "size=1", "--tag", "kind=a"]);
     assert_eq!(list.lines().count(), 5, "{list}");
     assert_eq!(house.done(&["profiles", "list", "--tag", "size=2"]).lines().count(), 1);
-    house.done(&["profiles", "rm", "2"]);
+    let removed = house.done(&["profiles", "rm", "2"]);
+    assert!(
+        removed.starts_with("profile 2 (sh -c ") && removed.ends_with("\nremoved 1 of them\n"),
+        "{removed}"
+    );
     assert_eq!(house.done(&["profiles", "list"]).lines().count(), 4);
     let stats = house.done(&["profiles", "stats", "--tag", "size=1"]);
     assert!(stats.contains("3 profiles") && stats.contains("write_bytes"), "{stats}");
