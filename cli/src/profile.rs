@@ -65,8 +65,8 @@ impl Launch for Relayed<'_> {
 
 /// Runs the subcommand.
 pub fn run(args: Args) -> anyhow::Result<u8> {
+    let tags = syn_profile::commands::tags(&args.tags)?;
     let mut store = Store::open(&args.store.clone().unwrap_or_else(default_path))?;
-    let tags = args.tags.iter().cloned().collect();
     let mut options = Options { tags, rate: args.rate, live: args.live, allocations: None };
     if let Some(folder) = &args.from {
         return from_run(folder, &options, &mut store);

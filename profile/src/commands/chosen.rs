@@ -23,10 +23,26 @@ pub struct Chosen {
 /// A tag as it is given.
 ///
 /// # Errors
-/// When it has no `=`.
+/// When it has no `=`, or nothing in front of it.
 pub fn tag(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("it is KEY=VALUE")?;
-    Ok((key.into(), value.into()))
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.into(), value.into())),
+        _ => Err("it is KEY=VALUE".into()),
+    }
+}
+
+/// All tags as they were given.
+///
+/// # Errors
+/// When a key has two values.
+pub fn tags(given: &[(String, String)]) -> anyhow::Result<BTreeMap<String, String>> {
+    let mut tags = BTreeMap::new();
+    for (key, value) in given {
+        if let Some(other) = tags.insert(key.clone(), value.clone()) {
+            bail!("--tag {key} is given twice, with {other:?} and {value:?}");
+        }
+    }
+    Ok(tags)
 }
 
 impl Chosen {
@@ -36,13 +52,16 @@ impl Chosen {
     }
 
     /// What the store is asked for.
-    pub fn selector(&self) -> Selector {
+    ///
+    /// # Errors
+    /// As [`tags`].
+    pub fn selector(&self) -> anyhow::Result<Selector> {
         let id = match self.words.as_slice() {
             [one] => one.parse().ok(),
             _ => None,
         };
         let command = (id.is_none() && !self.words.is_empty()).then(|| self.words.clone());
-        Selector { id, command, tags: self.tags.iter().cloned().collect::<BTreeMap<_, _>>() }
+        Ok(Selector { id, command, tags: tags(&self.tags)? })
     }
 
     /// The store, which must be there.
@@ -63,7 +82,7 @@ impl Chosen {
     /// When there is none, or the store cannot be read.
     pub fn find(&self) -> anyhow::Result<(Store, Vec<Profile>)> {
         let store = self.open()?;
-        let profiles = store.find(&self.selector())?;
+        let profiles = store.find(&self.selector()?)?;
         if profiles.is_empty() {
             let late = self.words.iter().skip(1).find(|word| word.starts_with("--"));
             let hint =

@@ -6,7 +6,7 @@ mod part;
 mod show;
 mod words;
 
-pub use chosen::{Chosen, tag};
+pub use chosen::{Chosen, tag, tags};
 
 use crate::profile::Profile;
 use crate::sample::{COLUMNS, Field};
@@ -123,7 +123,7 @@ fn kind(asked: Option<Format>, path: &std::path::Path) -> anyhow::Result<Format>
 
 fn list(chosen: &Chosen) -> anyhow::Result<u8> {
     let store = chosen.open()?;
-    let profiles = store.find(&chosen.selector())?;
+    let profiles = store.find(&chosen.selector()?)?;
     let mut out = String::new();
     writeln!(
         out,

@@ -19,7 +19,7 @@ pub struct Args {
     #[arg(short, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub n: u32,
     /// Puts samples together until there are at most so many a second.
-    #[arg(long, value_name = "HZ", default_value_t = 100.0)]
+    #[arg(long, value_name = "HZ", default_value_t = 100.0, value_parser = hertz)]
     pub rate: f64,
     /// The folder in which files are read and written.
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -95,6 +95,13 @@ fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if (0.0..=1e9).contains(&number) => Ok(number),
         _ => Err("it is a number of seconds, not negative".into()),
+    }
+}
+
+fn hertz(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("it is a number of samples a second, more than 0".into()),
     }
 }
 

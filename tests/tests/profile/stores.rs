@@ -108,6 +108,10 @@ fn options_that_make_no_sense_are_refused() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(code) && told.contains(why), "{words:?}: {told}");
     };
+    refused(&["emulate", "--rate", "0", "1"], 2, "more than 0");
+    refused(&["profile", "--tag", "=x", "--", "true"], 2, "it is KEY=VALUE");
+    refused(&["profile", "--tag", "a=1", "--tag", "a=2", "--", "true"], 1, "--tag a is given twice");
+    refused(&["profiles", "list", "--tag", "a=1", "--tag", "a=2"], 1, "--tag a is given twice");
     refused(&["replay", "--storage", ".", "."], 1, "merge it first (`syn-merge`)");
 }
 
