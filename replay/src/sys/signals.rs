@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-const INTERRUPTS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+const INTERRUPTS: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// Keeps interrupts and the ends of children until they are asked for. Forked children inherit the block, so an
 /// interrupt from the terminal is their parent's to handle.

@@ -278,11 +278,13 @@ fn a_process_that_dies_ends_the_replay_and_is_told() {
 #[test]
 fn an_interrupt_ends_the_replay_and_leaves_nothing() {
     let (folder, storage) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
-    let mut child = start(&folder.path().join("app.syn"), storage.path());
-    let replaying = children(&mut child);
-    kill(child.id(), Signal::INT);
-    assert!(ended(child, storage.path()).contains("interrupted"));
-    for pid in replaying {
-        assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    for signal in [Signal::INT, Signal::QUIT] {
+        let mut child = start(&folder.path().join("app.syn"), storage.path());
+        let replaying = children(&mut child);
+        kill(child.id(), signal);
+        assert!(ended(child, storage.path()).contains("interrupted"));
+        for pid in replaying {
+            assert!(!Path::new(&format!("/proc/{pid}")).exists());
+        }
     }
 }
