@@ -184,6 +184,17 @@ pub fn column_names() -> Vec<&'static str> {
         .collect()
 }
 
+/// The names of the columns, or of the first ones, as an older version has them.
+pub fn are_columns(names: &[&str]) -> bool {
+    let known = column_names();
+    let Some((last, names)) = names.split_last() else { return false };
+    // Without the two times.
+    let width = names.len().checked_sub(2);
+    known.last() == Some(last)
+        && known.starts_with(names)
+        && width.is_some_and(|width| WIDTHS.contains(&width))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

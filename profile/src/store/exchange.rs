@@ -2,7 +2,7 @@
 
 use super::{Live, Store, parquet, rows};
 use crate::profile::Profile;
-use crate::sample::{Sample, WIDTH, WIDTHS, column_names};
+use crate::sample::{Sample, WIDTH, are_columns, column_names};
 use anyhow::{Context, bail};
 use std::fmt::Write as _;
 use std::fs::File;
@@ -161,17 +161,6 @@ impl Store {
         live.finish(&profile.tail)?;
         Ok(id)
     }
-}
-
-/// The names of the columns, or of the first ones, as an older version has them.
-pub(super) fn are_columns(names: &[&str]) -> bool {
-    let known = column_names();
-    let Some((last, names)) = names.split_last() else { return false };
-    // Without the two times.
-    let width = names.len().checked_sub(2);
-    known.last() == Some(last)
-        && known.starts_with(names)
-        && width.is_some_and(|width| WIDTHS.contains(&width))
 }
 
 /// The numbers of a sample, and its blocks.

@@ -1,7 +1,7 @@
 //! Samples as a Parquet file: one optional 64-bit column per figure, the profile in the file's metadata.
 
 use super::{Store, rows};
-use crate::sample::{Sample, WIDTH, column_names};
+use crate::sample::{Sample, WIDTH, are_columns, column_names};
 use anyhow::{Context, ensure};
 use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::metadata::KeyValue;
@@ -77,7 +77,7 @@ pub fn read(file: File) -> anyhow::Result<(String, Vec<Sample>)> {
     let head = head.context("it has no profile in its metadata")?;
     let columns = reader.metadata().file_metadata().schema_descr().columns();
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
-    ensure!(super::exchange::are_columns(&names), "its columns are not those of this version");
+    ensure!(are_columns(&names), "its columns are not those of this version");
     let mut samples = Vec::new();
     for row in reader.get_row_iter(None)? {
         let row = row?;
