@@ -337,7 +337,7 @@ impl ChannelTracker {
                     traffic.shut_down.get_or_insert(seen.enter());
                 }
                 if how != SHUT_WR {
-                    traffic.receives_no_more.push(seen.enter());
+                    traffic.receive_no_more(seen.enter());
                 }
             }
             (Effect::Control, Some((Kind::Pipe, _))) if event.numbers[1] == F_SETPIPE_SZ => {

@@ -39,8 +39,8 @@ pub struct Traffic {
     /// Those who hold it no more; a process may do so again.
     pub closings: Vec<Closing>,
     pub shut_down: Option<Moment>,
-    /// Calls after which nothing is received there any more, nor connections accepted.
-    pub receives_no_more: Vec<Moment>,
+    /// Calls after which nothing is received there any more, nor connections accepted; ascending in time.
+    receives_no_more: Vec<Moment>,
     pub accepts_in_vain: Vec<Span>,
     /// Something put in or took out nobody knows how much.
     pub is_unknown: bool,
@@ -54,6 +54,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// A call shut the socket down for what comes.
+    pub fn receive_no_more(&mut self, at: Moment) {
+        let place = self.receives_no_more.partition_point(|other| other.ns <= at.ns);
+        self.receives_no_more.insert(place, at);
+    }
+
     /// Who waited to receive something, or for a connection, when another thread shut the socket down, went on for that.
     pub fn connect_shutdowns(&self, found: &mut Dependencies) {
         let during = |span: &Span| {
