@@ -11,7 +11,7 @@ use crate::graph::dependency::Stage;
 use crate::rules::file_create::is_failed_poll;
 use std::ops::RangeInclusive;
 use syn_plan::{EdgeId, FileId, HandleId, Io, Op};
-use syn_trace::Call;
+use syn_trace::{Call, Layer};
 
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
 /// loop that does nothing else takes less.
@@ -39,6 +39,8 @@ pub struct Polling {
     pub since_ns: u64,
     /// Of polls that would be replayed: what they ask.
     pub asks: Option<Question>,
+    /// CPU time that the last question took, but for those of MPI, nanoseconds.
+    asked_ns: u64,
     /// Polls in rows of the like.
     repeated: u64,
     /// CPU time in these, nanoseconds.
@@ -83,7 +85,15 @@ enum Held {
 impl Polling {
     /// The first poll that found nothing.
     fn new(since_ns: u64) -> Polling {
-        Polling { since_ns, asks: None, repeated: 0, asking_ns: 0, between_ns: 0, held: Vec::new() }
+        Polling {
+            since_ns,
+            asks: None,
+            asked_ns: 0,
+            repeated: 0,
+            asking_ns: 0,
+            between_ns: 0,
+            held: Vec::new(),
+        }
     }
 
     /// Time between the polls, or in one.
@@ -101,6 +111,9 @@ impl Polling {
     /// A call that found nothing; `ended_by` this edge and count the next one did.
     fn failed(&mut self, visit: &Visit<'_>, with_limit: bool, ended_by: Option<(EdgeId, u32)>) {
         let own = visit.own_stretch();
+        if visit.seen.event.call.layer() != Layer::Mpi {
+            self.asked_ns = own.cpu_ns;
+        }
         if !with_limit || own.idle_ns == 0 {
             return self.compute(own);
         }
@@ -128,6 +141,15 @@ impl Polling {
             _ => None,
         });
         slept.unwrap_or(0)
+    }
+
+    /// Whether so much work goes unnoticed between two polls: as a loop does in front of a sleep and behind it, or no more than asking
+    /// takes. What repeats has a part of it before every time.
+    fn is_little(&self, cpu_ns: u64, visit: &Visit<'_>) -> bool {
+        let event = visit.seen.event;
+        let slept_ns = if event.sleeps() { visit.end_ns - visit.begin_ns } else { self.last_slept_ns() };
+        let most_ns = MOST_WORK_BETWEEN_NS.saturating_mul(visit.times);
+        cpu_ns <= most_ns.max(slept_ns / MOST_OF_A_SLEEP).max(self.asked_ns)
     }
 
     /// The application sleeps before it asks again.
@@ -171,13 +193,6 @@ impl Polling {
     }
 }
 
-/// Whether so much work goes unnoticed between two polls, of which the thread slept for `slept_ns`. What repeats has a part of it before
-/// every time.
-fn is_little(cpu_ns: u64, slept_ns: u64, visit: &Visit<'_>) -> bool {
-    let most_ns = MOST_WORK_BETWEEN_NS.saturating_mul(visit.times);
-    cpu_ns <= most_ns.max(slept_ns / MOST_OF_A_SLEEP)
-}
-
 impl Lowering<'_> {
     /// The run of polls under way, if it goes on with this event; the gap before it belongs to the run then.
     pub(super) fn polling_goes_on(&mut self, visit: &Visit<'_>) -> Option<&mut Polling> {
@@ -205,10 +220,8 @@ impl Lowering<'_> {
     fn asking_since(&self, visit: &Visit<'_>, asks: Option<Question>) -> Option<u64> {
         let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
         let polling = polling.filter(|polling| polling.asks == asks)?;
-        let slept_ns =
-            if visit.seen.event.sleeps() { visit.end_ns - visit.begin_ns } else { polling.last_slept_ns() };
         // What asks about a name until the answer is another is no operation, whatever work lies between.
-        (asks.is_some() || is_little(visit.gap.cpu_ns, slept_ns, visit)).then_some(polling.since_ns)
+        (asks.is_some() || polling.is_little(visit.gap.cpu_ns, visit)).then_some(polling.since_ns)
     }
 
     /// True when the thread has slept in its run of polls.
@@ -355,7 +368,8 @@ impl Lowering<'_> {
     /// there is none, or if it ends here.
     pub(super) fn polled_meanwhile(&mut self, visit: &Visit<'_>) -> bool {
         let own = visit.own_stretch();
-        is_little(own.cpu_ns, 0, visit)
+        let polling = self.threads[visit.seen.thread as usize].polling.as_ref();
+        polling.is_some_and(|polling| polling.is_little(own.cpu_ns, visit))
             && self.polling_goes_on(visit).map(|polling| polling.compute(own)).is_some()
     }
 
