@@ -144,11 +144,11 @@ impl Matcher<'_> {
         self.locals[seen.process as usize].requests.prepare(handle, seen.thread, what);
     }
 
-    /// A handle is given to a new request: the one that had it is over by now, and its end was not seen. Implementations have one
+    /// A handle is given to a new request: the thread's that had it is over by now, and its end was not seen. Implementations have one
     /// handle for all requests that are complete at once, too.
     fn forget(&mut self, seen: &Seen<'_>, handle: i64) {
         let local = &mut self.locals[seen.process as usize];
-        match local.requests.free(handle, seen.thread).map(|request| request.active) {
+        match local.requests.replace(handle, seen.thread).map(|request| request.active) {
             Some(Active::Collective(_, started)) => self.leave(started, seen.leave()),
             Some(Active::Receive(comm, number)) => {
                 if let Some(posted) = local.posted.get_mut(&comm) {

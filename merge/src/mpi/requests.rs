@@ -119,14 +119,12 @@ impl Requests {
             return None;
         }
         let latest = self.latest.get(&handle).map(|&(by, _)| by);
-        let of = |own: bool| {
-            move |&(known, by, _): &(i64, u32, Request)| known == handle && (!own || by == thread)
-        };
-        match latest {
-            Some(by) if by == thread => None,
-            Some(_) => self.overtaken.iter().position(of(true)),
-            None => self.overtaken.iter().position(of(false)),
+        if latest == Some(thread) {
+            return None;
         }
+        let own = self.overtaken.iter().position(|&(known, by, _)| (known, by) == (handle, thread));
+        let any = || self.overtaken.iter().position(|&(known, ..)| known == handle);
+        own.or_else(|| if latest.is_none() { any() } else { None })
     }
 
     /// The request `handle`, as this thread knows it.
@@ -146,6 +144,13 @@ impl Requests {
             return Some(was);
         }
         self.free(handle, thread)
+    }
+
+    /// The thread has got this handle again: its request of before, if it had one. (Another thread's may be about to be completed.)
+    pub fn replace(&mut self, handle: i64, thread: u32) -> Option<Request> {
+        let is_own = self.latest.get(&handle).is_some_and(|&(by, _)| by == thread);
+        let is_overtaken = || self.overtaken.iter().any(|&(known, by, _)| (known, by) == (handle, thread));
+        if is_own || is_overtaken() { self.free(handle, thread) } else { None }
     }
 
     /// The request `handle` is freed: how it was.
@@ -175,6 +180,11 @@ mod tests {
         assert_eq!(bytes(requests.complete(7, 3)), 30);
         assert_eq!(bytes(requests.complete(7, 4)), 20, "started by another thread than waits");
         assert_eq!(bytes(requests.complete(7, 2)), 0);
+        requests.start(9, 1, Active::Send(10, None));
+        requests.start(9, 2, Active::Send(20, None));
+        requests.start(9, 3, Active::Send(30, None));
+        assert!(requests.replace(9, 4).is_none(), "it has had none");
+        assert_eq!([3, 2, 1].map(|thread| bytes(requests.complete(9, thread))), [30, 20, 10]);
         requests.start(8, 1, Active::Send(1, None));
         requests.start(8, 1, Active::Send(2, None));
         assert_eq!(bytes(requests.complete(8, 1)), 2, "what became of the first one nobody saw");
