@@ -4,7 +4,8 @@ use anyhow::Context;
 use std::borrow::Cow;
 use std::io::Write;
 
-/// Prints it all, but no characters that a terminal would take for commands: names of files and imported profiles may hold any. Whoever reads may go away meanwhile: that is an error like others, and no panic.
+/// Prints it all, but no characters that a terminal would take for commands: names of files and imported profiles may hold
+/// any. Whoever reads may go away meanwhile: that is an error like others, and no panic.
 ///
 /// # Errors
 /// When it cannot be written.

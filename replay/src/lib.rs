@@ -279,7 +279,8 @@ impl Consumed {
 }
 
 /// Replays each of these plans, one after the other, and says what each replay has used, and what in them did not come out as the plans
-/// say, in the root of the job. Nothing is printed. Ranks that replay together read their parts of a plan from the file that its [`Args`] name, which is made.
+/// say, in the root of the job. Nothing is printed.
+/// Ranks that replay together read their parts of a plan from the file that its [`Args`] name, which is made.
 ///
 /// # Errors
 /// As [`run`].

@@ -471,14 +471,11 @@ impl Visitor for ChannelTracker {
             (Effect::Transfer | Effect::Tee, _) => {
                 let bytes = Transfer::of(event).map_or(moved, |transfer| transfer.bytes);
                 if let Some(open) = touched.file {
-                    match effect {
-                        Effect::Transfer => self.transfer(seen, open, bytes, Moving::Out, descriptors),
+                    if effect == Effect::Transfer {
+                        self.transfer(seen, open, bytes, Moving::Out, descriptors);
+                    } else if let Some(from) = self.at(seen.process, open, descriptors) {
                         // What it has seen stays there.
-                        _ => {
-                            _ = self
-                                .at(seen.process, open, descriptors)
-                                .map(|from| from.looks.push(seen.span()))
-                        }
+                        from.looks.push(seen.span());
                     }
                 }
                 if let Some(open) = touched.second_file {

@@ -41,6 +41,8 @@ pub struct Polling {
     pub asks: Option<Question>,
     /// CPU time that the last question took, but for those of MPI, nanoseconds.
     asked_ns: u64,
+    /// How long its last sleep was, nanoseconds.
+    slept_ns: u64,
     /// Polls in rows of the like.
     repeated: u64,
     /// CPU time in these, nanoseconds.
@@ -89,6 +91,7 @@ impl Polling {
             since_ns,
             asks: None,
             asked_ns: 0,
+            slept_ns: 0,
             repeated: 0,
             asking_ns: 0,
             between_ns: 0,
@@ -120,6 +123,7 @@ impl Polling {
         let Stretch { start_ns, end_ns, idle_ns, .. } = own;
         let slept_ns = start_ns.saturating_add(idle_ns).min(end_ns);
         let (end_ns, ns) = (slept_ns, idle_ns);
+        self.slept_ns = ns;
         self.held.push(match ended_by {
             Some((edge, count)) => Held::TimedWait { start_ns, end_ns, ns, edge, count },
             None => Held::Sleep { start_ns, end_ns, ns, cpu_ns: 0, waited_ns: ns },
@@ -134,20 +138,11 @@ impl Polling {
             && STEP_NS.contains(&(self.between_ns / self.repeated))
     }
 
-    /// What the thread slept since the last poll, or before it.
-    fn last_slept_ns(&self) -> u64 {
-        let slept = self.held.iter().rev().find_map(|held| match *held {
-            Held::Sleep { start_ns, end_ns, .. } => Some(end_ns - start_ns),
-            _ => None,
-        });
-        slept.unwrap_or(0)
-    }
-
     /// Whether so much work goes unnoticed between two polls: as a loop does in front of a sleep and behind it, or no more than asking
     /// takes. What repeats has a part of it before every time.
     fn is_little(&self, cpu_ns: u64, visit: &Visit<'_>) -> bool {
         let event = visit.seen.event;
-        let slept_ns = if event.sleeps() { visit.end_ns - visit.begin_ns } else { self.last_slept_ns() };
+        let slept_ns = if event.sleeps() { visit.end_ns - visit.begin_ns } else { self.slept_ns };
         let most_ns = MOST_WORK_BETWEEN_NS.saturating_mul(visit.times);
         cpu_ns <= most_ns.max(slept_ns / MOST_OF_A_SLEEP).max(self.asked_ns)
     }
@@ -156,6 +151,7 @@ impl Polling {
     pub fn sleep(&mut self, visit: &Visit<'_>, ns: u64) {
         let (start_ns, end_ns) = (visit.begin_ns, visit.end_ns);
         let (cpu_ns, waited_ns) = (visit.own.cpu_ns, visit.own.waited_ns);
+        self.slept_ns = end_ns - start_ns;
         self.held.push(Held::Sleep { start_ns, end_ns, ns, cpu_ns, waited_ns });
     }
 
