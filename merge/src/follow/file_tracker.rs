@@ -7,7 +7,7 @@ use crate::follow::node_local::{Identity, Known, NodeLocal};
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::scope::{Changed, Scope, is_of_system};
 use crate::graph::dependency::{Dependencies, Moment, Span};
-use crate::rules::file_create::{EndedPolls, Existence, Polls};
+use crate::rules::file_create::{EndedPolls, Existence, Inode, Polls};
 use crate::rules::file_data::{AlreadyOrdered, Contents};
 use crate::rules::open_file::HandedOver;
 use foldhash::HashMap;
@@ -174,12 +174,13 @@ impl FileTracker {
         let seems_made = || opened.was_made().unwrap_or(opened.size == 0 && !exists);
         let made = flags & libc::O_CREAT != 0 && (flags & libc::O_EXCL != 0 || !is_known && seems_made());
         if made {
-            if !file.existence.change(seen.span(), Some(false), true, &mut self.polls, &mut self.found) {
+            let (polls, found) = (&mut self.polls, &mut self.found);
+            if !file.existence.change(seen.span(), Some(false), true, identity.inode, polls, found) {
                 return Found { made, contents: self.new_contents() };
             }
             self.empty(index);
         } else {
-            file.existence.find(seen.span(), true, &mut self.polls, &mut self.found);
+            file.existence.find(seen.span(), true, identity.inode, &mut self.polls, &mut self.found);
         }
         let file = &mut self.files[index as usize];
         file.known.set(identity);
@@ -191,7 +192,7 @@ impl FileTracker {
         let folder = path.and_then(|path| path.rsplit_once('/')).map(|(folder, _)| folder);
         let file = folder.and_then(|folder| self.by_path.get(folder).copied());
         let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { return };
-        self.files[file as usize].existence.find(seen.span(), true, &mut self.polls, &mut self.found);
+        self.files[file as usize].existence.find(seen.span(), true, 0, &mut self.polls, &mut self.found);
     }
 
     /// A folder that is removed is empty: that comes after others have removed what was in it since it was made.
@@ -202,14 +203,20 @@ impl FileTracker {
             let Some(file) = self.on_host(seen, file) else { continue };
             let existence = &mut self.files[file as usize].existence;
             if existence.is_removed_by_other(seen.enter(), made_ns) {
-                existence.find(seen.span(), false, &mut self.polls, &mut self.found);
+                existence.find(seen.span(), false, 0, &mut self.polls, &mut self.found);
             }
         }
     }
 
     fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
         if let Some(file) = self.at_path(seen, path) {
-            self.files[file as usize].existence.find(seen.span(), exists, &mut self.polls, &mut self.found);
+            self.files[file as usize].existence.find(
+                seen.span(),
+                exists,
+                0,
+                &mut self.polls,
+                &mut self.found,
+            );
         }
     }
 
@@ -221,9 +228,21 @@ impl FileTracker {
         before: Option<bool>,
         exists: bool,
     ) -> bool {
+        self.put(seen, path, before, exists.then_some(0))
+    }
+
+    /// The same, where the inode may be known of what is there now.
+    fn put(
+        &mut self,
+        seen: &Seen<'_>,
+        path: Option<&Rc<str>>,
+        before: Option<bool>,
+        now: Option<Inode>,
+    ) -> bool {
         let Some(file) = self.at_path(seen, path) else { return false };
         let existence = &mut self.files[file as usize].existence;
-        existence.change(seen.span(), before, exists, &mut self.polls, &mut self.found)
+        let (polls, found) = (&mut self.polls, &mut self.found);
+        existence.change(seen.span(), before, now.is_some(), now.unwrap_or(0), polls, found)
     }
 
     /// Notes who asks for a name until the answer is another.

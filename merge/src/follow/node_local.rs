@@ -15,7 +15,7 @@ pub struct Identity {
     pub host: usize,
     device: u32,
     /// 0 where it is not on record.
-    inode: u64,
+    pub inode: u64,
 }
 
 /// Which file a name means, as far as opens tell.

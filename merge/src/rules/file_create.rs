@@ -4,8 +4,9 @@
 //! The recording shows only that it was so. Of calls that overlap, the order of their returns says nothing: each saw, or changed, the
 //! name at some instant between its entry and its return. What they found tells which came first: a file is made where there is none,
 //! and removed where there is one. So a call that contradicts what is known tells of a change that has not returned yet, or of one from
-//! outside the run. Of a rename over a file that is there nothing tells that, nor of calls that overlap when the name is seen for the first
-//! time: there the returns count, and a replay that finds it otherwise says so.
+//! outside the run. Of a rename over a file that is there the inode tells that calls have opened, where it is on record. Of other calls that
+//! overlap it nothing does, nor of calls that overlap when the name is seen for the first time: there the returns count, and a replay
+//! that finds it otherwise says so.
 
 mod polls;
 #[cfg(test)]
@@ -13,11 +14,19 @@ mod tests;
 
 use crate::graph::dependency::{Dependencies, Moment, Span};
 pub use polls::{EndedPolls, Polls, is_failed_poll};
+use std::ops::Range;
 
 /// Of a name with so many epochs older ones are forgotten, and of one with the most also those that something from outside the run may
 /// have begun.
 const MANY_EPOCHS: usize = 64;
 const MOST_EPOCHS: usize = 4096;
+
+/// So many files that a thread finds under a name are told apart, while no change of it is on record: some file systems number files anew
+/// when they are opened.
+const MOST_INODES: usize = 8;
+
+/// An inode's number; 0 where it is not on record.
+pub type Inode = u64;
 
 /// Who found the name so.
 #[derive(Clone, Copy, Debug)]
@@ -28,29 +37,66 @@ struct Finder {
     last: Moment,
     /// These are failed calls that may be polls.
     asks: bool,
+    /// What they opened.
+    inode: Inode,
+}
+
+impl Finder {
+    fn key(&self) -> (u32, bool, Inode) {
+        (self.last.point().thread, self.asks, self.inode)
+    }
 }
 
 /// The time between two changes.
 #[derive(Debug)]
 struct Epoch {
     exists: bool,
+    /// Which file is there, as far as the change that began it or an open tells.
+    inode: Inode,
     /// What began it; not known of the first one, of a change that has not returned yet, and of one from outside the run.
     begun: Option<Span>,
     /// When it had begun at the latest: the first return of a call that found the name so, or changed it.
     begun_by_ns: u64,
-    /// By thread; polls apart.
+    /// By thread; polls apart, and files by their inodes.
     found_by: Vec<Finder>,
 }
 
 impl Epoch {
     fn new(exists: bool, begun: Option<Span>, begun_by_ns: u64) -> Epoch {
-        Epoch { exists, begun, begun_by_ns, found_by: Vec::new() }
+        Epoch { exists, inode: 0, begun, begun_by_ns, found_by: Vec::new() }
     }
 
-    /// Where a thread's calls are, or belong.
-    fn place(&self, thread: u32, asks: bool) -> Result<usize, usize> {
-        self.found_by
-            .binary_search_by_key(&(thread, asks), |finder| (finder.last.point().thread, finder.asks))
+    /// What a thread's calls have found, polls or others.
+    fn finders_of(&self, thread: u32, asks: bool) -> Range<usize> {
+        let from = self.found_by.partition_point(|finder| finder.key() < (thread, asks, 0));
+        let are_all = |finder: &&Finder| finder.last.point().thread == thread && finder.asks == asks;
+        from..from + self.found_by[from..].iter().take_while(are_all).count()
+    }
+
+    fn has_finder(&self, thread: u32) -> bool {
+        !self.finders_of(thread, false).is_empty()
+    }
+
+    /// A thread's calls have found it. Whether they are the first ones that did. What others than opens find is what it had opened last.
+    fn add_finder(&mut self, finder: Finder) -> bool {
+        let thread = finder.last.point().thread;
+        let is_first = !self.has_finder(thread);
+        let mut finders = self.finders_of(thread, finder.asks);
+        let place = if finder.inode == 0 || finders.len() >= MOST_INODES {
+            finders.max_by_key(|&at| self.found_by[at].last.point())
+        } else {
+            finders.find(|&at| self.found_by[at].inode == finder.inode)
+        };
+        if let Some(place) = place {
+            self.found_by[place].last = finder.last;
+            return false;
+        }
+        // Most names have one.
+        if self.found_by.is_empty() {
+            self.found_by.reserve_exact(1);
+        }
+        self.found_by.insert(self.found_by.partition_point(|other| other.key() < finder.key()), finder);
+        is_first
     }
 }
 
@@ -86,13 +132,14 @@ impl Existence {
         self.corrected
     }
 
-    /// A call made the path exist, or removed it, or put another file there; `before` is what it needed to succeed. Whether it is the last
-    /// change so far: of one that returns late others have shown what came behind it.
+    /// A call made the path exist, or removed it, or put another file there (`inode`); `before` is what it needed to succeed. Whether it is
+    /// the last change so far: of one that returns late others have shown what came behind it.
     pub fn change(
         &mut self,
         change: Span,
         before: Option<bool>,
         exists: bool,
+        inode: Inode,
         polls: &mut Polls,
         found: &mut Dependencies,
     ) -> bool {
@@ -100,8 +147,12 @@ impl Existence {
             Some(at) => self.fill(at, before, change),
             None => self.append(before, exists, change),
         };
+        if inode != 0 {
+            self.epochs[at].inode = inode;
+        }
+        self.take_early_finders(at, &change);
         if let Some(last) = at.checked_sub(1).map(|last| &self.epochs[last]) {
-            let has_found = last.place(change.enter.point().thread, false).is_ok();
+            let has_found = last.has_finder(change.enter.point().thread);
             if let Some(begun) = last.begun.filter(|_| !has_found) {
                 polls.order_behind_change(begun.leave, change.enter, found);
             }
@@ -143,6 +194,21 @@ impl Existence {
         at
     }
 
+    /// Calls that returned before the change did, and have opened what it put there, came behind it.
+    fn take_early_finders(&mut self, at: usize, change: &Span) {
+        let (earlier, from) = self.epochs.split_at_mut(at);
+        let ([.., last], [now, ..]) = (earlier, from) else { return };
+        let inode = now.inode;
+        let is_early =
+            |finder: &mut Finder| finder.inode == inode && finder.last.ns >= change.enter.ns && !finder.asks;
+        if inode == 0 || !last.exists {
+            return;
+        }
+        for finder in last.found_by.extract_if(.., is_early) {
+            now.add_finder(finder);
+        }
+    }
+
     fn append(&mut self, before: Option<bool>, exists: bool, change: Span) -> usize {
         if let Some(before) = before.filter(|_| self.exists() != before) {
             self.push(Epoch::new(before, None, change.leave.ns));
@@ -179,27 +245,24 @@ impl Existence {
         }
     }
 
-    /// A call saw that the path exists, or that it does not.
-    pub fn find(&mut self, call: Span, exists: bool, polls: &mut Polls, found: &mut Dependencies) {
+    /// A call saw that the path exists, and may have opened it (`inode`), or that it does not.
+    pub fn find(
+        &mut self,
+        call: Span,
+        exists: bool,
+        inode: Inode,
+        polls: &mut Polls,
+        found: &mut Dependencies,
+    ) {
         let Span { enter, leave } = call;
-        let thread = enter.point().thread;
-        let Some(at) = self.found_in(enter.ns, exists, leave.ns) else { return };
+        let Some(at) = self.found_in(&call, exists, inode) else { return };
         let asks = polls.may_have(leave);
         let epoch = &mut self.epochs[at];
-        epoch.begun_by_ns = epoch.begun_by_ns.min(leave.ns);
-        let mut is_first = !asks || epoch.place(thread, false).is_err();
-        match epoch.place(thread, asks) {
-            Ok(place) => {
-                epoch.found_by[place].last = leave;
-                is_first = false;
-            }
-            Err(place) => {
-                if epoch.found_by.is_empty() {
-                    epoch.found_by.reserve_exact(1);
-                }
-                epoch.found_by.insert(place, Finder { first: enter, last: leave, asks });
-            }
+        if epoch.inode == 0 && (at == 0 || epoch.begun_by_ns <= enter.ns) {
+            epoch.inode = inode;
         }
+        epoch.begun_by_ns = epoch.begun_by_ns.min(leave.ns);
+        let is_first = epoch.add_finder(Finder { first: enter, last: leave, asks, inode });
         if let Some(begun) = epoch.begun.filter(|_| is_first) {
             polls.order_behind_change(begun.leave, enter, found);
         }
@@ -208,20 +271,25 @@ impl Existence {
         }
     }
 
-    /// The last epoch in which a call may have found this; a new one if there is none. `None` if it was before all that is kept.
-    fn found_in(&mut self, enter_ns: u64, exists: bool, leave_ns: u64) -> Option<usize> {
+    /// The last epoch in which a call may have found this, of those with the file that it opened if there is one; a new one if there is
+    /// none. `None` if it was before all that is kept.
+    fn found_in(&mut self, call: &Span, exists: bool, inode: Inode) -> Option<usize> {
+        let mut last = None;
         for (at, epoch) in self.epochs.iter().enumerate().rev() {
             if epoch.exists == exists {
-                return Some(at);
+                last = last.or(Some(at));
+                if inode == 0 || epoch.inode == inode {
+                    return Some(at);
+                }
             }
-            if epoch.begun_by_ns <= enter_ns {
+            if epoch.begun_by_ns <= call.enter.ns {
                 break;
             }
-            if at == 0 && epoch.begun.is_some() {
+            if at == 0 && epoch.begun.is_some() && last.is_none() {
                 return None;
             }
         }
-        // Something that has not returned yet has changed it, or something outside the run.
-        Some(self.push(Epoch::new(exists, None, leave_ns)))
+        // Where there is none, something that has not returned yet has changed it, or something outside the run.
+        Some(last.unwrap_or_else(|| self.push(Epoch::new(exists, None, call.leave.ns))))
     }
 }

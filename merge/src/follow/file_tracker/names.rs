@@ -92,8 +92,9 @@ impl FileTracker {
             return;
         }
         let keeps = flags & i64::from(libc::RENAME_NOREPLACE) != 0;
+        let inode = old.map_or(0, |old| self.files[old as usize].known.now.inode);
         let is_gone = self.change(seen, touched.path.as_ref(), Some(true), false);
-        let is_there = self.change(seen, touched.second_path.as_ref(), keeps.then_some(false), true);
+        let is_there = self.put(seen, touched.second_path.as_ref(), keeps.then_some(false), Some(inode));
         if let (Some(old), Some(new)) = (old, new) {
             self.hand_on((old, is_gone), (new, is_there));
         }
