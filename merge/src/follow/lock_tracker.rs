@@ -48,8 +48,13 @@ impl LockTracker {
     /// Who waited for whom.
     pub fn finish(self) -> Dependencies {
         let mut found = Dependencies::default();
-        self.mutexes.into_values().for_each(|lock| mutex::connect(lock, &mut found));
-        self.conditions.into_values().for_each(|waking| condition::connect(waking, &mut found));
+        let mut of_conditions = Dependencies::default();
+        self.conditions.into_values().for_each(|waking| condition::connect(waking, &mut of_conditions));
+        let woken = (0..of_conditions.len())
+            .map(|at| (of_conditions.targets(at)[0].point(), of_conditions.sources(at)[0].ns))
+            .collect();
+        self.mutexes.into_values().for_each(|lock| mutex::connect(lock, &woken, &mut found));
+        found.append(of_conditions);
         self.rwlocks.into_values().for_each(|lock| rwlock::connect(lock, &mut found));
         self.barriers.into_values().for_each(|arrivals| barrier::connect(arrivals, &mut found));
         self.semaphores.into_values().for_each(|waking| semaphore::connect(waking, &mut found));

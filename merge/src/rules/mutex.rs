@@ -13,7 +13,7 @@
 
 use crate::graph::dependency::{Dependencies, Moment, Point, Span};
 use crate::rules::by_entry::ByEntry;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use syn_plan::{LONGEST_WAKE_NS, Rule};
 
 /// As long as it takes to wake who waits: nobody waits longer for a mutex, or has it longer, where the order is chance.
@@ -64,9 +64,12 @@ pub struct Mutex {
     pub releases: Vec<Release>,
 }
 
+/// When the calls began that ended waits for conditions, by where these waits end.
+pub type Woken = HashMap<Point, u64>;
+
 /// Connects every wait with the last release before its end, since nobody else had the mutex in between, and who waited for nothing
 /// but the mutex with those that it was given back by meanwhile.
-pub fn connect(mutex: Mutex, found: &mut Dependencies) {
+pub fn connect(mutex: Mutex, woken: &Woken, found: &mut Dependencies) {
     let is_busy = mutex.is_busy();
     let Mutex { waits, releases } = mutex;
     let all = ByEntry::new(releases, Release::given_back);
@@ -90,12 +93,13 @@ pub fn connect(mutex: Mutex, found: &mut Dependencies) {
             before = up_to_others[before - 1];
         }
         let release = releases[..before].last()?;
-        // Whose time was over waited for the mutex only if it was given back just then.
+        // Who was woken, or whose time was over, waited for the mutex only if it was given back behind that.
         let since_ns = match awaited {
-            Awaited::Time => span.leave.ns.saturating_sub(LONGEST_WAKE_NS).max(span.enter.ns),
-            Awaited::Mutex | Awaited::Condition => span.enter.ns,
+            Awaited::Mutex => span.enter.ns,
+            Awaited::Condition => woken.get(&span.leave.point()).copied().unwrap_or(span.enter.ns),
+            Awaited::Time => span.leave.ns.saturating_sub(LONGEST_WAKE_NS),
         };
-        if release.span.leave.ns < since_ns {
+        if release.span.leave.ns < since_ns.max(span.enter.ns) {
             return None;
         }
         // All of a long wait would go with its order, and what a condition or a time was waited for is not this mutex's to say.
@@ -189,8 +193,21 @@ mod tests {
 
     fn connected(waits: Vec<Wait>, releases: Vec<Release>) -> Dependencies {
         let mut found = Dependencies::default();
-        connect(Mutex { waits, releases }, &mut found);
+        connect(Mutex { waits, releases }, &Woken::new(), &mut found);
         found
+    }
+
+    #[test]
+    fn who_is_woken_waits_for_the_mutex_if_it_is_given_back_behind_that() {
+        let woken_at = |ns: u64| {
+            let (mut found, waits) =
+                (Dependencies::default(), vec![wait(span(1, 7, 10, 70), Awaited::Condition)]);
+            let woken = Woken::from([(waits[0].span.leave.point(), ns)]);
+            connect(Mutex { waits, releases: vec![release(span(0, 5, 40, 42))] }, &woken, &mut found);
+            records(&found)
+        };
+        assert_eq!(woken_at(41), [(5, 7)]);
+        assert_eq!(woken_at(60), [], "it was free when the signal came");
     }
 
     #[test]

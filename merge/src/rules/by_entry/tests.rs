@@ -162,7 +162,7 @@ fn as_mutex(turns: &[Turn], found: &mut Dependencies) {
         behind_sync: false,
         awaits_condition: false,
     });
-    mutex::connect(Mutex { waits, releases: releases.collect() }, found);
+    mutex::connect(Mutex { waits, releases: releases.collect() }, &mutex::Woken::new(), found);
 }
 
 /// A rule, given what is on record of some turns.
