@@ -323,7 +323,7 @@ impl FileTracker {
         };
         if let (Some(open), Some(file)) = (touched.file, self.behind(seen.process, touched.file)) {
             self.hand_over_at(seen, open, read_at.is_none());
-            let contents = &self.contents[file];
+            let contents = &mut self.contents[file];
             contents.read(place(read_at, open), seen.enter(), &mut self.already_ordered, &mut self.found);
         }
         if let (Some(open), Some(file)) =

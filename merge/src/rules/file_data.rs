@@ -16,8 +16,8 @@ struct Piece {
 }
 
 /// Who wrote which bytes of one file. Memory: about 64 bytes for each range with a writer of its own. As long as one
-/// process alone has opened the file, what a thread writes next to its own earlier bytes joins them, so that the
-/// usual file, written from front to back, takes one entry.
+/// process alone has opened the file, and one thread alone has read and written it, what that writes next to its own earlier
+/// bytes joins them, so that the usual file, written from front to back, takes one entry.
 #[derive(Debug, Default)]
 pub struct Contents {
     pieces: BTreeMap<u64, Piece>,
@@ -26,6 +26,7 @@ pub struct Contents {
     /// The last call that has moved that end on. Bytes in front of it that nobody wrote can be read from then on.
     grown: Option<Moment>,
     first_process: Option<u32>,
+    first_thread: Option<u32>,
     shared: bool,
 }
 
@@ -46,6 +47,11 @@ impl Contents {
         }
     }
 
+    fn use_by(&mut self, thread: u32) {
+        let first = *self.first_thread.get_or_insert(thread);
+        self.shared |= first != thread;
+    }
+
     /// The file has been cut to `size` bytes, or made as long, by a call that returned at `by`.
     pub fn cut(&mut self, size: u64, by: Option<Moment>) {
         (self.size, self.grown) = (size, by.filter(|_| size > self.size));
@@ -64,6 +70,7 @@ impl Contents {
     /// These bytes were written by a call that returned at `written`.
     pub fn write(&mut self, bytes: Range<u64>, written: Moment) {
         let Range { start, end } = bytes;
+        self.use_by(written.point().thread);
         if end > self.size {
             (self.size, self.grown) = (end, Some(written));
         } else if let Some(piece) = self.pieces.get_mut(&start).filter(|piece| piece.end == end) {
@@ -123,13 +130,14 @@ impl Contents {
 
     /// These bytes were read by a call that began at `enter`.
     pub fn read(
-        &self,
+        &mut self,
         bytes: Range<u64>,
         enter: Moment,
         already_ordered: &mut AlreadyOrdered,
         found: &mut Dependencies,
     ) {
         let reader = enter.point().thread;
+        self.use_by(reader);
         // Most reads are of what one call wrote.
         let whole = self.pieces.get(&bytes.start).filter(|piece| piece.end >= bytes.end);
         if whole.is_some_and(|piece| piece.written.point().thread == reader) {
@@ -181,7 +189,7 @@ mod tests {
         Moment::new(Point { thread, record, stage: Stage::Leave }, u64::from(record) * 10)
     }
 
-    fn writers(contents: &Contents, bytes: Range<u64>) -> Vec<(u32, u32)> {
+    fn writers(contents: &mut Contents, bytes: Range<u64>) -> Vec<(u32, u32)> {
         let mut found = Dependencies::default();
         contents.read(bytes, moment(9, 99), &mut AlreadyOrdered::default(), &mut found);
         (0..found.len())
@@ -212,16 +220,16 @@ mod tests {
         let mut contents = Contents { shared: true, ..Contents::default() };
         contents.write(0..100, moment(0, 1));
         contents.write(40..60, moment(1, 2));
-        assert_eq!(writers(&contents, 0..100), [(0, 1), (1, 2)]);
-        assert_eq!(writers(&contents, 40..60), [(1, 2)]);
-        assert_eq!(writers(&contents, 60..61), [(0, 1)]);
+        assert_eq!(writers(&mut contents, 0..100), [(0, 1), (1, 2)]);
+        assert_eq!(writers(&mut contents, 40..60), [(1, 2)]);
+        assert_eq!(writers(&mut contents, 60..61), [(0, 1)]);
         contents.write(30..70, moment(2, 3));
-        assert_eq!(writers(&contents, 35..65), [(2, 3)]);
+        assert_eq!(writers(&mut contents, 35..65), [(2, 3)]);
         contents.write(0..200, moment(3, 4));
-        assert_eq!(writers(&contents, 0..1000), [(3, 4)]);
+        assert_eq!(writers(&mut contents, 0..1000), [(3, 4)]);
         contents.cut(50, Some(moment(4, 5)));
-        assert_eq!(writers(&contents, 50..200), []);
-        assert_eq!(writers(&contents, 0..50), [(3, 4)]);
+        assert_eq!(writers(&mut contents, 50..200), []);
+        assert_eq!(writers(&mut contents, 0..50), [(3, 4)]);
     }
 
     #[test]
@@ -236,18 +244,29 @@ mod tests {
     }
 
     #[test]
+    fn which_write_it_was_matters_once_another_thread_reads() {
+        let mut contents = Contents::default();
+        contents.write(0..10, moment(0, 1));
+        assert_eq!(writers(&mut contents, 0..10), [(0, 1)]);
+        // Behind the entry of a read that returns later.
+        contents.write(10..20, moment(0, 2));
+        contents.write(20..30, moment(0, 100));
+        assert_eq!(writers(&mut contents, 10..20), [(0, 2)]);
+    }
+
+    #[test]
     fn a_hole_is_read_after_the_write_behind_it() {
         let mut contents = Contents { shared: true, ..Contents::default() };
         contents.write(4096..8192, moment(0, 1));
-        assert_eq!(writers(&contents, 0..4096), [(0, 1)]);
+        assert_eq!(writers(&mut contents, 0..4096), [(0, 1)]);
         contents.write(0..4096, moment(1, 2));
-        assert_eq!(writers(&contents, 0..4096), [(1, 2)], "no hole any more");
+        assert_eq!(writers(&mut contents, 0..4096), [(1, 2)], "no hole any more");
         contents.cut(9000, Some(moment(2, 3)));
-        assert_eq!(writers(&contents, 8000..9000), [(0, 1), (2, 3)], "made longer by ftruncate");
+        assert_eq!(writers(&mut contents, 8000..9000), [(0, 1), (2, 3)], "made longer by ftruncate");
         let mut there = Contents::default();
         there.open(0, 9000, false);
         there.write(100..200, moment(0, 1));
-        assert_eq!(writers(&there, 0..100), [], "the file was as long before");
+        assert_eq!(writers(&mut there, 0..100), [], "the file was as long before");
     }
 
     #[test]
