@@ -131,43 +131,37 @@ impl Datagrams {
         is_alone.then_some(latest)
     }
 
-    /// Finds the addresses that no call told.
+    /// Finds the addresses that no call told. The kernel gives one to a socket after the other: who has come to its last message has it no
+    /// more.
     fn learn(&mut self) {
-        // By receiver: the first message of each address that nobody has, and of each socket without an address.
-        let mut came: BTreeMap<(usize, u32), u64> = BTreeMap::new();
-        let mut went: BTreeMap<usize, Vec<(u64, usize)>> = BTreeMap::new();
+        // By receiver: the messages from addresses that nobody has, and the sockets without an address by when they sent.
+        let mut came: BTreeMap<usize, Vec<(u64, u32, u64)>> = BTreeMap::new();
+        let mut went: BTreeMap<usize, BTreeMap<usize, Vec<u64>>> = BTreeMap::new();
         for (index, socket) in self.sockets.iter().enumerate() {
-            for message in &socket.received {
-                let Some(from) = message.address else { continue };
-                let leave = message.datagram.span.leave;
-                if self.owner(from, socket.end.host, leave.ns).is_none() {
-                    came.entry((index, from)).or_insert(leave.ns);
+            for Message { datagram: Datagram { span, count }, address } in &socket.received {
+                let Some(from) = *address else { continue };
+                if self.owner(from, socket.end.host, span.leave.ns).is_none() {
+                    came.entry(index).or_default().push((span.leave.ns, from, *count));
                 }
             }
             if socket.local.is_some() {
                 continue;
             }
-            for message in &socket.sent {
-                let enter_ns = message.datagram.span.enter.ns;
-                let to = message.address.and_then(|to| self.owner(to, socket.end.host, enter_ns));
+            for Message { datagram: Datagram { span, count }, address } in &socket.sent {
+                let to = address.and_then(|to| self.owner(to, socket.end.host, span.enter.ns));
                 let Some(to) = to else { continue };
-                let senders = went.entry(to).or_default();
-                // Sockets come one after the other.
-                if senders.last().is_none_or(|&(_, sender)| sender != index) {
-                    senders.push((enter_ns, index));
-                }
+                let times = went.entry(to).or_default().entry(index).or_default();
+                times.extend((0..*count).map(|_| span.enter.ns));
             }
         }
-        let mut came: Vec<(u64, usize, u32)> =
-            came.into_iter().map(|((receiver, from), ns)| (ns, receiver, from)).collect();
-        came.sort_unstable();
-        for (ns, receiver, from) in came {
-            let senders = went.get(&receiver).into_iter().flatten();
-            let may_be =
-                |&&(sent_ns, sender): &&(u64, usize)| sent_ns <= ns && self.sockets[sender].local.is_none();
-            let mut possible = senders.filter(may_be).map(|&(sent_ns, sender)| (sent_ns, sender));
-            if let (Some((sent_ns, sender)), None) = (possible.next(), possible.next()) {
-                (self.sockets[sender].local, self.sockets[sender].local_since_ns) = (Some(from), sent_ns);
+        for (receiver, mut came) in came {
+            came.sort_by_key(|&(ns, ..)| ns);
+            let Some(went) = went.remove(&receiver) else { continue };
+            for (sender, address, since_ns) in senders(came, went) {
+                let socket = &mut self.sockets[sender];
+                if socket.local.is_none() {
+                    (socket.local, socket.local_since_ns) = (Some(address), since_ns);
+                }
             }
         }
     }
@@ -211,6 +205,53 @@ impl Datagrams {
     }
 }
 
+/// So many sockets of which nobody knows which is which are looked at again.
+const MOST_UNKNOWN: usize = 64;
+
+/// Which of the sockets that sent to a receiver has which of the addresses from which messages came, and since when it has sent: where no
+/// other one comes into question. `came`: when, from where, how many, by time; `went`: by socket, when it sent each.
+fn senders(came: Vec<(u64, u32, u64)>, went: BTreeMap<usize, Vec<u64>>) -> Vec<(usize, u32, u64)> {
+    let mut went: Vec<(usize, Vec<u64>)> = went.into_iter().collect();
+    went.sort_by_key(|(_, times)| times[0]);
+    let sent_by = |times: &[u64], ns: u64| times.partition_point(|&sent_ns| sent_ns <= ns) as u64;
+    let mut next = 0;
+    // By address: who has it, and how many of its messages have come. And those of which nobody knows, and how many may be theirs.
+    let mut known: HashMap<u32, (usize, u64)> = HashMap::new();
+    let (mut unknown, mut of_unknown): (Vec<usize>, u64) = (Vec::new(), 0);
+    let mut found = Vec::new();
+    for (ns, address, count) in came {
+        while let Some((_, times)) = went.get(next).filter(|(_, times)| times[0] <= ns) {
+            debug_assert!(!times.is_empty());
+            unknown.push(next);
+            next += 1;
+        }
+        if let Some((at, taken)) = known.get_mut(&address)
+            && *taken + count <= sent_by(&went[*at].1, ns)
+        {
+            *taken += count;
+            continue;
+        }
+        known.remove(&address);
+        if let [at] = unknown[..] {
+            let (socket, times) = &went[at];
+            found.push((*socket, address, times[0]));
+            known.insert(address, (at, count));
+            unknown.clear();
+            of_unknown = 0;
+            continue;
+        }
+        of_unknown += count;
+        // All that they sent has come: who sends now is another one, or sends again.
+        if unknown.len() <= MOST_UNKNOWN
+            && unknown.iter().map(|&at| sent_by(&went[at].1, ns)).sum::<u64>() <= of_unknown
+        {
+            unknown.retain(|&at| sent_by(&went[at].1, u64::MAX) > sent_by(&went[at].1, ns));
+            of_unknown = unknown.iter().map(|&at| sent_by(&went[at].1, ns)).sum();
+        }
+    }
+    found
+}
+
 /// Addresses that take what is sent to this one.
 fn wildcards(address: &[u8]) -> Vec<Vec<u8>> {
     let Some(colon) = address.iter().rposition(|&byte| byte == b':') else { return Vec::new() };
@@ -246,6 +287,33 @@ mod tests {
         };
         assert_eq!(found(&["inet:0.0.0.0:53", "inet6:[::]:53"]), [(7, 1)]);
         assert_eq!(found(&["inet6:[::]:53"]), [(7, 1)]);
+    }
+
+    #[test]
+    fn a_port_is_given_to_one_socket_after_the_other() {
+        const COUNT: u64 = 1000;
+        let end = |inode: u64| End { host: 0, named: false, device: 0, inode };
+        let server = b"inet:127.0.0.1:53";
+        let mut all = Datagrams::default();
+        all.name(end(0), server, 0);
+        for number in 1..=COUNT {
+            let (record, ns) = (number as u32, number * 100);
+            let client = format!("inet:127.0.0.1:{}", 1000 + number % 7);
+            all.transfer(end(number), span(1, 2 * record, ns, ns + 1), 1, true, server);
+            all.transfer(end(0), span(0, 2 * record, ns - 50, ns + 10), 1, false, client.as_bytes());
+            all.transfer(end(0), span(0, 2 * record + 1, ns + 20, ns + 21), 1, true, client.as_bytes());
+            all.transfer(end(number), span(1, 2 * record + 1, ns + 5, ns + 30), 1, false, server);
+        }
+        let mut found = Dependencies::default();
+        all.finish(|_| Vec::new(), |_| true, &mut found);
+        assert_eq!(found.len() as u64, 2 * COUNT);
+    }
+
+    #[test]
+    fn who_sends_at_the_same_time_keeps_others_unknown_no_longer_than_that() {
+        let went = BTreeMap::from([(1, vec![10]), (2, vec![11]), (3, vec![30]), (4, vec![50, 60])]);
+        let came = vec![(20, 71, 1), (21, 72, 1), (31, 71, 1), (51, 72, 1), (61, 72, 1)];
+        assert_eq!(senders(came, went), [(3, 71, 30), (4, 72, 50)]);
     }
 
     #[test]
