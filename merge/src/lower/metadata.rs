@@ -7,6 +7,12 @@ use syn_plan::{FileId, HandleId, Io, NameId};
 use syn_trace::calls::{Effect, Field};
 use syn_trace::text;
 
+const ACCESS_LIST: &str = "system.posix_acl_access";
+/// `struct posix_acl_xattr_header`, and three `struct posix_acl_xattr_entry`.
+const LEAST_LIST_BYTES: u64 = 4 + 3 * 8;
+/// What such a list says is not on record: folders stay usable with this one.
+const MODE_OF_LIST: u32 = 0o755;
+
 /// What a call does to an extended attribute.
 enum AttributeUse {
     Get,
@@ -31,6 +37,7 @@ impl Translation<'_> {
             Effect::GetAttribute(_) => {
                 Io::FgetXattr { handle, name: self.attribute_of_open(&AttributeUse::Get)?, bytes }
             }
+            Effect::SetAttribute(_) if self.sets_mode_by_list() => Io::Fchmod { handle, mode: MODE_OF_LIST },
             Effect::SetAttribute(_) => {
                 let (name, flags) = (self.attribute_of_open(&AttributeUse::Set)?, self.flags());
                 Io::FsetXattr { handle, name, bytes, flags }
@@ -73,6 +80,9 @@ impl Translation<'_> {
             Effect::GetAttribute(_) => {
                 Io::GetXattr { file, follow, name: self.attribute(file, &AttributeUse::Get)?, bytes }
             }
+            Effect::SetAttribute(_) if self.sets_mode_by_list() => {
+                Io::Chmod { file, mode: MODE_OF_LIST, follow }
+            }
             Effect::SetAttribute(_) => {
                 let (name, flags) = (self.attribute(file, &AttributeUse::Set)?, self.flags());
                 Io::SetXattr { file, follow, name, bytes, flags }
@@ -82,6 +92,13 @@ impl Translation<'_> {
             }
             _ => Io::ListXattr { file, follow, bytes },
         })
+    }
+
+    /// An access control list of an owner, a group and others says what a mode does, and is not kept as an attribute (acl(5)): so
+    /// `cp -p` and `install` copy modes.
+    fn sets_mode_by_list(&self) -> bool {
+        let is_least = self.number(Field::Bytes) == LEAST_LIST_BYTES && self.result == 0;
+        is_least && self.texts().last().is_some_and(|name| name == ACCESS_LIST)
     }
 
     fn flags(&self) -> i32 {

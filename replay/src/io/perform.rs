@@ -145,7 +145,20 @@ impl Target<'_> {
             }
             Io::RenameWith { from, to, flags } => {
                 let ((from, old), (to, new)) = self.parents(from, to)?;
-                fs::renameat_with(from, old, to, new, RenameFlags::from_bits_retain(flags))
+                let flags = RenameFlags::from_bits_retain(flags);
+                match fs::renameat_with(&from, old, &to, new, flags) {
+                    // A file system without it (FUSE): as mv(1) does then, which is what a program would have gone on with there.
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
+                        if flags == RenameFlags::NOREPLACE =>
+                    {
+                        match fs::statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
+                            Ok(_) => Err(Errno::EXIST),
+                            Err(Errno::NOENT) => fs::renameat(&from, old, &to, new),
+                            Err(error) => Err(error),
+                        }
+                    }
+                    outcome => outcome,
+                }
             }
             Io::Mknod { file, mode } => {
                 let (parent, last) = self.parents.of(file)?;
