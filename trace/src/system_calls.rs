@@ -100,6 +100,9 @@ pub trait Context {
     /// The process at the other end of a Unix socket; 0 where nobody tells.
     fn peer_process(&mut self, fd: i32) -> i64;
 
+    /// Whether the arguments are those that the kernel gets, and not those of a function of libc, which may hand it copies.
+    fn has_arguments_of_kernel(&self) -> bool;
+
     /// True when a file is mapped somewhere in this memory.
     fn maps_file(&mut self, address: u64, bytes: u64) -> bool;
 

@@ -67,6 +67,10 @@ impl Context for Seen<'_> {
         descriptors::peer_process(self.thread.pid, fd)
     }
 
+    fn has_arguments_of_kernel(&self) -> bool {
+        true
+    }
+
     fn maps_file(&mut self, address: u64, bytes: u64) -> bool {
         self.process.maps_file(address, bytes)
     }

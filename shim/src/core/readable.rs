@@ -4,6 +4,7 @@
 //! Source: process_vm_readv(2). Where there is one thread, or a filter or an old kernel refuses the call, which takes some
 //! microseconds, pages are asked about and then read.
 
+use crate::core::preemption::{self, Mark};
 use crate::core::{single_thread, stack_start, sys};
 use core::ffi::c_char;
 use libc::iovec;
@@ -11,6 +12,13 @@ use libc::iovec;
 pub const PAGE: usize = 4096;
 /// The most parts of one transfer (`UIO_MAXIOV`); the kernel takes no more.
 const MOST_PARTS: usize = 1024;
+
+/// Whether others may have given back, while a call went on, what the program had handed over to it: the kernel has copied that at once,
+/// and the thread has lost its processor since. Where nobody knows the latter, it is taken to be there.
+#[inline(always)]
+pub fn may_be_gone() -> bool {
+    preemption::is_known() && !Mark::Told.stands() && !single_thread::says_libc()
+}
 
 /// Copies what lies at `address`, which must not go beyond a page. False where it cannot be read.
 #[unsafe(link_section = ".text.startup")]
@@ -51,6 +59,19 @@ pub unsafe fn copy<T: Copy>(address: usize) -> Option<T> {
     let bytes = unsafe { core::slice::from_raw_parts_mut(value.as_mut_ptr().cast(), size_of::<T>()) };
     // SAFETY: whatever is there is a T.
     copy_all(address, bytes).then(|| unsafe { value.assume_init() })
+}
+
+/// The bytes that the parts of a transfer add up to, as far as they can be read.
+#[cold]
+pub fn total(vector: usize, parts: usize) -> i64 {
+    // SAFETY: an iovec is two words.
+    total_by(|part| unsafe { copy(part) }, vector, parts)
+}
+
+fn total_by(mut copy: impl FnMut(usize) -> Option<iovec>, vector: usize, parts: usize) -> i64 {
+    let parts =
+        (0..parts.min(MOST_PARTS)).map_while(|index| copy(vector.wrapping_add(index * size_of::<iovec>())));
+    parts.fold(0, |bytes: i64, part| bytes.saturating_add(part.iov_len as i64))
 }
 
 /// As [`copy_bytes`], also beyond a page.
@@ -179,16 +200,10 @@ impl<'a> Reader<'a> {
         Some(true)
     }
 
-    /// The bytes that the parts of a transfer add up to, as far as they can be read.
+    /// As [`total`].
     pub fn total(&mut self, vector: usize, parts: usize) -> i64 {
-        let mut bytes = 0i64;
-        for index in 0..parts.min(MOST_PARTS) {
-            // SAFETY: an iovec is two words.
-            let part = unsafe { self.copy::<iovec>(vector.wrapping_add(index * size_of::<iovec>())) };
-            let Some(part) = part else { break };
-            bytes = bytes.saturating_add(part.iov_len as i64);
-        }
-        bytes
+        // SAFETY: an iovec is two words.
+        total_by(|part| unsafe { self.copy(part) }, vector, parts)
     }
 }
 

@@ -15,31 +15,47 @@ use core::ffi::{c_int, c_long, c_uint, c_void};
 use syn_trace::system_calls::call_of;
 
 /// The number comes first, so that each argument is one place behind where the system call has it; the sixth lies on
-/// the stack. A jump leaves all of them where they are.
+/// the stack. A jump leaves all of them where they are. Profilers and cancellation find their way from any instruction of it.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
 #[allow(missing_docs, clippy::missing_safety_doc)]
 pub unsafe extern "C-unwind" fn syscall() -> c_long {
     core::arch::naked_asm!(
+        ".cfi_startproc",
         "push rdi",
+        ".cfi_adjust_cfa_offset 8",
         "push rsi",
+        ".cfi_adjust_cfa_offset 8",
         "push rdx",
+        ".cfi_adjust_cfa_offset 8",
         "push rcx",
+        ".cfi_adjust_cfa_offset 8",
         "push r8",
+        ".cfi_adjust_cfa_offset 8",
         "push r9",
+        ".cfi_adjust_cfa_offset 8",
         "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
         "call {untouched}",
         "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
         "pop r9",
+        ".cfi_adjust_cfa_offset -8",
         "pop r8",
+        ".cfi_adjust_cfa_offset -8",
         "pop rcx",
+        ".cfi_adjust_cfa_offset -8",
         "pop rdx",
+        ".cfi_adjust_cfa_offset -8",
         "pop rsi",
+        ".cfi_adjust_cfa_offset -8",
         "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
         "test rax, rax",
         "jz 2f",
         "jmp rax",
         "2: jmp {recorded}",
+        ".cfi_endproc",
         untouched = sym untouched,
         recorded = sym recorded,
     )

@@ -17,7 +17,7 @@ where
     Number<NUMBER>: Known,
 {
     let span = span::enter(Number::<NUMBER>::CALL, flags);
-    follow(span, NUMBER, args, real, Number::<NUMBER>::decode)
+    follow(span, NUMBER, false, args, real, Number::<NUMBER>::decode)
 }
 
 /// The same of a number that is known only now.
@@ -29,7 +29,7 @@ pub fn decoded_by_number(
     real: impl FnOnce() -> c_long,
 ) -> c_long {
     let span = call_of(number).and_then(|call| span::enter(call, flags));
-    follow(span, number, args, real, decode)
+    follow(span, number, true, args, real, decode)
 }
 
 /// Makes the call that `span` has entered, if anything is to be recorded of it, and has `decode` write its records.
@@ -37,12 +37,13 @@ pub fn decoded_by_number(
 fn follow(
     span: Option<Span>,
     number: c_long,
+    by_number: bool,
     args: [usize; 6],
     real: impl FnOnce() -> c_long,
     decode: impl FnOnce(SystemCall, &mut Caller, &mut Room),
 ) -> c_long {
     let Some(span) = span else { return real() };
-    let mut caller = Caller { span, failed: false };
+    let mut caller = Caller { span, by_number, failed: false };
     let args = args.map(|word| word as u64);
     let before = system_calls::look_before(number, &args, &mut caller);
     let result = real();
@@ -64,13 +65,14 @@ fn decode(call: SystemCall, caller: &mut Caller, room: &mut Room) {
 /// The thread that makes the call, which is this one.
 struct Caller {
     span: Span,
+    by_number: bool,
     /// The call has failed: a filter may have ended it before the kernel has looked at anything.
     failed: bool,
 }
 
 impl Context for Caller {
     fn read(&mut self, address: u64, to: &mut [u8]) -> bool {
-        if self.failed {
+        if self.failed || readable::may_be_gone() {
             return self.try_read(address, to);
         }
         // SAFETY: the kernel has just read or written that much there.
@@ -83,7 +85,7 @@ impl Context for Caller {
     }
 
     fn text<'a>(&mut self, address: u64, failed: bool, room: &'a mut [u8]) -> &'a [u8] {
-        if failed {
+        if failed || readable::may_be_gone() {
             return readable::text(address as usize, room);
         }
         // SAFETY: a call that succeeded has read its texts.
@@ -120,6 +122,10 @@ impl Context for Caller {
             sys::getsockopt(fd, level, option, (&raw mut peer).cast(), &mut length);
         }
         i64::from(peer.pid)
+    }
+
+    fn has_arguments_of_kernel(&self) -> bool {
+        self.by_number
     }
 
     /// Calls about mappings go to the hooks of their family.

@@ -4,6 +4,7 @@
 //! where libc makes them: `mkstemp`, `tmpfile`, `shm_open`, `remove`.
 
 use super::{checked, hooks, opened_status, status_of};
+use crate::core::readable;
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use libc::{iovec, mode_t, off_t};
 
@@ -14,6 +15,9 @@ use libc::{iovec, mode_t, off_t};
 pub(super) unsafe fn total(vector: *const iovec, count: c_int, result: isize) -> i64 {
     if result < 0 || vector.is_null() {
         return 0;
+    }
+    if readable::may_be_gone() {
+        return readable::total(vector as usize, count.max(0) as usize);
     }
     // SAFETY: as the caller vouches.
     unsafe { (0..count.max(0) as usize).map(|index| (*vector.add(index)).iov_len as i64).sum() }

@@ -1,6 +1,6 @@
 //! Names and what stands behind them: status, access, links, renaming, special files, the current folder and the root.
 
-use super::{checked, hooks};
+use super::{WrittenOver, checked, hooks};
 use crate::recording::thread::window;
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use libc::{dev_t, mode_t, stat as Status, statx as StatusX};
@@ -63,10 +63,12 @@ hooks! {
         [i64::from(libc::AT_FDCWD), mode as i64, i64::from(libc::AT_EACCESS)], [path];
     Faccessat: faccessat + faccessat (dirfd: c_int, path: *const c_char, mode: c_int, flags: c_int) -> result: c_int,
         [dirfd as i64, mode as i64, flags as i64], [path];
-    Readlink: readlink + readlink (path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [bytes as i64], [path];
-    Readlinkat: readlinkat (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [dirfd as i64, bytes as i64], [path];
+    Readlink: readlink + readlink
+        (path: *const c_char, buffer: *mut c_char, bytes: usize) [|span| named = WrittenOver::of(path, buffer, bytes, span)] -> result: isize,
+        [bytes as i64], [named];
+    Readlinkat: readlinkat
+        (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) [|span| named = WrittenOver::of(path, buffer, bytes, span)]
+        -> result: isize, [dirfd as i64, bytes as i64], [named];
 
     Unlink: unlink + unlink (path: *const c_char) -> result: c_int, [], [path];
     Unlinkat: unlinkat (dirfd: c_int, path: *const c_char, flags: c_int) -> result: c_int,
@@ -108,13 +110,14 @@ hooks! {
 
 checked! {
     Readlink: __readlink_chk (path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize)
-        if bytes <= room => readlink (path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [bytes as i64], [path];
+        if bytes <= room => readlink
+        (path: *const c_char, buffer: *mut c_char, bytes: usize) [|span| named = WrittenOver::of(path, buffer, bytes, span)] -> result: isize,
+        [bytes as i64], [named];
     Readlinkat: __readlinkat_chk
         (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize, room: usize)
         if bytes <= room => readlinkat
-        (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) -> result: isize,
-        [dirfd as i64, bytes as i64], [path];
+        (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) [|span| named = WrittenOver::of(path, buffer, bytes, span)]
+        -> result: isize, [dirfd as i64, bytes as i64], [named];
 }
 
 /// A `DIR *` or `FILE *`, which only libc looks into.

@@ -50,7 +50,7 @@ pub mod trampolines;
 pub mod transfers;
 
 pub use status::{opened_status, status_of};
-pub use texts::{Text, Unread, tells_that_it_was_read, text, unread_text};
+pub use texts::{Text, Unread, WrittenOver, tells_that_it_was_read, text, unread_text};
 
 /// Declares a function's place behind ours, and registers it.
 macro_rules! real {
@@ -136,12 +136,12 @@ macro_rules! hooks {
         ) as $ret
     };
     // What a line of `hooks!` does.
-    (@body $real:ident $flags:expr, ($($arg:ident),*) [record $call:ident [$($quiet:ident)?] [$($before:ident = $value:expr)?] $result:ident $numbers:tt [$($text:expr),*] [$($list:expr $(, then $after:expr)?)?]]) => {{
+    (@body $real:ident $flags:expr, ($($arg:ident),*) [record $call:ident [$($quiet:ident)?] [$($(|$with:ident|)? $before:ident = $value:expr)?] $result:ident $numbers:tt [$($text:expr),*] [$($list:expr $(, then $after:expr)?)?]]) => {{
         let Some(mut span) = $crate::recording::span::enter(syn_trace::calls::Call::$call, $flags) else {
             // SAFETY: the caller's own arguments.
             return unsafe { $real($($arg),*) };
         };
-        $( let $before = $value; )?
+        $( $( let $with = &span; )? let $before = $value; )?
         $( span.$quiet(); )?
         // SAFETY: the caller's own arguments.
         let $result = unsafe { $real($($arg),*) };
@@ -249,8 +249,8 @@ macro_rules! checked {
     ($( $number:ident : $name:ident ($($sig:tt)*) if $fits:expr => $plain:ident ($($own:tt)*) -> $ret:ty; )+) => { $(
         $crate::hooks::checked!(@one $name ($($sig)*) $fits, $plain ($($own)*) $ret, [decode $number $ret]);
     )+ };
-    ($( $call:ident : $name:ident ($($sig:tt)*) if $fits:expr => $plain:ident ($($own:tt)*) -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr)?; )+) => { $(
-        $crate::hooks::checked!(@one $name ($($sig)*) $fits, $plain ($($own)*) $ret, [record $call [] [] $result $numbers $texts [$($list)?]]);
+    ($( $call:ident : $name:ident ($($sig:tt)*) if $fits:expr => $plain:ident ($($own:tt)*) $([$($before:tt)*])? -> $result:ident : $ret:ty, $numbers:tt, $texts:tt $(, $list:expr)?; )+) => { $(
+        $crate::hooks::checked!(@one $name ($($sig)*) $fits, $plain ($($own)*) $ret, [record $call [] [$($($before)*)?] $result $numbers $texts [$($list)?]]);
     )+ };
 }
 pub(crate) use checked;

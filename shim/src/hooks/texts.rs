@@ -19,7 +19,7 @@ pub trait Text {
 impl Text for *const c_char {
     #[inline(always)]
     unsafe fn bytes(&self, was_read: bool, span: &Span, index: usize) -> &[u8] {
-        if !was_read {
+        if !was_read || readable::may_be_gone() {
             return unread_text(*self, span, index);
         }
         // SAFETY: as the caller vouches.
@@ -42,6 +42,30 @@ pub struct Unread(pub *const c_char);
 impl Text for Unread {
     unsafe fn bytes(&self, _was_read: bool, span: &Span, index: usize) -> &[u8] {
         unread_text(self.0, span, index)
+    }
+}
+
+/// A path that the call may write over, as `readlink(path, path, bytes)` does.
+pub struct WrittenOver {
+    path: *const c_char,
+    copy: Option<&'static [u8]>,
+}
+
+impl WrittenOver {
+    /// Before the call, which writes `bytes` to `buffer`.
+    #[inline]
+    pub fn of(path: *const c_char, buffer: *const c_char, bytes: usize, span: &Span) -> WrittenOver {
+        let (at, buffer) = (path as usize, buffer as usize);
+        let may_overlap = at < buffer.saturating_add(bytes) && buffer < at.saturating_add(MAX_TEXT_BYTES);
+        WrittenOver { path, copy: may_overlap.then(|| unread_text(path, span, 0)) }
+    }
+}
+
+impl Text for WrittenOver {
+    #[inline(always)]
+    unsafe fn bytes(&self, was_read: bool, span: &Span, index: usize) -> &[u8] {
+        // SAFETY: as the caller vouches.
+        self.copy.unwrap_or_else(|| unsafe { self.path.bytes(was_read, span, index) })
     }
 }
 

@@ -17,6 +17,8 @@ pub fn look_before<W: Context>(number: i64, args: &[u64; 6], context: &mut W) ->
         libc::SYS_nanosleep => waiting::overwritten(args[0], args[1], context),
         libc::SYS_clock_nanosleep => waiting::overwritten(args[2], args[3], context),
         libc::SYS_select => waiting::time_asked(args[4], context),
+        libc::SYS_ppoll if context.has_arguments_of_kernel() => waiting::limit_asked(args[2], context),
+        libc::SYS_pselect6 if context.has_arguments_of_kernel() => waiting::limit_asked(args[4], context),
         libc::SYS_recvfrom => sockets::room_for_address(args[5], context),
         libc::SYS_recvmsg => sockets::room_for_name(args[1], context),
         _ => 0,

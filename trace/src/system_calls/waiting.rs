@@ -35,10 +35,23 @@ pub(super) fn time_asked<W: Context>(address: u64, context: &mut W) -> i64 {
     time.map_or(0, nanoseconds_of)
 }
 
+/// The same of ppoll(2) and pselect(2) as the kernel gets them, which writes to a copy where libc's functions make them.
+pub(super) fn limit_asked<W: Context>(address: u64, context: &mut W) -> i64 {
+    if address == 0 {
+        return FOREVER;
+    }
+    let time: Option<timespec> = value(address, W::try_read, context);
+    time.map_or(0, nanoseconds)
+}
+
+fn limit<W: Context>(seen: &mut Seen<'_, W>, position: usize) -> i64 {
+    if seen.context.has_arguments_of_kernel() { seen.call.before } else { timeout(seen, position) }
+}
+
 pub(super) fn poll<W: Context>(seen: &mut Seen<'_, W>) {
     let timeout = match seen.call.number {
         libc::SYS_poll => milliseconds(seen.int(2)),
-        _ => timeout(seen, 2),
+        _ => limit(seen, 2),
     };
     let count = seen.unsigned(1);
     let (mut length, mut missing) = (0, if seen.succeeded() { seen.call.result } else { 0 });
@@ -62,7 +75,7 @@ const MEANINGS: [i64; 3] = [1, 2, 4];
 pub(super) fn select<W: Context>(seen: &mut Seen<'_, W>) {
     let timeout = match seen.call.number {
         libc::SYS_select => seen.call.before,
-        _ => timeout(seen, 4),
+        _ => limit(seen, 4),
     };
     let count = seen.int(0);
     let (mut length, mut missing) = (0, if seen.succeeded() { seen.call.result } else { 0 });
