@@ -20,8 +20,9 @@ use crate::notes::Notes;
 use crate::progress::Progress;
 use crate::rules::file_create::EndedPolls;
 use crate::rules::process_create::Creator;
+use crate::rules::processes::{self, ProcessesConnected};
 use crate::rules::thread_create::Standing;
-use crate::rules::{collective, processes, rendezvous, thread_create, thread_join};
+use crate::rules::{collective, rendezvous, thread_create, thread_join};
 use syn_trace::Run;
 
 /// Everything that the rules found in a run.
@@ -109,14 +110,17 @@ pub fn connect(
         matcher.finish();
     remarks.into_iter().for_each(|remark| notes.remark(remark));
     note_processes_without_trace(&process_tree, notes);
-    let (creators, ended) = processes::connect(&process_tree, &mut dependencies);
-    let exits = if keeps_log { Exits::of(run, &process_tree, &ended) } else { Exits::default() };
+    let told = |process: u32| run.process_cpu_ns(process as usize).is_some();
+    let ProcessesConnected { creators, ended, mut ends } =
+        processes::connect(&process_tree, told, &mut dependencies);
     let (standings, thread_creators) = thread_create::connect(&process_tree, &mut dependencies);
     let roles = Roles::of(run, &recorded.worlds, &process_tree, &creators, &thread_creators);
     thread_join::connect(&process_tree, &mut dependencies);
     if !clocks.shared() {
         align(run, &mut clocks, &dependencies, reading, progress, notes);
-        dependencies.retime(|thread, ns| clocks.ns(thread as usize, ns));
+        let axis = |thread: u32, ns| clocks.ns(thread as usize, ns);
+        dependencies.retime(axis);
+        ends.iter_mut().flatten().for_each(|end| end.retime(axis));
         log.retime(|thread, ns| clocks.ns(thread, ns));
         progress.stage("files");
         pass(run, &clocks, Measuring::No, reading, progress, &mut [&mut accesses, &mut waits]);
@@ -127,7 +131,8 @@ pub fn connect(
     unmatched.remarks().into_iter().for_each(|remark| notes.remark(remark));
     let FilesFollowed { found: of_files, ended_polls, changed, corrected } = accesses.finish();
     dependencies.append(of_files);
-    let (of_waits, ended_by_timer) = waits.finish(notes);
+    let exits = if keeps_log { Exits::of(run, &process_tree, &ended, &ends) } else { Exits::default() };
+    let (of_waits, ended_by_timer) = waits.finish(&ends, notes);
     dependencies.append(of_waits);
     let scope = Scope { all_files, has_mpi, changed: changed.into(), ..Scope::default() };
     let in_plan = choose(run, &standings, notes);

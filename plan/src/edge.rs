@@ -64,6 +64,8 @@ pub enum Rule {
     /// The same as `Pipe`, `Socket`, `Ipc` or `Barrier`, where calls of several threads overlap and which of them belong together is what the
     /// recording suggests.
     Contended,
+    /// A wait for completions of asynchronous I/O ends after another thread submitted what it sees to be complete.
+    Completion,
 }
 
 impl Rule {
@@ -78,7 +80,7 @@ impl Rule {
     }
 
     /// Every rule.
-    pub const ALL: [Rule; 28] = [
+    pub const ALL: [Rule; 29] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -107,6 +109,7 @@ impl Rule {
         Rule::Terminal,
         Rule::ProcessExec,
         Rule::Contended,
+        Rule::Completion,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -139,6 +142,7 @@ impl Rule {
             Rule::Terminal => "terminal",
             Rule::ProcessExec => "process-exec",
             Rule::Contended => "contended",
+            Rule::Completion => "completion",
         }
     }
 
@@ -157,7 +161,8 @@ impl Rule {
             | Rule::Pipe
             | Rule::Socket
             | Rule::ProcessEnd
-            | Rule::ProcessExec => Guarantee::Certain,
+            | Rule::ProcessExec
+            | Rule::Completion => Guarantee::Certain,
             Rule::Rendezvous
             | Rule::FileCreate
             | Rule::FileData

@@ -7,6 +7,7 @@ use crate::follow::shared::images_before;
 use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::file_lock::{FileLocks, Locking, Release};
 use crate::rules::ipc::{Queue, Zero};
+use crate::rules::process_join::ProcessEnd;
 use crate::rules::waking::{Wake, Waking};
 use crate::rules::{file_lock, ipc};
 use std::collections::BTreeMap;
@@ -102,8 +103,6 @@ impl Change {
 pub struct IpcTracker {
     /// By process: its host.
     hosts: Vec<usize>,
-    /// By process: its last moment.
-    last: Vec<Option<Moment>>,
     objects: BTreeMap<Object, Waking>,
     queues: BTreeMap<(usize, QueueId), Queue>,
     /// By host, set and number.
@@ -126,7 +125,6 @@ impl IpcTracker {
     pub fn new(run: &Run, clocks: &Clocks) -> IpcTracker {
         IpcTracker {
             hosts: run.processes.iter().map(|process| clocks.host_of(&process.boot_id)).collect(),
-            last: vec![None; run.processes.len()],
             objects: BTreeMap::new(),
             queues: BTreeMap::new(),
             zeros: BTreeMap::new(),
@@ -139,21 +137,23 @@ impl IpcTracker {
         }
     }
 
-    /// Who waited for whom. What a process had locked when it ended was given back then.
-    pub fn finish(mut self) -> Dependencies {
+    /// Who waited for whom. What a process had locked when it ended was given back then; where nobody knows when that was, nobody is said
+    /// to have waited for it.
+    pub fn finish(mut self, ends: &[Option<ProcessEnd>]) -> Dependencies {
+        let end_of = |process: u32| ends[process as usize].as_ref().map(ProcessEnd::span);
         let mut found = Dependencies::default();
         for held in std::mem::take(&mut self.held).into_values().filter(|held| !held.has_others) {
-            let end = |(&(process, _), closed): (&(u32, OpenId), &Option<Span>)| {
-                closed.or_else(|| self.last[process as usize].map(|last| Span { enter: last, leave: last }))
-            };
+            let end =
+                |(&(process, _), closed): (&(u32, OpenId), &Option<Span>)| closed.or_else(|| end_of(process));
             let last = held.holders.iter().filter_map(end).max_by_key(|span| span.leave.ns);
             if let Some(span) = last {
                 self.give_back(held.locks, span);
             }
         }
         for ((process, _), locks) in std::mem::take(&mut self.of_processes) {
-            let Some(last) = self.last[process as usize] else { continue };
-            self.give_back(locks, Span { enter: last, leave: last });
+            if let Some(span) = end_of(process) {
+                self.give_back(locks, span);
+            }
         }
         self.objects.into_values().for_each(|waking| ipc::connect(waking, &mut found));
         self.queues.into_values().for_each(|queue| ipc::connect_queue(queue, &mut found));
@@ -385,7 +385,6 @@ fn range(start: i64, length: i64) -> Range<u64> {
 impl Visitor for IpcTracker {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
-        self.last[seen.process as usize] = Some(seen.leave());
         if !(self.held.is_empty() && self.of_processes.is_empty()) {
             self.close(seen, touched, descriptors);
         }

@@ -78,6 +78,8 @@ pub struct Join {
     pub leave: Moment,
     /// The signal that ended them, if it says.
     pub signal: Option<i64>,
+    /// It slept until they had ended.
+    pub waited: bool,
     /// CPU time that the kernel counted for them, and for those whose end they saw, nanoseconds.
     pub used_ns: Option<u64>,
 }
@@ -108,6 +110,8 @@ pub struct FurtherThread {
     pub process: u32,
     /// Its `pthread_t`, if its first record said.
     pub handle: Option<i64>,
+    /// The id of the thread that has created it, if its first record said.
+    pub creator: Option<i64>,
     /// Its start.
     pub first: Moment,
     /// Its last event.
@@ -169,6 +173,8 @@ pub struct ProcessTree {
     pub thread_creations: Vec<ThreadCall>,
     /// Joins by time of return.
     pub thread_joins: Vec<ThreadCall>,
+    /// By index of the thread: its id.
+    pub thread_ids: Vec<u32>,
     /// By index of the thread.
     pub deeds: Vec<Deeds>,
     /// The files on which I/O is the application's. Those of MPI never are: it is asked of threads that MPI has made.
@@ -198,6 +204,7 @@ impl ProcessTree {
             threads: vec![None; run.threads.len()],
             thread_creations: Vec::new(),
             thread_joins: Vec::new(),
+            thread_ids: run.threads.iter().map(syn_trace::run::Thread::tid).collect(),
             deeds: vec![Deeds::default(); run.threads.len()],
             scope: Scope { has_mpi: true, ..Scope::default() },
             under_way: vec![Vec::new(); run.threads.len()],
@@ -278,8 +285,12 @@ impl ProcessTree {
             Some(thread) => thread.last = last,
             // The first thread of a process has nothing of its process before it.
             none if seen.record == 0 && process_before.is_some() => {
-                let handle = (seen.event.call == Call::ThreadStart).then_some(seen.event.numbers[0]);
-                *none = Some(FurtherThread { process: seen.process, handle, first, last, process_before });
+                let told = |number: usize| {
+                    (seen.event.call == Call::ThreadStart).then_some(seen.event.numbers[number])
+                };
+                let (handle, creator) = (told(0), told(1).filter(|&creator| creator > 0));
+                let process = seen.process;
+                *none = Some(FurtherThread { process, handle, creator, first, last, process_before });
             }
             None => {}
         }
@@ -366,7 +377,8 @@ impl ProcessTree {
     fn join(&mut self, seen: &Seen<'_>, whom: Whom, status: i64) {
         let signal = Some(status & 0x7f).filter(|&signal| signal != 0);
         let leave = seen.leave();
-        self.joins.push(Join { whom, process: seen.process, leave, signal, used_ns: None });
+        let waited = seen.event.waited_inside();
+        self.joins.push(Join { whom, process: seen.process, leave, signal, waited, used_ns: None });
     }
 
     /// The children whose end the process has seen have used so much in all: what is more than before, those of the record before.

@@ -1,11 +1,14 @@
 //! Follows what goes through pipes and connections by way of io_uring: an entry that was submitted, and its completion, are one call that
 //! began when the entry was handed over and returned when the thread that saw the completion came back from the ring. What moves bytes in
 //! a way that is not followed, or without a completion, is told as [`Moving::Unknown`].
+//!
+//! Whatever it is about, also in control blocks of `io_submit`: a thread that sees a completion comes after the one that submitted it.
 
 use crate::follow::pass::Seen;
-use crate::graph::dependency::{Moment, Span};
+use crate::graph::dependency::{Dependencies, Moment, Span};
 use foldhash::HashMap;
 use std::collections::VecDeque;
+use syn_plan::Rule;
 use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 
@@ -55,13 +58,17 @@ impl Submitted {
     }
 }
 
-/// The rings of a run. Memory: 48 bytes for each entry under way.
+/// The rings and control blocks of a run. Memory: 48 bytes for each entry under way.
 #[derive(Debug, Default)]
 pub struct RingTracker {
     /// By process, ring, and the number that the program chose, which several may have.
     under_way: HashMap<(u32, OpenId, i64), VecDeque<Submitted>>,
     /// By thread: when it last came back from a ring, and the record that shows a completion if that came with it.
     returned: HashMap<u32, (Moment, u32)>,
+    /// By process and control block: when it was submitted.
+    blocks: HashMap<(u32, i64), Moment>,
+    /// Who waited for whom.
+    found: Dependencies,
 }
 
 /// What a completion, or an entry that gets none, says that was done.
@@ -115,7 +122,29 @@ impl RingTracker {
                 })
             }
             Effect::RingCompletion => self.complete(seen, descriptors),
+            Effect::BlockEntry => {
+                self.blocks.insert((seen.process, numbers[4]), seen.enter());
+                None
+            }
+            Effect::AwaitBlocks => {
+                for block in seen.event.list.iter().step_by(2) {
+                    let submitted = self.blocks.remove(&(seen.process, block));
+                    submitted.into_iter().for_each(|at| self.order(at, seen.leave()));
+                }
+                None
+            }
             _ => None,
+        }
+    }
+
+    /// Who waited for whom.
+    pub fn finish(self) -> Dependencies {
+        self.found
+    }
+
+    fn order(&mut self, submitted: Moment, seen: Moment) {
+        if submitted.point().thread != seen.point().thread && submitted.ns <= seen.ns {
+            self.found.add_one(Rule::Completion, submitted, seen);
         }
     }
 
@@ -137,6 +166,8 @@ impl RingTracker {
         let queue = self.under_way.get_mut(&key)?;
         let place = queue.iter().position(|entry| entry.may_give(result)).unwrap_or(0);
         let Submitted { followed, at, .. } = *queue.get(place)?;
+        self.order(at, leave);
+        let queue = self.under_way.get_mut(&key)?;
         if flags & CQE_MORE == 0 {
             queue.remove(place);
             if queue.is_empty() {

@@ -10,6 +10,7 @@ use crate::follow::terminal_tracker::TerminalTracker;
 use crate::follow::timer_tracker::{EndedByTimer, TimerTracker};
 use crate::graph::dependency::Dependencies;
 use crate::notes::Notes;
+use crate::rules::process_join::ProcessEnd;
 use syn_trace::Run;
 use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, Touched};
@@ -39,10 +40,10 @@ impl WaitTracker {
     }
 
     /// Who waited for whom, and which calls waited for a timer.
-    pub fn finish(self, notes: &mut Notes) -> (Dependencies, EndedByTimer) {
-        let (mut found, incomplete) = self.channels.finish();
+    pub fn finish(self, ends: &[Option<ProcessEnd>], notes: &mut Notes) -> (Dependencies, EndedByTimer) {
+        let (mut found, incomplete) = self.channels.finish(ends);
         found.append(self.locks.finish());
-        found.append(self.ipc.finish());
+        found.append(self.ipc.finish(ends));
         found.append(self.signals.finish());
         found.append(self.terminals.finish());
         if incomplete > 0 {

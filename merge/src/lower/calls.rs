@@ -363,8 +363,16 @@ impl Lowering<'_> {
         if awaited_ns == visit.begin_ns {
             return visit.own_stretch();
         }
-        let behind = visit.behind(awaited_ns, visit.end_ns - awaited_ns);
+        let mut behind = visit.behind(awaited_ns, visit.end_ns - awaited_ns);
         let polled_ns = visit.own.cpu_ns - behind.cpu_ns;
+        if rule == Some(Rule::Completion) {
+            // What was submitted then still had to be done.
+            behind.idle_ns =
+                visit.own.waited_ns.min(behind.end_ns.saturating_sub(behind.start_ns + behind.cpu_ns));
+            let program = &mut self.threads[seen.thread as usize].program;
+            program.explain(rule, polled_ns + visit.own.waited_ns - behind.idle_ns, polled_ns);
+            return behind;
+        }
         let program = &mut self.threads[seen.thread as usize].program;
         program.explain(rule, polled_ns + visit.own.waited_ns, polled_ns);
         behind

@@ -31,6 +31,7 @@ use crate::follow::scope::Scope;
 use crate::follow::timed_waits::TimedWaits;
 use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::touched_pages::TouchedPages;
+use crate::graph::dependency::Stage;
 use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
 use crate::rules::file_create::EndedPolls;
@@ -283,17 +284,28 @@ impl<'a> Lowering<'a> {
             thread.program.leave_out_waiting(rest.waited_ns - idle_ns, explained);
         }
         let started_ns = trace.clock.start_ns.max(0.0) as u64;
+        self.die(index as u32);
         let thread = &mut self.threads[index];
-        if let Some(Exit { cpu_ns, killed: true, .. }) = thread.exit {
-            let (start_ns, end_ns) = (thread.behind_ns, thread.behind_ns.saturating_add(cpu_ns));
-            thread.program.compute(Stretch { start_ns, end_ns, cpu_ns, idle_ns: 0, in_call: false });
-            thread.longer_ns += cpu_ns as i64;
-        }
         let before_ns = self.from.clocks.ns(index, started_ns).saturating_sub(thread.since_ns);
         let balance = &mut thread.program.balance;
         let wall_ns = end.behind_ns.saturating_sub(started_ns).saturating_add(before_ns);
         balance.wall_ns = wall_ns.saturating_add_signed(thread.longer_ns);
         balance.residual_ns = end.residual_ns.unsigned_abs();
+    }
+
+    /// What the thread did behind its last record, if a signal ended it there, and who waited for that.
+    fn die(&mut self, index: u32) {
+        let thread = &mut self.threads[index as usize];
+        let start_ns = thread.behind_ns;
+        let mut end_ns = start_ns;
+        if let Some(Exit { cpu_ns, killed: true, until_ns, .. }) = thread.exit {
+            let work_ns = start_ns.saturating_add(cpu_ns);
+            end_ns = until_ns.map_or(work_ns, |until_ns| until_ns.max(work_ns));
+            let idle_ns = end_ns - work_ns;
+            thread.program.compute(Stretch { start_ns, end_ns, cpu_ns, idle_ns, in_call: false });
+            thread.longer_ns += (end_ns - start_ns) as i64;
+        }
+        self.synchronize(index, u32::MAX, Stage::Leave, end_ns, end_ns);
     }
 
     /// Parts of a segment that are the same whatever it was.

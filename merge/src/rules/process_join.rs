@@ -1,8 +1,9 @@
-//! A wait for a process returns after the process ended: by itself, or by a signal that another one sent.
+//! A wait for a process returns after the process ended: by itself, or by a signal that another one sent. So does what its end brings
+//! about elsewhere: a pipe that nobody can write to any more, a lock that is given back.
 
 use super::process_create::Creator;
-use crate::follow::process_tree::{How, Join, Kill, ProcessTree, Whom, may_be_over};
-use crate::graph::dependency::{Moment, Point};
+use crate::follow::process_tree::{How, Image, Join, Kill, ProcessTree, Whom, may_be_over};
+use crate::graph::dependency::{Moment, Point, Span, Stage};
 use std::collections::HashMap;
 use syn_plan::Guarantee;
 
@@ -119,6 +120,14 @@ impl<'a> Kills<'a> {
         Kills(sent)
     }
 
+    /// The first of these signals that were sent to this process alone, behind its last record.
+    fn first_behind(&self, host: usize, pid: u32, last: Moment, signals: &[i32]) -> Option<&'a Kill> {
+        let sent = signals.iter().filter_map(|&signal| self.0.get(&(host, signal.into(), Some(pid))));
+        let behind =
+            |kills: &Vec<&'a Kill>| kills.get(kills.partition_point(|kill| kill.leave_ns < last.ns)).copied();
+        sent.filter_map(behind).min_by_key(|kill| kill.enter.ns)
+    }
+
     /// What ended the process on `host` that `join` saw end, and that was last seen at `last`. What it did behind a signal, that did not
     /// end it; the first one behind its last record did, if it was for this process and no other may have come before. Of groups only the
     /// leader is known.
@@ -144,6 +153,87 @@ impl<'a> Kills<'a> {
             _ => EndedBy::Unknown,
         }
     }
+}
+
+/// When a process was over.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessEnd {
+    /// What ended it: its last record, the call that sent a signal, or what it did behind its last record, when that was over.
+    pub at: Moment,
+    /// By when it was over, nanoseconds.
+    pub by_ns: u64,
+}
+
+impl ProcessEnd {
+    fn with(at: Moment) -> ProcessEnd {
+        ProcessEnd { at, by_ns: at.ns }
+    }
+
+    /// A process that a signal of its own making ended: a timer, an instruction. It was at work behind its last record, or waited. By when
+    /// that was over knows who slept until then.
+    fn behind(last: Moment, join: &Join) -> ProcessEnd {
+        let Point { thread, record, .. } = last.point();
+        let at =
+            Moment::new(Point { thread, record: record.saturating_add(1), stage: Stage::Enter }, last.ns);
+        ProcessEnd { at, by_ns: if join.waited { join.leave.ns.max(last.ns) } else { last.ns } }
+    }
+
+    /// Whether this is behind the last record of the process, which is here.
+    pub fn is_behind(&self, last: Moment) -> bool {
+        let (end, last) = (self.at.point(), last.point());
+        end.thread == last.thread && end.record > last.record
+    }
+
+    /// The moment, for somebody who had seen the end at that time.
+    pub fn seen_at(&self, ns: u64) -> Moment {
+        Moment::new(self.at.point(), self.by_ns.min(ns).max(self.at.ns))
+    }
+
+    /// From the first to the last moment at which it may have been over.
+    pub fn span(&self) -> Span {
+        Span { enter: self.at, leave: Moment::new(self.at.point(), self.by_ns) }
+    }
+
+    /// The same on another time axis.
+    pub fn retime(&mut self, ns: impl Fn(u32, u64) -> u64) {
+        let thread = self.at.point().thread;
+        (self.at.ns, self.by_ns) = (ns(thread, self.at.ns), ns(thread, self.by_ns));
+    }
+}
+
+/// The signals by which people end processes, and which end those that have no handler (signal(7)).
+const FATAL: [i32; 5] = [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+
+/// When every process was over, if that is known. `told`: it came to say itself what it had used.
+pub fn ends(
+    process_tree: &ProcessTree,
+    ended: &[Vec<u32>],
+    told: impl Fn(u32) -> bool,
+) -> Vec<Option<ProcessEnd>> {
+    let kills = Kills::of(process_tree);
+    let by_call = |kill: &Kill| ProcessEnd { at: kill.enter, by_ns: kill.leave_ns.max(kill.enter.ns) };
+    let alone = |(process, image): (u32, &Option<Image>)| {
+        let last = image.as_ref()?.last;
+        let (host, pid) = process_tree.host_and_pid(process);
+        let kill = if told(process) { None } else { kills.first_behind(host, pid, last, &FATAL) };
+        Some(kill.map_or(ProcessEnd::with(last), by_call))
+    };
+    let mut ends: Vec<Option<ProcessEnd>> = (0..).zip(&process_tree.images).map(alone).collect();
+    for (join, processes) in process_tree.joins.iter().zip(ended) {
+        // Not everybody asks for the signal.
+        let Some(&process) = processes.last().filter(|&&process| join.signal.is_some() && !told(process))
+        else {
+            continue;
+        };
+        let Some(image) = &process_tree.images[process as usize] else { continue };
+        ends[process as usize] =
+            match kills.that_ended(process_tree.host_and_pid(join.process).0, join, image.last) {
+                EndedBy::Itself => Some(ProcessEnd::behind(image.last, join)),
+                EndedBy::Signal(kill, Guarantee::Certain) => Some(by_call(kill)),
+                EndedBy::Signal(..) | EndedBy::Unknown => None,
+            };
+    }
+    ends
 }
 
 #[cfg(test)]

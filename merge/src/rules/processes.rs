@@ -5,7 +5,7 @@
 
 use super::process_create::{self, Creator};
 use super::process_exec;
-use super::process_join::{self, EndedBy};
+use super::process_join::{self, EndedBy, ProcessEnd};
 use crate::follow::process_tree::{ProcessTree, may_be_over};
 use crate::graph::dependency::{Dependencies, Moment};
 use syn_plan::{Guarantee, Rule};
@@ -19,11 +19,22 @@ enum Fact {
     Join(usize, u32),
 }
 
-/// Connects the processes of a run. Returns the creator of every process, and which ones each join saw end.
+/// What there is to know of the processes of a run.
+pub struct ProcessesConnected {
+    /// The creator of every process.
+    pub creators: Vec<Option<Creator>>,
+    /// Which processes each join saw end.
+    pub ended: Vec<Vec<u32>>,
+    /// When every process was over, if that is known.
+    pub ends: Vec<Option<ProcessEnd>>,
+}
+
+/// Connects the processes of a run. `told` as for [`process_join::ends`].
 pub fn connect(
     process_tree: &ProcessTree,
+    told: impl Fn(u32) -> bool,
     found: &mut Dependencies,
-) -> (Vec<Option<Creator>>, Vec<Vec<u32>>) {
+) -> ProcessesConnected {
     let creators = process_create::creators(process_tree);
     process_exec::connect(process_tree, &creators, found);
     let mut facts = Vec::new();
@@ -33,6 +44,7 @@ pub fn connect(
         }
     }
     let ended = process_join::ended(process_tree, &creators);
+    let ends = process_join::ends(process_tree, &ended, told);
     for (position, ended) in ended.iter().enumerate() {
         let leave_ns = process_tree.joins[position].leave.ns;
         facts.extend(ended.iter().map(|&process| (leave_ns, Fact::Join(position, process))));
@@ -64,7 +76,10 @@ pub fn connect(
                         if is_own { Vec::new() } else { vec![sender.enter] }
                     }
                     EndedBy::Unknown => Vec::new(),
-                    _ => frontiers[child as usize].or_own(process_tree, child, last),
+                    _ => {
+                        let own = ends[child as usize].map_or(last, |end| end.seen_at(join.leave.ns));
+                        frontiers[child as usize].or_own(process_tree, child, own)
+                    }
                 };
                 if process_tree.is_launcher(join.process) {
                     let known = frontiers[child as usize].at_start.clone();
@@ -77,7 +92,7 @@ pub fn connect(
             }
         }
     }
-    (creators, ended)
+    ProcessesConnected { creators, ended, ends }
 }
 
 /// What a launcher's next act comes after.

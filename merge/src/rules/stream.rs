@@ -44,8 +44,10 @@ pub struct Closing {
     pub process: u32,
     /// Since when it could.
     pub since_ns: u64,
-    /// Until when.
+    /// Until when: a moment of a call or, of one that ended so, that from which on it may have been over.
     pub at: Moment,
+    /// By when it was over, nanoseconds.
+    pub by_ns: u64,
 }
 
 /// All that happened to one direction.
@@ -308,9 +310,11 @@ fn close(rule: Rule, closings: &[Closing], target: Moment, found: &mut Dependenc
             break;
         }
         since_ns = since_ns.min(closing.since_ns);
-        last.entry(closing.process).or_insert(closing.at);
+        last.entry(closing.process).or_insert(closing);
     }
-    last.into_values().for_each(|at| add(rule, at, target, found));
+    for Closing { at, by_ns, .. } in last.into_values() {
+        add(rule, Moment::new(at.point(), (*by_ns).min(target.ns).max(at.ns)), target, found);
+    }
 }
 
 fn last_of_each_thread(writes: &[Moved], target: Moment, rule: Rule, found: &mut Dependencies) {
@@ -342,7 +346,7 @@ mod tests {
     }
 
     fn closing(process: u32, record: u32, since_ns: u64, at_ns: u64) -> Closing {
-        Closing { process, since_ns, at: span(process, record, at_ns, at_ns).enter }
+        Closing { process, since_ns, at: span(process, record, at_ns, at_ns).enter, by_ns: at_ns }
     }
 
     fn connected(stream: Stream) -> (Vec<(u32, u32)>, bool) {

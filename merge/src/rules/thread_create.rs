@@ -17,21 +17,29 @@ pub enum Standing {
     Idle,
 }
 
-/// Connects every thread with the `pthread_create` that gave it its handle. A handle may be used again after a join:
-/// the n-th thread with it belongs to the n-th creation. Where the creation was not seen, what the process did last
-/// before is taken.
+/// A process, a handle of its threads, and who has created the thread, if that is known.
+type Created = (u32, i64, Option<i64>);
+
+/// Connects every thread with the `pthread_create` that gave it its handle. A handle may be used again when a thread is over:
+/// the n-th thread with it that a thread has created belongs to the n-th creation there. Where the creation was not seen, what the
+/// process did last before is taken.
 ///
 /// Returns by index whose the threads are, and where each that is not the first of its process was created.
 pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> (Vec<Standing>, Vec<Option<Moment>>) {
-    let mut created: BTreeMap<(u32, i64), Vec<&ThreadCall>> = BTreeMap::new();
+    // Under the creator's id, and under none for those who do not know it.
+    let mut created: BTreeMap<Created, Vec<&ThreadCall>> = BTreeMap::new();
     for create in &process_tree.thread_creations {
-        created.entry((create.process, create.handle)).or_default().push(create);
+        let creator = i64::from(process_tree.thread_ids[create.at.point().thread as usize]);
+        for creator in [Some(creator), None] {
+            created.entry((create.process, create.handle, creator)).or_default().push(create);
+        }
     }
-    let mut used: BTreeMap<(u32, i64), usize> = BTreeMap::new();
+    let mut used: BTreeMap<Created, usize> = BTreeMap::new();
     let mut creation_of = |thread: &FurtherThread| {
-        let nth = used.entry((thread.process, thread.handle?)).or_insert(0);
+        let key = (thread.process, thread.handle?, thread.creator);
+        let nth = used.entry(key).or_insert(0);
         *nth += 1;
-        created.get(&(thread.process, thread.handle?))?.get(*nth - 1).copied()
+        created.get(&key)?.get(*nth - 1).copied()
     };
     let mut made_by_mpi = vec![false; process_tree.threads.len()];
     let mut standings = vec![Standing::Application; process_tree.threads.len()];

@@ -163,6 +163,8 @@ pub enum Effect {
     AsynchronousError,
     /// No call: a control block of libaio, with an operation of its own.
     BlockEntry,
+    /// Waits for completions of such blocks.
+    AwaitBlocks,
     /// No call: an entry of the submission queue of an io_uring, with an operation of its own, on the second descriptor.
     RingEntry,
     /// No call: an entry of its completion queue.

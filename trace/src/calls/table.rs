@@ -390,7 +390,7 @@ calls! {
     /// Not a call: a control block of `io_submit`; `iocb` is its address.
     323 Iocb "iocb" Aio (fd: Fd, opcode: Int, count: Bytes, offset: Offset, iocb: Handle) [BlockEntry, Note];
     /// The list holds a pair for every completion: the address of the control block, and the result.
-    324 IoGetevents "io_getevents" Aio (ctx: Handle, min_nr: Int, nr: Int, timeout: Nanos, completed: List) also "io_pgetevents";
+    324 IoGetevents "io_getevents" Aio (ctx: Handle, min_nr: Int, nr: Int, timeout: Nanos, completed: List) [AwaitBlocks] also "io_pgetevents";
     325 IoCancel "io_cancel" Aio (ctx: Handle, iocb: Handle);
     330 IoUringSetup "io_uring_setup" Aio (entries: Int, flags: Int) [OpenRing] also "io_uring_queue_init" "io_uring_queue_init_mem" "io_uring_queue_init_params";
     331 IoUringEnter "io_uring_enter" Aio (fd: Fd, to_submit: Int, min_complete: Int, flags: Int) [AwaitRing] also "io_uring_enter2" "io_uring_get_cqe" "io_uring_get_events" "io_uring_peek_batch_cqe" "io_uring_peek_cqe" "io_uring_sqring_wait" "io_uring_submit" "io_uring_submit_and_get_events" "io_uring_submit_and_wait" "io_uring_submit_and_wait_min_timeout" "io_uring_submit_and_wait_reg" "io_uring_submit_and_wait_timeout" "io_uring_wait_cqe" "io_uring_wait_cqe_nr" "io_uring_wait_cqe_timeout" "io_uring_wait_cqes" "io_uring_wait_cqes_min_timeout";

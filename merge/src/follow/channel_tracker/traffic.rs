@@ -85,7 +85,7 @@ impl Traffic {
     pub fn let_go(&mut self, process: u32, since_ns: u64, at: Moment) {
         let held = self.holders.remove(&process).unwrap_or(Held { open_files: 1, since_ns });
         match held.open_files {
-            0 | 1 => self.closings.push(Closing { process, since_ns: held.since_ns, at }),
+            0 | 1 => self.closings.push(Closing { process, since_ns: held.since_ns, at, by_ns: at.ns }),
             more => _ = self.holders.insert(process, Held { open_files: more - 1, ..held }),
         }
     }

@@ -7,13 +7,15 @@ use crate::clocks::Clocks;
 use crate::follow::connections::End;
 use crate::graph::dependency::Dependencies;
 use crate::rules::eventfd::{self, Counter};
+use crate::rules::process_join::ProcessEnd;
 use crate::rules::stream::{Closing, Stream};
 use crate::rules::{pipe, socket};
 
 impl ChannelTracker {
     /// Who waited for whom, and how many pipes and connections have writers that are not on record.
-    pub fn finish(mut self) -> (Dependencies, u64) {
+    pub fn finish(mut self, ends: &[Option<ProcessEnd>]) -> (Dependencies, u64) {
         let mut incomplete = 0;
+        self.found.append(std::mem::take(&mut self.rings).finish());
         self.traffic.values().for_each(|here| here.connect_shutdowns(&mut self.found));
         let traffic = &self.traffic;
         let looks = |end| traffic.get(&(Kind::Socket, end)).map_or(Vec::new(), |here| here.looks.clone());
@@ -39,7 +41,7 @@ impl ChannelTracker {
                 incomplete += 1;
                 continue;
             }
-            let closings = self.closings(from);
+            let closings = self.closings(from, ends);
             let Some(sent) = self.traffic.get_mut(&from) else { continue };
             let (writes, room) = (sent.take_writes(), std::mem::take(&mut sent.room));
             let Some(here) = self.traffic.get_mut(&key) else { continue };
@@ -111,18 +113,20 @@ impl ChannelTracker {
         eventfd::connect(counter, &mut self.found);
     }
 
-    /// When every process closed the end; of one that did not, its end.
-    fn closings(&mut self, end: (Kind, End)) -> Vec<Closing> {
+    /// When every process closed the end; of one that did not, its end. None where nobody knows that of one of them.
+    fn closings(&mut self, end: (Kind, End), ends: &[Option<ProcessEnd>]) -> Vec<Closing> {
         let Some(traffic) = self.traffic.get_mut(&end) else { return Vec::new() };
         if let Some(at) = traffic.shut_down {
-            return vec![Closing { process: 0, since_ns: 0, at }];
+            return vec![Closing { process: 0, since_ns: 0, at, by_ns: at.ns }];
         }
         let mut closings = std::mem::take(&mut traffic.closings);
         let at_its_end = |(&process, held): (&u32, &Held)| {
-            let at = self.last[process as usize]?;
-            Some(Closing { process, since_ns: held.since_ns, at })
+            let ProcessEnd { at, by_ns } = ends[process as usize]?;
+            Some(Closing { process, since_ns: held.since_ns, at, by_ns })
         };
-        closings.extend(traffic.holders.iter().filter_map(at_its_end));
+        let at_ends: Option<Vec<Closing>> = traffic.holders.iter().map(at_its_end).collect();
+        let Some(at_ends) = at_ends else { return Vec::new() };
+        closings.extend(at_ends);
         closings
     }
 }
