@@ -74,6 +74,15 @@ impl Rule {
         matches!(self, Rule::Message | Rule::Rendezvous | Rule::Collective | Rule::Epoch)
     }
 
+    /// True for what a library may wait for at work: messages, and locks and the like, before it goes to sleep for these.
+    pub const fn may_spin(self) -> bool {
+        let locks = matches!(
+            self,
+            Rule::Mutex | Rule::Rwlock | Rule::Condition | Rule::Barrier | Rule::Semaphore | Rule::Futex
+        );
+        self.is_message() || locks
+    }
+
     /// True for what a thread waits for before its own time begins.
     pub const fn starts_a_thread(self) -> bool {
         matches!(self, Rule::ProcessCreate | Rule::ThreadCreate)

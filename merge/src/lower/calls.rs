@@ -196,6 +196,9 @@ impl Visit<'_> {
     }
 }
 
+/// A call that waits in the kernel works for less than that on its way there.
+const MOST_OWN_NS: u64 = 100_000;
+
 /// Calls by kind.
 impl Lowering<'_> {
     /// I/O, or a call that is not replayed.
@@ -359,12 +362,20 @@ impl Lowering<'_> {
             return self.lend_memory(visit, awaited_ns);
         }
         let awaited_ns = awaited_ns.clamp(visit.begin_ns, visit.end_ns);
-        self.synchronize(seen.thread, seen.record, Stage::Leave, visit.begin_ns, awaited_ns);
+        let mut behind = visit.behind(awaited_ns, visit.end_ns - awaited_ns);
+        let (mut polled_ns, mut since_ns) = (visit.own.cpu_ns - behind.cpu_ns, visit.begin_ns);
+        if polled_ns > MOST_OWN_NS && visit.own.waited_ns > 0 && rule.is_some_and(|rule| !rule.may_spin()) {
+            // A handler's that has interrupted it.
+            let cpu_ns = std::mem::take(&mut polled_ns).min(awaited_ns - since_ns);
+            since_ns += cpu_ns;
+            let start_ns = visit.begin_ns;
+            let work = Stretch { start_ns, end_ns: since_ns, cpu_ns, idle_ns: 0, in_call: true };
+            self.threads[seen.thread as usize].program.compute(work);
+        }
+        self.synchronize(seen.thread, seen.record, Stage::Leave, since_ns, awaited_ns);
         if awaited_ns == visit.begin_ns {
             return visit.own_stretch();
         }
-        let mut behind = visit.behind(awaited_ns, visit.end_ns - awaited_ns);
-        let polled_ns = visit.own.cpu_ns - behind.cpu_ns;
         if rule == Some(Rule::Completion) {
             // What was submitted then still had to be done.
             behind.idle_ns =

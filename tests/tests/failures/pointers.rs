@@ -26,3 +26,30 @@ fn failures_in_a_prison() {
     // That there is no such file the kernel says of a path that it has read.
     assert_eq!((failed("access", true), failed("access", false), failed("execve", false)), (1, 1, 2));
 }
+
+#[test]
+fn paths_are_on_record_as_they_were_handed_over() {
+    let dump = complete("failures", "paths-written-over");
+    let links = |call: &str| dump.calls(call).filter(|seen| seen.args["pathname"] == "link").count();
+    assert_eq!((links("readlink"), links("readlinkat")), (2, 1));
+}
+
+#[test]
+fn what_was_handed_over_may_be_gone_when_a_call_returns() {
+    let dump = complete("failures", "parts-given-back");
+    assert_eq!(dump.calls("writev").filter(|seen| seen.result == 300_000).count(), 50);
+}
+
+#[test]
+fn times_are_on_record_as_they_were_asked_for() {
+    let dump = complete("failures", "times-written-over");
+    let times = |call: &str| -> Vec<i64> {
+        dump.calls(call).filter_map(|seen| seen.args["timeout"].as_i64()).collect()
+    };
+    assert_eq!((times("poll"), times("select")), (vec![3_000_000], vec![4_000_000]));
+}
+
+#[test]
+fn callers_are_found_from_calls_by_number() {
+    complete("failures", "numbers-callers");
+}
