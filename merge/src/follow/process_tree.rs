@@ -188,6 +188,8 @@ pub struct ProcessTree {
     /// By index of the thread.
     from_outside: Vec<bool>,
     latest_image: HashMap<(usize, u32), u32>,
+    /// Children of `vfork` that could not become a program, by host and process id: they ended without a trace.
+    became_nothing: HashSet<(usize, u32)>,
 }
 
 impl ProcessTree {
@@ -217,6 +219,7 @@ impl ProcessTree {
             thread_start_ns: run.threads.iter().enumerate().map(start_ns).collect(),
             from_outside: run.threads.iter().map(|thread| thread.has_capability(header::BY_PTRACE)).collect(),
             latest_image: HashMap::new(),
+            became_nothing: HashSet::new(),
         }
     }
 
@@ -251,7 +254,9 @@ impl ProcessTree {
             How::Returned(pid) => Some(on_host(creation.process, pid)),
             How::System(_) | How::Popen(_) => None,
         });
-        let mut missing: BTreeSet<(usize, u32)> = started.filter(|started| !seen.contains(started)).collect();
+        let is_missing =
+            |started: &(usize, u32)| !seen.contains(started) && !self.became_nothing.contains(started);
+        let mut missing: BTreeSet<(usize, u32)> = started.filter(is_missing).collect();
         // The first process may have been started from outside, too.
         let apart = self.identity.iter().skip(1).filter(|&&(_, _, ppid)| ppid == 0).count();
         for _ in 0..apart {
@@ -423,6 +428,10 @@ impl Visitor for ProcessTree {
         let event = seen.event;
         let effect = event.call.effect();
         if event.has(record::FAILED) && effect != Effect::Exec {
+            if effect == Effect::ChildExec {
+                let (host, _) = self.host_and_pid(seen.process);
+                self.became_nothing.extend(u32::try_from(event.numbers[0]).map(|pid| (host, pid)));
+            }
             return;
         }
         let thread = |at| ThreadCall { maker, process: seen.process, handle: event.numbers[0], at };

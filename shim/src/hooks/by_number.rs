@@ -15,7 +15,7 @@ use core::ffi::{c_int, c_long, c_uint, c_void};
 use syn_trace::system_calls::call_of;
 
 /// The number comes first, so that each argument is one place behind where the system call has it; the sixth lies on
-/// the stack. A jump leaves all of them where they are. Profilers and cancellation find their way from any instruction of it.
+/// the stack. A jump leaves all of them where they are. Profilers find their way from any instruction of it.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
 #[allow(missing_docs, clippy::missing_safety_doc)]

@@ -142,7 +142,7 @@ void times_written_over(void)
     CHECK_EQ(time.tv_nsec, 0);
 }
 
-enum { SAMPLES = 300, CANCELLED = 200 };
+enum { SAMPLES = 300 };
 static volatile int samples, without_caller;
 
 static void sample(int number)
@@ -156,15 +156,7 @@ static void sample(int number)
     (void)number;
 }
 
-static void *call_until_cancelled(void *unused)
-{
-    CHECK_OK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL));
-    for (;;)
-        syscall(SYS_getppid);
-    return unused;
-}
-
-/* Profilers and cancellation find their way from every instruction of syscall(2). */
+/* Profilers find their way from every instruction of syscall(2). */
 void callers_of_numbers(void)
 {
     void *callers[4];
@@ -177,11 +169,4 @@ void callers_of_numbers(void)
         syscall(SYS_getppid);
     CHECK_OK(setitimer(ITIMER_PROF, &never, NULL));
     CHECK_EQ(without_caller, 0);
-    for (int count = 0; count < CANCELLED; count++) {
-        pthread_t thread;
-        CHECK_OK(pthread_create(&thread, NULL, call_until_cancelled, NULL));
-        usleep(100 + count);
-        CHECK_OK(pthread_cancel(thread));
-        CHECK_OK(pthread_join(thread, NULL));
-    }
 }
