@@ -95,11 +95,12 @@ pub fn connect(mutex: Mutex, woken: &Woken, found: &mut Dependencies) {
         let release = releases[..before].last()?;
         // Who was woken, or whose time was over, waited for the mutex only if it was given back behind that.
         let since_ns = match awaited {
-            Awaited::Mutex => span.enter.ns,
-            Awaited::Condition => woken.get(&span.leave.point()).copied().unwrap_or(span.enter.ns),
-            Awaited::Time => span.leave.ns.saturating_sub(LONGEST_WAKE_NS),
+            Awaited::Mutex => None,
+            Awaited::Condition => woken.get(&span.leave.point()).copied(),
+            Awaited::Time => Some(span.leave.ns.saturating_sub(LONGEST_WAKE_NS)),
         };
-        if release.span.leave.ns < since_ns.max(span.enter.ns) {
+        let is_free = since_ns.is_some_and(|since_ns| release.given_back().leave.ns < since_ns);
+        if is_free || release.span.leave.ns < span.enter.ns {
             return None;
         }
         // All of a long wait would go with its order, and what a condition or a time was waited for is not this mutex's to say.
@@ -203,10 +204,12 @@ mod tests {
             let (mut found, waits) =
                 (Dependencies::default(), vec![wait(span(1, 7, 10, 70), Awaited::Condition)]);
             let woken = Woken::from([(waits[0].span.leave.point(), ns)]);
-            connect(Mutex { waits, releases: vec![release(span(0, 5, 40, 42))] }, &woken, &mut found);
+            // Another one goes to sleep at 40, and is woken later.
+            let releases = vec![Release { awaits_condition: true, ..release(span(0, 5, 40, 90)) }];
+            connect(Mutex { waits, releases }, &woken, &mut found);
             records(&found)
         };
-        assert_eq!(woken_at(41), [(5, 7)]);
+        assert_eq!(woken_at(39), [(5, 7)]);
         assert_eq!(woken_at(60), [], "it was free when the signal came");
     }
 
