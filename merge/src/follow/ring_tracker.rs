@@ -2,12 +2,14 @@
 //! began when the entry was handed over and returned when the thread that saw the completion came back from the ring. What moves bytes in
 //! a way that is not followed, or without a completion, is told as [`Moving::Unknown`].
 //!
-//! Whatever it is about, also in control blocks of `io_submit`: a thread that sees a completion comes after the one that submitted it.
+//! Whatever it is about, also in control blocks of `io_submit`: a thread that sees a completion comes after the one that submitted it. Which
+//! thread comes back first and leaves the record of a completion is chance: who slept in the ring and shows none has seen what another one
+//! tells of that was submitted meanwhile.
 
 use crate::follow::pass::Seen;
 use crate::graph::dependency::{Dependencies, Moment, Span};
 use foldhash::HashMap;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use syn_plan::Rule;
 use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
@@ -65,10 +67,39 @@ pub struct RingTracker {
     under_way: HashMap<(u32, OpenId, i64), VecDeque<Submitted>>,
     /// By thread: when it last came back from a ring, and the record that shows a completion if that came with it.
     returned: HashMap<u32, (Moment, u32)>,
+    /// By thread: the last wait in a ring in which it slept, and that has shown no completion so far.
+    waiting: BTreeMap<u32, Waiting>,
+    /// By ring: when the last completions were submitted.
+    completed: HashMap<Ring, VecDeque<Moment>>,
     /// By process and control block: when it was submitted.
     blocks: HashMap<(u32, i64), Moment>,
     /// Who waited for whom.
     found: Dependencies,
+}
+
+/// A process, and one of its rings.
+type Ring = (u32, OpenId);
+
+/// Of so many completions a ring remembers when they were submitted.
+const MOST_COMPLETED: usize = 16;
+
+/// A wait in a ring.
+#[derive(Debug)]
+struct Waiting {
+    ring: Ring,
+    span: Span,
+    /// The first submission meanwhile of what others have seen complete.
+    submitted: Option<Moment>,
+}
+
+impl Waiting {
+    fn consider(&mut self, submitted: Moment) {
+        let Span { enter, leave } = self.span;
+        let is_meanwhile = enter.ns < submitted.ns && submitted.ns <= leave.ns;
+        if is_meanwhile && self.submitted.is_none_or(|other| submitted.ns < other.ns) {
+            self.submitted = Some(submitted);
+        }
+    }
 }
 
 /// What a completion, or an entry that gets none, says that was done.
@@ -91,6 +122,14 @@ impl RingTracker {
         match seen.event.call.effect() {
             Effect::AwaitRing => {
                 self.returned.insert(seen.thread, (seen.leave(), seen.record + 1));
+                if let Some(ring) = ring(seen, descriptors).filter(|_| seen.event.waited_inside()) {
+                    let ring = (seen.process, ring);
+                    let mut waiting = Waiting { ring, span: seen.span(), submitted: None };
+                    let completed = self.completed.get(&ring).into_iter().flatten();
+                    completed.for_each(|&submitted| waiting.consider(submitted));
+                    let before = self.waiting.insert(seen.thread, waiting);
+                    self.end(before);
+                }
                 None
             }
             Effect::RingEntry => {
@@ -138,8 +177,30 @@ impl RingTracker {
     }
 
     /// Who waited for whom.
-    pub fn finish(self) -> Dependencies {
+    pub fn finish(mut self) -> Dependencies {
+        for waiting in std::mem::take(&mut self.waiting).into_values() {
+            self.end(Some(waiting));
+        }
         self.found
+    }
+
+    /// Of a wait no more will be told.
+    fn end(&mut self, waiting: Option<Waiting>) {
+        if let Some(Waiting { span, submitted: Some(submitted), .. }) = waiting {
+            self.order(submitted, span.leave);
+        }
+    }
+
+    /// A thread tells of a completion in a ring.
+    fn tell(&mut self, thread: u32, ring: Ring, submitted: Moment) {
+        let completed = self.completed.entry(ring).or_default();
+        if completed.len() == MOST_COMPLETED {
+            completed.pop_front();
+        }
+        completed.push_back(submitted);
+        let others =
+            self.waiting.iter_mut().filter(|(other, waiting)| **other != thread && waiting.ring == ring);
+        others.for_each(|(_, waiting)| waiting.consider(submitted));
     }
 
     fn order(&mut self, submitted: Moment, seen: Moment) {
@@ -153,6 +214,7 @@ impl RingTracker {
         match self.returned.get_mut(&seen.thread) {
             Some((moment, next)) if *next == seen.record => {
                 *next += 1;
+                self.waiting.remove(&seen.thread);
                 *moment
             }
             _ => seen.leave(),
@@ -167,6 +229,7 @@ impl RingTracker {
         let place = queue.iter().position(|entry| entry.may_give(result)).unwrap_or(0);
         let Submitted { followed, at, .. } = *queue.get(place)?;
         self.order(at, leave);
+        self.tell(seen.thread, (key.0, key.1), at);
         let queue = self.under_way.get_mut(&key)?;
         if flags & CQE_MORE == 0 {
             queue.remove(place);
