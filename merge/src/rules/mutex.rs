@@ -99,7 +99,11 @@ pub fn connect(mutex: Mutex, woken: &Woken, found: &mut Dependencies) {
             Awaited::Condition => woken.get(&span.leave.point()).copied(),
             Awaited::Time => Some(span.leave.ns.saturating_sub(LONGEST_WAKE_NS)),
         };
-        let is_free = since_ns.is_some_and(|since_ns| release.given_back().leave.ns < since_ns);
+        // Who goes to sleep as well had it for a look: another worker of a pool, which need not come first.
+        let wakes_ns =
+            if awaited == Awaited::Condition && release.awaits_condition { LONGEST_WAKE_NS } else { 0 };
+        let is_free = since_ns
+            .is_some_and(|since_ns| release.given_back().leave.ns < since_ns.saturating_add(wakes_ns));
         if is_free || release.span.leave.ns < span.enter.ns {
             return None;
         }
@@ -200,17 +204,21 @@ mod tests {
 
     #[test]
     fn who_is_woken_waits_for_the_mutex_if_it_is_given_back_behind_that() {
-        let woken_at = |ns: u64| {
-            let (mut found, waits) =
-                (Dependencies::default(), vec![wait(span(1, 7, 10, 70), Awaited::Condition)]);
+        let woken_at = |ns: u64, release: Release| {
+            let waits = vec![wait(span(1, 7, 10, 70 + LONGEST_WAKE_NS), Awaited::Condition)];
             let woken = Woken::from([(waits[0].span.leave.point(), ns)]);
-            // Another one goes to sleep at 40, and is woken later.
-            let releases = vec![Release { awaits_condition: true, ..release(span(0, 5, 40, 90)) }];
-            connect(Mutex { waits, releases }, &woken, &mut found);
+            let mut found = Dependencies::default();
+            connect(Mutex { waits, releases: vec![release] }, &woken, &mut found);
             records(&found)
         };
-        assert_eq!(woken_at(39), [(5, 7)]);
-        assert_eq!(woken_at(60), [], "it was free when the signal came");
+        let unlocks = release(span(0, 5, 40, 42));
+        assert_eq!(woken_at(41, unlocks), [(5, 7)]);
+        assert_eq!(woken_at(60, unlocks), [], "it was free when the signal came");
+        // Another one goes to sleep, and is woken later.
+        let sleeps = |ns: u64| Release { awaits_condition: true, ..release(span(0, 5, ns, u64::MAX)) };
+        assert_eq!(woken_at(60, sleeps(40)), []);
+        assert_eq!(woken_at(39, sleeps(40)), [], "one of two that were woken");
+        assert_eq!(woken_at(39, sleeps(40 + LONGEST_WAKE_NS)), [(5, 7)], "it had the mutex for long");
     }
 
     #[test]
