@@ -6,7 +6,7 @@
 //! waited for room went on after the last receive that had begun by then, unless hardly anything lay in between: then it slept for
 //! another reason.
 
-use crate::graph::dependency::{Dependencies, Moment, Span};
+use crate::graph::dependency::{Dependencies, Moment, Point, Span};
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 
@@ -48,6 +48,13 @@ pub struct Closing {
     pub at: Moment,
     /// By when it was over, nanoseconds.
     pub by_ns: u64,
+}
+
+impl Closing {
+    /// The moment, for somebody who had seen the end at that time.
+    fn seen_at(&self, ns: u64) -> Moment {
+        Moment::new(self.at.point(), self.by_ns.min(ns).max(self.at.ns))
+    }
 }
 
 /// All that happened to one direction.
@@ -212,6 +219,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
     let mut since_ns: Vec<u64> = closings.iter().map(|closing| closing.since_ns).collect();
     since_ns.sort_unstable();
     let known_ns = reads.calls.get(whole).map_or(u64::MAX, |unknown| unknown.span.enter.ns);
+    let mut ends = Ends::default();
     for look in looks.into_iter().filter(|look| look.leave.ns < known_ns) {
         let before = reads.sum(reads.before(|read| read.leave.ns <= look.leave.ns));
         let next = written.sums.partition_point(|&sum| sum <= before);
@@ -226,10 +234,13 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
                 let over = closings.partition_point(|closing| closing.at.ns <= look.leave.ns);
                 // Or somebody can still put in.
                 if since_ns.partition_point(|&since| since <= look.leave.ns) == over {
-                    close(rule_if(is_alone), &closings[..over], look.leave, found);
+                    ends.see(over, is_alone, look.leave);
                 }
             }
         }
+    }
+    for ((over, is_certain), targets) in ends.0 {
+        close(rule_if(is_certain), &closings[..over], targets.into_values(), found);
     }
     if let Some(capacity) = capacity.filter(|_| is_whole) {
         for (index, write) in written.calls.iter().enumerate() {
@@ -301,9 +312,25 @@ impl Overlapping<'_> {
     }
 }
 
+/// Who saw the end: by how many closings came before and whether that is certain, the first return of each thread. What a thread sees
+/// later, when no more have closed it, is in order by that.
+#[derive(Default)]
+struct Ends(BTreeMap<(usize, bool), BTreeMap<u32, Moment>>);
+
+impl Ends {
+    /// A call that returned at `leave` saw it after so many closings.
+    fn see(&mut self, closings: usize, is_certain: bool, leave: Moment) {
+        let by_thread = self.0.entry((closings, is_certain)).or_default();
+        let first = by_thread.entry(leave.point().thread).or_insert(leave);
+        if leave.point() < first.point() {
+            *first = leave;
+        }
+    }
+}
+
 /// Whoever saw the end saw it after all had closed it that could put in since the last time that nobody could; who did so more than
-/// once, for the last time.
-fn close(rule: Rule, closings: &[Closing], target: Moment, found: &mut Dependencies) {
+/// once, for the last time. Of many on both sides all wait for one dependency, since pairs would be as many as their product.
+fn close(rule: Rule, closings: &[Closing], targets: impl Iterator<Item = Moment>, found: &mut Dependencies) {
     let (mut since_ns, mut last) = (u64::MAX, BTreeMap::new());
     for closing in closings.iter().rev() {
         if since_ns != u64::MAX && closing.at.ns < since_ns {
@@ -312,8 +339,22 @@ fn close(rule: Rule, closings: &[Closing], target: Moment, found: &mut Dependenc
         since_ns = since_ns.min(closing.since_ns);
         last.entry(closing.process).or_insert(closing);
     }
-    for Closing { at, by_ns, .. } in last.into_values() {
-        add(rule, Moment::new(at.point(), (*by_ns).min(target.ns).max(at.ns)), target, found);
+    let closings: Vec<&Closing> = last.into_values().collect();
+    let by_thread: BTreeMap<u32, Point> =
+        closings.iter().map(|closing| (closing.at.point().thread, closing.at.point())).collect();
+    // What a thread closes after it saw the end, in the same instant, is nothing that it waited for.
+    let is_behind_own =
+        |target: &Moment| by_thread.get(&target.point().thread).is_none_or(|own| *own < target.point());
+    let (mut together, mut alone): (Vec<Moment>, Vec<Moment>) = targets.partition(is_behind_own);
+    if closings.len() == 1 || together.len() == 1 {
+        alone.append(&mut together);
+    }
+    let seen_at = |ns: u64| closings.iter().map(move |closing| closing.seen_at(ns));
+    if let Some(first_ns) = together.iter().map(|target| target.ns).min() {
+        found.add(rule, &seen_at(first_ns).collect::<Vec<_>>(), &together);
+    }
+    for target in alone {
+        seen_at(target.ns).for_each(|source| add(rule, source, target, found));
     }
 }
 
@@ -509,6 +550,61 @@ mod tests {
         };
         // At 45 one had it open again.
         assert_eq!(connected(stream).0, vec![(1, 10), (2, 10), (3, 12)]);
+    }
+
+    /// By dependency: its rule, and how many sources and targets it has.
+    fn sizes(stream: Stream) -> Vec<(Rule, usize, usize)> {
+        let mut found = Dependencies::default();
+        assert!(connect(Rule::Pipe, stream, &mut found));
+        let size = |at: usize| (found.rule(at), found.sources(at).len(), found.targets(at).len());
+        (0..found.len()).map(size).collect()
+    }
+
+    #[test]
+    fn many_that_see_the_end_wait_for_many_writers_by_one_dependency() {
+        const MANY: u32 = 100;
+        let look = |thread: u32, began_ns: u64| span(thread, 7, began_ns, 100 + u64::from(thread));
+        let stream = |first_ns: u64| Stream {
+            writes: vec![moved(0, 1, 10, 11, 1)],
+            reads: vec![moved(0, 2, 40, 50, 1)],
+            looks: (MANY..2 * MANY)
+                .map(|thread| look(thread, if thread < 130 { first_ns } else { 60 }))
+                .collect(),
+            // Readers have closed it, too.
+            closings: (0..2 * MANY).map(|process| closing(process, 3, 0, 20)).collect(),
+            ..Stream::default()
+        };
+        assert_eq!(sizes(stream(60)), [(Rule::Pipe, 200, 100)]);
+        // Where another one read meanwhile, it is not certain.
+        assert_eq!(sizes(stream(45)), [(Rule::Contended, 200, 30), (Rule::Pipe, 200, 70)]);
+    }
+
+    #[test]
+    fn a_second_look_at_the_end_waits_for_nothing_more() {
+        let stream = |looks: Vec<Span>| Stream {
+            looks,
+            closings: (0..3).map(|process| closing(process, 3, 0, 20)).collect(),
+            ..Stream::default()
+        };
+        let again =
+            (7..100).map(|record| span(9, record, 10 * u64::from(record), 10 * u64::from(record) + 1));
+        assert_eq!(connected(stream(again.rev().collect())).0, [(3, 7); 3], "the first one does");
+    }
+
+    #[test]
+    fn what_is_closed_in_the_instant_in_which_the_end_is_seen_is_not_waited_for_by_its_thread() {
+        let stream = Stream {
+            looks: (0..3).map(|thread| span(thread, 3, 10, 20)).collect(),
+            closings: vec![closing(0, 3, 0, 15), closing(1, 4, 0, 20), closing(5, 6, 0, 12)],
+            ..Stream::default()
+        };
+        let mut found = Dependencies::default();
+        connect(Rule::Pipe, stream, &mut found);
+        let threads = |moments: &[Moment]| moments.iter().map(|at| at.point().thread).collect::<Vec<_>>();
+        let all: Vec<_> =
+            (0..found.len()).map(|at| (threads(found.sources(at)), threads(found.targets(at)))).collect();
+        let expected = [(vec![0, 1, 5], vec![0, 2]), (vec![0], vec![1]), (vec![5], vec![1])];
+        assert_eq!(all, expected);
     }
 
     #[test]
