@@ -3,7 +3,7 @@
 //!
 //! Points are visited in an order that the dependencies allow. Every thread carries a vector clock: how far every
 //! other thread must have come (Fidge 1988, Mattern 1989). A dependency carries the join of its sources' clocks
-//! until its last target has been visited, so that memory is one clock for each thread and one for each dependency
+//! until its last target has been visited, so that memory is one clock for each thread that goes on and one for each dependency
 //! under way, not one for each point; what clocks have in common they share ([`clock`]). Who knows a point knows all that
 //! was known there, so a wait is needed if one of the source points is not known (the epochs of FastTrack, Flanagan
 //! and Freund, PLDI'09). Of several waits at one point the latest in the order is looked at first: only
@@ -42,12 +42,42 @@ pub(super) fn reduce(
     dependencies: &Dependencies,
     order: &mut dyn Iterator<Item = usize>,
 ) -> Bits {
-    let threads = Threads::of(graph, dependencies);
-    let mut known = vec![VectorClock::new(threads.first_points.len()); threads.first_points.len()];
-    let mut under_way = AllUnderWay::new(dependencies.len());
-    let mut needed = Bits::new(dependencies.moments().len());
-    let mut waits: Vec<(Reverse<usize>, u32, u32)> = Vec::new();
-    for (position, point) in order.enumerate() {
+    let mut reduction = Reduction::new(graph, dependencies);
+    order.enumerate().for_each(|(position, point)| reduction.visit(position, point));
+    reduction.needed
+}
+
+/// A reduction under way.
+struct Reduction<'a> {
+    graph: &'a Graph,
+    dependencies: &'a Dependencies,
+    threads: Threads,
+    /// By number of the thread; of one whose last point was visited, nothing.
+    known: Vec<VectorClock>,
+    under_way: AllUnderWay,
+    /// The moments of targets that still wait.
+    needed: Bits,
+    /// Those of one point: the position of the last source, the dependency, the moment.
+    waits: Vec<(Reverse<usize>, u32, u32)>,
+}
+
+impl<'a> Reduction<'a> {
+    fn new(graph: &'a Graph, dependencies: &'a Dependencies) -> Reduction<'a> {
+        let threads = Threads::of(graph, dependencies);
+        Reduction {
+            graph,
+            dependencies,
+            known: vec![VectorClock::new(threads.bounds.len()); threads.bounds.len()],
+            threads,
+            under_way: AllUnderWay::new(dependencies.len()),
+            needed: Bits::new(dependencies.moments().len()),
+            waits: Vec::new(),
+        }
+    }
+
+    /// The next point of the order.
+    fn visit(&mut self, position: usize, point: usize) {
+        let Reduction { graph, dependencies, threads, known, under_way, needed, waits } = self;
         let (thread, ordinal) = threads.place(graph.point(dependencies, point).thread, point);
         let mine = &mut known[thread as usize];
         waits.clear();
@@ -76,8 +106,10 @@ pub(super) fn reduce(
             let targets = dependencies.target_range(dependency as usize).len() as u32;
             under_way.signal(dependency, targets, mine, position);
         }
+        if threads.is_last(thread, point) {
+            *mine = VectorClock::new(0);
+        }
     }
-    needed
 }
 
 impl AllUnderWay {
@@ -122,20 +154,22 @@ impl AllUnderWay {
 struct Threads {
     /// By index among the threads of the run.
     numbers: Vec<u32>,
-    /// By number: their first points.
-    first_points: Vec<u32>,
+    /// By number: their first points and their last ones.
+    bounds: Vec<(u32, u32)>,
 }
 
 impl Threads {
     fn of(graph: &Graph, dependencies: &Dependencies) -> Threads {
-        let mut threads = Threads { numbers: Vec::new(), first_points: Vec::new() };
+        let mut threads = Threads { numbers: Vec::new(), bounds: Vec::new() };
         for point in graph.points() {
             let thread = graph.point(dependencies, point).thread as usize;
             // Points are in the order of the threads.
             if thread >= threads.numbers.len() {
                 threads.numbers.resize(thread, 0);
-                threads.numbers.push(threads.first_points.len() as u32);
-                threads.first_points.push(point as u32);
+                threads.numbers.push(threads.bounds.len() as u32);
+                threads.bounds.push((point as u32, point as u32));
+            } else if let Some((_, last)) = threads.bounds.last_mut() {
+                *last = point as u32;
             }
         }
         threads
@@ -145,7 +179,13 @@ impl Threads {
     #[inline]
     fn place(&self, thread: u32, point: usize) -> (u32, u32) {
         let number = self.numbers[thread as usize];
-        (number, point as u32 - self.first_points[number as usize])
+        (number, point as u32 - self.bounds[number as usize].0)
+    }
+
+    /// Whether the thread with this number has no point behind this one.
+    #[inline]
+    fn is_last(&self, number: u32, point: usize) -> bool {
+        self.bounds[number as usize].1 == point as u32
     }
 }
 
@@ -204,6 +244,45 @@ mod tests {
         all.add_one(Rule::FileData, moment(0, 1), moment(1, 3));
         all.add_chance(Rule::Mutex, moment(0, 2), moment(1, 2));
         assert_eq!(kept(&all), [1, 0]);
+    }
+
+    /// How many numbers all clocks keep.
+    fn kept_numbers(reduction: &Reduction<'_>) -> usize {
+        let under_way = reduction.under_way.list.iter().flatten().map(|state| &state.clock);
+        let (mut lists, mut higher) = (std::collections::BTreeMap::new(), 0);
+        for clock in reduction.known.iter().chain(under_way) {
+            let (of_clock, more) = clock.kept();
+            lists.extend(of_clock);
+            higher += more;
+        }
+        lists.values().sum::<usize>() + higher
+    }
+
+    #[test]
+    fn of_threads_that_are_over_nothing_is_kept() {
+        const THREADS: u32 = 1000;
+        let mut all = Dependencies::default();
+        let mut order = Vec::new();
+        for thread in 1..THREADS {
+            let created = [moment(0, 4 * thread), moment(thread, 4 * thread + 1)];
+            let joined = [moment(thread, 4 * thread + 2), moment(0, 4 * thread + 3)];
+            all.add_one(Rule::ThreadCreate, created[0], created[1]);
+            all.add_one(Rule::ThreadJoin, joined[0], joined[1]);
+            order.extend([created[0], created[1], joined[0], joined[1]].map(|moment| moment.point()));
+        }
+        let graph = Graph::of_moments(&all);
+        let by_place: std::collections::BTreeMap<Point, usize> =
+            graph.points().map(|point| (graph.point(&all, point), point)).collect();
+        let mut reduction = Reduction::new(&graph, &all);
+        let mut most = 0;
+        for (position, point) in order.iter().enumerate() {
+            reduction.visit(position, by_place[point]);
+            most = kept_numbers(&reduction).max(most);
+        }
+        assert_eq!(kept_numbers(&reduction), 0, "all are over");
+        // Few lists of all threads, and none for each of them.
+        assert!(most < 8 * THREADS as usize, "{most}");
+        assert!((0..all.len()).all(|index| all.target_range(index).all(|at| reduction.needed.contains(at))));
     }
 
     #[test]

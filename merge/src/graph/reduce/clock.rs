@@ -15,6 +15,8 @@ const FEW: usize = 4;
 pub struct VectorClock {
     /// Never changed while it is shared.
     list: Rc<[u32]>,
+    /// There is nothing in the list, so that no clock is below it.
+    is_empty: bool,
     /// A list that this clock is nowhere below: those that still have it are joined in a few steps.
     below: Option<Rc<[u32]>>,
     /// (thread, points): what is higher than in `list`, by thread.
@@ -24,7 +26,7 @@ pub struct VectorClock {
 impl VectorClock {
     /// Nobody has done anything.
     pub fn new(threads: usize) -> VectorClock {
-        VectorClock { list: vec![0; threads].into(), below: None, higher: Vec::new() }
+        VectorClock { list: vec![0; threads].into(), is_empty: true, below: None, higher: Vec::new() }
     }
 
     /// How many points of a thread are known.
@@ -45,6 +47,7 @@ impl VectorClock {
         };
         if let Some(own) = Rc::get_mut(&mut self.list) {
             own[thread as usize] = points;
+            self.is_empty = false;
         } else if self.higher.len() < self.list.len() / LENGTH_FOR_ONE {
             self.higher.insert(place, (thread, points));
         } else {
@@ -82,6 +85,7 @@ impl VectorClock {
             let own = self.list.iter().copied().collect();
             self.below = Some(std::mem::replace(&mut self.list, own));
         }
+        self.is_empty = false;
         let own = Rc::make_mut(&mut self.list);
         self.higher.drain(..).for_each(|(thread, points)| own[thread as usize] = points);
         own
@@ -89,17 +93,26 @@ impl VectorClock {
 
     /// What another knows is known here, too.
     pub fn join(&mut self, news: &VectorClock) {
-        let is_below = |list: &Rc<[u32]>, clock: &VectorClock| {
-            Rc::ptr_eq(list, &clock.list) || clock.below.as_ref().is_some_and(|below| Rc::ptr_eq(list, below))
+        let is_below = |one: &VectorClock, other: &VectorClock| {
+            one.is_empty
+                || Rc::ptr_eq(&one.list, &other.list)
+                || other.below.as_ref().is_some_and(|below| Rc::ptr_eq(&one.list, below))
         };
-        if is_below(&news.list, self) {
+        if is_below(news, self) {
             self.raise_all(&news.higher);
-        } else if is_below(&self.list, news) {
+        } else if is_below(self, news) {
             let mine = std::mem::replace(self, news.clone());
             self.raise_all(&mine.higher);
         } else {
             self.join_lists(news);
         }
+    }
+
+    /// Its lists by their addresses, with their lengths, and how much it keeps besides.
+    #[cfg(test)]
+    pub fn kept(&self) -> (impl Iterator<Item = (*const u32, usize)>, usize) {
+        let lists = std::iter::once(&self.list).chain(&self.below);
+        (lists.map(|list| (list.as_ptr(), list.len())), self.higher.len())
     }
 
     fn join_lists(&mut self, news: &VectorClock) {
@@ -116,6 +129,21 @@ mod tests {
     /// What a clock of plain lists would say.
     fn all(clock: &VectorClock, threads: u32) -> Vec<u32> {
         (0..threads).map(|thread| clock.get(thread)).collect()
+    }
+
+    #[test]
+    fn who_knows_nothing_takes_the_list_of_another() {
+        let mut clocks = vec![VectorClock::new(400); 2];
+        // More than there is room for beside a list.
+        (0..100).for_each(|thread| clocks[0].raise(thread, thread + 1));
+        let mut late = clocks[1].clone();
+        late.raise(300, 1);
+        let _shared = clocks[0].clone();
+        // The list is copied: that of the late one is no longer known to be below it.
+        (100..200).for_each(|thread| clocks[0].raise(thread, thread + 1));
+        late.join(&clocks[0]);
+        assert!(Rc::ptr_eq(&late.list, &clocks[0].list));
+        assert_eq!([0, 150, 300].map(|thread| late.get(thread)), [1, 151, 1]);
     }
 
     #[test]
