@@ -1,5 +1,6 @@
 //! Follows what all processes do to files, for the rules on files, and which of the system's they change.
 
+mod folders;
 mod names;
 
 use crate::clocks::Clocks;
@@ -10,6 +11,7 @@ use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::file_create::{EndedPolls, Existence, Inode, Polls};
 use crate::rules::file_data::{AlreadyOrdered, Contents};
 use crate::rules::open_file::HandedOver;
+use folders::Folders;
 use foldhash::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
@@ -27,6 +29,8 @@ struct File {
     contents: u32,
     /// Which one it was when it was opened.
     known: Known,
+    /// The path is noted with its folder.
+    is_in_folder: bool,
 }
 
 /// What a call has opened.
@@ -66,8 +70,8 @@ pub struct FileTracker {
     files: Vec<File>,
     by_path: HashMap<Rc<str>, u32>,
     node_local: NodeLocal,
-    /// By folder: the paths in it.
-    below: HashMap<Rc<str>, Vec<Rc<str>>>,
+    /// Paths that were named, but for those that were gone when their folder was removed.
+    folders: Folders,
     contents: Vec<Contents>,
     /// By process and open file: which contents it has.
     by_open: Vec<Vec<u32>>,
@@ -94,7 +98,7 @@ impl FileTracker {
             files: Vec::new(),
             by_path: HashMap::default(),
             node_local: NodeLocal::default(),
-            below: HashMap::default(),
+            folders: Folders::default(),
             contents: Vec::new(),
             by_open: vec![Vec::new(); run.processes.len()],
             handed_over: HashMap::default(),
@@ -196,9 +200,9 @@ impl FileTracker {
     }
 
     /// A folder that is removed is empty: that comes after others have removed what was in it since it was made.
-    fn find_empty(&mut self, seen: &Seen<'_>, folder: Option<&Rc<str>>, made_ns: u64) {
-        let paths = folder.and_then(|folder| self.below.get(folder)).map_or(&[][..], Vec::as_slice);
-        let files: Vec<u32> = paths.iter().filter_map(|path| self.by_path.get(path).copied()).collect();
+    fn find_empty(&mut self, seen: &Seen<'_>, folder: &str, made_ns: u64) {
+        let paths = self.folders.paths(folder).iter();
+        let files: Vec<u32> = paths.filter_map(|path| self.by_path.get(path).copied()).collect();
         for file in files {
             let Some(file) = self.on_host(seen, file) else { continue };
             let existence = &mut self.files[file as usize].existence;
@@ -206,6 +210,14 @@ impl FileTracker {
                 existence.find(seen.span(), false, 0, &mut self.polls, &mut self.found);
             }
         }
+        // Who removes the folder when it was made and filled again comes behind this.
+        self.folders.retain(folder, |path| {
+            let file = self.by_path.get(path).copied().filter(|&file| file != OUTSIDE);
+            let Some(file) = file.filter(|&file| !self.node_local.is_split(file)) else { return true };
+            let File { existence, is_in_folder, .. } = &mut self.files[file as usize];
+            *is_in_folder = existence.exists() != Some(false);
+            *is_in_folder
+        });
     }
 
     fn find(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>, exists: bool) {
@@ -428,7 +440,7 @@ impl FileTracker {
                 {
                     self.empty(file);
                 }
-                if let Some(made_ns) = folder {
+                if let (Some(path), Some(made_ns)) = (path, folder) {
                     self.find_empty(seen, path, made_ns.unwrap_or(0));
                 }
             }

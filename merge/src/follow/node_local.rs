@@ -74,6 +74,11 @@ impl NodeLocal {
         self.copies.entry(file).or_insert_with(|| vec![(host, file)]);
     }
 
+    /// Whether hosts have files of their own under the path of this one.
+    pub fn is_split(&self, file: u32) -> bool {
+        self.copies.contains_key(&file)
+    }
+
     /// What the path of a file means on a host; `None` if nobody has asked before.
     pub fn on(&self, host: usize, file: u32) -> Option<u32> {
         if self.copies.is_empty() {

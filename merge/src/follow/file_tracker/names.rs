@@ -12,6 +12,9 @@ impl FileTracker {
     pub(super) fn at_path(&mut self, seen: &Seen<'_>, path: Option<&Rc<str>>) -> Option<u32> {
         let path = path?;
         if let Some(&file) = self.by_path.get(path) {
+            if file != OUTSIDE && !std::mem::replace(&mut self.files[file as usize].is_in_folder, true) {
+                self.folders.put(path.clone());
+            }
             return self.on_host(seen, file);
         }
         let file = if self.scope.could_contain(path) { self.new_file() } else { OUTSIDE };
@@ -22,7 +25,7 @@ impl FileTracker {
         if is_certainly(path) {
             self.node_local.split(file, self.hosts[seen.process as usize]);
         }
-        self.put_below(path.clone());
+        self.folders.put(path.clone());
         Some(file)
     }
 
@@ -41,21 +44,13 @@ impl FileTracker {
 
     fn new_file(&mut self) -> u32 {
         let contents = self.new_contents();
-        self.files.push(File { existence: Existence::default(), contents, known: Known::default() });
+        self.files.push(File {
+            existence: Existence::default(),
+            contents,
+            known: Known::default(),
+            is_in_folder: true,
+        });
         self.files.len() as u32 - 1
-    }
-
-    /// Notes a path, which is new, with its folder, and that with its own.
-    fn put_below(&mut self, mut path: Rc<str>) {
-        while let Some((folder, _)) = path.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
-            if let Some(paths) = self.below.get_mut(folder) {
-                paths.push(path);
-                return;
-            }
-            let folder: Rc<str> = folder.into();
-            self.below.insert(folder.clone(), vec![path]);
-            path = folder;
-        }
     }
 
     /// A name stands for no file, or for a new one, from now on.
@@ -132,7 +127,7 @@ impl FileTracker {
     fn rename_below(&mut self, seen: &Seen<'_>, old: &str, new: &str) {
         let mut folders = vec![Rc::<str>::from(old)];
         while let Some(folder) = folders.pop() {
-            for path in self.below.get(&folder).cloned().unwrap_or_default() {
+            for path in self.folders.paths(&folder).to_vec() {
                 folders.push(path.clone());
                 let file = self.by_path.get(&path).copied();
                 let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { continue };
