@@ -2,6 +2,8 @@
 
 mod folders;
 mod names;
+#[cfg(test)]
+mod tests;
 
 use crate::clocks::Clocks;
 use crate::follow::node_local::{Identity, Known, NodeLocal};
@@ -25,7 +27,8 @@ use syn_trace::{Call, Run, record};
 #[derive(Debug)]
 struct File {
     existence: Existence,
-    /// Which contents it has now. A file that is removed, or gets another name, keeps its own: descriptors may still be open on it.
+    /// Which contents it has now, or [`NOT_USED`]. A file that is removed, or gets another name, keeps its own: descriptors may still be
+    /// open on it.
     contents: u32,
     /// Which one it was when it was opened.
     known: Known,
@@ -43,6 +46,8 @@ struct Found {
 
 /// In place of the index of a file that is not in scope.
 const OUTSIDE: u32 = u32::MAX;
+/// In place of the index of contents of which nothing is on record.
+const NOT_USED: u32 = u32::MAX;
 
 /// Whether names were there before the run, of which the first calls to return say otherwise.
 pub type Corrected = HashMap<Rc<str>, bool>;
@@ -70,7 +75,7 @@ pub struct FileTracker {
     files: Vec<File>,
     by_path: HashMap<Rc<str>, u32>,
     node_local: NodeLocal,
-    /// Paths that were named, but for those that were gone when their folder was removed.
+    /// Paths that were named, but for those that were gone when their folder was removed or got another name.
     folders: Folders,
     contents: Vec<Contents>,
     /// By process and open file: which contents it has.
@@ -133,6 +138,14 @@ impl FileTracker {
         self.contents.len() as u32 - 1
     }
 
+    /// The contents of a file, to do something to them.
+    fn contents_of(&mut self, file: u32) -> u32 {
+        if self.files[file as usize].contents == NOT_USED {
+            self.files[file as usize].contents = self.new_contents();
+        }
+        self.files[file as usize].contents
+    }
+
     #[inline]
     fn behind(&self, process: u32, open: Option<OpenId>) -> Option<usize> {
         let file = *self.by_open[process as usize].get(open? as usize)?;
@@ -151,7 +164,7 @@ impl FileTracker {
         }
         let Found { made, contents } = match file {
             Some(file) if !opened.inherited => self.find_opened(seen, opened, file),
-            Some(file) => Found { made: false, contents: self.files[file as usize].contents },
+            Some(file) => Found { made: false, contents: self.contents_of(file) },
             None => Found { made: false, contents: OUTSIDE },
         };
         let table = &mut self.by_open[seen.process as usize];
@@ -186,9 +199,8 @@ impl FileTracker {
         } else {
             file.existence.find(seen.span(), true, identity.inode, &mut self.polls, &mut self.found);
         }
-        let file = &mut self.files[index as usize];
-        file.known.set(identity);
-        Found { made, contents: file.contents }
+        self.files[index as usize].known.set(identity);
+        Found { made, contents: self.contents_of(index) }
     }
 
     /// What is made in a folder comes after the folder was.
@@ -210,12 +222,17 @@ impl FileTracker {
                 existence.find(seen.span(), false, 0, &mut self.polls, &mut self.found);
             }
         }
-        // Who removes the folder when it was made and filled again comes behind this.
+        self.forget_gone(seen, folder);
+    }
+
+    /// Paths in a folder that were gone before a call has removed it, or went with it to another name, are not noted with it any more:
+    /// who removes it when it was made and filled again comes behind this call.
+    fn forget_gone(&mut self, seen: &Seen<'_>, folder: &str) {
         self.folders.retain(folder, |path| {
             let file = self.by_path.get(path).copied().filter(|&file| file != OUTSIDE);
             let Some(file) = file.filter(|&file| !self.node_local.is_split(file)) else { return true };
             let File { existence, is_in_folder, .. } = &mut self.files[file as usize];
-            *is_in_folder = existence.exists() != Some(false);
+            *is_in_folder = !existence.is_gone_by(&seen.span());
             *is_in_folder
         });
     }
@@ -459,14 +476,14 @@ impl FileTracker {
             Effect::Truncate => {
                 self.find(seen, path, true);
                 if let Some(file) = self.at_path(seen, path) {
-                    self.contents[self.files[file as usize].contents as usize]
-                        .cut(length(seen), Some(seen.leave()));
+                    let contents = self.contents_of(file);
+                    self.contents[contents as usize].cut(length(seen), Some(seen.leave()));
                 }
             }
             Effect::Stat(_) => {
                 self.find(seen, path, true);
-                if let Some(file) = self.at_path(seen, path) {
-                    let contents = &self.contents[self.files[file as usize].contents as usize];
+                let contents = self.at_path(seen, path).map(|file| self.files[file as usize].contents);
+                if let Some(contents) = contents.and_then(|contents| self.contents.get(contents as usize)) {
                     contents.find(size(seen), seen.enter(), &mut self.already_ordered, &mut self.found);
                 }
             }

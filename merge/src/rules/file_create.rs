@@ -127,6 +127,13 @@ impl Existence {
         })
     }
 
+    /// Whether the last change so far has removed it, and was over when this call began, or is this call.
+    pub fn is_gone_by(&self, call: &Span) -> bool {
+        let last = self.epochs.last().filter(|epoch| !epoch.exists);
+        let is_over = |change: Span| change.leave.ns < call.enter.ns || change.leave == call.leave;
+        last.is_some_and(|last| last.begun.is_none_or(is_over))
+    }
+
     /// Whether it was there before the run, where calls say otherwise that returned before the one that had changed it.
     pub fn corrected(&self) -> Option<bool> {
         self.corrected

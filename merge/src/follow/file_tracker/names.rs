@@ -1,6 +1,6 @@
 //! Which file a path means: names that change, and hosts that have files of their own.
 
-use super::{File, FileTracker, OUTSIDE};
+use super::{File, FileTracker, NOT_USED, OUTSIDE};
 use crate::follow::node_local::{Identity, Known, is_certainly};
 use crate::follow::pass::Seen;
 use crate::rules::file_create::Existence;
@@ -43,10 +43,9 @@ impl FileTracker {
     }
 
     fn new_file(&mut self) -> u32 {
-        let contents = self.new_contents();
         self.files.push(File {
             existence: Existence::default(),
-            contents,
+            contents: NOT_USED,
             known: Known::default(),
             is_in_folder: true,
         });
@@ -55,9 +54,8 @@ impl FileTracker {
 
     /// A name stands for no file, or for a new one, from now on.
     pub(super) fn empty(&mut self, file: u32) {
-        let contents = self.new_contents();
         let file = &mut self.files[file as usize];
-        file.contents = contents;
+        file.contents = NOT_USED;
         file.known.set(Identity::default());
     }
 
@@ -113,7 +111,9 @@ impl FileTracker {
             return;
         }
         if is_there {
-            let File { contents, known, .. } = self.files[old as usize];
+            // Both names have the same if the old one stays.
+            let contents = if is_gone { self.files[old as usize].contents } else { self.contents_of(old) };
+            let known = self.files[old as usize].known;
             let file = &mut self.files[new as usize];
             file.contents = contents;
             file.known.set(known.now);
@@ -125,20 +125,33 @@ impl FileTracker {
 
     /// A folder has another name: so has all that is in it.
     fn rename_below(&mut self, seen: &Seen<'_>, old: &str, new: &str) {
-        let mut folders = vec![Rc::<str>::from(old)];
+        let (mut folders, mut with_gone) = (vec![Rc::<str>::from(old)], Vec::new());
         while let Some(folder) = folders.pop() {
+            let mut has_gone = false;
             for path in self.folders.paths(&folder).to_vec() {
                 folders.push(path.clone());
                 let file = self.by_path.get(&path).copied();
                 let Some(file) = file.and_then(|file| self.on_host(seen, file)) else { continue };
-                let new_path: Rc<str> = format!("{new}{}", &path[old.len()..]).into();
+                let new_path = format!("{new}{}", &path[old.len()..]);
+                let exists = self.files[file as usize].existence.exists();
+                has_gone |= exists == Some(false);
+                // What is gone needs no new name; if one is known, it stands for nothing now.
+                if exists == Some(false) && !self.by_path.contains_key(&*new_path) {
+                    continue;
+                }
+                let new_path: Rc<str> = new_path.into();
                 let Some(new_file) = self.at_path(seen, Some(&new_path)) else { continue };
                 self.hand_on((file, true), (new_file, true));
-                if self.files[file as usize].existence.exists() == Some(true) {
+                if exists == Some(true) {
                     self.change(seen, Some(&path), Some(true), false);
                     self.change(seen, Some(&new_path), None, true);
                 }
             }
+            if has_gone {
+                with_gone.push(folder);
+            }
         }
+        // What is in a folder before the folder.
+        with_gone.iter().rev().for_each(|folder| self.forget_gone(seen, folder));
     }
 }
