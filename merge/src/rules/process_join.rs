@@ -219,19 +219,22 @@ pub fn ends(
         Some(kill.map_or(ProcessEnd::with(last), by_call))
     };
     let mut ends: Vec<Option<ProcessEnd>> = (0..).zip(&process_tree.images).map(alone).collect();
+    let tells = (0..process_tree.images.len()).any(|process| told(process as u32));
     for (join, processes) in process_tree.joins.iter().zip(ended) {
-        // Not everybody asks for the signal.
-        let Some(&process) = processes.last().filter(|&&process| join.signal.is_some() && !told(process))
-        else {
-            continue;
-        };
+        let Some(&process) = processes.last().filter(|&&process| !told(process)) else { continue };
         let Some(image) = &process_tree.images[process as usize] else { continue };
-        ends[process as usize] =
-            match kills.that_ended(process_tree.host_and_pid(join.process).0, join, image.last) {
-                EndedBy::Itself => Some(ProcessEnd::behind(image.last, join)),
-                EndedBy::Signal(kill, Guarantee::Certain) => Some(by_call(kill)),
-                EndedBy::Signal(..) | EndedBy::Unknown => None,
-            };
+        let ended_by = kills.that_ended(process_tree.host_and_pid(join.process).0, join, image.last);
+        let end = &mut ends[process as usize];
+        *end = match ended_by {
+            // Not everybody asks for the signal. Where others come to say what they have used, it was one.
+            EndedBy::Itself if join.signal.is_none() => {
+                let alone = end.filter(|end| !tells || end.at.point() != image.last.point());
+                alone.or(Some(ProcessEnd::behind(image.last, join)))
+            }
+            EndedBy::Itself => Some(ProcessEnd::behind(image.last, join)),
+            EndedBy::Signal(kill, Guarantee::Certain) => Some(by_call(kill)),
+            EndedBy::Signal(..) | EndedBy::Unknown => None,
+        };
     }
     ends
 }
