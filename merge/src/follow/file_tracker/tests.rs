@@ -18,18 +18,17 @@ impl Calls {
     }
 
     fn call(self, call: Call, numbers: &[i64], paths: &[&str]) -> Calls {
+        self.returning(0, call, numbers, paths)
+    }
+
+    fn returning(self, result: i64, call: Call, numbers: &[i64], paths: &[&str]) -> Calls {
         let paths: Vec<&[u8]> = paths.iter().map(|path| path.as_bytes()).collect();
-        let result = match call {
-            Call::Open => 3,
-            Call::Write => numbers[1],
-            _ => 0,
-        };
         Calls(self.0.call(call, self.1, 10, result, numbers, &paths, &[]), self.1 + 100)
     }
 
     fn write(self, path: &str) -> Calls {
-        let opened = self.call(Call::Open, &[0o101, 0o644, 0o100_644, 0, 7], &[path]);
-        opened.call(Call::Write, &[3, 10], &[]).call(Call::Close, &[3], &[])
+        let opened = self.returning(3, Call::Open, &[0o101, 0o644, 0o100_644, 0, 7], &[path]);
+        opened.returning(10, Call::Write, &[3, 10], &[]).call(Call::Close, &[3], &[])
     }
 
     fn followed(self) -> FileTracker {
