@@ -154,12 +154,14 @@ impl Connections {
         let side = Accepted { end, listener, listening, at };
         let first = |asked: &mut VecDeque<Asked>| {
             // What was asked of one that listened there before, and was never accepted, went with it.
-            let is_gone = |side: &mut Asked| {
+            let is_gone = |side: &Asked| {
                 side.connected
                     .zip(listening)
                     .is_some_and(|(connected, listening)| connected.ns < listening.ns)
             };
-            while asked.pop_front_if(is_gone).is_some() {}
+            while asked.front().is_some_and(is_gone) {
+                asked.pop_front();
+            }
             let exact = asked.iter().position(|side| side.is_exact);
             asked.remove(exact.unwrap_or(0))
         };
