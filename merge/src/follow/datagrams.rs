@@ -149,7 +149,7 @@ impl Datagrams {
             }
             for Message { datagram: Datagram { span, count }, address } in &socket.sent {
                 let to = address.and_then(|to| self.owner(to, socket.end.host, span.enter.ns));
-                let Some(to) = to else { continue };
+                let Some(to) = to.filter(|_| *count > 0) else { continue };
                 let times = went.entry(to).or_default().entry(index).or_default();
                 times.extend((0..*count).map(|_| span.enter.ns));
             }
@@ -212,6 +212,7 @@ const MOST_UNKNOWN: usize = 64;
 /// other one comes into question. `came`: when, from where, how many, by time; `went`: by socket, when it sent each.
 fn senders(came: Vec<(u64, u32, u64)>, went: BTreeMap<usize, Vec<u64>>) -> Vec<(usize, u32, u64)> {
     let mut went: Vec<(usize, Vec<u64>)> = went.into_iter().collect();
+    went.iter_mut().for_each(|(_, times)| times.sort_unstable());
     went.sort_by_key(|(_, times)| times[0]);
     let sent_by = |times: &[u64], ns: u64| times.partition_point(|&sent_ns| sent_ns <= ns) as u64;
     let mut next = 0;
@@ -220,8 +221,7 @@ fn senders(came: Vec<(u64, u32, u64)>, went: BTreeMap<usize, Vec<u64>>) -> Vec<(
     let (mut unknown, mut of_unknown): (Vec<usize>, u64) = (Vec::new(), 0);
     let mut found = Vec::new();
     for (ns, address, count) in came {
-        while let Some((_, times)) = went.get(next).filter(|(_, times)| times[0] <= ns) {
-            debug_assert!(!times.is_empty());
+        while went.get(next).is_some_and(|(_, times)| times[0] <= ns) {
             unknown.push(next);
             next += 1;
         }
@@ -304,6 +304,8 @@ mod tests {
             all.transfer(end(0), span(0, 2 * record + 1, ns + 20, ns + 21), 1, true, client.as_bytes());
             all.transfer(end(number), span(1, 2 * record + 1, ns + 5, ns + 30), 1, false, server);
         }
+        // sendmmsg(2) of nothing.
+        all.transfer(end(COUNT + 1), span(2, 1, 5, 6), 0, true, server);
         let mut found = Dependencies::default();
         all.finish(|_| Vec::new(), |_| true, &mut found);
         assert_eq!(found.len() as u64, 2 * COUNT);

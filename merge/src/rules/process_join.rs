@@ -216,6 +216,7 @@ pub fn ends(
         let last = image.as_ref()?.last;
         let (host, pid) = process_tree.host_and_pid(process);
         let kill = if told(process) { None } else { kills.first_behind(host, pid, last, &FATAL) };
+        let kill = kill.filter(|kill| !process_tree.is_launcher(kill.process));
         Some(kill.map_or(ProcessEnd::with(last), by_call))
     };
     let mut ends: Vec<Option<ProcessEnd>> = (0..).zip(&process_tree.images).map(alone).collect();
@@ -232,6 +233,10 @@ pub fn ends(
                 alone.or(Some(ProcessEnd::behind(image.last, join)))
             }
             EndedBy::Itself => Some(ProcessEnd::behind(image.last, join)),
+            // There is nothing of a launcher in a plan.
+            EndedBy::Signal(kill, _) if process_tree.is_launcher(kill.process) => {
+                Some(ProcessEnd::behind(image.last, join))
+            }
             EndedBy::Signal(kill, Guarantee::Certain) => Some(by_call(kill)),
             EndedBy::Signal(..) | EndedBy::Unknown => None,
         };
