@@ -287,6 +287,18 @@ def turns(how):
     return make
 
 
+def workers(folder, quick, project):
+    return [compiled("gcc", project / "scripts" / "time" / "workers.c", folder, "-pthread"), 100 if quick else 400]
+
+
+def moves(folder, quick, project):
+    (folder / "new").mkdir()
+    for number in range(10 if quick else 40):
+        (folder / f"file{number}").write_bytes(os.urandom(20_000))
+    steps = ["for file in file*; do cp -p $file new/$file.part; mv new/$file.part new/$file; install -m 600 $file new/$file.copy; done", "mv new out"]
+    return ["sh", "-c", "; ".join(steps)]
+
+
 def fio(folder, quick, project):
     (folder / "data").write_bytes(os.urandom((4 if quick else 32) << 20))
     return ["fio", "--name=random", "--filename=data", "--rw=randread", "--bs=4k", "--ioengine=psync", "--invalidate=1",
@@ -356,6 +368,8 @@ ALL = [
     Workload("redis-always", redis("always", 3000), REDIS),
     Workload("openmp-stencil", openmp, ("gcc",), environment={"OMP_NUM_THREADS": "2"}),
     *(Workload(f"turns-{how}", turns(how), ("gcc",)) for how in ("unix", "tcp", "pipes", "semaphores", "eventfd", "condition")),
+    Workload("workers", workers, ("gcc",)),
+    Workload("moves", moves, ("cp", "mv", "install")),
     Workload("fio-psync", fio, ("fio",)),
     Workload("lammps", lammps(4), ("lmp", "mpirun"), launched=True),
     Workload("lammps-2", lammps(2), ("lmp", "mpirun"), launched=True),
