@@ -27,7 +27,7 @@ pub fn copy_bytes(address: usize, to: &mut [u8]) -> bool {
         let parts =
             [to.as_mut_ptr().cast(), address as *mut _].map(|iov_base| iovec { iov_base, iov_len: to.len() });
         // SAFETY: the kernel writes to `to`, and reads from the other part what can be read.
-        let copied = unsafe { sys::process_vm_readv(sys::getpid() as i32, &parts[0], 1, &parts[1], 1, 0) };
+        let copied = unsafe { sys::process_vm_readv(sys::gettid() as i32, &parts[0], 1, &parts[1], 1, 0) };
         if copied != -(libc::EPERM as isize) && copied != -(libc::ENOSYS as isize) {
             return copied == to.len() as isize;
         }

@@ -109,6 +109,9 @@ static void files(const char *name)
     MPI_File_write_at_all(file, 4 * rank, numbers, 4, MPI_INT, &status);
     MPI_Get_count(&status, MPI_INT, &count);
     CHECK(count == 4);
+    /* Another rank may have written it, and is not done before that (MPI 4.1, section 14.6.1). */
+    MPI_File_sync(file);
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_sync(file);
     MPI_File_seek(file, 4 * rank, MPI_SEEK_SET);
     MPI_File_read(file, numbers, 2, MPI_INT, MPI_STATUS_IGNORE);

@@ -163,7 +163,7 @@ unsafe fn reserve(at: usize, bytes: usize) -> bool {
             let (from, to) = (one(&raw const zero as usize), one(page));
             // SAFETY: as above; the byte outlives the call.
             unsafe {
-                sys::process_vm_writev(sys::getpid() as c_int, &raw const from, 1, &raw const to, 1, 0) == 1
+                sys::process_vm_writev(sys::gettid() as c_int, &raw const from, 1, &raw const to, 1, 0) == 1
             }
         }),
         _ => false,
