@@ -378,14 +378,11 @@ impl Lowering<'_> {
         }
         if rule == Some(Rule::Completion) {
             // What was submitted then still had to be done.
-            behind.idle_ns =
-                visit.own.waited_ns.min(behind.end_ns.saturating_sub(behind.start_ns + behind.cpu_ns));
-            let program = &mut self.threads[seen.thread as usize].program;
-            program.explain(rule, polled_ns + visit.own.waited_ns - behind.idle_ns, polled_ns);
-            return behind;
+            let left_ns = behind.end_ns.saturating_sub(behind.start_ns + behind.cpu_ns);
+            behind.idle_ns = visit.own.waited_ns.min(left_ns);
         }
         let program = &mut self.threads[seen.thread as usize].program;
-        program.explain(rule, polled_ns + visit.own.waited_ns, polled_ns);
+        program.explain(rule, polled_ns + visit.own.waited_ns - behind.idle_ns, polled_ns);
         behind
     }
 

@@ -165,7 +165,8 @@ pub struct ProcessEnd {
 }
 
 impl ProcessEnd {
-    fn with(at: Moment) -> ProcessEnd {
+    /// With this moment.
+    pub fn with(at: Moment) -> ProcessEnd {
         ProcessEnd { at, by_ns: at.ns }
     }
 
@@ -207,10 +208,10 @@ const FATAL: [i32; 5] = [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHU
 /// When every process was over, if that is known. `told`: it came to say itself what it had used.
 pub fn ends(
     process_tree: &ProcessTree,
+    kills: &Kills<'_>,
     ended: &[Vec<u32>],
     told: impl Fn(u32) -> bool,
 ) -> Vec<Option<ProcessEnd>> {
-    let kills = Kills::of(process_tree);
     let by_call = |kill: &Kill| ProcessEnd { at: kill.enter, by_ns: kill.leave_ns.max(kill.enter.ns) };
     let alone = |(process, image): (u32, &Option<Image>)| {
         let last = image.as_ref()?.last;

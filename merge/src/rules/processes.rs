@@ -44,14 +44,14 @@ pub fn connect(
         }
     }
     let ended = process_join::ended(process_tree, &creators);
-    let ends = process_join::ends(process_tree, &ended, told);
+    let kills = process_join::Kills::of(process_tree);
+    let ends = process_join::ends(process_tree, &kills, &ended, told);
     for (position, ended) in ended.iter().enumerate() {
         let leave_ns = process_tree.joins[position].leave.ns;
         facts.extend(ended.iter().map(|&process| (leave_ns, Fact::Join(position, process))));
     }
     facts.sort_unstable();
     let mut frontiers = vec![Frontier::default(); process_tree.images.len()];
-    let kills = process_join::Kills::of(process_tree);
     for (_, fact) in facts {
         match fact {
             Fact::Create(parent, child) => {

@@ -7,6 +7,7 @@
 //! another reason.
 
 use crate::graph::dependency::{Dependencies, Moment, Point, Span};
+use crate::rules::process_join::ProcessEnd;
 use std::collections::BTreeMap;
 use syn_plan::Rule;
 
@@ -44,17 +45,8 @@ pub struct Closing {
     pub process: u32,
     /// Since when it could.
     pub since_ns: u64,
-    /// Until when: a moment of a call or, of one that ended so, that from which on it may have been over.
-    pub at: Moment,
-    /// By when it was over, nanoseconds.
-    pub by_ns: u64,
-}
-
-impl Closing {
-    /// The moment, for somebody who had seen the end at that time.
-    fn seen_at(&self, ns: u64) -> Moment {
-        Moment::new(self.at.point(), self.by_ns.min(ns).max(self.at.ns))
-    }
+    /// Until when: a call, or the end of the process.
+    pub end: ProcessEnd,
 }
 
 /// All that happened to one direction.
@@ -85,7 +77,7 @@ impl Stream {
         self.reads.retain(|read| read.span.enter.ns < ns);
         self.looks.retain(|look| look.enter.ns < ns);
         self.room.retain(|wait| wait.enter.ns < ns);
-        self.closings.retain(|closing| closing.at.ns < ns);
+        self.closings.retain(|closing| closing.end.at.ns < ns);
     }
 }
 
@@ -215,7 +207,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
     if is_unaligned {
         return is_whole;
     }
-    closings.sort_unstable_by_key(|closing| (closing.at.ns, closing.at.point()));
+    closings.sort_unstable_by_key(|closing| (closing.end.at.ns, closing.end.at.point()));
     let mut since_ns: Vec<u64> = closings.iter().map(|closing| closing.since_ns).collect();
     since_ns.sort_unstable();
     let known_ns = reads.calls.get(whole).map_or(u64::MAX, |unknown| unknown.span.enter.ns);
@@ -231,7 +223,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
                 write.add(rule_if(is_certain), look.leave, found);
             }
             None => {
-                let over = closings.partition_point(|closing| closing.at.ns <= look.leave.ns);
+                let over = closings.partition_point(|closing| closing.end.at.ns <= look.leave.ns);
                 // Or somebody can still put in.
                 if since_ns.partition_point(|&since| since <= look.leave.ns) == over {
                     ends.see(over, is_alone, look.leave);
@@ -333,7 +325,7 @@ impl Ends {
 fn close(rule: Rule, closings: &[Closing], targets: impl Iterator<Item = Moment>, found: &mut Dependencies) {
     let (mut since_ns, mut last) = (u64::MAX, BTreeMap::new());
     for closing in closings.iter().rev() {
-        if since_ns != u64::MAX && closing.at.ns < since_ns {
+        if since_ns != u64::MAX && closing.end.at.ns < since_ns {
             break;
         }
         since_ns = since_ns.min(closing.since_ns);
@@ -341,7 +333,7 @@ fn close(rule: Rule, closings: &[Closing], targets: impl Iterator<Item = Moment>
     }
     let closings: Vec<&Closing> = last.into_values().collect();
     let by_thread: BTreeMap<u32, Point> =
-        closings.iter().map(|closing| (closing.at.point().thread, closing.at.point())).collect();
+        closings.iter().map(|closing| (closing.end.at.point().thread, closing.end.at.point())).collect();
     // What a thread closes after it saw the end, in the same instant, is nothing that it waited for.
     let is_behind_own =
         |target: &Moment| by_thread.get(&target.point().thread).is_none_or(|own| *own < target.point());
@@ -349,7 +341,7 @@ fn close(rule: Rule, closings: &[Closing], targets: impl Iterator<Item = Moment>
     if closings.len() == 1 || together.len() == 1 {
         alone.append(&mut together);
     }
-    let seen_at = |ns: u64| closings.iter().map(move |closing| closing.seen_at(ns));
+    let seen_at = |ns: u64| closings.iter().map(move |closing| closing.end.seen_at(ns));
     if let Some(first_ns) = together.iter().map(|target| target.ns).min() {
         found.add(rule, &seen_at(first_ns).collect::<Vec<_>>(), &together);
     }
@@ -387,7 +379,7 @@ mod tests {
     }
 
     fn closing(process: u32, record: u32, since_ns: u64, at_ns: u64) -> Closing {
-        Closing { process, since_ns, at: span(process, record, at_ns, at_ns).enter, by_ns: at_ns }
+        Closing { process, since_ns, end: ProcessEnd::with(span(process, record, at_ns, at_ns).enter) }
     }
 
     fn connected(stream: Stream) -> (Vec<(u32, u32)>, bool) {

@@ -132,7 +132,7 @@ pub fn split(stream: Stream, gaps: &[Gap]) -> (Vec<Stream>, bool) {
     reads.sort_by_key(|read| read.span.enter.ns);
     looks.sort_by_key(|look| look.enter.ns);
     room.sort_by_key(|wait| wait.enter.ns);
-    closings.sort_by_key(|closing| closing.at.ns);
+    closings.sort_by_key(|closing| closing.end.at.ns);
     let (mut writes, mut reads) = (writes.into_iter().peekable(), reads.into_iter().peekable());
     let (mut looks, mut room) = (looks.into_iter().peekable(), room.into_iter().peekable());
     let mut closings = closings.into_iter().peekable();
@@ -147,7 +147,7 @@ pub fn split(stream: Stream, gaps: &[Gap]) -> (Vec<Stream>, bool) {
         taken_out = taken_out.saturating_add(move_before(at_ns, &mut reads, &mut life.reads));
         life.looks.extend(std::iter::from_fn(|| looks.next_if(|look| look.enter.ns < at_ns)));
         life.room.extend(std::iter::from_fn(|| room.next_if(|wait| wait.enter.ns < at_ns)));
-        life.closings.extend(std::iter::from_fn(|| closings.next_if(|closing| closing.at.ns < at_ns)));
+        life.closings.extend(std::iter::from_fn(|| closings.next_if(|closing| closing.end.at.ns < at_ns)));
         if put_in == taken_out {
             doubt = None;
         } else if !is_certain {

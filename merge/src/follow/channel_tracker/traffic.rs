@@ -4,6 +4,7 @@ use super::lifetimes::Lifetimes;
 use crate::graph::dependency::{Dependencies, Moment, Span};
 use crate::rules::eventfd::{Counter, Finding};
 use crate::rules::pipe::{self, Opened};
+use crate::rules::process_join::ProcessEnd;
 use crate::rules::stream::{Closing, Moved};
 use std::collections::BTreeMap;
 use syn_plan::Rule;
@@ -85,7 +86,9 @@ impl Traffic {
     pub fn let_go(&mut self, process: u32, since_ns: u64, at: Moment) {
         let held = self.holders.remove(&process).unwrap_or(Held { open_files: 1, since_ns });
         match held.open_files {
-            0 | 1 => self.closings.push(Closing { process, since_ns: held.since_ns, at, by_ns: at.ns }),
+            0 | 1 => {
+                self.closings.push(Closing { process, since_ns: held.since_ns, end: ProcessEnd::with(at) })
+            }
             more => _ = self.holders.insert(process, Held { open_files: more - 1, ..held }),
         }
     }

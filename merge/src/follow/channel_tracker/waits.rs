@@ -117,12 +117,12 @@ impl ChannelTracker {
     fn closings(&mut self, end: (Kind, End), ends: &[Option<ProcessEnd>]) -> Vec<Closing> {
         let Some(traffic) = self.traffic.get_mut(&end) else { return Vec::new() };
         if let Some(at) = traffic.shut_down {
-            return vec![Closing { process: 0, since_ns: 0, at, by_ns: at.ns }];
+            return vec![Closing { process: 0, since_ns: 0, end: ProcessEnd::with(at) }];
         }
         let mut closings = std::mem::take(&mut traffic.closings);
         let at_its_end = |(&process, held): (&u32, &Held)| {
-            let ProcessEnd { at, by_ns } = ends[process as usize]?;
-            Some(Closing { process, since_ns: held.since_ns, at, by_ns })
+            let end = ends[process as usize]?;
+            Some(Closing { process, since_ns: held.since_ns, end })
         };
         let at_ends: Option<Vec<Closing>> = traffic.holders.iter().map(at_its_end).collect();
         let Some(at_ends) = at_ends else { return Vec::new() };
