@@ -8,6 +8,7 @@ use crate::follow::channel_tracker::ChannelTracker;
 use crate::follow::file_tracker::{Corrected, FileTracker, FilesFollowed};
 use crate::follow::pass::{Measuring, Reading, Visitor, pass};
 use crate::follow::process_tree::ProcessTree;
+use crate::follow::request_tracker::RequestTracker;
 use crate::follow::scope::Scope;
 use crate::follow::timed_waits::{TimedWaitTracker, TimedWaits};
 use crate::follow::timer_tracker::EndedByTimer;
@@ -21,7 +22,7 @@ use crate::progress::Progress;
 use crate::rules::file_create::EndedPolls;
 use crate::rules::process_create::Creator;
 use crate::rules::processes::{self, ProcessesConnected};
-use crate::rules::thread_create::Standing;
+use crate::rules::thread_create::{Standing, ThreadsConnected};
 use crate::rules::{collective, rendezvous, thread_create, thread_join};
 use syn_trace::Run;
 
@@ -50,6 +51,8 @@ pub struct Connected {
     pub exits: Exits,
     /// What they touch of the files that they have mapped.
     pub pages: TouchedPages,
+    /// Their asynchronous I/O.
+    pub requests: RequestTracker,
     /// By thread: whether it is part of the plan.
     pub in_plan: Vec<bool>,
     /// Which files are.
@@ -89,10 +92,11 @@ pub fn connect(
     let mut accesses = FileTracker::new(run, &clocks, Scope { all_files, has_mpi, ..Scope::default() });
     let mut waits = WaitTracker::new(run, &clocks);
     let (mut pages, mut timed_waits) = (TouchedPages::default(), TimedWaitTracker::new(run));
+    let mut requests = RequestTracker::new(run);
     progress.stage("matching");
     let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];
     if keeps_log {
-        visitors.extend([&mut pages as &mut dyn Visitor, &mut timed_waits]);
+        visitors.extend([&mut pages as &mut dyn Visitor, &mut timed_waits, &mut requests]);
     }
     match &mut purpose {
         Purpose::Alone(looks) => visitors.push(*looks),
@@ -113,7 +117,9 @@ pub fn connect(
     let told = |process: u32| run.process_cpu_ns(process as usize).is_some();
     let ProcessesConnected { creators, ended, mut ends } =
         processes::connect(&process_tree, told, &mut dependencies);
-    let (standings, thread_creators) = thread_create::connect(&process_tree, &mut dependencies);
+    let ThreadsConnected { standings, creators: thread_creators, notifying } =
+        thread_create::connect(&process_tree, &mut dependencies);
+    notifying.into_iter().for_each(|process| requests.leave_to_threads(process));
     let roles = Roles::of(run, &recorded.worlds, &process_tree, &creators, &thread_creators);
     thread_join::connect(&process_tree, &mut dependencies);
     if !clocks.shared() {
@@ -152,6 +158,7 @@ pub fn connect(
         creators,
         exits,
         pages,
+        requests,
         in_plan,
         scope,
         roles,
@@ -220,6 +227,12 @@ fn choose(run: &Run, standings: &[Standing], notes: &mut Notes) -> Vec<bool> {
     if idle > 0 {
         notes
             .tell(format!("{idle} threads that libraries made are left out: no call of theirs is on record"));
+    }
+    let of_requests = count(Standing::OfRequests);
+    if of_requests > 0 {
+        notes.tell(format!(
+            "{of_requests} threads of the C library that did asynchronous I/O are left out: a replay has threads of its own for it"
+        ));
     }
     let is_launcher = |thread: usize| run.processes[run.threads[thread].process].process_only;
     (0..run.threads.len())

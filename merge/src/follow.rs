@@ -11,6 +11,7 @@ pub mod lock_tracker;
 pub mod node_local;
 pub mod pass;
 pub mod process_tree;
+pub mod request_tracker;
 pub mod ring_tracker;
 pub mod row;
 pub mod scope;

@@ -10,7 +10,6 @@ use crate::costs::Costs;
 use crate::follow::pass::{Measuring, Reading, pass};
 use crate::follow::scope::below;
 use crate::follow::shared::images_before;
-use crate::follow::touched_pages::TouchedPages;
 use crate::graph::Graph;
 use crate::graph::dependency::Dependencies;
 use crate::graph::schedule::{Count, Schedule};
@@ -104,8 +103,7 @@ pub fn merge(options: &Options) -> Result<Merged> {
     }
     let dependencies = std::mem::take(&mut connected.dependencies);
     let schedule = schedule(dependencies, &evidence, runs[0].run.threads.len(), &mut notes);
-    let pages = std::mem::take(&mut connected.pages);
-    let mut lowered = lower(&runs[0], &connected, pages, &schedule, &durations, &options.without, &progress);
+    let mut lowered = lower(&runs[0], &mut connected, &schedule, &durations, &options.without, &progress);
     for names in only {
         let is_below = |path: &str| names.iter().any(|folder| below(folder, path).is_some());
         if !lowered.files.iter().any(|file| is_below(&file.path)) {
@@ -319,14 +317,15 @@ fn names(recorded: &Recorded, in_plan: &[bool]) -> Vec<(usize, String)> {
 
 fn lower(
     base: &Recorded,
-    connected: &Connected,
-    pages: TouchedPages,
+    connected: &mut Connected,
     schedule: &Schedule,
     durations: &Durations,
     without: &[Rule],
     progress: &Progress,
 ) -> Lowered {
-    let run = &base.run;
+    let pages = std::mem::take(&mut connected.pages);
+    let deeds = std::mem::take(&mut connected.requests).finish(&connected.scope);
+    let (run, connected) = (&base.run, &*connected);
     let costs = Costs::of(&connected.log, schedule);
     let cpu_before = run.cpu_before();
     let start_ns = |thread: usize| connected.clocks.ns(thread, run.began_ns(thread, &cpu_before));
@@ -353,7 +352,7 @@ fn lower(
         durations,
         explains_ends: !without.contains(&Rule::ProcessEnd),
     };
-    let mut lowering = Lowering::new(sources, pages);
+    let mut lowering = Lowering::new(sources, pages, deeds);
     progress.stage("lowering");
     pass(run, &connected.clocks, Measuring::Yes, Reading::Ahead, progress, &mut [&mut lowering]);
     lowering.finish()

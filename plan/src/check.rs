@@ -1,10 +1,11 @@
 //! Whether a plan can be replayed. A plan is untrusted input: nothing is done with one that fails here.
 
 use crate::communication::refer_to_what_is;
-use crate::fault::{Fault, MAX_HANDLES, MAX_NAME, MAX_PATH, MAX_PROCESSES};
+use crate::fault::{Fault, MAX_HANDLES, MAX_NAME, MAX_PATH, MAX_PROCESSES, MAX_QUEUES};
 use crate::fields::Referent;
 use crate::group::Groups;
 use crate::mpi::Mpi;
+use crate::ops::ENGINES;
 use crate::orders::Order;
 use crate::progress::{self, Look};
 use crate::{Counted, Demand, Initial, Io, KERNELS, MAX_DEPTH, Op, Plan, Program};
@@ -255,6 +256,7 @@ fn refers(plan: &Plan, groups: &Groups<'_>, at: (usize, u64), op: &Op) -> Result
                 let (what, limit) = match referent {
                     Referent::File => ("file", plan.files.len()),
                     Referent::Handle => ("handle", MAX_HANDLES as usize),
+                    Referent::Queue => ("queue", MAX_QUEUES as usize),
                     _ => return,
                 };
                 if found.is_ok() {
@@ -277,6 +279,9 @@ fn refers(plan: &Plan, groups: &Groups<'_>, at: (usize, u64), op: &Op) -> Result
                 && flags & !RENAME_FLAGS != 0
             {
                 return Err(Fault::BadRename { program, step, flags });
+            }
+            if let Io::QueueSetup { engine, .. } = *call {
+                below(at, "engine", engine, ENGINES.len())?;
             }
         }
         Op::Demand(Demand::Busy { kernel, .. }) => below(at, "kernel", kernel, KERNELS.len())?,

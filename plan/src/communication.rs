@@ -69,7 +69,7 @@ pub(crate) fn refer_to_what_is(
             Referent::List => (number as usize) < plan.lists.len(),
             Referent::Request => number < MAX_REQUESTS,
             Referent::File => (number as usize) < plan.files.len(),
-            Referent::Handle => true,
+            Referent::Handle | Referent::Queue => true,
         };
         if !is_there {
             wrong = Some("refers to what is not there, or the rank has nothing to do with");

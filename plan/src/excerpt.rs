@@ -86,7 +86,7 @@ impl Named {
             Referent::File => self.files.push(number),
             Referent::Communicator => self.communicators.push(number),
             Referent::List => self.lists.push(number),
-            Referent::Handle | Referent::Request => {}
+            Referent::Handle | Referent::Request | Referent::Queue => {}
         }
     }
 

@@ -2,6 +2,8 @@
 
 /// The most handles one process may use; a replay keeps a table of that size.
 pub const MAX_HANDLES: u32 = 1 << 22;
+/// The most queues of asynchronous I/O that one process may use, as above.
+pub const MAX_QUEUES: u32 = 1 << 16;
 /// The most processes a plan may have.
 pub const MAX_PROCESSES: u32 = 1 << 20;
 /// The longest path, below the storage root, that Linux takes.

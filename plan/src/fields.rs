@@ -1,7 +1,7 @@
 //! How the fields of a step are written, read and shown. Numbers are varints: 7 bits a byte, low ones first, the top bit set
 //! on all bytes but the last; signed ones are zigzag-coded before.
 
-use crate::{CommId, FileId, HandleId, ListId, NameId, RequestId};
+use crate::{CommId, FileId, HandleId, ListId, NameId, QueueId, RequestId};
 use std::fmt::{Formatter, Result};
 
 /// Encoded fields that have not been read.
@@ -146,6 +146,8 @@ pub enum Referent {
     List,
     /// A request or matched message of the process.
     Request,
+    /// A queue of asynchronous I/O of the process.
+    Queue,
 }
 
 macro_rules! numbers {
@@ -217,6 +219,7 @@ numbers! {
     Comm CommId, "u32", "A communicator.", "{name:.0} c{value}", Communicator;
     List ListId, "u32", "Index of a list of numbers.", " {name}=l{value}", List;
     Request RequestId, "u32", "Number of a request, or of a matched message, in the process.", "{name:.0} r{value}", Request;
+    Queue QueueId, "u32", "Number of a queue of asynchronous I/O in the process.", "{name:.0} q{value}", Queue;
     MpiFile u32, "u32", "Number of a file that MPI has open in the process.", "{name:.0} m{value}";
     WindowNumber u32, "u32", "Number of a window.", "{name:.0} w{value}";
     Distance i64, "i64", "A distance in bytes or elements.", " {name}={value}";

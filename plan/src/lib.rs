@@ -55,7 +55,7 @@ pub use mpi::{
     ANY, Access, Collective, Completion, Creation, Epoch, FIRST_COMMUNICATOR, FileCall, FileTransfer, Lock,
     MPI_ROWS, Mpi, NOBODY, NONE, SELF, SendMode, WORLD, Window,
 };
-pub use ops::{AT_POSITION, Io, ROWS, Row};
+pub use ops::{AT_POSITION, ENGINES, Io, ROWS, Row};
 pub use possible::Arguments;
 pub use seconds::{BalanceSeconds, LeftOutSeconds};
 pub use steps::{Counted, Steps, Unrolled};
@@ -236,6 +236,8 @@ pub type ListId = u32;
 pub type RequestId = u32;
 /// An open file in a process, numbered from 0; never the recorded descriptor, which may stand for several files.
 pub type HandleId = u32;
+/// Number of a queue of asynchronous I/O in a process.
+pub type QueueId = u32;
 /// Index into the plan's files.
 pub type FileId = u32;
 /// Index into the plan's names of extended attributes.

@@ -175,7 +175,16 @@ operations! {
     64 Send "sendfile" { handle: Handle, bytes: Number, offset: Place } "sendfile(2) to nowhere: reads what the program passed on by reference, as to a socket or a pipe. Offset -1, in these three: at the position";
     65 SendTo "sendfile to file" { from: Handle, to: Handle, bytes: Number, offset: Place } "sendfile(2) to the position of `to`";
     66 CopyRange "copy_file_range" { from: Handle, to: Handle, bytes: Number, offset: Place, to_offset: Place } "copy_file_range(2)";
+    120 QueueSetup "io_setup" { queue: Queue, engine: Count, entries: Count } "makes a queue with room for so many requests: io_setup(2), io_uring_setup(2) where `engine` is 1";
+    121 QueueDestroy "io_destroy" { queue: Queue } "when its requests are complete: io_destroy(2), close(2) of a ring";
+    122 SubmitRead "submit read" { queue: Queue, handle: Handle, bytes: Number, offset: Place } "begins a read: io_submit(2), io_uring_enter(2), or aio_read(3) in a queue that nobody has made; the result is that of the request, once it is complete. Offset -1: at the position";
+    123 SubmitWrite "submit write" { queue: Queue, handle: Handle, bytes: Number, offset: Place } "begins a write, likewise";
+    124 SubmitSync "submit fsync" { queue: Queue, handle: Handle, data: Truth } "begins an fsync, or fdatasync where `data` is true, likewise";
+    125 Complete "complete" { queue: Queue, count: Count } "waits until so many more requests of the queue are complete, whichever come first: io_getevents(2), io_uring_enter(2), aio_suspend(3). 0: takes the time of a call that only hands requests over";
 }
+
+/// The engines of queues: the kernel's contexts, and its rings.
+pub const ENGINES: [&str; 2] = ["io_submit", "io_uring"];
 
 /// In place of an offset: the position of the open file.
 pub const AT_POSITION: i64 = -1;

@@ -132,6 +132,7 @@ pub fn moves_bytes(call: &Io) -> bool {
             | Io::Send { .. }
             | Io::SendTo { .. }
             | Io::CopyRange { .. }
+            | Io::Complete { .. }
     )
 }
 
@@ -198,6 +199,8 @@ pub struct Outcome {
     pub lateness: Latencies,
     /// Opens that were done without `O_DIRECT`.
     pub direct_refused: u64,
+    /// Queues of asynchronous I/O that the system refused.
+    pub queues_refused: u64,
     /// Bytes that demands sent, received, and sent to the program itself.
     pub network: [u64; 3],
     /// Why a demand could not be met; nothing was demanded after it.

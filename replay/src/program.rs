@@ -178,6 +178,7 @@ impl<'a> Runner<'a> {
             divergences: self.divergences.finish(),
             lateness: self.lateness,
             direct_refused: 0,
+            queues_refused: 0,
             network,
             failure,
             performed: self.performed,

@@ -436,6 +436,7 @@ impl Visitor for ChannelTracker {
         if let Effect::RingEntry
         | Effect::RingCompletion
         | Effect::AwaitRing
+        | Effect::SubmitBlocks
         | Effect::BlockEntry
         | Effect::AwaitBlocks = effect
             && let Some(done) = self.rings.see(seen, touched, descriptors)

@@ -7,7 +7,7 @@ use crate::graph::dependency::{Moment, Point, Stage};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use syn_trace::calls::{Effect, Fact};
 use syn_trace::descriptors::{Descriptors, Touched};
-use syn_trace::{Call, Run, header, record};
+use syn_trace::{Call, Layer, Run, header, record};
 
 /// A process image that has at least one event.
 #[derive(Clone, Debug)]
@@ -129,6 +129,8 @@ pub enum Maker {
     Library,
     /// A library's, inside a call of MPI.
     Mpi,
+    /// The C library's, for the requests of aio(7).
+    Requests,
 }
 
 /// What a thread did, as far as it tells whether the application can do without it.
@@ -177,6 +179,8 @@ pub struct ProcessTree {
     pub thread_ids: Vec<u32>,
     /// By index of the thread.
     pub deeds: Vec<Deeds>,
+    /// By index of the thread: whether a call of its own is on record, and not only such as libc makes inside of others.
+    pub makes_calls: Vec<bool>,
     /// The files on which I/O is the application's. Those of MPI never are: it is asked of threads that MPI has made.
     scope: Scope,
     /// By index of the thread: the calls under way inside which something is on record, the outermost first.
@@ -208,6 +212,7 @@ impl ProcessTree {
             thread_joins: Vec::new(),
             thread_ids: run.threads.iter().map(syn_trace::run::Thread::tid).collect(),
             deeds: vec![Deeds::default(); run.threads.len()],
+            makes_calls: vec![false; run.threads.len()],
             scope: Scope { has_mpi: true, ..Scope::default() },
             under_way: vec![Vec::new(); run.threads.len()],
             identity: run
@@ -335,10 +340,11 @@ impl ProcessTree {
     }
 
     fn maker(&self, seen: &Seen<'_>) -> Maker {
-        let mut around = self.under_way[seen.thread as usize].iter();
+        let around = || self.under_way[seen.thread as usize].iter();
         match seen.event.has(record::INNER) {
             false => Maker::Application,
-            true if around.any(|call| call.layer().is_mpi()) => Maker::Mpi,
+            true if around().any(|call| call.layer().is_mpi()) => Maker::Mpi,
+            true if around().any(|call| call.layer() == Layer::Aio) => Maker::Requests,
             true => Maker::Library,
         }
     }
@@ -346,10 +352,9 @@ impl ProcessTree {
     fn judge(&mut self, seen: &Seen<'_>, touched: &Touched) {
         let deeds = &mut self.deeds[seen.thread as usize];
         let call = seen.event.call;
-        if *deeds == Deeds::Work
-            || call.has(Fact::Note)
-            || matches!(call, Call::ThreadStart | Call::ThreadEnd)
-        {
+        let is_call = !call.has(Fact::Note) && !matches!(call, Call::ThreadStart | Call::ThreadEnd);
+        self.makes_calls[seen.thread as usize] |= is_call && !seen.event.has(record::INNER);
+        if *deeds == Deeds::Work || !is_call {
             return;
         }
         let on_file = touched.path.as_deref().is_some_and(|path| self.scope.contains(path));

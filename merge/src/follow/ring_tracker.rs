@@ -42,15 +42,22 @@ pub enum Moving {
     Unknown,
 }
 
-/// An entry under way. Others than those that are followed have a completion under their number, too.
+/// What says which completion may be that of an entry.
 #[derive(Clone, Copy, Debug)]
-struct Submitted {
-    followed: Option<(Moving, OpenId)>,
+pub struct Entry {
+    user_data: i64,
     has_result: bool,
-    at: Moment,
 }
 
-impl Submitted {
+impl Entry {
+    /// Of a submission; `None` if it has no completion.
+    pub fn of(seen: &Seen<'_>) -> Option<Entry> {
+        let numbers = &seen.event.numbers;
+        let has_completion = numbers[2] & SQE_SKIP_SUCCESS == 0;
+        let has_result = !WITHOUT_RESULT.contains(&numbers[1]);
+        has_completion.then_some(Entry { user_data: numbers[6], has_result })
+    }
+
     /// Whether it may have completed with this result.
     fn may_give(&self, result: i64) -> bool {
         match result {
@@ -60,11 +67,51 @@ impl Submitted {
     }
 }
 
+/// The entries of rings that are under way, each with what somebody keeps of it. By process, ring, and the number that the program chose,
+/// which several may have.
+#[derive(Debug)]
+pub struct UnderWay<T>(HashMap<(u32, OpenId, i64), VecDeque<(Entry, T)>>);
+
+impl<T> Default for UnderWay<T> {
+    fn default() -> UnderWay<T> {
+        UnderWay(HashMap::default())
+    }
+}
+
+impl<T: Copy> UnderWay<T> {
+    /// An entry was submitted.
+    pub fn submit(&mut self, process: u32, ring: OpenId, entry: Entry, kept: T) {
+        self.0.entry((process, ring, entry.user_data)).or_default().push_back((entry, kept));
+    }
+
+    /// Of which entry this is a completion.
+    pub fn complete(&mut self, seen: &Seen<'_>, ring: OpenId) -> Option<T> {
+        let [_, result, flags, user_data, ..] = seen.event.numbers;
+        let key = (seen.process, ring, user_data);
+        let queue = self.0.get_mut(&key)?;
+        let place = queue.iter().position(|(entry, _)| entry.may_give(result)).unwrap_or(0);
+        let &(_, kept) = queue.get(place)?;
+        if flags & CQE_MORE == 0 {
+            queue.remove(place);
+            if queue.is_empty() {
+                self.0.remove(&key);
+            }
+        }
+        Some(kept)
+    }
+}
+
+/// An entry under way. Others than those that are followed have a completion under their number, too.
+#[derive(Clone, Copy, Debug)]
+struct Submitted {
+    followed: Option<(Moving, OpenId)>,
+    at: Moment,
+}
+
 /// The rings and control blocks of a run. Memory: 48 bytes for each entry under way.
 #[derive(Debug, Default)]
 pub struct RingTracker {
-    /// By process, ring, and the number that the program chose, which several may have.
-    under_way: HashMap<(u32, OpenId, i64), VecDeque<Submitted>>,
+    under_way: UnderWay<Submitted>,
     /// By thread: when it last came back from a ring, and the record that shows a completion if that came with it.
     returned: HashMap<u32, (Moment, u32)>,
     /// By thread: the last wait in a ring in which it slept, and that has shown no completion so far.
@@ -73,6 +120,10 @@ pub struct RingTracker {
     completed: HashMap<Ring, VecDeque<Moment>>,
     /// By process and control block: when it was submitted.
     blocks: HashMap<(u32, i64), Moment>,
+    /// By thread: when it entered its last `io_submit`.
+    submitting: HashMap<u32, u64>,
+    /// By process and control block: who has seen it complete before the call that had submitted it came back.
+    early: HashMap<(u32, i64), Moment>,
     /// Who waited for whom.
     found: Dependencies,
 }
@@ -142,16 +193,15 @@ impl RingTracker {
                     _ => Moving::Nothing,
                 };
                 let is_followed = moving != Moving::Nothing || numbers[1] == POLL_ADD;
-                let has_completion = numbers[2] & SQE_SKIP_SUCCESS == 0;
-                if has_completion {
-                    let key = (seen.process, ring(seen, descriptors)?, numbers[6]);
+                let entry = Entry::of(seen);
+                if let Some(entry) = entry {
                     let followed = touched.file.map(|open| (moving, open));
                     let followed = followed.filter(|_| is_followed && moving != Moving::Unknown);
-                    let has_result = !WITHOUT_RESULT.contains(&numbers[1]);
-                    let submitted = Submitted { followed, has_result, at: seen.enter() };
-                    self.under_way.entry(key).or_default().push_back(submitted);
+                    // A replay submits it there, too: who waits for it comes behind that.
+                    let submitted = Submitted { followed, at: seen.leave() };
+                    self.under_way.submit(seen.process, ring(seen, descriptors)?, entry, submitted);
                 }
-                let is_unknown = moving == Moving::Unknown || moving != Moving::Nothing && !has_completion;
+                let is_unknown = moving == Moving::Unknown || moving != Moving::Nothing && entry.is_none();
                 let span = seen.span();
                 touched.file.filter(|_| is_unknown).map(|open| Done {
                     moving: Moving::Unknown,
@@ -161,14 +211,26 @@ impl RingTracker {
                 })
             }
             Effect::RingCompletion => self.complete(seen, descriptors),
+            Effect::SubmitBlocks => {
+                self.submitting.insert(seen.thread, seen.start_ns);
+                None
+            }
             Effect::BlockEntry => {
-                self.blocks.insert((seen.process, numbers[4]), seen.enter());
+                // A replay submits it there. It may have been complete before the call came back.
+                let since_ns = self.submitting.get(&seen.thread).copied().unwrap_or(seen.start_ns);
+                let (block, at) = ((seen.process, numbers[4]), Moment::new(seen.leave().point(), since_ns));
+                match self.early.remove(&block).filter(|early| early.ns >= since_ns) {
+                    Some(early) => self.order(at, early),
+                    None => drop(self.blocks.insert(block, at)),
+                }
                 None
             }
             Effect::AwaitBlocks => {
-                for block in seen.event.list.iter().step_by(2) {
-                    let submitted = self.blocks.remove(&(seen.process, block));
-                    submitted.into_iter().for_each(|at| self.order(at, seen.leave()));
+                for block in seen.event.list.iter().step_by(2).map(|block| (seen.process, block)) {
+                    match self.blocks.remove(&block) {
+                        Some(at) => self.order(at, seen.leave()),
+                        None => drop(self.early.insert(block, seen.leave())),
+                    }
                 }
                 None
             }
@@ -222,21 +284,12 @@ impl RingTracker {
     }
 
     fn complete(&mut self, seen: &Seen<'_>, descriptors: &Descriptors) -> Option<Done> {
-        let [_, result, flags, user_data, ..] = seen.event.numbers;
+        let [_, result, flags, ..] = seen.event.numbers;
         let leave = self.shown(seen);
-        let key = (seen.process, ring(seen, descriptors)?, user_data);
-        let queue = self.under_way.get_mut(&key)?;
-        let place = queue.iter().position(|entry| entry.may_give(result)).unwrap_or(0);
-        let Submitted { followed, at, .. } = *queue.get(place)?;
+        let ring = ring(seen, descriptors)?;
+        let Submitted { followed, at } = self.under_way.complete(seen, ring)?;
         self.order(at, leave);
-        self.tell(seen.thread, (key.0, key.1), at);
-        let queue = self.under_way.get_mut(&key)?;
-        if flags & CQE_MORE == 0 {
-            queue.remove(place);
-            if queue.is_empty() {
-                self.under_way.remove(&key);
-            }
-        }
+        self.tell(seen.thread, (seen.process, ring), at);
         let (moving, open) = followed?;
         let bytes = u64::try_from(result).ok().filter(|_| flags & CQE_NOTIFICATION == 0)?;
         Some(Done { moving, open, span: Span { enter: at, leave }, bytes })
@@ -244,6 +297,6 @@ impl RingTracker {
 }
 
 /// The ring that an entry or completion is in.
-fn ring(seen: &Seen<'_>, descriptors: &Descriptors) -> Option<OpenId> {
+pub fn ring(seen: &Seen<'_>, descriptors: &Descriptors) -> Option<OpenId> {
     i32::try_from(seen.event.numbers[0]).ok().and_then(|fd| descriptors.descriptor(fd))
 }

@@ -240,9 +240,15 @@ impl Lowering<'_> {
         if self.operations.is_empty() {
             return self.pass(visit);
         }
-        let awaited = Transfer::of(seen.event).and_then(|_| self.awaited(seen.thread, seen.record));
-        if let Some((awaited_ns, rule)) = awaited.filter(|&(awaited_ns, _)| awaited_ns > visit.begin_ns) {
-            return self.transfer(visit, awaited_ns.min(visit.end_ns), rule);
+        // What another thread has submitted is waited for behind that, however long ago it was.
+        let completes =
+            self.operations.iter().any(|(call, _)| matches!(call, Io::Complete { count: 1.., .. }));
+        let waits = completes || Transfer::of(seen.event).is_some();
+        let awaited = if waits { self.awaited(seen.thread, seen.record) } else { None };
+        if let Some((awaited_ns, rule)) =
+            awaited.filter(|&(awaited_ns, _)| completes || awaited_ns > visit.begin_ns)
+        {
+            return self.transfer(visit, awaited_ns.clamp(visit.begin_ns, visit.end_ns), rule);
         }
         let (count, took_ns) = (self.operations.len(), visit.end_ns - visit.begin_ns);
         // Nobody saw how long a transfer inside the kernel read and how long it wrote: each gets its half. What a call
@@ -283,11 +289,13 @@ impl Lowering<'_> {
     }
 
     /// A transfer between a file and a pipe or a socket, at which it waited until `awaited_ns`: what goes into the file comes first,
-    /// and what was read from it had to wait for room.
+    /// and what was read from it had to wait for room. Of a wait for requests, another thread submitted them then.
     fn transfer(&mut self, visit: &Visit<'_>, awaited_ns: u64, rule: Option<Rule>) {
         let (thread, record) = (visit.seen.thread, visit.seen.record);
-        let into_file =
-            self.operations.iter().any(|(call, _)| matches!(call, Io::Write { .. } | Io::WriteAt { .. }));
+        let into_file = self
+            .operations
+            .iter()
+            .any(|(call, _)| matches!(call, Io::Write { .. } | Io::WriteAt { .. } | Io::Complete { .. }));
         let read_ns = visit.begin_ns.saturating_add(visit.own.cpu_ns).min(awaited_ns);
         let (start_ns, end_ns) =
             if into_file { (awaited_ns, visit.end_ns) } else { (visit.begin_ns, read_ns) };

@@ -5,6 +5,7 @@ use super::files::{Evidence, FileTable};
 use super::handles::Handles;
 use super::mappings::Mappings;
 use crate::follow::pass::Seen;
+use crate::follow::request_tracker::{Asked, Deed};
 use crate::follow::scope::Scope;
 use crate::follow::touched_pages::TouchedPages;
 use syn_plan::{AT_POSITION, HandleId, Io};
@@ -22,6 +23,7 @@ pub fn translate(
     descriptors: &Descriptors,
     hides_libc_internals: bool,
     tables: Tables<'_>,
+    deeds: impl Iterator<Item = Deed>,
     out: &mut Operations,
 ) {
     let result = match seen.event.has(record::FAILED) {
@@ -32,6 +34,7 @@ pub fn translate(
     let mut translation =
         Translation { seen, touched, descriptors, hides_libc_internals, result, thread, tables, out };
     translation.closes();
+    deeds.for_each(|deed| translation.on_queue(deed));
     if refused(seen.event).is_some() {
         return;
     }
@@ -276,6 +279,34 @@ impl Translation<'_> {
             (None, true) => Io::Write { handle, bytes },
             (None, false) => Io::Read { handle, bytes },
         }
+    }
+
+    /// Asynchronous I/O.
+    fn on_queue(&mut self, deed: Deed) {
+        let io = match deed {
+            Deed::SetUp { queue, engine, entries } => (Io::QueueSetup { queue, engine, entries }, 0),
+            Deed::Destroy { queue } => (Io::QueueDestroy { queue }, 0),
+            Deed::Complete { queue, count, bytes } => (Io::Complete { queue, count }, bytes),
+            Deed::Submit { queue, asked, result } => {
+                let Some(handle) = self.tables.handles.get(self.touched.file, self.thread) else { return };
+                match asked {
+                    Asked::Read(bytes, offset) => {
+                        let expected = result.unwrap_or(bytes as i64);
+                        (Io::SubmitRead { queue, handle, bytes, offset }, expected)
+                    }
+                    // What there was no room for is not written where there is.
+                    Asked::Write(bytes, offset) => {
+                        let expected = result.unwrap_or(bytes as i64);
+                        (
+                            Io::SubmitWrite { queue, handle, bytes: bytes.min(expected as u64), offset },
+                            expected,
+                        )
+                    }
+                    Asked::Sync { data } => (Io::SubmitSync { queue, handle, data }, 0),
+                }
+            }
+        };
+        self.out.push(io);
     }
 
     fn on_handle(&mut self) -> Option<Io> {

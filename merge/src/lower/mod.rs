@@ -27,6 +27,7 @@ use crate::costs::Costs;
 use crate::exits::{Exit, Exits};
 use crate::follow::file_tracker::Corrected;
 use crate::follow::pass::{End, Seen, Visitor};
+use crate::follow::request_tracker::{Deed, Deeds};
 use crate::follow::scope::Scope;
 use crate::follow::timed_waits::TimedWaits;
 use crate::follow::timer_tracker::EndedByTimer;
@@ -159,6 +160,8 @@ struct Thread<'a> {
     longer_ns: i64,
     /// What its process took to end, if it has the last record.
     exit: Option<Exit>,
+    /// What its calls have to do with queues of asynchronous I/O, still to come.
+    deeds: std::iter::Peekable<std::vec::IntoIter<(u32, Deed)>>,
 }
 
 /// Turns events into steps; a visitor of the last pass.
@@ -198,9 +201,9 @@ struct Visit<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    /// Nothing lowered yet; `pages` are touched of mapped files.
-    pub fn new(from: Sources<'a>, pages: TouchedPages) -> Lowering<'a> {
-        let threads = from.run.threads.iter().enumerate().map(|(index, thread)| Thread {
+    /// Nothing lowered yet; `pages` are touched of mapped files, and `deeds` are done to queues.
+    pub fn new(from: Sources<'a>, pages: TouchedPages, deeds: Deeds) -> Lowering<'a> {
+        let threads = from.run.threads.iter().zip(deeds).enumerate().map(|(index, (thread, deeds))| Thread {
             program: Program::new(from.origin_ns),
             skipped: (0, 0),
             since_ns: from.clocks.ns(index, thread.clock.start_ns.max(0.0) as u64),
@@ -216,6 +219,7 @@ impl<'a> Lowering<'a> {
             next_stretch: 0,
             longer_ns: 0,
             exit: from.exits.of_thread(index as u32).copied(),
+            deeds: deeds.into_iter().peekable(),
         });
         Lowering {
             from,
@@ -369,7 +373,18 @@ impl<'a> Lowering<'a> {
             mappings: &mut self.mappings[seen.process as usize],
             pages: &mut self.pages,
         };
-        io::translate(seen, touched, descriptors, opaque, tables, &mut self.operations);
+        let deeds = &mut self.threads[seen.thread as usize].deeds;
+        while deeds.next_if(|(record, _)| *record < seen.record).is_some() {}
+        let deeds = std::iter::from_fn(|| deeds.next_if(|(record, _)| *record == seen.record));
+        io::translate(
+            seen,
+            touched,
+            descriptors,
+            opaque,
+            tables,
+            deeds.map(|(_, deed)| deed),
+            &mut self.operations,
+        );
         if self.operations.is_empty() {
             let file = touched.file.map(|file| descriptors.open_file(file));
             let is_replayed = self.mappings[seen.process as usize].have(touched.file);

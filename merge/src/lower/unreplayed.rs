@@ -203,7 +203,7 @@ fn asked_for(seen: &Seen<'_>) -> Option<u64> {
     const ENTRY_TRANSFERS: [i64; 6] = [1, 2, 4, 5, 22, 23];
     let operation = seen.event.numbers[1];
     let transfers = match seen.event.call.effect() {
-        Effect::AsynchronousTransfer => true,
+        Effect::AsynchronousRead | Effect::AsynchronousWrite => true,
         Effect::BlockEntry => BLOCK_TRANSFERS.contains(&operation),
         Effect::RingEntry => ENTRY_TRANSFERS.contains(&operation),
         _ => false,

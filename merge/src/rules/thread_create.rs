@@ -2,7 +2,7 @@
 
 use crate::follow::process_tree::{Deeds, FurtherThread, Maker, ProcessTree, ThreadCall};
 use crate::graph::dependency::{Dependencies, Moment};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use syn_plan::Rule;
 
 /// Whether a thread is the application's.
@@ -15,6 +15,19 @@ pub enum Standing {
     OfMpi,
     /// Another library made it inside a call, and no call of its own is on record.
     Idle,
+    /// The C library made it for the requests of aio(7), and nothing else.
+    OfRequests,
+}
+
+/// What is known of the threads of a run.
+#[derive(Debug)]
+pub struct ThreadsConnected {
+    /// By index: whose they are.
+    pub standings: Vec<Standing>,
+    /// By index: where each that is not the first of its process was created.
+    pub creators: Vec<Option<Moment>>,
+    /// Processes in which those that do the requests of aio(7) make others, and so are the application's.
+    pub notifying: BTreeSet<u32>,
 }
 
 /// A process, a handle of its threads, and who has created the thread, if that is known.
@@ -24,8 +37,7 @@ type Created = (u32, i64, Option<i64>);
 /// the n-th thread with it that a thread has created belongs to the n-th creation there. Where the creation was not seen, what the
 /// process did last before is taken.
 ///
-/// Returns by index whose the threads are, and where each that is not the first of its process was created.
-pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> (Vec<Standing>, Vec<Option<Moment>>) {
+pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> ThreadsConnected {
     // Under the creator's id, and under none for those who do not know it.
     let mut created: BTreeMap<Created, Vec<&ThreadCall>> = BTreeMap::new();
     for create in &process_tree.thread_creations {
@@ -44,6 +56,7 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> (Vec<Sta
     let mut made_by_mpi = vec![false; process_tree.threads.len()];
     let mut standings = vec![Standing::Application; process_tree.threads.len()];
     let mut sources = vec![None; process_tree.threads.len()];
+    let mut notifying = BTreeSet::new();
     for thread in process_tree.further_threads().filter(|thread| !process_tree.is_launcher(thread.process)) {
         let creation = creation_of(thread);
         if let Some(creation) = creation {
@@ -53,13 +66,31 @@ pub fn connect(process_tree: &ProcessTree, found: &mut Dependencies) -> (Vec<Sta
             standings[index] = match process_tree.deeds[index] {
                 Deeds::Nothing | Deeds::Calls if made_by_mpi[index] => Standing::OfMpi,
                 Deeds::Nothing if creation.maker == Maker::Library => Standing::Idle,
+                _ if creation.maker == Maker::Requests => Standing::OfRequests,
+                _ if !process_tree.makes_calls[index]
+                    && standings[creation.at.point().thread as usize] == Standing::OfRequests =>
+                {
+                    Standing::OfRequests
+                }
                 _ => Standing::Application,
             };
+        }
+        // It has made one that runs code of the program's (`SIGEV_THREAD`).
+        let creator = creation.map(|creation| creation.at.point().thread as usize);
+        let is_of_requests = |thread: usize| standings[thread] == Standing::OfRequests;
+        if creator.is_some_and(is_of_requests) && !is_of_requests(thread.first.point().thread as usize) {
+            notifying.insert(thread.process);
         }
         if let Some(source) = creation.map(|creation| creation.at).or(thread.process_before) {
             found.add_one(Rule::ThreadCreate, source, thread.first);
             sources[thread.first.point().thread as usize] = Some(source);
         }
     }
-    (standings, sources)
+    for thread in process_tree.further_threads().filter(|thread| notifying.contains(&thread.process)) {
+        let standing = &mut standings[thread.first.point().thread as usize];
+        if *standing == Standing::OfRequests {
+            *standing = Standing::Application;
+        }
+    }
+    ThreadsConnected { standings, creators: sources, notifying }
 }

@@ -1,6 +1,7 @@
 //! The open files of one process of the plan.
 
 use super::mapped::Mappings;
+use super::queues::{Need, Queues};
 use crate::divergence::Cause;
 use rustix::io::{DupFlags, Errno, Result, dup3, fcntl_dupfd_cloexec};
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -14,6 +15,8 @@ const CLOSED: RawFd = -1;
 pub struct Handles {
     slots: Box<[Slot]>,
     mappings: Mappings,
+    /// Of asynchronous I/O.
+    pub queues: Queues,
 }
 
 #[derive(Debug)]
@@ -33,15 +36,33 @@ impl Handles {
                 Op::Io { call, .. } => Some(call),
                 _ => None,
             });
-        let most = calls.flat_map(|call| call.operands().1).flatten().max();
-        Handles::with_room(most.map_or(0, |most| most as usize + 1))
+        let (mut most, mut need) = (0, Need::default());
+        for call in calls {
+            need.see(&call);
+            most = call
+                .operands()
+                .1
+                .into_iter()
+                .flatten()
+                .map(|handle| handle as usize + 1)
+                .fold(most, usize::max);
+        }
+        Handles::with(most, need)
     }
 
     /// Room for `count` handles.
     pub fn with_room(count: usize) -> Handles {
+        Handles::with(count, Need::default())
+    }
+
+    fn with(count: usize, need: Need) -> Handles {
         let closed =
             || Slot { descriptor: AtomicI32::new(CLOSED), file: AtomicU32::new(0), cause: AtomicU64::new(0) };
-        Handles { slots: std::iter::repeat_with(closed).take(count).collect(), mappings: Mappings::default() }
+        Handles {
+            slots: std::iter::repeat_with(closed).take(count).collect(),
+            mappings: Mappings::default(),
+            queues: Queues::new(need),
+        }
     }
 
     fn slot(&self, handle: HandleId) -> Result<&Slot> {
@@ -105,6 +126,7 @@ impl Handles {
 
     /// Closes what is open.
     pub fn close_all(&self) {
+        self.queues.drain();
         self.mappings.close_all();
         self.slots.iter().for_each(|slot| drop(owned(slot.descriptor.swap(CLOSED, Ordering::AcqRel))));
     }

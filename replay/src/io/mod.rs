@@ -8,6 +8,7 @@ mod mapped;
 mod metadata;
 mod outcome;
 mod perform;
+mod queues;
 mod target;
 mod transfer;
 

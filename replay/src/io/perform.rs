@@ -2,6 +2,7 @@
 
 use super::flags::{self, permissions};
 use super::outcome::status;
+use super::queues::What;
 use super::{Buffers, Target, metadata, transfer};
 use crate::storage::relative;
 use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, RenameFlags};
@@ -57,6 +58,25 @@ impl Target<'_> {
                 let places = (place(offset), place(to_offset));
                 return buffers.copy_range(open(from)?, open(to)?, written(bytes), places, hoped);
             }
+            Io::SubmitRead { queue, handle, bytes, offset } => {
+                let what = What::Read(bytes, offset);
+                return self.handles.queues.submit(queue, open(handle)?, what, expected).map(|()| hoped);
+            }
+            Io::SubmitWrite { queue, handle, bytes, offset } => {
+                let what = What::Write(written(bytes), offset);
+                return self.handles.queues.submit(queue, open(handle)?, what, expected).map(|()| hoped);
+            }
+            Io::SubmitSync { queue, handle, data } => {
+                self.handles.queues.submit(queue, open(handle)?, What::Sync { data }, expected)?;
+            }
+            Io::Complete { queue, count } => {
+                let deviation = self.handles.queues.complete(queue, count)?;
+                return Ok(hoped.saturating_add_signed(deviation));
+            }
+            Io::QueueSetup { queue, engine, entries } => {
+                self.handles.queues.set_up(queue, engine, entries)?;
+            }
+            Io::QueueDestroy { queue } => self.handles.queues.destroy(queue)?,
             Io::Open { file, handle, flags, mode } => self.open(file, handle, flags, mode, expected)?,
             Io::Close { handle } => close(self.handles.take(handle)?)?,
             Io::Dup { handle, new } => self.handles.duplicate(handle, new)?,

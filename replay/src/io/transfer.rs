@@ -228,17 +228,68 @@ fn position(offset: Option<u64>, done: u64) -> Result<Option<i64>> {
     offset.map(at).transpose()
 }
 
+/// What requests read into and write from that go on while their threads do other things. Nobody looks at what was read, so that they may
+/// all read into one.
+#[derive(Debug)]
+pub(super) struct Memory {
+    read: Option<Buffer>,
+    write: Option<Buffer>,
+}
+
+impl Memory {
+    /// For requests of so many bytes; none where there are none.
+    pub(super) fn new(read: u64, write: u64) -> Memory {
+        let buffer = |bytes: u64| (bytes > 0).then(|| Buffer::new(bytes, 0));
+        Memory { read: buffer(read), write: buffer(write) }
+    }
+
+    pub(super) fn to_read_into(&self, bytes: u64) -> Vec<libc::iovec> {
+        Memory::pieces(self.read.as_ref(), bytes)
+    }
+
+    pub(super) fn to_write_from(&self, bytes: u64) -> Vec<libc::iovec> {
+        Memory::pieces(self.write.as_ref(), bytes)
+    }
+
+    fn pieces(buffer: Option<&Buffer>, bytes: u64) -> Vec<libc::iovec> {
+        let mut pieces = Vec::new();
+        match buffer {
+            Some(buffer) => cut(buffer.first, buffer.bytes, bytes, &mut pieces),
+            None => pieces.push(libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }),
+        }
+        pieces
+    }
+}
+
+/// Pieces of `bytes` bytes together, or of as many as one call takes; at least one.
+fn cut(first: *mut libc::c_void, capacity: usize, bytes: u64, pieces: &mut Vec<libc::iovec>) {
+    let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
+    pieces.clear();
+    loop {
+        let iov_len = left.min(capacity);
+        pieces.push(libc::iovec { iov_base: first, iov_len });
+        left -= iov_len;
+        if left == 0 || pieces.len() == PIECES {
+            return;
+        }
+    }
+}
+
 /// Page-aligned memory, and a list of pieces of it that together have any size.
 #[derive(Debug)]
 struct Buffer {
     memory: Vec<u8>,
     start: usize,
     bytes: usize,
+    /// Its first byte, for the kernel.
+    first: *mut libc::c_void,
     pieces: Vec<libc::iovec>,
 }
 
 // SAFETY: the pieces point into the buffer's own memory.
 unsafe impl Send for Buffer {}
+// SAFETY: what is shared is only handed to the kernel.
+unsafe impl Sync for Buffer {}
 
 impl Buffer {
     fn new(bytes: u64, seed: u64) -> Buffer {
@@ -246,7 +297,8 @@ impl Buffer {
         let mut memory = vec![0; bytes + PAGE];
         let start = memory.as_ptr().align_offset(PAGE);
         fill(&mut memory[start..], seed);
-        Buffer { memory, start, bytes, pieces: Vec::new() }
+        let first = memory[start..].as_mut_ptr().cast();
+        Buffer { memory, start, bytes, first, pieces: Vec::new() }
     }
 
     /// So many bytes of it, if it has them.
@@ -255,19 +307,10 @@ impl Buffer {
         Some(&mut self.memory[self.start..][..bytes])
     }
 
-    /// Pieces of `bytes` bytes together, or of as many as one call takes; at least one.
+    /// See [`cut`].
     fn pieces(&mut self, bytes: u64) -> &[libc::iovec] {
-        let start = self.memory[self.start..].as_mut_ptr().cast();
-        let mut left = usize::try_from(bytes).unwrap_or(usize::MAX);
-        self.pieces.clear();
-        loop {
-            let iov_len = left.min(self.bytes);
-            self.pieces.push(libc::iovec { iov_base: start, iov_len });
-            left -= iov_len;
-            if left == 0 || self.pieces.len() == PIECES {
-                return &self.pieces;
-            }
-        }
+        cut(self.first, self.bytes, bytes, &mut self.pieces);
+        &self.pieces
     }
 }
 

@@ -92,8 +92,10 @@ pub fn run_programs<'p>(
     let Threads { processes, outcomes, .. } = threads;
     let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(outcome) = outcomes.first_mut() {
-        let refused = processes.iter().map(|process| &process.target.direct_refused);
-        outcome.direct_refused = refused.map(|refused| refused.load(Ordering::Relaxed)).sum();
+        for Target { direct_refused, handles, .. } in processes.iter().map(|process| &process.target) {
+            outcome.direct_refused += direct_refused.load(Ordering::Relaxed);
+            outcome.queues_refused += handles.queues.refused.load(Ordering::Relaxed);
+        }
     }
     outcomes
 }

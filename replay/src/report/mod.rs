@@ -173,5 +173,12 @@ fn warnings(plan: &Plan, replays: &[Vec<Outcome>], application: Vec<String>) -> 
              page cache"
         ));
     }
+    let refused: u64 = replays.iter().flatten().map(|outcome| outcome.queues_refused).sum();
+    if refused > 0 {
+        warnings.push(format!(
+            "{refused} queues of asynchronous I/O were refused by the system (io_setup(2), io_uring_setup(2)); threads did their requests, \
+             which takes another time"
+        ));
+    }
     warnings
 }

@@ -214,6 +214,13 @@ impl Disk {
                     self.write(to.inode, u128::from(offset) + u128::from(result), result.into());
                 }
             }
+            Io::SubmitWrite { handle, bytes, offset, .. } => {
+                let write = match u64::try_from(offset) {
+                    Ok(offset) => Io::WriteAt { handle, bytes, offset },
+                    Err(_) => Io::Write { handle, bytes },
+                };
+                self.apply(process, write, result);
+            }
             Io::Send { handle, bytes, offset: ..0 } => {
                 self.apply(process, Io::Read { handle, bytes }, result);
             }

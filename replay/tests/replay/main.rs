@@ -6,6 +6,7 @@ mod ends;
 mod metadata;
 mod operations;
 mod outcomes;
+mod queues;
 #[cfg(feature = "mpi")]
 mod ranks;
 mod refusals;

@@ -38,6 +38,7 @@ struct Completion {
 
 const READV: u8 = 1;
 const WRITEV: u8 = 2;
+const FSYNC: u8 = 3;
 const READ_FIXED: u8 = 4;
 const WRITE_FIXED: u8 = 5;
 const SYNC_FILE_RANGE: u8 = 8;
@@ -71,7 +72,7 @@ const CQE_SKIP: u32 = 1 << 5;
 const CQE_WIDE: u32 = 1 << 15;
 
 impl Submission {
-    /// The bytes it asks for; 0 for what moves none.
+    /// The bytes it asks for; 0 for what moves none. Of an fsync, its flags.
     fn bytes(&self, reader: &mut Reader<'_>) -> i64 {
         match self.opcode {
             READ | WRITE | READ_FIXED | WRITE_FIXED | SEND | RECV | SEND_ZC | SPLICE | TEE
@@ -79,6 +80,7 @@ impl Submission {
             READV | WRITEV | READV_FIXED | WRITEV_FIXED => {
                 reader.total(self.address as usize, self.length as usize)
             }
+            FSYNC => i64::from(self.operation_flags),
             // The length stands where others have their address.
             FALLOCATE => self.address as i64,
             SENDMSG | RECVMSG | SENDMSG_ZC => {

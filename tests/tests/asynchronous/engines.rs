@@ -7,11 +7,11 @@ use tests::strace::{self, Maker};
 use tests::{Direction, Dump, Job, run_recorded};
 
 const FILE: &str = "data";
-const BYTES: u64 = 1 << 20;
+pub(super) const BYTES: u64 = 1 << 20;
 const EACH: u64 = 16 << 10;
 
 /// One job of fio on one file, with a fixed order of places.
-fn fio(engine: &str, direction: Direction, threads: bool) -> Job {
+pub(super) fn fio(engine: &str, direction: Direction, threads: bool) -> Job {
     let is_asynchronous = ["libaio", "posixaio", "io_uring"].contains(&engine);
     let pattern = match direction {
         Direction::Read => "randread",

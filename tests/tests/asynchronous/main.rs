@@ -4,6 +4,7 @@
 mod engines;
 mod kernel;
 mod posix;
+mod replayed;
 mod rings;
 
 use serde_json::Value;

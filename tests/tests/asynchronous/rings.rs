@@ -8,6 +8,8 @@ const NOP: i64 = 0;
 const READV: i64 = 1;
 const WRITEV: i64 = 2;
 const FSYNC: i64 = 3;
+/// `IORING_FSYNC_DATASYNC`.
+const DATASYNC: i64 = 1;
 const READ_FIXED: i64 = 4;
 const WRITE_FIXED: i64 = 5;
 const CLOSE: i64 = 19;
@@ -53,7 +55,7 @@ fn submissions_and_their_completions() {
     let Some((_, dump)) = ring_part("ring") else { return };
     let writes = (0..6).map(|place| [100 + place, WRITE, BLOCK, place * BLOCK]);
     let vectors =
-        [[200, WRITEV, 2 * BLOCK, 6 * BLOCK], [201, FSYNC, 0, 0], [300, READV, 2 * BLOCK, 6 * BLOCK]];
+        [[200, WRITEV, 2 * BLOCK, 6 * BLOCK], [201, FSYNC, DATASYNC, 0], [300, READV, 2 * BLOCK, 6 * BLOCK]];
     let reads = (0..20).map(|round| [400 + round, READ, BLOCK, round % 6 * BLOCK]);
     let expected: Vec<_> = writes.chain(vectors).chain(reads).collect();
     assert_eq!(submissions(&dump, "ring"), expected);

@@ -157,10 +157,26 @@ pub enum Effect {
     /// Writes pages of a mapping back to its file.
     SyncPages,
 
-    /// Asks for a transfer and does not wait for it: `aio_read`, `aio_write`.
-    AsynchronousTransfer,
+    /// `aio_read`: asks for bytes, and does not wait for them.
+    AsynchronousRead,
+    /// `aio_write`.
+    AsynchronousWrite,
+    /// `aio_fsync`.
+    AsynchronousSync,
+    /// `lio_listio`: asks for several of the first two.
+    AsynchronousList,
+    /// `aio_suspend`: waits until one of several is over.
+    AwaitAsynchronous,
+    /// `aio_return`: what became of one that is over.
+    AsynchronousResult,
     /// `aio_error`: whether a transfer is over.
     AsynchronousError,
+    /// `io_setup`.
+    SetUpBlocks,
+    /// `io_destroy`.
+    DestroyBlocks,
+    /// `io_submit`.
+    SubmitBlocks,
     /// No call: a control block of libaio, with an operation of its own.
     BlockEntry,
     /// Waits for completions of such blocks.

@@ -373,20 +373,20 @@ calls! {
     /// Not a call: a mapping of a file that a forked child has from its parent.
     306 InheritedMapping "inherited-mapping" Mmap (addr: Handle, length: Bytes, prot: Int, flags: Int, offset: Offset, path: Path) [InheritMapping, Note];
 
-    310 AioRead "aio_read" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousTransfer];
-    311 AioWrite "aio_write" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousTransfer];
-    312 AioFsync "aio_fsync" Aio (fd: Fd, op: Int, aiocbp: Handle);
+    310 AioRead "aio_read" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousRead];
+    311 AioWrite "aio_write" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousWrite];
+    312 AioFsync "aio_fsync" Aio (fd: Fd, op: Int, aiocbp: Handle) [AsynchronousSync];
     313 AioError "aio_error" Aio (fd: Fd, aiocbp: Handle) [AsynchronousError];
-    314 AioReturn "aio_return" Aio (fd: Fd, aiocbp: Handle);
+    314 AioReturn "aio_return" Aio (fd: Fd, aiocbp: Handle) [AsynchronousResult];
     /// The list holds the control blocks that were waited for.
-    315 AioSuspend "aio_suspend" Aio (nitems: Int, timeout: Nanos, aiocbs: List);
+    315 AioSuspend "aio_suspend" Aio (nitems: Int, timeout: Nanos, aiocbs: List) [AwaitAsynchronous];
     316 AioCancel "aio_cancel" Aio (fd: Fd, aiocbp: Handle);
     /// Each transfer has a record of `aio_read` or `aio_write` before this one, as of a call inside it.
-    317 LioListio "lio_listio" Aio (mode: Int, nitems: Int);
-    320 IoSetup "io_setup" Aio (nr_events: Int, ctx: Handle);
-    321 IoDestroy "io_destroy" Aio (ctx: Handle);
+    317 LioListio "lio_listio" Aio (mode: Int, nitems: Int) [AsynchronousList];
+    320 IoSetup "io_setup" Aio (nr_events: Int, ctx: Handle) [SetUpBlocks];
+    321 IoDestroy "io_destroy" Aio (ctx: Handle) [DestroyBlocks];
     /// Each block that was taken has an `iocb` record behind this one.
-    322 IoSubmit "io_submit" Aio (ctx: Handle, nr: Int);
+    322 IoSubmit "io_submit" Aio (ctx: Handle, nr: Int) [SubmitBlocks];
     /// Not a call: a control block of `io_submit`; `iocb` is its address.
     323 Iocb "iocb" Aio (fd: Fd, opcode: Int, count: Bytes, offset: Offset, iocb: Handle) [BlockEntry, Note];
     /// The list holds a pair for every completion: the address of the control block, and the result.
@@ -397,7 +397,7 @@ calls! {
     /// Of the operations that register files, the list holds the place of the first one, then their descriptors.
     332 IoUringRegister "io_uring_register" Aio (fd: Fd, opcode: Int, nr_args: Int, files: List) [RegisterWithRing] also "io_uring_buf_ring_head" "io_uring_clone_buffers" "io_uring_clone_buffers_offset" "io_uring_enable_rings" "io_uring_free_buf_ring" "io_uring_resize_rings" "io_uring_setup_buf_ring";
     /// Not a call: an entry of a submission queue, which the `io_uring_enter` behind it hands over. `fd` is the file's, or
-    /// its place among the registered ones when the entry's flags say so.
+    /// its place among the registered ones when the entry's flags say so. Of an fsync (opcode 3), `count` is its flags.
     333 Sqe "sqe" Aio (ring_fd: Fd, opcode: Int, flags: Int, fd: Fd, count: Bytes, offset: Offset, user_data: Handle) [RingEntry, Note];
     /// Not a call: an entry of a completion queue, first seen at the return of the call before. The result is the entry's; a
     /// descriptor that comes out of it has an `inherited-fd` record behind this one.
