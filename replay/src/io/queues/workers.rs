@@ -174,10 +174,10 @@ impl Shared {
                     }
                 })
             }
-            // SAFETY: takes no pointers.
             What::Sync { data } => {
-                status(unsafe { if data { libc::fdatasync(file) } else { libc::fsync(file) } }.into())
-                    .map(|()| 0)
+                // SAFETY: takes no pointers.
+                let synced = unsafe { if data { libc::fdatasync(file) } else { libc::fsync(file) } };
+                status(synced.into()).map(|()| 0)
             }
         };
         match found {
