@@ -103,7 +103,8 @@ pub fn merge(options: &Options) -> Result<Merged> {
     }
     let dependencies = std::mem::take(&mut connected.dependencies);
     let schedule = schedule(dependencies, &evidence, runs[0].run.threads.len(), &mut notes);
-    let mut lowered = lower(&runs[0], &mut connected, &schedule, &durations, &options.without, &progress);
+    let mut lowered =
+        lower(&runs[0], &mut connected, &schedule, &durations, &options.without, &progress, &mut notes);
     for names in only {
         let is_below = |path: &str| names.iter().any(|folder| below(folder, path).is_some());
         if !lowered.files.iter().any(|file| is_below(&file.path)) {
@@ -322,9 +323,16 @@ fn lower(
     durations: &Durations,
     without: &[Rule],
     progress: &Progress,
+    notes: &mut Notes,
 ) -> Lowered {
     let pages = std::mem::take(&mut connected.pages);
-    let deeds = std::mem::take(&mut connected.requests).finish(&connected.scope);
+    let (deeds, unseen) = std::mem::take(&mut connected.requests).finish(&connected.scope);
+    if unseen > 0 {
+        notes.remark(format!(
+            "for {unseen} asynchronous requests nobody is seen to wait: completions that a program finds in the memory it shares with the kernel, or \
+             never asks for, are not on record; a replay does not wait for these requests before the process ends"
+        ));
+    }
     let (run, connected) = (&base.run, &*connected);
     let costs = Costs::of(&connected.log, schedule);
     let cpu_before = run.cpu_before();

@@ -299,10 +299,15 @@ def moves(folder, quick, project):
     return ["sh", "-c", "; ".join(steps)]
 
 
-def fio(folder, quick, project):
-    (folder / "data").write_bytes(os.urandom((4 if quick else 32) << 20))
-    return ["fio", "--name=random", "--filename=data", "--rw=randread", "--bs=4k", "--ioengine=psync", "--invalidate=1",
-            "--fadvise_hint=random", f"--size={4 if quick else 32}M", "--output=fio.txt"]
+def fio(engine, *options):
+    def make(folder, quick, project):
+        (folder / "data").write_bytes(os.urandom((4 if quick else 32) << 20))
+        return ["fio", "--name=random", "--filename=data", "--bs=4k", f"--ioengine={engine}", "--invalidate=1",
+                "--fadvise_hint=random", f"--size={4 if quick else 32}M", "--output=fio.txt", *options]
+    return make
+
+
+ASYNCHRONOUS = ["--rw=randrw", "--iodepth=8", "--randseed=7", "--fsync=64"]
 
 
 def mpi_small(part, ranks, rounds):
@@ -370,7 +375,8 @@ ALL = [
     *(Workload(f"turns-{how}", turns(how), ("gcc",)) for how in ("unix", "tcp", "pipes", "semaphores", "eventfd", "condition")),
     Workload("workers", workers, ("gcc",)),
     Workload("moves", moves, ("cp", "mv", "install")),
-    Workload("fio-psync", fio, ("fio",)),
+    Workload("fio-psync", fio("psync", "--rw=randread"), ("fio",)),
+    *(Workload(f"fio-{engine}", fio(engine, *ASYNCHRONOUS), ("fio",)) for engine in ("libaio", "posixaio")),
     Workload("lammps", lammps(4), ("lmp", "mpirun"), launched=True),
     Workload("lammps-2", lammps(2), ("lmp", "mpirun"), launched=True),
     Workload("hpcc", hpcc, ("hpcc", "mpirun", HPCC_EXAMPLE), launched=True),

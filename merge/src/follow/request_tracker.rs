@@ -52,6 +52,14 @@ impl Asked {
         };
         Some(asked)
     }
+
+    /// So many bytes.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Asked::Read(bytes, _) | Asked::Write(bytes, _) => bytes,
+            Asked::Sync { .. } => 0,
+        }
+    }
 }
 
 /// One request. Its result is not known while nobody has seen it.
@@ -184,8 +192,8 @@ impl RequestTracker {
         self.by_threads.insert(process);
     }
 
-    /// What there is for a replay, of requests on files of the plan, and without those that failed.
-    pub fn finish(self, scope: &Scope) -> Deeds {
+    /// What there is for a replay, of requests on files of the plan, and without those that failed; and for how many of them nobody has waited.
+    pub fn finish(self, scope: &Scope) -> (Deeds, usize) {
         let RequestTracker { requests, threads, by_threads, .. } = self;
         let is_replayed = |request: usize| {
             let Request { path, result, of_libc, process, .. } = &requests[request];
@@ -212,9 +220,9 @@ impl RequestTracker {
                         Deed::Submit { queue, asked, result }
                     }
                     Note::HandOver { request } | Note::Complete { request } if is_replayed(request) => {
-                        let Request { queue, result, .. } = requests[request];
+                        let Request { queue, asked, result, .. } = requests[request];
                         let more = u32::from(matches!(note, Note::Complete { .. }));
-                        let moved = result.filter(|_| more > 0).unwrap_or(0);
+                        let moved = if more > 0 { result.unwrap_or(asked.bytes() as i64) } else { 0 };
                         if let Some((_, Deed::Complete { count, bytes, .. })) =
                             deeds.iter_mut().rev().take_while(|(at, _)| *at == record).find(
                                 |(_, deed)| matches!(deed, Deed::Complete { queue: same, .. } if *same == queue),
@@ -231,7 +239,10 @@ impl RequestTracker {
             }
             deeds
         };
-        threads.into_iter().map(deeds).collect()
+        let unseen =
+            (0..requests.len()).filter(|&request| !requests[request].awaited && is_replayed(request));
+        let unseen = unseen.count();
+        (threads.into_iter().map(deeds).collect(), unseen)
     }
 
     fn note(&mut self, seen: &Seen<'_>, record: u32, note: Note) {
@@ -289,9 +300,13 @@ impl RequestTracker {
                 queue
             }
         };
+        let block = (seen.process, seen.event.numbers[4]);
+        // A block is used again when it is over: who looks into the memory of a context for completions shows none.
+        if let Some(over) = self.blocks.remove(&block) {
+            self.wait_for(seen.thread, submit, over);
+        }
         let Some(request) = self.submit(seen, touched, descriptors, queue) else { return };
         self.note(seen, submit, Note::HandOver { request });
-        let block = (seen.process, seen.event.numbers[4]);
         // The kernel may have been done with it, and another thread have seen that, before this one came back.
         match self.early.remove(&block).filter(|early| early.ns >= since_ns) {
             Some(Early { thread, record, result, .. }) => self.complete(thread, record, request, result),
@@ -354,6 +369,16 @@ impl RequestTracker {
         }
     }
 
+    /// By a call of this thread it is known that a request of aio(7) is over. Who has waited for it before has waited there.
+    fn end(&mut self, seen: &Seen<'_>, block: i64) -> Option<usize> {
+        let request = *self.asked.get(&(seen.process, block))?;
+        let suspended =
+            self.threads[seen.thread as usize].suspended.take_if(|(_, blocks)| blocks.contains(&block));
+        let record = suspended.map_or(seen.record, |(record, _)| record);
+        self.wait_for(seen.thread, record, request);
+        Some(request)
+    }
+
     /// `lio_listio`, whose requests have records inside of it.
     fn ask_for_list(&mut self, seen: &Seen<'_>) {
         let waits = seen.event.numbers[0] == LIO_WAIT;
@@ -373,17 +398,14 @@ impl RequestTracker {
         }
     }
 
-    /// `aio_return`. Who asks for a result that it has waited for before has waited there.
+    /// `aio_return`.
     fn tell(&mut self, seen: &Seen<'_>) {
-        let (process, block) = (seen.process, seen.event.numbers[1]);
-        let Some(request) = self.asked.remove(&(process, block)) else { return };
         let event = seen.event;
+        let Some(request) = self.end(seen, event.numbers[1]) else { return };
+        self.asked.remove(&(seen.process, event.numbers[1]));
         let result = if event.has(record::FAILED) { -i64::from(event.errno) } else { event.result };
-        let thread = &mut self.threads[seen.thread as usize];
-        let suspended = thread.suspended.take_if(|(_, blocks)| blocks.contains(&block));
-        let record = suspended.map_or(seen.record, |(record, _)| record);
-        thread.free.push(self.requests[request].queue);
-        self.complete(seen.thread, record, request, result);
+        self.requests[request].result = Some(result);
+        self.threads[seen.thread as usize].free.push(self.requests[request].queue);
     }
 }
 
@@ -444,6 +466,9 @@ impl Visitor for RequestTracker {
                 self.ask(seen, touched, descriptors, numbers[3]);
             }
             Effect::AsynchronousSync => self.ask(seen, touched, descriptors, numbers[2]),
+            Effect::AsynchronousError if event.result != i64::from(libc::EINPROGRESS) => {
+                self.end(seen, numbers[1]);
+            }
             Effect::AsynchronousList => self.ask_for_list(seen),
             Effect::AwaitAsynchronous => {
                 let blocks = event.list.iter().collect();

@@ -49,7 +49,7 @@ pub fn is_over(event: &Event<'_>) -> bool {
         Effect::Sync(_) => {
             event.result == timeout || event.has(record::FAILED) && i64::from(event.errno) == timeout
         }
-        Effect::AwaitReadiness => !event.has(record::FAILED) && event.result == 0,
+        Effect::AwaitReadiness | Effect::AwaitBlocks => !event.has(record::FAILED) && event.result == 0,
         _ => false,
     }
 }

@@ -152,7 +152,10 @@ fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
     match event.call.effect() {
         Effect::Sync(_) => event.result == timeout || failed == timeout || failed == again,
         // `waitpid` with `WNOHANG`, as of Python's `Popen.wait` with a time limit.
-        Effect::AwaitReadiness | Effect::AwaitProcess => failed == 0 && event.result == 0,
+        Effect::AwaitReadiness | Effect::AwaitProcess | Effect::AwaitBlocks => {
+            failed == 0 && event.result == 0
+        }
+        Effect::AsynchronousError => event.result == i64::from(libc::EINPROGRESS),
         // Nobody listens yet.
         Effect::Connect => failed == refused || failed == absent,
         Effect::Read(_)
@@ -216,6 +219,11 @@ impl Lowering<'_> {
                 return;
             }
         }
+        let completes =
+            self.operations.iter().any(|(call, _)| matches!(call, Io::Complete { count: 1.., .. }));
+        if completes && let Some(since_ns) = self.polling_since(visit) {
+            return self.complete_after_polls(visit, since_ns);
+        }
         let failed = matches!(self.operations[..], [(call, result)] if is_no_answer(&call, result));
         let may_be_polling = failed || self.threads[seen.thread as usize].polling.is_some();
         let question = may_be_polling.then(|| self.question()).flatten();
@@ -241,8 +249,6 @@ impl Lowering<'_> {
             return self.pass(visit);
         }
         // What another thread has submitted is waited for behind that, however long ago it was.
-        let completes =
-            self.operations.iter().any(|(call, _)| matches!(call, Io::Complete { count: 1.., .. }));
         let waits = completes || Transfer::of(seen.event).is_some();
         let awaited = if waits { self.awaited(seen.thread, seen.record) } else { None };
         if let Some((awaited_ns, rule)) =
@@ -315,6 +321,25 @@ impl Lowering<'_> {
         if !into_file {
             self.synchronize(thread, record, Stage::Leave, read_ns, awaited_ns);
         }
+    }
+
+    /// A call that finds requests complete for which the thread has asked since then: all of that was one wait for them.
+    fn complete_after_polls(&mut self, visit: &Visit<'_>, since_ns: u64) {
+        let (thread, record) = (visit.seen.thread, visit.seen.record);
+        let (polled_ns, polled_cpu_ns) = self.polled(visit);
+        self.synchronize(thread, record, Stage::Enter, since_ns, since_ns);
+        let (awaited_ns, rule) = self.awaited(thread, record).unwrap_or((0, None));
+        let start_ns = awaited_ns.clamp(since_ns, visit.end_ns);
+        self.synchronize(thread, record, Stage::Leave, since_ns, start_ns);
+        let program = &mut self.threads[thread as usize].program;
+        for (call, result) in self.operations.drain(..) {
+            program.step(start_ns, visit.end_ns, Op::Io { call, result });
+        }
+        let waited_ns = polled_ns - polled_cpu_ns + visit.own.waited_ns;
+        let explained_ns = waited_ns.min(start_ns - since_ns);
+        program.balance.calls_cpu_ns += polled_cpu_ns + visit.own.cpu_ns;
+        program.balance.calls_wait_ns += waited_ns - explained_ns;
+        program.explain(rule, explained_ns, 0);
     }
 
     /// What the event's only operation asks.

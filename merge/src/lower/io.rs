@@ -289,21 +289,16 @@ impl Translation<'_> {
             Deed::Complete { queue, count, bytes } => (Io::Complete { queue, count }, bytes),
             Deed::Submit { queue, asked, result } => {
                 let Some(handle) = self.tables.handles.get(self.touched.file, self.thread) else { return };
-                match asked {
-                    Asked::Read(bytes, offset) => {
-                        let expected = result.unwrap_or(bytes as i64);
-                        (Io::SubmitRead { queue, handle, bytes, offset }, expected)
-                    }
+                let expected = result.unwrap_or(asked.bytes() as i64);
+                let io = match asked {
+                    Asked::Read(bytes, offset) => Io::SubmitRead { queue, handle, bytes, offset },
                     // What there was no room for is not written where there is.
                     Asked::Write(bytes, offset) => {
-                        let expected = result.unwrap_or(bytes as i64);
-                        (
-                            Io::SubmitWrite { queue, handle, bytes: bytes.min(expected as u64), offset },
-                            expected,
-                        )
+                        Io::SubmitWrite { queue, handle, bytes: bytes.min(expected as u64), offset }
                     }
-                    Asked::Sync { data } => (Io::SubmitSync { queue, handle, data }, 0),
-                }
+                    Asked::Sync { data } => Io::SubmitSync { queue, handle, data },
+                };
+                (io, expected)
             }
         };
         self.out.push(io);
