@@ -1,13 +1,18 @@
 //! Which pages of mapped files are touched, by open file. A replay touches them where the file is mapped, and the records that tell of
 //! them come later.
 
+mod parts;
+mod written;
+
 use crate::follow::pass::{Seen, Visitor};
-use std::collections::{BTreeMap, HashMap, HashSet};
+pub use parts::Parts;
+use std::collections::HashMap;
 use std::ops::Range;
-use syn_trace::calls::Effect;
+use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched};
-use syn_trace::record::List;
+use syn_trace::record::{self, List};
 use syn_trace::{Call, Event};
+use written::Written;
 
 const PAGE: u64 = 4096;
 
@@ -17,50 +22,42 @@ pub const SMALL_BYTES: u64 = 64 << 10;
 /// An open file, by its process.
 type Key = (u32, OpenId);
 
-/// The pages of a run. Memory: some 30 bytes for each run of pages, and 150 for each file.
+/// The pages of a run. Memory: some 60 bytes for each run of pages, and 400 for each file.
 #[derive(Debug, Default)]
 pub struct TouchedPages {
-    touched: HashMap<Key, Parts>,
-    /// The files that what is in memory changes, or is written back to.
-    written: HashSet<Key>,
+    of: HashMap<Key, Pages>,
 }
 
-/// Parts of a file: by the first byte, the byte behind. No byte is in two of them.
-type Parts = BTreeMap<u64, u64>;
-
-fn add(parts: &mut Parts, Range { mut start, mut end }: Range<u64>) {
-    let joined = |parts: &Parts, (start, end): (u64, u64)| {
-        let before = parts.range(..=end).next_back();
-        before.map(|(&first, &behind)| (first, behind)).filter(|&(_, behind)| behind >= start)
-    };
-    while let Some((first, behind)) = joined(parts, (start, end)) {
-        parts.remove(&first);
-        (start, end) = (start.min(first), end.max(behind));
-    }
-    parts.insert(start, end);
+#[derive(Debug, Default)]
+struct Pages {
+    /// Those that the replay has not touched yet.
+    touched: Parts,
+    written: Written,
+    /// What is in memory changes the file, or is written back.
+    is_written: bool,
 }
 
 impl TouchedPages {
     /// What is touched of this part of the file once it is mapped. What is mapped again later is in memory by then.
     pub fn take(&mut self, file: Key, part: &Range<u64>) -> Vec<Range<u64>> {
-        let Some(parts) = self.touched.get_mut(&file) else { return Vec::new() };
-        let first = parts.range(..=part.start).next_back().map_or(part.start, |(&first, _)| first);
-        let overlapping = parts.range(first..part.end.max(first)).map(|(&start, &end)| start..end);
-        let found: Vec<Range<u64>> = overlapping.filter(|found| found.end > part.start).collect();
-        let inside = |Range { start, end }: Range<u64>| {
-            parts.remove(&start);
-            let inside = start.max(part.start)..end.min(part.end);
-            let rest = [start..inside.start, inside.end..end];
-            parts.extend(rest.into_iter().filter(|rest| !rest.is_empty()).map(|rest| (rest.start, rest.end)));
-            inside
-        };
-        found.into_iter().map(inside).collect()
+        self.of.get_mut(&file).map_or_else(Vec::new, |pages| pages.touched.take(part, u64::MAX))
     }
 
     /// Whether what is in memory changes the file, or is written back.
     pub fn is_written(&self, file: Key) -> bool {
-        self.written.contains(&file)
+        self.of.get(&file).is_some_and(|pages| pages.is_written)
     }
+
+    /// What was written to the file, to be asked about in the order of time.
+    pub fn written(&mut self, file: Key) -> &mut Written {
+        &mut self.of.entry(file).or_default().written
+    }
+}
+
+/// Whether a call of msync(2) waits until the pages are written.
+pub fn waits(event: &Event<'_>) -> bool {
+    let flags = event.field(Field::Flags).unwrap_or(0);
+    event.call.effect() == Effect::SyncPages && flags & i64::from(libc::MS_SYNC) != 0
 }
 
 /// Whether a file had nothing in it when it was opened: who maps it then writes to it.
@@ -71,19 +68,29 @@ pub fn is_new(file: &OpenFile) -> bool {
 impl Visitor for TouchedPages {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
-        let Some(file) = touched.file else { return };
-        match seen.event.call.effect() {
-            Effect::SyncPages => drop(self.written.insert((seen.process, file))),
-            Effect::UsePages => {
-                let Some(look) = Look::of(seen.event) else { return };
-                let key = (seen.process, file);
-                if look.written_bytes(is_new(descriptors.open_file(file))) > 0 {
-                    self.written.insert(key);
+        let of = |file: OpenId| (seen.process, file);
+        if let Some(file) = touched.file {
+            match seen.event.call.effect() {
+                Effect::SyncPages => {
+                    let pages = self.of.entry(of(file)).or_default();
+                    pages.is_written = true;
+                    if waits(seen.event) && !seen.event.has(record::FAILED) {
+                        pages.written.sync();
+                    }
                 }
-                let parts = self.touched.entry(key).or_default();
-                look.pages().for_each(|range| add(parts, range));
+                Effect::UsePages => {
+                    let Some(look) = Look::of(seen.event) else { return };
+                    let pages = self.of.entry(of(file)).or_default();
+                    let is_new = is_new(descriptors.open_file(file));
+                    pages.is_written |= look.written_bytes(is_new) > 0;
+                    pages.written.add(look.pages().filter(|_| !look.is_only_read(is_new)), look.dirty());
+                    look.pages().for_each(|range| pages.touched.add(range));
+                }
+                _ => {}
             }
-            _ => {}
+        }
+        for &file in &touched.unmapped {
+            self.of.get_mut(&of(file)).into_iter().for_each(|pages| pages.written.unmap());
         }
     }
 }
@@ -138,6 +145,16 @@ impl<'a> Look<'a> {
         if self.is_unknown() && !is_new { self.present() } else { 0 }
     }
 
+    /// Whether what is in memory of it is taken to be only read.
+    fn is_only_read(self, is_new: bool) -> bool {
+        !self.may_be_written() || self.unknown_bytes(is_new) > 0
+    }
+
+    /// How much of it the kernel counts as written.
+    fn dirty(self) -> Option<u64> {
+        u64::try_from(self.numbers[4]).ok()
+    }
+
     /// Whether nobody knows how much of a large mapping was written.
     pub fn is_unknown(self) -> bool {
         self.numbers[4] < 0 && self.may_be_written() && !self.is_small()
@@ -167,26 +184,5 @@ impl<'a> Look<'a> {
 
     fn offset(self) -> u64 {
         self.numbers[2].max(0) as u64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_is_taken_once() {
-        let mut pages = TouchedPages::default();
-        let parts = pages.touched.entry((0, 3)).or_default();
-        [8..12, 0..4, 2..6, 12..16, 40..44, 3..5].into_iter().for_each(|range| add(parts, range));
-        assert_eq!(*parts, Parts::from([(0, 6), (8, 16), (40, 44)]));
-        let mut around = parts.clone();
-        add(&mut around, 1..41);
-        assert_eq!(around, Parts::from([(0, 44)]));
-        assert_eq!(pages.take((0, 3), &(4..10)), [4..6, 8..10]);
-        assert_eq!(pages.take((0, 3), &(0..20)), [0..4, 10..16]);
-        assert_eq!(pages.take((0, 3), &(0..20)), []);
-        assert_eq!(pages.take((1, 3), &(0..100)), []);
-        assert_eq!(pages.take((0, 3), &(0..u64::MAX)).first(), Some(&(40..44)));
     }
 }

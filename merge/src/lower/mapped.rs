@@ -3,7 +3,7 @@
 
 use super::io::Translation;
 use super::mappings::Kept;
-use crate::follow::touched_pages::{Look, SMALL_BYTES, is_new};
+use crate::follow::touched_pages::{Look, Parts, SMALL_BYTES, waits};
 use std::collections::HashMap;
 use std::ops::Range;
 use syn_plan::{HandleId, Io};
@@ -21,7 +21,7 @@ impl Translation<'_> {
             Effect::Map => self.map(),
             Effect::Remap => self.grow(),
             Effect::UsePages => self.write_pages(),
-            Effect::SyncPages if self.number(Field::Flags) & libc::MS_SYNC as u64 != 0 => self.write_back(),
+            Effect::SyncPages if waits(self.seen.event) => self.write_back(),
             _ => {}
         }
     }
@@ -45,7 +45,7 @@ impl Translation<'_> {
             None if is_written => {
                 let (new, user) = (self.tables.handles.spare(self.thread), Some(self.thread));
                 self.out.push((Io::Dup { handle, new }, 0));
-                *kept = Some(Kept { handle: new, user, at, written: 0, looked: None, usual: HashMap::new() });
+                *kept = Some(Kept { handle: new, user, at, looked: None, usual: HashMap::new() });
             }
             None => {}
         }
@@ -81,49 +81,60 @@ impl Translation<'_> {
         self.out.extend(pages.into_iter().map(|range| (populate(range), 0)));
     }
 
-    /// What has been written: as much of what was touched as is known, and which of it nobody saw.
+    /// What has been written, as far as this look at it tells.
     fn write_pages(&mut self) {
-        let (Some(look), Some(file)) = (Look::of(self.seen.event), self.touched.file) else { return };
-        let is_new = is_new(self.descriptors.open_file(file));
-        let Some(kept) = self.kept() else { return };
-        let (handle, mut left) = (kept.handle, look.written_bytes(is_new));
-        // Of a new file, of which this look does not tell: what was written before lies in front.
-        let mut before = if look.is_unknown() { kept.written.min(left) } else { 0 };
-        left -= before;
-        let pages = look.pages().map(|Range { start, end }| {
-            let skipped = before.min(end - start);
-            before -= skipped;
-            let bytes = left.min(end - start - skipped);
-            left -= bytes;
-            start + skipped..start + skipped + bytes
-        });
-        let pages: Vec<Range<u64>> = pages.filter(|range| !range.is_empty()).collect();
-        let bytes = pages.iter().map(|range| range.end - range.start).fold(0, u64::saturating_add);
-        kept.written = kept.written.saturating_add(bytes);
-        kept.looked.get_or_insert_default().extend(pages.iter().cloned());
-        self.populate(handle, pages, true);
+        let (Some(_), Some(file)) = (Look::of(self.seen.event), self.touched.file) else { return };
+        let look = self.tables.pages.written((self.seen.process, file)).next_look();
+        let (Some((written, is_all)), Some(kept)) = (look, self.kept()) else { return };
+        let handle = kept.handle;
+        let (found, tell) = kept.looked.get_or_insert_default();
+        *tell |= is_all || !written.is_empty();
+        found.extend(written.iter().cloned());
+        self.populate(handle, written, true);
     }
 
-    /// msync(2). Where the recorder had no time to look, as much has been written as before the latest one of as many bytes; where it
-    /// never looked, all of what is little.
+    /// msync(2).
     fn write_back(&mut self) {
         let ([address, ..], bytes) = (self.seen.event.numbers, self.number(Field::Bytes));
+        let Some(file) = self.touched.file else { return };
+        let syncs = self.tables.pages.written((self.seen.process, file)).next_sync();
         let Some(kept) = self.kept() else { return };
-        let handle = kept.handle;
-        let unseen = match kept.looked.take() {
-            Some(written) => {
-                kept.usual.insert(bytes, written);
-                Vec::new()
-            }
-            None => kept.usual.get(&bytes).cloned().unwrap_or_else(|| {
-                let (first, offset) = kept.at;
-                let start = offset.saturating_add((address as u64).saturating_sub(first));
-                let all = Some(start..start.saturating_add(bytes)).filter(|_| bytes < SMALL_BYTES);
-                all.into_iter().collect()
-            }),
-        };
-        self.populate(handle, unseen, true);
+        let (handle, (first, offset)) = (kept.handle, kept.at);
+        let looked = kept.looked.take();
+        let syncs = if looked.is_some() { 0 } else { syncs };
+        if let Some((written, true)) = looked {
+            kept.usual.insert(bytes, written.into_iter().collect());
+        } else {
+            let usual = kept.usual.get(&bytes).cloned();
+            let start = offset.saturating_add((address as u64).saturating_sub(first));
+            let written = self.unseen(file, start..start.saturating_add(bytes), syncs, usual);
+            self.populate(handle, written, true);
+        }
         self.out.push((Io::Fdatasync { handle }, 0));
+    }
+
+    /// What was written to this part of the file in front of an msync(2) for which the recorder had no time to look: what a later look found
+    /// new, and if bytes are counted, as many as before the latest one of this length. Where nothing is new, the same as before that; where
+    /// the recorder never looked, all of what is little.
+    fn unseen(
+        &mut self,
+        file: OpenId,
+        part: Range<u64>,
+        syncs: u64,
+        usual: Option<Parts>,
+    ) -> Vec<Range<u64>> {
+        let written = self.tables.pages.written((self.seen.process, file));
+        let most = usual.as_ref().filter(|_| written.is_counted()).map(Parts::bytes);
+        let mut new = written.take(&part, syncs, most.unwrap_or(u64::MAX));
+        let new_bytes = new.iter().map(|range| range.end - range.start).sum();
+        let again = match most {
+            Some(most) => most.saturating_sub(new_bytes),
+            None if new.is_empty() => u64::MAX,
+            None => 0,
+        };
+        let small = || Some(part).filter(|part| part.end - part.start < SMALL_BYTES).into_iter().collect();
+        new.extend(usual.unwrap_or_else(small).take(&(0..u64::MAX), again));
+        new
     }
 
     /// Of the file that the call is about.

@@ -1,5 +1,6 @@
 //! The files that a process has mapped, while it does.
 
+use crate::follow::touched_pages::Parts;
 use std::collections::HashMap;
 use std::ops::Range;
 use syn_plan::HandleId;
@@ -58,10 +59,9 @@ pub struct Kept {
     pub user: Option<u32>,
     /// The address of the latest mapping, and of which byte of the file that is.
     pub at: (u64, u64),
-    /// How many bytes the page scans found written.
-    pub written: u64,
-    /// What the page scans since the last msync(2) found written.
-    pub looked: Option<Vec<Range<u64>>>,
+    /// What the page scans since the last msync(2) found written, and whether they tell: where nothing is new and no bytes are counted, they
+    /// do not.
+    pub looked: Option<(Vec<Range<u64>>, bool)>,
     /// The same before the latest msync(2) of so many bytes in front of which there was one.
-    pub usual: HashMap<u64, Vec<Range<u64>>>,
+    pub usual: HashMap<u64, Parts>,
 }

@@ -28,8 +28,20 @@ pages[5 * 4096] = 1
 pages.close()
 "#;
 
-fn recorded() -> (Recorded, Plan) {
-    let recorded = record(&Job::new(python_itself()).args(["-S", "-E", "-c", PROGRAM]));
+/// 40 times, two pages of a new file are written and written back.
+const SYNCED: &str = r#"
+import mmap, os
+out = os.open("out", os.O_RDWR | os.O_CREAT)
+os.ftruncate(out, 800 * 4096)
+pages = mmap.mmap(out, 800 * 4096)
+for number in range(80):
+    pages[number * 7 % 80 * 10 * 4096] = 1
+    if number % 2: pages.flush()
+pages.close()
+"#;
+
+fn recorded(program: &str) -> (Recorded, Plan) {
+    let recorded = record(&Job::new(python_itself()).args(["-S", "-E", "-c", program]));
     assert!(recorded.recorded.status.success(), "{}", recorded.recorded.stderr);
     let options = Options { runs: vec![recorded.run_folder()], ..Options::default() };
     let plan = merge(&options).expect("merged").plan;
@@ -62,7 +74,7 @@ fn operations(plan: &Plan) -> Vec<(String, Io)> {
 
 #[test]
 fn pages_are_touched_where_they_were_mapped_and_written_before_they_are_written_back() {
-    let (_, plan) = recorded();
+    let (_, plan) = recorded(PROGRAM);
     let operations = operations(&plan);
     let of = |name: &str| -> Vec<Io> {
         operations.iter().filter(|(file, _)| file == name).map(|&(_, call)| call).collect()
@@ -98,8 +110,33 @@ fn pages_are_touched_where_they_were_mapped_and_written_before_they_are_written_
 }
 
 #[test]
+fn what_is_synced_again_and_again_is_written_once() {
+    let (_, plan) = recorded(SYNCED);
+    let (mut written, mut syncs, mut unwritten) = (Vec::new(), 0, 0);
+    let mut before = 0;
+    for (_, call) in operations(&plan).into_iter().filter(|(file, _)| file == "out") {
+        match call {
+            Io::Populate { offset, bytes, write: true, .. } => {
+                written.extend((offset / PAGE)..(offset + bytes) / PAGE);
+            }
+            Io::Fdatasync { .. } => {
+                syncs += 1;
+                unwritten += usize::from(written.len() == before);
+                before = written.len();
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((syncs, unwritten), (40, 0), "{written:?}");
+    let all = written.len();
+    written.sort_unstable();
+    written.dedup();
+    assert_eq!((written.len(), all), (80, 80), "{written:?}");
+}
+
+#[test]
 fn a_replay_touches_them() {
-    let (recorded, plan) = recorded();
+    let (recorded, plan) = recorded(PROGRAM);
     let folder = recorded.run_folder();
     let at = |name: &str| folder.join(name);
     plan.save(&at("app.syn")).expect("saved");
