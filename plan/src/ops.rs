@@ -138,7 +138,7 @@ operations! {
     27 SyncFs "syncfs" "syncfs(2) on the storage root; sync(2) as well";
     28 Truncate "truncate" { file: File, bytes: Number } "truncate(2)";
     29 Ftruncate "ftruncate" { handle: Handle, bytes: Number } "ftruncate(2)";
-    30 Allocate "fallocate" { handle: Handle, mode: HexMode, offset: Number, bytes: Number } "fallocate(2), posix_fallocate(3)";
+    30 Allocate "fallocate" { handle: Handle, mode: HexMode, offset: Number, bytes: Number } "fallocate(2)";
     31 Stat "stat" { file: File, follow: Truth } "stat(2) and its kin; lstat(2) when `follow` is false";
     32 Fstat "fstat" { handle: Handle } "fstat(2)";
     33 Access "access" { file: File, mode: Octal } "access(2)";
@@ -175,6 +175,7 @@ operations! {
     64 Send "sendfile" { handle: Handle, bytes: Number, offset: Place } "sendfile(2) to nowhere: reads what the program passed on by reference, as to a socket or a pipe. Offset -1, in these three: at the position";
     65 SendTo "sendfile to file" { from: Handle, to: Handle, bytes: Number, offset: Place } "sendfile(2) to the position of `to`";
     66 CopyRange "copy_file_range" { from: Handle, to: Handle, bytes: Number, offset: Place, to_offset: Place } "copy_file_range(2)";
+    67 PosixFallocate "posix_fallocate" { handle: Handle, offset: Number, bytes: Number } "posix_fallocate(3), which writes a byte into each block where the file system has no fallocate(2)";
     120 QueueSetup "io_setup" { queue: Queue, engine: Count, entries: Count } "makes a queue with room for so many requests: io_setup(2), io_uring_setup(2) where `engine` is 1";
     121 QueueDestroy "io_destroy" { queue: Queue } "when its requests are complete: io_destroy(2), close(2) of a ring";
     122 SubmitRead "submit read" { queue: Queue, handle: Handle, bytes: Number, offset: Place } "begins a read: io_submit(2), io_uring_enter(2), or aio_read(3) in a queue that nobody has made; the result is that of the request, once it is complete. Offset -1: at the position";

@@ -334,10 +334,10 @@ impl Translation<'_> {
             Effect::SyncRange => Io::SyncRange { handle, offset, bytes, flags },
             Effect::SyncFileSystem => Io::SyncFs,
             Effect::Truncate => Io::Ftruncate { handle, bytes },
-            Effect::Allocate => {
-                let mode = event.field(Field::Mode).unwrap_or(0) as i32;
-                Io::Allocate { handle, mode, offset, bytes }
-            }
+            Effect::Allocate => match event.field(Field::Mode) {
+                Some(mode) => Io::Allocate { handle, mode: mode as i32, offset, bytes },
+                None => Io::PosixFallocate { handle, offset, bytes },
+            },
             // fstatat(2) and statx(2) come here with an empty path, which means the descriptor.
             Effect::Stat(_) => {
                 self.learn_of_open();

@@ -400,6 +400,12 @@ fn times(event: &Event<'_>) -> u64 {
     if event.call == Call::Repeats { event.numbers[0].max(0) as u64 } else { 1 }
 }
 
+/// Whether it is one of the calls by which posix_fallocate(3) writes into each block.
+fn allocates(seen: &Seen<'_>, before: &Segment) -> bool {
+    before.inside == Some(Call::PosixFallocate)
+        && matches!(seen.event.call, Call::Fcntl | Call::Fstat | Call::Fstatfs | Call::Pread | Call::Pwrite)
+}
+
 impl Visitor for Lowering<'_> {
     fn end(&mut self, thread: u32, end: &End) {
         if self.from.in_plan[thread as usize] {
@@ -425,12 +431,14 @@ impl Visitor for Lowering<'_> {
         let sleeps = seen.event.sleeps();
         let on_file = self.file_call(seen);
         let is_io = (around.is_none() || self.from.scope.all_files) && !is_mpi && !sleeps && !on_file;
-        if is_io {
+        // How the C library allocates where the file system cannot: the replay's does what it has to.
+        let allocates = allocates(seen, &measured.before) && !self.has_point(seen);
+        if is_io && !allocates {
             self.translate(seen, touched, descriptors);
         }
         // Of a call that communicates, its own record tells the time: how often the library looked for messages
         // meanwhile, and slept, says nothing more.
-        if around.is_some_and(|around| around.communicates) && self.operations.is_empty() {
+        if allocates || around.is_some_and(|around| around.communicates) && self.operations.is_empty() {
             let skipped = &mut self.threads[seen.thread as usize].skipped;
             skipped.0 += measured.before.cpu_ns + measured.call.cpu_ns;
             skipped.1 += measured.before.waited_ns + measured.call.waited_ns;

@@ -94,6 +94,7 @@ impl Target<'_> {
                 let mode = FallocateFlags::from_bits_retain(mode as u32);
                 fs::fallocate(open(handle)?, mode, offset, bytes)?;
             }
+            Io::PosixFallocate { handle, offset, bytes } => transfer::allocate(open(handle)?, offset, bytes)?,
             Io::Fstat { handle } => drop(fs::fstat(open(handle)?)?),
             Io::ReadDir { handle, entries } => read_folder(open(handle)?, entries)?,
             Io::Advise { handle, offset, bytes, advice } => {

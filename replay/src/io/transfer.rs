@@ -192,12 +192,19 @@ fn is_missing(error: Errno) -> bool {
 
 /// posix_fadvise(2).
 pub fn advise(file: BorrowedFd<'_>, offset: u64, bytes: u64, advice: i32) -> Result<()> {
-    let (offset, bytes) = (offset as i64, bytes as i64);
     // SAFETY: takes no pointers; negative numbers are refused by the kernel.
-    match unsafe { libc::posix_fadvise(file.as_raw_fd(), offset, bytes, advice) } {
-        0 => Ok(()),
-        error => Err(Errno::from_raw_os_error(error)),
-    }
+    returned(unsafe { libc::posix_fadvise(file.as_raw_fd(), offset as i64, bytes as i64, advice) })
+}
+
+/// posix_fallocate(3).
+pub fn allocate(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Result<()> {
+    // SAFETY: takes no pointers; negative numbers are refused by the C library.
+    returned(unsafe { libc::posix_fallocate(file.as_raw_fd(), offset as i64, bytes as i64) })
+}
+
+/// Of a function that returns its error.
+fn returned(error: i32) -> Result<()> {
+    if error == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(error)) }
 }
 
 /// readahead(2).

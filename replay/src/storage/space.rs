@@ -252,6 +252,9 @@ impl Disk {
                     self.write(to.inode, u128::from(offset) + u128::from(bytes), bytes.into());
                 }
             }
+            Io::PosixFallocate { handle, offset, bytes } => {
+                self.apply(process, Io::Allocate { handle, mode: 0, offset, bytes }, result);
+            }
             Io::Ftruncate { handle, bytes } => {
                 if let Some(at) = position(handle) {
                     self.cut(at.inode, bytes);
@@ -342,6 +345,8 @@ mod tests {
         assert_eq!(needed(0, &[&temporary(0)[..3], &temporary(1)].concat()), 100, "the first is still open");
         let hole = (Io::Allocate { handle: 0, mode: 3, offset: 0, bytes: 1 << 40 }, 0);
         assert_eq!(needed(0, &[open(0, 1), write(0), hole]), 50);
+        let allocate = (Io::PosixFallocate { handle: 0, offset: 0, bytes: 70 }, 0);
+        assert_eq!(needed(0, &[open(0, 1), write(0), allocate]), 70);
         let link = (Io::Link { from: 0, to: 1 }, 0);
         let linked = [open(0, 1), write(0), close(0), link, unlink(0), open(0, 1), write(0)];
         assert_eq!(needed(0, &linked), 100);

@@ -36,6 +36,8 @@ fn everything() -> Draft {
         io(Io::SyncFs, 0),
         io(Io::Ftruncate { handle: 1, bytes: 7000 }, 0),
         io(Io::Allocate { handle: 1, mode: 0, offset: 0, bytes: 9000 }, 0),
+        io(Io::PosixFallocate { handle: 1, offset: 1000, bytes: 8000 }, 0),
+        io(Io::PosixFallocate { handle: 1, offset: 0, bytes: 0 }, -22),
         io(Io::Fstat { handle: 1 }, 0),
         io(Io::Populate { handle: 1, offset: 100, bytes: 1 << 40, write: true }, 0),
         io(Io::Send { handle: 1, bytes: 100, offset: 0 }, 100),
@@ -96,7 +98,7 @@ fn every_operation_comes_out_as_recorded_in_every_mode() {
         let report = replay.went_well();
         assert_eq!(report["mode"], mode);
         assert_eq!(report["divergences"]["total"], 0);
-        assert_eq!(report["calls"].as_object().expect("calls").len(), 30, "{}", report["calls"]);
+        assert_eq!(report["calls"].as_object().expect("calls").len(), 31, "{}", report["calls"]);
         assert_eq!(report["calls"]["write"]["bytes"], 5010);
         assert_eq!(report["calls"]["pread"]["bytes"], 28_000);
         assert_eq!(report["calls"]["sendfile"]["bytes"], 110);
