@@ -35,6 +35,8 @@ struct Pages {
     written: Written,
     /// What is in memory changes the file, or is written back.
     is_written: bool,
+    /// Some are advised to be read one by one.
+    is_at_random: bool,
 }
 
 impl TouchedPages {
@@ -46,6 +48,11 @@ impl TouchedPages {
     /// Whether what is in memory changes the file, or is written back.
     pub fn is_written(&self, file: Key) -> bool {
         self.of.get(&file).is_some_and(|pages| pages.is_written)
+    }
+
+    /// Whether no page is read ahead of others: `MADV_RANDOM` of some is taken for all.
+    pub fn is_at_random(&self, file: Key) -> bool {
+        self.of.get(&file).is_some_and(|pages| pages.is_at_random)
     }
 
     /// What was written to the file, to be asked about in the order of time.
@@ -77,6 +84,10 @@ impl Visitor for TouchedPages {
                     if waits(seen.event) && !seen.event.has(record::FAILED) {
                         pages.written.sync();
                     }
+                }
+                Effect::UsePages if seen.event.call == Call::Madvise => {
+                    let pages = self.of.entry(of(file)).or_default();
+                    pages.is_at_random |= seen.event.numbers[2] == i64::from(libc::MADV_RANDOM);
                 }
                 Effect::UsePages => {
                     let Some(look) = Look::of(seen.event) else { return };

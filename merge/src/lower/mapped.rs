@@ -71,8 +71,16 @@ impl Translation<'_> {
     }
 
     fn read(&mut self, handle: HandleId, pages: Vec<Range<u64>>) {
-        self.tables.mappings.expect(&pages);
-        self.populate(handle, pages, false);
+        let at_random =
+            self.touched.file.is_some_and(|file| self.tables.pages.is_at_random((self.seen.process, file)));
+        self.tables.mappings.expect(&pages, at_random);
+        if at_random {
+            let populate =
+                |Range { start, end }| Io::PopulateAtRandom { handle, offset: start, bytes: end - start };
+            self.out.extend(pages.into_iter().map(|range| (populate(range), 0)));
+        } else {
+            self.populate(handle, pages, false);
+        }
     }
 
     fn populate(&mut self, handle: HandleId, pages: impl IntoIterator<Item = Range<u64>>, write: bool) {

@@ -6,6 +6,8 @@ use std::ops::Range;
 use syn_plan::HandleId;
 use syn_trace::descriptors::OpenId;
 
+const PAGE: u64 = 4096;
+
 /// What a thread waits for the pages of one read at most: a disk that turns, and others in front.
 const LONGEST_READ_NS: u64 = 20_000_000;
 /// Pages are read ahead, so many bytes at a time (`read_ahead_kb`).
@@ -43,8 +45,9 @@ impl Mappings {
     }
 
     /// These are touched, each run by as many reads as it takes at least.
-    pub fn expect(&mut self, pages: &[Range<u64>]) {
-        let reads = |range: &Range<u64>| (range.end - range.start) / READ_AHEAD_BYTES + 1;
+    pub fn expect(&mut self, pages: &[Range<u64>], at_random: bool) {
+        let bytes = if at_random { PAGE } else { READ_AHEAD_BYTES };
+        let reads = |range: &Range<u64>| (range.end - range.start) / bytes + 1;
         let reads = pages.iter().map(reads).fold(0, u64::saturating_add);
         self.faults_ns = self.faults_ns.saturating_add(reads.saturating_mul(LONGEST_READ_NS));
     }

@@ -1,6 +1,6 @@
 //! The open files of one process of the plan.
 
-use super::mapped::Mappings;
+use super::mapped::{Mappings, Touch};
 use super::queues::{Need, Queues};
 use crate::divergence::Cause;
 use rustix::io::{DupFlags, Errno, Result, dup3, fcntl_dupfd_cloexec};
@@ -132,8 +132,8 @@ impl Handles {
     }
 
     /// Touches pages of the file in memory: the bytes from an offset on.
-    pub fn populate(&self, handle: HandleId, part: (u64, u64), write: bool) -> Result<()> {
-        self.mappings.populate((handle, self.get(handle)?), part, write)
+    pub fn populate(&self, handle: HandleId, part: (u64, u64), touch: Touch) -> Result<()> {
+        self.mappings.populate((handle, self.get(handle)?), part, touch)
     }
 
     /// Takes an open file out, to be closed.

@@ -15,6 +15,15 @@ use syn_plan::HandleId;
 /// So many bytes at a time: a file of any size needs no more addresses than this.
 const MOST: u64 = 1 << 30;
 
+/// What a page is touched for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Touch {
+    Read,
+    /// No other page is read ahead.
+    ReadAtRandom,
+    Write,
+}
+
 /// The files that a process has mapped to write to them, by handle. They stay mapped until the handle is closed: some file systems write
 /// pages back at munmap(2).
 #[derive(Debug, Default)]
@@ -26,12 +35,12 @@ pub struct Mappings {
 
 impl Mappings {
     /// Touches the pages with these bytes, as far as the file has them, each as a load or store would that finds it missing: by
-    /// `MAP_POPULATE` (mmap(2)), or by `MADV_POPULATE_WRITE` (madvise(2), Linux 5.14; `EINVAL` before).
+    /// `MAP_POPULATE` (mmap(2)), or by `MADV_POPULATE_READ` or `MADV_POPULATE_WRITE` (madvise(2), Linux 5.14; `EINVAL` before).
     pub fn populate(
         &self,
         (handle, file): (HandleId, BorrowedFd<'_>),
         (offset, bytes): (u64, u64),
-        write: bool,
+        touch: Touch,
     ) -> Result<()> {
         let page = page_size() as u64;
         let length = bytes_of(file)?.next_multiple_of(page);
@@ -40,8 +49,12 @@ impl Mappings {
         while at < end {
             let piece = at..end.min((at / MOST + 1) * MOST);
             at = piece.end;
-            if !write {
-                drop(Mapping::of(file, piece, false)?);
+            if touch != Touch::Write {
+                let mapping = Mapping::of(file, piece.clone(), touch)?;
+                if touch == Touch::ReadAtRandom {
+                    mapping.advise(&piece, Advice::Random)?;
+                    mapping.advise(&piece, Advice::LinuxPopulateRead)?;
+                }
                 continue;
             }
             self.any.store(true, Ordering::Relaxed);
@@ -51,12 +64,12 @@ impl Mappings {
             let mapped = mapped.map_or_else(
                 || {
                     let first = piece.start / MOST * MOST;
-                    mappings.push(Mapping::of(file, first..length.min(first + MOST), true)?);
+                    mappings.push(Mapping::of(file, first..length.min(first + MOST), touch)?);
                     Ok(mappings.len() - 1)
                 },
                 Ok,
             )?;
-            mappings[mapped].populate(&piece)?;
+            mappings[mapped].advise(&piece, Advice::LinuxPopulateWrite)?;
         }
         Ok(())
     }
@@ -93,11 +106,12 @@ struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Of one to read from, all pages are touched.
-    fn of(file: BorrowedFd<'_>, part: Range<u64>, write: bool) -> Result<Mapping> {
-        let (protection, flags) = match write {
-            false => (ProtFlags::READ, MapFlags::PRIVATE | MapFlags::POPULATE),
-            true => (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED),
+    /// Of one to read from, all pages are touched, but for those to be read at random.
+    fn of(file: BorrowedFd<'_>, part: Range<u64>, touch: Touch) -> Result<Mapping> {
+        let (protection, flags) = match touch {
+            Touch::Read => (ProtFlags::READ, MapFlags::PRIVATE | MapFlags::POPULATE),
+            Touch::ReadAtRandom => (ProtFlags::READ, MapFlags::PRIVATE),
+            Touch::Write => (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED),
         };
         let bytes = (part.end - part.start) as usize;
         // SAFETY: a fresh mapping at an address of the kernel's choice, of which no reference is made: nothing here reads or writes what
@@ -110,16 +124,15 @@ impl Mapping {
         self.part.start <= piece.start && piece.end <= self.part.end
     }
 
-    /// Touches the pages of this piece, which it holds, to write to them.
-    fn populate(&self, piece: &Range<u64>) -> Result<()> {
+    /// madvise(2) about this piece, which it holds.
+    fn advise(&self, piece: &Range<u64>, advice: Advice) -> Result<()> {
         let (behind, bytes) = ((piece.start - self.part.start) as usize, (piece.end - piece.start) as usize);
         loop {
             // SAFETY: mapped there. No signal comes where the file is too short or its storage full (madvise(2): EFAULT).
-            let populated =
-                unsafe { madvise(self.start.as_ptr().byte_add(behind), bytes, Advice::LinuxPopulateWrite) };
+            let advised = unsafe { madvise(self.start.as_ptr().byte_add(behind), bytes, advice) };
             // What is there already is skipped.
-            if populated != Err(Errno::INTR) {
-                return populated;
+            if advised != Err(Errno::INTR) {
+                return advised;
             }
         }
     }
@@ -149,22 +162,23 @@ mod tests {
         let (file, page) = (memfd_create("pages", MemfdFlags::CLOEXEC).expect("memory"), page_size() as u64);
         let per_page = page as i64 / 512;
         let (file, mappings) = (file.as_fd(), Mappings::default());
-        let populate = |offset, bytes, write| mappings.populate((3, file), (offset, bytes), write);
-        assert_eq!(populate(0, u64::MAX, true), Ok(()), "it has none");
+        let populate = |offset, bytes, touch| mappings.populate((3, file), (offset, bytes), touch);
+        assert_eq!(populate(0, u64::MAX, Touch::Write), Ok(()), "it has none");
         ftruncate(file, 8 * page + 1).expect("a length");
         assert_eq!(blocks(file), 0);
-        populate(page + 1, 1, true).expect("one page");
+        populate(page + 1, 1, Touch::Write).expect("one page");
         assert_eq!(blocks(file), per_page);
-        populate(page, 2 * page, true).expect("two, one of them again");
+        populate(page, 2 * page, Touch::Write).expect("two, one of them again");
         assert_eq!(blocks(file), 2 * per_page);
-        populate(7 * page, u64::MAX, true).expect("the last two");
+        populate(7 * page, u64::MAX, Touch::Write).expect("the last two");
         assert_eq!(blocks(file), 4 * per_page);
-        populate(u64::MAX, u64::MAX, false).expect("none so far behind the end");
+        populate(u64::MAX, u64::MAX, Touch::Read).expect("none so far behind the end");
+        populate(page, 1, Touch::ReadAtRandom).expect("one that is there");
         assert_eq!(blocks(file), 4 * per_page);
         let mapped = || mappings.of.lock().expect("no panic").get(&3).map(Vec::len);
         assert_eq!(mapped(), Some(1));
         ftruncate(file, 20 * page).expect("a length");
-        populate(19 * page, page, true).expect("what is there now");
+        populate(19 * page, page, Touch::Write).expect("what is there now");
         assert_eq!((mapped(), blocks(file)), (Some(2), 5 * per_page));
         mappings.close(3);
         assert_eq!(mapped(), None);

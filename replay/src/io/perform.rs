@@ -1,6 +1,7 @@
 //! One I/O operation.
 
 use super::flags::{self, permissions};
+use super::mapped::Touch;
 use super::outcome::status;
 use super::queues::What;
 use super::{Buffers, Target, metadata, transfer};
@@ -102,7 +103,11 @@ impl Target<'_> {
             }
             Io::Readahead { handle, offset, bytes } => transfer::read_ahead(open(handle)?, offset, bytes)?,
             Io::Populate { handle, offset, bytes, write } => {
-                self.handles.populate(handle, (offset, bytes), write)?;
+                let touch = if write { Touch::Write } else { Touch::Read };
+                self.handles.populate(handle, (offset, bytes), touch)?;
+            }
+            Io::PopulateAtRandom { handle, offset, bytes } => {
+                self.handles.populate(handle, (offset, bytes), Touch::ReadAtRandom)?;
             }
             Io::Inherit { file, handle, flags, offset } => self.inherit(file, handle, flags, offset)?,
             ref other => {

@@ -237,7 +237,7 @@ impl Disk {
                 self.apply(process, write, result);
             }
             // Only what the file has is touched. Holes that are read take room as well, on tmpfs.
-            Io::Populate { handle, offset, bytes, .. } => {
+            Io::Populate { handle, offset, bytes, .. } | Io::PopulateAtRandom { handle, offset, bytes } => {
                 if let Some(to) = position(handle) {
                     let length = self.inodes[to.inode].bytes;
                     let end = (u128::from(offset) + u128::from(bytes)).min(length);
