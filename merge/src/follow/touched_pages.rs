@@ -85,7 +85,7 @@ impl Visitor for TouchedPages {
                         pages.written.sync();
                     }
                 }
-                Effect::UsePages if seen.event.call == Call::Madvise => {
+                Effect::AdvisePages => {
                     let pages = self.of.entry(of(file)).or_default();
                     pages.is_at_random |= seen.event.numbers[2] == i64::from(libc::MADV_RANDOM);
                 }

@@ -402,8 +402,13 @@ fn times(event: &Event<'_>) -> u64 {
 
 /// Whether it is one of the calls by which posix_fallocate(3) writes into each block.
 fn allocates(seen: &Seen<'_>, before: &Segment) -> bool {
-    before.inside == Some(Call::PosixFallocate)
-        && matches!(seen.event.call, Call::Fcntl | Call::Fstat | Call::Fstatfs | Call::Pread | Call::Pwrite)
+    let is_inside = before.inside.is_some_and(|call| call.effect() == Effect::Allocate);
+    is_inside
+        && match seen.event.call.effect() {
+            Effect::Control | Effect::Stat(_) | Effect::StatFileSystem => true,
+            Effect::Read(place) | Effect::Write(place) => seen.event.offset_of(place).is_some(),
+            _ => false,
+        }
 }
 
 impl Visitor for Lowering<'_> {

@@ -154,6 +154,8 @@ pub enum Effect {
     Remap,
     /// Concerns pages of a mapping, and leaves it as it is.
     UsePages,
+    /// Says how they will be used.
+    AdvisePages,
     /// Writes pages of a mapping back to its file.
     SyncPages,
 

@@ -145,7 +145,7 @@ calls! {
     /// Of memory in which a file was mapped.
     61 Munmap "munmap" Mmap (addr: Handle, length: Bytes) [Unmap];
     62 Msync "msync" Mmap (addr: Handle, length: Bytes, flags: Int) [SyncPages];
-    63 Madvise "madvise" Mmap (addr: Handle, length: Bytes, advice: Int) [UsePages] also "posix_madvise";
+    63 Madvise "madvise" Mmap (addr: Handle, length: Bytes, advice: Int) [AdvisePages] also "posix_madvise";
 
     64 Fopen "fopen" Stdio (fd: Fd, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path, mode: Text) [OpenStream];
     65 Freopen "freopen" Stdio (fd: Fd, st_mode: Mode, st_size: Bytes, st_ino: Int, pathname: Path, mode: Text) [ReopenStream];

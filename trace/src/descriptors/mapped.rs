@@ -131,7 +131,9 @@ impl Descriptors {
     pub(super) fn follow_memory(&mut self, event: &Event<'_>, touched: &mut Touched) {
         let [address, bytes, ..] = event.numbers;
         let (start, end) = match event.call.effect() {
-            Effect::Unmap | Effect::UsePages | Effect::SyncPages => pages(address, bytes),
+            Effect::Unmap | Effect::UsePages | Effect::AdvisePages | Effect::SyncPages => {
+                pages(address, bytes)
+            }
             Effect::Remap => pages(address, bytes.max(1)),
             _ => return,
         };
