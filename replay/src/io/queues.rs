@@ -4,18 +4,20 @@
 //! way when nobody waits for them any more are waited for before what they read into is given back.
 
 mod context;
+mod requests;
 mod ring;
 mod workers;
 
 use super::transfer::Memory;
 use context::Context;
+pub use requests::What;
+use requests::{Results, locked};
 use ring::Ring;
 use rustix::io::{Errno, Result};
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
 use syn_plan::{Io, QueueId};
 use workers::{Pending, Workers};
 
@@ -23,20 +25,6 @@ use workers::{Pending, Workers};
 const MOST_ENTRIES: u32 = 32 << 10;
 /// A process of a plan gets no more queues from the kernel than that; threads do for the rest.
 const MOST_IN_KERNEL: u32 = 1024;
-/// Tries to hand over what the kernel has no room for at the moment, a little apart.
-const TRIES: u32 = 1000;
-const APART: Duration = Duration::from_micros(100);
-
-/// What a request is to do.
-#[derive(Clone, Copy, Debug)]
-pub enum What {
-    /// So many bytes from a place on; below 0, from the position.
-    Read(u64, i64),
-    /// The same.
-    Write(u64, i64),
-    /// fsync(2), or fdatasync(2).
-    Sync { data: bool },
-}
 
 /// The queues of one process of the plan, by number. Its threads share them.
 #[derive(Debug)]
@@ -178,10 +166,6 @@ impl Drop for Queues {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// One queue.
 #[derive(Debug)]
 struct Queue {
@@ -239,34 +223,4 @@ impl Queue {
             let _ = self.complete(left, workers);
         }
     }
-}
-
-/// What became of requests.
-#[derive(Debug, Default)]
-struct Results {
-    deviation: i64,
-    failed: Option<Errno>,
-}
-
-impl Results {
-    fn see(&mut self, expected: i64, found: i64) {
-        if found < 0 && expected >= 0 {
-            let number = i32::try_from(-found).unwrap_or(libc::EIO);
-            self.failed.get_or_insert(Errno::from_raw_os_error(number));
-        } else {
-            self.deviation = self.deviation.saturating_add(found.saturating_sub(expected));
-        }
-    }
-}
-
-/// Tries again while the kernel says that it has no room at the moment, or was interrupted.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T>) -> Result<T> {
-    for _ in 0..TRIES {
-        match attempt() {
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN | Errno::BUSY) => std::thread::sleep(APART),
-            outcome => return outcome,
-        }
-    }
-    attempt()
 }

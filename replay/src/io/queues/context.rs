@@ -2,7 +2,7 @@
 
 use super::super::outcome::status;
 use super::super::transfer::Memory;
-use super::{Results, What, patiently};
+use super::requests::{Results, What, patiently};
 use rustix::io::Result;
 use std::os::fd::RawFd;
 

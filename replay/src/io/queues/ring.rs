@@ -1,7 +1,7 @@
 //! io_uring(7).
 
 use super::super::transfer::Memory;
-use super::{Results, What, locked, patiently};
+use super::requests::{Results, What, locked, patiently};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::{Errno, Result};
 use std::os::fd::RawFd;

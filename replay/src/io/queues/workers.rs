@@ -3,7 +3,7 @@
 
 use super::super::outcome::{moved, status};
 use super::super::transfer::Memory;
-use super::{What, locked};
+use super::requests::{What, locked};
 use std::collections::{HashSet, VecDeque};
 use std::os::fd::RawFd;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
