@@ -122,6 +122,7 @@ pub fn connect(
     notifying.into_iter().for_each(|process| requests.leave_to_threads(process));
     let roles = Roles::of(run, &recorded.worlds, &process_tree, &creators, &thread_creators);
     thread_join::connect(&process_tree, &mut dependencies);
+    dependencies.append(requests.dependencies());
     if !clocks.shared() {
         align(run, &mut clocks, &dependencies, reading, progress, notes);
         let axis = |thread: u32, ns| clocks.ns(thread as usize, ns);

@@ -326,13 +326,8 @@ fn lower(
     notes: &mut Notes,
 ) -> Lowered {
     let pages = std::mem::take(&mut connected.pages);
-    let (deeds, unseen) = std::mem::take(&mut connected.requests).finish(&connected.scope);
-    if unseen > 0 {
-        notes.remark(format!(
-            "for {unseen} asynchronous requests nobody is seen to wait: completions that a program finds in the memory it shares with the kernel, or \
-             never asks for, are not on record; a replay does not wait for these requests before the process ends"
-        ));
-    }
+    let (deeds, remarks) = std::mem::take(&mut connected.requests).finish(&connected.scope);
+    remarks.into_iter().for_each(|remark| notes.remark(remark));
     let (run, connected) = (&base.run, &*connected);
     let costs = Costs::of(&connected.log, schedule);
     let cpu_before = run.cpu_before();

@@ -45,7 +45,7 @@ pub use demand::{Demand, KERNELS};
 pub use edge::{Edge, Evidence, Guarantee, Rule};
 pub use error::PlanError;
 pub use excerpt::Excerpt;
-pub use fault::{Fault, MAX_NAME, MAX_PATH};
+pub use fault::{Fault, MAX_NAME, MAX_PATH, MAX_QUEUES};
 pub use fields::Referent;
 pub use file::PlanFile;
 pub use folders::Folders;

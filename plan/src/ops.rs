@@ -178,11 +178,11 @@ operations! {
     67 PosixFallocate "posix_fallocate" { handle: Handle, offset: Number, bytes: Number } "posix_fallocate(3), which writes a byte into each block where the file system has no fallocate(2)";
     68 PopulateAtRandom "populate at random" { handle: Handle, offset: Number, bytes: Number } "touches these pages of the file to read them, as far as it has them, and no others are read ahead: madvise(2) with `MADV_RANDOM` and `MADV_POPULATE_READ`";
     120 QueueSetup "io_setup" { queue: Queue, engine: Count, entries: Count } "makes a queue with room for so many requests: io_setup(2), io_uring_setup(2) where `engine` is 1";
-    121 QueueDestroy "io_destroy" { queue: Queue } "when its requests are complete: io_destroy(2), close(2) of a ring";
+    121 QueueDestroy "io_destroy" { queue: Queue } "gives it up: io_destroy(2) when its requests are complete, close(2) of a ring whose requests go on";
     122 SubmitRead "submit read" { queue: Queue, handle: Handle, bytes: Number, offset: Place } "begins a read: io_submit(2), io_uring_enter(2), or aio_read(3) in a queue that nobody has made; the result is that of the request, once it is complete. Offset -1: at the position";
     123 SubmitWrite "submit write" { queue: Queue, handle: Handle, bytes: Number, offset: Place } "begins a write, likewise";
     124 SubmitSync "submit fsync" { queue: Queue, handle: Handle, data: Truth } "begins an fsync, or fdatasync where `data` is true, likewise";
-    125 Complete "complete" { queue: Queue, count: Count } "waits until so many more requests of the queue are complete, whichever come first: io_getevents(2), io_uring_enter(2), aio_suspend(3). 0: takes the time of a call that only hands requests over";
+    125 Complete "complete" { queue: Queue, count: Count } "waits until so many more requests of the queue are complete, whichever come first: io_getevents(2), io_uring_enter(2), aio_suspend(3). With 0 it does nothing in a replay: the recorded call only handed requests over, which each submission does for itself";
 }
 
 /// The engines of queues: the kernel's contexts, and its rings.

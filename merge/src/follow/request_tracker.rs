@@ -6,10 +6,11 @@
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::ring_tracker::{Entry, UnderWay, ring};
 use crate::follow::scope::Scope;
+use crate::graph::dependency::{Dependencies, Moment, Point};
 use foldhash::HashMap;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
-use syn_plan::QueueId;
+use syn_plan::{MAX_QUEUES, QueueId, Rule};
 use syn_trace::calls::Effect;
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Run, record};
@@ -17,6 +18,8 @@ use syn_trace::{Run, record};
 /// Index into [`syn_plan::ENGINES`].
 const CONTEXT: u32 = 0;
 const RING: u32 = 1;
+/// `IOSQE_IO_DRAIN`, `IOSQE_IO_LINK`, `IOSQE_IO_HARDLINK`.
+const SQE_IN_ORDER: i64 = 2 | 4 | 8;
 /// `LIO_WAIT`.
 const LIO_WAIT: i64 = 0;
 
@@ -70,8 +73,8 @@ struct Request {
     path: Rc<str>,
     asked: Asked,
     result: Option<i64>,
-    /// It is one of aio(7).
-    of_libc: bool,
+    /// When it was submitted, if it is one of aio(7).
+    of_libc: Option<Moment>,
     /// Some call has waited for it.
     awaited: bool,
 }
@@ -120,10 +123,8 @@ pub type Deeds = Vec<Vec<(u32, Deed)>>;
 /// A completion that was seen before the call that had submitted it came back.
 #[derive(Clone, Copy, Debug)]
 struct Early {
-    thread: u32,
-    record: u32,
+    leave: Moment,
     result: i64,
-    ns: u64,
 }
 
 /// A thread's calls, as far as others refer to them.
@@ -135,12 +136,28 @@ struct Thread {
     handing_over: Option<usize>,
     /// When it came back from a ring, and the record that shows a completion if that came with it.
     returned: Option<(u32, u32)>,
-    /// Its last `aio_suspend`, until a result was asked for that this has waited for.
-    suspended: Option<(u32, Vec<i64>)>,
-    /// Queues of requests of aio(7) that it has seen the end of.
-    free: Vec<QueueId>,
     notes: Vec<(u32, Note)>,
 }
+
+/// An `aio_suspend` for several requests of which nobody has said so far which it has waited for.
+#[derive(Clone, Debug)]
+struct Suspended {
+    leave: Moment,
+    blocks: Vec<i64>,
+}
+
+/// What a process has to do with aio(7), and its queues.
+#[derive(Clone, Debug, Default)]
+struct Process {
+    /// The next number of a queue.
+    next: QueueId,
+    /// Queues of requests of aio(7) that are over.
+    free: Vec<QueueId>,
+    suspended: VecDeque<Suspended>,
+}
+
+/// So many of them are remembered.
+const MOST_SUSPENDED: usize = 64;
 
 /// The requests of a run. Memory: 72 bytes for each, and 40 for each call that submits or completes one.
 #[derive(Debug, Default)]
@@ -151,8 +168,7 @@ pub struct RequestTracker {
     contexts: HashMap<(u32, i64), QueueId>,
     /// By process and ring.
     rings: HashMap<(u32, OpenId), QueueId>,
-    /// By process: the next number of a queue.
-    next: Vec<QueueId>,
+    processes: Vec<Process>,
     /// By process and control block of `io_submit`.
     blocks: HashMap<(u32, i64), usize>,
     early: HashMap<(u32, i64), Early>,
@@ -161,6 +177,9 @@ pub struct RequestTracker {
     closed: HashSet<(u32, OpenId)>,
     /// By process and control block of aio(7).
     asked: HashMap<(u32, i64), usize>,
+    /// Entries of rings that are in an order with others.
+    linked: u64,
+    found: Dependencies,
     /// Processes whose requests of aio(7) are done by threads of the plan; where there is MPI, it may have made them for its own.
     by_threads: HashSet<u32>,
 }
@@ -173,12 +192,14 @@ impl RequestTracker {
             threads: vec![Thread::default(); run.threads.len()],
             contexts: HashMap::default(),
             rings: HashMap::default(),
-            next: vec![0; run.processes.len()],
+            processes: vec![Process::default(); run.processes.len()],
             blocks: HashMap::default(),
             early: HashMap::default(),
             entries: UnderWay::default(),
             closed: HashSet::default(),
             asked: HashMap::default(),
+            linked: 0,
+            found: Dependencies::default(),
             by_threads: (0..)
                 .zip(&run.processes)
                 .filter(|(_, process)| process.mpi.is_some() || process.rank.is_some())
@@ -192,12 +213,12 @@ impl RequestTracker {
         self.by_threads.insert(process);
     }
 
-    /// What there is for a replay, of requests on files of the plan, and without those that failed; and for how many of them nobody has waited.
-    pub fn finish(self, scope: &Scope) -> (Deeds, usize) {
-        let RequestTracker { requests, threads, by_threads, .. } = self;
+    /// What there is for a replay, of requests on files of the plan, and without those that failed; and what to tell about them.
+    pub fn finish(self, scope: &Scope) -> (Deeds, Vec<String>) {
+        let RequestTracker { requests, threads, by_threads, linked, .. } = self;
         let is_replayed = |request: usize| {
             let Request { path, result, of_libc, process, .. } = &requests[request];
-            let is_other = *of_libc && by_threads.contains(process);
+            let is_other = of_libc.is_some() && by_threads.contains(process);
             !is_other && result.is_none_or(|result| result >= 0) && scope.contains(path)
         };
         let used: HashSet<(u32, QueueId)> = (0..requests.len())
@@ -241,18 +262,31 @@ impl RequestTracker {
         };
         let unseen =
             (0..requests.len()).filter(|&request| !requests[request].awaited && is_replayed(request));
-        let unseen = unseen.count();
-        (threads.into_iter().map(deeds).collect(), unseen)
+        let (unseen, mut remarks) = (unseen.count(), Vec::new());
+        if unseen > 0 {
+            remarks.push(format!(
+                "for {unseen} asynchronous requests nobody is seen to wait: completions that a program finds in the memory it shares with the kernel, or \
+                 never asks for, are not on record; a replay does not wait for these requests before the process ends"
+            ));
+        }
+        if linked > 0 {
+            remarks.push(format!(
+                "{linked} entries of rings were in an order with others (IOSQE_IO_LINK, IOSQE_IO_DRAIN), in which a replay does not do them"
+            ));
+        }
+        (threads.into_iter().map(deeds).collect(), remarks)
     }
 
     fn note(&mut self, seen: &Seen<'_>, record: u32, note: Note) {
         self.threads[seen.thread as usize].notes.push((record, note));
     }
 
-    fn new_queue(&mut self, process: u32) -> QueueId {
-        let next = &mut self.next[process as usize];
+    /// A number for a further queue, while there are some.
+    fn new_queue(&mut self, process: u32) -> Option<QueueId> {
+        let next = &mut self.processes[process as usize].next;
+        let queue = Some(*next).filter(|&queue| queue < MAX_QUEUES)?;
         *next += 1;
-        *next - 1
+        Some(queue)
     }
 
     /// A request on a file, which the call submits, in this queue.
@@ -261,31 +295,46 @@ impl RequestTracker {
         seen: &Seen<'_>,
         touched: &Touched,
         descriptors: &Descriptors,
-        queue: impl FnOnce(&mut RequestTracker) -> QueueId,
+        queue: impl FnOnce(&mut RequestTracker) -> Option<QueueId>,
     ) -> Option<usize> {
         let asked = Asked::of(seen)?;
         let open = touched.file.filter(|&open| !self.closed.contains(&(seen.process, open)))?;
         let file = descriptors.open_file(open);
         let path = file.path.clone().filter(|_| Scope::contains_type(file.st_mode))?;
-        let queue = queue(self);
+        let queue = queue(self)?;
         let request = self.requests.len();
         let process = seen.process;
-        let of_libc = !matches!(seen.event.call.effect(), Effect::BlockEntry | Effect::RingEntry);
+        let is_of_kernel = matches!(seen.event.call.effect(), Effect::BlockEntry | Effect::RingEntry);
+        let of_libc = (!is_of_kernel).then(|| seen.leave());
         self.requests.push(Request { process, queue, path, asked, result: None, of_libc, awaited: false });
         self.note(seen, seen.record, Note::Submit { request });
         Some(request)
     }
 
     /// It is known what became of a request, by a call that has waited for it.
-    fn complete(&mut self, thread: u32, record: u32, request: usize, result: i64) {
+    fn complete(&mut self, leave: Moment, request: usize, result: i64) {
         self.requests[request].result = Some(result);
-        self.wait_for(thread, record, request);
+        self.wait_for(leave, request);
     }
 
-    fn wait_for(&mut self, thread: u32, record: u32, request: usize) {
-        if !std::mem::replace(&mut self.requests[request].awaited, true) {
-            self.threads[thread as usize].notes.push((record, Note::Complete { request }));
+    /// The call that returned then has waited for it. Whoever does comes after the thread that asked: of the kernel's, [`super::ring_tracker`] tells.
+    fn wait_for(&mut self, leave: Moment, request: usize) {
+        let Request { of_libc, awaited, .. } = &mut self.requests[request];
+        if std::mem::replace(awaited, true) {
+            return;
         }
+        let Point { thread, record, .. } = leave.point();
+        if let Some(submitted) = of_libc.filter(|submitted| submitted.point().thread != thread)
+            && submitted.ns <= leave.ns
+        {
+            self.found.add_one(Rule::Completion, submitted, leave);
+        }
+        self.threads[thread as usize].notes.push((record, Note::Complete { request }));
+    }
+
+    /// Who waited for whom.
+    pub fn dependencies(&mut self) -> Dependencies {
+        std::mem::take(&mut self.found)
     }
 
     /// A control block of the `io_submit` before.
@@ -293,23 +342,24 @@ impl RequestTracker {
         let Some((submit, since_ns, context)) = self.threads[seen.thread as usize].submitting else { return };
         let key = (seen.process, context);
         let queue = |tracker: &mut RequestTracker| match tracker.contexts.get(&key) {
-            Some(&queue) => queue,
+            Some(&queue) => Some(queue),
             None => {
-                let queue = tracker.new_queue(key.0);
+                let queue = tracker.new_queue(key.0)?;
                 tracker.contexts.insert(key, queue);
-                queue
+                Some(queue)
             }
         };
         let block = (seen.process, seen.event.numbers[4]);
         // A block is used again when it is over: who looks into the memory of a context for completions shows none.
         if let Some(over) = self.blocks.remove(&block) {
-            self.wait_for(seen.thread, submit, over);
+            let point = Point { record: submit, ..seen.leave().point() };
+            self.wait_for(Moment::new(point, seen.returned_ns), over);
         }
         let Some(request) = self.submit(seen, touched, descriptors, queue) else { return };
         self.note(seen, submit, Note::HandOver { request });
         // The kernel may have been done with it, and another thread have seen that, before this one came back.
-        match self.early.remove(&block).filter(|early| early.ns >= since_ns) {
-            Some(Early { thread, record, result, .. }) => self.complete(thread, record, request, result),
+        match self.early.remove(&block).filter(|early| early.leave.ns >= since_ns) {
+            Some(Early { leave, result }) => self.complete(leave, request, result),
             None => drop(self.blocks.insert(block, request)),
         }
     }
@@ -318,16 +368,17 @@ impl RequestTracker {
         let Some(ring) = ring(seen, descriptors) else { return };
         let key = (seen.process, ring);
         let queue = |tracker: &mut RequestTracker| match tracker.rings.get(&key) {
-            Some(&queue) => queue,
+            Some(&queue) => Some(queue),
             None => {
-                let queue = tracker.new_queue(key.0);
+                let queue = tracker.new_queue(key.0)?;
                 tracker.rings.insert(key, queue);
-                queue
+                Some(queue)
             }
         };
         let request = self.submit(seen, touched, descriptors, queue);
         if request.is_some() {
             self.threads[seen.thread as usize].handing_over = request;
+            self.linked += u64::from(seen.event.numbers[2] & SQE_IN_ORDER != 0);
         }
         if let Some(entry) = Entry::of(seen) {
             self.entries.submit(seen.process, ring, entry, request);
@@ -353,16 +404,21 @@ impl RequestTracker {
         };
         let Some(ring) = ring(seen, descriptors) else { return };
         if let Some(Some(request)) = self.entries.complete(seen, ring) {
-            self.complete(seen.thread, record, request, seen.event.numbers[1]);
+            let point = Point { record, ..seen.leave().point() };
+            self.complete(Moment::new(point, seen.returned_ns), request, seen.event.numbers[1]);
         }
     }
 
     /// Of aio(7).
     fn ask(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors, block: i64) {
-        let (thread, process) = (seen.thread as usize, seen.process);
-        let queue = |tracker: &mut RequestTracker| match tracker.threads[thread].free.pop() {
-            Some(free) => free,
-            None => tracker.new_queue(process),
+        let process = seen.process;
+        // It is over, though nobody has asked for its result.
+        if let Some(over) = self.asked.remove(&(process, block)) {
+            self.wait_for(seen.leave(), over);
+            self.processes[process as usize].free.push(self.requests[over].queue);
+        }
+        let queue = |tracker: &mut RequestTracker| {
+            tracker.processes[process as usize].free.pop().or_else(|| tracker.new_queue(process))
         };
         if let Some(request) = self.submit(seen, touched, descriptors, queue) {
             self.asked.insert((process, block), request);
@@ -372,11 +428,30 @@ impl RequestTracker {
     /// By a call of this thread it is known that a request of aio(7) is over. Who has waited for it before has waited there.
     fn end(&mut self, seen: &Seen<'_>, block: i64) -> Option<usize> {
         let request = *self.asked.get(&(seen.process, block))?;
+        let suspended = &mut self.processes[seen.process as usize].suspended;
+        let place = suspended.iter().position(|suspended| suspended.blocks.contains(&block));
         let suspended =
-            self.threads[seen.thread as usize].suspended.take_if(|(_, blocks)| blocks.contains(&block));
-        let record = suspended.map_or(seen.record, |(record, _)| record);
-        self.wait_for(seen.thread, record, request);
+            place.filter(|_| !self.requests[request].awaited).and_then(|place| suspended.remove(place));
+        self.wait_for(suspended.map_or(seen.leave(), |suspended| suspended.leave), request);
         Some(request)
+    }
+
+    /// `aio_suspend`, which one of these has ended.
+    fn suspend(&mut self, seen: &Seen<'_>) {
+        let asked = |block: &i64| self.asked.get(&(seen.process, *block)).copied();
+        let is_open = |block: &i64| asked(block).is_some_and(|request| !self.requests[request].awaited);
+        let blocks: Vec<i64> = seen.event.list.iter().filter(is_open).collect();
+        if let &[only] = &blocks[..] {
+            if let Some(request) = asked(&only) {
+                self.wait_for(seen.leave(), request);
+            }
+            return;
+        }
+        let suspended = &mut self.processes[seen.process as usize].suspended;
+        if suspended.len() == MOST_SUSPENDED {
+            suspended.pop_front();
+        }
+        suspended.push_back(Suspended { leave: seen.leave(), blocks });
     }
 
     /// `lio_listio`, whose requests have records inside of it.
@@ -392,7 +467,7 @@ impl RequestTracker {
             .collect();
         for request in inside {
             match waits {
-                true => self.wait_for(seen.thread, seen.record, request),
+                true => self.wait_for(seen.leave(), request),
                 false => self.note(seen, seen.record, Note::HandOver { request }),
             }
         }
@@ -405,7 +480,7 @@ impl RequestTracker {
         self.asked.remove(&(seen.process, event.numbers[1]));
         let result = if event.has(record::FAILED) { -i64::from(event.errno) } else { event.result };
         self.requests[request].result = Some(result);
-        self.threads[seen.thread as usize].free.push(self.requests[request].queue);
+        self.processes[seen.process as usize].free.push(self.requests[request].queue);
     }
 }
 
@@ -429,15 +504,15 @@ impl Visitor for RequestTracker {
             _ if event.has(record::FAILED) => {}
             Effect::OpenRing => {
                 let Some(open) = touched.opened else { return };
-                let (queue, entries) = (self.new_queue(process), numbers[0].clamp(1, i64::from(u32::MAX)));
+                let Some(queue) = self.new_queue(process) else { return };
                 self.rings.insert((process, open), queue);
-                let entries = entries as u32;
+                let entries = numbers[0].clamp(1, i64::from(u32::MAX)) as u32;
                 self.note(seen, seen.record, Note::SetUp { process, queue, engine: RING, entries });
             }
             Effect::SetUpBlocks => {
-                let (queue, entries) = (self.new_queue(process), numbers[0].clamp(1, i64::from(u32::MAX)));
+                let Some(queue) = self.new_queue(process) else { return };
                 self.contexts.insert((process, numbers[1]), queue);
-                let entries = entries as u32;
+                let entries = numbers[0].clamp(1, i64::from(u32::MAX)) as u32;
                 self.note(seen, seen.record, Note::SetUp { process, queue, engine: CONTEXT, entries });
             }
             Effect::DestroyBlocks => {
@@ -455,10 +530,9 @@ impl Visitor for RequestTracker {
                 while let (Some(block), Some(result)) = (completed.next(), completed.next()) {
                     let key = (process, block);
                     if let Some(request) = self.blocks.remove(&key) {
-                        self.complete(seen.thread, seen.record, request, result);
+                        self.complete(seen.leave(), request, result);
                     } else {
-                        let (thread, record, ns) = (seen.thread, seen.record, seen.returned_ns);
-                        self.early.insert(key, Early { thread, record, result, ns });
+                        self.early.insert(key, Early { leave: seen.leave(), result });
                     }
                 }
             }
@@ -467,13 +541,14 @@ impl Visitor for RequestTracker {
             }
             Effect::AsynchronousSync => self.ask(seen, touched, descriptors, numbers[2]),
             Effect::AsynchronousError if event.result != i64::from(libc::EINPROGRESS) => {
-                self.end(seen, numbers[1]);
+                if event.result == 0 {
+                    self.end(seen, numbers[1]);
+                } else if let Some(&failed) = self.asked.get(&(process, numbers[1])) {
+                    self.complete(seen.leave(), failed, -event.result);
+                }
             }
             Effect::AsynchronousList => self.ask_for_list(seen),
-            Effect::AwaitAsynchronous => {
-                let blocks = event.list.iter().collect();
-                self.threads[seen.thread as usize].suspended = Some((seen.record, blocks));
-            }
+            Effect::AwaitAsynchronous => self.suspend(seen),
             _ => {}
         }
     }

@@ -50,6 +50,7 @@ pub fn is_over(event: &Event<'_>) -> bool {
             event.result == timeout || event.has(record::FAILED) && i64::from(event.errno) == timeout
         }
         Effect::AwaitReadiness | Effect::AwaitBlocks => !event.has(record::FAILED) && event.result == 0,
+        Effect::AwaitAsynchronous => event.has(record::FAILED) && event.errno == libc::EAGAIN,
         _ => false,
     }
 }

@@ -163,6 +163,7 @@ fn has_ended_in_vain(seen: &Seen<'_>) -> bool {
         | Effect::Accept
         | Effect::LockFile
         | Effect::LockFileAtPosition
+        | Effect::AwaitAsynchronous
         | Effect::Control => failed == again,
         _ => false,
     }

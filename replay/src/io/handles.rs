@@ -90,7 +90,9 @@ impl Handles {
         let slot = self.slot(handle)?;
         slot.file.store(file, Ordering::Relaxed);
         slot.cause.store(0, Ordering::Relaxed);
-        drop(owned(slot.descriptor.swap(descriptor.into_raw_fd(), Ordering::AcqRel)));
+        let replaced = slot.descriptor.swap(descriptor.into_raw_fd(), Ordering::AcqRel);
+        self.queues.leave(replaced);
+        drop(owned(replaced));
         Ok(())
     }
 
@@ -98,8 +100,7 @@ impl Handles {
     pub fn duplicate(&self, handle: HandleId, new: HandleId) -> Result<()> {
         let (from, file) = (self.get(handle)?, self.file(handle).unwrap_or(0));
         let slot = self.slot(new)?;
-        let replaced =
-            if handle == new { None } else { owned(slot.descriptor.swap(CLOSED, Ordering::AcqRel)) };
+        let replaced = if handle == new { None } else { self.taken(slot) };
         let descriptor = match replaced {
             Some(mut replaced) => {
                 dup3(from, &mut replaced, DupFlags::CLOEXEC)?;
@@ -116,7 +117,14 @@ impl Handles {
         let Ok(slot) = self.slot(handle) else { return };
         slot.file.store(file, Ordering::Relaxed);
         slot.cause.store(cause.to_number(), Ordering::Relaxed);
-        drop(owned(slot.descriptor.swap(CLOSED, Ordering::AcqRel)));
+        drop(self.taken(slot));
+    }
+
+    /// What is open there, with nothing on its way to it.
+    fn taken(&self, slot: &Slot) -> Option<OwnedFd> {
+        let descriptor = slot.descriptor.swap(CLOSED, Ordering::AcqRel);
+        self.queues.leave(descriptor);
+        owned(descriptor)
     }
 
     /// Why a handle is not open although it should be.
@@ -139,7 +147,7 @@ impl Handles {
     /// Takes an open file out, to be closed.
     pub fn take(&self, handle: HandleId) -> Result<OwnedFd> {
         self.mappings.close(handle);
-        owned(self.slot(handle)?.descriptor.swap(CLOSED, Ordering::AcqRel)).ok_or(Errno::BADF)
+        self.taken(self.slot(handle)?).ok_or(Errno::BADF)
     }
 }
 

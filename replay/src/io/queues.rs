@@ -15,8 +15,8 @@ use requests::{Results, locked};
 use ring::Ring;
 use rustix::io::{Errno, Result};
 use std::collections::VecDeque;
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use syn_plan::{Io, QueueId};
 use workers::{Pending, Workers};
@@ -33,6 +33,10 @@ pub struct Queues {
     memory: Arc<Memory>,
     workers: Workers,
     in_kernel: AtomicU32,
+    /// Rings that were closed with requests under way.
+    closed: Mutex<Vec<Arc<Queue>>>,
+    /// Threads have done requests.
+    has_worked: AtomicBool,
     /// Queues that the kernel has refused.
     pub refused: AtomicU64,
 }
@@ -74,6 +78,8 @@ impl Queues {
             workers: Workers::new(memory.clone()),
             memory,
             in_kernel: AtomicU32::new(0),
+            closed: Mutex::default(),
+            has_worked: AtomicBool::new(false),
             refused: AtomicU64::new(0),
         }
     }
@@ -104,13 +110,20 @@ impl Queues {
         Ok(())
     }
 
-    /// Waits for all requests of a queue, and gives it up.
+    /// Gives a queue up, when all of its requests are complete; those of a ring go on, as those of one that is closed do.
     ///
     /// # Errors
     /// When there is no such number.
     pub fn destroy(&self, queue: QueueId) -> Result<()> {
         let taken = self.slot(queue)?.take();
-        self.end(taken);
+        match taken {
+            Some(ring)
+                if matches!(ring.engine, Engine::Ring(_)) && ring.in_flight.load(Ordering::Acquire) > 0 =>
+            {
+                locked(&self.closed).push(ring);
+            }
+            taken => self.end(taken),
+        }
         Ok(())
     }
 
@@ -133,6 +146,7 @@ impl Queues {
             Engine::Context(context) => context.submit(file, what, &self.memory, expected)?,
             Engine::Ring(ring) => ring.submit(file, what, &self.memory, expected)?,
             Engine::Workers(requests) => {
+                self.has_worked.store(true, Ordering::Relaxed);
                 locked(requests).push_back(self.workers.submit(file, what, expected));
             }
         }
@@ -152,8 +166,18 @@ impl Queues {
         queue.complete(count.into(), &self.workers)
     }
 
+    /// Before a descriptor is closed, or becomes another file's: threads may still have requests on it.
+    #[inline]
+    pub fn leave(&self, file: RawFd) {
+        if self.has_worked.load(Ordering::Relaxed) {
+            self.workers.leave(file);
+        }
+    }
+
     /// Waits for whatever is under way.
     pub fn drain(&self) {
+        let taken: Vec<_> = std::mem::take(&mut *locked(&self.closed));
+        taken.into_iter().for_each(|queue| self.end(Some(queue)));
         let taken: Vec<_> = self.slots.iter().map(|slot| locked(slot).take()).collect();
         taken.into_iter().for_each(|queue| self.end(queue));
     }

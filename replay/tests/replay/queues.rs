@@ -131,6 +131,58 @@ fn a_wait_for_more_requests_than_there_are_ends_and_is_told() {
 }
 
 #[test]
+fn what_is_closed_meanwhile_gets_its_requests_and_no_other_file_does() {
+    const LARGE: u64 = 16 << 20;
+    for engine in ENGINES {
+        let mut draft = Draft::new();
+        let (file, other) = (draft.absent("/file"), draft.absent("/other"));
+        let mut ops = vec![open(file, 0, O_RDWR | O_CREAT)];
+        ops.extend(set_up(0, engine));
+        ops.extend((0..4).map(|number| submit_write(0, LARGE, number * LARGE as i64)));
+        ops.extend([
+            close(0),
+            open(other, 0, O_RDWR | O_CREAT),
+            write(0, 5),
+            complete(0, 4, 4 * LARGE as i64),
+        ]);
+        draft.program(0, None, &ops);
+        let replay = draft.replay(&["--keep"]);
+        assert_eq!(replay.code(), 0, "{engine:?}: {}{}", replay.text(), replay.stderr());
+        let length = |name| std::fs::metadata(replay.kept(name)).expect("the file").len();
+        assert_eq!((length("/file"), length("/other")), (4 * LARGE, 5), "{engine:?}");
+    }
+}
+
+#[test]
+fn a_context_that_is_full_gets_room() {
+    const REQUESTS: u32 = 3000;
+    let mut draft = Draft::new();
+    let file = draft.absent("/file");
+    let mut ops =
+        vec![open(file, 0, O_RDWR | O_CREAT), io(Io::QueueSetup { queue: 0, engine: 0, entries: 1 }, 0)];
+    ops.extend((0..REQUESTS).map(|number| submit_write(0, 10, i64::from(number) * 10)));
+    ops.extend([complete(0, REQUESTS - 1, i64::from(REQUESTS - 1) * 10), complete(0, 1, 10)]);
+    draft.program(0, None, &ops);
+    assert_eq!(draft.replay(&[]).went_well()["divergences"]["total"], 0);
+}
+
+#[test]
+fn a_ring_is_closed_with_requests_under_way() {
+    let mut draft = Draft::new();
+    let file = draft.absent("/file");
+    let mut ops = vec![open(file, 0, O_RDWR | O_CREAT)];
+    for round in 0..20 {
+        ops.extend(set_up(0, Some(1)));
+        ops.extend((0..4).map(|number| submit_write(0, 1 << 20, (round * 4 + number) << 20)));
+        ops.push(io(Io::QueueDestroy { queue: 0 }, 0));
+    }
+    draft.program(0, None, &ops);
+    let replay = draft.replay(&["--keep"]);
+    assert_eq!(replay.code(), 0, "{}{}", replay.text(), replay.stderr());
+    assert_eq!(std::fs::metadata(replay.kept("/file")).expect("the file").len(), 80 << 20);
+}
+
+#[test]
 fn requests_that_fail_are_told() {
     for engine in ENGINES {
         let mut draft = Draft::new();

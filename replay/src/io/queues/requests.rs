@@ -29,6 +29,11 @@ pub(super) struct Results {
 }
 
 impl Results {
+    pub(super) fn add(&mut self, others: Results) {
+        self.deviation = self.deviation.saturating_add(others.deviation);
+        self.failed = self.failed.or(others.failed);
+    }
+
     pub(super) fn see(&mut self, expected: i64, found: i64) {
         if found < 0 && expected >= 0 {
             let number = i32::try_from(-found).unwrap_or(libc::EIO);

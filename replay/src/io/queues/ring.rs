@@ -6,12 +6,15 @@ use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::{Errno, Result};
 use std::os::fd::RawFd;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An io_uring, of which one thread at a time puts something in, and one takes something out.
 pub(super) struct Ring {
     ring: IoUring,
     submission: Mutex<()>,
     completion: Mutex<()>,
+    /// Handed to the kernel, and not taken out: what it reads into has to stay.
+    under_way: AtomicU64,
 }
 
 impl std::fmt::Debug for Ring {
@@ -23,7 +26,12 @@ impl std::fmt::Debug for Ring {
 impl Ring {
     pub(super) fn new(entries: u32) -> Result<Ring> {
         let ring = IoUring::builder().setup_clamp().build(entries).map_err(errno)?;
-        Ok(Ring { ring, submission: Mutex::default(), completion: Mutex::default() })
+        Ok(Ring {
+            ring,
+            submission: Mutex::default(),
+            completion: Mutex::default(),
+            under_way: AtomicU64::new(0),
+        })
     }
 
     pub(super) fn submit(&self, file: RawFd, what: What, memory: &Memory, expected: i64) -> Result<()> {
@@ -61,8 +69,13 @@ impl Ring {
             let mut queue = unsafe { self.ring.submission_shared() };
             // SAFETY: as above.
             unsafe { queue.push(&entry) }.map_err(|_| Errno::AGAIN)?;
+            self.under_way.fetch_add(1, Ordering::Relaxed);
         }
-        patiently(|| self.ring.submit().map_err(errno)).map(drop)
+        if patiently(|| self.ring.submit().map_err(errno)).is_err() {
+            // The next call hands it over, and reads the list then.
+            std::mem::forget(pieces);
+        }
+        Ok(())
     }
 
     pub(super) fn complete(&self, count: u64, results: &mut Results) -> Result<()> {
@@ -74,6 +87,7 @@ impl Ring {
                 let completed = unsafe { self.ring.completion_shared() };
                 for entry in completed.take(usize::try_from(left).unwrap_or(usize::MAX)) {
                     results.see(entry.user_data() as i64, entry.result().into());
+                    self.under_way.fetch_sub(1, Ordering::Relaxed);
                     left -= 1;
                 }
             }
@@ -82,6 +96,14 @@ impl Ring {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // The kernel goes on with what is under way when a ring is closed.
+        let left = self.under_way.load(Ordering::Relaxed);
+        let _ = self.complete(left, &mut Results::default());
     }
 }
 

@@ -98,6 +98,14 @@ impl Workers {
         }
     }
 
+    /// Waits until no request on this file is left, after which its descriptor may be another's. (The kernel's requests keep their file.)
+    pub(super) fn leave(&self, file: RawFd) {
+        let mut requests = locked(&self.0.requests);
+        while requests.busy.contains(&file) || requests.waiting.iter().any(|request| request.file == file) {
+            requests = self.0.done.wait(requests).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
     /// No more requests come.
     pub(super) fn end(&self) {
         locked(&self.0.requests).is_over = true;
