@@ -120,6 +120,14 @@ pub enum Deed {
 /// By thread: the record of each call that has to do with queues, and what it does there; ascending.
 pub type Deeds = Vec<Vec<(u32, Deed)>>;
 
+/// A queue of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kernel {
+    /// A context, by its number.
+    Context(i64),
+    Ring(OpenId),
+}
+
 /// A completion that was seen before the call that had submitted it came back.
 #[derive(Clone, Copy, Debug)]
 struct Early {
@@ -164,10 +172,10 @@ const MOST_SUSPENDED: usize = 64;
 pub struct RequestTracker {
     requests: Vec<Request>,
     threads: Vec<Thread>,
-    /// By process and context.
-    contexts: HashMap<(u32, i64), QueueId>,
-    /// By process and ring.
-    rings: HashMap<(u32, OpenId), QueueId>,
+    /// By process and what it is to the kernel.
+    queues: HashMap<(u32, Kernel), QueueId>,
+    /// There are rings among them.
+    has_rings: bool,
     processes: Vec<Process>,
     /// By process and control block of `io_submit`.
     blocks: HashMap<(u32, i64), usize>,
@@ -190,8 +198,8 @@ impl RequestTracker {
         RequestTracker {
             requests: Vec::new(),
             threads: vec![Thread::default(); run.threads.len()],
-            contexts: HashMap::default(),
-            rings: HashMap::default(),
+            queues: HashMap::default(),
+            has_rings: false,
             processes: vec![Process::default(); run.processes.len()],
             blocks: HashMap::default(),
             early: HashMap::default(),
@@ -289,6 +297,36 @@ impl RequestTracker {
         Some(queue)
     }
 
+    fn set_up(&mut self, seen: &Seen<'_>, kernel: Kernel) {
+        let process = seen.process;
+        let Some(queue) = self.new_queue(process) else { return };
+        let engine = match kernel {
+            Kernel::Context(_) => CONTEXT,
+            Kernel::Ring(_) => RING,
+        };
+        let entries = seen.event.numbers[0].clamp(1, i64::from(u32::MAX)) as u32;
+        self.has_rings |= engine == RING;
+        self.queues.insert((process, kernel), queue);
+        self.note(seen, seen.record, Note::SetUp { process, queue, engine, entries });
+    }
+
+    fn destroy(&mut self, seen: &Seen<'_>, kernel: Kernel) {
+        let process = seen.process;
+        if let Some(queue) = self.queues.remove(&(process, kernel)) {
+            self.note(seen, seen.record, Note::Destroy { process, queue });
+        }
+    }
+
+    /// The queue of a context or ring, also of one that was there before.
+    fn queue_of(&mut self, process: u32, kernel: Kernel) -> Option<QueueId> {
+        if let Some(&queue) = self.queues.get(&(process, kernel)) {
+            return Some(queue);
+        }
+        let queue = self.new_queue(process)?;
+        self.queues.insert((process, kernel), queue);
+        Some(queue)
+    }
+
     /// A request on a file, which the call submits, in this queue.
     fn submit(
         &mut self,
@@ -340,15 +378,7 @@ impl RequestTracker {
     /// A control block of the `io_submit` before.
     fn submit_block(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let Some((submit, since_ns, context)) = self.threads[seen.thread as usize].submitting else { return };
-        let key = (seen.process, context);
-        let queue = |tracker: &mut RequestTracker| match tracker.contexts.get(&key) {
-            Some(&queue) => Some(queue),
-            None => {
-                let queue = tracker.new_queue(key.0)?;
-                tracker.contexts.insert(key, queue);
-                Some(queue)
-            }
-        };
+        let queue = |tracker: &mut RequestTracker| tracker.queue_of(seen.process, Kernel::Context(context));
         let block = (seen.process, seen.event.numbers[4]);
         // A block is used again when it is over: who looks into the memory of a context for completions shows none.
         if let Some(over) = self.blocks.remove(&block) {
@@ -366,15 +396,7 @@ impl RequestTracker {
 
     fn submit_entry(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let Some(ring) = ring(seen, descriptors) else { return };
-        let key = (seen.process, ring);
-        let queue = |tracker: &mut RequestTracker| match tracker.rings.get(&key) {
-            Some(&queue) => Some(queue),
-            None => {
-                let queue = tracker.new_queue(key.0)?;
-                tracker.rings.insert(key, queue);
-                Some(queue)
-            }
-        };
+        let queue = |tracker: &mut RequestTracker| tracker.queue_of(seen.process, Kernel::Ring(ring));
         let request = self.submit(seen, touched, descriptors, queue);
         if request.is_some() {
             self.threads[seen.thread as usize].handing_over = request;
@@ -487,11 +509,10 @@ impl RequestTracker {
 impl Visitor for RequestTracker {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
-        let has_rings = !self.rings.is_empty();
-        for &open in touched.released.iter().filter(|_| has_rings) {
-            self.closed.insert((seen.process, open));
-            if let Some(queue) = self.rings.remove(&(seen.process, open)) {
-                self.note(seen, seen.record, Note::Destroy { process: seen.process, queue });
+        if self.has_rings {
+            for &open in &touched.released {
+                self.closed.insert((seen.process, open));
+                self.destroy(seen, Kernel::Ring(open));
             }
         }
         let (event, process) = (seen.event, seen.process);
@@ -503,23 +524,12 @@ impl Visitor for RequestTracker {
             Effect::AsynchronousResult => self.tell(seen),
             _ if event.has(record::FAILED) => {}
             Effect::OpenRing => {
-                let Some(open) = touched.opened else { return };
-                let Some(queue) = self.new_queue(process) else { return };
-                self.rings.insert((process, open), queue);
-                let entries = numbers[0].clamp(1, i64::from(u32::MAX)) as u32;
-                self.note(seen, seen.record, Note::SetUp { process, queue, engine: RING, entries });
-            }
-            Effect::SetUpBlocks => {
-                let Some(queue) = self.new_queue(process) else { return };
-                self.contexts.insert((process, numbers[1]), queue);
-                let entries = numbers[0].clamp(1, i64::from(u32::MAX)) as u32;
-                self.note(seen, seen.record, Note::SetUp { process, queue, engine: CONTEXT, entries });
-            }
-            Effect::DestroyBlocks => {
-                if let Some(queue) = self.contexts.remove(&(process, numbers[0])) {
-                    self.note(seen, seen.record, Note::Destroy { process, queue });
+                if let Some(open) = touched.opened {
+                    self.set_up(seen, Kernel::Ring(open));
                 }
             }
+            Effect::SetUpBlocks => self.set_up(seen, Kernel::Context(numbers[1])),
+            Effect::DestroyBlocks => self.destroy(seen, Kernel::Context(numbers[0])),
             Effect::SubmitBlocks => {
                 let thread = &mut self.threads[seen.thread as usize];
                 thread.submitting = Some((seen.record, seen.start_ns, numbers[0]));
