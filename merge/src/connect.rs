@@ -94,9 +94,9 @@ pub fn connect(
     let (mut pages, mut timed_waits) = (TouchedPages::default(), TimedWaitTracker::new(run));
     let mut requests = RequestTracker::new(run);
     progress.stage("matching");
-    let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree];
+    let mut visitors: Vec<&mut dyn Visitor> = vec![&mut matcher, &mut process_tree, &mut requests];
     if keeps_log {
-        visitors.extend([&mut pages as &mut dyn Visitor, &mut timed_waits, &mut requests]);
+        visitors.extend([&mut pages as &mut dyn Visitor, &mut timed_waits]);
     }
     match &mut purpose {
         Purpose::Alone(looks) => visitors.push(*looks),

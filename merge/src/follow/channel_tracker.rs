@@ -433,12 +433,7 @@ impl Visitor for ChannelTracker {
         let event = seen.event;
         let effect = event.call.effect();
         // Of an entry that failed it is over, and a call that failed may show completions.
-        if let Effect::RingEntry
-        | Effect::RingCompletion
-        | Effect::AwaitRing
-        | Effect::SubmitBlocks
-        | Effect::BlockEntry
-        | Effect::AwaitBlocks = effect
+        if let Effect::RingEntry | Effect::RingCompletion | Effect::AwaitRing = effect
             && let Some(done) = self.rings.see(seen, touched, descriptors)
         {
             self.transfer_during(seen, (done.span, true), done.open, done.bytes, done.moving, descriptors);

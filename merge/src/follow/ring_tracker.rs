@@ -2,7 +2,7 @@
 //! began when the entry was handed over and returned when the thread that saw the completion came back from the ring. What moves bytes in
 //! a way that is not followed, or without a completion, is told as [`Moving::Unknown`].
 //!
-//! Whatever it is about, also in control blocks of `io_submit`: a thread that sees a completion comes after the one that submitted it. Which
+//! Whatever it is about: a thread that sees a completion comes after the one that submitted it. Which
 //! thread comes back first and leaves the record of a completion is chance: who slept in the ring and shows none has seen what another one
 //! tells of that was submitted meanwhile.
 
@@ -108,7 +108,7 @@ struct Submitted {
     at: Moment,
 }
 
-/// The rings and control blocks of a run. Memory: 48 bytes for each entry under way.
+/// The rings of a run. Memory: 48 bytes for each entry under way.
 #[derive(Debug, Default)]
 pub struct RingTracker {
     under_way: UnderWay<Submitted>,
@@ -118,12 +118,6 @@ pub struct RingTracker {
     waiting: BTreeMap<u32, Waiting>,
     /// By ring: when the last completions were submitted.
     completed: HashMap<Ring, VecDeque<Moment>>,
-    /// By process and control block: when it was submitted.
-    blocks: HashMap<(u32, i64), Moment>,
-    /// By thread: when it entered its last `io_submit`.
-    submitting: HashMap<u32, u64>,
-    /// By process and control block: who has seen it complete before the call that had submitted it came back.
-    early: HashMap<(u32, i64), Moment>,
     /// Who waited for whom.
     found: Dependencies,
 }
@@ -211,29 +205,6 @@ impl RingTracker {
                 })
             }
             Effect::RingCompletion => self.complete(seen, descriptors),
-            Effect::SubmitBlocks => {
-                self.submitting.insert(seen.thread, seen.start_ns);
-                None
-            }
-            Effect::BlockEntry => {
-                // A replay submits it there. It may have been complete before the call came back.
-                let since_ns = self.submitting.get(&seen.thread).copied().unwrap_or(seen.start_ns);
-                let (block, at) = ((seen.process, numbers[4]), Moment::new(seen.leave().point(), since_ns));
-                match self.early.remove(&block).filter(|early| early.ns >= since_ns) {
-                    Some(early) => self.order(at, early),
-                    None => drop(self.blocks.insert(block, at)),
-                }
-                None
-            }
-            Effect::AwaitBlocks => {
-                for block in seen.event.list.iter().step_by(2).map(|block| (seen.process, block)) {
-                    match self.blocks.remove(&block) {
-                        Some(at) => self.order(at, seen.leave()),
-                        None => drop(self.early.insert(block, seen.leave())),
-                    }
-                }
-                None
-            }
             _ => None,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::io::refused;
 use crate::follow::pass::Seen;
+use crate::follow::request_tracker::Asked;
 use crate::follow::scope::{Scope, can_be_made, is_deleted, is_of_mpi};
 use crate::follow::touched_pages::{Look, is_new};
 use std::cmp::Reverse;
@@ -62,7 +63,7 @@ impl Unreplayed {
                 known.0 = known.0.max(numbers[3].max(0) as u64);
                 known.1 = known.1.max(numbers[4].max(0) as u64);
             }
-        } else if let Some(bytes) = asked_for(seen).filter(|_| in_scope()) {
+        } else if let Some(bytes) = Asked::of(seen).map(Asked::bytes).filter(|_| in_scope()) {
             self.asynchronous_bytes = self.asynchronous_bytes.saturating_add(bytes);
         }
         let call = seen.event.call;
@@ -190,24 +191,7 @@ fn bytes(seen: &Seen<'_>) -> u64 {
     let bytes = match event.call {
         call if call.has(Fact::MovesAtMost) || call.has(Fact::MovesResult) => Some(event.result),
         call if call.has(Fact::MovesAll) => event.field(Field::Bytes),
-        _ => return asked_for(seen).unwrap_or(0),
+        _ => return Asked::of(seen).map_or(0, Asked::bytes),
     };
     bytes.unwrap_or(0).max(0) as u64
-}
-
-/// The bytes of an asynchronous transfer.
-fn asked_for(seen: &Seen<'_>) -> Option<u64> {
-    /// `IOCB_CMD_PREAD`, `PWRITE`, `PREADV`, `PWRITEV`.
-    const BLOCK_TRANSFERS: [i64; 4] = [0, 1, 7, 8];
-    /// `IORING_OP_READV`, `WRITEV`, `READ_FIXED`, `WRITE_FIXED`, `READ`, `WRITE`.
-    const ENTRY_TRANSFERS: [i64; 6] = [1, 2, 4, 5, 22, 23];
-    let operation = seen.event.numbers[1];
-    let transfers = match seen.event.call.effect() {
-        Effect::AsynchronousRead | Effect::AsynchronousWrite => true,
-        Effect::BlockEntry => BLOCK_TRANSFERS.contains(&operation),
-        Effect::RingEntry => ENTRY_TRANSFERS.contains(&operation),
-        _ => false,
-    };
-    let bytes = seen.event.field(Field::Bytes).filter(|_| transfers)?;
-    Some(bytes.max(0) as u64)
 }

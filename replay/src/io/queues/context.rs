@@ -71,15 +71,15 @@ impl Context {
 
     pub(super) fn submit(&self, file: RawFd, what: What, memory: &Memory, expected: i64) -> Result<()> {
         let mut block = ControlBlock { data: expected as u64, file: file as u32, ..ControlBlock::default() };
-        let (mut pieces, vectored) = match what {
-            What::Read(bytes, _) => (memory.to_read_into(bytes), [PREAD, PREADV]),
-            What::Write(bytes, _) => (memory.to_write_from(bytes), [PWRITE, PWRITEV]),
-            What::Sync { data } => (Vec::new(), [if data { FDSYNC } else { FSYNC }; 2]),
+        let mut pieces = what.pieces(memory);
+        (block.opcode, block.offset) = match (what, pieces.len() > 1) {
+            (What::Read(_, offset), false) => (PREAD, offset),
+            (What::Read(_, offset), true) => (PREADV, offset),
+            (What::Write(_, offset), false) => (PWRITE, offset),
+            (What::Write(_, offset), true) => (PWRITEV, offset),
+            (What::Sync { data: false }, _) => (FSYNC, 0),
+            (What::Sync { data: true }, _) => (FDSYNC, 0),
         };
-        block.opcode = vectored[usize::from(pieces.len() > 1)];
-        if let What::Read(_, offset) | What::Write(_, offset) = what {
-            block.offset = offset;
-        }
         (block.buffer, block.bytes) = match &mut pieces[..] {
             [] => (0, 0),
             [piece] => (piece.iov_base.addr() as u64, piece.iov_len as u64),

@@ -1,5 +1,6 @@
 //! What requests are, and what became of them.
 
+use super::super::transfer::Memory;
 use rustix::io::{Errno, Result};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,6 +18,17 @@ pub enum What {
     Write(u64, i64),
     /// fsync(2), or fdatasync(2).
     Sync { data: bool },
+}
+
+impl What {
+    /// What it reads into, or writes from; nothing of a sync.
+    pub(super) fn pieces(self, memory: &Memory) -> Vec<libc::iovec> {
+        match self {
+            What::Read(bytes, _) => memory.to_read_into(bytes),
+            What::Write(bytes, _) => memory.to_write_from(bytes),
+            What::Sync { .. } => Vec::new(),
+        }
+    }
 }
 
 /// What became of requests.

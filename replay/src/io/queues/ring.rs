@@ -26,6 +26,10 @@ impl std::fmt::Debug for Ring {
 impl Ring {
     pub(super) fn new(entries: u32) -> Result<Ring> {
         let ring = IoUring::builder().setup_clamp().build(entries).map_err(errno)?;
+        // Linux 5.6 has these, and `IORING_OP_READ`. Before 5.5 lists of pieces were read later.
+        if !(ring.params().is_feature_submit_stable() && ring.params().is_feature_rw_cur_pos()) {
+            return Err(Errno::NOSYS);
+        }
         Ok(Ring {
             ring,
             submission: Mutex::default(),
@@ -36,11 +40,7 @@ impl Ring {
 
     pub(super) fn submit(&self, file: RawFd, what: What, memory: &Memory, expected: i64) -> Result<()> {
         let file = types::Fd(file);
-        let pieces = match what {
-            What::Read(bytes, _) => memory.to_read_into(bytes),
-            What::Write(bytes, _) => memory.to_write_from(bytes),
-            What::Sync { .. } => Vec::new(),
-        };
+        let pieces = what.pieces(memory);
         let entry: squeue::Entry = match (what, &pieces[..]) {
             (What::Read(_, offset), &[libc::iovec { iov_base, iov_len }]) => {
                 opcode::Read::new(file, iov_base.cast(), iov_len as u32).offset(offset as u64).build()

@@ -1,12 +1,12 @@
 //! Requests that threads do, as those of aio(7) do in the GNU C library: one thread for each file that has some, so many at most, which
 //! wait a while for more. They are not libc's own, which all processes of a plan would have in common, while files are open in one.
 
-use super::super::outcome::{moved, status};
+use super::super::outcome::moved;
 use super::super::transfer::Memory;
 use super::requests::{What, locked};
 use std::collections::{HashSet, VecDeque};
 use std::os::fd::RawFd;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const IDLE: Duration = Duration::from_secs(1);
 const STACK_BYTES: usize = 64 << 10;
 
 /// The threads of a process.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Workers(Arc<Shared>);
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Workers {
     }
 }
 
-type Locked<'a> = std::sync::MutexGuard<'a, Requests>;
+type Locked<'a> = MutexGuard<'a, Requests>;
 
 impl Requests {
     /// The oldest whose file has none that is being done.
@@ -159,35 +159,19 @@ impl Shared {
     }
 
     fn perform(&self, file: RawFd, what: What) -> i64 {
-        let found = match what {
-            What::Read(bytes, offset) => {
-                let pieces = self.memory.to_read_into(bytes);
-                let (list, count) = (pieces.as_ptr(), pieces.len() as i32);
-                // SAFETY: the memory outlives this.
-                moved(unsafe {
-                    match offset {
-                        0.. => libc::preadv(file, list, count, offset),
-                        _ => libc::readv(file, list, count),
-                    }
-                })
+        let pieces = what.pieces(&self.memory);
+        let (list, count) = (pieces.as_ptr(), pieces.len() as i32);
+        // SAFETY: the memory outlives this.
+        let found = moved(unsafe {
+            match what {
+                What::Read(_, offset @ 0..) => libc::preadv(file, list, count, offset),
+                What::Read(..) => libc::readv(file, list, count),
+                What::Write(_, offset @ 0..) => libc::pwritev(file, list, count, offset),
+                What::Write(..) => libc::writev(file, list, count),
+                What::Sync { data: false } => libc::fsync(file) as isize,
+                What::Sync { data: true } => libc::fdatasync(file) as isize,
             }
-            What::Write(bytes, offset) => {
-                let pieces = self.memory.to_write_from(bytes);
-                let (list, count) = (pieces.as_ptr(), pieces.len() as i32);
-                // SAFETY: as above.
-                moved(unsafe {
-                    match offset {
-                        0.. => libc::pwritev(file, list, count, offset),
-                        _ => libc::writev(file, list, count),
-                    }
-                })
-            }
-            What::Sync { data } => {
-                // SAFETY: takes no pointers.
-                let synced = unsafe { if data { libc::fdatasync(file) } else { libc::fsync(file) } };
-                status(synced.into()).map(|()| 0)
-            }
-        };
+        });
         match found {
             Ok(bytes) => bytes as i64,
             Err(error) => -i64::from(error.raw_os_error()),
