@@ -13,7 +13,7 @@ use crate::follow::scope::Scope;
 use crate::follow::timed_waits::{TimedWaitTracker, TimedWaits};
 use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::touched_pages::TouchedPages;
-use crate::follow::wait_tracker::WaitTracker;
+use crate::follow::wait_tracker::{WaitTracker, WaitsFollowed};
 use crate::graph::dependency::Dependencies;
 use crate::load::{Looks, Recorded};
 use crate::mpi::{CallLog, Matched, Matcher, Matching};
@@ -139,14 +139,14 @@ pub fn connect(
     let FilesFollowed { found: of_files, ended_polls, changed, corrected } = accesses.finish();
     dependencies.append(of_files);
     let exits = if keeps_log { Exits::of(run, &process_tree, &ended, &ends) } else { Exits::default() };
-    let (of_waits, ended_by_timer) = waits.finish(&ends, notes);
+    let WaitsFollowed { found: of_waits, ended_by_timer, sleeps } = waits.finish(&ends, notes);
     dependencies.append(of_waits);
     let scope = Scope { all_files, has_mpi, changed: changed.into(), ..Scope::default() };
     let in_plan = choose(run, &standings, notes);
     if in_plan.contains(&false) {
         dependencies.retain_threads(|thread| in_plan[thread as usize]);
     }
-    let timed_waits = timed_waits.finish();
+    let timed_waits = timed_waits.finish(sleeps);
     Connected {
         clocks,
         dependencies,

@@ -18,6 +18,7 @@ pub mod scope;
 pub mod shared;
 pub mod shared_memory;
 pub mod signal_tracker;
+pub mod sleep_loops;
 pub mod socket_names;
 pub mod source;
 pub mod terminal_tracker;

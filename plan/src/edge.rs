@@ -66,6 +66,8 @@ pub enum Rule {
     Contended,
     /// A wait for completions of asynchronous I/O ends after another thread submitted what it sees to be complete.
     Completion,
+    /// Who slept again and again, as to look each time, goes on after another thread that was at work until then has stopped.
+    Poll,
 }
 
 impl Rule {
@@ -89,7 +91,7 @@ impl Rule {
     }
 
     /// Every rule.
-    pub const ALL: [Rule; 29] = [
+    pub const ALL: [Rule; 30] = [
         Rule::ProcessCreate,
         Rule::ProcessJoin,
         Rule::ThreadCreate,
@@ -119,6 +121,7 @@ impl Rule {
         Rule::ProcessExec,
         Rule::Contended,
         Rule::Completion,
+        Rule::Poll,
     ];
     /// The name in reports.
     pub const fn name(self) -> &'static str {
@@ -152,6 +155,7 @@ impl Rule {
             Rule::ProcessExec => "process-exec",
             Rule::Contended => "contended",
             Rule::Completion => "completion",
+            Rule::Poll => "poll",
         }
     }
 
@@ -188,7 +192,8 @@ impl Rule {
             | Rule::Epoch
             | Rule::Room
             | Rule::Terminal
-            | Rule::Contended => Guarantee::Observed,
+            | Rule::Contended
+            | Rule::Poll => Guarantee::Observed,
         }
     }
 }

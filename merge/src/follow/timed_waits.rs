@@ -7,8 +7,8 @@ use syn_trace::calls::effect::{Effect, Sync};
 use syn_trace::descriptors::{Descriptors, OpenId, Touched};
 use syn_trace::{Event, Run, record};
 
-/// By thread: the record of each wait whose time was over, and that of the wait that found what it was for; ascending.
-pub type TimedWaits = Vec<Vec<(u32, u32)>>;
+/// By thread: the record of each wait whose time was over, and the thread and record of the one that found what it was for; ascending.
+pub type TimedWaits = Vec<Vec<(u32, (u32, u32))>>;
 
 /// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,8 +35,9 @@ impl TimedWaitTracker {
         TimedWaitTracker { open: HashMap::new(), found: vec![Vec::new(); run.threads.len()] }
     }
 
-    /// The waits that others have followed.
-    pub fn finish(mut self) -> TimedWaits {
+    /// The waits that others have followed, and the sleeps.
+    pub fn finish(mut self, sleeps: TimedWaits) -> TimedWaits {
+        self.found.iter_mut().zip(sleeps).for_each(|(waits, sleeps)| waits.extend(sleeps));
         self.found.iter_mut().for_each(|waits| waits.sort_unstable());
         self.found
     }
@@ -78,7 +79,8 @@ impl Visitor for TimedWaitTracker {
             return self.open.entry(waits).or_default().push(seen.record);
         }
         if let Some(over) = self.open.remove(&waits) {
-            self.found[seen.thread as usize].extend(over.into_iter().map(|over| (over, seen.record)));
+            self.found[seen.thread as usize]
+                .extend(over.into_iter().map(|over| (over, (seen.thread, seen.record))));
         }
     }
 }

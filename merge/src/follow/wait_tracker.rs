@@ -6,7 +6,9 @@ use crate::follow::ipc_tracker::IpcTracker;
 use crate::follow::lock_tracker::LockTracker;
 use crate::follow::pass::{Seen, Visitor};
 use crate::follow::signal_tracker::SignalTracker;
+use crate::follow::sleep_loops::SleepLoops;
 use crate::follow::terminal_tracker::TerminalTracker;
+use crate::follow::timed_waits::TimedWaits;
 use crate::follow::timer_tracker::{EndedByTimer, TimerTracker};
 use crate::graph::dependency::Dependencies;
 use crate::notes::Notes;
@@ -24,6 +26,18 @@ pub struct WaitTracker {
     signals: SignalTracker,
     terminals: TerminalTracker,
     timers: TimerTracker,
+    sleep_loops: SleepLoops,
+}
+
+/// What the waits of a run tell.
+#[derive(Debug)]
+pub struct WaitsFollowed {
+    /// Who waited for whom.
+    pub found: Dependencies,
+    /// Which calls waited for a timer.
+    pub ended_by_timer: EndedByTimer,
+    /// Which sleeps would have ended with the last one of their loop.
+    pub sleeps: TimedWaits,
 }
 
 impl WaitTracker {
@@ -36,22 +50,25 @@ impl WaitTracker {
             signals: SignalTracker::new(run, clocks),
             terminals: TerminalTracker::new(run, clocks),
             timers: TimerTracker::new(run),
+            sleep_loops: SleepLoops::new(run),
         }
     }
 
-    /// Who waited for whom, and which calls waited for a timer.
-    pub fn finish(self, ends: &[Option<ProcessEnd>], notes: &mut Notes) -> (Dependencies, EndedByTimer) {
+    /// All that they tell.
+    pub fn finish(self, ends: &[Option<ProcessEnd>], notes: &mut Notes) -> WaitsFollowed {
         let (mut found, incomplete) = self.channels.finish(ends);
         found.append(self.locks.finish());
         found.append(self.ipc.finish(ends));
         found.append(self.signals.finish());
         found.append(self.terminals.finish());
+        let (of_loops, sleeps) = self.sleep_loops.finish();
+        found.append(of_loops);
         if incomplete > 0 {
             notes.remark(format!(
                 "of {incomplete} pipes and connections more was read than is known to have been written, or nobody knows how much: who waited for whom is not known from there on"
             ));
         }
-        (found, self.timers.finish())
+        WaitsFollowed { found, ended_by_timer: self.timers.finish(), sleeps }
     }
 }
 
@@ -64,6 +81,7 @@ impl Visitor for WaitTracker {
         self.signals.see(seen, touched, descriptors);
         self.terminals.see(seen, touched, descriptors);
         self.timers.see(seen, touched, descriptors);
+        self.sleep_loops.see(seen, touched, descriptors);
         if seen.event.call.effect() == Effect::AwaitReadiness {
             let (signals, terminals, timers) = (&mut self.signals, &mut self.terminals, &mut self.timers);
             self.channels.ready(seen, touched, descriptors, |open, how| {

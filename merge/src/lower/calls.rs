@@ -1,7 +1,7 @@
 //! Calls by kind: I/O, MPI, sleeps, what MPI does inside its own calls, and all the rest.
 
 use super::around::is_of_timer;
-use super::polling::Question;
+use super::polling::{Question, sleep};
 use super::program::Stretch;
 use super::{Lowering, Visit};
 use crate::follow::pass::Seen;
@@ -500,13 +500,15 @@ impl Lowering<'_> {
     /// A call that did nothing but let time pass, until a point in time if it is as long as the call.
     fn sleep_for(&mut self, visit: &Visit<'_>, ns: u64) {
         let seen = visit.seen;
+        let ended_by = self.ends_the_next(visit);
         if let Some(polling) = self.polling_sleeps(visit) {
-            return polling.sleep(visit, ns);
+            return polling.sleep(visit, ns, ended_by);
         }
         self.interrupt_polling(seen.thread);
         self.enter(visit);
         let program = &mut self.threads[seen.thread as usize].program;
-        program.step(visit.begin_ns, visit.end_ns, Op::Sleep { ns });
+        let took_ns = visit.end_ns - visit.begin_ns;
+        program.step(visit.begin_ns, visit.end_ns, sleep(ns, took_ns, ended_by));
         program.balance.sleep_ns += visit.own.waited_ns;
         program.balance.calls_cpu_ns += visit.own.cpu_ns;
         self.synchronize(seen.thread, seen.record, Stage::Leave, visit.end_ns, visit.end_ns);

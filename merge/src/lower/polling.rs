@@ -10,7 +10,7 @@ use crate::follow::pass::Seen;
 use crate::graph::dependency::Stage;
 use crate::rules::file_create::is_failed_poll;
 use std::ops::RangeInclusive;
-use syn_plan::{EdgeId, FileId, HandleId, Io, Op};
+use syn_plan::{EdgeId, FileId, HandleId, Io, Op, Rule};
 use syn_trace::{Call, Layer};
 
 /// More work than this between two polls is computation that overlaps the communication, and ends the run; an event
@@ -58,20 +58,13 @@ pub type Question = (&'static str, Option<FileId>, Option<HandleId>);
 #[derive(Debug)]
 enum Held {
     Compute(Stretch),
+    /// A sleep, or a wait whose time was over.
     Sleep {
         start_ns: u64,
         end_ns: u64,
-        ns: u64,
+        op: Op,
         cpu_ns: u64,
         waited_ns: u64,
-    },
-    /// A wait whose time was over, and the edge and count that ended the one that came next.
-    TimedWait {
-        start_ns: u64,
-        end_ns: u64,
-        ns: u64,
-        edge: EdgeId,
-        count: u32,
     },
     Io {
         start_ns: u64,
@@ -82,6 +75,16 @@ enum Held {
         cpu_ns: u64,
         waited_ns: u64,
     },
+}
+
+/// Whether what ends a loop of sleeps has a dependency of this rule.
+fn ends_sleeps(rule: Rule) -> bool {
+    matches!(rule, Rule::Poll | Rule::ProcessJoin)
+}
+
+/// A sleep of `ns`, which took so long; where an edge and count ended the one that came next, it would have ended with them.
+pub(super) fn sleep(ns: u64, took_ns: u64, ended_by: Option<(EdgeId, u32)>) -> Op {
+    ended_by.map_or(Op::Sleep { ns }, |(edge, count)| Op::TimedWait { edge, count, ns: took_ns })
 }
 
 impl Polling {
@@ -124,10 +127,8 @@ impl Polling {
         let slept_ns = start_ns.saturating_add(idle_ns).min(end_ns);
         let (end_ns, ns) = (slept_ns, idle_ns);
         self.slept_ns = ns;
-        self.held.push(match ended_by {
-            Some((edge, count)) => Held::TimedWait { start_ns, end_ns, ns, edge, count },
-            None => Held::Sleep { start_ns, end_ns, ns, cpu_ns: 0, waited_ns: ns },
-        });
+        let op = sleep(ns, ns, ended_by);
+        self.held.push(Held::Sleep { start_ns, end_ns, op, cpu_ns: 0, waited_ns: ns });
         self.compute(Stretch { start_ns: slept_ns, idle_ns: 0, ..own });
     }
 
@@ -148,18 +149,18 @@ impl Polling {
     }
 
     /// The application sleeps before it asks again.
-    pub fn sleep(&mut self, visit: &Visit<'_>, ns: u64) {
+    pub fn sleep(&mut self, visit: &Visit<'_>, ns: u64, ended_by: Option<(EdgeId, u32)>) {
         let (start_ns, end_ns) = (visit.begin_ns, visit.end_ns);
         let (cpu_ns, waited_ns) = (visit.own.cpu_ns, visit.own.waited_ns);
         self.slept_ns = end_ns - start_ns;
-        self.held.push(Held::Sleep { start_ns, end_ns, ns, cpu_ns, waited_ns });
+        let op = sleep(ns, end_ns - start_ns, ended_by);
+        self.held.push(Held::Sleep { start_ns, end_ns, op, cpu_ns, waited_ns });
     }
 
     /// All of its time but preemption, and how much of it was on the processor, nanoseconds.
     fn times(&self) -> (u64, u64) {
         let parts = self.held.iter().map(|held| match *held {
             Held::Compute(Stretch { cpu_ns, idle_ns, .. }) => (cpu_ns, idle_ns),
-            Held::TimedWait { ns, .. } => (0, ns),
             Held::Sleep { cpu_ns, waited_ns, .. } | Held::Io { cpu_ns, waited_ns, .. } => (cpu_ns, waited_ns),
         });
         parts.fold((0, 0), |(all, cpu), (cpu_ns, waited_ns)| (all + cpu_ns + waited_ns, cpu + cpu_ns))
@@ -170,14 +171,10 @@ impl Polling {
         for held in self.held {
             match held {
                 Held::Compute(stretch) => program.compute(stretch),
-                Held::Sleep { start_ns, end_ns, ns, cpu_ns, waited_ns } => {
-                    program.step(start_ns, end_ns, Op::Sleep { ns });
+                Held::Sleep { start_ns, end_ns, op, cpu_ns, waited_ns } => {
+                    program.step(start_ns, end_ns, op);
                     program.balance.sleep_ns += waited_ns;
                     program.balance.calls_cpu_ns += cpu_ns;
-                }
-                Held::TimedWait { start_ns, end_ns, ns, edge, count } => {
-                    program.step(start_ns, end_ns, Op::TimedWait { edge, count, ns });
-                    program.balance.sleep_ns += ns;
                 }
                 Held::Io { start_ns, end_ns, call, result, cpu_ns, waited_ns, .. } => {
                     program.step(start_ns, end_ns, Op::Io { call, result });
@@ -223,9 +220,7 @@ impl Lowering<'_> {
     /// True when the thread has slept in its run of polls.
     pub(super) fn sleeps_between_polls(&self, thread: u32) -> bool {
         let polling = self.threads[thread as usize].polling.as_ref();
-        polling.is_some_and(|polling| {
-            polling.held.iter().any(|held| matches!(held, Held::Sleep { .. } | Held::TimedWait { .. }))
-        })
+        polling.is_some_and(|polling| polling.held.iter().any(|held| matches!(held, Held::Sleep { .. })))
     }
 
     /// The run of polls under way, whatever it asks, if it goes on with this sleep.
@@ -262,16 +257,19 @@ impl Lowering<'_> {
     }
 
     /// What ends the thread's next wait for the same that is not in vain, if that is one thing and comes later.
-    fn ends_the_next(&self, visit: &Visit<'_>) -> Option<(EdgeId, u32)> {
+    pub(super) fn ends_the_next(&self, visit: &Visit<'_>) -> Option<(EdgeId, u32)> {
         let thread = visit.seen.thread as usize;
         let waits = &self.from.timed_waits[thread];
         let at = waits.binary_search_by_key(&visit.seen.record, |&(over, _)| over).ok()?;
-        let next = waits[at].1;
-        let mut points = self.threads[thread].points.from(next, Stage::Leave, MOST_POINTS_AHEAD)?;
+        let (next_thread, next) = waits[at].1;
+        let points = &self.threads[next_thread as usize].points;
+        let mut points = points.from(next, Stage::Leave, MOST_POINTS_AHEAD)?;
         points.peek_if(|point| point.record == next && point.awaited_ns() > Some(visit.end_ns))?;
-        let mut waits = Vec::new();
+        let (sleeps, mut waits) = (visit.seen.event.sleeps(), Vec::new());
         points.pass(|op| {
-            if let Op::Wait { edge, count, .. } = op {
+            if let Op::Wait { edge, count, .. } = op
+                && (!sleeps || ends_sleeps(self.from.schedule.edges[edge as usize].rule))
+            {
                 waits.push((edge, count));
             }
         });
