@@ -1,6 +1,7 @@
 //! Waits that end one by one, each by a wake of its own, or several by a wake for all.
 
 use crate::graph::dependency::{Dependencies, Span};
+use std::collections::HashMap;
 use syn_plan::Rule;
 
 /// A wake may have been under way when a wait began: so many of those that began before are looked at.
@@ -38,14 +39,18 @@ pub fn connect(rule: Rule, waking: Waking, are_kept: bool, found: &mut Dependenc
     let mut next: Vec<usize> = (0..=wakes.len()).collect();
     // Of those before it none is left.
     let mut first_left = 0;
+    // By thread: the last wake for all that has ended a wait of it. It ends no other one.
+    let mut had: HashMap<u32, usize> = HashMap::new();
     for (wait, waited) in waits {
+        let thread = wait.leave.point().thread;
         let begun = wakes.partition_point(|wake| wake.span.enter.ns < wait.enter.ns);
-        let under_way = wakes[begun.saturating_sub(MOST_UNDER_WAY)..begun]
-            .iter()
-            .position(|wake| wake.span.leave.ns >= wait.enter.ns && wake.times > 0);
+        let behind = had.get(&thread).map_or(0, |&last| last + 1);
+        let first = begun.saturating_sub(MOST_UNDER_WAY).max(behind.min(begun));
+        let under_way =
+            wakes[first..begun].iter().position(|wake| wake.span.leave.ns >= wait.enter.ns && wake.times > 0);
         let index = match under_way {
-            Some(index) => begun.saturating_sub(MOST_UNDER_WAY) + index,
-            None => left_from(&mut next, begun),
+            Some(index) => first + index,
+            None => left_from(&mut next, begun.max(behind)),
         };
         let overlaps = wakes.get(index).is_some_and(|wake| wake.span.enter.ns <= wait.leave.ns);
         let index = match overlaps {
@@ -63,13 +68,15 @@ pub fn connect(rule: Rule, waking: Waking, are_kept: bool, found: &mut Dependenc
             false => continue,
         };
         let wake = &mut wakes[index];
-        if wake.times != u32::MAX {
+        if wake.times == u32::MAX {
+            had.insert(thread, index);
+        } else {
             wake.times -= 1;
         }
         if wake.times == 0 {
             next[index] = index + 1;
         }
-        if waited && overlaps && wake.span.enter.point().thread != wait.leave.point().thread {
+        if waited && overlaps && wake.span.enter.point().thread != thread {
             found.add_one(rule, wake.span.enter, wait.leave);
         }
     }
@@ -139,6 +146,12 @@ pub mod tests {
         let wakes = [(span(0, 1, 50, 52), u32::MAX)];
         let waits = [span(1, 7, 10, 60), span(2, 8, 20, 64), span(3, 9, 55, 90)];
         assert_eq!(connected(&waits, &wakes), [(1, 7), (1, 8)]);
+    }
+
+    #[test]
+    fn a_broadcast_that_is_still_under_way_ends_no_second_wait_of_a_thread() {
+        let wakes = [(span(0, 1, 50, 70), u32::MAX), (span(0, 2, 80, 82), u32::MAX)];
+        assert_eq!(connected(&[span(1, 7, 10, 60), span(1, 8, 65, 90)], &wakes), [(1, 7), (2, 8)]);
     }
 
     #[test]

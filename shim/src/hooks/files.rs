@@ -80,8 +80,9 @@ hooks! {
 
     Lseek: lseek | lseek64 | __lseek + lseek64 (fd: c_int, offset: off_t, whence: c_int) -> result: off_t,
         [fd as i64, offset, whence as i64], [];
-    Fsync: fsync (fd: c_int) -> result: c_int, [fd as i64], [];
-    Fdatasync: fdatasync (fd: c_int) -> result: c_int, [fd as i64], [];
+    // Libraries that are loaded to look in themselves and libc first (`RTLD_DEEPBIND`) come by no hook.
+    Fsync: fsync + fsync (fd: c_int) -> result: c_int, [fd as i64], [];
+    Fdatasync: fdatasync + fdatasync (fd: c_int) -> result: c_int, [fd as i64], [];
     SyncFileRange: sync_file_range (fd: c_int, offset: off_t, bytes: off_t, flags: c_uint) -> result: c_int,
         [fd as i64, offset, bytes, i64::from(flags)], [];
     Syncfs: syncfs (fd: c_int) -> result: c_int, [fd as i64], [];
