@@ -13,6 +13,9 @@ use syn_trace::calls::{Effect, Fact, Field};
 use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched, Transfer};
 use syn_trace::{Event, Layer, record};
 
+/// From here on lseek(2) asks the file system.
+const SEEK_END: i64 = libc::SEEK_END as i64;
+
 /// The operations of one event, each with its result as in [`syn_plan::Op::Io`].
 pub type Operations = Vec<(Io, i64)>;
 
@@ -47,6 +50,7 @@ pub fn translate(
     } else if let Some(io) = translation.on_handle() {
         let result = translation.moved();
         translation.out.push((io, result));
+        translation.sync_written(io);
     } else if let Some(io) = translation.on_path() {
         translation.out.push((io, translation.result));
     }
@@ -304,6 +308,17 @@ impl Translation<'_> {
         self.out.push(io);
     }
 
+    /// pwritev2(2) may sync what it has written.
+    fn sync_written(&mut self, written: Io) {
+        let (Io::WriteAt { handle, .. } | Io::Write { handle, .. }) = written else { return };
+        match self.number(Field::Flags) as i32 {
+            _ if self.result != 0 => {}
+            flags if flags & libc::RWF_SYNC != 0 => self.out.push((Io::Fsync { handle }, 0)),
+            flags if flags & libc::RWF_DSYNC != 0 => self.out.push((Io::Fdatasync { handle }, 0)),
+            _ => {}
+        }
+    }
+
     fn on_handle(&mut self) -> Option<Io> {
         if self.touched.duplicated {
             let (handle, new) = self.tables.handles.duplicate(self.touched.file, self.thread)?;
@@ -327,7 +342,19 @@ impl Translation<'_> {
                     None => self.at_position(handle, bytes, true),
                 }
             }
-            Effect::Seek => Io::Seek { handle, offset: event.result.max(0) as u64 },
+            Effect::Seek => {
+                let [_, distance, whence, ..] = event.numbers;
+                let place = Io::Seek { handle, offset: event.result.max(0) as u64 };
+                if whence < SEEK_END {
+                    return Some(place);
+                }
+                let asks = Io::Locate { handle, distance, whence: whence as u32 };
+                if self.result != 0 {
+                    return Some(asks);
+                }
+                self.out.push((asks, 0));
+                place
+            }
             Effect::Rewind => Io::Seek { handle, offset: 0 },
             Effect::Fsync => Io::Fsync { handle },
             Effect::Fdatasync => Io::Fdatasync { handle },

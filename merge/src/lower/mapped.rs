@@ -10,6 +10,20 @@ use syn_plan::{HandleId, Io};
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::OpenId;
 
+/// A fault maps what of the 64 KiB around it is in the page cache, too (`fault_around_bytes` of Linux).
+const FAULT_AROUND: u64 = 64 << 10;
+const PAGE: u64 = 4096;
+
+/// Of pages that lie together, and are wanted at random: one in each part that a single fault may have mapped.
+fn touched_by_faults(pages: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let first = pages.start / FAULT_AROUND * FAULT_AROUND;
+    let parts = (first..pages.end).step_by(FAULT_AROUND as usize);
+    parts.map(move |part| {
+        let start = part.max(pages.start);
+        start..(start + PAGE).min(pages.end)
+    })
+}
+
 impl Translation<'_> {
     /// A call about mapped files, or a page scan.
     pub(super) fn about_mapping(&mut self) {
@@ -70,9 +84,12 @@ impl Translation<'_> {
         is_shared && self.descriptors.open_file(file).flags & libc::O_ACCMODE == libc::O_RDWR
     }
 
-    fn read(&mut self, handle: HandleId, pages: Vec<Range<u64>>) {
+    fn read(&mut self, handle: HandleId, mut pages: Vec<Range<u64>>) {
         let at_random =
             self.touched.file.is_some_and(|file| self.tables.pages.is_at_random((self.seen.process, file)));
+        if at_random {
+            pages = pages.into_iter().flat_map(touched_by_faults).collect();
+        }
         self.tables.mappings.expect(&pages, at_random);
         if at_random {
             let populate =

@@ -10,7 +10,7 @@ use rustix::fs::{self, AtFlags, FallocateFlags, FileType, Mode, OFlags, RawDir, 
 use rustix::io::{Errno, Result};
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use syn_plan::{FileId, HandleId, Io};
 
@@ -84,6 +84,7 @@ impl Target<'_> {
             Io::Seek { handle, offset } => {
                 fs::seek(open(handle)?, fs::SeekFrom::Start(offset))?;
             }
+            Io::Locate { handle, distance, whence } => locate(open(handle)?, distance, whence)?,
             Io::Fsync { handle } => fs::fsync(open(handle)?)?,
             Io::Fdatasync { handle } => fs::fdatasync(open(handle)?)?,
             Io::SyncRange { handle, offset, bytes, flags } => {
@@ -236,12 +237,22 @@ impl Target<'_> {
     }
 }
 
+/// lseek(2), also from behind the end and to a place before the beginning, which fails.
+fn locate(file: BorrowedFd<'_>, distance: i64, whence: u32) -> Result<()> {
+    let from = match whence {
+        3 => fs::SeekFrom::Data(distance.try_into().map_err(|_| Errno::NXIO)?),
+        4 => fs::SeekFrom::Hole(distance.try_into().map_err(|_| Errno::NXIO)?),
+        _ => fs::SeekFrom::End(distance),
+    };
+    fs::seek(file, from).map(drop)
+}
+
 fn close(descriptor: OwnedFd) -> Result<()> {
     // SAFETY: the descriptor is given up here, and nothing uses it afterwards.
     unsafe { rustix::io::try_close(descriptor.into_raw_fd()) }
 }
 
-fn sync_range(file: std::os::fd::BorrowedFd<'_>, offset: u64, bytes: u64, flags: u32) -> Result<()> {
+fn sync_range(file: BorrowedFd<'_>, offset: u64, bytes: u64, flags: u32) -> Result<()> {
     let (offset, bytes) = (offset as i64, bytes as i64);
     // SAFETY: takes no pointers; negative numbers are refused by the kernel.
     status(unsafe { libc::sync_file_range(file.as_raw_fd(), offset, bytes, flags) }.into())
@@ -249,7 +260,7 @@ fn sync_range(file: std::os::fd::BorrowedFd<'_>, offset: u64, bytes: u64, flags:
 
 /// Reads what `entries` of the shortest take, a bufferful with each system call, as the application did. A buffer that is not full
 /// is the last one: no call finds out that nothing is left. Where others have made more meanwhile than there was, that is left.
-fn read_folder(folder: std::os::fd::BorrowedFd<'_>, entries: u32) -> Result<()> {
+fn read_folder(folder: BorrowedFd<'_>, entries: u32) -> Result<()> {
     let mut buffer = [MaybeUninit::uninit(); FOLDER_BUFFER];
     let most = (entries as usize).saturating_add(1).saturating_mul(LONGEST_ENTRY).min(FOLDER_BUFFER);
     let mut listing = RawDir::new(folder, &mut buffer[..most]);
