@@ -32,7 +32,6 @@ const MOST_OTHERS: usize = 64;
 #[derive(Debug)]
 pub struct SleepLoops {
     threads: Vec<Followed>,
-    /// By process: its threads, its id, and its children.
     processes: Vec<Family>,
     /// By host and id: the images of a process.
     images: HashMap<([u8; 16], u32), Vec<u32>>,
@@ -45,6 +44,7 @@ pub struct SleepLoops {
 #[derive(Debug, Default)]
 struct Followed {
     process: u32,
+    /// When it was seen first.
     first_ns: Option<u64>,
     /// When it entered the call that was seen last.
     entered_ns: u64,
@@ -54,13 +54,15 @@ struct Followed {
     waits: VecDeque<(Moment, u64)>,
     /// Of the time before, waits are not kept.
     forgotten_ns: u64,
+    /// The loop that it is in.
     asleep: Option<Loop>,
-    /// Its sleep, and how long that was, where it has done nothing else that others notice.
+    /// Its sleep, and how long that was.
     slept: Option<(u32, u64)>,
+    /// Others may have noticed what it did besides, or it slept more than once.
     is_noticed: bool,
 }
 
-/// A process and its children, those of its images before it among them.
+/// An image of a process, and all children of that process.
 #[derive(Debug)]
 struct Family {
     boot_id: [u8; 16],
@@ -345,7 +347,8 @@ impl Visitor for SleepLoops {
         if waits && seen.returned_ns - seen.start_ns >= LEAST_WAIT_NS {
             followed.waited(seen.enter(), seen.returned_ns);
         }
-        let is_noticed = is_noticed(seen, touched, descriptors);
+        let matters = followed.asleep.is_some() || !followed.is_noticed;
+        let is_noticed = matters && is_noticed(seen, touched, descriptors);
         let ends = event.call.effect() == Effect::Exit || event.call == Call::ThreadEnd;
         let is_plain = ends || matches!(event.call.effect(), Effect::Exec);
         followed.is_noticed |= is_noticed && !is_plain || event.call.effect() == Effect::AwaitProcess;
