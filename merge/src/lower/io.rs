@@ -348,12 +348,10 @@ impl Translation<'_> {
                 if whence < SEEK_END {
                     return Some(place);
                 }
-                let asks = Io::Locate { handle, distance, whence: whence as u32 };
-                if self.result != 0 {
-                    return Some(asks);
+                if self.result == 0 {
+                    self.out.push((place, 0));
                 }
-                self.out.push((asks, 0));
-                place
+                Io::Locate { handle, distance, whence: whence as u32 }
             }
             Effect::Rewind => Io::Seek { handle, offset: 0 },
             Effect::Fsync => Io::Fsync { handle },

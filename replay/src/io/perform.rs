@@ -237,14 +237,16 @@ impl Target<'_> {
     }
 }
 
-/// lseek(2), also from behind the end and to a place before the beginning, which fails.
+/// Asks the file system for a place, and goes back.
 fn locate(file: BorrowedFd<'_>, distance: i64, whence: u32) -> Result<()> {
+    let place = fs::tell(file)?;
     let from = match whence {
         3 => fs::SeekFrom::Data(distance.try_into().map_err(|_| Errno::NXIO)?),
         4 => fs::SeekFrom::Hole(distance.try_into().map_err(|_| Errno::NXIO)?),
         _ => fs::SeekFrom::End(distance),
     };
-    fs::seek(file, from).map(drop)
+    fs::seek(file, from)?;
+    fs::seek(file, fs::SeekFrom::Start(place)).map(drop)
 }
 
 fn close(descriptor: OwnedFd) -> Result<()> {

@@ -21,7 +21,7 @@ fn everything() -> Draft {
         io(Io::Open { file: made, handle: 9, flags: O_RDWR | O_CREAT | O_EXCL, mode: 0o644 }, -17),
         write(0, 5000),
         io(Io::Seek { handle: 0, offset: 1000 }, 1000),
-        io(Io::Locate { handle: 0, distance: -4000, whence: 2 }, 0),
+        io(Io::Locate { handle: 0, distance: -500, whence: 2 }, 0),
         read(0, 4000),
         io(Io::Locate { handle: 0, distance: -5001, whence: 2 }, -22),
         io(Io::Locate { handle: 0, distance: 5000, whence: 3 }, -6),
@@ -103,7 +103,7 @@ fn every_operation_comes_out_as_recorded_in_every_mode() {
         let report = replay.went_well();
         assert_eq!(report["mode"], mode);
         assert_eq!(report["divergences"]["total"], 0);
-        assert_eq!(report["calls"].as_object().expect("calls").len(), 32, "{}", report["calls"]);
+        assert_eq!(report["calls"].as_object().expect("calls").len(), 33, "{}", report["calls"]);
         assert_eq!(report["calls"]["write"]["bytes"], 5010);
         assert_eq!(report["calls"]["pread"]["bytes"], 28_000);
         assert_eq!(report["calls"]["sendfile"]["bytes"], 110);
