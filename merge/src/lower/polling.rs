@@ -77,11 +77,6 @@ enum Held {
     },
 }
 
-/// Whether what ends a loop of sleeps has a dependency of this rule.
-fn ends_sleeps(rule: Rule) -> bool {
-    matches!(rule, Rule::Poll | Rule::ProcessJoin)
-}
-
 /// A sleep of `ns`, which took so long; where an edge and count ended the one that came next, it would have ended with them.
 pub(super) fn sleep(ns: u64, took_ns: u64, ended_by: Option<(EdgeId, u32)>) -> Op {
     ended_by.map_or(Op::Sleep { ns }, |(edge, count)| Op::TimedWait { edge, count, ns: took_ns })
@@ -256,7 +251,8 @@ impl Lowering<'_> {
         self.threads[visit.seen.thread as usize].polling = Some(polling);
     }
 
-    /// What ends the thread's next wait for the same that is not in vain, if that is one thing and comes later.
+    /// What ends the next wait for the same that is not in vain, if that is one thing and comes later. A loop of sleeps waits for what its own
+    /// rule has found, or for the end of a child.
     pub(super) fn ends_the_next(&self, visit: &Visit<'_>) -> Option<(EdgeId, u32)> {
         let thread = visit.seen.thread as usize;
         let waits = &self.from.timed_waits[thread];
@@ -265,14 +261,21 @@ impl Lowering<'_> {
         let points = &self.threads[next_thread as usize].points;
         let mut points = points.from(next, Stage::Leave, MOST_POINTS_AHEAD)?;
         points.peek_if(|point| point.record == next && point.awaited_ns() > Some(visit.end_ns))?;
-        let (sleeps, mut waits) = (visit.seen.event.sleeps(), Vec::new());
+        let mut waits = Vec::new();
         points.pass(|op| {
-            if let Op::Wait { edge, count, .. } = op
-                && (!sleeps || ends_sleeps(self.from.schedule.edges[edge as usize].rule))
-            {
+            if let Op::Wait { edge, count, .. } = op {
                 waits.push((edge, count));
             }
         });
+        if visit.seen.event.sleeps() {
+            let rule = |&(edge, _): &(EdgeId, u32)| self.from.schedule.edges[edge as usize].rule;
+            let found = if waits.iter().any(|wait| rule(wait) == Rule::Poll) {
+                Rule::Poll
+            } else {
+                Rule::ProcessJoin
+            };
+            waits.retain(|wait| rule(wait) == found);
+        }
         <[_; 1]>::try_from(waits).ok().map(|[only]| only)
     }
 
