@@ -1,0 +1,1 @@
+<?php $d=new SQLite3('d.db'); $d->exec('create table t(a,b)'); for($i=0;$i<40;$i++) $d->exec("insert into t values($i,'y')"); echo $d->querySingle('select count(*) from t'); $d->close();
