@@ -17,9 +17,10 @@ use syn_trace::{Call, Run, record};
 const LEAST_WAKES: usize = 8;
 /// The longest sleep of a loop is so many times as long as the others.
 const MOST_TIMES: u64 = 16;
-/// A loop sleeps for this part of its time or more.
+/// A loop sleeps for at least one part in so many of its time.
 const LEAST_ASLEEP: u64 = 2;
-/// Who waits for this part of a sleep of the loop, or of its own last wait, was waiting when the loop woke up in it.
+/// A wait in which the loop woke up, and went on sleeping, counts against a thread from one part in so many of a sleep on, or of the
+/// wait that seems to have ended the loop, if that was shorter. Shorter ones are locks that were held for a moment.
 const SHORT_WAIT: u64 = 4;
 /// Shorter waits are not kept.
 const LEAST_WAIT_NS: u64 = 10_000;
@@ -28,7 +29,7 @@ const KEPT_WAITS: usize = 4096;
 /// Among more threads one that has just stopped is found by chance.
 const MOST_OTHERS: usize = 64;
 
-/// The loops of a run. Memory: 16 bytes for each of their sleeps, and for each of the last waits of every thread.
+/// The loops of a run. Memory: 16 bytes for each of their sleeps, and 24 for each of the last waits of every thread.
 #[derive(Debug)]
 pub struct SleepLoops {
     threads: Vec<Followed>,
