@@ -35,10 +35,12 @@ static void fork_to_terminal(void)
         usleep(20000);
         append_text("a", "x");
         CHECK_EQ(write(1, "to the terminal", 15), 15);
-        pause();
+        raise(SIGSTOP);
     }
     CHECK_EQ(read(master, text, sizeof text), 15);
     append_text("b", "x");
+    /* Who is killed inside a call leaves no record of it: this one has left its `write`. */
+    CHECK_EQ(waitpid(child, NULL, WUNTRACED), child);
     CHECK_OK(kill(child, SIGKILL));
     CHECK_EQ(waitpid(child, NULL, 0), child);
 }
