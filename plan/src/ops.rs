@@ -178,6 +178,7 @@ operations! {
     67 PosixFallocate "posix_fallocate" { handle: Handle, offset: Number, bytes: Number } "posix_fallocate(3), which writes a byte into each block where the file system has no fallocate(2)";
     68 PopulateAtRandom "populate at random" { handle: Handle, offset: Number, bytes: Number } "touches these pages of the file to read them, as far as it has them, and no others are read ahead: madvise(2) with `MADV_RANDOM` and `MADV_POPULATE_READ`";
     69 Locate "lseek from" { handle: Handle, distance: Distance, whence: Count } "lseek(2) by `SEEK_END` (2), `SEEK_DATA` (3) or `SEEK_HOLE` (4), which asks the file system; the position stays where it is";
+    70 Share "shared" { file: File, handle: Handle, flags: Octal, offset: Number } "no call: the process has this open file of the one that began it (fork(2), execve(2)); where that one does not have it open, as `Inherit`";
     120 QueueSetup "io_setup" { queue: Queue, engine: Count, entries: Count } "makes a queue with room for so many requests: io_setup(2), io_uring_setup(2) where `engine` is 1";
     121 QueueDestroy "io_destroy" { queue: Queue } "gives it up: io_destroy(2) when its requests are complete, close(2) of a ring whose requests go on";
     122 SubmitRead "submit read" { queue: Queue, handle: Handle, bytes: Number, offset: Place } "begins a read: io_submit(2), io_uring_enter(2), or aio_read(3) in a queue that nobody has made; the result is that of the request, once it is complete. Offset -1: at the position";
@@ -234,12 +235,16 @@ impl Io {
 
     /// True for what the application did; false for what stands for the state that it found.
     pub const fn is_call(&self) -> bool {
-        !matches!(self, Io::Inherit { .. })
+        !matches!(self, Io::Inherit { .. } | Io::Share { .. })
     }
 
     /// Whether the processor time that it took the application is in the computation of the plan: page faults are in the middle of
     /// it, and a child has its descriptors from the fork.
     pub const fn is_computation(&self) -> bool {
-        matches!(self, Io::Inherit { .. } | Io::Populate { .. } | Io::PopulateAtRandom { .. })
+        match self {
+            Io::Inherit { .. } | Io::Share { .. } => true,
+            Io::Populate { .. } | Io::PopulateAtRandom { .. } => true,
+            _ => false,
+        }
     }
 }

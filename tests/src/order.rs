@@ -25,7 +25,7 @@ struct Step {
 fn uses(call: &Io) -> Vec<(HandleId, Use)> {
     let [first, second] = call.operands().1;
     let how = match call {
-        Io::Open { .. } | Io::Inherit { .. } | Io::Close { .. } => Use::Life,
+        Io::Open { .. } | Io::Inherit { .. } | Io::Share { .. } | Io::Close { .. } => Use::Life,
         Io::Read { .. } | Io::Write { .. } | Io::Seek { .. } | Io::ReadDir { .. } => Use::Position,
         _ => Use::Other,
     };

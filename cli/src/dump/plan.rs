@@ -130,7 +130,10 @@ impl Handles {
             for step in program.steps.iter() {
                 let (handle, file) = match step.op {
                     Op::Io {
-                        call: Io::Open { file, handle, .. } | Io::Inherit { file, handle, .. },
+                        call:
+                            Io::Open { file, handle, .. }
+                            | Io::Inherit { file, handle, .. }
+                            | Io::Share { file, handle, .. },
                         result: 0..,
                     } => (handle, Some(file)),
                     Op::Io { call: Io::Dup { handle, new }, result: 0.. } => {

@@ -169,7 +169,14 @@ impl Translation<'_> {
             // One without a name has one in the replay.
             let unnamed = if file.has_no_name() { libc::O_TMPFILE } else { 0 };
             let flags = file.flags & !(of_opening | unnamed);
-            self.out.push((Io::Inherit { file: id, handle, flags, offset: file.offset }, 0));
+            let offset = file.offset;
+            // Who only appends moves no position that others use.
+            let appends = flags & (libc::O_ACCMODE | libc::O_APPEND) == libc::O_WRONLY | libc::O_APPEND;
+            let io = match file.shared || appends {
+                true => Io::Share { file: id, handle, flags, offset },
+                false => Io::Inherit { file: id, handle, flags, offset },
+            };
+            self.out.push((io, 0));
         } else {
             let flags = match file.is_unnamed() {
                 true => file.flags & !libc::O_TMPFILE | libc::O_CREAT | libc::O_EXCL,
@@ -265,8 +272,8 @@ impl Translation<'_> {
         }
     }
 
-    /// Where a transfer of so many bytes at the position began, if the position is shared. The replay's open files are
-    /// not: it goes to where the bytes went. What is appended goes to the end by itself.
+    /// Where a transfer of so many bytes at the position began, if the position is shared. In the replay it may not be (see
+    /// [`Io::Share`]): the transfer goes to where the bytes went. What is appended goes to the end by itself.
     fn shared_position(&self, file: Option<OpenId>, moved: u64) -> Option<u64> {
         let file = self.descriptors.open_file(file?);
         let is_positioned = file.shared && file.flags & libc::O_APPEND == 0;

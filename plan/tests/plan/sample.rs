@@ -6,7 +6,7 @@ use syn_plan::{
 };
 
 /// One of each operation, in the order of their numbers in a file.
-pub const CALLS: [Io; 60] = [
+pub const CALLS: [Io; 61] = [
     Io::Open { file: 0, handle: 0, flags: 0o1102, mode: 0o644 },
     Io::Close { handle: 0 },
     Io::Dup { handle: 0, new: 1 },
@@ -61,6 +61,7 @@ pub const CALLS: [Io; 60] = [
     Io::PosixFallocate { handle: 0, offset: 31, bytes: 32 },
     Io::PopulateAtRandom { handle: 0, offset: 4096, bytes: 12288 },
     Io::Locate { handle: 0, distance: -3, whence: 2 },
+    Io::Share { file: 0, handle: 2, flags: 0o2001, offset: 35 },
     Io::QueueSetup { queue: 0, engine: 1, entries: 128 },
     Io::QueueDestroy { queue: 0 },
     Io::SubmitRead { queue: 0, handle: 0, bytes: 31, offset: AT_POSITION },

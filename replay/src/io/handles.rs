@@ -1,8 +1,10 @@
 //! The open files of one process of the plan.
 
+use super::flags;
 use super::mapped::{Mappings, Touch};
 use super::queues::{Need, Queues};
 use crate::divergence::Cause;
+use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{DupFlags, Errno, Result, dup3, fcntl_dupfd_cloexec};
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -83,6 +85,22 @@ impl Handles {
     /// The file that a handle was last opened on.
     pub fn file(&self, handle: HandleId) -> Option<FileId> {
         self.slot(handle).ok().map(|slot| slot.file.load(Ordering::Relaxed))
+    }
+
+    /// Whether a handle is open, on this file.
+    pub fn is_open_on(&self, handle: HandleId, file: FileId) -> bool {
+        self.get(handle).is_ok() && self.file(handle) == Some(file)
+    }
+
+    /// A handle of this file that is open as with these flags.
+    pub fn open_on(&self, file: FileId, flags: i32) -> Option<HandleId> {
+        let kept = OFlags::ACCMODE | OFlags::APPEND;
+        let is_like = |handle: &HandleId| {
+            let found = self.get(*handle).and_then(fcntl_getfl);
+            found.is_ok_and(|found| found & kept == flags::from_plan(flags) & kept)
+        };
+        let on_file = (0..self.slots.len() as HandleId).filter(|&handle| self.file(handle) == Some(file));
+        on_file.into_iter().find(is_like)
     }
 
     /// Puts an open file in place; what was there is closed.

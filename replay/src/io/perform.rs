@@ -111,6 +111,11 @@ impl Target<'_> {
                 self.handles.populate(handle, (offset, bytes), Touch::ReadAtRandom)?;
             }
             Io::Inherit { file, handle, flags, offset } => self.inherit(file, handle, flags, offset)?,
+            Io::Share { file, handle, flags, offset } => {
+                if !self.handles.is_open_on(handle, file) {
+                    self.inherit(file, handle, flags, offset)?;
+                }
+            }
             ref other => {
                 match metadata::on_handle(self, other) {
                     Some(outcome) => outcome?,

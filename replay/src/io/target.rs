@@ -43,7 +43,7 @@ impl Target<'_> {
     /// What made `call` fail: the open of the handle that it uses.
     pub fn cause_of(&self, call: &Io) -> Option<Cause> {
         match call {
-            Io::Open { .. } | Io::Inherit { .. } => None,
+            Io::Open { .. } | Io::Inherit { .. } | Io::Share { .. } => None,
             call => self.handles.cause(call.operands().1[0]?),
         }
     }
@@ -51,7 +51,9 @@ impl Target<'_> {
     /// `call` failed because of `cause`, and did not in the recording: what it would have opened is not open.
     pub fn failed(&self, call: &Io, cause: Cause) {
         match *call {
-            Io::Open { file, handle, .. } | Io::Inherit { file, handle, .. } => {
+            Io::Open { file, handle, .. }
+            | Io::Inherit { file, handle, .. }
+            | Io::Share { file, handle, .. } => {
                 self.handles.lost(handle, file, cause);
             }
             Io::Dup { handle, new } => self.handles.lost(new, self.handles.file(handle).unwrap_or(0), cause),

@@ -6,6 +6,7 @@ mod ends;
 mod local;
 #[cfg(feature = "mpi")]
 mod ranks;
+mod shares;
 mod threads;
 
 #[cfg(feature = "mpi")]

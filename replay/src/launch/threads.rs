@@ -1,6 +1,7 @@
 //! The threads of one process of the replay. See [`super::beginnings`] for which of them begin later.
 
 use super::beginnings::Beginnings;
+use super::shares::Shares;
 use crate::clock::{ExactSleeps, with_usual_slack};
 use crate::io::Target;
 use crate::job::Job;
@@ -48,6 +49,7 @@ pub fn run_programs<'p>(
             target: job.target(indices),
             end: ProcessEnd::of(programs()),
             left: AtomicUsize::new(indices.len()),
+            shares: Shares::of(job.plan, indices),
             prepared: Mutex::new(
                 indices.iter().filter(|index| later.contains(index)).map(prepared).collect(),
             ),
@@ -106,6 +108,8 @@ struct Process<'a> {
     end: ProcessEnd,
     /// Programs that have not ended.
     left: AtomicUsize,
+    /// What it has of the process that begins it.
+    shares: Shares,
     /// For the programs that begin later: nobody is to wait for that then.
     prepared: Mutex<BTreeMap<usize, Prepared>>,
 }
@@ -135,7 +139,7 @@ impl<'a> Threads<'a, '_> {
         process: &'scope Process<'a>,
         index: usize,
         since: Option<Since>,
-        start: impl Fn() + Send + 'scope,
+        start: impl FnOnce() + Send + 'scope,
     ) {
         let run = move || self.run(scope, process, index, since, start);
         let thread = Builder::new().spawn_scoped(scope, run);
@@ -151,7 +155,7 @@ impl<'a> Threads<'a, '_> {
         process: &'scope Process<'a>,
         index: usize,
         since: Option<Since>,
-        start: impl Fn(),
+        start: impl FnOnce(),
     ) {
         let at = Cell::new(index);
         let body = || {
@@ -175,17 +179,22 @@ impl<'a> Threads<'a, '_> {
         process: &'scope Process<'a>,
         index: usize,
         since: Option<Since>,
-        start: impl Fn(),
+        start: impl FnOnce(),
     ) -> (Option<usize>, Since) {
         let earlier = locked(&process.prepared).remove(&index);
         let prepared = earlier.unwrap_or_else(|| Prepared::of(self.job, index));
-        let creator = Creator { threads: self, scope, next: OnceLock::new() };
+        let creator = Creator { threads: self, scope, process, next: OnceLock::new() };
         let place = (self.place)(index);
         let runner = Runner::new(self.job, &process.target, &creator, &process.end, index, place, prepared);
         start();
         let (mut outcome, since, leaves_out) = runner.run(self.start_ns.load(Ordering::Relaxed), since);
         self.transport.ended();
         process.end.ended(&self.job.plan.programs[index].thread);
+        let next = creator.next.into_inner();
+        if let Some(next) = next.map(|next| &self.processes[self.process_of[&next]]) {
+            let is_alone = process.left.load(Ordering::Acquire) == 1;
+            next.shares.stay_open(&process.target.handles, &next.target.handles, is_alone);
+        }
         if process.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             process.target.close_all();
         }
@@ -193,7 +202,7 @@ impl<'a> Threads<'a, '_> {
             number_as_in_plan(self.job, &mut outcome);
         }
         locked(&self.outcomes).push(outcome);
-        (creator.next.into_inner(), since)
+        (next, since)
     }
 }
 
@@ -201,6 +210,8 @@ impl<'a> Threads<'a, '_> {
 struct Creator<'scope, 'env, 'a, 'p> {
     threads: &'scope Threads<'a, 'p>,
     scope: &'scope Scope<'scope, 'env>,
+    /// Of the program.
+    process: &'scope Process<'a>,
     /// The program that goes on in this thread when its own is over.
     next: OnceLock<usize>,
 }
@@ -223,18 +234,17 @@ impl Transport for Creator<'_, '_, '_, '_> {
             true => Birthplace::anywhere(),
             false => Birthplace::of_creator(),
         };
-        let begins = move || {
-            birthplace.leave();
-            own_files.into_iter().for_each(OwnFiles::begin);
-        };
         let create = |&index: &usize| {
-            self.threads.create(
-                self.scope,
-                &processes[process_of[&index]],
-                index,
-                Some(Since::default()),
-                begins,
-            );
+            let process = &processes[process_of[&index]];
+            let (shares, handles) = (&process.shares, &process.target.handles);
+            let shared =
+                shares.are_of(index).then(|| shares.share(&self.process.target.handles, handles, own_files));
+            let begins = move || {
+                birthplace.leave();
+                own_files.into_iter().for_each(OwnFiles::begin);
+                shared.flatten().into_iter().for_each(|shared| shared.arrive(handles));
+            };
+            self.threads.create(self.scope, process, index, Some(Since::default()), begins);
         };
         with_usual_slack(|| created.iter().for_each(create));
         birthplace.give_way();

@@ -176,7 +176,7 @@ impl Disk {
                 let position = Position { inode, offset: 0, appends: flags & APPENDS != 0, set_in };
                 self.put(process, handle, Some(position));
             }
-            Io::Inherit { file, handle, flags, offset } => {
+            Io::Inherit { file, handle, flags, offset } | Io::Share { file, handle, flags, offset } => {
                 let inode = self.names[file as usize];
                 let position =
                     Position { inode, offset: offset.into(), appends: flags & APPENDS != 0, set_in };

@@ -6,6 +6,7 @@ pub mod birthplace;
 pub mod child;
 pub mod code;
 pub mod own_files;
+pub mod passing;
 pub mod shared;
 pub mod signals;
 

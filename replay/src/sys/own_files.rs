@@ -3,11 +3,14 @@
 //! Otherwise all would have one table of descriptors, with one limit, and opening and closing files in one would wait for the
 //! others' to be done with it.
 
+use super::passing::Passing;
 use std::ops::RangeInclusive;
 
 /// The descriptors that are open in every process.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct OwnFiles {
+    /// How a process gets open files from the one that begins it.
+    pub passing: Passing,
     /// Those that are not, the last ones first.
     others: Vec<RangeInclusive<u32>>,
 }
@@ -22,6 +25,7 @@ impl OwnFiles {
         if std::env::var_os("SYN_JOB").is_some() || tracer.is_some_and(|tracer| tracer.trim() != "0") {
             return None;
         }
+        let passing = Passing::new();
         let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
         let mut open: Vec<u32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
         // The list was one of them.
@@ -37,7 +41,7 @@ impl OwnFiles {
         }
         others.push(next..=u32::MAX);
         others.reverse();
-        Some(OwnFiles { others })
+        Some(OwnFiles { passing, others })
     }
 
     /// In the first thread of a process: from here on it and those that it creates have open files of their own. Nothing

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use syn_plan::{About, Balance, Edge, File, Initial, Io, Op, Plan, Program, Rule, Step, Thread};
 use tempfile::TempDir;
 
+pub const O_RDONLY: i32 = 0;
 pub const O_WRONLY: i32 = 1;
 pub const O_APPEND: i32 = 0o2000;
 pub const O_RDWR: i32 = 2;

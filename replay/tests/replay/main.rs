@@ -10,4 +10,5 @@ mod queues;
 #[cfg(feature = "mpi")]
 mod ranks;
 mod refusals;
+mod shares;
 mod waiting;
