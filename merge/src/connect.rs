@@ -14,7 +14,7 @@ use crate::follow::timed_waits::{TimedWaitTracker, TimedWaits};
 use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::touched_pages::TouchedPages;
 use crate::follow::wait_tracker::{WaitTracker, WaitsFollowed};
-use crate::graph::dependency::Dependencies;
+use crate::graph::dependency::{Dependencies, HeldBack};
 use crate::load::{Looks, Recorded};
 use crate::mpi::{CallLog, Matched, Matcher, Matching};
 use crate::notes::Notes;
@@ -35,6 +35,8 @@ pub struct Connected {
     pub dependencies: Dependencies,
     /// Which calls waited until their time was over, and which went on waiting.
     pub timed_waits: TimedWaits,
+    /// Which calls waited for what a network held back.
+    pub held: HeldBack,
     /// Which calls asked about a name until the answer was another.
     pub ended_polls: EndedPolls,
     /// Which names were there before, or were not, whatever the first calls to return say.
@@ -149,6 +151,7 @@ pub fn connect(
     let timed_waits = timed_waits.finish(sleeps);
     Connected {
         clocks,
+        held: dependencies.take_held(),
         dependencies,
         timed_waits,
         ended_polls,

@@ -342,6 +342,7 @@ fn lower(
         worlds: &base.worlds,
         log: &connected.log,
         timed_waits: &connected.timed_waits,
+        held: &connected.held,
         ended_polls: &connected.ended_polls,
         corrected: &connected.corrected,
         ended_by_timer: &connected.ended_by_timer,

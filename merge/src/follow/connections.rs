@@ -56,6 +56,8 @@ pub struct Connections {
     messages: HashSet<End>,
     /// Those of them that have connections.
     packets: HashSet<End>,
+    /// Sockets that asked for a connection over a network, be it within their host.
+    networked: HashSet<End>,
     /// Sockets that listen, and since when.
     listening: HashMap<End, Moment>,
     asked: HashMap<Name, VecDeque<Asked>>,
@@ -77,6 +79,12 @@ impl Connections {
         self.messages.contains(&end)
     }
 
+    /// Whether what goes to the other end goes over a network, be it within the host.
+    pub fn is_networked(&self, end: End) -> bool {
+        let asked = |end: End| self.networked.contains(&end);
+        asked(end) || self.other(end).is_some_and(asked)
+    }
+
     /// Whether it sends and receives by address.
     pub fn has_datagrams(&self, end: End) -> bool {
         self.has_messages(end) && !self.packets.contains(&end)
@@ -85,6 +93,7 @@ impl Connections {
     /// A socket was made. An inode may have been another's before.
     pub fn open(&mut self, end: End, kind: i64) {
         self.others.remove(&end);
+        self.networked.remove(&end);
         self.listening.remove(&end);
         self.set_kind(end, kind & TYPE != SOCK_STREAM, kind & TYPE == SOCK_SEQPACKET);
     }
@@ -128,6 +137,9 @@ impl Connections {
     ) {
         if local.is_empty() || self.has_datagrams(end) {
             return;
+        }
+        if address.starts_with(b"inet") {
+            self.networked.insert(end);
         }
         let name = name(end.host, address, local, i64::from(pid));
         let side = Asked { end, is_exact, at, connected };

@@ -1,5 +1,6 @@
 //! Places in threads, and which of them wait for which.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use syn_plan::Rule;
 
@@ -103,7 +104,11 @@ impl Dependency {
 pub struct Dependencies {
     list: Vec<Dependency>,
     moments: Vec<Moment>,
+    held: HeldBack,
 }
+
+/// By thread and record: for how long what a call waited for was held back after it had been sent, nanoseconds.
+pub type HeldBack = HashMap<(u32, u32), u64>;
 
 impl Dependencies {
     /// Adds one, unless program order alone demands it.
@@ -142,6 +147,17 @@ impl Dependencies {
     /// `target` waited for `source`, of another thread, which came first by chance.
     pub fn add_chance(&mut self, rule: Rule, source: Moment, target: Moment) {
         self.push(rule, &[source], &[target], true);
+    }
+
+    /// What the call that returns at `leave` waited for had been sent so long before, and was on its way.
+    pub fn hold(&mut self, leave: Moment, ns: u64) {
+        let Point { thread, record, .. } = leave.point();
+        self.held.insert((thread, record), ns);
+    }
+
+    /// Takes out which calls waited for what was on its way.
+    pub fn take_held(&mut self) -> HeldBack {
+        std::mem::take(&mut self.held)
     }
 
     /// Whether targets waited by chance, and need not again.
@@ -260,6 +276,7 @@ impl Dependencies {
             ..dependency
         };
         self.list.extend(others.list.into_iter().map(moved));
+        self.held.extend(others.held);
     }
 }
 

@@ -410,10 +410,14 @@ impl Lowering<'_> {
         if awaited_ns == visit.begin_ns {
             return visit.own_stretch();
         }
-        if rule == Some(Rule::Completion) {
+        let kept_ns = match rule {
             // What was submitted then still had to be done.
+            Some(Rule::Completion) => u64::MAX,
+            _ => self.from.held.get(&(seen.thread, seen.record)).copied().unwrap_or(0),
+        };
+        if kept_ns > 0 {
             let left_ns = behind.end_ns.saturating_sub(behind.start_ns + behind.cpu_ns);
-            behind.idle_ns = visit.own.waited_ns.min(left_ns);
+            behind.idle_ns = visit.own.waited_ns.min(left_ns).min(kept_ns);
         }
         let program = &mut self.threads[seen.thread as usize].program;
         program.explain(rule, polled_ns + visit.own.waited_ns - behind.idle_ns, polled_ns);

@@ -32,7 +32,7 @@ use crate::follow::scope::Scope;
 use crate::follow::timed_waits::TimedWaits;
 use crate::follow::timer_tracker::EndedByTimer;
 use crate::follow::touched_pages::TouchedPages;
-use crate::graph::dependency::Stage;
+use crate::graph::dependency::{HeldBack, Stage};
 use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
 use crate::rules::file_create::EndedPolls;
@@ -75,6 +75,8 @@ pub struct Sources<'a> {
     pub worlds: &'a Worlds,
     /// Which calls waited until their time was over, and which went on waiting.
     pub timed_waits: &'a TimedWaits,
+    /// Which calls waited for what a network held back.
+    pub held: &'a HeldBack,
     /// Which calls asked about a name until the answer was another.
     pub ended_polls: &'a EndedPolls,
     /// Which names were there before, or were not, whatever the first calls to return say.

@@ -66,6 +66,8 @@ pub struct Stream {
     pub room: Vec<Span>,
     /// Units are messages, of whose size nothing is said: a few may be all that fits.
     pub keeps_messages: bool,
+    /// What goes over a network may be held back there.
+    pub network: Option<Network>,
     /// The clocks at both ends are not known to agree: what the bytes tell is all that counts.
     pub is_unaligned: bool,
 }
@@ -89,6 +91,42 @@ const LEAST_FULL_MESSAGES: u64 = 2;
 
 /// How many of the earlier reads at most are asked whether they must have come before one.
 const MOST_OVERLAPPING: usize = 1024;
+
+/// What lies between the ends of a connection. Of what was longer on its way, though somebody waited for it, that is its own time, in a
+/// replay as well.
+#[derive(Clone, Copy, Debug)]
+pub struct Network {
+    least_held_ns: u64,
+}
+
+impl Network {
+    /// Within a host it holds back for 40 ms and longer, when small pieces are sent one after the other (Nagle's algorithm of the sender,
+    /// delayed acknowledgements of the receiver, RFC 1122, 4.2.3.2 and 4.2.3.4), or for as long as somebody has made it (tc-netem(8)).
+    /// Who has slept gets a processor sooner than that, but on a machine with very much to do.
+    const WITHIN_HOST_NS: u64 = 20_000_000;
+    /// As long as it takes to wake up.
+    const BETWEEN_HOSTS_NS: u64 = 50_000;
+    /// A write that was at work so shortly before something came may have sent it on its way (`TCP_CORK`, tcp(7)).
+    const PUSHES_NS: u64 = 2_000_000;
+
+    /// Between ends on these hosts.
+    pub fn between(one: usize, other: usize) -> Network {
+        let is_one = one == other;
+        Network { least_held_ns: if is_one { Network::WITHIN_HOST_NS } else { Network::BETWEEN_HOSTS_NS } }
+    }
+
+    /// `wait` was for what the first of `writes` has put in: notes how much of it lay behind that.
+    fn tell(self, writes: &[Moved], wait: Span, found: &mut Dependencies) {
+        let Some((write, later)) = writes.split_first() else { return };
+        let since_ns = write.span.leave.ns.max(wait.enter.ns);
+        let held_ns = wait.leave.ns.saturating_sub(since_ns);
+        let mut later = later.iter().take_while(|write| write.span.enter.ns < wait.leave.ns);
+        let pushes = |write: &Moved| write.span.leave.ns.saturating_add(Network::PUSHES_NS) > wait.leave.ns;
+        if held_ns > self.least_held_ns && !later.any(pushes) {
+            found.hold(wait.leave, held_ns);
+        }
+    }
+}
 
 /// Calls on one direction, in an order, and how much was moved by the end of each.
 struct Calls {
@@ -179,7 +217,8 @@ impl Writes {
 /// Connects the ends of one direction. Where more came out than went in, writers are not on record: then nothing is connected
 /// from there on, and the answer is false.
 pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
-    let Stream { writes, reads, looks, mut closings, capacity, room, keeps_messages, is_unaligned } = stream;
+    let Stream { writes, reads, looks, mut closings, capacity, room, keeps_messages, .. } = stream;
+    let (network, is_unaligned) = (stream.network, stream.is_unaligned);
     let (writes, reads) = (Writes::new(writes), Calls::new(reads, |span| span.leave));
     let rule_if = |is_certain: bool| if is_certain { rule } else { Rule::Contended };
     let written = &writes.calls;
@@ -201,6 +240,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
             let (first, last) = (written.sums.partition_point(|&sum| sum <= before), written.until(until));
             let rule = rule_if(writes.is_certain(until, last));
             last_of_each_thread(&written.calls[first.min(last)..=last], call.span.leave, rule, found);
+            network.into_iter().for_each(|network| network.tell(&written.calls[last..], call.span, found));
         }
     }
     let is_whole = whole == reads.calls.len();
@@ -221,6 +261,7 @@ pub fn connect(rule: Rule, stream: Stream, found: &mut Dependencies) -> bool {
             Some(write) => {
                 let is_certain = is_alone && writes.is_certain(before.saturating_add(1), next);
                 write.add(rule_if(is_certain), look.leave, found);
+                network.into_iter().for_each(|network| network.tell(&written.calls[next..], look, found));
             }
             None => {
                 let over = closings.partition_point(|closing| closing.end.at.ns <= look.leave.ns);

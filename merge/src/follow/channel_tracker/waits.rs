@@ -8,7 +8,7 @@ use crate::follow::connections::End;
 use crate::graph::dependency::Dependencies;
 use crate::rules::eventfd::{self, Counter};
 use crate::rules::process_join::ProcessEnd;
-use crate::rules::stream::{Closing, Stream};
+use crate::rules::stream::{Closing, Network, Stream};
 use crate::rules::{pipe, socket};
 
 impl ChannelTracker {
@@ -53,6 +53,10 @@ impl ChannelTracker {
                 capacity: here.capacity,
                 room,
                 keeps_messages: key.0 == Kind::Socket && self.connections.has_messages(key.1),
+                network: self
+                    .connections
+                    .is_networked(key.1)
+                    .then(|| Network::between(key.1.host, from.1.host)),
                 is_unaligned: false,
             };
             let mut whole = true;
