@@ -241,10 +241,7 @@ impl Io {
     /// Whether the processor time that it took the application is in the computation of the plan: page faults are in the middle of
     /// it, and a child has its descriptors from the fork.
     pub const fn is_computation(&self) -> bool {
-        match self {
-            Io::Inherit { .. } | Io::Share { .. } => true,
-            Io::Populate { .. } | Io::PopulateAtRandom { .. } => true,
-            _ => false,
-        }
+        let is_at_start = matches!(self, Io::Inherit { .. } | Io::Share { .. });
+        is_at_start || matches!(self, Io::Populate { .. } | Io::PopulateAtRandom { .. })
     }
 }
