@@ -25,7 +25,7 @@ impl OwnFiles {
         if std::env::var_os("SYN_JOB").is_some() || tracer.is_some_and(|tracer| tracer.trim() != "0") {
             return None;
         }
-        let passing = Passing::new();
+        let passing = Passing::open();
         let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
         let mut open: Vec<u32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
         // The list was one of them.

@@ -39,7 +39,7 @@ pub struct Parcel<'a> {
 
 impl Passing {
     /// With no sockets, nothing can be passed.
-    pub fn new() -> Passing {
+    pub fn open() -> Passing {
         let way = |_| {
             let ends = socketpair(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
             Ok(Way { ends, in_use: AtomicBool::new(false) })
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn files_arrive_in_their_order_and_as_the_same_open_files() {
-        let passing = Passing::new();
+        let passing = Passing::open();
         let files = ["one", "other"].map(|name| memfd_create(name, MemfdFlags::CLOEXEC).expect("memory"));
         let parcel = passing.send(&files.each_ref().map(AsFd::as_fd)).expect("a way");
         seek(&files[0], SeekFrom::Start(5)).expect("a position");
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_is_on_its_way_keeps_its_way_until_it_is_received() {
-        let passing = Passing::new();
+        let passing = Passing::open();
         let file = memfd_create("one", MemfdFlags::CLOEXEC).expect("memory");
         assert!(passing.send(&[]).is_none(), "nothing to send");
         let mut parcels: Vec<Parcel<'_>> =
