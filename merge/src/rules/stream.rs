@@ -92,8 +92,8 @@ const LEAST_FULL_MESSAGES: u64 = 2;
 /// How many of the earlier reads at most are asked whether they must have come before one.
 const MOST_OVERLAPPING: usize = 1024;
 
-/// What lies between the ends of a connection. Of what was longer on its way, though somebody waited for it, that is its own time, in a
-/// replay as well.
+/// What lies between the ends of a connection. It may bring what somebody waits for long after the send: that is its own time, and a replay
+/// waits for it as well.
 #[derive(Clone, Copy, Debug)]
 pub struct Network {
     least_held_ns: u64,

@@ -6,6 +6,7 @@ use super::queues::{Need, Queues};
 use crate::divergence::Cause;
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::{DupFlags, Errno, Result, dup3, fcntl_dupfd_cloexec};
+use std::collections::HashMap;
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use syn_plan::{FileId, HandleId, Op, Program};
@@ -92,15 +93,20 @@ impl Handles {
         self.get(handle).is_ok() && self.file(handle) == Some(file)
     }
 
-    /// A handle of this file that is open as with these flags.
-    pub fn open_on(&self, file: FileId, flags: i32) -> Option<HandleId> {
+    /// Whether a handle is open as with these flags.
+    pub fn is_open_as(&self, handle: HandleId, flags: i32) -> bool {
         let kept = OFlags::ACCMODE | OFlags::APPEND;
-        let is_like = |handle: &HandleId| {
-            let found = self.get(*handle).and_then(fcntl_getfl);
-            found.is_ok_and(|found| found & kept == flags::from_plan(flags) & kept)
-        };
-        let on_file = (0..self.slots.len() as HandleId).filter(|&handle| self.file(handle) == Some(file));
-        on_file.into_iter().find(is_like)
+        let found = self.get(handle).and_then(fcntl_getfl);
+        found.is_ok_and(|found| found & kept == flags::from_plan(flags) & kept)
+    }
+
+    /// The handles that are open, by file.
+    pub fn by_file(&self) -> HashMap<FileId, Vec<HandleId>> {
+        let mut all: HashMap<FileId, Vec<HandleId>> = HashMap::new();
+        for handle in (0..self.slots.len() as HandleId).filter(|&handle| self.get(handle).is_ok()) {
+            all.entry(self.file(handle).unwrap_or(0)).or_default().push(handle);
+        }
+        all
     }
 
     /// Puts an open file in place; what was there is closed.

@@ -4,8 +4,13 @@ use crate::io::Handles;
 use crate::sys::own_files::OwnFiles;
 use crate::sys::passing::Parcel;
 use rustix::io::fcntl_dupfd_cloexec;
+use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use syn_plan::{FileId, HandleId, Io, Op, Plan};
+
+/// So many steps at most are looked at, and so many that are none of these, one behind the other: a plan may repeat them for ever.
+const MOST_STEPS: usize = 1 << 14;
+const MOST_OTHERS: usize = 64;
 
 /// What one process shares with the one that begins it.
 #[derive(Debug, Default)]
@@ -36,12 +41,18 @@ impl Shares {
         let mut shares = Vec::new();
         let first = programs.first().copied();
         let steps = first.into_iter().flat_map(|index| plan.programs[index].steps.unrolled());
-        for step in steps {
+        let mut others = 0;
+        for step in steps.take(MOST_STEPS) {
             match step.op {
                 Op::Io { call: Io::Share { file, handle, flags, .. }, .. } => {
                     shares.push(Share { file, handle, flags });
+                    others = 0;
                 }
-                Op::Io { call: Io::Inherit { .. }, .. } | Op::Wait { .. } | Op::Compute { .. } => {}
+                Op::Io { call: Io::Inherit { .. }, .. } | Op::Wait { .. } | Op::Compute { .. }
+                    if others < MOST_OTHERS =>
+                {
+                    others += 1;
+                }
                 _ => break,
             }
         }
@@ -61,8 +72,13 @@ impl Shares {
         to: &Handles,
         own_files: Option<&'a OwnFiles>,
     ) -> Option<Shared<'a>> {
+        if self.shares.is_empty() {
+            return None;
+        }
+        let by_file = from.by_file();
         let found = self.shares.iter().filter_map(|&share| {
-            let handle = from.open_on(share.file, share.flags)?;
+            let all = by_file.get(&share.file)?.iter();
+            let handle = all.copied().find(|&handle| from.is_open_as(handle, share.flags))?;
             Some((share, from.get(handle).ok()?))
         });
         let (as_what, files): (Vec<Share>, Vec<BorrowedFd<'_>>) = found.unzip();
@@ -78,17 +94,24 @@ impl Shares {
 
     /// In the thread that goes on as another program: what stays open. If it `is_alone`, nobody uses the old program's open files any more.
     pub fn stay_open(&self, from: &Handles, to: &Handles, is_alone: bool) {
+        let by_file = if self.shares.is_empty() { HashMap::new() } else { from.by_file() };
+        let mut kept: HashMap<(FileId, i32), HandleId> = HashMap::new();
         for &Share { file, handle, flags } in &self.shares {
+            let mut all = by_file.get(&file).into_iter().flatten();
+            let old = all.find(|old| from.is_open_as(**old, flags)).copied();
             // What cannot be kept is opened by name.
-            let _ = match (from.open_on(file, flags), to.open_on(file, flags)) {
+            let outcome = match (old, kept.get(&(file, flags))) {
                 (Some(old), _) if is_alone => from.take(old).and_then(|open| to.put(handle, open, file)),
                 (Some(old), _) => {
                     from.get(old).and_then(|open| to.put(handle, fcntl_dupfd_cloexec(open, 0)?, file))
                 }
                 // Two descriptors of it have become one.
-                (None, Some(other)) => to.duplicate(other, handle),
-                (None, None) => Ok(()),
+                (None, Some(&other)) => to.duplicate(other, handle),
+                (None, None) => continue,
             };
+            if outcome.is_ok() {
+                kept.insert((file, flags), handle);
+            }
         }
     }
 }
