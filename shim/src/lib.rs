@@ -57,6 +57,7 @@ extern "C" fn begin(count: c_int, arguments: *const *const c_char) {
     if process::is_recording() {
         hooks::threads::prepare();
         beginning::begin();
+        hooks::loading::objects::tell_started_with();
     }
 }
 

@@ -134,4 +134,11 @@ impl Seen {
         let last = self.path.as_deref().and_then(|path| path.rsplit('/').next());
         last == Some(name)
     }
+
+    /// True of what the kernel or the loader did to map a program or library (`trace/FORMAT.md`).
+    pub fn is_of_loader(&self) -> bool {
+        let number = i64::from(i32::MAX);
+        let is_its = |name: &str| self.args.get(name).and_then(serde_json::Value::as_i64) == Some(number);
+        self.call == "object-loaded" || is_its("fd") || self.call == "openat" && self.result == number
+    }
 }

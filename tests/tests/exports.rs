@@ -49,7 +49,7 @@ const OF_LIBRARIES: [(&str, &[&str]); 3] = [
 const ENTRIES: [&str; 3] = ["iocb", "sqe", "cqe"];
 
 /// Exported for another purpose than recording.
-const NOT_RECORDED: [(&str, &str); 27] = [
+const NOT_RECORDED: [(&str, &str); 26] = [
     ("longjmp", "tells which calls will never return"),
     ("_longjmp", "as above"),
     ("siglongjmp", "as above"),
@@ -61,8 +61,7 @@ const NOT_RECORDED: [(&str, &str); 27] = [
         "__libc_start_main",
         "the moment at which libc has an environment, into which the run folder's name is put",
     ),
-    ("dlopen", "libraries that find libc's functions before the recorder's are noted as unobserved"),
-    ("dlmopen", "libraries with a libc of their own are noted as unobserved"),
+    ("dlclose", "tells which pages of a library have been touched, and that it is mapped no more"),
     ("prctl", "seccomp ends the system calls that the recorder may make"),
     ("setuid", "the trace grows ahead, since another user may not open its file"),
     ("seteuid", "as above"),

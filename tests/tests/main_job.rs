@@ -77,7 +77,7 @@ impl Recording {
                 if seen.result >= 0 {
                     classes.entry(class).or_default().add(seen.result);
                 }
-            } else if seen.path.as_ref().is_some_and(is_its_own)
+            } else if (seen.is_of_loader() || seen.path.as_ref().is_some_and(is_its_own))
                 && let Some(class) = class_of(&seen.call)
             {
                 // Only what moves bytes returns their number.

@@ -21,6 +21,7 @@ pub mod allocations;
 pub mod birth;
 pub mod board;
 pub mod calls;
+pub mod folders;
 pub mod format;
 pub mod launchers;
 pub mod policy;

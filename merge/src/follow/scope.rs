@@ -6,10 +6,9 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 use syn_plan::{MAX_NAME, MAX_PATH};
+use syn_trace::folders;
 use syn_trace::status::DELETED;
 
-/// Folders of the system: what is read there is the same on every machine that can run the application.
-const SYSTEM: [&str; 9] = ["/run", "/etc", "/usr", "/lib", "/lib32", "/lib64", "/libx32", "/bin", "/sbin"];
 /// Folders that are no storage at all.
 const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// The file system in memory, which is storage like any other, but also where libraries share memory.
@@ -81,7 +80,7 @@ pub fn is_of_mpi(path: &str) -> bool {
 
 /// Whether the path lies in a folder of the system.
 pub fn is_of_system(path: &str) -> bool {
-    is_below(&SYSTEM, path)
+    folders::is_of_system(path.as_bytes())
 }
 
 /// Whether it is the name of a file that was removed while it was open.

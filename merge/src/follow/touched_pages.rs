@@ -8,6 +8,7 @@ use crate::follow::pass::{Seen, Visitor};
 pub use parts::Parts;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 use syn_trace::calls::{Effect, Field};
 use syn_trace::descriptors::{Descriptors, OpenFile, OpenId, Touched};
 use syn_trace::record::{self, List};
@@ -26,6 +27,20 @@ type Key = (u32, OpenId);
 #[derive(Debug, Default)]
 pub struct TouchedPages {
     of: HashMap<Key, Pages>,
+    /// What each process has loaded.
+    loads: HashMap<u32, Loads>,
+    /// The thread whose next event opens what it has loaded.
+    loads_next: Option<u32>,
+}
+
+/// The paths of programs and libraries, but for the system's.
+#[derive(Debug, Default)]
+pub struct Loads {
+    /// Before its first call.
+    pub at_start: Vec<Rc<str>>,
+    /// Behind its first dlopen(3).
+    pub later: Vec<Rc<str>>,
+    has_begun: bool,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +70,11 @@ impl TouchedPages {
         self.of.get(&file).is_some_and(|pages| pages.is_at_random)
     }
 
+    /// What a process has loaded.
+    pub fn loads(&self, process: u32) -> Option<&Loads> {
+        self.loads.get(&process)
+    }
+
     /// What was written to the file, to be asked about in the order of time.
     pub fn written(&mut self, file: Key) -> &mut Written {
         &mut self.of.entry(file).or_default().written
@@ -76,6 +96,17 @@ impl Visitor for TouchedPages {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let of = |file: OpenId| (seen.process, file);
+        match seen.event.call {
+            Call::Dlopen => self.loads.entry(seen.process).or_default().has_begun = true,
+            Call::Loaded => self.loads_next = Some(seen.thread),
+            _ => {
+                if self.loads_next.take_if(|thread| *thread == seen.thread).is_some() {
+                    let loads = self.loads.entry(seen.process).or_default();
+                    let paths = if loads.has_begun { &mut loads.later } else { &mut loads.at_start };
+                    paths.extend(touched.path.clone());
+                }
+            }
+        }
         if let Some(file) = touched.file {
             match seen.event.call.effect() {
                 Effect::SyncPages => {

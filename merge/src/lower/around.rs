@@ -25,7 +25,14 @@ impl Lowering<'_> {
         let startup = self.from.run.startup(visit.seen.thread as usize, self.from.cpu_before);
         let recording_ns = startup.recording_ns.min(started_ns - since_ns);
         let cpu_ns = startup.cpu_ns.min(started_ns - since_ns - recording_ns);
-        let waited_ns = started_ns - since_ns - recording_ns - cpu_ns;
+        let mut waited_ns = started_ns - since_ns - recording_ns - cpu_ns;
+        // What its files are read for is replayed.
+        let of_process = &self.from.run.processes[visit.seen.process as usize].threads;
+        if of_process.first() == Some(&(visit.seen.thread as usize)) {
+            let loads_ns = self.mappings[visit.seen.process as usize].start(waited_ns);
+            self.threads[visit.seen.thread as usize].program.balance.calls_wait_ns += loads_ns;
+            waited_ns -= loads_ns;
+        }
         // What is new, and no program that its files are read for, waited for a processor, as it will in the replay; so did who
         // never gave up his.
         let began_ready =

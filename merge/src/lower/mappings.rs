@@ -10,6 +10,8 @@ const PAGE: u64 = 4096;
 
 /// What a thread waits for the pages of one read at most: a disk that turns, and others in front.
 const LONGEST_READ_NS: u64 = 20_000_000;
+/// So many reads an object is loaded by at most, as far as waiting is taken to be for that: what the loader needs lies in a few places.
+const READS_TO_LOAD: u64 = 16;
 /// Pages are read ahead, so many bytes at a time (`read_ahead_kb`).
 const READ_AHEAD_BYTES: u64 = 128 << 10;
 
@@ -20,9 +22,30 @@ pub struct Mappings {
     pub of: HashMap<OpenId, Option<Kept>>,
     /// How long its threads may yet wait for pages where they make no call, nanoseconds.
     faults_ns: u64,
+    /// What it loads, before its first call and later, is of the plan: how long it may wait for that.
+    loads_ns: [u64; 2],
+    /// It has begun to load the latter.
+    loads: bool,
 }
 
 impl Mappings {
+    /// Of a process that loads so many objects of the plan before its first call, and later.
+    pub fn of_process_that_loads(objects: [usize; 2]) -> Mappings {
+        let loads_ns = objects.map(|count| count as u64 * READS_TO_LOAD * LONGEST_READ_NS);
+        Mappings { loads_ns, ..Mappings::default() }
+    }
+
+    /// How much of the waiting before its first call may be for what it loads.
+    pub fn start(&mut self, waited_ns: u64) -> u64 {
+        waited_ns.min(std::mem::take(&mut self.loads_ns[0]))
+    }
+
+    /// It calls dlopen(3). What that waits for is waiting for pages.
+    pub fn load(&mut self) {
+        self.faults_ns = self.faults_ns.saturating_add(std::mem::take(&mut self.loads_ns[1]));
+        self.loads = true;
+    }
+
     /// Whether the plan has this one among them.
     pub fn have(&self, file: Option<OpenId>) -> bool {
         file.is_some_and(|file| self.of.contains_key(&file))
@@ -30,7 +53,8 @@ impl Mappings {
 
     /// How much of the waiting outside of calls may be for pages. It is not there for others any more.
     pub fn faults(&mut self, waited_ns: u64) -> u64 {
-        let faults_ns = if self.of.is_empty() { 0 } else { waited_ns.min(self.faults_ns) };
+        let may_wait = self.loads || !self.of.is_empty();
+        let faults_ns = if may_wait { waited_ns.min(self.faults_ns) } else { 0 };
         self.faults_ns -= faults_ns;
         faults_ns
     }
@@ -38,7 +62,7 @@ impl Mappings {
     /// Nothing of this one is mapped any more: what it was written by.
     pub fn remove(&mut self, file: OpenId) -> Option<Kept> {
         let kept = self.of.remove(&file);
-        if self.of.is_empty() {
+        if self.of.is_empty() && !self.loads {
             self.faults_ns = 0;
         }
         kept.flatten()

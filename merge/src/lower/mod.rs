@@ -47,6 +47,7 @@ use io::{Operations, Tables};
 use mappings::Mappings;
 use polling::Polling;
 use program::{Program, Stretch};
+use std::rc::Rc;
 use syn_plan::{Attribute, Balance, File, HandleId, LONGEST_WAKE_NS, LeftOut, Members, Mpi, Steps};
 use syn_trace::calls::Fact;
 use syn_trace::calls::effect::{Effect, Sync};
@@ -223,11 +224,17 @@ impl<'a> Lowering<'a> {
             exit: from.exits.of_thread(index as u32).copied(),
             deeds: deeds.into_iter().peekable(),
         });
+        let loaded = |paths: &[Rc<str>]| paths.iter().filter(|path| from.scope.contains(path)).count();
+        let mappings = (0..from.run.processes.len() as u32).map(|process| match pages.loads(process) {
+            None => Mappings::default(),
+            Some(loads) => Mappings::of_process_that_loads([loaded(&loads.at_start), loaded(&loads.later)]),
+        });
+        let mappings = mappings.collect();
         Lowering {
             from,
             threads: threads.collect(),
             handles: from.run.processes.iter().map(|_| Handles::default()).collect(),
-            mappings: from.run.processes.iter().map(|_| Mappings::default()).collect(),
+            mappings,
             pages,
             files: FileTable::new(from.scope.clone(), from.corrected.clone()),
             attributes: Attributes::default(),
@@ -432,6 +439,9 @@ impl Visitor for Lowering<'_> {
             self.account(seen.thread, segment);
         }
         self.leave_to_pages(seen.process, seen.thread, &mut measured.before);
+        if seen.event.call == Call::Dlopen {
+            self.mappings[seen.process as usize].load();
+        }
         let around = self.around(seen);
         let call = seen.event.call;
         let is_mpi = call.layer() == Layer::Mpi && !call.has(Fact::Note);

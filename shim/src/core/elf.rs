@@ -12,6 +12,7 @@ mod tables;
 
 use crate::core::stack_start;
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ops::Range;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use tables::{Dynamic, Object, Search, search};
 pub use tables::{STT_FUNC, STT_OBJECT};
@@ -31,13 +32,17 @@ struct DebugInfo {
     map: *const LinkMap,
 }
 
-/// `struct dl_phdr_info`, as far as it is read here.
+/// `struct dl_phdr_info`, as far as it is read here: a loaded object.
 #[repr(C)]
-struct ObjectInfo {
-    base: usize,
+pub struct ObjectInfo {
+    /// What is added to the addresses in its file.
+    pub base: usize,
     name: *const c_char,
     headers: *const libc::Elf64_Phdr,
     header_count: u16,
+    /// How many objects have been loaded, and unloaded, since the process began.
+    pub loaded_so_far: u64,
+    pub unloaded_so_far: u64,
 }
 
 unsafe extern "C" {
@@ -191,11 +196,19 @@ unsafe fn note(
     })
 }
 
+/// The paths of the libraries that the process was started with, but for this one, as the loader has them; that of the program is empty.
+#[unsafe(link_section = ".text.startup")]
+pub fn paths_started_with() -> impl Iterator<Item = &'static [u8]> {
+    let own = own_base();
+    // SAFETY: names are strings that stay.
+    from_program()
+        .filter(move |map| map.base != own)
+        .map(|map| unsafe { stack_start::string_at(map.name) }.to_bytes())
+}
+
 /// True when the process was started with a library whose path has `part` in it.
 pub fn is_started_with(part: &[u8]) -> bool {
-    // SAFETY: names are strings that stay.
-    let mut paths = from_program().map(|map| unsafe { stack_start::string_at(map.name) }.to_bytes());
-    paths.any(|path| path.windows(part.len()).any(|window| window == part))
+    paths_started_with().any(|path| path.windows(part.len()).any(|window| window == part))
 }
 
 /// The type of the note by which Go's linker names a build.
@@ -245,7 +258,7 @@ type Visit = unsafe extern "C" fn(*const ObjectInfo, usize, *mut c_void) -> c_in
 /// The loader's own walk keeps them from that, as the unwinding of exceptions needs it to. The lock that it holds is held
 /// by others only while the list is changed or walked, and a thread may take it again: unlike that of `dlsym`, it is not
 /// held while constructors run, which may wait for this thread. (Nor does the walk allocate.)
-fn for_each_loaded<F: FnMut(&ObjectInfo) -> bool>(mut each: F) {
+pub fn for_each_loaded<F: FnMut(&ObjectInfo) -> bool>(mut each: F) {
     unsafe extern "C" fn visit<F: FnMut(&ObjectInfo) -> bool>(
         info: *const ObjectInfo,
         _: usize,
@@ -263,6 +276,34 @@ fn for_each_loaded<F: FnMut(&ObjectInfo) -> bool>(mut each: F) {
 }
 
 impl ObjectInfo {
+    /// Where the loader has found it; empty for the program.
+    pub fn path(&self) -> &CStr {
+        // SAFETY: the loader's own list.
+        unsafe { stack_start::string_at(self.name) }
+    }
+
+    /// True for this library.
+    pub fn is_own(&self) -> bool {
+        self.base == own_base()
+    }
+
+    /// What of its file is mapped, by whole pages: the addresses, where in the file it begins, and its protection (mmap(2)). Memory behind
+    /// that is no file's.
+    pub fn parts(&self) -> impl Iterator<Item = (Range<usize>, u64, c_int)> {
+        const BITS: [(u32, c_int); 3] =
+            [(libc::PF_R, libc::PROT_READ), (libc::PF_W, libc::PROT_WRITE), (libc::PF_X, libc::PROT_EXEC)];
+        const IN_PAGE: u64 = 4095;
+        let of_file = |part: &&libc::Elf64_Phdr| part.p_type == libc::PT_LOAD && part.p_filesz > 0;
+        self.headers().iter().filter(of_file).map(|part| {
+            let before = part.p_vaddr & IN_PAGE;
+            let start = self.base.wrapping_add((part.p_vaddr - before) as usize);
+            let bytes = (before + part.p_filesz + IN_PAGE) & !IN_PAGE;
+            let range = start..start.wrapping_add(bytes as usize);
+            let protection = BITS.iter().filter(|(flag, _)| part.p_flags & flag != 0).map(|(_, bit)| bit);
+            (range, part.p_offset - before, protection.sum())
+        })
+    }
+
     fn headers(&self) -> &[libc::Elf64_Phdr] {
         // SAFETY: the loader's own list.
         unsafe { core::slice::from_raw_parts(self.headers, self.header_count.into()) }
@@ -289,7 +330,7 @@ pub fn locate(name: &CStr, kind: u8) -> Option<(usize, usize)> {
     let mut search = Search::of(name, kind);
     let mut may_be_here = kind == STT_OBJECT;
     for_each_loaded(|info| {
-        if info.base == own_base() {
+        if info.is_own() {
             may_be_here = true;
             return false;
         }
@@ -310,6 +351,16 @@ pub fn object_of(address: usize) -> Option<(usize, *const c_char)> {
         let is_it = parts.any(|part| at.wrapping_sub(part.p_vaddr) < part.p_memsz);
         found = is_it.then_some((info.base, info.name));
         is_it
+    });
+    found
+}
+
+/// True when a file of an object that is loaded is mapped at an address.
+pub fn is_loaded(address: usize) -> bool {
+    let mut found = false;
+    for_each_loaded(|object| {
+        found = object.parts().any(|(memory, ..)| memory.contains(&address));
+        found
     });
     found
 }

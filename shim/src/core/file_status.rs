@@ -1,7 +1,7 @@
 //! What a descriptor stands for.
 
 use super::sys;
-use core::ffi::c_int;
+use core::ffi::{CStr, c_int};
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +37,18 @@ pub fn opened<T>(fd: c_int, flags: c_int, read: impl Fn(&statx) -> T) -> Option<
 #[inline]
 pub fn as_known<T>(fd: c_int, mask: u32, read: impl Fn(&statx) -> T) -> Option<T> {
     asked(fd, mask, status::AS_KNOWN, read)
+}
+
+/// What the file of this name is, as far as is known here. `None` if it is not there, or the kernel is older than Linux 4.11.
+#[unsafe(link_section = ".text.startup")]
+pub fn named(path: &CStr) -> Option<statx> {
+    let mut answer = MaybeUninit::uninit();
+    let (path, how) = (path.as_ptr().cast(), status::AS_KNOWN);
+    // SAFETY: the path ends with a zero byte; there is room for the answer, all of which the call has written.
+    unsafe {
+        let failed = sys::statx(libc::AT_FDCWD, path, how, status::MASK, answer.as_mut_ptr()) < 0;
+        (!failed).then(|| answer.assume_init())
+    }
 }
 
 #[inline]

@@ -5,6 +5,8 @@
 //! the trace says so. The loader goes by its caller's address (for `$ORIGIN`, and for the namespace), so the hooks have
 //! no frame when it is entered: they jump.
 
+pub mod objects;
+
 use crate::recording::span::{self, note};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use syn_trace::calls::Call;
@@ -46,9 +48,24 @@ pub unsafe extern "C" fn dlmopen(namespace: c_long, path: *const c_char, flags: 
     )
 }
 
+/// Nothing but what the loader has unmapped is recorded.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(missing_docs, clippy::missing_safety_doc)]
+pub unsafe extern "C-unwind" fn dlclose(handle: *mut c_void) -> c_int {
+    type Function = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
+    let Some(real) = super::real_function!(dlclose as Function) else { return super::missing() };
+    objects::note_unload(handle as usize);
+    // SAFETY: the caller's own argument.
+    let result = unsafe { real(handle) };
+    objects::tell_unloaded();
+    result
+}
+
 /// Returns where to go on.
 unsafe extern "C" fn before_dlopen(path: *const c_char, flags: c_int) -> usize {
     super::mpi_presence::settle();
+    // SAFETY: the loader is about to read the name.
+    unsafe { objects::note_load(path, flags) };
     if flags & libc::RTLD_DEEPBIND != 0 {
         // SAFETY: the loader is about to read the name.
         unsafe {
@@ -62,7 +79,9 @@ unsafe extern "C" fn before_dlopen(path: *const c_char, flags: c_int) -> usize {
 }
 
 /// Returns where to go on.
-unsafe extern "C" fn before_dlmopen(namespace: c_long, path: *const c_char, _flags: c_int) -> usize {
+unsafe extern "C" fn before_dlmopen(namespace: c_long, path: *const c_char, flags: c_int) -> usize {
+    // SAFETY: the loader is about to read the name.
+    unsafe { objects::note_load(path, flags) };
     if namespace != libc::LM_ID_BASE {
         // SAFETY: the loader is about to read the name.
         unsafe { note(b"what a library does that was loaded by dlmopen, with a libc of its own: ", path) };

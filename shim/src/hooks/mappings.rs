@@ -10,7 +10,7 @@
 //! themselves, by libc's `syscall` or by what they have moved of the function: that is the call which is on record already
 //! ([`crate::recording::library_calls`]).
 //!
-//! Not seen: libraries, which the loader maps by system calls of its own; `remap_file_pages`, which Linux only emulates;
+//! Not seen: what the loader maps (`loading/objects.rs` tells of some); `remap_file_pages`, which Linux only emulates;
 //! `process_madvise`, which is advice to another process.
 
 mod placing;

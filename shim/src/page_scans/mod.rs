@@ -6,7 +6,7 @@ mod pagemap;
 mod smaps;
 
 use crate::core::clock;
-use crate::recording::mappings::{self as table, DATA, Mapping, PAGE, SHARED, WRITABLE, inherited};
+use crate::recording::mappings::{self as table, DATA, LOADED, Mapping, PAGE, SHARED, WRITABLE, inherited};
 use crate::recording::process;
 use crate::recording::span::{Span, note};
 use crate::recording::thread::private_table;
@@ -80,7 +80,9 @@ impl Scratch {
 /// The mappings of data between the addresses, each cut to what lies there. What another thread is unmapping has been
 /// told by it.
 fn data_between(start: usize, end: usize) -> impl Iterator<Item = Mapping> {
-    let found = table::in_range(start, end).filter(|mapping| mapping.is(DATA));
+    let is_this_process_s = |mapping: &Mapping| mapping.owner == process::pid() || mapping.is_inherited();
+    let found =
+        table::in_range(start, end).filter(move |mapping| mapping.is(DATA) && is_this_process_s(mapping));
     found.map(move |mapping| mapping.between(start, end)).filter(|mapping| !mapping.is_leaving())
 }
 
@@ -113,7 +115,10 @@ fn look(span: &mut Span, start: usize, end: usize) {
     if looked.is_err() {
         let Scratch { list, text, .. } = room;
         data_between(start, end).for_each(|mapping| Scan::of(mapping, list, text).tell_nothing(span));
-        note_limitation(span);
+        // Of what the program has not mapped itself it is not missed.
+        if data_between(start, end).any(|mapping| !mapping.is(LOADED)) {
+            note_limitation(span);
+        }
     }
 }
 

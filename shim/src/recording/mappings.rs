@@ -9,7 +9,8 @@
 //! Most programs map few files, and some map thousands. A call searches the table several times, so all but the first
 //! slots are found by their mappings' addresses ([`by_address`]).
 //!
-//! The loader maps libraries by system calls of its own; those mappings are not in here.
+//! The loader maps libraries by system calls of its own; those mappings are put in behind it, where they are not the system's
+//! (`hooks/loading/objects.rs`).
 
 mod by_address;
 pub mod inherited;
@@ -37,6 +38,9 @@ pub const WRITABLE: u32 = 1;
 pub const SHARED: u32 = 2;
 /// Of a regular file or block device: its pages are data, and worth counting.
 pub const DATA: u32 = 4;
+/// Made by the loader, of a program or library: in a forked child, of which most touch little of them that is not in memory, they are
+/// left out.
+pub const LOADED: u32 = 8;
 
 /// Slots whose numbers follow each other. Starts, which every search reads, lie side by side.
 struct Block {
@@ -151,10 +155,14 @@ impl Mapping {
         self.leaving[0] <= self.start && self.end <= self.leaving[1]
     }
 
-    #[cfg_attr(not(feature = "page-scans"), allow(dead_code))]
     /// True when all of the traits are there.
     pub fn is(&self, traits: u32) -> bool {
         self.traits & traits == traits
+    }
+
+    /// True where it has been the parent's, and has no record in this process's trace yet, but is to have one.
+    pub fn is_inherited(&self) -> bool {
+        self.owner != process::pid() && !self.is(LOADED)
     }
 }
 
@@ -425,10 +433,12 @@ pub fn set_writable(start: usize, end: usize) {
 
 /// In a forked child: every mapping is known in this process's trace from now on, and no other thread unmaps any.
 pub fn adopt_all() {
-    for (slot, _) in find(0, usize::MAX) {
+    for (slot, mapping) in find(0, usize::MAX) {
         set_leaving(slot, [0, 0]);
         let (block, place) = block(slot);
-        block.owners[place].store(process::pid(), Ordering::Relaxed);
+        if mapping.is_inherited() {
+            block.owners[place].store(process::pid(), Ordering::Relaxed);
+        }
     }
     OWNER.store(process::pid(), Ordering::Relaxed);
 }

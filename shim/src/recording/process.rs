@@ -167,6 +167,12 @@ pub fn program() -> &'static [u8] {
     &PATHS.get()[..PROGRAM_LENGTH.load(Ordering::Relaxed)]
 }
 
+/// The script that was started, if the program is its interpreter.
+#[unsafe(link_section = ".text.startup")]
+pub fn script() -> Option<&'static [u8]> {
+    program_path::script(settings::arguments())
+}
+
 /// That of the run folder.
 fn folder() -> &'static [u8] {
     &PATHS.get()[PROGRAM_LENGTH.load(Ordering::Relaxed)..][..FOLDER_LENGTH.load(Ordering::Relaxed)]

@@ -127,10 +127,10 @@ pub fn seen_by_shim(folder: &Path) -> Moved {
     moved
 }
 
-/// Calls `with` for every call on record, as often as it was made.
+/// Calls `with` for every call on record, as often as it was made, but for what the kernel and the loader did.
 pub fn for_each_record(folder: &Path, mut with: impl FnMut(&Seen)) {
     let mut latest: HashMap<u32, Seen> = HashMap::new();
-    for seen in Dump::of(folder).0 {
+    for seen in Dump::of(folder).0.into_iter().filter(|seen| !seen.is_of_loader()) {
         if seen.call == "repeats" {
             let times = seen.args["count"].as_u64().expect("a number");
             let repeated = &latest[&seen.tid];

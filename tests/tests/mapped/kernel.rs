@@ -93,7 +93,8 @@ fn seen_by_shim(folder: &Path) -> BTreeMap<u32, Vec<About>> {
     let mut all: BTreeMap<u32, Vec<About>> = BTreeMap::new();
     let calls = "mmap ".to_owned() + &CALLS.replace(',', " ");
     let dump = Dump::of(folder);
-    for seen in dump.0.iter().filter(|seen| calls.split(' ').any(|call| call == seen.call)) {
+    let is_counted = |seen: &&Seen| calls.split(' ').any(|call| call == seen.call) && !seen.is_of_loader();
+    for seen in dump.0.iter().filter(is_counted) {
         let number = |names: [&str; 3]| {
             names.iter().find_map(|name| seen.args.get(*name)?.as_i64()).unwrap_or_else(|| panic!("{seen:?}"))
         };

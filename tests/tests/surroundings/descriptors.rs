@@ -71,7 +71,7 @@ impl Filesystem for Counting {
 }
 
 /// 100 threads that each write a byte, while 40 descriptors are open on the file: as many flushes with the shim as without, no
-/// question more, and no thread had to be helped to a descriptor of its own.
+/// question more, and no thread had to be helped to a descriptor of its own, but for the one that looks at the program's pages at the end.
 #[test]
 fn threads_leave_descriptors_alone() {
     let scratch = tempfile::tempdir().expect("a folder for temporary files");
@@ -103,5 +103,7 @@ fn threads_leave_descriptors_alone() {
     let run = Run::open(&run).expect("a run folder");
     assert_eq!((run.threads.len(), single_bytes(&run, Call::Write), run.dropped()), (101, 100, 0));
     let helped = run.threads.iter().filter(|thread| thread.trace.header().helpers_cpu_ns.load(Relaxed) > 0);
-    assert_eq!(helped.count(), 0, "threads that were helped");
+    let looked =
+        |thread: &syn_trace::run::Thread| thread.events().any(|event| event.call == Call::PagesTouched);
+    assert!(helped.clone().all(looked) && helped.count() <= 1, "threads that were helped");
 }

@@ -7,6 +7,7 @@ mod descriptors;
 mod disks;
 mod environment;
 mod libraries;
+mod loaded;
 mod places;
 mod preloads;
 mod time;

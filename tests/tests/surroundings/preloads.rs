@@ -84,7 +84,8 @@ fn another_interposer() {
 /// Calls that read and bytes read, calls that write and bytes written, whoever made them.
 fn moved(dump: &Dump) -> [(u64, u64); 2] {
     [Direction::Read, Direction::Write].map(|direction| {
-        let moving = dump.0.iter().filter(|seen| Direction::of(&seen.call) == Some(direction));
+        let moving = dump.0.iter().filter(|seen| !seen.is_of_loader());
+        let moving = moving.filter(|seen| Direction::of(&seen.call) == Some(direction));
         // The line of text that every part ends with goes through a stream.
         let sizes = moving.filter(|seen| seen.args["fd"] != 1).map(|seen| seen.result.max(0) as u64);
         sizes.fold((0, 0), |(calls, bytes), size| (calls + 1, bytes + size))

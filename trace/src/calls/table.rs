@@ -372,6 +372,11 @@ calls! {
     305 Munlockall "munlockall" Mmap ();
     /// Not a call: a mapping of a file that a forked child has from its parent.
     306 InheritedMapping "inherited-mapping" Mmap (addr: Handle, length: Bytes, prot: Int, flags: Int, offset: Offset, path: Path) [InheritMapping, Note];
+    /// Not a call: what follows, up to a close of descriptor 2147483647, the kernel and the loader have done, at the latest by now, to map
+    /// this program or library, which is not the system's.
+    307 Loaded "object-loaded" Mmap (path: Text) [Other, Note];
+    /// Stands before the call, which is not timed. What it has loaded is told later, by `object-loaded`.
+    308 Dlopen "dlopen" Mmap (flags: Int, filename: Text) [Other, Note] also "dlmopen";
 
     310 AioRead "aio_read" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousRead];
     311 AioWrite "aio_write" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousWrite];

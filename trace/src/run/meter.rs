@@ -223,8 +223,8 @@ impl<'a> Measures<'a> {
             kept: event.has(record::KEPT_AFTER),
         };
         let cost_ns = match event.call {
-            // To look at the pages of a mapping, and to hold a thread, is recording's work.
-            Call::PagesTouched | Call::Held => u64::MAX,
+            // To look at the pages of a mapping, or at what is loaded, and to hold a thread, is recording's work.
+            Call::PagesTouched | Call::Loaded | Call::Held => u64::MAX,
             _ if event.start == event.end => 0,
             _ => thread.costs.call_ns.saturating_mul(count),
         };

@@ -1,5 +1,6 @@
 //! Processes that become another program.
 
+use crate::hooks::loading::objects;
 use crate::hooks::{real_function, unread_text};
 use crate::recording::environment::{Strings, for_child, own};
 use crate::recording::span::{self, note};
@@ -22,6 +23,7 @@ fn replace(path: *const c_char, real: impl FnOnce() -> c_int) -> c_int {
         vfork_child::note_failure(span::errno());
         return result;
     };
+    objects::tell_late_ones_in(&mut span);
     page_scans::tell_all(&mut span);
     let path = unread_text(path, &span, 0);
     note::write(span.state(), Call::Execve, span.began(), &[], &[path]);

@@ -1,6 +1,7 @@
 //! The end of a process, and the beginning of `main`.
 
 use crate::core::{detour, sys};
+use crate::hooks::loading::objects;
 use crate::hooks::real_function;
 use crate::recording::process::{self, settings};
 use crate::recording::span::{self, note};
@@ -14,6 +15,7 @@ use syn_trace::header;
 pub fn end(code: c_int) {
     io_uring::finish();
     let Some(mut span) = span::enter(Call::Exit, 0) else { return };
+    objects::tell_late_ones_in(&mut span);
     page_scans::tell_all(&mut span);
     // A record that is being written was interrupted by the handler that ends the process.
     span.state().give_up_record();

@@ -4,6 +4,7 @@
 //! call ([`crate::recording::thread`]).
 
 use crate::core::real::{Inner, usize_fn};
+use crate::hooks::loading::objects;
 use crate::hooks::processes::exec;
 use crate::hooks::real_function;
 use crate::recording::span::{self, note};
@@ -26,6 +27,7 @@ fn fork_by(real: Fork, flags: u16) -> pid_t {
         // SAFETY: no arguments.
         return unsafe { real() };
     };
+    objects::tell_late_ones_in(&mut span);
     let before = inheritance::fork_follows(span.state().kind_of_fork());
     exec::look_up();
     // SAFETY: no arguments.

@@ -2,14 +2,14 @@
 
 use super::lines::{for_each_line, parse_addresses};
 use crate::core::sys;
+use crate::recording::mappings::{self as table, Mapping};
 use crate::recording::span::Span;
-use crate::recording::{mappings as table, process};
 use syn_trace::calls::Call;
 
 /// In a forked child, before a record about what is mapped between the addresses: makes it known there.
 #[cold]
 pub fn introduce(span: &mut Span, start: usize, end: usize) {
-    if !table::all_are_known() && table::in_range(start, end).any(|mapping| mapping.owner != process::pid()) {
+    if !table::all_are_known() && table::in_range(start, end).any(|mapping| mapping.is_inherited()) {
         // SAFETY: numbers are bytes; nothing has begun to use them.
         tell(span, unsafe { span.scratch().words.lend().align_to_mut().1 });
     }
@@ -18,7 +18,6 @@ pub fn introduce(span: &mut Span, start: usize, end: usize) {
 /// In a forked child: tells which mappings of files it has from its parent, before the first record about one of them.
 #[cold]
 pub fn tell(span: &mut Span, buffer: &mut [u8]) {
-    let this = process::pid();
     if sys::is_confined() {
         return;
     }
@@ -27,7 +26,7 @@ pub fn tell(span: &mut Span, buffer: &mut [u8]) {
         let Some((start, end, rest)) = parse_addresses(line) else { return true };
         // Permissions, offset, device, inode, path.
         let path = rest.iter().position(|&byte| byte == b'/').map_or(&b""[..], |at| &rest[at..]);
-        let inherited = table::in_range(start, end).filter(|mapping| mapping.owner != this);
+        let inherited = table::in_range(start, end).filter(Mapping::is_inherited);
         for mapping in inherited.filter(|mapping| mapping.start >= start) {
             let (protection, flags) = parse_permissions(rest);
             let numbers =

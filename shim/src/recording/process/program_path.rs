@@ -23,18 +23,29 @@ pub fn find(arguments: Option<impl Iterator<Item = &'static [u8]>>, room: &mut [
     unsafe { sys::readlink(c"/proc/self/exe".as_ptr().cast(), room.as_mut_ptr(), room.len()) }.max(0) as usize
 }
 
-/// By the name with which it was started. That may be a script's, or that of a file in a foreign format: then the interpreter that
-/// the kernel has started instead has it among its arguments.
+/// By the name with which it was started, if it is not another's ([`script`]).
 fn by_name(mut arguments: impl Iterator<Item = &'static [u8]>, room: &mut [u8; PATH_BYTES]) -> Option<usize> {
-    // SAFETY: the kernel passes it to every program, as a string that stays.
-    let name = unsafe {
-        let name = stack_start::told(libc::AT_EXECFN) as *const c_char;
-        if name.is_null() { None } else { Some(stack_start::string_at(name).to_bytes()) }
-    };
     let own_name = arguments.next();
-    let name = name.filter(|name| own_name.is_some() && arguments.all(|argument| argument != *name))?;
+    let name =
+        started_by().filter(|name| own_name.is_some() && arguments.all(|argument| argument != *name))?;
     room.get_mut(..name.len())?.copy_from_slice(name);
     resolve(room, name.len())
+}
+
+/// The name with which it was started, if that is a script's, or that of a file in a foreign format: then the interpreter that the
+/// kernel has started instead has it among its arguments (execve(2)).
+#[unsafe(link_section = ".text.startup")]
+pub fn script(arguments: Option<impl Iterator<Item = &'static [u8]>>) -> Option<&'static [u8]> {
+    let name = started_by()?;
+    arguments?.skip(1).any(|argument| argument == name).then_some(name)
+}
+
+/// What execve(2) was called with.
+#[unsafe(link_section = ".text.startup")]
+fn started_by() -> Option<&'static [u8]> {
+    let name = stack_start::told(libc::AT_EXECFN) as *const c_char;
+    // SAFETY: the kernel passes it to every program, as a string that stays.
+    (!name.is_null()).then(|| unsafe { stack_start::string_at(name) }.to_bytes())
 }
 
 /// Follows the links in the absolute path of so many bytes: the length of what comes out. `None`: the kernel is to be asked.
