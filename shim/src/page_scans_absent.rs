@@ -18,5 +18,5 @@ pub fn tell(_: &mut Span, _: usize, _: usize) {}
 /// At the end of the process image.
 pub fn tell_all(_: &mut Span) {}
 
-/// Before a write-back.
-pub fn tell_before_sync(_: &mut Span, _: usize, _: usize) {}
+/// Before a write-back, or what may unmap a library.
+pub fn tell_while_cheap(_: &mut Span, _: usize, _: usize) {}

@@ -96,9 +96,9 @@ impl Visitor for TouchedPages {
     #[inline]
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let of = |file: OpenId| (seen.process, file);
-        match seen.event.call {
-            Call::Dlopen => self.loads.entry(seen.process).or_default().has_begun = true,
-            Call::Loaded => self.loads_next = Some(seen.thread),
+        match seen.event.call.effect() {
+            Effect::Load => self.loads.entry(seen.process).or_default().has_begun = true,
+            _ if seen.event.call == Call::Loaded => self.loads_next = Some(seen.thread),
             _ => {
                 if self.loads_next.take_if(|thread| *thread == seen.thread).is_some() {
                     let loads = self.loads.entry(seen.process).or_default();

@@ -439,7 +439,7 @@ impl Visitor for Lowering<'_> {
             self.account(seen.thread, segment);
         }
         self.leave_to_pages(seen.process, seen.thread, &mut measured.before);
-        if seen.event.call == Call::Dlopen {
+        if seen.event.call.effect() == Effect::Load {
             self.mappings[seen.process as usize].load();
         }
         let around = self.around(seen);

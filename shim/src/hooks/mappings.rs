@@ -172,7 +172,7 @@ about_files! {
         before |span: &mut Span, start, end| {
             // MS_ASYNC alone does nothing.
             if flags & libc::MS_SYNC != 0 {
-                page_scans::tell_before_sync(span, start, end);
+                page_scans::tell_while_cheap(span, start, end);
             }
         };
     Madvise: madvise = advise (address: usize, bytes: usize, advice: c_int) -> c_int, [i64::from(advice)],

@@ -187,9 +187,9 @@ impl<'a> Untouched<'a> {
     }
 }
 
-/// The same before a write-back, which takes nothing away: only while that costs little.
+/// The same before a write-back, which takes nothing away, or what may unmap a library: only while that costs little.
 #[cold]
-pub fn tell_before_sync(span: &mut Span, start: usize, end: usize) {
+pub fn tell_while_cheap(span: &mut Span, start: usize, end: usize) {
     within_share(|| look(span, start, end));
 }
 

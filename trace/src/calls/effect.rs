@@ -148,6 +148,8 @@ pub enum Effect {
     Map,
     /// No call: a mapping from the parent.
     InheritMapping,
+    /// A library is about to be mapped, and what it needs.
+    Load,
     /// Ends mappings.
     Unmap,
     /// Moves a mapping, or changes its length.

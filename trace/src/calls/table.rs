@@ -376,7 +376,7 @@ calls! {
     /// this program or library, which is not the system's.
     307 Loaded "object-loaded" Mmap (path: Text) [Other, Note];
     /// Stands before the call, which is not timed. What it has loaded is told later, by `object-loaded`.
-    308 Dlopen "dlopen" Mmap (flags: Int, filename: Text) [Other, Note] also "dlmopen";
+    308 Dlopen "dlopen" Mmap (flags: Int, filename: Text) [Load, Note] also "dlmopen";
 
     310 AioRead "aio_read" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousRead];
     311 AioWrite "aio_write" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousWrite];

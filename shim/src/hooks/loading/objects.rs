@@ -93,14 +93,14 @@ pub fn tell_late_ones_in(span: &mut Span) {
 #[cold]
 #[inline(never)]
 fn look(span: &mut Span) {
+    // The program comes first (dl_iterate_phdr(3)).
     let mut is_first = true;
     elf::for_each_loaded(|object| {
-        if core::mem::take(&mut is_first)
-            && LOADED_SO_FAR.swap(object.loaded_so_far, Ordering::Relaxed) == object.loaded_so_far
-        {
+        let is_program = core::mem::take(&mut is_first);
+        let so_far = object.loaded_so_far;
+        if is_program && LOADED_SO_FAR.swap(so_far, Ordering::Relaxed) == so_far {
             return true;
         }
-        let is_program = object.path().is_empty();
         let path = if is_program { process::program() } else { object.path().to_bytes() };
         if is_told(path) && !object.is_own() && !is_known(object) {
             let head = if is_program { HEAD_OF_PROGRAM } else { HEAD_OF_LIBRARY };
@@ -144,9 +144,8 @@ fn tell(span: &mut Span, path: &[u8], head: i64, map: impl FnOnce(&mut Span)) {
 /// but for the first.
 fn map(span: &mut Span, object: &ObjectInfo) {
     page_scans::begin();
-    let Some((Range { start, .. }, offset, protection)) = object.parts().next() else { return };
-    let end = object.parts().map(|(memory, ..)| memory.end).max().unwrap_or(start);
-    record_map(span, start..end, offset, protection);
+    let Some(((_, offset, protection), all)) = object.parts().next().zip(whole(object)) else { return };
+    record_map(span, all, offset, protection);
     for (number, (Range { start, end }, offset, protection)) in object.parts().enumerate() {
         // What was there before has been unloaded without a word.
         forget(start, end);
@@ -156,6 +155,14 @@ fn map(span: &mut Span, object: &ObjectInfo) {
             record_map(span, start..end, offset, protection);
         }
     }
+}
+
+/// Where its parts lie: nothing else is in between.
+fn whole(object: &ObjectInfo) -> Option<Range<usize>> {
+    object
+        .parts()
+        .map(|(memory, ..)| memory)
+        .reduce(|all, part| all.start.min(part.start)..all.end.max(part.end))
 }
 
 fn record_map(span: &mut Span, memory: Range<usize>, offset: u64, protection: c_int) {
@@ -184,14 +191,14 @@ pub fn note_unload(handle: usize) {
     {
         return;
     }
-    let Some(mut span) = span::enter(Call::Munmap, 0) else { return };
+    let mut memory = None;
     elf::for_each_loaded(|object| {
         let is_it = object.base == usize::from_ne_bytes(base);
-        if is_it && is_known(object) {
-            object.parts().for_each(|(memory, ..)| page_scans::tell(&mut span, memory.start, memory.end));
-        }
+        memory = whole(object).filter(|_| is_it && is_known(object));
         is_it
     });
+    let Some((Range { start, end }, mut span)) = memory.zip(span::enter(Call::Munmap, 0)) else { return };
+    page_scans::tell_while_cheap(&mut span, start, end);
     span.forget();
 }
 
