@@ -299,6 +299,36 @@ def moves(folder, quick, project):
     return ["sh", "-c", "; ".join(steps)]
 
 
+def starts(folder, quick, project):
+    return ["sh", "-c", f"for i in $(seq {10 if quick else 60}); do {compiled('gcc', project / 'scripts' / 'time' / 'loads.c', folder)}; done"]
+
+
+def scripts(folder, quick, project):
+    (folder / "script.sh").write_text("#!/bin/sh\nexit 0\n")
+    (folder / "script.sh").chmod(0o755)
+    return ["sh", "-c", f"for i in $(seq {10 if quick else 40}); do ./script.sh; done"]
+
+
+def libraries(folder, quick, project):
+    """A program that loads twenty libraries and uses a page of each, five times."""
+    sources = project / "scripts" / "time"
+    program = compiled("gcc", sources / "loads.c", folder)
+    compiled("gcc", sources / "loaded.c", folder, "-shared", "-fPIC")
+    names = [f"./loaded{number}.so" for number in range(20)]
+    for name in names:
+        shutil.copy(folder / "loaded", folder / name)
+    return ["sh", "-c", f"for i in {'1' if quick else '1 2 3 4 5'}; do {program} {' '.join(names)}; done"]
+
+
+def numpy(folder, quick, project):
+    """Python with a copy of numpy in its folder; `scripts/setup data` installs that."""
+    [site] = glob.glob(f"{LIBRARIES}/lib/python3*/site-packages")
+    for name in ("numpy", "numpy.libs"):
+        shutil.copytree(pathlib.Path(site) / name, folder / "site" / name)
+    program = "import sys; sys.path.insert(0, 'site'); import numpy; print(numpy.arange(1000).sum())"
+    return [LIBRARIES / "bin" / "python3", "-S", "-c", program]
+
+
 def fio(engine, *options):
     def make(folder, quick, project):
         (folder / "data").write_bytes(os.urandom((4 if quick else 32) << 20))
@@ -375,6 +405,10 @@ ALL = [
     *(Workload(f"turns-{how}", turns(how), ("gcc",)) for how in ("unix", "tcp", "pipes", "semaphores", "eventfd", "condition")),
     Workload("workers", workers, ("gcc",)),
     Workload("moves", moves, ("cp", "mv", "install")),
+    Workload("starts", starts, ("gcc",)),
+    Workload("scripts", scripts),
+    Workload("libraries", libraries, ("gcc",)),
+    Workload("numpy", numpy, (f"{LIBRARIES}/complete",)),
     Workload("fio-psync", fio("psync", "--rw=randread"), ("fio",)),
     *(Workload(f"fio-{engine}", fio(engine, *ASYNCHRONOUS), ("fio",)) for engine in ("libaio", "posixaio")),
     Workload("lammps", lammps(4), ("lmp", "mpirun"), launched=True),

@@ -197,7 +197,8 @@ pub fn note_unload(handle: usize) {
         memory = whole(object).filter(|_| is_it && is_known(object));
         is_it
     });
-    let Some((Range { start, end }, mut span)) = memory.zip(span::enter(Call::Munmap, 0)) else { return };
+    let Some(Range { start, end }) = memory else { return };
+    let Some(mut span) = span::enter(Call::Munmap, 0) else { return };
     page_scans::tell_while_cheap(&mut span, start, end);
     span.forget();
 }
