@@ -5,6 +5,7 @@ use crate::programs::profile_folder;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use syn_trace::loader::DESCRIPTOR;
 
 /// The front end under test.
 ///
@@ -137,8 +138,8 @@ impl Seen {
 
     /// True of what the kernel or the loader did to map a program or library (`trace/FORMAT.md`).
     pub fn is_of_loader(&self) -> bool {
-        let number = i64::from(i32::MAX);
-        let is_its = |name: &str| self.args.get(name).and_then(serde_json::Value::as_i64) == Some(number);
-        self.call == "object-loaded" || is_its("fd") || self.call == "openat" && self.result == number
+        let is_its = |name: &str| self.args.get(name).and_then(serde_json::Value::as_i64) == Some(DESCRIPTOR);
+        let is_opened = self.call == "openat" && self.result == DESCRIPTOR;
+        self.call == "object-loaded" || is_its("fd") || is_its("dirfd") || is_opened
     }
 }

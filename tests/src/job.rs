@@ -77,7 +77,7 @@ impl Job {
     }
 
     /// Runs the job with `folder` as its current folder, nothing on its standard input, and no variable of the
-    /// recorder but its own.
+    /// recorder or the loader but its own.
     ///
     /// # Panics
     /// When it cannot be started, or has not ended within its limit; it is ended then.
@@ -107,14 +107,15 @@ impl Job {
     }
 
     /// The job as a command to be started in `folder`, in a process group of its own, with nothing on its standard input and
-    /// no variable of the recorder but the job's own.
+    /// no variable of the recorder or the loader but the job's own.
     pub fn command_in(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).current_dir(folder).process_group(0).stdin(Stdio::null());
-        let inherited = std::env::vars_os().map(|(name, _)| name);
-        for name in
-            inherited.filter(|name| name == "LD_PRELOAD" || name.as_encoded_bytes().starts_with(b"SYN_"))
-        {
+        // (Cargo has folders of its own looked in for libraries.)
+        let is_ours = |name: &OsString| {
+            name == "LD_PRELOAD" || name == "LD_LIBRARY_PATH" || name.as_encoded_bytes().starts_with(b"SYN_")
+        };
+        for name in std::env::vars_os().map(|(name, _)| name).filter(is_ours) {
             command.env_remove(name);
         }
         command.envs(self.variables.iter().cloned());

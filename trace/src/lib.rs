@@ -24,6 +24,7 @@ pub mod calls;
 pub mod folders;
 pub mod format;
 pub mod launchers;
+pub mod loader;
 pub mod policy;
 pub mod shared_libc;
 #[cfg(target_os = "linux")]

@@ -29,18 +29,24 @@ pub struct TouchedPages {
     of: HashMap<Key, Pages>,
     /// What each process has loaded.
     loads: HashMap<u32, Loads>,
-    /// The thread whose next event opens what it has loaded.
-    loads_next: Option<u32>,
+    /// The thread whose next events tell how something was loaded.
+    loading: Option<u32>,
 }
 
-/// The paths of programs and libraries, but for the system's.
+/// Programs and libraries that were loaded, and where they were looked for, but for the system's.
 #[derive(Debug, Default)]
 pub struct Loads {
-    /// Before its first call.
-    pub at_start: Vec<Rc<str>>,
-    /// Behind its first dlopen(3).
-    pub later: Vec<Rc<str>>,
-    has_begun: bool,
+    /// Before the process's first call.
+    pub at_start: Vec<Tried>,
+    /// By each of its calls of dlopen(3).
+    pub later: Vec<Vec<Tried>>,
+}
+
+/// A path, and whether it was opened.
+#[derive(Debug)]
+pub struct Tried {
+    pub path: Rc<str>,
+    pub is_opened: bool,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +81,21 @@ impl TouchedPages {
         self.loads.get(&process)
     }
 
+    /// Of what is behind `object-loaded`.
+    #[cold]
+    fn see_loader(&mut self, seen: &Seen<'_>, touched: &Touched) {
+        if !seen.event.is_of_loader() {
+            self.loading = None;
+            return;
+        }
+        let is_opened = seen.event.opens_for_loader();
+        if is_opened || seen.event.number("dirfd").is_some() {
+            let loads = self.loads.entry(seen.process).or_default();
+            let all = loads.later.last_mut().unwrap_or(&mut loads.at_start);
+            all.extend(touched.path.clone().map(|path| Tried { path, is_opened }));
+        }
+    }
+
     /// What was written to the file, to be asked about in the order of time.
     pub fn written(&mut self, file: Key) -> &mut Written {
         &mut self.of.entry(file).or_default().written
@@ -97,15 +118,10 @@ impl Visitor for TouchedPages {
     fn see(&mut self, seen: &Seen<'_>, touched: &Touched, descriptors: &Descriptors) {
         let of = |file: OpenId| (seen.process, file);
         match seen.event.call.effect() {
-            Effect::Load => self.loads.entry(seen.process).or_default().has_begun = true,
-            _ if seen.event.call == Call::Loaded => self.loads_next = Some(seen.thread),
-            _ => {
-                if self.loads_next.take_if(|thread| *thread == seen.thread).is_some() {
-                    let loads = self.loads.entry(seen.process).or_default();
-                    let paths = if loads.has_begun { &mut loads.later } else { &mut loads.at_start };
-                    paths.extend(touched.path.clone());
-                }
-            }
+            Effect::Load => self.loads.entry(seen.process).or_default().later.push(Vec::new()),
+            _ if seen.event.call == Call::Loaded => self.loading = Some(seen.thread),
+            _ if self.loading == Some(seen.thread) => self.see_loader(seen, touched),
+            _ => {}
         }
         if let Some(file) = touched.file {
             match seen.event.call.effect() {

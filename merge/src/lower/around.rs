@@ -25,14 +25,7 @@ impl Lowering<'_> {
         let startup = self.from.run.startup(visit.seen.thread as usize, self.from.cpu_before);
         let recording_ns = startup.recording_ns.min(started_ns - since_ns);
         let cpu_ns = startup.cpu_ns.min(started_ns - since_ns - recording_ns);
-        let mut waited_ns = started_ns - since_ns - recording_ns - cpu_ns;
-        // What its files are read for is replayed.
-        let of_process = &self.from.run.processes[visit.seen.process as usize].threads;
-        if of_process.first() == Some(&(visit.seen.thread as usize)) {
-            let loads_ns = self.mappings[visit.seen.process as usize].start(waited_ns);
-            self.threads[visit.seen.thread as usize].program.balance.calls_wait_ns += loads_ns;
-            waited_ns -= loads_ns;
-        }
+        let waited_ns = started_ns - since_ns - recording_ns - cpu_ns;
         // What is new, and no program that its files are read for, waited for a processor, as it will in the replay; so did who
         // never gave up his.
         let began_ready =
@@ -43,14 +36,22 @@ impl Lowering<'_> {
         let launched_ns = creator
             .filter(|&(creator, _)| run.processes[creator as usize].process_only)
             .map_or(0, |(_, enter)| enter.ns.saturating_sub(since_ns).min(waited_ns));
+        let mut begins_ns = waited_ns - launched_ns;
+        // What its files are read for is replayed.
+        let of_process = &run.processes[visit.seen.process as usize].threads;
+        if created.is_some() && of_process.first() == Some(&(visit.seen.thread as usize)) {
+            let loads_ns = self.mappings[visit.seen.process as usize].start(begins_ns);
+            self.threads[visit.seen.thread as usize].program.balance.calls_wait_ns += loads_ns;
+            begins_ns -= loads_ns;
+        }
         let is_new = created.is_some_and(|point| match point.rule() {
             Some(Rule::ThreadCreate) => true,
             Some(Rule::ProcessCreate) => recording_ns == 0 || began_ready,
             _ => false,
         });
         let (idle_ns, preempted_ns) = match is_new {
-            true => (launched_ns, waited_ns - launched_ns),
-            false => (waited_ns, 0),
+            true => (launched_ns, begins_ns),
+            false => (launched_ns + begins_ns, 0),
         };
         let thread = &mut self.threads[visit.seen.thread as usize];
         thread.since_ns = since_ns;

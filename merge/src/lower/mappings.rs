@@ -1,7 +1,7 @@
 //! The files that a process has mapped, while it does.
 
-use crate::follow::touched_pages::Parts;
-use std::collections::HashMap;
+use crate::follow::touched_pages::{Parts, Tried};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use syn_plan::HandleId;
 use syn_trace::descriptors::OpenId;
@@ -15,6 +15,11 @@ const READS_TO_LOAD: u64 = 16;
 /// Pages are read ahead, so many bytes at a time (`read_ahead_kb`).
 const READ_AHEAD_BYTES: u64 = 128 << 10;
 
+/// By how many reads at most: of what is not there, a folder.
+pub fn reads_to_load(tried: &Tried) -> u64 {
+    if tried.is_opened { READS_TO_LOAD } else { 1 }
+}
+
 /// The files of the plan that a process has mapped.
 #[derive(Debug, Default)]
 pub struct Mappings {
@@ -22,28 +27,34 @@ pub struct Mappings {
     pub of: HashMap<OpenId, Option<Kept>>,
     /// How long its threads may yet wait for pages where they make no call, nanoseconds.
     faults_ns: u64,
-    /// What it loads, before its first call and later, is of the plan: how long it may wait for that.
-    loads_ns: [u64; 2],
-    /// It has begun to load the latter.
-    loads: bool,
+    /// What it loads before its first call, and by each dlopen(3) to come, is of the plan: how long it may wait for that.
+    starts_ns: u64,
+    loads_ns: VecDeque<u64>,
+    /// Of its threads that have called dlopen(3), the same until their next record.
+    loading_ns: HashMap<u32, u64>,
 }
 
 impl Mappings {
-    /// Of a process that loads so many objects of the plan before its first call, and later.
-    pub fn of_process_that_loads(objects: [usize; 2]) -> Mappings {
-        let loads_ns = objects.map(|count| count as u64 * READS_TO_LOAD * LONGEST_READ_NS);
-        Mappings { loads_ns, ..Mappings::default() }
+    /// Of a process that loads objects of the plan by so many reads before its first call, and by each call of dlopen(3).
+    pub fn of_process_that_loads(at_start: u64, later: impl Iterator<Item = u64>) -> Mappings {
+        let ns = |reads: u64| reads.saturating_mul(LONGEST_READ_NS);
+        Mappings { starts_ns: ns(at_start), loads_ns: later.map(ns).collect(), ..Mappings::default() }
     }
 
     /// How much of the waiting before its first call may be for what it loads.
     pub fn start(&mut self, waited_ns: u64) -> u64 {
-        waited_ns.min(std::mem::take(&mut self.loads_ns[0]))
+        waited_ns.min(std::mem::take(&mut self.starts_ns))
     }
 
-    /// It calls dlopen(3). What that waits for is waiting for pages.
-    pub fn load(&mut self) {
-        self.faults_ns = self.faults_ns.saturating_add(std::mem::take(&mut self.loads_ns[1]));
-        self.loads = true;
+    /// A thread calls dlopen(3). What that waits for is waiting for pages.
+    pub fn load(&mut self, thread: u32) {
+        let ns = self.loads_ns.pop_front().filter(|ns| *ns > 0);
+        self.loading_ns.extend(ns.map(|ns| (thread, ns)));
+    }
+
+    /// The thread's next record: for how long it may have waited in front of that for what it has loaded.
+    pub fn loaded(&mut self, thread: u32) -> u64 {
+        if self.loading_ns.is_empty() { 0 } else { self.loading_ns.remove(&thread).unwrap_or(0) }
     }
 
     /// Whether the plan has this one among them.
@@ -53,8 +64,7 @@ impl Mappings {
 
     /// How much of the waiting outside of calls may be for pages. It is not there for others any more.
     pub fn faults(&mut self, waited_ns: u64) -> u64 {
-        let may_wait = self.loads || !self.of.is_empty();
-        let faults_ns = if may_wait { waited_ns.min(self.faults_ns) } else { 0 };
+        let faults_ns = if self.of.is_empty() { 0 } else { waited_ns.min(self.faults_ns) };
         self.faults_ns -= faults_ns;
         faults_ns
     }
@@ -62,7 +72,7 @@ impl Mappings {
     /// Nothing of this one is mapped any more: what it was written by.
     pub fn remove(&mut self, file: OpenId) -> Option<Kept> {
         let kept = self.of.remove(&file);
-        if self.of.is_empty() && !self.loads {
+        if self.of.is_empty() {
             self.faults_ns = 0;
         }
         kept.flatten()

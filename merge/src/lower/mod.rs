@@ -31,7 +31,7 @@ use crate::follow::request_tracker::{Deed, Deeds};
 use crate::follow::scope::Scope;
 use crate::follow::timed_waits::TimedWaits;
 use crate::follow::timer_tracker::EndedByTimer;
-use crate::follow::touched_pages::TouchedPages;
+use crate::follow::touched_pages::{TouchedPages, Tried};
 use crate::graph::dependency::{HeldBack, Stage};
 use crate::graph::schedule::{Points, Schedule};
 use crate::mpi::{CallIter, CallLog, Matching, Worlds};
@@ -47,7 +47,6 @@ use io::{Operations, Tables};
 use mappings::Mappings;
 use polling::Polling;
 use program::{Program, Stretch};
-use std::rc::Rc;
 use syn_plan::{Attribute, Balance, File, HandleId, LONGEST_WAKE_NS, LeftOut, Members, Mpi, Steps};
 use syn_trace::calls::Fact;
 use syn_trace::calls::effect::{Effect, Sync};
@@ -224,10 +223,15 @@ impl<'a> Lowering<'a> {
             exit: from.exits.of_thread(index as u32).copied(),
             deeds: deeds.into_iter().peekable(),
         });
-        let loaded = |paths: &[Rc<str>]| paths.iter().filter(|path| from.scope.contains(path)).count();
+        let reads = |tried: &[Tried]| {
+            tried.iter().filter(|tried| from.scope.contains(&tried.path)).map(mappings::reads_to_load).sum()
+        };
         let mappings = (0..from.run.processes.len() as u32).map(|process| match pages.loads(process) {
             None => Mappings::default(),
-            Some(loads) => Mappings::of_process_that_loads([loaded(&loads.at_start), loaded(&loads.later)]),
+            Some(loads) => {
+                let later = loads.later.iter().map(|tried| reads(tried));
+                Mappings::of_process_that_loads(reads(&loads.at_start), later)
+            }
         });
         let mappings = mappings.collect();
         Lowering {
@@ -332,10 +336,12 @@ impl<'a> Lowering<'a> {
     /// Where no call is made and files are mapped, waiting is for their pages, as far as that can be: a replay waits for them where
     /// it touches them.
     fn leave_to_pages(&mut self, process: u32, thread: u32, between: &mut Segment) {
+        let mappings = &mut self.mappings[process as usize];
+        let loads_ns = mappings.loaded(thread).min(between.waited_ns);
         if between.waited_ns > 0 && between.inside.is_none() {
-            let faults_ns = self.mappings[process as usize].faults(between.waited_ns);
-            between.waited_ns -= faults_ns;
-            self.threads[thread as usize].program.balance.calls_wait_ns += faults_ns;
+            let pages_ns = loads_ns + mappings.faults(between.waited_ns - loads_ns);
+            between.waited_ns -= pages_ns;
+            self.threads[thread as usize].program.balance.calls_wait_ns += pages_ns;
         }
     }
 
@@ -440,7 +446,7 @@ impl Visitor for Lowering<'_> {
         }
         self.leave_to_pages(seen.process, seen.thread, &mut measured.before);
         if seen.event.call.effect() == Effect::Load {
-            self.mappings[seen.process as usize].load();
+            self.mappings[seen.process as usize].load(seen.thread);
         }
         let around = self.around(seen);
         let call = seen.event.call;

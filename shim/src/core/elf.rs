@@ -8,6 +8,7 @@
 //! Source: System V gABI, chapter 5 (dynamic linking); `<link.h>`; the GNU hash section as binutils writes it.
 
 pub mod absent;
+pub mod needs;
 mod tables;
 
 use crate::core::stack_start;
@@ -351,16 +352,6 @@ pub fn object_of(address: usize) -> Option<(usize, *const c_char)> {
         let is_it = parts.any(|part| at.wrapping_sub(part.p_vaddr) < part.p_memsz);
         found = is_it.then_some((info.base, info.name));
         is_it
-    });
-    found
-}
-
-/// True when a file of an object that is loaded is mapped at an address.
-pub fn is_loaded(address: usize) -> bool {
-    let mut found = false;
-    for_each_loaded(|object| {
-        found = object.parts().any(|(memory, ..)| memory.contains(&address));
-        found
     });
     found
 }

@@ -5,7 +5,9 @@
 //! the trace says so. The loader goes by its caller's address (for `$ORIGIN`, and for the namespace), so the hooks have
 //! no frame when it is entered: they jump.
 
+mod lookups;
 pub mod objects;
+mod told;
 
 use crate::recording::span::{self, note};
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};

@@ -24,7 +24,7 @@ use crate::recording::mappings::{self as table, PAGE, end_of, inherited};
 use crate::recording::span::{self, Span};
 use core::ffi::{c_int, c_uint};
 use libc::off_t;
-pub(super) use placing::{map, remap, unmap};
+pub(super) use placing::{map, note_overflow, remap, unmap};
 use syn_trace::calls::Call;
 use syn_trace::record::Flags;
 

@@ -1,5 +1,6 @@
 //! Names and what stands behind them: status, access, links, renaming, special files, the current folder and the root.
 
+use super::loading::objects;
 use super::{WrittenOver, checked, hooks};
 use crate::recording::thread::window;
 use core::ffi::{c_char, c_int, c_uint, c_void};
@@ -70,14 +71,19 @@ hooks! {
         (dirfd: c_int, path: *const c_char, buffer: *mut c_char, bytes: usize) [|span| named = WrittenOver::of(path, buffer, bytes, span)]
         -> result: isize, [dirfd as i64, bytes as i64], [named];
 
-    Unlink: unlink + unlink (path: *const c_char) -> result: c_int, [], [path];
-    Unlinkat: unlinkat (dirfd: c_int, path: *const c_char, flags: c_int) -> result: c_int,
-        [dirfd as i64, flags as i64], [path];
-    Rename: rename (old: *const c_char, new: *const c_char) -> result: c_int, [], [old, new];
-    Renameat: renameat (olddirfd: c_int, old: *const c_char, newdirfd: c_int, new: *const c_char) -> result: c_int,
+    // Before a library changes its name, or is another file by the name that the loader knows, it is told of.
+    Unlink: unlink + unlink (path: *const c_char) [|span| _told = objects::tell_late_ones_in(span)]
+        -> result: c_int, [], [path];
+    Unlinkat: unlinkat (dirfd: c_int, path: *const c_char, flags: c_int) [|span| _told = objects::tell_late_ones_in(span)]
+        -> result: c_int, [dirfd as i64, flags as i64], [path];
+    Rename: rename (old: *const c_char, new: *const c_char) [|span| _told = objects::tell_late_ones_in(span)]
+        -> result: c_int, [], [old, new];
+    Renameat: renameat (olddirfd: c_int, old: *const c_char, newdirfd: c_int, new: *const c_char)
+        [|span| _told = objects::tell_late_ones_in(span)] -> result: c_int,
         [olddirfd as i64, newdirfd as i64, 0], [old, new];
     Renameat: renameat2
-        (olddirfd: c_int, old: *const c_char, newdirfd: c_int, new: *const c_char, flags: c_uint) -> result: c_int,
+        (olddirfd: c_int, old: *const c_char, newdirfd: c_int, new: *const c_char, flags: c_uint)
+        [|span| _told = objects::tell_late_ones_in(span)] -> result: c_int,
         [olddirfd as i64, newdirfd as i64, i64::from(flags)], [old, new];
     Link: link + link (old: *const c_char, new: *const c_char) -> result: c_int, [], [old, new];
     Linkat: linkat
@@ -102,8 +108,10 @@ hooks! {
     Mknodat: mkfifoat (dirfd: c_int, path: *const c_char, mode: mode_t) -> result: c_int,
         [dirfd as i64, i64::from(mode | libc::S_IFIFO), 0], [path];
     Rmdir: rmdir + rmdir (path: *const c_char) -> result: c_int, [], [path];
-    Chdir: chdir + chdir (path: *const c_char) -> result: c_int, [], [path];
-    Fchdir: fchdir + fchdir (fd: c_int) -> result: c_int, [fd as i64], [];
+    Chdir: chdir + chdir (path: *const c_char) [|span| _told = objects::tell_late_ones_in(span)]
+        -> result: c_int, [], [path];
+    Fchdir: fchdir + fchdir (fd: c_int) [|span| _told = objects::tell_late_ones_in(span)]
+        -> result: c_int, [fd as i64], [];
     // Behind a new root the run folder is out of reach.
     Chroot: chroot (path: *const c_char) [_room = window::grow_ahead()] -> result: c_int, [], [path];
 }

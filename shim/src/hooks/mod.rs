@@ -141,7 +141,7 @@ macro_rules! hooks {
             // SAFETY: the caller's own arguments.
             return unsafe { $real($($arg),*) };
         };
-        $( $( let $with = &span; )? let $before = $value; )?
+        $( $( let $with = &mut span; )? let $before = $value; )?
         $( span.$quiet(); )?
         // SAFETY: the caller's own arguments.
         let $result = unsafe { $real($($arg),*) };

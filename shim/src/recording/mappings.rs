@@ -109,8 +109,8 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 /// How many blocks have ever been in use, and have ever had a slot that is not filed.
 static BLOCKS_TAKEN: AtomicUsize = AtomicUsize::new(0);
 static BLOCKS_UNFILED: AtomicUsize = AtomicUsize::new(0);
-/// Between which addresses there ever was a mapping: most of what allocators unmap lies outside, and takes no look into
-/// the slots. (The first as its complement: all that begins as zero lies in one page.)
+/// Between which addresses there ever was a mapping that is not the loader's: most of what allocators unmap lies outside, and takes no look
+/// into the slots. (The first as its complement: all that begins as zero lies in one page.)
 static NOT_LOWEST: AtomicUsize = AtomicUsize::new(0);
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 /// The owner of all mappings; 0 before the first, `SEVERAL` when they may have several.
@@ -126,7 +126,7 @@ pub struct Mapping {
     pub end: usize,
     /// The place in the file of the first address.
     pub offset: u64,
-    /// [`WRITABLE`], [`SHARED`], [`DATA`].
+    /// [`WRITABLE`], [`SHARED`], [`DATA`], [`LOADED`].
     pub traits: u32,
     /// The process in whose trace it is known: another one than this in a forked child.
     pub owner: u32,
@@ -166,7 +166,7 @@ impl Mapping {
     }
 }
 
-/// True when a file is mapped somewhere between the addresses.
+/// True when a file is mapped somewhere between the addresses, by the program itself.
 #[inline(always)]
 pub fn overlaps(start: usize, end: usize) -> bool {
     LIVE.load(Ordering::Relaxed) != 0
@@ -275,8 +275,10 @@ pub fn all_are_known() -> bool {
 
 fn put(mapping: Mapping, mark: usize) -> bool {
     let Some(slot) = take_slot() else { return false };
-    raise(&NOT_LOWEST, !mapping.start);
-    raise(&HIGHEST, mapping.end);
+    if !mapping.is(LOADED) {
+        raise(&NOT_LOWEST, !mapping.start);
+        raise(&HIGHEST, mapping.end);
+    }
     LIVE.fetch_add(1, Ordering::Relaxed);
     file(slot, &mapping);
     fill(slot, mapping, mark);
@@ -391,11 +393,35 @@ pub fn remove(start: usize, end: usize) -> bool {
             file(slot, &behind);
             fill(slot, behind, MARKED);
         } else {
-            LIVE.fetch_sub(1, Ordering::Relaxed);
-            TABLE.taken[slot / IN_BLOCK].fetch_and(!(1 << (slot % IN_BLOCK)), Ordering::AcqRel);
+            release(slot);
         }
     }
     kept_all
+}
+
+/// Gives up a slot of ours, which is not filed any more.
+fn release(slot: usize) {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    TABLE.taken[slot / IN_BLOCK].fetch_and(!(1 << (slot % IN_BLOCK)), Ordering::AcqRel);
+}
+
+/// Takes out a mapping that is gone, and nothing else: other mappings may lie there by now. False where it is not there any more.
+pub fn take_out(gone: &Mapping) -> bool {
+    let is_it = |found: &Mapping| {
+        let of =
+            |mapping: &Mapping| (mapping.start, mapping.end, mapping.offset, mapping.traits, mapping.owner);
+        of(found) == of(gone)
+    };
+    find(gone.start, gone.end).filter(|(_, found)| is_it(found)).any(|(slot, _)| {
+        let start = start_of(slot).load(Ordering::Relaxed);
+        let is_ours = start & !MARKED == gone.start
+            && start_of(slot).compare_exchange(start, NONE, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if is_ours {
+            unfile(slot, gone.start);
+            release(slot);
+        }
+        is_ours
+    })
 }
 
 /// What mremap(2) did: `old_bytes` at `old` have become `new_bytes` at `new`. `keeps` the old ones too. False when there

@@ -37,7 +37,8 @@ pub fn counted(run: &Run, names: &mut Names) -> Counted {
             if is_outer && is_made_of_others(&event) {
                 continue;
             }
-            if is_loader_s(&event) {
+            // No calls of the program's, and not counted on the other side either.
+            if event.is_of_loader() {
                 continue;
             }
             let times = if event.call == Call::Repeats { event.numbers[0] } else { 1 };
@@ -62,12 +63,6 @@ fn count_programs(run: &Run, forked: &BTreeSet<u32>, counted: &mut Counted) {
             counted.add(process.pid, "program", String::new(), 0);
         }
     }
-}
-
-/// What the kernel and the loader did: no calls of the program's, and not counted on the other side either.
-fn is_loader_s(event: &Event<'_>) -> bool {
-    let number = i64::from(i32::MAX);
-    event.number("fd") == Some(number) || event.call == Call::Openat && event.result == number
 }
 
 /// Of libc's functions with a class of their own: those that do nothing themselves where the calls in them are recorded.

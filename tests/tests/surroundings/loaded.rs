@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use syn_trace::folders::is_of_system;
+use syn_trace::loader::DESCRIPTOR;
 use tests::strace::{self, Maker, same_name};
 use tests::workloads::python_itself;
 use tests::{Dump, Job, Seen, library, program, record, record_but, shim, syn};
@@ -147,14 +149,27 @@ fn scripts() {
 /// Of programs and libraries of the system there is no word.
 #[test]
 fn the_system_s_are_left_out() {
-    let recording = record(&Job::new("/bin/sh").args(["-c", "ls / >list; date >>list"]));
+    let recording = record(&Job::new("/bin/sh").args(["-c", "ls / >list; uname >>list"]));
     let dump = Dump::of(&recording.run_folder());
     assert!(dump.calls("write").count() > 1 && objects(&dump).is_empty());
 }
 
-/// By file and call, how often: what strace has seen the loader do, and what is on record of it.
+/// Without `..`, of paths with no links.
+fn without_parents(path: &str) -> String {
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
+}
+
+/// By file and call, how often: what strace has seen the loader do, and what is on record of it. How many of these have failed.
 #[track_caller]
-fn compare_with_loader(job: &Job, least: usize) {
+fn compare_with_loader(job: &Job, least: usize) -> usize {
     let scratch = tempfile::tempdir().expect("a folder for temporary files");
     let [output, work, run] = ["strace", "work", "run"].map(|name| scratch.path().join(name));
     std::fs::create_dir(&output).expect("a folder in an empty one");
@@ -162,30 +177,49 @@ fn compare_with_loader(job: &Job, least: usize) {
     let calls = "openat,read,fstat,newfstatat,close";
     let _ = strace::job(&output, &run, calls).followed_by(job).run_in(&work).succeeded();
     let (mut kernel, mut trace) = (Counts::new(), Counts::new());
+    let key = |path: &str, name: &str, has_failed: bool| {
+        (same_name(&without_parents(path)), format!("{name}{}", if has_failed { " in vain" } else { "" }))
+    };
     strace::for_each_call(&output, &work, |caller, call| {
         let place = if call.name == "mmap" { 4 } else { 0 };
         let described = call.descriptor(place).map_or("", |file| file.object);
-        let path = if call.name == "openat" { call.opened.as_str() } else { described };
-        let is_by_name = call.text(1).is_some_and(|name| call.name == "newfstatat" && !name.is_empty());
-        if caller.maker(call) == Maker::Loader
-            && !is_by_name
-            && path.starts_with('/')
-            && !is_of_system(path.as_bytes())
-        {
-            let name = call.name.replace("newfstatat", "fstat");
-            *kernel.entry((same_name(path), name)).or_default() += 1;
+        let by_name = call.text(1).filter(|name| !name.is_empty());
+        let (path, name) = match (call.name.as_str(), by_name) {
+            ("openat", Some(name)) => (if call.result < 0 { name } else { call.opened.as_str() }, "openat"),
+            ("newfstatat", Some(name)) => (name, "fstatat"),
+            ("newfstatat", None) => (described, "fstat"),
+            (name, _) => (described, name),
+        };
+        // The current folder is one of those that are looked in.
+        let path = if path.is_empty() { PathBuf::new() } else { work.join(path) };
+        let path = path.to_str().expect("text");
+        if caller.maker(call) == Maker::Loader && path.starts_with('/') && !is_of_system(path.as_bytes()) {
+            *kernel.entry(key(path, name, call.result < 0)).or_default() += 1;
         }
     });
     let dump = Dump::of(&run);
-    let libraries =
-        objects(&dump).into_iter().filter(|records| records.iter().any(|seen| seen.call == "fstat"));
-    for seen in libraries.flatten().filter(|seen| seen.call != "object-loaded") {
-        let path = same_name(seen.path.as_deref().expect("a file"));
-        *trace.entry((path, seen.call)).or_default() += 1;
+    // The kernel does without asking for the status of a program.
+    let is_of_kernel =
+        |seen: &Seen| seen.call == "openat" && seen.args["st_mode"] != 0 && seen.result == DESCRIPTOR;
+    let of_loader = |records: &Vec<Seen>| {
+        records.iter().any(|seen| seen.call == "fstat") || !records.iter().any(is_of_kernel)
+    };
+    for seen in objects(&dump).into_iter().filter(of_loader).flatten() {
+        if seen.call != "object-loaded" {
+            let path = seen.path.as_deref().expect("a file");
+            *trace.entry(key(path, &seen.call, seen.errno.is_some())).or_default() += 1;
+        }
     }
     kernel.retain(|(path, _), _| *path != same_name(shim().to_str().expect("text")));
     assert!(kernel.len() >= least, "{kernel:?}");
-    assert_eq!(trace, kernel, "in the trace (left), and by the loader");
+    let of_one = |these: &Counts, others: &Counts| {
+        let mut these = these.clone();
+        these.retain(|key, count| others.get(key) != Some(count));
+        these
+    };
+    let differ = (of_one(&trace, &kernel), of_one(&kernel, &trace));
+    assert_eq!(differ, Default::default(), "in the trace (left), and by the loader");
+    trace.keys().filter(|(_, call)| call.ends_with(" in vain")).count()
 }
 
 #[test]
@@ -193,4 +227,55 @@ fn as_the_loader_did() {
     compare_with_loader(&Job::new(program("loads")).arg(library("paged")), 5);
     let script = "import ssl, json, zlib, sqlite3, ctypes, decimal";
     compare_with_loader(&Job::new(python_itself()).args(["-S", "-E", "-c", script]), 0);
+}
+
+/// Where the loader has looked in vain, by each of the ways in which it is told where to look.
+#[test]
+fn looked_for_in_vain() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let build = |name: &str, source: &str, arguments: &[&str]| {
+        std::fs::write(at("source.c"), source).expect("room for it");
+        let mut cc = Command::new("cc");
+        let status =
+            cc.args(["-o", name, "source.c", "-L", "."]).args(arguments).current_dir(folder.path()).status();
+        assert!(status.expect("a compiler").success(), "{name}");
+    };
+    for name in ["one", "two", "none"] {
+        std::fs::create_dir(at(name)).expect("a folder in an empty one");
+    }
+    build("one/libone.so", "int one(void) { return 1; }", &["-shared", "-fPIC"]);
+    let needs_one = ["-shared", "-fPIC", "-Lone", "-l:libone.so"];
+    build("two/libtwo.so", "int one(void), two(void); int two(void) { return one() + 1; }", &needs_one);
+    let with_own =
+        [&needs_one[..], &["-Wl,--enable-new-dtags,-rpath,$ORIGIN/../none:${ORIGIN}/../one/"]].concat();
+    build("two/libthree.so", "int one(void); int three(void) { return one() + 2; }", &with_own);
+    let source = "int one(void), two(void); int main(void) { return one() + two() - 3; }";
+    let needs_both = ["-Ltwo", "-Lone", "-l:libtwo.so", "-l:libone.so"];
+    let everywhere =
+        "-Wl,--disable-new-dtags,-rpath,$ORIGIN/none:/no/such/folder:$ORIGIN/one:$ORIGIN/none:$ORIGIN/two";
+    build("older", source, &[&needs_both[..], &[everywhere]].concat());
+    build(
+        "newer",
+        source,
+        &[&needs_both[..], &["-Wl,--enable-new-dtags,-rpath,$ORIGIN/none:$ORIGIN/two"]].concat(),
+    );
+    build(
+        "late",
+        "#include <dlfcn.h>\nint main(int c, char **v) { return c < 2 || !dlopen(v[1], RTLD_NOW); }",
+        &[],
+    );
+    // Three folders that are there and one that is not: `libtwo.so` comes first, and is in the last one; `libc.so.6` is in none.
+    let in_vain = compare_with_loader(&Job::new(at("older")), 3);
+    assert!(in_vain >= 6, "{in_vain}");
+    let listed = format!("{0}/one:/no/such/folder:{0}/none:", folder.path().display());
+    let in_vain = compare_with_loader(&Job::new(at("newer")).env("LD_LIBRARY_PATH", &listed), 3);
+    assert!(in_vain >= 6, "{in_vain}");
+    let in_vain = compare_with_loader(&Job::new(at("late")).arg(at("two/libthree.so")), 3);
+    assert!(in_vain >= 2, "{in_vain}");
+    let recording = record(&Job::new("/bin/true").env("LD_LIBRARY_PATH", at("none")));
+    let dump = Dump::of(&recording.run_folder());
+    let objects = objects(&dump);
+    assert!(!objects.is_empty() && objects.iter().flatten().all(|seen| seen.result <= 0), "{objects:?}");
+    let _ = replayed(&recording.run_folder(), folder.path());
 }

@@ -372,10 +372,10 @@ calls! {
     305 Munlockall "munlockall" Mmap ();
     /// Not a call: a mapping of a file that a forked child has from its parent.
     306 InheritedMapping "inherited-mapping" Mmap (addr: Handle, length: Bytes, prot: Int, flags: Int, offset: Offset, path: Path) [InheritMapping, Note];
-    /// Not a call: what follows, up to a close of descriptor 2147483647, the kernel and the loader have done, at the latest by now, to map
-    /// this program or library, which is not the system's.
+    /// Not a call: what follows with 2147483647 as a descriptor or folder, the kernel and the loader have done, at the latest by now, to find
+    /// and map this program or library.
     307 Loaded "object-loaded" Mmap (path: Text) [Other, Note];
-    /// Stands before the call, which is not timed. What it has loaded is told later, by `object-loaded`.
+    /// Stands before the call, which is not timed. What it has loaded is told later, by `object-loaded`, but in a namespace of its own.
     308 Dlopen "dlopen" Mmap (flags: Int, filename: Text) [Load, Note] also "dlmopen";
 
     310 AioRead "aio_read" Aio (fd: Fd, count: Bytes, offset: Offset, aiocbp: Handle) [AsynchronousRead];

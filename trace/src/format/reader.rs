@@ -9,6 +9,7 @@ use crate::calls::effect::{Follow, Place};
 use crate::calls::{Call, Effect, Field, Kind, MAX_NUMBERS, MAX_TEXTS};
 use crate::dictionary;
 use crate::header;
+use crate::loader;
 use crate::record::{self, Fault, List, Text};
 
 /// One call of one thread.
@@ -80,6 +81,15 @@ impl Event<'_> {
     pub fn number(&self, name: &str) -> Option<i64> {
         let position = self.call.args().iter().position(|arg| arg.name == name)?;
         self.call.args()[position].kind.is_number().then(|| self.numbers[position])
+    }
+    /// True of what the kernel or the loader has done to map a program or library.
+    pub fn is_of_loader(&self) -> bool {
+        let is_its = |name: &str| self.number(name) == Some(loader::DESCRIPTOR);
+        self.call == Call::Loaded || is_its("fd") || is_its("dirfd") || self.opens_for_loader()
+    }
+    /// True where that has opened a file for it.
+    pub fn opens_for_loader(&self) -> bool {
+        self.call.effect() == Effect::Open && self.result == loader::DESCRIPTOR
     }
     /// The argument of this kind, wherever it stands, if the call has one.
     #[inline(always)]

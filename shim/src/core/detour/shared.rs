@@ -14,7 +14,7 @@ use super::patch::{JUMP_BYTES, PAGE, Patch};
 use super::patching::moved;
 use crate::core::elf::{self, Segment};
 use crate::core::procfs::decimal;
-use crate::core::{stack_start, sys};
+use crate::core::{hash, stack_start, sys};
 use core::ffi::c_int;
 use syn_trace::shared_libc;
 
@@ -256,11 +256,11 @@ fn is_as_in(file: &[u8], text: &Segment, patches: &[Patch]) -> bool {
     })
 }
 
-/// All that the copy depends on, and whose it is (FNV-1a): both builds, where the entries are, and how far the area is.
+/// All that the copy depends on, and whose it is: both builds, where the entries are, and how far the area is.
 #[unsafe(link_section = ".text.startup")]
 fn digest(text: &Segment, own: &[u8], patches: &[Patch], area: &Area) -> u64 {
-    let mut number = 0xcbf2_9ce4_8422_2325u64;
-    let mut mix = |word: usize| number = (number ^ word as u64).wrapping_mul(0x100_0000_01b3);
+    let mut number = hash::EMPTY;
+    let mut mix = |word: usize| number = hash::mix(number, word as u64);
     mix(stack_start::told(libc::AT_EUID));
     text.build.iter().chain(own).for_each(|&byte| mix(byte.into()));
     mix(text.start.wrapping_sub(area.start));

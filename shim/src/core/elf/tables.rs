@@ -22,7 +22,7 @@ pub struct Symbol {
 }
 
 pub const DT_NULL: i64 = 0;
-const DT_STRTAB: i64 = 5;
+pub const DT_STRTAB: i64 = 5;
 const DT_SYMTAB: i64 = 6;
 const DT_GNU_HASH: i64 = 0x6fff_fef5;
 const DT_VERSYM: i64 = 0x6fff_fff0;

@@ -34,7 +34,7 @@ fn traits_of(fd: c_int, protection: c_int, flags: c_int) -> u32 {
 
 /// Says once that there are more mappings than can be followed.
 #[cold]
-fn note_overflow(span: &Span) {
+pub fn note_overflow(span: &Span) {
     static NOTED: AtomicBool = AtomicBool::new(false);
     if !NOTED.swap(true, Ordering::Relaxed) {
         let what: &[u8] =

@@ -3,7 +3,8 @@
 //! A name must be that of one start of one program: the number of a batch job is not, since its script may start several.
 
 use crate::core::procfs::{decimal, read_file};
-use crate::core::sys;
+use crate::core::text::Text;
+use crate::core::{hash, sys};
 use core::ffi::CStr;
 
 /// Looks for a variable of the environment.
@@ -48,22 +49,21 @@ pub fn find(variable: Variable, room: &mut [u8; 2 * MOST_BYTES]) -> Option<Job<'
     } else if is_rank {
         of_hydra(&mut id, &mut origin);
     }
-    if id.length == 0 && is_task_of_slurm(set) {
+    if id.is_empty() && is_task_of_slurm(set) {
         id.push(set(b"SLURM_JOB_ID")?).push(b".").push(set(b"SLURM_STEP_ID")?);
-    } else if id.length == 0 && is_rank {
+    } else if id.is_empty() && is_rank {
         // Started by something unknown: what it has in common with the other ranks is at most too much.
         let batch = [&b"PMI_JOBID"[..], b"SLURM_JOB_ID", b"PBS_JOBID", b"LSB_JOBID"];
         id.push(batch.into_iter().find_map(set)?);
     }
-    (id.length > 0).then(|| Job { id: id.into_bytes(), origin: origin.into_bytes() })
+    (!id.is_empty()).then(|| Job { id: id.into_bytes(), origin: origin.into_bytes() })
 }
 
-/// A number made from its id (FNV-1a), the same on all machines; 0 where none is known.
+/// A number made from its id, the same on all machines; 0 where none is known.
 pub fn number(variable: Variable) -> u64 {
     let mut room = [0; 2 * MOST_BYTES];
     let Some(job) = find(variable, &mut room) else { return 0 };
-    let mix = |number: u64, &byte: &u8| (number ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    job.id.iter().fold(0xcbf2_9ce4_8422_2325, mix).max(1)
+    hash::of(job.id).max(1)
 }
 
 /// True for what `srun` itself has started. Programs that are started from such a task, a shell for instance, have its variables
@@ -74,29 +74,6 @@ fn is_task_of_slurm(set: impl Fn(&[u8]) -> Option<&'static [u8]>) -> bool {
     let pid = unsafe { sys::getpid() } as u32;
     number(b"SLURM_TASK_PID") == Some(pid)
         && number(b"SLURM_STEP_ID").is_some_and(|step| step < FIRST_SPECIAL_STEP)
-}
-
-/// A text that is being put together.
-struct Text<'a> {
-    room: &'a mut [u8],
-    length: usize,
-}
-
-impl<'a> Text<'a> {
-    fn of(room: &'a mut [u8]) -> Text<'a> {
-        Text { room, length: 0 }
-    }
-
-    fn push(&mut self, part: &[u8]) -> &mut Self {
-        let bytes = part.len().min(self.room.len() - self.length);
-        self.room[self.length..][..bytes].copy_from_slice(&part[..bytes]);
-        self.length += bytes;
-        self
-    }
-
-    fn into_bytes(self) -> &'a [u8] {
-        &self.room[..self.length]
-    }
 }
 
 /// Hydra tells its ranks nothing that they have in common, but among the arguments of the process that has started them.
