@@ -320,6 +320,29 @@ def libraries(folder, quick, project):
     return ["sh", "-c", f"for i in {'1' if quick else '1 2 3 4 5'}; do {program} {' '.join(names)}; done"]
 
 
+def packages(folder, quick, project):
+    """A program with twenty libraries in as many folders, as package managers of clusters install them, started three times."""
+    sources = project / "scripts" / "time"
+    compiled("gcc", sources / "loaded.c", folder, "-shared", "-fPIC")
+    places = [pathlib.Path(f"package{number}") / "lib" for number in range(20)]
+    for number, place in enumerate(places):
+        (folder / place).mkdir(parents=True)
+        shutil.copy(folder / "loaded", folder / place / f"loaded{number}.so")
+    needed = [word for number, place in enumerate(places) for word in (f"-L{place}", f"-l:loaded{number}.so")]
+    listed = ":".join(f"$ORIGIN/{place}" for place in places)
+    program = compiled("gcc", sources / "loads.c", folder, "-Wl,--no-as-needed", *needed, f"-Wl,--disable-new-dtags,-rpath,{listed}")
+    return ["sh", "-c", f"for i in {'1' if quick else '1 2 3'}; do {program}; done"]
+
+
+def modules(folder, quick, project):
+    """Programs of the system where LD_LIBRARY_PATH lists six folders, as environment modules set it."""
+    places = [f"module{number}/lib" for number in range(6)]
+    for place in places:
+        (folder / place).mkdir(parents=True)
+    listed = ":".join(f"$PWD/{place}" for place in places)
+    return ["sh", "-c", f"export LD_LIBRARY_PATH={listed}; for i in $(seq {2 if quick else 8}); do ls / >list; done"]
+
+
 def numpy(folder, quick, project):
     """Python with a copy of numpy in its folder; `scripts/setup data` installs that."""
     [site] = glob.glob(f"{LIBRARIES}/lib/python3*/site-packages")
@@ -408,6 +431,8 @@ ALL = [
     Workload("starts", starts, ("gcc",)),
     Workload("scripts", scripts),
     Workload("libraries", libraries, ("gcc",)),
+    Workload("packages", packages, ("gcc",)),
+    Workload("modules", modules, ("ls",)),
     Workload("numpy", numpy, (f"{LIBRARIES}/complete",)),
     Workload("fio-psync", fio("psync", "--rw=randread"), ("fio",)),
     *(Workload(f"fio-{engine}", fio(engine, *ASYNCHRONOUS), ("fio",)) for engine in ("libaio", "posixaio")),
