@@ -46,7 +46,10 @@ impl Translation<'_> {
         let offset = self.number(Field::Offset);
         let part = offset..offset.saturating_add(self.number(Field::Bytes));
         let key = (self.seen.process, file);
-        let read = self.tables.pages.take(key, &part);
+        let mut read = self.tables.pages.take(key, &part);
+        if self.seen.event.is_of_loader() {
+            last_first(&mut read);
+        }
         let is_written = self.tables.pages.is_written(key) && self.is_written_through(file);
         let is_known = self.tables.mappings.have(Some(file));
         if read.is_empty() && !is_written && !is_known {
@@ -179,4 +182,17 @@ impl Translation<'_> {
             }
         }
     }
+}
+
+/// Programs and libraries are used from behind: the first page that is touched is the last one of the data, whose rest is cleared for `.bss`.
+/// What the kernel reads ahead goes by that.
+fn last_first(pages: &mut Vec<Range<u64>>) {
+    let Some(last) = pages.last_mut() else { return };
+    let end = last.end;
+    last.end = end.saturating_sub(PAGE).max(last.start);
+    let first = last.end..end;
+    if last.is_empty() {
+        pages.pop();
+    }
+    pages.insert(0, first);
 }

@@ -6,8 +6,9 @@ use super::tables::{DT_NULL, DT_STRTAB, Dynamic};
 use super::{ObjectInfo, for_each_loaded};
 use core::ffi::{CStr, c_char};
 
-/// The name of a library that it needs; folders in which the loader looks for these.
-pub const DT_NEEDED: i64 = 1;
+/// The name of a library that it needs.
+const DT_NEEDED: i64 = 1;
+/// Folders in which the loader looks for these.
 pub const DT_RPATH: i64 = 15;
 pub const DT_RUNPATH: i64 = 29;
 
@@ -62,11 +63,24 @@ impl<'a> Needs<'a> {
         self.path.to_bytes()
     }
 
+    /// Whether it needs a library by this name.
+    pub fn has(&self, name: &[u8]) -> bool {
+        let with_end = || (0..).zip(name.iter().chain(&[0]));
+        // SAFETY: byte by byte, not beyond the end of either.
+        self.starts(DT_NEEDED)
+            .any(|text| with_end().all(|(at, &byte)| unsafe { *text.add(at) } as u8 == byte))
+    }
+
     /// The texts of its entries with this tag.
     pub fn texts(&self, tag: i64) -> impl Iterator<Item = &'a CStr> {
+        // SAFETY: a text that is loaded while the object is.
+        self.starts(tag).map(|text| unsafe { CStr::from_ptr(text) })
+    }
+
+    fn starts(&self, tag: i64) -> impl Iterator<Item = *const c_char> + use<> {
         let strings = self.strings;
-        // SAFETY: such an entry holds where in the table of strings its text begins.
-        self.values(tag).map(move |at| unsafe { CStr::from_ptr(strings.add(at)) })
+        // Such an entry holds where in the table of strings its text begins.
+        self.values(tag).map(move |at| strings.wrapping_add(at))
     }
 
     fn values(&self, tag: i64) -> impl Iterator<Item = usize> + use<> {

@@ -8,7 +8,7 @@
 
 use super::told::{OPENED, Told, is_told};
 use crate::core::elf::ObjectInfo;
-use crate::core::elf::needs::{DT_NEEDED, DT_RPATH, DT_RUNPATH, Needs};
+use crate::core::elf::needs::{DT_RPATH, DT_RUNPATH, Needs};
 use crate::core::text::Text;
 use crate::core::{file_status, hash, library_folders, sys};
 use crate::recording::process::{self, settings};
@@ -60,7 +60,7 @@ pub fn folders<'a>(object: &ObjectInfo, room: &'a mut [u8]) -> Folders<'a> {
 
 /// Whether the library was found in that folder, or in one of its subfolders.
 fn is_below(folder: &[u8], name: &[u8], path: &[u8]) -> bool {
-    let inside = path.strip_prefix(folder).unwrap_or_default();
+    let Some(inside) = path.strip_prefix(folder) else { return false };
     inside == name || library_folders::any_subfolder(|subfolder| inside.strip_prefix(subfolder) == Some(name))
 }
 
@@ -79,9 +79,7 @@ pub fn tell(told: &mut Told<'_>, folders: &Folders<'_>, path: &[u8], room: &mut 
 /// The object for which the loader has looked for the one that lies there, by this name.
 fn requester<'a>(object: usize, name: &[u8]) -> Option<Needs<'a>> {
     // SAFETY: the loader's walk is at an object, so that nothing is unloaded.
-    unsafe {
-        Needs::of_first(object, |earlier| earlier.texts(DT_NEEDED).any(|needed| needed.to_bytes() == name))
-    }
+    unsafe { Needs::of_first(object, |earlier| earlier.has(name)) }
 }
 
 /// Puts together the folders in which the loader looks for what an object needs, in its order, each with a slash at its end and a zero byte
@@ -130,14 +128,12 @@ fn each_listed(
     text: &mut Text<'_>,
     is_last: &mut impl FnMut(&[u8]) -> bool,
 ) -> ControlFlow<()> {
-    let elements = |list| <[u8]>::split(list, |byte| separators.contains(byte));
-    let mut start: usize = 0;
-    for element in elements(list) {
-        let before = &list[..start.saturating_sub(1)];
-        start += element.len() + 1;
+    let elements = || list.split(|byte| separators.contains(byte));
+    // An empty list is none.
+    for (number, element) in elements().enumerate().filter(|_| !list.is_empty()) {
         let length = text.as_bytes().len();
         // What is listed twice is looked in once.
-        if elements(before).any(|earlier| earlier == element) {
+        if elements().take(number).any(|earlier| earlier == element) {
             continue;
         }
         let is_relative = !element.starts_with(b"/") && !element.starts_with(b"$");
@@ -181,7 +177,7 @@ fn expand(element: &[u8], is_relative: bool, origin: &[u8], text: &mut Text<'_>)
     text.push(rest);
     let path = &text.as_bytes()[start..];
     let length = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
-    if text.is_cut() {
+    if text.is_cut() || !path.starts_with(b"/") {
         return false;
     }
     text.cut(start + length);
